@@ -1,0 +1,48 @@
+// Loops over threads whose result does not depend on the number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tapeformer {
+
+// Threads used by parallel_for and by the matrix products. Starts at default_thread_count().
+int thread_count();
+// Throws Error below 1.
+void set_thread_count(int threads);
+// Physical cores that this process may use: affinity mask and cgroup quota taken into account.
+int default_thread_count();
+
+namespace detail {
+void run_chunks(std::int64_t chunks, void (*body)(const void*, std::int64_t), const void* context);
+}
+
+// Number of chunks that parallel_chunks makes of `size` elements.
+inline std::int64_t chunk_count(std::int64_t size, std::int64_t grain) { return (size + grain - 1) / grain; }
+
+// Calls f(chunk, chunk_begin, chunk_end) for consecutive chunks of `grain` elements of [0, size), spread over the
+// threads. Chunk boundaries depend on size and grain alone, so partial results kept per chunk and added in order are
+// the same for any number of threads. The first exception thrown by f is rethrown. Inside another loop it runs serially.
+template <class F>
+void parallel_chunks(std::int64_t size, std::int64_t grain, const F& f) {
+  struct Context {
+    const F& f;
+    std::int64_t size, grain;
+  };
+  const Context context{f, size, grain};
+  const auto body = [](const void* raw, std::int64_t chunk) {
+    const Context& c = *static_cast<const Context*>(raw);
+    c.f(chunk, chunk * c.grain, std::min(c.size, (chunk + 1) * c.grain));
+  };
+  detail::run_chunks(chunk_count(size, grain), body, &context);
+}
+
+// Calls f(chunk_begin, chunk_end) for chunks of `grain` elements of [begin, end).
+template <class F>
+void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, const F& f) {
+  parallel_chunks(end - begin, grain, [&](std::int64_t, std::int64_t first, std::int64_t last) {
+    f(begin + first, begin + last);
+  });
+}
+
+}  // namespace tapeformer
