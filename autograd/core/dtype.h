@@ -25,23 +25,29 @@ constexpr bool is_floating(DType dtype) { return dtype != DType::i32; }
 
 inline const char* name_of(DType dtype) {
   switch (dtype) {
-    case DType::f32: return "f32";
-    case DType::f64: return "f64";
-    case DType::i32: return "i32";
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
+    case DType::i32:
+      return "i32";
   }
   return "?";
 }
 
 inline std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name_of(dtype); }
 
-// Calls f(T{}) with the C++ type of a floating dtype: `dispatch_floating(x.dtype(), [&](auto zero) { using T = decltype(zero); … })`.
-// Throws Error for i32.
+// Calls f(T{}) with the C++ type of a floating dtype: `dispatch_floating(x.dtype(), [&](auto zero) { using T =
+// decltype(zero); … })`. Throws Error for i32.
 template <class F>
 decltype(auto) dispatch_floating(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f32: return f(float{});
-    case DType::f64: return f(double{});
-    case DType::i32: break;
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      return f(double{});
+    case DType::i32:
+      break;
   }
   fail("expected a floating-point tensor (f32 or f64), got ", dtype);
 }

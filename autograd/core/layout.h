@@ -56,6 +56,8 @@ struct Layout {
 
   int rank() const { return sizes.rank(); }
   std::int64_t numel() const { return sizes.product(); }
+  friend bool operator==(const Layout&, const Layout&) = default;
+
   // Row-major without gaps (sizes of 1 do not matter).
   bool is_contiguous() const;
   // Every element has a place of its own: no stride of 0 on a size above 1.

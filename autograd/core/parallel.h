@@ -22,7 +22,8 @@ inline std::int64_t chunk_count(std::int64_t size, std::int64_t grain) { return 
 
 // Calls f(chunk, chunk_begin, chunk_end) for consecutive chunks of `grain` elements of [0, size), spread over the
 // threads. Chunk boundaries depend on size and grain alone, so partial results kept per chunk and added in order are
-// the same for any number of threads. The first exception thrown by f is rethrown. Inside another loop it runs serially.
+// the same for any number of threads. The first exception thrown by f is rethrown. Inside another loop it runs
+// serially.
 template <class F>
 void parallel_chunks(std::int64_t size, std::int64_t grain, const F& f) {
   struct Context {
@@ -40,9 +41,8 @@ void parallel_chunks(std::int64_t size, std::int64_t grain, const F& f) {
 // Calls f(chunk_begin, chunk_end) for chunks of `grain` elements of [begin, end).
 template <class F>
 void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, const F& f) {
-  parallel_chunks(end - begin, grain, [&](std::int64_t, std::int64_t first, std::int64_t last) {
-    f(begin + first, begin + last);
-  });
+  parallel_chunks(end - begin, grain,
+                  [&](std::int64_t, std::int64_t first, std::int64_t last) { f(begin + first, begin + last); });
 }
 
 }  // namespace tapeformer

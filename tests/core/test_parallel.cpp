@@ -28,7 +28,8 @@ TEST_CASE("parallel_for: visits every element once, in chunks that do not depend
 }
 
 TEST_CASE("parallel_for: an exception in a chunk reaches the caller") {
-  CHECK_THROWS_WITH_AS(parallel_for(0, 100, 10, [](std::int64_t begin, std::int64_t) { check(begin != 50, "chunk ", begin); }),
-                       "chunk 50", Error);
+  CHECK_THROWS_WITH_AS(
+      parallel_for(0, 100, 10, [](std::int64_t begin, std::int64_t) { check(begin != 50, "chunk ", begin); }),
+      "chunk 50", Error);
   CHECK_THROWS_WITH_AS(set_thread_count(0), "threads: expected at least 1, got 0", Error);
 }

@@ -18,7 +18,8 @@ TEST_CASE("philox4x32-10: known answers of the Random123 library") {
 TEST_CASE("random keys: a change in any field gives another sequence") {
   std::set<std::uint64_t> first;
   const RandomKey base{7, 3, 1, 5};
-  for (RandomKey key : {base, RandomKey{8, 3, 1, 5}, RandomKey{7, 4, 1, 5}, RandomKey{7, 3, 2, 5}, RandomKey{7, 3, 1, 6}}) {
+  for (RandomKey key :
+       {base, RandomKey{8, 3, 1, 5}, RandomKey{7, 4, 1, 5}, RandomKey{7, 3, 2, 5}, RandomKey{7, 3, 1, 6}}) {
     first.insert(RandomStream(key).next_u64());
   }
   CHECK(first.size() == 5);

@@ -1,0 +1,98 @@
+#include "autograd/core/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+
+#include "autograd/core/error.h"
+
+namespace tapeformer {
+
+namespace {
+
+// Throws what the system said about the call that just failed: "cannot VERB PATH: reason".
+void require(bool succeeded, const char* verb, const std::filesystem::path& path) {
+  if (!succeeded) fail("cannot ", verb, " ", path.string(), ": ", std::generic_category().message(errno));
+}
+
+// Closes on leaving the scope.
+struct OpenFile {
+  int fd;
+  ~OpenFile() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  require(file.fd >= 0, "open", path);
+  struct stat status {};
+  require(::fstat(file.fd, &status) == 0, "open", path);
+  check(!S_ISDIR(status.st_mode), path.string(), " is a folder, expected a file");
+  check(S_ISREG(status.st_mode), path.string(), " is not a regular file");
+  size_ = static_cast<std::size_t>(status.st_size);
+  if (size_ == 0) return;  // the system maps no empty files
+  void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  require(mapped != MAP_FAILED, "map", path);
+  data_ = std::shared_ptr<const char>(static_cast<const char*>(mapped),
+                                      [mapped, size = size_](const char*) { ::munmap(mapped, size); });
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  // Two writers of one path, in this process or in two, must not share the file beside.
+  static std::atomic<int> counter = 0;
+  beside_ = path_;
+  beside_ += concat(".tmp-", ::getpid(), "-", counter++);
+  fd_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  require(fd_ >= 0, "write", path_);
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(beside_.c_str());
+}
+
+void AtomicFile::append(std::string_view bytes) {
+  write_all(size_, bytes);
+  size_ += static_cast<std::int64_t>(bytes.size());
+}
+
+void AtomicFile::write_at(std::int64_t offset, std::string_view bytes) { write_all(offset, bytes); }
+
+void AtomicFile::write_all(std::int64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    require(written >= 0, "write", path_);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+    offset += written;
+  }
+}
+
+void AtomicFile::commit() {
+  require(::fsync(fd_) == 0, "write", path_);
+  require(::rename(beside_.c_str(), path_.c_str()) == 0, "write", path_);
+  ::close(fd_);
+  fd_ = -1;
+  // The new name itself must survive a crash too; some file systems know no fsync of a folder, so its answer is not
+  // asked.
+  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  const OpenFile entry{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (entry.fd >= 0) ::fsync(entry.fd);
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
+  AtomicFile file(path);
+  file.append(bytes);
+  file.commit();
+}
+
+}  // namespace tapeformer

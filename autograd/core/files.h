@@ -1,0 +1,51 @@
+// Files read through the page cache, and files that appear whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+namespace tapeformer {
+
+// A file mapped read-only. Copies share the mapping. The file must not be cut short while it is mapped; a file renamed
+// over it does no harm.
+class MappedFile {
+ public:
+  // Throws Error when the path is missing, unreadable or no regular file.
+  explicit MappedFile(const std::filesystem::path& path);
+
+  std::string_view bytes() const { return {data_.get(), size_}; }
+
+ private:
+  std::shared_ptr<const char> data_;
+  std::size_t size_ = 0;
+};
+
+// Writes beside `path` and renames into place on commit(), after fsync: a reader sees the old file or the new one,
+// never a part. Without commit() nothing stays behind. Throws Error where the system refuses.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void append(std::string_view bytes);
+  // Overwrites bytes that were appended before.
+  void write_at(std::int64_t offset, std::string_view bytes);
+  void commit();
+
+ private:
+  void write_all(std::int64_t offset, std::string_view bytes);
+
+  std::filesystem::path path_, beside_;
+  int fd_ = -1;
+  std::int64_t size_ = 0;
+};
+
+// Written beside, fsynced, renamed into place: a reader sees the old bytes or the new ones. Throws Error.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+}  // namespace tapeformer

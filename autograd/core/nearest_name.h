@@ -1,0 +1,13 @@
+// "Did you mean …?"
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace tapeformer {
+
+// The known name with the fewest letters to insert, delete or change (Levenshtein distance) from `name`; the first of
+// several. `known` must not be empty.
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
+
+}  // namespace tapeformer

@@ -1,0 +1,156 @@
+#include "autograd/gradcheck/check_ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "autograd/ops/ops.h"
+#include "autograd/tape/record.h"
+
+namespace tapeformer {
+namespace {
+
+using View = std::function<Variable(const Variable&)>;
+
+OpCase labelled(OpCase row, const std::string& label) {
+  row.label += (row.label.empty() ? "" : ", ") + label;
+  return row;
+}
+
+// The row with another leaf for one input, which the function sees through a view.
+OpCase seen_through(const OpCase& row, std::size_t input, Tensor leaf, const View& view, const std::string& label) {
+  OpCase variant = labelled(row, concat("input ", input, " ", label));
+  variant.inputs[input] = std::move(leaf);
+  variant.function = [input, view, f = row.function](std::span<const Variable> inputs) {
+    std::vector<Variable> seen(inputs.begin(), inputs.end());
+    seen[input] = view(inputs[input]);
+    return f(seen);
+  };
+  return variant;
+}
+
+OpCase transposed(const OpCase& row, std::size_t input, int axis) {
+  return seen_through(
+      row, input, row.inputs[input].transpose(axis, axis + 1).clone(),
+      [axis](const Variable& leaf) { return transpose(leaf, axis, axis + 1); },
+      concat("transposed (", axis, ", ", axis + 1, ")"));
+}
+
+OpCase sliced(const OpCase& row, std::size_t input, int axis) {
+  Dims sizes = row.inputs[input].sizes();
+  const std::int64_t stop = 2 * sizes[axis] + 1;
+  sizes[axis] = stop;
+  const Tensor leaf = Tensor::zeros(sizes, row.inputs[input].dtype());
+  leaf.slice(axis, 1, stop, 2).copy_from(row.inputs[input]);
+  return seen_through(
+      row, input, leaf, [axis, stop](const Variable& x) { return slice(x, axis, 1, stop, 2); },
+      concat("sliced along ", axis));
+}
+
+OpCase expanded(const OpCase& row, std::size_t input, int axis) {
+  const Tensor& whole = row.inputs[input];
+  return seen_through(
+      row, input, whole.slice(axis, 0, 1).clone(),
+      [sizes = whole.sizes()](const Variable& leaf) { return expand(leaf, sizes); }, concat("expanded along ", axis));
+}
+
+OpCase shared(const OpCase& row, std::size_t first, std::size_t second) {
+  OpCase variant = labelled(row, concat("input ", first, " also as input ", second));
+  variant.inputs.erase(variant.inputs.begin() + static_cast<std::ptrdiff_t>(second));
+  variant.function = [first, second, f = row.function](std::span<const Variable> inputs) {
+    std::vector<Variable> seen(inputs.begin(), inputs.end());
+    seen.insert(seen.begin() + static_cast<std::ptrdiff_t>(second), inputs[first]);
+    return f(seen);
+  };
+  return variant;
+}
+
+OpCase used_twice(const OpCase& row) {
+  OpCase variant = labelled(row, "used twice");
+  variant.function = [f = row.function](std::span<const Variable> inputs) {
+    const Variable first = f(inputs);
+    return add(first, scale(f(inputs), -0.6));
+  };
+  return variant;
+}
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);  // row[j] = distance of the first i letters of a and the first j of b
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::vector<OpCase> input_variants(const OpCase& row) {
+  std::vector<OpCase> variants{row};
+  for (std::size_t input = 0; input < row.inputs.size(); ++input) {
+    const Dims& sizes = row.inputs[input].sizes();
+    for (int axis = 0; axis + 1 < sizes.rank(); ++axis) variants.push_back(transposed(row, input, axis));
+    for (int axis = 0; axis < sizes.rank(); ++axis) {
+      variants.push_back(sliced(row, input, axis));
+      if (sizes[axis] > 1) variants.push_back(expanded(row, input, axis));
+    }
+    for (std::size_t other = input + 1; other < row.inputs.size(); ++other) {
+      if (sizes == row.inputs[other].sizes() && row.inputs[input].dtype() == row.inputs[other].dtype()) {
+        variants.push_back(shared(row, input, other));
+      }
+    }
+  }
+  variants.push_back(used_twice(row));
+  return variants;
+}
+
+OpCheck check_op(const std::string& op, std::span<const OpCase> rows) {
+  // Dropout draws the same numbers in every evaluation: they depend on the key and the op's place on the tape.
+  const GradCheckOptions options{.tape = {.training = true, .random = {.seed = 7, .step = 3}}};
+  OpCheck total{.op = op, .message = {}};
+  for (const OpCase& row : rows) {
+    if (row.op != op) continue;
+    for (const OpCase& variant : input_variants(row)) {
+      GradCheckResult result;
+      try {
+        result = check_gradients(variant.function, variant.inputs, options);
+      } catch (const Error& error) {
+        result = {.ok = false, .worst = INFINITY, .message = error.what()};
+      }
+      ++total.checks;
+      if (!result.ok && (total.ok || result.worst > total.worst)) {
+        total.message = concat(op, variant.label.empty() ? "" : " (" + variant.label + ")", ": ", result.message);
+      }
+      total.ok &= result.ok;
+      total.worst = std::max(total.worst, result.worst);
+    }
+  }
+  if (total.checks == 0) total = {.op = op, .ok = false, .message = op + ": no row in autograd/gradcheck/op_cases.cpp"};
+  return total;
+}
+
+std::vector<OpCheck> run_gradient_checks(std::span<const std::string> names) {
+  const std::vector<OpCase> rows = op_cases();
+  std::set<std::string> known;
+  for (const std::string& name : recorded_op_names()) known.insert(name);
+  for (const OpCase& row : rows) known.insert(row.op);
+  for (const std::string& name : names) {
+    if (known.contains(name)) continue;
+    const std::string& nearest =
+        *std::ranges::min_element(known, {}, [&](const std::string& other) { return edit_distance(name, other); });
+    fail_usage("gradcheck: there is no op ", name, "; the nearest is ", nearest);
+  }
+  std::vector<OpCheck> checks;
+  for (const std::string& op : known) {
+    if (names.empty() || std::ranges::find(names, op) != names.end()) checks.push_back(check_op(op, rows));
+  }
+  return checks;
+}
+
+}  // namespace tapeformer

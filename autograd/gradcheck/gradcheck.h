@@ -1,0 +1,37 @@
+// Gradients against finite differences, in f64.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+
+// A function made of ops. It must give the same values each time it is called on a fresh tape of the same options.
+using TapeFunction = std::function<Variable(std::span<const Variable> inputs)>;
+
+struct GradCheckOptions {
+  double eps = 1e-6;  // central differences: (f(x + eps) − f(x − eps))/2eps
+  double atol = 1e-5, rtol = 1e-3;
+  TapeOptions tape = {};  // of every evaluation; `record` is set as needed
+};
+
+struct GradCheckResult {
+  bool ok = true;
+  double worst = 0;     // the largest |analytic − numeric|/(atol + rtol·|numeric|): passes up to 1
+  std::string message;  // where that was, when it did not pass: input, element, analytic and numeric value
+};
+
+// Compares every element of the gradient of every f64 input. i32 inputs are constants. f's output, of any shape, is
+// contracted with a fixed random cotangent, since a plain sum hides the gradients of functions whose outputs add up to
+// a constant (softmax). Throws Error for f32 inputs.
+GradCheckResult check_gradients(const TapeFunction& f, std::span<const Tensor> inputs,
+                                const GradCheckOptions& options = {});
+
+// Standard normal values, the same in every run; another stream gives others.
+Tensor random_normal(const Dims& sizes, std::uint64_t stream, DType dtype = DType::f64);
+
+}  // namespace tapeformer

@@ -1,0 +1,221 @@
+#include "autograd/gradcheck/op_cases.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "autograd/ops/ops.h"
+
+namespace tapeformer {
+namespace {
+
+using Inputs = std::span<const Variable>;
+
+// Collects the rows; every input gets a random stream of its own.
+class Table {
+ public:
+  std::vector<OpCase> rows;
+
+  void add(std::string op, std::string label, std::vector<Tensor> inputs, TapeFunction function) {
+    rows.push_back({std::move(op), std::move(label), std::move(inputs), std::move(function)});
+  }
+
+  Tensor normal(const Dims& sizes) { return random_normal(sizes, ++stream_); }
+  // In [0.5, 2).
+  Tensor positive(const Dims& sizes) {
+    RandomStream random = next_stream();
+    const Tensor tensor = Tensor::empty(sizes, DType::f64);
+    for (double& value : tensor.span<double>()) value = 0.5 + 1.5 * random.uniform();
+    return tensor;
+  }
+  // Values 0.1 apart in random order, none within 0.03 of 0: away from the kinks of max and relu.
+  Tensor distinct(const Dims& sizes) {
+    RandomStream random = next_stream();
+    const Tensor tensor = Tensor::empty(sizes, DType::f64);
+    const std::span<double> values = tensor.span<double>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = 0.1 * (static_cast<double>(i) - static_cast<double>(values.size() / 2)) + 0.03;
+      std::swap(values[i], values[random.below(i + 1)]);
+    }
+    return tensor;
+  }
+
+ private:
+  RandomStream next_stream() { return RandomStream(RandomKey{.stream = ++stream_}); }
+  std::uint64_t stream_ = 0;
+};
+
+Tensor ids(std::initializer_list<std::int32_t> values, const Dims& sizes) { return Tensor::from(values, sizes); }
+
+void add_arithmetic(Table& t) {
+  const auto binary = [&](const char* op, Variable (*f)(const Variable&, const Variable&), auto&& right) {
+    const auto function = [f](Inputs in) { return f(in[0], in[1]); };
+    t.add(op, "equal shapes", {t.normal({2, 3}), right(Dims{2, 3})}, function);
+    t.add(op, "broadcast", {t.normal({2, 1, 3}), right(Dims{4, 1})}, function);
+    t.add(op, "with a scalar", {t.normal({2, 3}), right(Dims{})}, function);
+  };
+  const auto normal = [&](const Dims& sizes) { return t.normal(sizes); };
+  const auto positive = [&](const Dims& sizes) { return t.positive(sizes); };
+  binary("add", add, normal);
+  binary("sub", sub, normal);
+  binary("mul", mul, normal);
+  binary("div", div, positive);
+  t.add("scale", "", {t.normal({2, 3})}, [](Inputs in) { return scale(in[0], -1.7); });
+  t.add("add_scalar", "", {t.normal({2, 3})}, [](Inputs in) { return add_scalar(in[0], 0.3); });
+  t.add("exp", "", {t.normal({2, 3})}, [](Inputs in) { return exp(in[0]); });
+  t.add("log", "", {t.positive({2, 3})}, [](Inputs in) { return log(in[0]); });
+  t.add("sqrt", "", {t.positive({2, 3})}, [](Inputs in) { return sqrt(in[0]); });
+}
+
+void add_views(Table& t) {
+  t.add("permute", "transpose", {t.normal({2, 3, 4})}, [](Inputs in) { return transpose(in[0], 0, -1); });
+  t.add("permute", "three axes", {t.normal({2, 3, 4})}, [](Inputs in) { return permute(in[0], {2, 0, -2}); });
+  t.add("slice", "", {t.normal({3, 4})}, [](Inputs in) { return slice(in[0], 1, 1, 3); });
+  t.add("slice", "step", {t.normal({5, 2})}, [](Inputs in) { return slice(in[0], -2, 0, 5, 2); });
+  t.add("expand", "axis of one", {t.normal({2, 1, 3})}, [](Inputs in) { return expand(in[0], {2, 4, 3}); });
+  t.add("expand", "axes in front", {t.normal({1, 3})}, [](Inputs in) { return expand(in[0], {2, 2, 2, 3}); });
+  t.add("reshape", "", {t.normal({2, 6})}, [](Inputs in) { return reshape(in[0], {3, -1}); });
+  t.add("reshape", "of a transpose (a copy)", {t.normal({2, 6})}, [](Inputs in) {
+    return reshape(transpose(in[0], 0, 1), {3, 4});
+  });
+  static constexpr std::array<std::int64_t, 3> kParts{2, 1, 2};
+  t.add("split", "", {t.normal({3, 5})}, [](Inputs in) {
+    const auto parts = split(in[0], kParts, -1);
+    return mul(mul(parts[0], parts[1]), parts[2]);
+  });
+  t.add("split", "an unused part, a part used twice", {t.normal({5, 3})}, [](Inputs in) {
+    const auto parts = split(in[0], kParts, 0);
+    return add(mul(parts[2], parts[2]), parts[1]);
+  });
+  t.add("split", "with the whole", {t.normal({5, 3})}, [](Inputs in) {
+    const Variable whole = tanh(in[0]);
+    const auto parts = split(whole, kParts, 0);
+    return concat(Inputs(std::array{mul(parts[0], parts[2]), whole}), 0);
+  });
+  t.add("concat", "first axis", {t.normal({1, 3}), t.normal({2, 3}), t.normal({2, 3})},
+        [](Inputs in) { return concat(in, 0); });
+  t.add("concat", "last axis", {t.normal({2, 3}), t.normal({2, 1})}, [](Inputs in) { return concat(in, -1); });
+}
+
+void add_reductions(Table& t) {
+  for (int axis : {0, 1, -1}) {
+    const std::string along = "axis " + std::to_string(axis);
+    t.add("sum", along, {t.normal({2, 3, 4})}, [axis](Inputs in) { return sum(in[0], axis); });
+    t.add("max", along, {t.distinct({2, 3, 4})}, [axis](Inputs in) { return max(in[0], axis); });
+  }
+  t.add("sum", "axis kept", {t.normal({2, 3})}, [](Inputs in) { return sum(in[0], 0, true); });
+  t.add("max", "axis kept", {t.distinct({2, 3})}, [](Inputs in) { return max(in[0], 1, true); });
+  t.add("sum", "all elements", {t.normal({2, 3})}, [](Inputs in) { return sum(in[0]); });
+  t.add("sum", "mean of an axis", {t.normal({2, 3})}, [](Inputs in) { return mean(in[0], -1); });
+  t.add("sum", "mean", {t.normal({2, 3})}, [](Inputs in) { return mean(in[0]); });
+}
+
+void add_functions(Table& t) {
+  const auto unary = [&](const char* op, Variable (*f)(const Variable&)) {
+    t.add(op, "", {t.distinct({3, 5})}, [f](Inputs in) { return f(in[0]); });
+    t.add(op, "far from 0", {Tensor::from<double>({-9, -4, -2.5, 2.5, 4, 9}, {6})},
+          [f](Inputs in) { return f(in[0]); });
+  };
+  unary("relu", relu);
+  unary("tanh", tanh);
+  unary("sigmoid", sigmoid);
+  unary("gelu", gelu);
+  unary("gelu_tanh", gelu_tanh);
+  unary("softmax", softmax);
+  unary("log_softmax", log_softmax);
+  t.add("dropout", "", {t.normal({4, 5})}, [](Inputs in) { return dropout(in[0], 0.4); });
+}
+
+void add_products(Table& t) {
+  const auto product = [](Inputs in) { return matmul(in[0], in[1]); };
+  t.add("matmul", "", {t.normal({2, 3}), t.normal({3, 4})}, product);
+  t.add("matmul", "square", {t.normal({3, 3}), t.normal({3, 3})}, product);
+  t.add("matmul", "vectors", {t.normal({1, 4}), t.normal({4, 1})}, product);
+  t.add("matmul", "batched", {t.normal({2, 2, 3}), t.normal({2, 3, 2})}, product);
+  t.add("matmul", "batch by matrix", {t.normal({2, 2, 3}), t.normal({3, 4})}, product);
+  t.add("matmul", "matrix by batch", {t.normal({2, 3}), t.normal({2, 3, 2})}, product);
+  t.add("matmul", "broadcast batches", {t.normal({2, 1, 2, 3}), t.normal({3, 3, 2})}, product);
+  const auto affine = [](Inputs in) { return linear(in[0], in[1], in.size() > 2 ? in[2] : Variable()); };
+  t.add("linear", "bias", {t.normal({3, 4}), t.normal({2, 4}), t.normal({2})}, affine);
+  t.add("linear", "no bias", {t.normal({3, 4}), t.normal({2, 4})}, affine);
+  t.add("linear", "axes in front", {t.normal({2, 2, 3}), t.normal({4, 3}), t.normal({4})}, affine);
+  t.add("linear", "one vector", {t.normal({3}), t.normal({3, 3}), t.normal({3})}, affine);
+}
+
+void add_layers(Table& t) {
+  const auto lookup = [](Inputs in) { return embedding(in[0], in[1]); };
+  t.add("embedding", "repeated ids", {t.normal({4, 3}), ids({2, 0, 2, 2, 3}, {5})}, lookup);
+  t.add("embedding", "two axes of ids", {t.normal({4, 3}), ids({2, 0, 2, 1, 3, 3}, {2, 3})}, lookup);
+  const auto norm = [](Inputs in) { return layer_norm(in[0], in[1], in.size() > 2 ? in[2] : Variable(), 1e-5); };
+  t.add("layer_norm", "beta", {t.normal({3, 5}), t.normal({5}), t.normal({5})}, norm);
+  t.add("layer_norm", "no beta", {t.normal({2, 2, 4}), t.normal({4})}, norm);
+  t.add("layer_norm", "one vector", {t.normal({4}), t.normal({4}), t.normal({4})}, norm);
+}
+
+void add_attention(Table& t) {
+  const auto attend = [](const AttentionOptions& options) {
+    return [options](Inputs in) { return scaled_dot_product_attention(in[0], in[1], in[2], options); };
+  };
+  const auto row = [&](const char* label, std::int64_t queries, std::int64_t keys, std::int64_t value_dim,
+                       const AttentionOptions& options) {
+    t.add("scaled_dot_product_attention", label,
+          {t.normal({2, 2, queries, 3}), t.normal({2, 2, keys, 3}), t.normal({2, 2, keys, value_dim})},
+          attend(options));
+  };
+  const Tensor lengths = ids({2, 0}, {2});
+  row("", 3, 3, 3, {});
+  row("scale", 2, 3, 2, {.scale = 0.9});
+  row("causal", 4, 4, 2, {.causal = true});
+  row("causal, fewer queries than keys", 2, 4, 2, {.causal = true});
+  row("causal, more queries than keys", 4, 2, 2, {.causal = true});
+  row("key_lengths", 2, 3, 2, {.key_lengths = lengths});
+  row("causal, key_lengths", 3, 3, 2, {.causal = true, .key_lengths = lengths});
+  row("dropout", 3, 4, 2, {.dropout = 0.4});
+  row("causal, key_lengths, dropout", 3, 3, 2, {.causal = true, .key_lengths = lengths, .dropout = 0.4});
+  // As a transformer's self-attention does it: q, k, v side by side in one row, heads joined behind.
+  t.add("scaled_dot_product_attention", "packed q, k, v", {t.normal({2, 3, 12})}, [](Inputs in) {
+    const auto heads = [](const Variable& x) { return transpose(reshape(x, {2, 3, 2, 2}), 1, 2); };
+    const auto qkv = split(scale(in[0], 1.1), std::array<std::int64_t, 3>{4, 4, 4}, -1);
+    const Variable out = scaled_dot_product_attention(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]), {.causal = true});
+    return reshape(transpose(out, 1, 2), {2, 3, 4});
+  });
+}
+
+void add_losses(Table& t) {
+  const Tensor targets = ids({1, 0, -1, 4}, {4});
+  const std::pair<const char*, CrossEntropyOptions> options[] = {
+      {"ignored target", {}},
+      {"smoothing", {.smoothing = 0.1}},
+      {"normalizer", {.normalizer = 2.5}},
+      {"smoothing, normalizer", {.smoothing = 0.3, .normalizer = 7}},
+  };
+  for (const auto& [label, option] : options) {
+    t.add("cross_entropy", label, {t.normal({4, 5}), targets},
+          [option = option](Inputs in) { return cross_entropy(in[0], in[1], option); });
+    t.add("linear_cross_entropy", std::string("bias, ") + label,
+          {t.normal({4, 3}), t.normal({5, 3}), t.normal({5}), targets},
+          [option = option](Inputs in) { return linear_cross_entropy(in[0], in[1], in[2], in[3], option); });
+    t.add("linear_cross_entropy", std::string("no bias, ") + label, {t.normal({4, 3}), t.normal({5, 3}), targets},
+          [option = option](Inputs in) { return linear_cross_entropy(in[0], in[1], Variable(), in[2], option); });
+  }
+  t.add("linear_cross_entropy", "as many rows as words", {t.normal({3, 2}), t.normal({3, 2}), ids({2, 0, 1}, {3})},
+        [](Inputs in) { return linear_cross_entropy(in[0], in[1], Variable(), in[2], {}); });
+}
+
+}  // namespace
+
+std::vector<OpCase> op_cases() {
+  Table table;
+  add_arithmetic(table);
+  add_views(table);
+  add_reductions(table);
+  add_functions(table);
+  add_products(table);
+  add_layers(table);
+  add_attention(table);
+  add_losses(table);
+  return std::move(table.rows);
+}
+
+}  // namespace tapeformer

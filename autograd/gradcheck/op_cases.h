@@ -1,0 +1,19 @@
+// The op table: for every op that the tape knows, small inputs and a function to check its gradient on. A new op takes
+// a row here; without one the gradient checks fail.
+#pragma once
+
+#include "autograd/gradcheck/gradcheck.h"
+
+namespace tapeformer {
+
+struct OpCase {
+  std::string op;              // Op::kName
+  std::string label;           // which of its options
+  std::vector<Tensor> inputs;  // f64: checked; i32 (ids): not differentiable
+  TapeFunction function;
+};
+
+// At least one row for each op, and one for each option that takes another path.
+std::vector<OpCase> op_cases();
+
+}  // namespace tapeformer

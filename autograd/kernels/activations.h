@@ -1,0 +1,39 @@
+// Activation functions and their derivatives over flat arrays of n elements. `beta` as in elementwise.h.
+// float results are within 4 ulps of the exact ones (or 1e-7 absolute where they are near zero), double within 1e-14.
+#pragma once
+
+#include <cstdint>
+
+namespace tapeformer::kernels {
+
+// y = max(x, 0);  dx = beta·dx + dy·[x > 0]
+template <class T>
+void relu_forward(T* y, const T* x, std::int64_t n);
+template <class T>
+void relu_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n);
+
+// y = tanh x;  dx = beta·dx + dy·(1 − y²)
+template <class T>
+void tanh_forward(T* y, const T* x, std::int64_t n);
+template <class T>
+void tanh_backward(T* dx, const T* dy, const T* y, T beta, std::int64_t n);
+
+// y = 1/(1 + e^−x);  dx = beta·dx + dy·y·(1 − y)
+template <class T>
+void sigmoid_forward(T* y, const T* x, std::int64_t n);
+template <class T>
+void sigmoid_backward(T* dx, const T* dy, const T* y, T beta, std::int64_t n);
+
+// Exact GELU (Hendrycks & Gimpel 2016): y = x Φ(x), Φ(x) = (1 + erf(x/√2))/2;  dx = beta·dx + dy·(Φ(x) + x φ(x))
+template <class T>
+void gelu_forward(T* y, const T* x, std::int64_t n);
+template <class T>
+void gelu_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n);
+
+// GPT-2's GELU: y = x/2·(1 + tanh u), u = √(2/π)(x + 0.044715x³)
+template <class T>
+void gelu_tanh_forward(T* y, const T* x, std::int64_t n);
+template <class T>
+void gelu_tanh_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n);
+
+}  // namespace tapeformer::kernels

@@ -1,0 +1,58 @@
+#include "autograd/kernels/adamw.h"
+
+#include <cmath>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/adamw.cpp"
+#include "hwy/foreach_target.h"
+// Once per target, so after it.
+#include "autograd/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tapeformer::kernels::HWY_NAMESPACE {
+
+// The bias corrections become two factors, worked out in double: lr/(1 − β₁^step) on m, 1/√(1 − β₂^step) on √v.
+template <class T>
+void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto set = [d](double value) SIMD_LAMBDA { return hn::Set(d, static_cast<T>(value)); };
+  const auto gradient_scale = set(step.gradient_scale), eps = set(step.eps);
+  const auto beta1 = set(step.beta1), new1 = set(1 - step.beta1);
+  const auto beta2 = set(step.beta2), new2 = set(1 - step.beta2);
+  const double steps = static_cast<double>(step.step);
+  const auto m_factor = set(step.lr / (1 - std::pow(step.beta1, steps)));
+  const auto root_factor = set(1 / std::sqrt(1 - std::pow(step.beta2, steps)));
+  const auto keep = set(1 - step.lr * step.weight_decay);
+  for (std::int64_t i = 0; i < n; i += lanes(d)) {
+    const auto g = hn::Mul(load(d, grad + i, n - i), gradient_scale);
+    const auto mean = hn::MulAdd(load(d, m + i, n - i), beta1, hn::Mul(g, new1));
+    const auto square = hn::MulAdd(load(d, v + i, n - i), beta2, hn::Mul(hn::Mul(g, g), new2));
+    const auto update = hn::Div(hn::Mul(mean, m_factor), hn::MulAdd(hn::Sqrt(square), root_factor, eps));
+    store(d, mean, m + i, n - i);
+    store(d, square, v + i, n - i);
+    store(d, hn::MulSub(load(d, w + i, n - i), keep, update), w + i, n - i);
+  }
+}
+
+SIMD_FLOATS(adamw);
+
+}  // namespace tapeformer::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapeformer::kernels {
+
+SIMD_EXPORT(adamw);
+template <class T>
+void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::int64_t n) {
+  parallel_for(0, n, kGrain, [&](auto i, auto end) {
+    SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, step, end - i);
+  });
+}
+SIMD_INSTANTIATE(adamw);
+
+}  // namespace tapeformer::kernels
+#endif

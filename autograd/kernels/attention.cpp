@@ -1,0 +1,208 @@
+#include "autograd/kernels/attention.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/attention_rows.h"
+#include "autograd/kernels/gemm.h"
+
+namespace tapeformer::kernels {
+namespace {
+
+constexpr std::int64_t kBlockRows = 64;
+constexpr std::size_t kCacheLine = 64;
+
+// A thread's own memory for one block, kept from call to call; it only grows.
+std::byte* thread_workspace(std::size_t bytes) {
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kCacheLine}); }
+  };
+  thread_local std::unique_ptr<std::byte, Free> memory;
+  thread_local std::size_t capacity = 0;
+  if (bytes > capacity) {
+    memory.reset();
+    memory.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kCacheLine})));
+    capacity = bytes;
+  }
+  return memory.get();
+}
+
+// Hands out cache-line aligned arrays of a thread's workspace.
+struct Arrays {
+  std::size_t used = 0;
+  std::byte* memory = nullptr;  // null: only counting
+
+  template <class T>
+  T* take(std::int64_t count) {
+    const std::size_t begin = used;
+    used += (count * sizeof(T) + kCacheLine - 1) / kCacheLine * kCacheLine;
+    return memory ? reinterpret_cast<T*>(memory + begin) : nullptr;
+  }
+};
+
+template <class T>
+struct Workspace {
+  std::int64_t ld;  // of scores and dweights
+  T *scores, *dweights, *row_values;
+  std::uint32_t* words;
+
+  Workspace(const AttentionShape& shape, bool backward) {
+    // A cache line more than a row needs, so that rows of 4096 bytes do not all compete for the same cache sets.
+    constexpr std::int64_t kLine = kCacheLine / sizeof(T);
+    ld = (shape.keys + kLine - 1) / kLine * kLine + kLine;
+    Arrays arrays;
+    place(arrays, shape, backward);
+    arrays = {0, thread_workspace(arrays.used)};
+    place(arrays, shape, backward);
+  }
+
+ private:
+  void place(Arrays& arrays, const AttentionShape& shape, bool backward) {
+    const std::int64_t rows = std::min(kBlockRows, shape.queries);
+    scores = arrays.take<T>(rows * ld);
+    dweights = backward ? arrays.take<T>(rows * ld) : nullptr;
+    row_values = arrays.take<T>(rows);
+    words = shape.dropout > 0 ? arrays.take<std::uint32_t>(dropout_words_room(shape.keys)) : nullptr;
+  }
+};
+
+std::int64_t start_of(const AttentionStrides& strides, std::int64_t batch, std::int64_t head, std::int64_t row) {
+  return batch * strides.batch + head * strides.head + row * strides.row;
+}
+
+// The block of queries first … of one head, over the keys that at least one of them sees.
+template <class T>
+ScoreBlock score_block(const AttentionShape& shape, std::int64_t batch, std::int64_t head, std::int64_t first,
+                       const Workspace<T>& workspace) {
+  ScoreBlock block;
+  block.rows = std::min(kBlockRows, shape.queries - first);
+  block.ld = workspace.ld;
+  block.causal = shape.causal;
+  block.cols = shape.keys;
+  if (shape.key_lengths) block.cols = std::clamp<std::int64_t>(shape.key_lengths[batch], 0, shape.keys);
+  block.first_visible = shape.keys;
+  if (shape.causal) {
+    block.first_visible = first + shape.keys - shape.queries + 1;
+    block.cols = std::clamp<std::int64_t>(block.first_visible + block.rows - 1, 0, block.cols);
+  }
+  block.dropout = shape.dropout;
+  block.key = shape.dropout_key;
+  block.words_per_row = shape.keys;
+  block.first_word = ((batch * shape.heads + head) * shape.queries + first) * shape.keys;
+  block.words = workspace.words;
+  return block;
+}
+
+// Calls f(i) for every i below count, in parallel. At least two turns are taken, the second one empty if need be: the
+// BLAS uses several threads, and with them other rounding, wherever no parallel loop is open.
+template <class F>
+void for_each(std::int64_t count, const F& f) {
+  if (count == 0) return;
+  parallel_for(0, std::max<std::int64_t>(count, 2), 1, [&](std::int64_t i, std::int64_t) {
+    if (i < count) f(i);
+  });
+}
+
+// x (rows, cols) = beta·x, as a product over nothing.
+template <class T>
+void apply_beta(T* x, const AttentionGradient<T>& gradient, std::int64_t rows, std::int64_t cols) {
+  gemm<T>(x, gradient.strides.row, {x, 0}, {x, cols}, rows, cols, 0, 0, gradient.beta);
+}
+
+}  // namespace
+
+template <class T>
+void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T* q, AttentionStrides q_strides,
+                       const T* k, AttentionStrides k_strides, const T* v, AttentionStrides v_strides,
+                       const AttentionShape& shape) {
+  const std::int64_t blocks = chunk_count(shape.queries, kBlockRows);
+  for_each(shape.batches * shape.heads * blocks, [&](std::int64_t i) {
+    // The long causal blocks first: a thread that starts late then has little left to do.
+    const std::int64_t first = (blocks - 1 - i % blocks) * kBlockRows;
+    const std::int64_t batch = i / blocks / shape.heads, head = i / blocks % shape.heads;
+    const Workspace<T> workspace(shape, false);
+    const ScoreBlock block = score_block(shape, batch, head, first, workspace);
+    T* const scores = workspace.scores;
+    T* const o_block = o + start_of(o_strides, batch, head, first);
+    T* const lse_block = log_sum_exp + (batch * shape.heads + head) * shape.queries + first;
+
+    gemm<T>(scores, block.ld, {q + start_of(q_strides, batch, head, first), q_strides.row},
+            {k + start_of(k_strides, batch, head, 0), k_strides.row, true}, block.rows, block.cols, shape.query_dim,
+            static_cast<T>(shape.scale), 0);
+    softmax_rows(scores, lse_block, workspace.row_values, block);
+    gemm<T>(o_block, o_strides.row, {scores, block.ld}, {v + start_of(v_strides, batch, head, 0), v_strides.row},
+            block.rows, shape.value_dim, block.cols, 1, 0);
+    scale_rows(o_block, o_strides.row, workspace.row_values, block.rows, shape.value_dim);
+  });
+}
+
+// One thread does a whole head, whose blocks all add to the same dK and dV. The last block of queries goes first: it
+// sees every key that any sees, so its products apply beta, and the others add to what they find.
+template <class T>
+void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, AttentionGradient<T> dv, const T* dout,
+                        AttentionStrides dout_strides, const T* o, AttentionStrides o_strides, const T* log_sum_exp,
+                        const T* q, AttentionStrides q_strides, const T* k, AttentionStrides k_strides, const T* v,
+                        AttentionStrides v_strides, const AttentionShape& shape) {
+  const T scale = static_cast<T>(shape.scale);
+  for_each(shape.batches * shape.heads, [&](std::int64_t i) {
+    const std::int64_t batch = i / shape.heads, head = i % shape.heads;
+    const Workspace<T> workspace(shape, true);
+    T *const scores = workspace.scores, *const dweights = workspace.dweights;
+    const MatrixView<T> k_head{k + start_of(k_strides, batch, head, 0), k_strides.row};
+    const MatrixView<T> v_head{v + start_of(v_strides, batch, head, 0), v_strides.row};
+    T* const dk_head = dk.data ? dk.data + start_of(dk.strides, batch, head, 0) : nullptr;
+    T* const dv_head = dv.data ? dv.data + start_of(dv.strides, batch, head, 0) : nullptr;
+
+    std::int64_t seen = 0;  // keys that the blocks so far have written to
+    const std::int64_t last = (chunk_count(shape.queries, kBlockRows) - 1) * kBlockRows;
+    for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
+      const ScoreBlock block = score_block(shape, batch, head, first, workspace);
+      const MatrixView<T> q_block{q + start_of(q_strides, batch, head, first), q_strides.row};
+      const MatrixView<T> dout_block{dout + start_of(dout_strides, batch, head, first), dout_strides.row};
+
+      dot_rows(workspace.row_values, dout_block.data, dout_block.ld, o + start_of(o_strides, batch, head, first),
+               o_strides.row, block.rows, shape.value_dim);
+      gemm<T>(scores, block.ld, q_block, {k_head.data, k_head.ld, true}, block.rows, block.cols, shape.query_dim, scale,
+              0);
+      gemm<T>(dweights, block.ld, dout_block, {v_head.data, v_head.ld, true}, block.rows, block.cols, shape.value_dim,
+              1, 0);
+      gradient_rows(scores, dweights, log_sum_exp + i * shape.queries + first, workspace.row_values, block);
+
+      if (dv.data) {
+        gemm<T>(dv_head, dv.strides.row, {scores, block.ld, true}, dout_block, block.cols, shape.value_dim, block.rows,
+                1, first == last ? dv.beta : 1);
+      }
+      if (dk.data) {
+        gemm<T>(dk_head, dk.strides.row, {dweights, block.ld, true}, q_block, block.cols, shape.query_dim, block.rows,
+                scale, first == last ? dk.beta : 1);
+      }
+      if (dq.data) {
+        gemm<T>(dq.data + start_of(dq.strides, batch, head, first), dq.strides.row, {dweights, block.ld}, k_head,
+                block.rows, shape.query_dim, block.cols, scale, dq.beta);
+      }
+      seen = std::max(seen, block.cols);
+    }
+
+    // Keys that no query sees.
+    if (dk.data) apply_beta(dk_head + seen * dk.strides.row, dk, shape.keys - seen, shape.query_dim);
+    if (dv.data) apply_beta(dv_head + seen * dv.strides.row, dv, shape.keys - seen, shape.value_dim);
+  });
+}
+
+template void attention_forward(float*, AttentionStrides, float*, const float*, AttentionStrides, const float*,
+                                AttentionStrides, const float*, AttentionStrides, const AttentionShape&);
+template void attention_forward(double*, AttentionStrides, double*, const double*, AttentionStrides, const double*,
+                                AttentionStrides, const double*, AttentionStrides, const AttentionShape&);
+template void attention_backward(AttentionGradient<float>, AttentionGradient<float>, AttentionGradient<float>,
+                                 const float*, AttentionStrides, const float*, AttentionStrides, const float*,
+                                 const float*, AttentionStrides, const float*, AttentionStrides, const float*,
+                                 AttentionStrides, const AttentionShape&);
+template void attention_backward(AttentionGradient<double>, AttentionGradient<double>, AttentionGradient<double>,
+                                 const double*, AttentionStrides, const double*, AttentionStrides, const double*,
+                                 const double*, AttentionStrides, const double*, AttentionStrides, const double*,
+                                 AttentionStrides, const AttentionShape&);
+
+}  // namespace tapeformer::kernels

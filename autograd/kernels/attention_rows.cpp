@@ -1,0 +1,180 @@
+#include "autograd/kernels/attention_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autograd/kernels/dropout.h"
+#include "autograd/kernels/simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/attention_rows.cpp"
+#include "hwy/foreach_target.h"
+// Once per target, so after it.
+#include "autograd/kernels/philox-inl.h"
+#include "autograd/kernels/simd-inl.h"
+#include "autograd/kernels/softmax-inl.h"
+#include "autograd/kernels/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tapeformer::kernels::HWY_NAMESPACE {
+namespace {
+
+// At most a cache line, for which rows have room.
+template <class T>
+using RowTag = hn::CappedTag<T, 64 / sizeof(T)>;
+
+// n rounded up to whole vectors.
+template <class T>
+std::int64_t whole_vectors(std::int64_t n) {
+  const std::int64_t step = lanes(RowTag<T>());
+  return (n + step - 1) / step * step;
+}
+
+// Fills the row past its n visible elements: up to whole vectors with `value`, the rest with 0.
+template <class T>
+void mask_row(T* row, std::int64_t n, std::int64_t cols, T value) {
+  const std::int64_t whole = whole_vectors<T>(n);
+  std::fill(row + n, row + whole, value);
+  if (whole < cols) std::fill(row + whole, row + cols, T{0});
+}
+
+template <class D>
+auto load_words(D d, const std::uint32_t* words) {
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(*words)) {
+    return hn::LoadU(d, words);
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<std::uint32_t, D>(), words));
+  }
+}
+
+// row[j] = row[j]·factor where word j is at least the threshold, else 0, for whole vectors.
+template <class T>
+void drop(T* row, const std::uint32_t* words, std::uint32_t threshold, T factor, std::int64_t n) {
+  const RowTag<T> d;
+  const hn::RebindToUnsigned<decltype(d)> bits;
+  const auto limit = hn::Set(bits, threshold);
+  for (std::int64_t j = 0; j < n; j += lanes(d)) {
+    const auto dropped = hn::RebindMask(d, hn::Gt(limit, load_words(bits, words + j)));
+    hn::Store(hn::IfThenZeroElse(dropped, hn::Mul(hn::Load(d, row + j), hn::Set(d, factor))), d, row + j);
+  }
+}
+
+// The words of the first n weights of a row.
+const std::uint32_t* draw_row(const ScoreBlock& block, std::int64_t row, std::int64_t n) {
+  const std::uint64_t first = block.first_word + row * block.words_per_row;
+  const std::int64_t skipped = first % 4;
+  philox_words(block.words, block.key, first / 4, (skipped + n + 3) / 4);
+  return block.words + skipped;
+}
+
+}  // namespace
+
+template <class T>
+void softmax_rows(T* scores, T* log_sum_exp, T* factor, const ScoreBlock& block) {
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    T* const row = scores + r * block.ld;
+    const std::int64_t visible = block.visible(r);
+    mask_row(row, visible, block.cols, T{0});
+    if (visible == 0) {
+      log_sum_exp[r] = -std::numeric_limits<T>::infinity();
+      factor[r] = 0;
+      continue;
+    }
+    const T shift = shift_of_row(row, visible);
+    const auto keep = [&](std::int64_t j, auto e)
+                          SIMD_LAMBDA { store(hn::DFromV<decltype(e)>(), e, row + j, visible - j); };
+    const double sum = sum_of_exp(row, shift, visible, keep);
+    log_sum_exp[r] = static_cast<T>(shift + std::log(sum));
+    factor[r] = static_cast<T>(1 / (sum * (1 - block.dropout)));
+    if (block.dropout > 0) {
+      drop(row, draw_row(block, r, whole_vectors<T>(visible)), dropout_threshold(block.dropout), T{1}, visible);
+    }
+  }
+}
+
+template <class T>
+void gradient_rows(T* scores, T* dweights, const T* log_sum_exp, const T* dots, const ScoreBlock& block) {
+  const RowTag<T> d;
+  const T inverse_kept = static_cast<T>(1 / (1 - block.dropout));
+  const std::uint32_t threshold = dropout_threshold(block.dropout);
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    T *const row = scores + r * block.ld, *const drow = dweights + r * block.ld;
+    const std::int64_t visible = block.visible(r), whole = whole_vectors<T>(visible);
+    mask_row(row, visible, block.cols, -std::numeric_limits<T>::infinity());
+    mask_row(drow, visible, block.cols, T{0});
+    const std::uint32_t* const words = block.dropout > 0 ? draw_row(block, r, whole) : nullptr;
+    if (words) drop(drow, words, threshold, inverse_kept, visible);
+    const auto shift = hn::Set(d, log_sum_exp[r]), dot = hn::Set(d, dots[r]);
+    for (std::int64_t j = 0; j < whole; j += lanes(d)) {
+      const auto p = exp(d, hn::Sub(hn::Load(d, row + j), shift));
+      hn::Store(p, d, row + j);
+      hn::Store(hn::Mul(p, hn::Sub(hn::Load(d, drow + j), dot)), d, drow + j);
+    }
+    if (words) drop(row, words, threshold, inverse_kept, visible);
+  }
+}
+
+template <class T>
+void scale_rows(T* x, std::int64_t ld, const T* factor, std::int64_t rows, std::int64_t cols) {
+  for (std::int64_t r = 0; r < rows; ++r, x += ld) {
+    const T by = factor[r];
+    map(
+        x, T{0}, cols, [by](auto d, auto x) SIMD_LAMBDA { return hn::Mul(x, hn::Set(d, by)); }, x);
+  }
+}
+
+template <class T>
+void dot_rows(T* dots, const T* a, std::int64_t a_ld, const T* b, std::int64_t b_ld, std::int64_t rows,
+              std::int64_t cols) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t r = 0; r < rows; ++r, a += a_ld, b += b_ld) {
+    auto sum = hn::Zero(d);
+    for (std::int64_t j = 0; j < cols; j += lanes(d)) {
+      sum = hn::MulAdd(load(d, a + j, cols - j), load(d, b + j, cols - j), sum);
+    }
+    dots[r] = hn::GetLane(hn::SumOfLanes(d, sum));
+  }
+}
+
+SIMD_FLOATS(softmax_rows);
+SIMD_FLOATS(gradient_rows);
+SIMD_FLOATS(scale_rows);
+SIMD_FLOATS(dot_rows);
+
+}  // namespace tapeformer::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapeformer::kernels {
+
+SIMD_EXPORT(softmax_rows);
+SIMD_EXPORT(gradient_rows);
+SIMD_EXPORT(scale_rows);
+SIMD_EXPORT(dot_rows);
+
+template <class T>
+void softmax_rows(T* scores, T* log_sum_exp, T* factor, const ScoreBlock& block) {
+  SIMD_CALL(softmax_rows, T)(scores, log_sum_exp, factor, block);
+}
+template <class T>
+void gradient_rows(T* scores, T* dweights, const T* log_sum_exp, const T* dots, const ScoreBlock& block) {
+  SIMD_CALL(gradient_rows, T)(scores, dweights, log_sum_exp, dots, block);
+}
+template <class T>
+void scale_rows(T* x, std::int64_t ld, const T* factor, std::int64_t rows, std::int64_t cols) {
+  SIMD_CALL(scale_rows, T)(x, ld, factor, rows, cols);
+}
+template <class T>
+void dot_rows(T* dots, const T* a, std::int64_t a_ld, const T* b, std::int64_t b_ld, std::int64_t rows,
+              std::int64_t cols) {
+  SIMD_CALL(dot_rows, T)(dots, a, a_ld, b, b_ld, rows, cols);
+}
+
+SIMD_INSTANTIATE(softmax_rows);
+SIMD_INSTANTIATE(gradient_rows);
+SIMD_INSTANTIATE(scale_rows);
+SIMD_INSTANTIATE(dot_rows);
+
+}  // namespace tapeformer::kernels
+#endif

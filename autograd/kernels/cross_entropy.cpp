@@ -1,0 +1,93 @@
+#include "autograd/kernels/cross_entropy.h"
+
+#include <cmath>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/cross_entropy.cpp"
+#include "hwy/foreach_target.h"
+// Once per target, so after it.
+#include "autograd/kernels/softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tapeformer::kernels::HWY_NAMESPACE {
+
+// With s = log_sum_exp, log p_v = logits_v − s: loss = s − (1 − ε)·logits_target − ε·mean(logits), where all of them
+// are taken less the row's shift, so that large logits lose no digits.
+template <class T>
+void cross_entropy_forward(T* loss, T* log_sum_exp, const T* logits, const std::int32_t* targets, std::int64_t rows,
+                           std::int64_t vocab, double smoothing) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t row = 0; row < rows; ++row, logits += vocab) {
+    const T shift = shift_of_row(logits, vocab);
+    const double log_sum = std::log(sum_of_exp(logits, shift, vocab));
+    log_sum_exp[row] = static_cast<T>(shift + log_sum);
+    loss[row] = 0;
+    if (targets[row] < 0) continue;
+    double expected = (1 - smoothing) * (static_cast<double>(logits[targets[row]]) - shift);
+    if (smoothing > 0) {
+      const auto add = [&](std::int64_t j, auto& sums) SIMD_LAMBDA {
+        sums[0] = hn::Add(sums[0], hn::Sub(load(d, logits + j, vocab - j, shift), hn::Set(d, shift)));
+      };
+      expected += smoothing / vocab * sum_vectors<1>(d, vocab, add)[0];
+    }
+    loss[row] = static_cast<T>(log_sum - expected);
+  }
+}
+
+template <class T>
+void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T* log_sum_exp,
+                            const std::int32_t* targets, std::int64_t rows, std::int64_t vocab, double smoothing,
+                            T beta) {
+  for (std::int64_t row = 0; row < rows; ++row, dlogits += vocab, logits += vocab) {
+    if (targets[row] < 0) {
+      map(dlogits, beta, vocab, [](auto d) SIMD_LAMBDA { return hn::Zero(d); });
+      continue;
+    }
+    const T scale = dloss[row], shift = log_sum_exp[row], uniform = static_cast<T>(smoothing / vocab);
+    const auto gradient = [=](auto d, auto x) SIMD_LAMBDA {
+      const auto p = exp(d, hn::Sub(x, hn::Set(d, shift)));
+      return hn::Mul(hn::Sub(p, hn::Set(d, uniform)), hn::Set(d, scale));
+    };
+    map(dlogits, beta, vocab, gradient, logits);
+    dlogits[targets[row]] -= static_cast<T>(scale * (1 - smoothing));
+  }
+}
+
+SIMD_FLOATS(cross_entropy_forward);
+SIMD_FLOATS(cross_entropy_backward);
+
+}  // namespace tapeformer::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapeformer::kernels {
+
+SIMD_EXPORT(cross_entropy_forward);
+template <class T>
+void cross_entropy_forward(T* loss, T* log_sum_exp, const T* logits, const std::int32_t* targets, std::int64_t rows,
+                           std::int64_t vocab, double smoothing) {
+  parallel_for(0, rows, rows_per_chunk(vocab), [&](auto row, auto end) {
+    SIMD_CALL(cross_entropy_forward, T)
+    (loss + row, log_sum_exp + row, logits + row * vocab, targets + row, end - row, vocab, smoothing);
+  });
+}
+SIMD_INSTANTIATE(cross_entropy_forward);
+
+SIMD_EXPORT(cross_entropy_backward);
+template <class T>
+void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T* log_sum_exp,
+                            const std::int32_t* targets, std::int64_t rows, std::int64_t vocab, double smoothing,
+                            T beta) {
+  parallel_for(0, rows, rows_per_chunk(vocab), [&](auto row, auto end) {
+    SIMD_CALL(cross_entropy_backward, T)
+    (dlogits + row * vocab, dloss + row, logits + row * vocab, log_sum_exp + row, targets + row, end - row, vocab,
+     smoothing, beta);
+  });
+}
+SIMD_INSTANTIATE(cross_entropy_backward);
+
+}  // namespace tapeformer::kernels
+#endif

@@ -1,0 +1,23 @@
+// Softmax cross-entropy per row of logits (rows, vocab), in nats, with label smoothing.
+#pragma once
+
+#include <cstdint>
+
+namespace tapeformer::kernels {
+
+// A row whose target is kIgnoredTarget (or any negative id) has loss 0 and gradient 0.
+inline constexpr std::int32_t kIgnoredTarget = -1;
+
+// With ε = smoothing and p = softmax(logits):
+//   loss_i = −(1 − ε)·log p_target − ε/V·Σ_v log p_v;   log_sum_exp_i = log Σ_v e^logits (also of ignored rows)
+template <class T>
+void cross_entropy_forward(T* loss, T* log_sum_exp, const T* logits, const std::int32_t* targets, std::int64_t rows,
+                           std::int64_t vocab, double smoothing);
+
+// dlogits = beta·dlogits + dloss_i·(p − (1 − ε)·onehot(target) − ε/V), p from log_sum_exp. dlogits may be the logits.
+template <class T>
+void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T* log_sum_exp,
+                            const std::int32_t* targets, std::int64_t rows, std::int64_t vocab, double smoothing,
+                            T beta);
+
+}  // namespace tapeformer::kernels

@@ -1,0 +1,42 @@
+// Elementwise loops over flat arrays of n elements. Outputs first; an output may be the same array as an input.
+// `beta` scales what the output held before: 0 overwrites it without reading it, 1 adds to it.
+// T is float or double. Vectorised, parallel, and the same bits for any number of threads.
+#pragma once
+
+#include <cstdint>
+
+namespace tapeformer::kernels {
+
+template <class T>
+void fill(T* out, T value, std::int64_t n);  // also for std::int32_t
+
+// out = beta·out + alpha·x
+template <class T>
+void axpby(T* out, T alpha, const T* x, T beta, std::int64_t n);
+// out = x + value
+template <class T>
+void add_scalar(T* out, const T* x, T value, std::int64_t n);
+
+template <class T>
+void add(T* out, const T* a, const T* b, std::int64_t n);
+template <class T>
+void sub(T* out, const T* a, const T* b, std::int64_t n);
+// out = beta·out + a·b
+template <class T>
+void mul(T* out, const T* a, const T* b, T beta, std::int64_t n);
+// out = beta·out + a/b
+template <class T>
+void div(T* out, const T* a, const T* b, T beta, std::int64_t n);
+
+template <class T>
+void exp_forward(T* y, const T* x, std::int64_t n);
+template <class T>
+void log_forward(T* y, const T* x, std::int64_t n);
+template <class T>
+void sqrt_forward(T* y, const T* x, std::int64_t n);
+
+// x (rows, cols) += bias (cols) on every row
+template <class T>
+void add_bias(T* x, const T* bias, std::int64_t rows, std::int64_t cols);
+
+}  // namespace tapeformer::kernels

@@ -1,0 +1,63 @@
+#include "autograd/kernels/gather.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/simd.h"
+
+namespace tapeformer::kernels {
+namespace {
+
+// data = beta·data, with zeros for beta 0 whatever was there.
+template <class T>
+void scale(T* data, T beta, std::int64_t n) {
+  if (beta == T{1}) return;
+  parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    if (beta == T{0}) {
+      std::fill(data + begin, data + end, T{0});
+    } else {
+      for (std::int64_t i = begin; i < end; ++i) data[i] *= beta;
+    }
+  });
+}
+
+}  // namespace
+
+template <class T>
+void gather_forward(T* y, const T* table, const std::int32_t* ids, std::int64_t n, std::int64_t dim) {
+  if (dim == 0) return;
+  parallel_for(0, n, rows_per_chunk(dim), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) std::memcpy(y + i * dim, table + ids[i] * dim, dim * sizeof(T));
+  });
+}
+
+// Each chunk owns a band of columns of the whole table and walks all ids in order: nothing to sort, no two threads at
+// one element, and an even share for each however often one id occurs.
+template <class T>
+void gather_backward(T* dtable, const T* dy, const std::int32_t* ids, std::int64_t n, std::int64_t rows,
+                     std::int64_t dim, T beta) {
+  scale(dtable, beta, rows * dim);
+  const std::int64_t band = n * dim <= kGrain ? std::max<std::int64_t>(1, dim) : 32;
+  parallel_for(0, dim, band, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      T* const to = dtable + ids[i] * dim;
+      const T* const from = dy + i * dim;
+      for (std::int64_t j = begin; j < end; ++j) to[j] += from[j];
+    }
+  });
+}
+
+std::int64_t find_out_of_range(const std::int32_t* ids, std::int64_t n, std::int64_t rows) {
+  const auto* const found = std::find_if(ids, ids + n, [&](std::int32_t id) { return id < 0 || id >= rows; });
+  return found == ids + n ? -1 : found - ids;
+}
+
+template void gather_forward(float*, const float*, const std::int32_t*, std::int64_t, std::int64_t);
+template void gather_forward(double*, const double*, const std::int32_t*, std::int64_t, std::int64_t);
+template void gather_backward(float*, const float*, const std::int32_t*, std::int64_t, std::int64_t, std::int64_t,
+                              float);
+template void gather_backward(double*, const double*, const std::int32_t*, std::int64_t, std::int64_t, std::int64_t,
+                              double);
+
+}  // namespace tapeformer::kernels

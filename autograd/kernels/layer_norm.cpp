@@ -1,0 +1,119 @@
+#include "autograd/kernels/layer_norm.h"
+
+#include <cmath>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/layer_norm.cpp"
+#include "hwy/foreach_target.h"
+// Once per target, so after it.
+#include "autograd/kernels/reduce-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tapeformer::kernels::HWY_NAMESPACE {
+
+template <class T>
+void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, const T* beta, std::int64_t rows,
+                        std::int64_t cols, T eps) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t row = 0; row < rows; ++row, x += cols, y += cols) {
+    const auto add = [&](std::int64_t j, auto& sums)
+                         SIMD_LAMBDA { sums[0] = hn::Add(sums[0], load(d, x + j, cols - j)); };
+    const T mu = static_cast<T>(sum_vectors<1>(d, cols, add)[0] / cols);
+    const auto add_square = [&](std::int64_t j, auto& sums) SIMD_LAMBDA {
+      const auto off = hn::Sub(load(d, x + j, cols - j, mu), hn::Set(d, mu));
+      sums[0] = hn::MulAdd(off, off, sums[0]);
+    };
+    const double variance = sum_vectors<1>(d, cols, add_square)[0] / cols;
+    const T scale = static_cast<T>(1 / std::sqrt(variance + eps));
+    mean[row] = mu;
+    rstd[row] = scale;
+    for (std::int64_t j = 0; j < cols; j += lanes(d)) {
+      auto out = hn::Mul(hn::Sub(load(d, x + j, cols - j), hn::Set(d, mu)), hn::Set(d, scale));
+      if (gamma) out = hn::Mul(out, load(d, gamma + j, cols - j));
+      if (beta) out = hn::Add(out, load(d, beta + j, cols - j));
+      store(d, out, y + j, cols - j);
+    }
+  }
+}
+
+// dgamma and dbeta are partials of these rows alone: overwritten.
+template <class T>
+void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T* dbeta, const T* dy, const T* x, const T* mean, const T* rstd,
+                         const T* gamma, std::int64_t rows, std::int64_t cols) {
+  const hn::ScalableTag<T> d;
+  if (dgamma) std::fill(dgamma, dgamma + cols, T{0});
+  if (dbeta) std::fill(dbeta, dbeta + cols, T{0});
+  for (std::int64_t row = 0; row < rows; ++row, dy += cols, x += cols) {
+    const auto mu = hn::Set(d, mean[row]), scale = hn::Set(d, rstd[row]);
+    const auto normalised = [&](std::int64_t j)
+                                SIMD_LAMBDA { return hn::Mul(hn::Sub(load(d, x + j, cols - j), mu), scale); };
+    const auto dnormalised = [&](std::int64_t j) SIMD_LAMBDA {
+      const auto g = load(d, dy + j, cols - j);
+      return gamma ? hn::Mul(g, load(d, gamma + j, cols - j)) : g;
+    };
+    const auto add = [&](std::int64_t j, auto& sums) SIMD_LAMBDA {
+      const auto g = dnormalised(j), x_hat = normalised(j);
+      sums[0] = hn::Add(sums[0], g);
+      sums[1] = hn::MulAdd(g, x_hat, sums[1]);
+      const auto dy_j = load(d, dy + j, cols - j);
+      if (dgamma) store(d, hn::MulAdd(dy_j, x_hat, load(d, dgamma + j, cols - j)), dgamma + j, cols - j);
+      if (dbeta) store(d, hn::Add(dy_j, load(d, dbeta + j, cols - j)), dbeta + j, cols - j);
+    };
+    const auto [sum, sum_x_hat] = sum_vectors<2>(d, cols, add);
+    if (!dx) continue;
+    const auto mean_g = hn::Set(d, static_cast<T>(sum / cols)), mean_gx = hn::Set(d, static_cast<T>(sum_x_hat / cols));
+    for (std::int64_t j = 0; j < cols; j += lanes(d)) {
+      auto out = hn::Mul(hn::NegMulAdd(normalised(j), mean_gx, hn::Sub(dnormalised(j), mean_g)), scale);
+      if (dx_beta != T{0}) out = hn::MulAdd(hn::Set(d, dx_beta), load(d, dx + j, cols - j), out);
+      store(d, out, dx + j, cols - j);
+    }
+    dx += cols;
+  }
+}
+
+SIMD_FLOATS(layer_norm_forward);
+SIMD_FLOATS(layer_norm_backward);
+static constexpr auto& add_partials_f32 = sum_rows<float>;
+static constexpr auto& add_partials_f64 = sum_rows<double>;
+
+}  // namespace tapeformer::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapeformer::kernels {
+
+SIMD_EXPORT(layer_norm_forward);
+template <class T>
+void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, const T* beta, std::int64_t rows,
+                        std::int64_t cols, T eps) {
+  parallel_for(0, rows, rows_per_chunk(cols), [&](auto row, auto end) {
+    SIMD_CALL(layer_norm_forward, T)
+    (y + row * cols, mean + row, rstd + row, x + row * cols, gamma, beta, end - row, cols, eps);
+  });
+}
+SIMD_INSTANTIATE(layer_norm_forward);
+
+SIMD_EXPORT(layer_norm_backward);
+SIMD_EXPORT(add_partials);
+template <class T>
+void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T dbeta_beta, const T* dy, const T* x,
+                         const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols) {
+  const std::int64_t chunk_rows = 4 * rows_per_chunk(cols), chunks = chunk_count(rows, chunk_rows);
+  T* const dgamma_partials = scratch<T>(2 * chunks * cols);
+  T* const dbeta_partials = dgamma_partials + chunks * cols;
+  parallel_chunks(rows, chunk_rows, [&](auto chunk, auto row, auto end) {
+    const auto at = row * cols, partial = chunk * cols;
+    SIMD_CALL(layer_norm_backward, T)
+    (dx ? dx + at : nullptr, dx_beta, dgamma ? dgamma_partials + partial : nullptr,
+     dbeta ? dbeta_partials + partial : nullptr, dy + at, x + at, mean + row, rstd + row, gamma, end - row, cols);
+  });
+  if (dgamma) SIMD_CALL(add_partials, T)(dgamma, dgamma_partials, chunks, cols, cols, dgamma_beta);
+  if (dbeta) SIMD_CALL(add_partials, T)(dbeta, dbeta_partials, chunks, cols, cols, dbeta_beta);
+}
+SIMD_INSTANTIATE(layer_norm_backward);
+
+}  // namespace tapeformer::kernels
+#endif

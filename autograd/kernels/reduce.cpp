@@ -1,0 +1,187 @@
+#include "autograd/kernels/reduce.h"
+
+#include <limits>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
+#include "hwy/foreach_target.h"
+// Once per target, so after it.
+#include "autograd/kernels/reduce-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tapeformer::kernels::HWY_NAMESPACE {
+
+// Replaces a lane's best by a greater value, or by the first NaN.
+template <class D, class V, class VI>
+HWY_INLINE void keep_greater(D, V& best, VI& best_index, V value, VI index) {
+  const auto nan_found = hn::AndNot(hn::IsNaN(best), hn::IsNaN(value));
+  const auto better = hn::Or(hn::Gt(value, best), nan_found);
+  best = hn::IfThenElse(better, value, best);
+  best_index = hn::IfThenElse(hn::RebindMask(hn::RebindToSigned<D>(), better), index, best_index);
+}
+
+// Lanes are columns.
+template <class T>
+void max_of_columns(T* out, std::int32_t* argmax, const T* x, std::int64_t rows, std::int64_t cols,
+                    std::int64_t stride) {
+  const hn::ScalableTag<T> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  HWY_ALIGN hn::TFromD<decltype(di)> indices[hn::MaxLanes(di)];
+  for (std::int64_t j = 0; j < cols; j += lanes(d)) {
+    auto best = load(d, x + j, cols - j);
+    auto best_row = hn::Zero(di);
+    for (std::int64_t row = 1; row < rows; ++row) {
+      keep_greater(d, best, best_row, load(d, x + row * stride + j, cols - j), hn::Set(di, row));
+    }
+    store(d, best, out + j, cols - j);
+    hn::Store(best_row, di, indices);
+    std::copy(indices, indices + std::min(lanes(d), cols - j), argmax + j);
+  }
+}
+
+// Lanes are every so many elements of one row.
+template <class T>
+void max_of_row(T* out, std::int32_t* argmax, const T* x, std::int64_t n) {
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  const hn::ScalableTag<T> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  auto best = load(d, x, n, -kInfinity);
+  auto best_index = hn::Iota(di, 0);
+  for (std::int64_t i = lanes(d); i < n; i += lanes(d)) {
+    keep_greater(d, best, best_index, load(d, x + i, n - i, -kInfinity), hn::Iota(di, i));
+  }
+  HWY_ALIGN T values[hn::MaxLanes(d)];
+  HWY_ALIGN hn::TFromD<decltype(di)> indices[hn::MaxLanes(di)];
+  hn::Store(best, d, values);
+  hn::Store(best_index, di, indices);
+  const auto before = [&](std::int64_t a, std::int64_t b) {
+    const bool a_nan = values[a] != values[a], b_nan = values[b] != values[b];
+    if (a_nan != b_nan) return a_nan;
+    if (!a_nan && values[a] != values[b]) return values[a] > values[b];
+    return indices[a] < indices[b];
+  };
+  std::int64_t first = 0;
+  for (std::int64_t lane = 1; lane < lanes(d); ++lane) first = before(lane, first) ? lane : first;
+  *out = values[first];
+  *argmax = static_cast<std::int32_t>(indices[first]);
+}
+
+template <class T>
+double sum_of_squares(const T* x, std::int64_t n) {
+  const hn::ScalableTag<double> d;
+  const auto add = [&](std::int64_t i, auto& sums) SIMD_LAMBDA {
+    const auto value = [&]() SIMD_LAMBDA {
+      if constexpr (sizeof(T) == 4)
+        return hn::PromoteTo(d, load(hn::Rebind<T, decltype(d)>(), x + i, n - i));
+      else
+        return load(d, x + i, n - i);
+    }();
+    sums[0] = hn::MulAdd(value, value, sums[0]);
+  };
+  return sum_vectors<1>(d, n, add)[0];
+}
+
+SIMD_FLOATS(sum_rows);
+SIMD_FLOATS(max_of_columns);
+SIMD_FLOATS(max_of_row);
+SIMD_FLOATS(sum_of_squares);
+
+}  // namespace tapeformer::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapeformer::kernels {
+namespace {
+
+// Columns that a task takes at most: its row of sums stays in the first cache.
+constexpr std::int64_t kWide = 4096;
+
+// Rows that are summed one after another before what they give is added to the rest: enough to be worth a task, and few
+// enough that rounding errors stay small. Contiguous elements (width 1) are summed in blocks as it is.
+std::int64_t rows_per_piece(std::int64_t width) {
+  return width == 1 ? 4 * kGrain : std::clamp<std::int64_t>(4 * kGrain / width, 16, 256);
+}
+
+}  // namespace
+
+SIMD_EXPORT(sum_rows);
+
+// The middle axis is cut into pieces of a fixed length, each summed by itself into a partial; then the partials are.
+template <class T>
+void sum_middle(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner, T beta) {
+  const std::int64_t width = std::clamp<std::int64_t>(inner, 1, kWide), bands = chunk_count(inner, width);
+  const std::int64_t length = rows_per_piece(width), pieces = std::max<std::int64_t>(1, chunk_count(middle, length));
+  const auto sum = [&](T* to, T to_beta) {
+    parallel_for(0, outer * pieces * bands, rows_per_chunk(std::min(middle, length) * width), [&](auto task, auto end) {
+      for (; task < end; ++task) {
+        const std::int64_t column = task % bands * width, part = task / bands, row = part % pieces * length;
+        SIMD_CALL(sum_rows, T)
+        (to + part * inner + column, x + (part / pieces * middle + row) * inner + column,
+         std::min(length, middle - row), std::min(width, inner - column), inner, to_beta);
+      }
+    });
+  };
+  if (pieces == 1) return sum(out, beta);
+  T* const partials = scratch<T>(outer * pieces * inner);
+  sum(partials, T{0});
+  parallel_for(0, outer, rows_per_chunk(pieces * inner), [&](auto i, auto end) {
+    for (; i < end; ++i) {
+      SIMD_CALL(sum_rows, T)(out + i * inner, partials + i * pieces * inner, pieces, inner, inner, beta);
+    }
+  });
+}
+SIMD_INSTANTIATE(sum_middle);
+
+SIMD_EXPORT(max_of_columns);
+SIMD_EXPORT(max_of_row);
+template <class T>
+void max_middle(T* out, std::int32_t* argmax, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner) {
+  const std::int64_t width = std::clamp<std::int64_t>(inner, 1, kWide), bands = chunk_count(inner, width);
+  parallel_for(0, outer * bands, rows_per_chunk(middle * width), [&](auto task, auto end) {
+    for (; task < end; ++task) {
+      const std::int64_t column = task % bands * width, to = task / bands * inner + column;
+      const T* const from = x + task / bands * middle * inner + column;
+      if (inner == 1) {
+        SIMD_CALL(max_of_row, T)(out + to, argmax + to, from, middle);
+      } else {
+        SIMD_CALL(max_of_columns, T)(out + to, argmax + to, from, middle, std::min(width, inner - column), inner);
+      }
+    }
+  });
+}
+SIMD_INSTANTIATE(max_middle);
+
+template <class T>
+void max_middle_backward(T* dx, const T* dy, const std::int32_t* argmax, std::int64_t outer, std::int64_t middle,
+                         std::int64_t inner, T beta) {
+  const std::int64_t n = outer * middle * inner;
+  beta == T{0} ? fill(dx, T{0}, n) : axpby(dx, T{0}, dx, beta, n);
+  parallel_for(0, outer, rows_per_chunk(middle * inner), [&](auto i, auto end) {
+    for (; i < end; ++i) {
+      for (std::int64_t j = 0; j < inner; ++j) {
+        dx[(i * middle + argmax[i * inner + j]) * inner + j] += dy[i * inner + j];
+      }
+    }
+  });
+}
+SIMD_INSTANTIATE(max_middle_backward);
+
+SIMD_EXPORT(sum_of_squares);
+template <class T>
+double sum_of_squares(const T* x, std::int64_t n) {
+  const std::int64_t chunks = chunk_count(n, kGrain);
+  double* const partials = scratch<double>(chunks);
+  parallel_chunks(
+      n, kGrain, [&](auto chunk, auto i, auto end) { partials[chunk] = SIMD_CALL(sum_of_squares, T)(x + i, end - i); });
+  double total = 0;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) total += partials[chunk];
+  return total;
+}
+SIMD_INSTANTIATE(sum_of_squares);
+
+}  // namespace tapeformer::kernels
+#endif

@@ -1,0 +1,80 @@
+// What every kernel written with Highway begins with. Each such .cpp is compiled once per instruction set (AVX-512,
+// AVX2, SSE4 and plain C++) and the best one that the CPU has is chosen at run time. The pattern:
+//
+//   #include "autograd/kernels/simd.h"
+//   #undef HWY_TARGET_INCLUDE
+//   #define HWY_TARGET_INCLUDE "autograd/kernels/<this file>.cpp"
+//   #include "hwy/foreach_target.h"
+//   #include "autograd/kernels/simd-inl.h"
+//
+//   HWY_BEFORE_NAMESPACE();
+//   namespace tapeformer::kernels::HWY_NAMESPACE {
+//   template <class T> void square(T* y, const T* x, std::int64_t n) { … vectors, on the calling thread … }
+//   SIMD_FLOATS(square);
+//   }
+//   HWY_AFTER_NAMESPACE();
+//
+//   #if HWY_ONCE
+//   namespace tapeformer::kernels {
+//   SIMD_EXPORT(square);
+//   template <class T> void square(T* y, const T* x, std::int64_t n) {
+//     parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(square, T)(y + i, x + i, end - i); });
+//   }
+//   SIMD_INSTANTIATE(square);
+//   }
+//   #endif
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#ifdef HWY_TARGETS
+#error "simd.h comes before Highway's headers: it chooses the targets"
+#endif
+// SSSE3 buys nothing worth its compile time; vectors of SVE and RVV, whose size is known only at run time, cannot be
+// members of a struct (Arm runs NEON code).
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
+namespace tapeformer::kernels {
+
+// Elements of an elementwise loop that are worth a chunk of their own; a multiple of every vector's and cache line's
+// length, so that where chunks begin changes neither alignment nor tails.
+inline constexpr std::int64_t kGrain = 1 << 14;
+
+// The same for loops over rows, or tasks, of so many elements each.
+inline std::int64_t rows_per_chunk(std::int64_t cols) {
+  return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, cols));
+}
+
+// At least n elements of memory that the calling thread keeps for its next call: a fixed-shape training loop allocates
+// nothing.
+template <class T>
+T* scratch(std::int64_t n) {
+  thread_local std::vector<T> memory;
+  if (static_cast<std::int64_t>(memory.size()) < n) memory.resize(n);
+  return memory.data();
+}
+
+template <class T, class F32, class F64>
+constexpr auto choose_by_type(F32 f32, F64 f64) {
+  if constexpr (std::is_same_v<T, float>) return f32;
+  if constexpr (std::is_same_v<T, double>) return f64;
+}
+
+}  // namespace tapeformer::kernels
+
+// Gives the float and double instances of a template names that HWY_EXPORT can take.
+#define SIMD_FLOATS(name)                          \
+  static constexpr auto& name##_f32 = name<float>; \
+  static constexpr auto& name##_f64 = name<double>
+#define SIMD_EXPORT(name) \
+  HWY_EXPORT(name##_f32); \
+  HWY_EXPORT(name##_f64)
+// The instance for T of the best target, to be called.
+#define SIMD_CALL(name, T) (*choose_by_type<T>(&HWY_DYNAMIC_DISPATCH(name##_f32), &HWY_DYNAMIC_DISPATCH(name##_f64)))
+// Instances of the template that the header declares.
+#define SIMD_INSTANTIATE(name)                \
+  template decltype(name<float>) name<float>; \
+  template decltype(name<double>) name<double>

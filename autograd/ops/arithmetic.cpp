@@ -1,0 +1,179 @@
+#include "autograd/kernels/elementwise.h"
+#include "autograd/ops/op_helpers.h"
+#include "autograd/ops/ops.h"
+
+namespace tapeformer {
+namespace {
+
+template <class Kernel>
+Tensor map_pair(const char* what, const Tensor& a, const Tensor& b, Kernel&& kernel) {
+  check(a.dtype() == b.dtype(), what, ": a is ", a.dtype(), ", b is ", b.dtype());
+  const Tensor right = b.contiguous();
+  return map(a, [&](auto* y, const auto* x, std::int64_t n) {
+    using T = std::remove_reference_t<decltype(*y)>;
+    kernel(y, x, right.data<T>(), n);
+  });
+}
+
+// y = a + b;  da = dy, db = dy
+struct Add {
+  static constexpr const char* kName = "add";
+  Tensor forward(OpContext&, const Tensor& a, const Tensor& b) {
+    return map_pair(kName, a, b, [](auto* y, auto* x, auto* z, std::int64_t n) { kernels::add(y, x, z, n); });
+  }
+  void backward(const Tensor& dy, GradSlot& da, GradSlot& db) {
+    if (da.needed()) da.accumulate(dy);
+    if (db.needed()) db.accumulate(dy);
+  }
+};
+
+// y = a − b;  da = dy, db = −dy
+struct Sub {
+  static constexpr const char* kName = "sub";
+  Tensor forward(OpContext&, const Tensor& a, const Tensor& b) {
+    return map_pair(kName, a, b, [](auto* y, auto* x, auto* z, std::int64_t n) { kernels::sub(y, x, z, n); });
+  }
+  void backward(const Tensor& dy, GradSlot& da, GradSlot& db) {
+    if (da.needed()) da.accumulate(dy);
+    write_gradient(db, [&, g = dy.contiguous()]<class T>(T* out, T beta) {
+      kernels::axpby(out, T{-1}, g.data<T>(), beta, g.numel());
+    });
+  }
+};
+
+// y = a·b;  da = dy·b, db = dy·a
+struct Mul {
+  static constexpr const char* kName = "mul";
+  Tensor a, b;
+  Tensor forward(OpContext& context, const Tensor& left, const Tensor& right) {
+    if (context.recording()) a = left, b = right;
+    return map_pair(kName, left, right,
+                    [](auto* y, auto* x, auto* z, std::int64_t n) { kernels::mul(y, x, z, {}, n); });
+  }
+  void backward(const Tensor& dy, GradSlot& da, GradSlot& db) {
+    const Tensor g = dy.contiguous();
+    const auto write = [&](GradSlot& slot, const Tensor& other) {
+      write_gradient(slot, [&, factor = other.contiguous()]<class T>(T* out, T beta) {
+        kernels::mul(out, g.data<T>(), factor.data<T>(), beta, g.numel());
+      });
+    };
+    write(da, b);
+    write(db, a);
+  }
+};
+
+// y = a/b;  da = dy/b, db = −(dy/b)·y
+struct Div {
+  static constexpr const char* kName = "div";
+  Tensor b, y;
+  Tensor forward(OpContext& context, const Tensor& left, const Tensor& right) {
+    const Tensor quotient =
+        map_pair(kName, left, right, [](auto* y, auto* x, auto* z, std::int64_t n) { kernels::div(y, x, z, {}, n); });
+    if (context.recording()) b = right, y = quotient;
+    return quotient;
+  }
+  void backward(const Tensor& dy, GradSlot& da, GradSlot& db) {
+    const Tensor quotient =
+        map_pair(kName, dy, b, [](auto* out, auto* x, auto* z, std::int64_t n) { kernels::div(out, x, z, {}, n); });
+    write_gradient(db, [&]<class T>(T* out, T beta) {
+      const Tensor product = Tensor::empty(y.sizes(), y.dtype());
+      kernels::mul(product.data<T>(), quotient.data<T>(), y.data<T>(), T{0}, y.numel());
+      kernels::axpby(out, T{-1}, product.data<T>(), beta, y.numel());
+    });
+    if (da.needed()) da.accumulate(quotient);
+  }
+};
+
+// y = factor·x;  dx = factor·dy
+struct Scale {
+  static constexpr const char* kName = "scale";
+  double factor;
+  Tensor forward(OpContext&, const Tensor& x) {
+    return map(x, [&]<class T>(T* y, const T* in, std::int64_t n) { kernels::axpby(y, T(factor), in, T{0}, n); });
+  }
+  void backward(const Tensor& dy, GradSlot& dx) {
+    write_gradient(dx, [&, g = dy.contiguous()]<class T>(T* out, T beta) {
+      kernels::axpby(out, T(factor), g.data<T>(), beta, g.numel());
+    });
+  }
+};
+
+// y = x + value;  dx = dy
+struct AddScalar {
+  static constexpr const char* kName = "add_scalar";
+  double value;
+  Tensor forward(OpContext&, const Tensor& x) {
+    return map(x, [&]<class T>(T* y, const T* in, std::int64_t n) { kernels::add_scalar(y, in, T(value), n); });
+  }
+  void backward(const Tensor& dy, GradSlot& dx) { dx.accumulate(dy); }
+};
+
+// y = e^x;  dx = dy·y
+struct Exp {
+  static constexpr const char* kName = "exp";
+  Tensor y;
+  Tensor forward(OpContext& context, const Tensor& x) {
+    const Tensor out = map(x, [](auto* y, const auto* in, std::int64_t n) { kernels::exp_forward(y, in, n); });
+    if (context.recording()) y = out;
+    return out;
+  }
+  void backward(const Tensor& dy, GradSlot& dx) {
+    write_gradient(dx, [&, g = dy.contiguous()]<class T>(T* out, T beta) {
+      kernels::mul(out, g.data<T>(), y.data<T>(), beta, y.numel());
+    });
+  }
+};
+
+// y = ln x;  dx = dy/x
+struct Log {
+  static constexpr const char* kName = "log";
+  Tensor x;
+  Tensor forward(OpContext& context, const Tensor& in) {
+    if (context.recording()) x = in;
+    return map(in, [](auto* y, const auto* in, std::int64_t n) { kernels::log_forward(y, in, n); });
+  }
+  void backward(const Tensor& dy, GradSlot& dx) {
+    write_gradient(dx, [&, g = dy.contiguous(), divisor = x.contiguous()]<class T>(T* out, T beta) {
+      kernels::div(out, g.data<T>(), divisor.data<T>(), beta, g.numel());
+    });
+  }
+};
+
+// y = √x;  dx = dy/(2y)
+struct Sqrt {
+  static constexpr const char* kName = "sqrt";
+  Tensor y;
+  Tensor forward(OpContext& context, const Tensor& x) {
+    const Tensor out = map(x, [](auto* y, const auto* in, std::int64_t n) { kernels::sqrt_forward(y, in, n); });
+    if (context.recording()) y = out;
+    return out;
+  }
+  void backward(const Tensor& dy, GradSlot& dx) {
+    write_gradient(dx, [&, g = dy.contiguous()]<class T>(T* out, T beta) {
+      const Tensor twice = Tensor::empty(y.sizes(), y.dtype());
+      kernels::add(twice.data<T>(), y.data<T>(), y.data<T>(), y.numel());
+      kernels::div(out, g.data<T>(), twice.data<T>(), beta, g.numel());
+    });
+  }
+};
+
+template <class Op>
+Variable record_broadcast(const Variable& a, const Variable& b) {
+  const Dims sizes = broadcast_sizes(a.sizes(), b.sizes(), Op::kName);
+  const auto fit = [&](const Variable& x) { return x.sizes() == sizes ? x : expand(x, sizes); };
+  return record(Op{}, fit(a), fit(b));
+}
+
+}  // namespace
+
+Variable add(const Variable& a, const Variable& b) { return record_broadcast<Add>(a, b); }
+Variable sub(const Variable& a, const Variable& b) { return record_broadcast<Sub>(a, b); }
+Variable mul(const Variable& a, const Variable& b) { return record_broadcast<Mul>(a, b); }
+Variable div(const Variable& a, const Variable& b) { return record_broadcast<Div>(a, b); }
+Variable scale(const Variable& x, double factor) { return record(Scale{factor}, x); }
+Variable add_scalar(const Variable& x, double value) { return record(AddScalar{value}, x); }
+Variable exp(const Variable& x) { return record(Exp{}, x); }
+Variable log(const Variable& x) { return record(Log{}, x); }
+Variable sqrt(const Variable& x) { return record(Sqrt{}, x); }
+
+}  // namespace tapeformer

@@ -1,0 +1,31 @@
+// What most ops need between tensors and kernels.
+#pragma once
+
+#include "autograd/tape/record.h"
+
+namespace tapeformer {
+
+// Calls kernel(y, x, n) on contiguous arrays of x's dtype; returns y, of x's sizes.
+template <class Kernel>
+Tensor map(const Tensor& x, Kernel&& kernel) {
+  const Tensor source = x.contiguous();
+  const Tensor y = Tensor::empty(x.sizes(), x.dtype());
+  dispatch_floating(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    kernel(y.data<T>(), source.data<T>(), y.numel());
+  });
+  return y;
+}
+
+// Calls write(dx, beta) on the slot's contiguous memory, if anybody wants the gradient.
+template <class Write>
+void write_gradient(GradSlot& slot, Write&& write) {
+  if (!slot.needed()) return;
+  const GradTarget target = slot.target();
+  dispatch_floating(target.tensor.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    write(target.tensor.data<T>(), static_cast<T>(target.beta));
+  });
+}
+
+}  // namespace tapeformer

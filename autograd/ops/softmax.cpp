@@ -1,0 +1,54 @@
+#include "autograd/kernels/softmax.h"
+
+#include "autograd/ops/op_helpers.h"
+#include "autograd/ops/ops.h"
+
+namespace tapeformer {
+namespace {
+
+// The two kernels of a function over rows: y from x, dx from dy and y (formulas in kernels/softmax.h).
+template <class Kernels>
+struct RowFunction {
+  static constexpr const char* kName = Kernels::kName;
+  Tensor y;
+  Tensor forward(OpContext& context, const Tensor& x) {
+    check(x.rank() >= 1, kName, ": expected at least one axis, got a scalar");
+    const Tensor out = map(x, [cols = x.size(-1)](auto* y, const auto* in, std::int64_t n) {
+      Kernels::forward(y, in, cols ? n / cols : 0, cols);
+    });
+    if (context.recording()) y = out;
+    return out;
+  }
+  void backward(const Tensor& dy, GradSlot& dx) {
+    write_gradient(dx, [&, g = dy.contiguous(), cols = y.size(-1)]<class T>(T* out, T beta) {
+      Kernels::backward(out, g.data<T>(), y.data<T>(), cols ? y.numel() / cols : 0, cols, beta);
+    });
+  }
+};
+
+struct Softmax {
+  static constexpr const char* kName = "softmax";
+  static void forward(auto* y, auto* x, std::int64_t rows, std::int64_t cols) {
+    kernels::softmax_forward(y, x, rows, cols);
+  }
+  static void backward(auto* dx, auto* dy, auto* y, std::int64_t rows, std::int64_t cols, auto beta) {
+    kernels::softmax_backward(dx, dy, y, rows, cols, beta);
+  }
+};
+
+struct LogSoftmax {
+  static constexpr const char* kName = "log_softmax";
+  static void forward(auto* y, auto* x, std::int64_t rows, std::int64_t cols) {
+    kernels::log_softmax_forward(y, x, rows, cols);
+  }
+  static void backward(auto* dx, auto* dy, auto* y, std::int64_t rows, std::int64_t cols, auto beta) {
+    kernels::log_softmax_backward(dx, dy, y, rows, cols, beta);
+  }
+};
+
+}  // namespace
+
+Variable softmax(const Variable& x) { return record(RowFunction<Softmax>{}, x); }
+Variable log_softmax(const Variable& x) { return record(RowFunction<LogSoftmax>{}, x); }
+
+}  // namespace tapeformer

@@ -1,0 +1,33 @@
+#include "autograd/tape/record.h"
+
+#include <set>
+
+namespace tapeformer {
+namespace {
+
+std::set<std::string>& op_names() {
+  static std::set<std::string> names;
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> recorded_op_names() { return {op_names().begin(), op_names().end()}; }
+
+namespace detail {
+
+bool register_op_name(const char* name) { return op_names().insert(name).second; }
+
+Tape& common_tape(const char* op, std::span<const Variable* const> inputs) {
+  Tape* tape = nullptr;
+  for (const Variable* input : inputs) {
+    if (!input->tape()) continue;
+    check(!tape || tape == input->tape(), op, ": the inputs are on different tapes");
+    tape = input->tape();
+  }
+  check(tape != nullptr, op, ": no input is on a tape; put one there with Variable::constant or Variable::on");
+  return *tape;
+}
+
+}  // namespace detail
+}  // namespace tapeformer

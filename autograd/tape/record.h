@@ -1,0 +1,149 @@
+// How an op goes onto the tape.
+//
+// An op is a struct with a name, a forward that computes its output and keeps what its backward needs as members, and a
+// backward that writes one gradient per input:
+//
+//   struct Tanh {
+//     static constexpr const char* kName = "tanh";
+//     Tensor y;
+//     Tensor forward(OpContext& context, const Tensor& x);
+//     void backward(const Tensor& dy, GradSlot& dx);
+//   };
+//   Variable tanh(const Variable& x) { return record(Tanh{}, x); }
+//
+// A missing backward, or one with a slot too few, does not compile.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <string>
+#include <utility>
+
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+
+// What a forward may ask about its surroundings.
+class OpContext {
+ public:
+  OpContext(Tape& tape, bool recording) : tape_(tape), recording_(recording) {}
+  // Whether a backward will come: keep what it needs, and only then.
+  bool recording() const { return recording_; }
+  bool training() const { return tape_.options().training; }
+  RandomKey next_random_key() { return tape_.next_random_key(); }
+
+ private:
+  Tape& tape_;
+  bool recording_;
+};
+
+// The names of all ops that record() was compiled for in this program, sorted: the op table of the gradient checks must
+// have a row for each.
+std::vector<std::string> recorded_op_names();
+
+namespace detail {
+
+// One tensor and one slot for each input, for the concept alone.
+template <std::size_t>
+const Tensor& tensor_at();
+template <std::size_t>
+GradSlot& slot_at();
+
+template <class Op, class Indices>
+inline constexpr bool kOpFits = false;
+template <class Op, std::size_t... I>
+inline constexpr bool kOpFits<Op, std::index_sequence<I...>> = requires(Op op, OpContext& context, const Tensor& dy) {
+  { Op::kName } -> std::convertible_to<const char*>;
+  { op.forward(context, tensor_at<I>()...) } -> std::same_as<Tensor>;
+  { op.backward(dy, slot_at<I>()...) } -> std::same_as<void>;
+};
+
+bool register_op_name(const char* name);
+
+// The tape of the inputs. Throws Error when they are on different ones, or on none.
+Tape& common_tape(const char* op, std::span<const Variable* const> inputs);
+
+template <class Op>
+struct NodeBase : Node {
+  explicit NodeBase(Op value) : op(std::move(value)) { (void)kRegistered; }
+  const char* name() const override { return Op::kName; }
+  std::vector<Tensor> place_output_gradients(std::span<GradSlot> slots) override {
+    if constexpr (requires { op.place_output_gradients(slots); }) return op.place_output_gradients(slots);
+    return {};
+  }
+  Op op;
+  static inline const bool kRegistered = register_op_name(Op::kName);
+};
+
+template <class Op, std::size_t N>
+struct FixedNode final : NodeBase<Op> {
+  using NodeBase<Op>::NodeBase;
+  void backward(std::span<const Tensor> dy, std::span<GradSlot> slots) override {
+    [&]<std::size_t... I>(std::index_sequence<I...>) { this->op.backward(dy[0], slots[I]...); }
+    (std::make_index_sequence<N>());
+  }
+};
+
+template <class Op>
+struct ListNode final : NodeBase<Op> {
+  using NodeBase<Op>::NodeBase;
+  void backward(std::span<const Tensor> dy, std::span<GradSlot> slots) override { this->op.backward(dy, slots); }
+};
+
+inline bool any_requires_grad(std::span<const Variable* const> inputs) {
+  for (const Variable* input : inputs) {
+    if (input->requires_grad()) return true;
+  }
+  return false;
+}
+
+}  // namespace detail
+
+// An op of a fixed number of inputs: Tensor forward(OpContext&, const Tensor&…) and backward(const Tensor& dy,
+// GradSlot&…).
+template <class Op, std::size_t N>
+concept Differentiable = detail::kOpFits<Op, std::make_index_sequence<N>>;
+
+// An op of any number of inputs and outputs: std::vector<Tensor> forward(OpContext&, std::span<const Tensor>) and
+// backward(std::span<const Tensor> dy, std::span<GradSlot>).
+template <class Op>
+concept DifferentiableList = requires(Op op, OpContext& context, std::span<const Tensor> tensors,
+                                      std::span<GradSlot> slots) {
+  { Op::kName } -> std::convertible_to<const char*>;
+  { op.forward(context, tensors) } -> std::same_as<std::vector<Tensor>>;
+  { op.backward(tensors, slots) } -> std::same_as<void>;
+};
+
+// Computes an op and, where a gradient can flow, puts it on the tape of its inputs. Undefined inputs reach the op as
+// undefined tensors, with a slot that is not needed.
+template <class Op, std::same_as<Variable>... Inputs>
+requires Differentiable<Op, sizeof...(Inputs)> Variable record(Op op, const Inputs&... inputs) {
+  const std::array<const Variable*, sizeof...(Inputs)> list{&inputs...};
+  Tape& tape = detail::common_tape(Op::kName, list);
+  OpContext context(tape, tape.options().record && detail::any_requires_grad(list));
+  const Tensor output = op.forward(context, inputs.value()...);
+  if (!context.recording()) return Variable::constant(tape, output);
+  auto node = std::make_unique<detail::FixedNode<Op, sizeof...(Inputs)>>(std::move(op));
+  return tape.push(std::move(node), list, {&output, 1})[0];
+}
+
+template <DifferentiableList Op>
+std::vector<Variable> record_list(Op op, std::span<const Variable> inputs) {
+  std::vector<const Variable*> list;
+  std::vector<Tensor> tensors;
+  for (const Variable& input : inputs) {
+    list.push_back(&input);
+    tensors.push_back(input.value());
+  }
+  Tape& tape = detail::common_tape(Op::kName, list);
+  OpContext context(tape, tape.options().record && detail::any_requires_grad(list));
+  const std::vector<Tensor> outputs = op.forward(context, tensors);
+  if (!context.recording()) {
+    std::vector<Variable> constants;
+    for (const Tensor& output : outputs) constants.push_back(Variable::constant(tape, output));
+    return constants;
+  }
+  return tape.push(std::make_unique<detail::ListNode<Op>>(std::move(op)), list, outputs);
+}
+
+}  // namespace tapeformer

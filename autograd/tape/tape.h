@@ -1,0 +1,87 @@
+// The tape: ops in execution order; backward is one reverse loop over them.
+//
+//   Tape tape;
+//   Variable loss = mean(square(sub(linear(Variable::constant(tape, x), weight, bias), target)));
+//   tape.backward(loss);          // weight.grad() and bias.grad() now hold dloss/dweight and dloss/dbias
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "autograd/core/random.h"
+#include "autograd/tape/variable.h"
+
+namespace tapeformer {
+
+struct TapeOptions {
+  bool record = true;     // off: ops compute values only, and nothing is kept for a backward
+  bool training = false;  // on: dropout drops
+  RandomKey random = {};  // seed, step and micro-step of the random ops
+};
+inline constexpr TapeOptions no_grad{.record = false};
+
+// One recorded op: what it saved, and where its gradients go.
+class Node {
+ public:
+  virtual ~Node() = default;
+  virtual const char* name() const = 0;
+  // dy[i] is the gradient of output i (undefined where nobody wrote one); slots are those of the inputs, no two of
+  // which lead to the same memory.
+  virtual void backward(std::span<const Tensor> dy, std::span<GradSlot> slots) = 0;
+  // Views: where the gradients of the outputs should lie, as views of memory lent by the inputs' slots; empty if
+  // anywhere.
+  virtual std::vector<Tensor> place_output_gradients(std::span<GradSlot>) { return {}; }
+};
+
+class Tape {
+ public:
+  explicit Tape(const TapeOptions& options = {}) : options_(options) {}
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  const TapeOptions& options() const { return options_; }
+  std::size_t node_count() const { return records_.size(); }
+
+  // A random op's own sequence: the same op in the same place of the same step draws the same numbers.
+  RandomKey next_random_key() { return options_.random.with_stream(next_stream_++); }
+
+  // Adds d(root)/d(parameter), contracted with dy (ones when undefined, for a root of one element), to every parameter
+  // that the root depends on. Frees what each op saved as it passes; a tape is run backward once.
+  void backward(const Variable& root, Tensor dy = {});
+
+  // For record(): puts an op on the tape and returns its outputs as variables.
+  std::vector<Variable> push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
+                             std::span<const Tensor> outputs);
+  // For GradSlot: the memory that the producer of a value wants its gradient to lie in, once; undefined if none.
+  Tensor take_place(int id);
+
+ private:
+  struct Input {
+    int id = -1;
+    std::shared_ptr<Leaf> leaf;
+    Dims sizes;
+    DType dtype = DType::f32;
+    bool same_value(const Input& other) const { return leaf ? leaf == other.leaf : id >= 0 && id == other.id; }
+  };
+  struct Record {
+    std::unique_ptr<Node> node;
+    std::vector<Input> inputs;
+    int first_output, output_count;
+  };
+  GradSlot slot_of(const Input& input);
+
+  TapeOptions options_;
+  std::uint64_t next_stream_ = 0;
+  bool spent_ = false;
+  std::vector<Record> records_;
+  std::vector<int> producer_;  // the record that each id comes from
+
+  // During backward:
+  std::vector<GradCell> cells_;     // gradient of each id
+  std::vector<Tensor> places_;      // where the gradient of each id should lie, if its record said so
+  std::vector<char> places_asked_;  // by record
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,51 @@
+#include "autograd/tape/variable.h"
+
+#include <utility>
+
+namespace tapeformer {
+
+Variable Variable::parameter(Tensor value) {
+  check(value.defined() && is_floating(value.dtype()), "parameter: expected a floating-point tensor");
+  Variable variable;
+  variable.leaf_ = std::make_shared<Leaf>();
+  variable.leaf_->value = std::move(value);
+  return variable;
+}
+
+Variable Variable::constant(Tape& tape, Tensor value) {
+  Variable variable;
+  variable.value_ = std::move(value);
+  variable.tape_ = &tape;
+  return variable;
+}
+
+Variable Variable::on(Tape& tape) const {
+  Variable variable = *this;
+  variable.tape_ = &tape;
+  return variable;
+}
+
+Leaf& Variable::parameter_leaf(const char* what) const {
+  check(leaf_ != nullptr, what, ": the variable is not a parameter");
+  return *leaf_;
+}
+
+Tensor Variable::grad() const {
+  const GradCell& cell = parameter_leaf("grad").grad;
+  return cell.written ? cell.gradient : Tensor();
+}
+
+void Variable::zero_grad() const {
+  GradCell& cell = parameter_leaf("zero_grad").grad;
+  cell.written = false;
+  if (!cell.fixed_place) cell.gradient = Tensor();
+}
+
+void Variable::rebind(const Tensor& value, const Tensor& grad) const {
+  Leaf& leaf = parameter_leaf("rebind");
+  value.copy_from(leaf.value);
+  leaf.value = value;
+  leaf.grad = GradCell{.gradient = grad, .fixed_place = true};
+}
+
+}  // namespace tapeformer

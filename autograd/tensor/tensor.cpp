@@ -1,0 +1,130 @@
+#include "autograd/tensor/tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/kernels/copy.h"
+#include "autograd/kernels/elementwise.h"
+#include "autograd/tensor/allocator.h"
+
+namespace tapeformer {
+
+Storage::Storage(std::int64_t bytes) : bytes_(bytes), data_(detail::allocate(bytes)) {}
+Storage::~Storage() { detail::deallocate(data_, bytes_); }
+
+Tensor Tensor::empty(const Dims& sizes, DType dtype) {
+  for (std::int64_t size : sizes) check(size >= 0, "empty: shape ", sizes, " has a negative size");
+  Tensor tensor;
+  tensor.layout_ = Layout::contiguous(sizes);
+  tensor.dtype_ = dtype;
+  tensor.storage_ = std::make_shared<Storage>(tensor.bytes());
+  return tensor;
+}
+
+Tensor Tensor::zeros(const Dims& sizes, DType dtype) { return full(sizes, dtype, 0); }
+
+Tensor Tensor::full(const Dims& sizes, DType dtype, double value) {
+  Tensor tensor = empty(sizes, dtype);
+  tensor.fill(value);
+  return tensor;
+}
+
+template <class T>
+Tensor Tensor::from(std::span<const T> values, const Dims& sizes) {
+  check(static_cast<std::int64_t>(values.size()) == sizes.product(), "from: ", values.size(), " values for shape ",
+        sizes, ", which has ", sizes.product());
+  Tensor tensor = empty(sizes, dtype_of<T>());
+  std::copy(values.begin(), values.end(), tensor.data<T>());
+  return tensor;
+}
+template Tensor Tensor::from(std::span<const float>, const Dims&);
+template Tensor Tensor::from(std::span<const double>, const Dims&);
+template Tensor Tensor::from(std::span<const std::int32_t>, const Dims&);
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  std::vector<T> values(numel());
+  check_dtype(dtype_of<T>());
+  kernels::copy_to_contiguous(values.data(), storage_data<T>(), layout_);
+  return values;
+}
+template std::vector<float> Tensor::to_vector() const;
+template std::vector<double> Tensor::to_vector() const;
+template std::vector<std::int32_t> Tensor::to_vector() const;
+
+double Tensor::item() const {
+  check(numel() == 1, "item: the tensor ", sizes(), " has ", numel(), " elements, expected 1");
+  return dispatch_all(dtype_, [&](auto zero) { return static_cast<double>(*data<decltype(zero)>()); });
+}
+
+Tensor Tensor::view(const Layout& layout) const {
+  Tensor view = *this;
+  view.layout_ = layout;
+  return view;
+}
+
+Tensor Tensor::reshape(const Dims& sizes) const {
+  if (const auto layout = layout_.reshape(sizes)) return view(*layout);
+  return clone().reshape(sizes);
+}
+
+Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
+
+Tensor Tensor::clone() const {
+  Tensor copy = empty(sizes(), dtype_);
+  dispatch_all(dtype_, [&](auto zero) {
+    using T = decltype(zero);
+    kernels::copy_to_contiguous(copy.data<T>(), storage_data<T>(), layout_);
+  });
+  return copy;
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == dtype_) return *this;
+  const Tensor source = contiguous();
+  Tensor converted = empty(sizes(), dtype);
+  dispatch_all(dtype_, [&](auto from) {
+    dispatch_all(dtype, [&](auto to) {
+      std::ranges::transform(source.span<decltype(from)>(), converted.data<decltype(to)>(),
+                             [](auto value) { return static_cast<decltype(to)>(value); });
+    });
+  });
+  return converted;
+}
+
+void Tensor::fill(double value) const {
+  check(is_contiguous(), "fill: the tensor ", sizes(), " is not contiguous");
+  dispatch_all(dtype_, [&](auto zero) {
+    using T = decltype(zero);
+    kernels::fill(data<T>(), static_cast<T>(value), numel());
+  });
+}
+
+void Tensor::copy_from(const Tensor& source) const {
+  check(sizes() == source.sizes() && dtype_ == source.dtype_, "copy_from: expected ", sizes(), " ", dtype_, ", got ",
+        source.sizes(), " ", source.dtype_);
+  dispatch_all(dtype_, [&](auto zero) {
+    using T = decltype(zero);
+    if (is_contiguous()) {
+      kernels::copy_to_contiguous(data<T>(), source.storage_data<T>(), source.layout_);
+    } else {
+      kernels::accumulate_strided(storage_data<T>(), layout_, source.contiguous().data<T>(), T{0});
+    }
+  });
+}
+
+void Tensor::add_from(const Tensor& source) const {
+  check(sizes() == source.sizes() && dtype_ == source.dtype_, "add_from: expected ", sizes(), " ", dtype_, ", got ",
+        source.sizes(), " ", source.dtype_);
+  const Tensor values = source.contiguous();
+  dispatch_floating(dtype_, [&](auto zero) {
+    using T = decltype(zero);
+    if (is_contiguous()) {
+      kernels::add(data<T>(), data<T>(), values.data<T>(), numel());
+    } else {
+      kernels::accumulate_strided(storage_data<T>(), layout_, values.data<T>(), T{1});
+    }
+  });
+}
+
+}  // namespace tapeformer

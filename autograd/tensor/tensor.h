@@ -1,0 +1,114 @@
+// A strided, typed view of shared storage. No gradient here: that is autograd/tape.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "autograd/core/dtype.h"
+#include "autograd/core/layout.h"
+
+namespace tapeformer {
+
+// A block of memory from the caching allocator, 64-byte aligned, uninitialised; given back when the last Tensor that
+// views it is gone.
+class Storage {
+ public:
+  explicit Storage(std::int64_t bytes);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  void* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::int64_t bytes_;
+  void* data_;
+};
+
+// Copying a Tensor copies the handle, never the elements; views (transpose, slice, …) share the storage.
+class Tensor {
+ public:
+  Tensor() = default;                                   // undefined: no storage
+  static Tensor empty(const Dims& sizes, DType dtype);  // uninitialised
+  static Tensor zeros(const Dims& sizes, DType dtype);
+  static Tensor full(const Dims& sizes, DType dtype, double value);
+  static Tensor scalar(double value, DType dtype) { return full({}, dtype, value); }
+  // Copies the values in row-major order. Throws Error when their number does not fit.
+  template <class T>
+  static Tensor from(std::span<const T> values, const Dims& sizes);
+  template <class T>
+  static Tensor from(std::initializer_list<T> values, const Dims& sizes) {
+    return from(std::span<const T>(values.begin(), values.size()), sizes);
+  }
+
+  bool defined() const { return storage_ != nullptr; }
+  DType dtype() const { return dtype_; }
+  const Layout& layout() const { return layout_; }
+  const Dims& sizes() const { return layout_.sizes; }
+  // The size of an axis, counted from the end when negative.
+  std::int64_t size(int axis) const { return layout_.sizes[layout_.axis(axis, "size")]; }
+  int rank() const { return layout_.rank(); }
+  std::int64_t numel() const { return layout_.numel(); }
+  std::int64_t bytes() const { return numel() * size_of(dtype_); }
+  bool is_contiguous() const { return layout_.is_contiguous(); }
+
+  // The first element of the view. Throws Error when T is not the dtype.
+  template <class T>
+  T* data() const {
+    check_dtype(dtype_of<T>());
+    return static_cast<T*>(storage_->data()) + layout_.offset;
+  }
+  // The start of the storage, for kernels that take a Layout with its offset.
+  template <class T>
+  T* storage_data() const {
+    check_dtype(dtype_of<T>());
+    return static_cast<T*>(storage_->data());
+  }
+  // The elements of a contiguous tensor.
+  template <class T>
+  std::span<T> span() const {
+    check(is_contiguous(), "span: the tensor ", sizes(), " is not contiguous");
+    return {data<T>(), static_cast<std::size_t>(numel())};
+  }
+  template <class T>
+  std::vector<T> to_vector() const;  // a copy in row-major order
+  double item() const;               // the value of a tensor of one element, of any dtype
+
+  // Views. Errors as in Layout.
+  Tensor view(const Layout& layout) const;
+  Tensor transpose(int a, int b) const { return view(layout_.transpose(a, b)); }
+  Tensor permute(const Dims& order) const { return view(layout_.permute(order)); }
+  Tensor slice(int axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1) const {
+    return view(layout_.slice(axis, start, stop, step));
+  }
+  Tensor expand(const Dims& sizes) const { return view(layout_.expand(sizes)); }
+  // A view where the layout allows it, a copy otherwise.
+  Tensor reshape(const Dims& sizes) const;
+  Tensor contiguous() const;  // itself when contiguous, a copy otherwise
+  Tensor clone() const;       // always a contiguous copy
+  Tensor to(DType dtype) const;
+
+  // Sets every element of a contiguous tensor.
+  void fill(double value) const;
+  // Copies the values of a tensor of the same sizes and dtype into this view.
+  void copy_from(const Tensor& source) const;
+  // Adds them to what this view, which must be injective, holds. Floating dtypes only.
+  void add_from(const Tensor& source) const;
+
+  bool shares_storage_with(const Tensor& other) const { return storage_ == other.storage_; }
+  // No other Tensor holds this storage: writing in place disturbs nobody.
+  bool owns_storage_alone() const { return storage_.use_count() == 1; }
+
+ private:
+  void check_dtype(DType expected) const {
+    check(storage_ != nullptr, "data: the tensor is undefined");
+    check(expected == dtype_, "data: asked for ", expected, ", the tensor is ", dtype_);
+  }
+
+  std::shared_ptr<Storage> storage_;
+  Layout layout_;
+  DType dtype_ = DType::f32;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,34 @@
+#include "data/corpora.h"
+
+#include <spdlog/spdlog.h>
+
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+
+namespace tapeformer::cli {
+
+void add_corpus_command(CLI::App& app) {
+  struct Arguments {
+    std::string name;
+    std::int64_t lines = 1000;
+    std::uint64_t seed = 1;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  std::string names;
+  for (std::string_view name : corpus_names()) names += (names.empty() ? "" : ", ") + std::string(name);
+  CLI::App* command = app.add_subcommand("corpus", "Print a generated corpus");
+  command->add_option("name", arguments->name, "Which: " + names)->required();
+  command->add_option("--lines", arguments->lines, "Lines [1000]")->check(CLI::PositiveNumber);
+  command->add_option("--seed", arguments->seed, "The same seed gives the same text [1]");
+  command->callback([arguments] {
+    const double entropy = corpus_entropy(arguments->name);
+    for (std::int64_t line = 0; line < arguments->lines; ++line) {
+      std::cout << corpus_line(arguments->name, line, arguments->seed);
+    }
+    spdlog::info("{}: entropy rate {:.4f} nats per character", arguments->name, entropy);
+  });
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,72 @@
+// tapeformer: trains transformers on CPU. stdout carries results, stderr progress and messages; exit code 1 for what
+// went wrong, 2 for wrong usage or configuration.
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <iostream>
+
+#include "autograd/core/error.h"
+#include "autograd/kernels/gemm.h"
+#include "cli/commands.h"
+
+namespace tapeformer::cli {
+namespace {
+
+void set_up_log() {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("tapeformer"));
+  spdlog::set_pattern("%^%l:%$ %v");
+  if (!kernels::blas_uses_openmp()) {
+    spdlog::warn(
+        "{} does not share its threads with OpenMP, which makes training two to three times slower: install "
+        "libopenblas-openmp-dev",
+        kernels::blas_description());
+  }
+}
+
+// Errors may quote what the user wrote: keep them on one line.
+void print_error(std::string message) {
+  for (char& c : message) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  std::cerr << "tapeformer: " << message << '\n';
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Trains transformers on CPU, from a text file to a trained, resumable, evaluated, generating model.",
+               "tapeformer");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", TAPEFORMER_VERSION);
+  add_train_command(app);
+  add_eval_command(app);
+  add_generate_command(app);
+  add_surprisal_command(app);
+  add_info_command(app);
+  add_tokenizer_command(app);
+  add_corpus_command(app);
+  add_gradcheck_command(app);
+  try {
+    app.parse(argc, argv);
+    std::cout.flush();
+    check(std::cout.good(), "cannot write to standard output");
+    return 0;
+  } catch (const CLI::Success& request) {  // --help, --version
+    return app.exit(request);
+  } catch (const CLI::ParseError& error) {
+    print_error(concat(error.what(), " (see tapeformer --help)"));
+    return 2;
+  } catch (const UsageError& error) {
+    print_error(error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    print_error(error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace tapeformer::cli
+
+int main(int argc, char** argv) {
+  tapeformer::cli::set_up_log();
+  return tapeformer::cli::run(argc, argv);
+}

@@ -1,0 +1,112 @@
+#include "tokenizer/tokenizer.h"
+
+#include <spdlog/spdlog.h>
+
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <memory>
+
+#include "autograd/core/error.h"
+#include "cli/commands.h"
+#include "cli/run_model.h"
+#include "data/text.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct TokenizerArguments {
+  std::string file, out, kind = "bpe";
+  std::int64_t vocab = 4096;
+  std::vector<std::string> texts, special_tokens = {"<|endoftext|>"};
+  bool lines = false;
+};
+
+std::string read_standard_input() {
+  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+}
+
+void train(const TokenizerArguments& arguments) {
+  const TextCorpus corpus(expand_inputs(arguments.texts));
+  TokenizerOptions options{arguments.kind, arguments.vocab, arguments.special_tokens};
+  if (options.kind == "char") options.special_tokens.clear();
+  const ProgressCallback progress = show_progress("learning merges");
+  const auto tokenizer = train_tokenizer(options, corpus.pieces(), [&](std::int64_t done, std::int64_t wanted) {
+    if (progress) progress(static_cast<double>(done) / static_cast<double>(wanted));
+  });
+  tokenizer->save(arguments.out);
+  if (options.kind != "char" && tokenizer->vocab_size() < options.vocab) {
+    spdlog::warn("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);
+  }
+  spdlog::info("{} tokens from {} bytes of text: {}", tokenizer->vocab_size(), corpus.bytes(), arguments.out);
+}
+
+void print_ids(std::span<const std::int32_t> ids, char separator) {
+  for (std::size_t i = 0; i < ids.size(); ++i) std::cout << (i ? std::string(1, separator) : "") << ids[i];
+  std::cout << '\n';
+}
+
+void encode(const TokenizerArguments& arguments) {
+  const auto tokenizer = Tokenizer::load(arguments.file);
+  if (!arguments.lines) return print_ids(tokenizer->encode(read_standard_input()), '\n');
+  for (std::string line; std::getline(std::cin, line);) print_ids(tokenizer->encode(line), ' ');
+}
+
+void decode(const TokenizerArguments& arguments) {
+  const auto tokenizer = Tokenizer::load(arguments.file);
+  for (std::string word; std::cin >> word;) {
+    std::size_t read = 0;
+    std::int32_t id = -1;
+    try {
+      id = std::stoi(word, &read);
+    } catch (const std::exception&) {
+    }
+    check(read == word.size(), "tokenizer decode: expected token ids apart by white space, got \"", word, "\"");
+    std::cout << tokenizer->decode(std::span(&id, 1));
+  }
+}
+
+void print_info(const TokenizerArguments& arguments) {
+  const auto tokenizer = Tokenizer::load(arguments.file);
+  std::cout << "kind            " << tokenizer->kind() << '\n' << "vocabulary      " << tokenizer->vocab_size() << '\n';
+  std::cout << "special tokens ";
+  for (std::int32_t id : tokenizer->special_ids()) std::cout << ' ' << tokenizer->token_bytes(id) << " (" << id << ')';
+  std::cout << '\n';
+  if (arguments.texts.empty()) return;
+  const TextCorpus corpus(expand_inputs(arguments.texts));
+  std::int64_t tokens = 0;
+  for (std::string_view piece : corpus.pieces()) tokens += static_cast<std::int64_t>(tokenizer->encode(piece).size());
+  std::cout << "text            " << corpus.bytes() << " bytes, " << tokens << " tokens, "
+            << static_cast<double>(corpus.bytes()) / static_cast<double>(tokens) << " bytes per token\n";
+}
+
+}  // namespace
+
+void add_tokenizer_command(CLI::App& app) {
+  auto arguments = std::make_shared<TokenizerArguments>();
+  CLI::App* command = app.add_subcommand("tokenizer", "Train and use tokenizers");
+  command->require_subcommand(1);
+
+  CLI::App* training = command->add_subcommand("train", "Learn a vocabulary from text");
+  training->add_option("--vocab", arguments->vocab, "Tokens, special ones counted [4096]")->check(CLI::PositiveNumber);
+  training->add_option("--kind", arguments->kind, "char, word or bpe [bpe]");
+  training->add_option("--special", arguments->special_tokens, "Special tokens [<|endoftext|>]")->expected(1);
+  training->add_option("--out", arguments->out, "The tokenizer.json to write")->required();
+  training->add_option("text", arguments->texts, "Files, folders or globs")->required();
+  training->callback([arguments] { train(*arguments); });
+
+  const auto with_file = [&](const char* name, const char* help) {
+    CLI::App* sub = command->add_subcommand(name, help);
+    sub->add_option("file", arguments->file, "A tokenizer.json")->required();
+    return sub;
+  };
+  CLI::App* encoding = with_file("encode", "Text on standard input to ids");
+  encoding->add_flag("--lines", arguments->lines, "One line of ids per line of text");
+  encoding->callback([arguments] { encode(*arguments); });
+  with_file("decode", "Ids on standard input to text")->callback([arguments] { decode(*arguments); });
+  CLI::App* info = with_file("info", "What a tokenizer holds, and how well it compresses a text");
+  info->add_option("text", arguments->texts, "Files, folders or globs");
+  info->callback([arguments] { print_info(*arguments); });
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,167 @@
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+
+#include "autograd/core/parallel.h"
+#include "cli/commands.h"
+#include "cli/run_model.h"
+#include "data/corpora.h"
+#include "train/disk.h"
+#include "train/language_objective.h"
+#include "train/metrics.h"
+#include "train/model_config.h"
+#include "train/stop_signal.h"
+#include "train/trainer.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct TrainArguments {
+  std::string config, out, resume;
+  std::map<std::string, std::vector<std::string>> overrides;  // by key
+};
+
+// Paths in a run's configuration do not depend on where the command was called.
+void make_paths_absolute(Config& config) {
+  const auto absolute = [](std::string& path) {
+    if (!path.empty()) path = std::filesystem::absolute(path).lexically_normal().string();
+  };
+  Config::Data& data = config.data;
+  for (std::string& path : data.text) absolute(path);
+  for (std::string& path : data.valid) absolute(path);
+  for (std::string* path : {&data.source, &data.target, &data.valid_source, &data.valid_target, &data.pairs,
+                            &data.valid_pairs, &config.tokenizer.file}) {
+    absolute(*path);
+  }
+}
+
+Config overridden(Config config, const TrainArguments& arguments) {
+  for (const auto& [key, values] : arguments.overrides) {
+    if (!values.empty()) apply_override(config, key, values);
+  }
+  make_paths_absolute(config);
+  config = resolve(config);
+  validate(config);
+  require_data(config);
+  return config;
+}
+
+void print_summary(const Config& config, const TrainingState& state, const RunFolder& run) {
+  if (state.best_step > 0) {
+    std::cout << "best validation loss " << state.best_loss << " nats per token at step " << state.best_step << '\n';
+  }
+  if (!config.data.corpus.empty()) {
+    std::cout << "the corpus " << config.data.corpus << " has an entropy of " << corpus_entropy(config.data.corpus)
+              << " nats per character: no model can be better\n";
+  }
+  std::cout << "run: " << run.root.string() << '\n';
+}
+
+// Trains a run that is set up, from `state` on.
+void train_run(const Config& config, const Gpt& model, const ParameterSlab& slab, AdamW& optimizer,
+               const LanguageData& data, const RunFolder& run, TrainingState& state) {
+  LanguageObjective objective(config, model, data);
+  if (!objective.can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
+  spdlog::info("{} parameters, vocabulary of {}, {} training tokens, {} threads", model.parameter_count(),
+               data.tokenizer->vocab_size(), data.train.size(), thread_count());
+
+  const StopSignal stop;
+  ProgressLine progress(std::cerr, [] { return terminal_columns(STDERR_FILENO); });
+  ProgressState last{.step = state.step, .steps = config.train.steps};
+  const TrainHooks hooks{.progress =
+                             [&](const ProgressState& now) {
+                               last = now;
+                               progress.update(now);
+                             },
+                         .evaluated =
+                             [&](std::int64_t step, const Evaluation& evaluation) {
+                               progress.clear();
+                               spdlog::info("step {}: validation loss {:.4f}, perplexity {:.2f}", step,
+                                            evaluation.loss(), evaluation.perplexity());
+                             },
+                         .stop_requested = [&] { return stop.requested(); }};
+  const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
+  progress.finish(last);
+  if (end == TrainEnd::finished) return print_summary(config, state, run);
+  spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
+               end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
+}
+
+void set_threads(const Config& config) {
+  if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));
+}
+
+void start(const TrainArguments& arguments) {
+  const Config config = overridden(load_config(arguments.config), arguments);
+  require_no_run(arguments.out);
+  set_threads(config);
+  gpt_config(config, 1);  // refuses what cannot be trained before the long preparations
+  LanguageData data = prepare_language_data(config);
+  const Gpt model(gpt_config(config, data.tokenizer->vocab_size()));
+  model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  const ParameterSlab slab(model);
+  AdamW optimizer(slab, optimizer_spec(config));
+  const RunFolder run = create_run(arguments.out, to_toml(config), data.tokenizer->to_json());
+  const RunLock lock(run);
+  TrainingState state;
+  train_run(config, model, slab, optimizer, data, run, state);
+}
+
+void resume(const TrainArguments& arguments) {
+  const RunReference reference = find_run(arguments.resume);
+  const RunFolder& run = reference.run;
+  const RunLock lock(run);
+  remove_leftovers(run);
+  const Config config = overridden(load_config(run.config()), arguments);
+  for (const auto& [key, values] : arguments.overrides) {
+    if (!values.empty()) spdlog::info("{} is now {}", key, fmt::join(values, ", "));
+  }
+  set_threads(config);
+  LanguageData data = prepare_language_data(config, Tokenizer::load(run.tokenizer()));
+  const Gpt model(gpt_config(config, data.tokenizer->vocab_size()));
+  const ParameterSlab slab(model);
+  AdamW optimizer(slab, optimizer_spec(config));
+
+  TrainingState state;
+  if (list_checkpoints(run).empty() && !reference.step) {  // ended before its first checkpoint
+    model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  } else {
+    state = load_checkpoint(run, reference.step ? *reference.step : newest_checkpoint(run), model, optimizer);
+  }
+  if (const std::string text = to_toml(config); text != read_text(run.config()))
+    write_file_atomically(run.config(), text);
+  truncate_metrics(run.metrics(), state.step);
+  remove_checkpoints_after(run, state.step);
+  if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
+  spdlog::info("resumed at step {}", state.step);
+  train_run(config, model, slab, optimizer, data, run, state);
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  auto arguments = std::make_shared<TrainArguments>();
+  CLI::App* command = app.add_subcommand("train", "Train a model, or go on with a run");
+  CLI::Option* config = command->add_option("config", arguments->config, "Configuration file (TOML)");
+  CLI::Option* out = command->add_option("--out", arguments->out, "Folder of the new run");
+  CLI::Option* from = command->add_option("--resume", arguments->resume, "Folder of a run to go on with, bit for bit");
+  from->excludes(out)->excludes(config);
+  for (const ConfigKey& key : config_keys()) {
+    const std::string words = key.allowed.empty() ? "" : concat(" {", CLI::detail::join(key.allowed, ","), "}");
+    const std::string help = concat(key.help, words, key.default_value.empty() ? "" : " [" + key.default_value + "]");
+    CLI::Option* option = command->add_option("--" + key.name, arguments->overrides[key.name], help);
+    option->group("[" + key.name.substr(0, key.name.find('.')) + "]")->type_name("");
+    if (key.type != ConfigType::list) option->expected(1);
+  }
+  command->callback([arguments] {
+    if (!arguments->resume.empty()) return resume(*arguments);
+    if (arguments->config.empty() || arguments->out.empty()) {
+      fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
+    }
+    start(*arguments);
+  });
+}
+
+}  // namespace tapeformer::cli

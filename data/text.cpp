@@ -1,0 +1,113 @@
+#include "data/text.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "autograd/core/error.h"
+
+namespace tapeformer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
+void add_folder(const fs::path& folder, std::vector<fs::path>& found) {
+  std::error_code error, unreachable;  // a link to nowhere is no error, and no regular file either
+  fs::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (is_hidden(entry->path())) {
+      entry.disable_recursion_pending();
+    } else if (entry->is_regular_file(unreachable)) {
+      found.push_back(entry->path());
+    }
+  }
+  check(!error, "cannot list ", folder.string(), ": ", error.message());
+}
+
+void add_path(const fs::path& path, std::vector<fs::path>& found) {
+  std::error_code unreachable;
+  if (fs::is_directory(path, unreachable)) {
+    add_folder(path, found);
+  } else {
+    found.push_back(path);
+  }
+}
+
+void add_matches(const std::string& pattern, std::vector<fs::path>& found) {
+  glob_t matches{};
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches) == 0) {
+    for (std::size_t i = 0; i < matches.gl_pathc; ++i) add_path(matches.gl_pathv[i], found);
+  }
+  ::globfree(&matches);
+}
+
+// The cut of `text` at `at`, moved back over the continuation bytes (10xxxxxx) of a UTF-8 character, of which there are
+// at most three; more than that is not UTF-8 and is cut where asked.
+std::size_t character_start(std::string_view text, std::size_t at) {
+  for (std::size_t back = 0; back <= 3 && back <= at && at < text.size(); ++back) {
+    if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) return at - back;
+  }
+  return at;
+}
+
+}  // namespace
+
+MappedText::MappedText(const fs::path& path) : file_(path) {
+  check(!text().empty(), path.string(), " is empty, expected text");
+}
+
+std::vector<fs::path> expand_inputs(std::span<const std::string> inputs) {
+  std::vector<fs::path> all;
+  std::unordered_set<std::string> seen;
+  for (const std::string& input : inputs) {
+    std::vector<fs::path> found;
+    std::error_code unreachable;
+    // A file whose name happens to hold * ? [ is taken by its name.
+    if (fs::exists(input, unreachable)) {
+      add_path(input, found);
+      check(!found.empty(), "no files in folder ", input);
+    } else if (input.find_first_of("*?[") != std::string::npos) {
+      add_matches(input, found);
+      check(!found.empty(), "no files match ", input);
+    } else {
+      fail("no such file or folder: ", input);
+    }
+    std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
+    for (fs::path& path : found) {
+      if (seen.insert(path.lexically_normal().native()).second) all.push_back(std::move(path));
+    }
+  }
+  return all;
+}
+
+TextCorpus::TextCorpus(std::span<const fs::path> paths) {
+  check(!paths.empty(), "text: no files given");
+  for (const fs::path& path : paths) pieces_.push_back(files_.emplace_back(path).text());
+  for (const std::string_view piece : pieces_) bytes_ += static_cast<std::int64_t>(piece.size());
+}
+
+TextCorpus::TextCorpus(std::string text) : text_(std::make_unique<const std::string>(std::move(text))) {
+  check(!text_->empty(), "text is empty");
+  pieces_ = {*text_};
+  bytes_ = static_cast<std::int64_t>(text_->size());
+}
+
+TextSplit TextCorpus::split(double valid_fraction) const {
+  check(valid_fraction >= 0 && valid_fraction < 1, "valid_fraction: expected at least 0 and below 1, got ",
+        valid_fraction);
+  TextSplit out;
+  std::size_t left = static_cast<std::size_t>(static_cast<double>(bytes_) * (1 - valid_fraction));
+  for (const std::string_view piece : pieces_) {
+    const std::size_t cut = character_start(piece, std::min(left, piece.size()));
+    if (cut > 0) out.train.push_back(piece.substr(0, cut));
+    if (cut < piece.size()) out.valid.push_back(piece.substr(cut));
+    left -= std::min(left, piece.size());
+  }
+  return out;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,27 @@
+// Text from a language model, a token at a time.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "generate/sampler.h"
+#include "nn/models/gpt.h"
+
+namespace tapeformer {
+
+struct GenerateOptions {
+  SamplingOptions sampling;
+  std::int64_t tokens = 200;
+  std::uint64_t seed = 1;
+  std::int32_t stop_token = -1;  // generation ends before this token; -1: none
+  bool use_cache = true;         // off: every token by a full forward pass (the same tokens, slower)
+};
+
+// Continues a prompt of at least one token (Error otherwise); calls on_token with each new token as soon as it is
+// known. When the context is full, its older half is dropped and generation goes on from the younger half: the same
+// rule with the cache and without. Token number i is drawn with the key (seed, step = i).
+std::vector<std::int32_t> generate(const Gpt& model, std::span<const std::int32_t> prompt,
+                                   const GenerateOptions& options,
+                                   const std::function<void(std::int32_t)>& on_token = {});
+
+}  // namespace tapeformer

@@ -1,0 +1,24 @@
+// From logits to the next token.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "autograd/core/random.h"
+
+namespace tapeformer {
+
+struct SamplingOptions {
+  double temperature = 1;  // divides the logits; 0: always the likeliest token (greedy)
+  std::int64_t top_k = 0;  // only the k likeliest tokens; 0: all
+  double top_p = 1;        // only the likeliest tokens that together reach this probability (Holtzman et al. 2020)
+};
+
+// Throws UsageError unless temperature >= 0, top_k >= 0 and 0 < top_p <= 1.
+void check_options(const SamplingOptions& options);
+
+// Draws a token from softmax(logits / temperature) cut by top_k, then by top_p. Equal logits count by the lower id, so
+// the result is a pure function of logits, options and key.
+std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key);
+
+}  // namespace tapeformer

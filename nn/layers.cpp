@@ -1,0 +1,28 @@
+#include "nn/layers.h"
+
+#include "autograd/ops/ops.h"
+
+namespace tapeformer {
+
+Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& init, DType dtype)
+    : weight(register_parameter("weight", {out, in}, dtype, init)) {
+  if (with_bias) bias = register_parameter("bias", {out}, dtype, Init::zeros());
+}
+
+Variable Linear::forward(const Variable& x) const { return linear(x, weight, bias); }
+
+Embedding::Embedding(std::int64_t rows, std::int64_t dim, const Init& init, DType dtype)
+    : weight(register_parameter("weight", {rows, dim}, dtype, init)) {}
+
+Variable Embedding::forward(const Variable& ids) const { return embedding(weight, ids); }
+
+LayerNorm::LayerNorm(std::int64_t dim, bool with_bias, double eps, DType dtype)
+    : weight(register_parameter("weight", {dim}, dtype, Init::ones())), eps_(eps) {
+  if (with_bias) bias = register_parameter("bias", {dim}, dtype, Init::zeros());
+}
+
+Variable LayerNorm::forward(const Variable& x) const { return layer_norm(x, weight, bias, eps_); }
+
+Variable Dropout::forward(const Variable& x) const { return dropout(x, p_); }
+
+}  // namespace tapeformer

@@ -1,0 +1,76 @@
+#include "nn/module.h"
+
+#include <algorithm>
+
+namespace tapeformer {
+
+Variable Module::register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init) {
+  entries_.push_back({std::move(name), Variable::parameter(Tensor::zeros(sizes, dtype)), init, nullptr});
+  return entries_.back().parameter;
+}
+
+void Module::register_tied(std::string name, const Variable& parameter) {
+  entries_.push_back({std::move(name), parameter, {}, nullptr});
+}
+
+void Module::register_module(std::string name, Module& module) {
+  entries_.push_back({std::move(name), {}, {}, &module});
+}
+
+void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) const {
+  for (const Entry& entry : entries_) {
+    if (entry.module) {
+      entry.module->collect(prefix + entry.name + ".", into);
+    } else if (std::ranges::none_of(
+                   into, [&](const NamedParameter& other) { return other.variable.same_parameter(entry.parameter); })) {
+      into.push_back({prefix + entry.name, entry.parameter, entry.init});
+    }
+  }
+}
+
+std::vector<NamedParameter> Module::named_parameters() const {
+  std::vector<NamedParameter> parameters;
+  collect("", parameters);
+  return parameters;
+}
+
+std::int64_t Module::parameter_count() const {
+  std::int64_t count = 0;
+  for (const NamedParameter& parameter : named_parameters()) count += parameter.variable.value().numel();
+  return count;
+}
+
+void Module::initialize_parameters(std::uint64_t seed) const {
+  std::uint64_t stream = mix64(0x696e6974);  // a family of streams of its own
+  for (const NamedParameter& parameter : named_parameters()) {
+    initialize(parameter.variable.value(), parameter.init, RandomKey{.seed = seed, .stream = stream++});
+  }
+}
+
+void Module::zero_grad() const {
+  for (const NamedParameter& parameter : named_parameters()) parameter.variable.zero_grad();
+}
+
+std::map<std::string, Tensor> Module::state_dict() const {
+  std::map<std::string, Tensor> state;
+  for (const NamedParameter& parameter : named_parameters()) state.emplace(parameter.name, parameter.variable.value());
+  return state;
+}
+
+void Module::load_state_dict(const std::map<std::string, Tensor>& state) const {
+  const std::vector<NamedParameter> parameters = named_parameters();
+  for (const NamedParameter& parameter : parameters) {
+    const auto found = state.find(parameter.name);
+    check(found != state.end(), "load_state_dict: the parameter ", parameter.name, " is missing");
+    const Tensor &expected = parameter.variable.value(), &got = found->second;
+    check(expected.sizes() == got.sizes() && expected.dtype() == got.dtype(), "load_state_dict: ", parameter.name,
+          ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ", got.sizes(), " ", got.dtype());
+  }
+  for (const auto& [name, tensor] : state) {
+    check(std::ranges::any_of(parameters, [&](const NamedParameter& p) { return p.name == name; }),
+          "load_state_dict: the model has no parameter ", name);
+  }
+  for (const NamedParameter& parameter : parameters) parameter.variable.value().copy_from(state.at(parameter.name));
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,58 @@
+// The base of all layers and models: named parameters and submodules in the order of their registration.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "autograd/tape/variable.h"
+#include "nn/init.h"
+
+namespace tapeformer {
+
+struct NamedParameter {
+  std::string name;  // the path from the model: "blocks.0.attention.qkv.weight"
+  Variable variable;
+  Init init;
+};
+
+// A module's members are its submodules and its parameters' Variables; its constructor registers each once.
+class Module {
+ public:
+  Module() = default;
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // Every parameter, depth first in registration order. A tied weight appears once, under its first name.
+  std::vector<NamedParameter> named_parameters() const;
+  std::int64_t parameter_count() const;
+
+  // Fills every parameter by its Init. The values depend on the seed and on the parameter's place in the order.
+  void initialize_parameters(std::uint64_t seed) const;
+  void zero_grad() const;
+
+  // The parameters' tensors by name, sharing their memory.
+  std::map<std::string, Tensor> state_dict() const;
+  // Copies values in. Throws Error, changing nothing, when a name is missing or unknown, or a shape or dtype differs.
+  void load_state_dict(const std::map<std::string, Tensor>& state) const;
+
+ protected:
+  Variable register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init);
+  // A second name for a parameter of another module.
+  void register_tied(std::string name, const Variable& parameter);
+  void register_module(std::string name, Module& module);
+
+ private:
+  void collect(const std::string& prefix, std::vector<NamedParameter>& into) const;
+
+  struct Entry {
+    std::string name;
+    Variable parameter;
+    Init init;
+    Module* module;  // null for a parameter
+  };
+  std::vector<Entry> entries_;
+};
+
+}  // namespace tapeformer

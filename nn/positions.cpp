@@ -1,0 +1,42 @@
+#include "nn/positions.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "autograd/ops/ops.h"
+
+namespace tapeformer {
+
+Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, DType dtype) {
+  const Tensor table = Tensor::empty({length, dim}, dtype);
+  dispatch_floating(dtype, [&]<class T>(T) {
+    T* out = table.data<T>();
+    for (std::int64_t k = 0; k < length; ++k) {
+      for (std::int64_t i = 0; i < dim; ++i) {
+        const double angle =
+            static_cast<double>(k) / std::pow(base, static_cast<double>(i / 2 * 2) / static_cast<double>(dim));
+        *out++ = static_cast<T>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
+    }
+  });
+  return table;
+}
+
+Positions::Positions(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init,
+                     DType dtype)
+    : context_(context) {
+  if (kind == PositionKind::learned) {
+    weight_ = register_parameter("weight", {context, dim}, dtype, init);
+  } else {
+    fixed_ = sinusoidal_positions(context, dim, base, dtype);
+  }
+}
+
+Variable Positions::forward(Tape& tape, std::int64_t first, std::int64_t length) const {
+  check(first + length <= context_, "positions: ", first + length, " tokens are more than the context of ", context_);
+  if (fixed_.defined()) return Variable::constant(tape, fixed_.slice(0, first, first + length));
+  const Variable table = weight_.on(tape);
+  return first == 0 && length == context_ ? table : slice(table, 0, first, first + length);
+}
+
+}  // namespace tapeformer

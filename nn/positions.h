@@ -1,0 +1,27 @@
+// Where a token stands in its sequence.
+#pragma once
+
+#include <memory>
+
+#include "nn/block_config.h"
+#include "nn/layers.h"
+
+namespace tapeformer {
+
+// PE(k, 2i) = sin(k/base^(2i/d)), PE(k, 2i+1) = cos(k/base^(2i/d)) (Vaswani et al. 2017, section 3.5) → (length, dim).
+Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, DType dtype);
+
+// A vector for each position below `context`: a learned table, or the fixed sinusoids.
+class Positions : public Module {
+ public:
+  Positions(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init, DType dtype);
+  // Positions first … first + length − 1, (length, dim). Throws Error past the context.
+  Variable forward(Tape& tape, std::int64_t first, std::int64_t length) const;
+
+ private:
+  std::int64_t context_;
+  Variable weight_;  // learned
+  Tensor fixed_;     // sinusoidal
+};
+
+}  // namespace tapeformer

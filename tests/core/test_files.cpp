@@ -1,0 +1,97 @@
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "autograd/core/error.h"
+#include "autograd/core/files.h"
+#include "autograd/core/hash.h"
+#include "autograd/core/nearest_name.h"
+#include "tests/temp_folder.h"
+
+using namespace tapeformer;
+
+TEST_CASE("hash: known answers, and pieces give what the whole gives") {
+  CHECK(hash_bytes("") == 0x2d06800538d394c2ull);  // XXH3_64bits of nothing, from xxHash's specification
+  const std::string text(100000, 'x');
+  Hasher hasher;
+  hasher.update(std::string_view(text).substr(0, 777));
+  hasher.update(std::string_view(text).substr(777));
+  CHECK(hasher.digest() == hash_bytes(text));
+  CHECK(hash_bytes("a") != hash_bytes("b"));
+}
+
+TEST_CASE("mapped file: reads what stands there, empty files too, and outlives a rename over it") {
+  const TempFolder folder;
+  const auto path = folder.write("a.txt", "hello\n");
+  const MappedFile first(path);
+  const MappedFile copy = first;
+  CHECK(copy.bytes() == "hello\n");
+  std::filesystem::rename(folder.write("b.txt", ""), path);
+  CHECK(first.bytes() == "hello\n");
+  CHECK(MappedFile(path).bytes().empty());
+}
+
+TEST_CASE("mapped file: errors for a missing file, a folder and a device") {
+  const TempFolder folder;
+  const std::string missing = (folder.path / "none").string();
+  CHECK_THROWS_WITH_AS(MappedFile{missing}, ("cannot open " + missing + ": No such file or directory").c_str(), Error);
+  CHECK_THROWS_WITH_AS(MappedFile{folder.path}, (folder.path.string() + " is a folder, expected a file").c_str(),
+                       Error);
+  CHECK_THROWS_WITH_AS(MappedFile{"/dev/null"}, "/dev/null is not a regular file", Error);
+}
+
+TEST_CASE("atomic file: appears whole on commit, and leaves nothing behind without") {
+  const TempFolder folder;
+  const auto path = folder.write("out", "old");
+  {
+    AtomicFile file(path);
+    file.append("xxxx");
+    file.append("-new");
+    file.write_at(0, "very");
+    CHECK(read_all(path) == "old");
+    file.commit();
+  }
+  CHECK(read_all(path) == "very-new");
+  {
+    AtomicFile file(path);
+    file.append("half");
+    CHECK(folder.entries() == 2);
+  }
+  CHECK(read_all(path) == "very-new");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("atomic file: errors for a missing folder, a full disk and a folder in its place") {
+  const TempFolder folder;
+  const std::string lost = (folder.path / "none" / "out").string();
+  CHECK_THROWS_WITH_AS(AtomicFile{lost}, ("cannot write " + lost + ": No such file or directory").c_str(), Error);
+
+  // The system's limit on file sizes stands in for a full disk.
+  const std::string big = (folder.path / "big").string();
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{1000, before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  CHECK_THROWS_WITH_AS(AtomicFile(big).append(std::string(2000, 'x')),
+                       ("cannot write " + big + ": File too large").c_str(), Error);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  CHECK(folder.entries() == 0);
+
+  std::filesystem::create_directory(folder.path / "taken");
+  const std::string taken = (folder.path / "taken").string();
+  CHECK_THROWS_WITH_AS(AtomicFile(taken).commit(), ("cannot write " + taken + ": Is a directory").c_str(), Error);
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("nearest name: fewest letters changed, the first of several") {
+  const std::string_view known[] = {"dropout", "dim", "layers", "heads"};
+  CHECK(nearest_name("layer", known) == "layers");
+  CHECK(nearest_name("droput", known) == "dropout");
+  CHECK(nearest_name("dmi", known) == "dim");
+  CHECK(nearest_name("", known) == "dim");
+  const std::string_view tied[] = {"ab", "ac"};
+  CHECK(nearest_name("a", tied) == "ab");
+}

@@ -1,0 +1,174 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "autograd/core/error.h"
+#include "data/batcher.h"
+
+using namespace tapeformer;
+
+namespace {
+
+// A text whose token i is i, so that a token tells its place.
+std::vector<std::int32_t> counting(std::int64_t n) {
+  std::vector<std::int32_t> ids(n);
+  std::iota(ids.begin(), ids.end(), 0);
+  return ids;
+}
+
+TokenView view(const std::vector<std::int32_t>& ids) { return std::span<const std::int32_t>(ids); }
+
+std::vector<std::int32_t> inputs_of_step(const TokenView& tokens, int micro_steps, int batch, std::uint32_t step) {
+  const TextBatcher batcher(tokens, batch, 8, 42);
+  std::vector<std::int32_t> all;
+  Batch out;
+  for (int micro = 0; micro < micro_steps; ++micro) {
+    batcher.draw(step, micro, out);
+    all.insert(all.end(), out.inputs.begin(), out.inputs.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("token view: ids of both widths, copies, and an error past the end") {
+  const std::vector<std::uint16_t> narrow = {1, 2, 65535, 4};
+  const std::vector<std::int32_t> wide = {1, 2, 65535, 4};
+  for (const TokenView& tokens : {TokenView(std::span<const std::uint16_t>(narrow)), view(wide)}) {
+    CHECK(tokens.size() == 4);
+    CHECK(tokens[2] == 65535);
+    std::vector<std::int32_t> out(3);
+    tokens.copy(1, out);
+    CHECK(out == std::vector<std::int32_t>{2, 65535, 4});
+    CHECK_THROWS_WITH_AS(tokens.copy(2, out), "tokens: 2 to 5 is out of range for 4 tokens", Error);
+    CHECK_THROWS_WITH_AS(tokens.copy(-1, out), "tokens: -1 to 2 is out of range for 4 tokens", Error);
+  }
+  CHECK(TokenView().size() == 0);
+}
+
+TEST_CASE("text batcher: targets are the inputs one further, at places all over the text") {
+  const auto ids = counting(100);
+  const TextBatcher batcher(view(ids), 4, 8, 1);
+  std::map<int, int> begins;
+  Batch out;
+  const int steps = 5000;
+  for (int step = 0; step < steps; ++step) {
+    batcher.draw(step, 0, out);
+    REQUIRE(out.inputs.size() == 32);
+    REQUIRE(out.targets.size() == 32);
+    for (int row = 0; row < 4; ++row) {
+      for (int i = 0; i < 8; ++i) {
+        REQUIRE(out.inputs[row * 8 + i] == out.inputs[row * 8] + i);
+        REQUIRE(out.targets[row * 8 + i] == out.inputs[row * 8] + i + 1);
+      }
+      ++begins[out.inputs[row * 8]];
+    }
+  }
+  CHECK(out.rows == 4);
+  CHECK(out.length == 8);
+  CHECK(out.scored == 32);
+  // Uniform over 0 … 100 - 8 - 1.
+  CHECK(begins.size() == 92);
+  CHECK(begins.rbegin()->first == 91);
+  const double mean = steps * 4 / 92.0;
+  for (const auto& [begin, count] : begins) CHECK(std::abs(count - mean) < 5 * std::sqrt(mean));
+}
+
+TEST_CASE("text batcher: 1x32, 2x16, 4x8 and 32x1 draw the same sequences in the same order") {
+  const auto ids = counting(5000);
+  const auto whole = inputs_of_step(view(ids), 1, 32, 3);
+  CHECK(inputs_of_step(view(ids), 2, 16, 3) == whole);
+  CHECK(inputs_of_step(view(ids), 4, 8, 3) == whole);
+  CHECK(inputs_of_step(view(ids), 32, 1, 3) == whole);
+  CHECK(inputs_of_step(view(ids), 1, 32, 4) != whole);
+  Batch a, b;
+  TextBatcher(view(ids), 32, 8, 42).draw(3, 0, a);
+  TextBatcher(view(ids), 32, 8, 43).draw(3, 0, b);
+  CHECK(a.inputs == whole);
+  CHECK(b.inputs != whole);
+}
+
+TEST_CASE("text batcher: the shortest text that fits, and errors") {
+  const auto ids = counting(9);
+  Batch out;
+  TextBatcher(view(ids), 2, 8, 1).draw(0, 0, out);
+  CHECK(out.inputs[0] == 0);
+  CHECK(out.targets[7] == 8);
+  CHECK_THROWS_WITH_AS(TextBatcher(view(ids), 2, 9, 1), "text is too short: 9 tokens, but context 9 needs at least 10",
+                       Error);
+  CHECK_THROWS_WITH_AS(TextBatcher(view(ids), 0, 8, 1), "batch: expected at least 1 sequence, got 0", Error);
+  CHECK_THROWS_WITH_AS(TextBatcher(view(ids), 1, 0, 1), "context: expected at least 1 token, got 0", Error);
+}
+
+TEST_CASE("window batcher: every token but the first is scored once, from the longest context that the stride allows") {
+  for (std::int64_t n : {2, 3, 7, 8, 9, 10, 16, 17, 25, 40}) {
+    const auto ids = counting(n);
+    for (std::int64_t context : {1, 2, 5, 8, 16}) {
+      for (std::int64_t stride = 1; stride <= context; ++stride) {
+        for (std::int64_t rows : {1, 3}) {
+          CAPTURE(n);
+          CAPTURE(context);
+          CAPTURE(stride);
+          CAPTURE(rows);
+          const WindowBatcher batcher(view(ids), rows, context, stride);
+          std::vector<int> scored(n, 0);
+          Batch out;
+          for (std::int64_t i = 0; i < batcher.batches(); ++i) {
+            batcher.fill(i, out);
+            REQUIRE(out.inputs.size() == static_cast<std::size_t>(rows * context));
+            REQUIRE(out.targets.size() == static_cast<std::size_t>(rows * context));
+            std::int64_t in_batch = 0;
+            for (std::int64_t row = 0; row < rows; ++row) {
+              for (std::int64_t p = 0; p < context; ++p) {
+                const std::int32_t target = out.targets[row * context + p];
+                if (target == kIgnoredTarget) continue;
+                ++in_batch, ++scored[target];
+                // The window begins at the first multiple of the stride from which the target can still be reached.
+                const std::int64_t begin = std::max<std::int64_t>(0, target - context + stride - 1) / stride * stride;
+                REQUIRE(p == target - 1 - begin);
+                for (std::int64_t q = 0; q <= p; ++q) REQUIRE(out.inputs[row * context + q] == begin + q);
+              }
+            }
+            CHECK(out.scored == in_batch);
+            CHECK(in_batch > 0);
+          }
+          CHECK(scored[0] == 0);
+          CHECK(std::count(scored.begin() + 1, scored.end(), 1) == n - 1);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("window batcher: a batch by hand, padded to its shape") {
+  const auto ids = counting(8);
+  const WindowBatcher batcher(view(ids), 2, 4, 2);  // windows begin at 0, 2, 4
+  CHECK(batcher.windows() == 3);
+  CHECK(batcher.batches() == 2);
+  Batch out;
+  batcher.fill(0, out);
+  CHECK(out.inputs == std::vector<std::int32_t>{0, 1, 2, 3, 2, 3, 4, 5});
+  CHECK(out.targets == std::vector<std::int32_t>{1, 2, 3, 4, -1, -1, 5, 6});
+  CHECK(out.scored == 6);
+  batcher.fill(1, out);
+  CHECK(out.inputs == std::vector<std::int32_t>{4, 5, 6, 0, 0, 0, 0, 0});
+  CHECK(out.targets == std::vector<std::int32_t>{-1, -1, 7, -1, -1, -1, -1, -1});
+  CHECK(out.scored == 1);
+}
+
+TEST_CASE("window batcher: errors") {
+  const auto ids = counting(8);
+  CHECK_THROWS_WITH_AS(WindowBatcher(view(ids), 1, 4, 5), "stride: expected 1 to 4 (the context), got 5", Error);
+  CHECK_THROWS_WITH_AS(WindowBatcher(view(ids), 1, 4, 0), "stride: expected 1 to 4 (the context), got 0", Error);
+  CHECK_THROWS_WITH_AS(WindowBatcher(view(ids), 0, 4, 1), "batch: expected at least 1 sequence, got 0", Error);
+  CHECK_THROWS_WITH_AS(WindowBatcher(view(ids), 1, 0, 1), "context: expected at least 1 token, got 0", Error);
+  const auto one = counting(1);
+  CHECK_THROWS_WITH_AS(WindowBatcher(view(one), 1, 4, 1),
+                       "text is too short to evaluate: expected at least 2 tokens, got 1", Error);
+  Batch out;
+  CHECK_THROWS_WITH_AS(WindowBatcher(view(ids), 1, 4, 4).fill(2, out), "evaluation batch 2 is out of range for 2",
+                       Error);
+}

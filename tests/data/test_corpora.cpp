@@ -1,0 +1,222 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "autograd/core/error.h"
+#include "data/corpora.h"
+#include "data/stories_grammar.h"
+
+using namespace tapeformer;
+
+namespace {
+
+// The proof that a grammar's text determines its draws. Where no string of one alternative of a rule is the beginning
+// of a string of another, and no cell of a column the beginning of a different one, all strings of a rule form a prefix
+// code: reading from the left, each slot ends where it must, and only one alternative fits. A row is known from a cell
+// that no other row has.
+class Unambiguity {
+ public:
+  explicit Unambiguity(const Grammar& grammar) : grammar_(grammar) {}
+
+  // What is in the way of the proof; empty when it stands.
+  std::vector<std::string> obstacles() {
+    std::vector<std::string> found;
+    for (const Rule& rule : grammar_.rules()) {
+      for (std::size_t i = 0; i < rule.alternatives.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+          const std::string &a = rule.alternatives[i].text, &b = rule.alternatives[j].text;
+          if (may_begin_alike(split_template(a), split_template(b))) found.push_back(rule.name + ": " + a + " | " + b);
+        }
+      }
+    }
+    for (const Variable& variable : grammar_.variables()) {
+      bool known = false;
+      for (std::size_t column = 0; column < variable.columns.size(); ++column) {
+        const std::set<std::string> cells = cells_of(variable, column);
+        for (const std::string& a : cells) {
+          for (const std::string& b : cells) {
+            if (a < b && may_begin_alike(split_template(a), split_template(b)))
+              found.push_back(variable.name + ": " + a);
+          }
+        }
+        const std::string slot = variable.name + "." + variable.columns[column];
+        known |= cells.size() == variable.rows.size() && always_writes(grammar_.start(), slot);
+      }
+      if (!known) found.push_back(variable.name + " may stay untold");
+    }
+    return found;
+  }
+
+ private:
+  using Parts = std::vector<TemplatePart>;
+
+  static std::set<std::string> cells_of(const Variable& variable, std::size_t column) {
+    std::set<std::string> cells;
+    for (const Row& row : variable.rows) cells.insert(row.cells[column]);
+    return cells;
+  }
+
+  // All that a slot may become, every row possible.
+  std::vector<Parts> expansions(const TemplatePart& slot) const {
+    std::vector<Parts> out;
+    if (slot.column.empty()) {
+      for (const Alternative& a : grammar_.rule(slot.text).alternatives) out.push_back(split_template(a.text));
+    } else {
+      const Variable& variable = grammar_.variables()[grammar_.variable(slot.text)];
+      std::set<std::string_view> seen;
+      for (const Row& row : variable.rows) {
+        const std::string& cell = row.cells[grammar_.column(variable, slot.column)];
+        if (seen.insert(cell).second) out.push_back(split_template(cell));
+      }
+    }
+    return out;
+  }
+
+  // Whether a string of a is the beginning of one of b, or the other way round.
+  bool may_begin_alike(const Parts& a, const Parts& b) const {
+    if (a.empty() || b.empty()) return true;
+    for (const auto& [first, second] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+      if (!first->front().is_slot) continue;
+      for (Parts expansion : expansions(first->front())) {
+        expansion.insert(expansion.end(), first->begin() + 1, first->end());
+        if (may_begin_alike(expansion, *second)) return true;
+      }
+      return false;
+    }
+    const std::size_t common = std::min(a[0].text.size(), b[0].text.size());
+    if (a[0].text.substr(0, common) != b[0].text.substr(0, common)) return false;
+    return may_begin_alike(without(a, common), without(b, common));
+  }
+
+  static Parts without(Parts parts, std::size_t characters) {
+    parts[0].text.remove_prefix(characters);
+    if (parts[0].text.empty()) parts.erase(parts.begin());
+    return parts;
+  }
+
+  bool always_writes(std::string_view text, const std::string& slot) const {
+    for (const TemplatePart& part : split_template(text)) {
+      if (!part.is_slot) continue;
+      if (std::string(part.text) + "." + std::string(part.column) == slot) return true;
+      if (!part.column.empty()) continue;
+      bool all = true;
+      for (const Alternative& a : grammar_.rule(part.text).alternatives) all &= always_writes(a.text, slot);
+      if (all) return true;
+    }
+    return false;
+  }
+
+  const Grammar& grammar_;
+};
+
+std::vector<std::string> obstacles(const Grammar& grammar) { return Unambiguity(grammar).obstacles(); }
+
+}  // namespace
+
+TEST_CASE("stories: the text determines the draws") {
+  for (const std::string& obstacle : obstacles(stories_grammar())) FAIL_CHECK(obstacle);
+
+  // The proof sees what would break it.
+  const auto rules = [](const char* a, const char* b) {
+    return std::vector<Rule>{{"r", {{1, a}, {1, b}}}, {"s", {{1, "old "}, {1, "odd "}}}};
+  };
+  CHECK(obstacles(Grammar("{r}.", {}, rules("cat", "car"))).empty());
+  CHECK(obstacles(Grammar("{r}.", {}, rules("cat", "catfish"))).size() == 1);
+  CHECK(obstacles(Grammar("{r}.", {}, rules("{s}cat", "old cat"))).size() == 1);
+  CHECK(obstacles(Grammar("{r}.", {}, rules("{s}cat", "own cat"))).empty());
+  const Variable hero{"hero", {"name", "he"}, {{1, {"Ann", "she"}}, {1, {"Eve", "she"}}, {1, {"Bob", "he"}}}};
+  CHECK(obstacles(Grammar("{hero.name}{r}.", {hero}, rules("a", "b"))).empty());
+  CHECK(obstacles(Grammar("{hero.he}{r}.", {hero}, rules("a", "b"))).size() == 1);
+  CHECK(obstacles(Grammar("{r}.", {hero}, rules("a {hero.name}", "b"))).size() == 1);
+}
+
+TEST_CASE("stories: the computed entropy is that of the drawn text") {
+  double nats = 0, chars = 0;
+  std::set<std::string> texts;
+  const int n = 20000;
+  RandomStream random(RandomKey{.seed = 11});
+  for (int i = 0; i < n; ++i) {
+    const GrammarLine line = stories_grammar().generate(random);
+    nats += line.nats;
+    chars += static_cast<double>(line.text.size());
+    texts.insert(line.text);
+  }
+  const double entropy = corpus_entropy("stories");
+  CHECK(nats / chars == doctest::Approx(entropy).epsilon(0.01));
+  CHECK(nats / n == doctest::Approx(stories_grammar().expectation().nats).epsilon(0.005));
+  CHECK(chars / n == doctest::Approx(stories_grammar().expectation().chars).epsilon(0.005));
+  CHECK(entropy > 0.15);
+  CHECK(entropy < 0.35);
+  CHECK(texts.size() == n);  // e^35 stories: no two alike
+}
+
+TEST_CASE("stories: lines of three to six sentences, with pronouns, homes and things that agree") {
+  const Grammar& grammar = stories_grammar();
+  const Variable& heroes = grammar.variables()[grammar.variable("hero")];
+  const auto words_of = [](const std::string& line) {
+    std::set<std::string> words;
+    std::string word;
+    for (const char c : line) {
+      if (std::isalpha(static_cast<unsigned char>(c))) {
+        word += c;
+      } else {
+        words.insert(std::exchange(word, {}));
+      }
+    }
+    return words;
+  };
+  int girls = 0, boys = 0;
+  for (int i = 0; i < 500; ++i) {
+    const std::string line = corpus_line("stories", i, 3);
+    CAPTURE(line);
+    CHECK(std::count(line.begin(), line.end(), '\n') == 1);
+    CHECK(line.back() == '\n');
+    CHECK(line.size() >= 120);
+    CHECK(line.size() <= 350);
+    const auto sentences = std::count(line.begin(), line.end(), '.');
+    CHECK(sentences >= 3);
+    CHECK(sentences <= 6);
+    const std::set<std::string> words = words_of(line);
+    int names = 0;
+    bool girl = false;
+    for (const Row& hero : heroes.rows) {
+      if (!words.count(hero.cells[0])) continue;
+      ++names;
+      girl = hero.cells[1] == "she";
+    }
+    CHECK(names == 1);
+    ++(girl ? girls : boys);
+    for (const char* other : {"he", "He", "him", "his", "His"}) CHECK_FALSE((girl && words.count(other)));
+    for (const char* other : {"she", "She", "her", "Her"}) CHECK_FALSE((!girl && words.count(other)));
+    for (const char* name : {"animal", "colour", "toy", "friend"}) {
+      const Variable& variable = grammar.variables()[grammar.variable(name)];
+      int mentioned = 0;
+      for (const Row& row : variable.rows) mentioned += static_cast<int>(words.count(row.cells[0]));
+      CHECK(mentioned == 1);
+    }
+  }
+  CHECK(girls > 150);
+  CHECK(boys > 150);
+}
+
+TEST_CASE("corpora: a line is a function of the seed and its number alone") {
+  const std::string text = generate_corpus("stories", 50, 7);
+  CHECK(text == generate_corpus("stories", 50, 7));
+  CHECK(text != generate_corpus("stories", 50, 8));
+  CHECK(text.starts_with(generate_corpus("stories", 20, 7)));
+  std::string backwards;
+  for (int i = 49; i >= 0; --i) backwards.insert(0, corpus_line("stories", i, 7));
+  CHECK(backwards == text);
+  CHECK(corpus_line("stories", 0, 7) != corpus_line("stories", std::int64_t{1} << 32, 7));
+}
+
+TEST_CASE("corpora: names, and errors that name the nearest") {
+  CHECK(corpus_names()[0] == "stories");
+  CHECK_THROWS_WITH_AS(generate_corpus("story", 5, 1), "unknown corpus 'story', did you mean 'stories'?", UsageError);
+  CHECK_THROWS_WITH_AS(corpus_line("storys", 5, 1), "unknown corpus 'storys', did you mean 'stories'?", UsageError);
+  CHECK_THROWS_WITH_AS(corpus_entropy("stores"), "unknown corpus 'stores', did you mean 'stories'?", UsageError);
+  CHECK_THROWS_WITH_AS(generate_corpus("stories", 0, 1), "corpus stories: expected at least 1 line, got 0", UsageError);
+}

@@ -1,0 +1,179 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "autograd/core/error.h"
+#include "helpers.h"
+#include "tokenizer/bpe_tokenizer.h"
+#include "tokenizer/byte_level.h"
+#include "tokenizer/pretokenizer.h"
+
+using namespace tapeformer;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+using Pair = std::pair<std::int32_t, std::int32_t>;
+
+// Every pair (left, right) of a word becomes `result`, from the left.
+Ids merged(const Ids& word, Pair pair, std::int32_t result) {
+  Ids out;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (i + 1 < word.size() && word[i] == pair.first && word[i + 1] == pair.second) {
+      out.push_back(result);
+      ++i;
+    } else {
+      out.push_back(word[i]);
+    }
+  }
+  return out;
+}
+
+Ids bytes_as_ids(std::string_view piece) {
+  Ids ids;
+  for (const char c : piece) {
+    for (int id = 0; id < 256; ++id) {
+      if (byte_order()[id] == static_cast<std::uint8_t>(c)) ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+// Straight from the definition: count all pairs, merge the best everywhere, again.
+std::vector<BpeMerge> reference_merges(std::string_view text, int wanted) {
+  std::vector<Ids> words;
+  for_each_piece(text, [&](std::string_view piece) { words.push_back(bytes_as_ids(piece)); });
+  std::vector<BpeMerge> merges;
+  for (std::int32_t result = 256; result < 256 + wanted; ++result) {
+    std::map<Pair, std::int64_t> counts;
+    for (const Ids& word : words) {
+      for (std::size_t i = 0; i + 1 < word.size(); ++i) ++counts[{word[i], word[i + 1]}];
+    }
+    if (counts.empty()) break;
+    // The map ascends by left, then right id, and the first of the greatest is kept.
+    const auto best = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    merges.push_back({best->first.first, best->first.second, result});
+    for (Ids& word : words) word = merged(word, best->first, result);
+  }
+  return merges;
+}
+
+// Every merge in the order of rank, everywhere.
+Ids reference_encode(std::string_view text, const std::vector<BpeMerge>& merges) {
+  Ids ids;
+  for_each_piece(text, [&](std::string_view piece) {
+    Ids word = bytes_as_ids(piece);
+    for (const BpeMerge& merge : merges) word = merged(word, {merge.left, merge.right}, merge.result);
+    ids.insert(ids.end(), word.begin(), word.end());
+  });
+  return ids;
+}
+
+const BpeTokenizer& as_bpe(const Tokenizer& tokenizer) { return dynamic_cast<const BpeTokenizer&>(tokenizer); }
+
+}  // namespace
+
+TEST_CASE("byte level: GPT-2's order and characters of the bytes") {
+  const auto& order = byte_order();
+  CHECK(std::set<int>(order.begin(), order.end()).size() == 256);
+  CHECK(order[0] == '!');
+  CHECK(order[93] == '~');
+  CHECK(order[94] == 0xA1);
+  CHECK(order[187] == 0xFF);
+  CHECK(order[188] == 0);
+  CHECK(order[220] == ' ');
+  CHECK(order[255] == 0xAD);
+  CHECK(write_bytes(" a\n\xFF") == "\u0120a\u010A\u00FF");
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  CHECK(read_bytes(write_bytes(all)) == all);
+  CHECK_FALSE(read_bytes("a b").has_value());
+  CHECK_FALSE(read_bytes("\u4F60").has_value());
+}
+
+TEST_CASE("bpe: merges equal those of a trainer written from the definition") {
+  RandomStream random(RandomKey{.seed = 2});
+  for (const std::string_view alphabet : {"a", "ab", "ab ", "abcd  '", "aAbB 12.\n", "a\xC3\xA9\xFF "}) {
+    for (int round = 0; round < 12; ++round) {
+      const std::string text = random_text(random, alphabet, 1 + static_cast<std::int64_t>(random.below(400)));
+      const auto tokenizer = train("bpe", 256 + 40, text);
+      CAPTURE(text);
+      CHECK(as_bpe(*tokenizer).merges() == reference_merges(text, 40));
+    }
+  }
+  CHECK(as_bpe(*train("bpe", 256 + 130, kStory)).merges() == reference_merges(kStory, 130));
+}
+
+TEST_CASE("bpe: no two tokens stand for the same bytes") {
+  RandomStream random(RandomKey{.seed = 3});
+  for (int round = 0; round < 30; ++round) {
+    const auto tokenizer = train("bpe", 600, random_text(random, round % 2 ? "ab" : "aab b", 1500));
+    std::set<std::string_view> seen;
+    for (std::int32_t id = 0; id < tokenizer->vocab_size(); ++id) CHECK(seen.insert(tokenizer->token_bytes(id)).second);
+  }
+}
+
+TEST_CASE("bpe: encoding equals that of an encoder written from the definition") {
+  RandomStream random(RandomKey{.seed = 4});
+  for (const std::string_view alphabet : {"a", "ab", "aab ", "abcd  '", "aAbB 12.\n", "a\xC3\xA9\xFF "}) {
+    const auto tokenizer = train("bpe", 256 + 60, random_text(random, alphabet, 2000));
+    for (int round = 0; round < 20; ++round) {
+      const std::string text = random_text(random, alphabet, static_cast<std::int64_t>(random.below(300)));
+      CAPTURE(text);
+      CHECK(tokenizer->encode(text) == reference_encode(text, as_bpe(*tokenizer).merges()));
+    }
+  }
+  const auto tokenizer = train("bpe", 256 + 130, kStory);
+  CHECK(tokenizer->encode(kStory) == reference_encode(kStory, as_bpe(*tokenizer).merges()));
+}
+
+TEST_CASE("bpe: decoding gives back any bytes, and every token encodes to itself") {
+  const auto tokenizer = train("bpe", 380, kStory, {"<|endoftext|>"});
+  CHECK(tokenizer->vocab_size() == 380);
+  RandomStream random(RandomKey{.seed = 5});
+  for (int size = 0; size < 300; ++size) {
+    const std::string text = random_bytes(random, size);
+    CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
+  }
+  CHECK(tokenizer->decode(tokenizer->encode(kStory)) == kStory);
+  CHECK(tokenizer->encode(kStory).size() * 2 < kStory.size());
+  for (std::int32_t id = 0; id < 379; ++id) CHECK(tokenizer->encode(tokenizer->token_bytes(id)) == Ids{id});
+}
+
+TEST_CASE("bpe: long pieces without a break are encoded in time that grows like their length") {
+  const auto tokenizer = train("bpe", 380, kStory);
+  RandomStream random(RandomKey{.seed = 6});
+  // A quadratic encoder would take minutes.
+  const std::string text = random_text(random, "thefoxriversaid", 1 << 20);
+  CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
+  const auto long_words = train("bpe", 700, text);
+  CHECK(long_words->vocab_size() == 700);
+}
+
+TEST_CASE("bpe: training twice, or on the text in other pieces with the same words, gives the same tokenizer") {
+  const auto first = train("bpe", 370, kStory, {"<pad>"});
+  CHECK(first->to_json() == train("bpe", 370, kStory, {"<pad>"})->to_json());
+  CHECK(first->hash() == train("bpe", 370, kStory, {"<pad>"})->hash());
+  CHECK(first->hash() != train("bpe", 371, kStory, {"<pad>"})->hash());
+  const std::size_t cut = kStory.find(" The little");
+  const std::vector<std::string_view> parts = {kStory.substr(cut), kStory.substr(0, cut)};
+  CHECK(first->to_json() == train_tokenizer({"bpe", 370, {"<pad>"}}, parts)->to_json());
+}
+
+TEST_CASE("bpe: training stops where no pair is left") {
+  const auto tokenizer = train("bpe", 1000, "aaaa", {"<|endoftext|>"});
+  CHECK(tokenizer->vocab_size() == 256 + 2 + 1);
+  CHECK(tokenizer->token_bytes(257) == "aaaa");
+  CHECK(train("bpe", 1000, "a b c")->vocab_size() == 256 + 2);
+  CHECK(train("bpe", 256, "abc")->vocab_size() == 256);
+}
+
+TEST_CASE("bpe: progress is told up to the merges learned") {
+  std::vector<std::pair<std::int64_t, std::int64_t>> calls;
+  train_tokenizer({"bpe", 256 + 130, {}}, std::vector<std::string_view>{kStory},
+                  [&](std::int64_t done, std::int64_t wanted) { calls.emplace_back(done, wanted); });
+  CHECK(calls == std::vector<std::pair<std::int64_t, std::int64_t>>{{100, 130}, {130, 130}});
+}

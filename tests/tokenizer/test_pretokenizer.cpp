@@ -1,0 +1,120 @@
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "helpers.h"
+#include "tokenizer/pretokenizer.h"
+#include "tokenizer/unicode_class.h"
+#include "tokenizer/utf8.h"
+
+using namespace tapeformer;
+
+namespace {
+
+using Pieces = std::vector<std::string>;
+
+Pieces split(std::string_view text) {
+  Pieces pieces;
+  for_each_piece(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
+  return pieces;
+}
+
+}  // namespace
+
+TEST_CASE("utf8: valid characters are read and written back, and only shortest forms are valid") {
+  for (const std::int32_t c : {0, 0x41, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF}) {
+    std::string text;
+    append_utf8(text, c);
+    CAPTURE(c);
+    CHECK(read_utf8(text, 0).code_point == c);
+    CHECK(read_utf8(text, 0).length == static_cast<int>(text.size()));
+    // Cut short it is no character.
+    if (text.size() > 1) CHECK(read_utf8(text.substr(0, text.size() - 1), 0).code_point == kInvalidUtf8);
+  }
+  for (const std::string text : {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xED\xBF\xBF",
+                                 "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF",
+                                 "\xC3"
+                                 "A"}) {
+    CHECK(read_utf8(text, 0).code_point == kInvalidUtf8);
+    CHECK(read_utf8(text, 0).length == 1);
+  }
+  CHECK(find_invalid_utf8("caf\xC3\xA9") == std::string_view::npos);
+  CHECK(find_invalid_utf8("caf\xC3\xA9\xA9") == 5);
+}
+
+TEST_CASE("unicode classes: as many letters, numbers and spaces, with the same sums, as Python's database has") {
+  // python3: unicodedata (14.0.0) for the general categories L* and N*; White_Space from PropList.txt.
+  std::int64_t count[4] = {}, sum[4] = {};
+  for (std::int32_t c = 0; c <= 0x10FFFF; ++c) {
+    const int place = static_cast<int>(char_class(c));
+    ++count[place];
+    sum[place] += c;
+  }
+  CHECK(count[static_cast<int>(CharClass::letter)] == 131756);
+  CHECK(sum[static_cast<int>(CharClass::letter)] == 13903637152);
+  CHECK(count[static_cast<int>(CharClass::number)] == 1791);
+  CHECK(sum[static_cast<int>(CharClass::number)] == 99177065);
+  CHECK(count[static_cast<int>(CharClass::space)] == 25);
+  CHECK(sum[static_cast<int>(CharClass::space)] == 141586);
+  CHECK(char_class(kInvalidUtf8) == CharClass::other);
+}
+
+TEST_CASE("pretokenizer: known splits of GPT-2's pattern") {
+  CHECK(split("Hello, world!") == Pieces{"Hello", ",", " world", "!"});
+  CHECK(split("I'm sure they'll've") == Pieces{"I", "'m", " sure", " they", "'ll", "'ve"});
+  CHECK(split("we'd 'd it'S O'Neil") == Pieces{"we", "'d", " '", "d", " it", "'", "S", " O", "'", "Neil"});
+  CHECK(split("in 1984, 3.14 2nd") == Pieces{"in", " 1984", ",", " 3", ".", "14", " 2", "nd"});
+  CHECK(split("a  b   c") == Pieces{"a", " ", " b", "  ", " c"});
+  CHECK(split("end   ") == Pieces{"end", "   "});
+  CHECK(split("a\n\nb\n c") == Pieces{"a", "\n", "\n", "b", "\n", " c"});
+  CHECK(split("a\tb \tc") == Pieces{"a", "\t", "b", " ", "\t", "c"});
+  CHECK(split("caf\u00E9 \u4F60\u597D \U0001F642\U0001F642!") ==
+        Pieces{"caf\u00E9", " \u4F60\u597D", " \U0001F642\U0001F642!"});
+  CHECK(split("e\u0301") == Pieces{"e", "\u0301"});
+  CHECK(split("").empty());
+}
+
+TEST_CASE("pretokenizer: splits as Perl's regular expressions do (make_splits.pl)") {
+  std::ifstream file(TEST_DATA "/splits.txt");
+  REQUIRE(file.is_open());
+  int texts = 0;
+  for (std::string line; std::getline(file, line); ++texts) {
+    std::istringstream words(line);
+    Pieces expected;
+    std::string text;
+    for (std::string hex; words >> hex;) {
+      std::string& piece = expected.emplace_back();
+      for (std::size_t i = 0; i < hex.size(); i += 2)
+        piece += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+      text += piece;
+    }
+    CAPTURE(text);
+    CHECK(split(text) == expected);
+  }
+  CHECK(texts > 400);
+}
+
+TEST_CASE("pretokenizer: a byte that is not valid UTF-8 is one character of the class of symbols") {
+  CHECK(split("ab\xFF"
+              "c") == Pieces{"ab", "\xFF", "c"});
+  CHECK(split("a \xC3!\x80 b") == Pieces{"a", " \xC3!\x80", " b"});
+  CHECK(split("\xE4\xBD") == Pieces{"\xE4\xBD"});
+  RandomStream random(RandomKey{.seed = 1});
+  for (int i = 0; i < 200; ++i) {
+    const std::string text = random_bytes(random, i);
+    std::string joined;
+    for (const std::string& piece : split(text)) {
+      CHECK_FALSE(piece.empty());
+      joined += piece;
+    }
+    CHECK(joined == text);
+  }
+}
+
+TEST_CASE("pretokenizer: pieces are counted over all texts, each text by itself") {
+  const std::vector<std::string_view> texts = {"a b a", " b", "b"};
+  std::vector<std::pair<std::string, std::int64_t>> counts;
+  for (const PieceCount& entry : count_pieces(texts)) counts.emplace_back(entry.piece, entry.count);
+  CHECK(counts == std::vector<std::pair<std::string, std::int64_t>>{{"a", 1}, {" b", 2}, {" a", 1}, {"b", 1}});
+}

@@ -1,0 +1,150 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "autograd/core/error.h"
+#include "helpers.h"
+
+using namespace tapeformer;
+
+namespace {
+using Ids = std::vector<std::int32_t>;
+}
+
+TEST_CASE("char: the characters in the order of their code points, special tokens behind") {
+  const auto tokenizer = train("char", 0, "ba\u00E9 \U0001F642\nab", {"<pad>", "<s>"});
+  CHECK(tokenizer->kind() == "char");
+  CHECK(tokenizer->vocab_size() == 8);
+  const std::vector<std::string> expected = {"\n", " ", "a", "b", "\u00E9", "\U0001F642", "<pad>", "<s>"};
+  for (std::int32_t id = 0; id < 8; ++id) CHECK(tokenizer->token_bytes(id) == expected[id]);
+  CHECK(tokenizer->encode("\u00E9b\U0001F642") == Ids{4, 3, 5});
+  CHECK(tokenizer->decode(Ids{4, 3, 5, 6}) == "\u00E9b\U0001F642<pad>");
+  CHECK(tokenizer->encode("").empty());
+}
+
+TEST_CASE("char: errors name the character and its byte") {
+  const auto tokenizer = train("char", 0, "abc ");
+  CHECK_THROWS_WITH_AS(tokenizer->encode("ab \u00E9"),
+                       "char tokenizer: character '\u00E9' (U+00E9) at byte 3 is not in the vocabulary; "
+                       "a bpe tokenizer takes any bytes",
+                       Error);
+  CHECK_THROWS_WITH_AS(tokenizer->encode("ab\n"),
+                       "char tokenizer: character U+000A at byte 2 is not in the vocabulary; "
+                       "a bpe tokenizer takes any bytes",
+                       Error);
+  CHECK_THROWS_WITH_AS(tokenizer->encode("ab\xFF"),
+                       "char tokenizer: invalid UTF-8 at byte 2; a bpe tokenizer takes any bytes", Error);
+  CHECK_THROWS_WITH_AS(train("char", 0, "\u00E9\xC3"),
+                       "char tokenizer: invalid UTF-8 at byte 2; a bpe tokenizer takes any bytes", Error);
+  CHECK_THROWS_WITH_AS(train_tokenizer({"char", 0, {}}, std::vector<std::string_view>{"ab", "c\x80"}),
+                       "char tokenizer: invalid UTF-8 at byte 1 of text 2; a bpe tokenizer takes any bytes", Error);
+  // Offsets are those of the whole text where special tokens part it.
+  const auto special = train("char", 0, "abc", {"<s>"});
+  CHECK_THROWS_WITH_AS(special->encode("<s>ab!", true),
+                       "char tokenizer: character '!' (U+0021) at byte 5 is not in the vocabulary; "
+                       "a bpe tokenizer takes any bytes",
+                       Error);
+}
+
+TEST_CASE("char: <unk> stands for characters without a token, never for invalid UTF-8") {
+  const auto tokenizer = train("char", 0, "abc", {"<unk>"});
+  CHECK(tokenizer->encode("a\u00E9c") == Ids{0, 3, 2});
+  CHECK(tokenizer->decode(Ids{0, 3, 2}) == "a<unk>c");
+  CHECK_THROWS_AS(tokenizer->encode("a\xC3"), Error);
+}
+
+TEST_CASE("word: the most frequent pieces, equally frequent ones by their bytes, the rest <unk>") {
+  const auto tokenizer = train("word", 5, "the cat the dog the cat", {"<pad>"});
+  // Pieces: "the" 1, " cat" 2, " the" 2, " dog" 1. Two special tokens leave three places.
+  CHECK(tokenizer->kind() == "word");
+  CHECK(tokenizer->vocab_size() == 5);
+  const std::vector<std::string> expected = {" cat", " the", " dog", "<pad>", "<unk>"};
+  for (std::int32_t id = 0; id < 5; ++id) CHECK(tokenizer->token_bytes(id) == expected[id]);
+  CHECK(tokenizer->encode("the cat the bird") == Ids{4, 0, 1, 4});
+  CHECK(tokenizer->decode(Ids{4, 0, 1, 4}) == "<unk> cat the<unk>");
+  CHECK(train("word", 100, kStory)->vocab_size() < 101);
+  const auto all = train("word", 1000, kStory);
+  CHECK(all->decode(all->encode(kStory)) == kStory);
+  CHECK(all->encode(" th\xFFis") == Ids{*all->special("<unk>"), *all->special("<unk>"), *all->special("<unk>")});
+  CHECK(train("word", 9, "a b", {"<unk>", "<s>"})->special("<unk>") == 2);
+}
+
+TEST_CASE("word: invalid UTF-8 in the training text is an error with its byte") {
+  CHECK_THROWS_WITH_AS(train("word", 9, "the c\xFFt"),
+                       "word tokenizer: invalid UTF-8 at byte 5; a bpe tokenizer takes any bytes", Error);
+}
+
+TEST_CASE("special tokens: the last ids, found by name, in text only when allowed") {
+  for (const std::string kind : {"char", "word", "bpe"}) {
+    CAPTURE(kind);
+    const std::vector<std::string> names = {"<unk>", "<s>", "<s>>", "<|endoftext|>"};
+    const auto tokenizer = train(kind, 1000, "to be <s> or not <|endoftext|> to be", names);
+    const auto size = static_cast<std::int32_t>(tokenizer->vocab_size());
+    CHECK(std::vector(tokenizer->special_ids().begin(), tokenizer->special_ids().end()) ==
+          Ids{size - 4, size - 3, size - 2, size - 1});
+    CHECK(tokenizer->special("<|endoftext|>") == size - 1);
+    CHECK_FALSE(tokenizer->special("<pad>").has_value());
+    CHECK_FALSE(tokenizer->special("be").has_value());
+    CHECK(tokenizer->token_bytes(size - 1) == "<|endoftext|>");
+
+    const std::string text = "to<|endoftext|> be<s>><s><s";
+    for (const std::int32_t id : tokenizer->encode(text)) CHECK(id <= size - 4);
+    // Of two that begin at the same place the longer one is taken.
+    Ids expected = tokenizer->encode("to");
+    expected.push_back(size - 1);
+    for (const std::int32_t id : tokenizer->encode(" be")) expected.push_back(id);
+    expected.push_back(size - 2);
+    expected.push_back(size - 3);
+    for (const std::int32_t id : tokenizer->encode("<s")) expected.push_back(id);
+    CHECK(tokenizer->encode(text, true) == expected);
+  }
+}
+
+TEST_CASE("tokenizer: ids outside the vocabulary are errors") {
+  const auto tokenizer = train("char", 0, "abc");
+  CHECK_THROWS_WITH_AS(tokenizer->decode(Ids{0, 3}), "tokenizer: token id 3 is outside the vocabulary of 3 tokens",
+                       Error);
+  CHECK_THROWS_WITH_AS(tokenizer->token_bytes(-1), "tokenizer: token id -1 is outside the vocabulary of 3 tokens",
+                       Error);
+}
+
+TEST_CASE("train_tokenizer: wrong options are usage errors, an empty text is an error") {
+  CHECK_THROWS_WITH_AS(train("bytes", 300, "abc"), "tokenizer: unknown kind 'bytes': expected char, word or bpe",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(train("bpe", 100, "abc", {"<pad>"}),
+                       "tokenizer: a vocabulary of 100 is too small for bpe: expected at least 257 (256 bytes and 1 "
+                       "special)",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(train("word", 1, "abc", {"<pad>"}),
+                       "tokenizer: a vocabulary of 1 is too small for word: expected at least 2 (2 special)",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(train("bpe", 1ll << 31, "abc"), "tokenizer: a vocabulary of 2147483648 is above 2147483647",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(train("bpe", 300, "abc", {""}), "tokenizer: a special token is empty", UsageError);
+  CHECK_THROWS_WITH_AS(train("bpe", 300, "abc", {"<s>", "<s>"}), "tokenizer: special token '<s>' is given twice",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(train("bpe", 300, "abc", {"<\xFF>"}), "tokenizer: a special token has invalid UTF-8 at byte 1",
+                       UsageError);
+  for (const std::string kind : {"char", "word", "bpe"}) {
+    CHECK_THROWS_WITH_AS(train(kind, 300, "aa aa", {kind == "char" ? "a" : "aa"}),
+                         doctest::Contains("is an ordinary token of the text as well; put it in <...>"), UsageError);
+    CHECK_THROWS_WITH_AS(train(kind, 300, ""), "tokenizer: the text to train on is empty", Error);
+    CHECK_THROWS_WITH_AS(train_tokenizer({kind, 300, {}}, {}), "tokenizer: the text to train on is empty", Error);
+  }
+}
+
+TEST_CASE("char: tinyshakespeare has 65 characters") {
+  const char* folder = std::getenv("TAPEFORMER_DATA");
+  const std::filesystem::path data = folder ? folder : PROJECT_ROOT "/../shared/data";
+  std::ifstream file(data / "tinyshakespeare" / "input.txt", std::ios::binary);
+  if (!file.is_open()) return;
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto chars = train("char", 0, text);
+  CHECK(chars->vocab_size() == 65);
+  CHECK(chars->decode(chars->encode(text)) == text);
+  const auto bpe = train("bpe", 1000, text);
+  CHECK(bpe->vocab_size() == 1000);
+  CHECK(bpe->decode(bpe->encode(text)) == text);
+}

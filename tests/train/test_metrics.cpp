@@ -1,0 +1,92 @@
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/error.h"
+#include "tests/temp_folder.h"
+#include "train/metrics.h"
+
+using namespace tapeformer;
+using Json = nlohmann::ordered_json;
+
+TEST_CASE("metrics: lines are appended in order, keys in theirs, and doubles read back to the bit") {
+  const TempFolder folder;
+  const auto path = folder.path / "metrics.jsonl";
+  const double awkward = 0.1 + 0.2, tiny = std::numeric_limits<double>::denorm_min();
+  {
+    MetricsWriter metrics(path);
+    metrics.write({{"step", 1}, {"loss", awkward}, {"lr", tiny}, {"grad_norm", 1e300}});
+    CHECK(read_metrics(path).size() == 1);  // there before anything is closed
+    metrics.sync();
+  }
+  {
+    MetricsWriter metrics(path);
+    metrics.write({{"step", 2}, {"eval_loss", std::numeric_limits<double>::quiet_NaN()}});
+  }
+  const auto lines = read_metrics(path);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0]["loss"].get<double>() == awkward);
+  CHECK(lines[0]["lr"].get<double>() == tiny);
+  CHECK(lines[0]["grad_norm"].get<double>() == 1e300);
+  CHECK(lines[1]["eval_loss"].is_null());
+  CHECK(read_all(path).substr(0, 42) == R"({"step":1,"loss":0.30000000000000004,"lr":)");
+}
+
+TEST_CASE("metrics: truncation drops later and incomplete lines, and nothing else") {
+  const TempFolder folder;
+  const std::string kept = "{\"step\":1,\"loss\":3.50}\n{\"step\":2}\n{\"step\":2,\"eval_loss\":1}\n";
+  const auto path = folder.write("metrics.jsonl", kept + "{\"step\":3}\n{\"step\":4,\"lo");
+  truncate_metrics(path, 2);
+  CHECK(read_all(path) == kept);
+  truncate_metrics(path, 2);
+  CHECK(read_all(path) == kept);
+  CHECK(folder.entries() == 1);
+
+  // What a power failure may leave of lines that were never synced.
+  folder.write("metrics.jsonl", kept + std::string(7, '\0') + "\n" + std::string(9, '\0'));
+  truncate_metrics(path, 9);
+  CHECK(read_all(path) == kept);
+
+  truncate_metrics(path, 0);
+  CHECK(read_all(path).empty());
+  CHECK(read_metrics(path).empty());
+  truncate_metrics(folder.path / "none", 0);
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("metrics: a writer goes on where truncation left off") {
+  const TempFolder folder;
+  const auto path = folder.write("metrics.jsonl", "{\"step\":1}\n{\"step\":2}\n{\"st");
+  truncate_metrics(path, 1);
+  MetricsWriter(path).write({{"step", 2}, {"again", true}});
+  CHECK(read_all(path) == "{\"step\":1}\n{\"step\":2,\"again\":true}\n");
+}
+
+TEST_CASE("metrics: the reader leaves out a line that is being written") {
+  const TempFolder folder;
+  CHECK(read_metrics(folder.write("metrics.jsonl", "{\"step\":1}\n{\"step\":2}")).size() == 1);
+}
+
+TEST_CASE("metrics: errors name the file and the line") {
+  const TempFolder folder;
+  const std::string name = folder.write("metrics.jsonl", "{\"step\":1}\nhello\n").string();
+  CHECK_THROWS_WITH_AS(read_metrics(name),
+                       (name + ":2: expected an object with a whole number `step`, got hello").c_str(), Error);
+  folder.write("metrics.jsonl", "{\"step\":1.5}\n");
+  CHECK_THROWS_WITH_AS(read_metrics(name),
+                       (name + ":1: expected an object with a whole number `step`, got {\"step\":1.5}").c_str(), Error);
+  const std::string none = (folder.path / "none").string();
+  CHECK_THROWS_WITH_AS(read_metrics(none), ("cannot open " + none + ": No such file or directory").c_str(), Error);
+  CHECK_THROWS_WITH_AS(MetricsWriter(folder.path / "no/file"),
+                       ("cannot open " + (folder.path / "no/file").string() + ": No such file or directory").c_str(),
+                       Error);
+  MetricsWriter metrics(name);
+  CHECK_THROWS_WITH_AS(metrics.write({{"loss", 1}}),
+                       "metrics: expected an object with a whole number `step`, got {\"loss\":1}", Error);
+}
+
+TEST_CASE("metrics: a full disk is an error") {
+  MetricsWriter metrics("/dev/full");
+  CHECK_THROWS_WITH_AS(metrics.write({{"step", 1}}), "cannot write /dev/full: No space left on device", Error);
+}

@@ -1,0 +1,74 @@
+#include "tokenizer/char_tokenizer.h"
+
+#include <iomanip>
+#include <set>
+#include <sstream>
+
+#include "autograd/core/error.h"
+#include "tokenizer/utf8.h"
+
+namespace tapeformer {
+namespace {
+
+constexpr const char* kTryBytes = "; a bpe tokenizer takes any bytes";
+
+// 'é' (U+00E9), or U+000A alone for a control character.
+std::string describe(std::int32_t code_point) {
+  std::ostringstream out;
+  const bool control = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
+  std::string text;
+  append_utf8(text, code_point);
+  if (!control) out << "'" << text << "' (";
+  out << "U+" << std::hex << std::uppercase << std::setw(4) << std::setfill('0') << code_point;
+  if (!control) out << ")";
+  return out.str();
+}
+
+}  // namespace
+
+CharTokenizer::CharTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)), unknown_(special("<unk>")) {
+  for (std::int32_t id = 0; id < vocab_size(); ++id) {
+    if (is_special(id)) continue;
+    const std::string& token = tokens()[id];
+    const Utf8Char c = token.empty() ? Utf8Char{kInvalidUtf8, 0} : read_utf8(token, 0);
+    check(c.code_point != kInvalidUtf8 && static_cast<std::size_t>(c.length) == token.size(), "token ", id,
+          " is not one character");
+    if (static_cast<std::size_t>(c.code_point) >= id_of_.size()) id_of_.resize(c.code_point + 1, -1);
+    id_of_[c.code_point] = id;
+  }
+}
+
+std::vector<std::string> CharTokenizer::learn(std::span<const std::string_view> texts) {
+  std::set<std::int32_t> code_points;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    for (std::size_t at = 0; at < texts[i].size();) {
+      const Utf8Char c = read_utf8(texts[i], at);
+      check(c.code_point != kInvalidUtf8, "char tokenizer: invalid UTF-8 at byte ", at,
+            texts.size() > 1 ? concat(" of text ", i + 1) : "", kTryBytes);
+      code_points.insert(c.code_point);
+      at += c.length;
+    }
+  }
+  std::vector<std::string> tokens;
+  for (const std::int32_t code_point : code_points) append_utf8(tokens.emplace_back(), code_point);
+  return tokens;
+}
+
+void CharTokenizer::encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const {
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Char c = read_utf8(text, at);
+    if (c.code_point == kInvalidUtf8) fail("char tokenizer: invalid UTF-8 at byte ", offset + at, kTryBytes);
+    std::int32_t id = static_cast<std::size_t>(c.code_point) < id_of_.size() ? id_of_[c.code_point] : -1;
+    if (id < 0) {
+      if (!unknown_) {
+        fail("char tokenizer: character ", describe(c.code_point), " at byte ", offset + at,
+             " is not in the vocabulary", kTryBytes);
+      }
+      id = *unknown_;
+    }
+    ids.push_back(id);
+    at += c.length;
+  }
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,100 @@
+// Text to token ids and back.
+//
+//   char  one token per Unicode character that occurs in the training text, in the order of their code points
+//   word  the most frequent pieces of GPT-2's pre-tokenisation (a word with the space before it, a run of digits, …);
+//         all others become <unk>, so decoding loses them
+//   bpe   byte-level byte pair encoding as GPT-2's: 256 tokens for the bytes, then one for each learned merge; takes
+//         any bytes and gives exactly them back
+//
+// In all three the special tokens have the last ids, as GPT-2's <|endoftext|> has; a vocabulary's size counts
+// everything. Tokenizers are stored as tokenizer.json in Hugging Face's format (see tokenizer_json.cpp), and another
+// order of ids is read as it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapeformer {
+
+// What every kind of tokenizer has: the bytes that each id stands for, and which ids are special (ascending).
+struct Vocabulary {
+  std::vector<std::string> tokens;
+  std::vector<std::int32_t> special_ids;
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  // "char", "word" or "bpe".
+  virtual std::string kind() const = 0;
+
+  // Special tokens written in the text become their ids only when allow_special; otherwise the text is plain text.
+  // Throws Error for char: invalid UTF-8, and a character without a token where there is no <unk> to stand for it.
+  // May be called from several threads at once.
+  std::vector<std::int32_t> encode(std::string_view text, bool allow_special = false) const;
+
+  // The bytes of the tokens, put one after another. Throws Error for an id outside the vocabulary.
+  std::string decode(std::span<const std::int32_t> ids) const;
+
+  std::int64_t vocab_size() const { return static_cast<std::int64_t>(vocabulary_.tokens.size()); }
+
+  // The bytes that a token stands for; a special token's text. Throws Error for an id outside the vocabulary.
+  std::string_view token_bytes(std::int32_t id) const;
+
+  // The id of a special token such as "<|endoftext|>"; nothing when the vocabulary has none of that name.
+  std::optional<std::int32_t> special(std::string_view name) const;
+  std::span<const std::int32_t> special_ids() const { return vocabulary_.special_ids; }
+
+  // The same tokenizer always gives the same text.
+  std::string to_json() const;
+  // XXH3 of to_json().
+  std::uint64_t hash() const;
+  // Throws Error naming the origin and what is wrong with the text.
+  static std::unique_ptr<Tokenizer> from_json(std::string_view text, const std::string& origin);
+
+  // Writes beside `path` and renames: the file appears whole or not at all. Throws Error where the system refuses.
+  void save(const std::filesystem::path& path) const;
+  static std::unique_ptr<Tokenizer> load(const std::filesystem::path& path);
+
+ protected:
+  explicit Tokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
+
+  const std::vector<std::string>& tokens() const { return vocabulary_.tokens; }
+  bool is_special(std::int32_t id) const;
+
+ private:
+  // Appends the ids of a text without special tokens; `offset` is its place in the whole text, for messages.
+  virtual void encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const = 0;
+
+  Vocabulary vocabulary_;
+};
+
+struct TokenizerOptions {
+  std::string kind;                         // char, word or bpe
+  std::int64_t vocab = 0;                   // at most so many tokens, special ones counted; char takes no notice
+  std::vector<std::string> special_tokens;  // in the order of their ids; word adds <unk> where it is not among them
+};
+
+// Called now and then with the merges learned and wanted (bpe alone).
+using TrainProgress = std::function<void(std::int64_t done, std::int64_t wanted)>;
+
+// Learns a vocabulary from the texts, which are plain text and are each split by themselves. It is smaller than asked
+// for when the texts run out of characters, words or pairs. bpe learns the most frequent pair first; of equally
+// frequent ones the one with the smallest left id, then the smallest right id. Throws UsageError for an unknown kind, a
+// vocabulary too small, and special tokens that are empty, repeated, not UTF-8, or ordinary tokens as well; Error for
+// empty texts, and for invalid UTF-8 unless bpe.
+std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std::span<const std::string_view> texts,
+                                           const TrainProgress& progress = {});
+
+}  // namespace tapeformer

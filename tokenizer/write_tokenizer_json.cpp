@@ -1,0 +1,78 @@
+#include <nlohmann/json.hpp>
+
+#include "tokenizer/bpe_tokenizer.h"
+#include "tokenizer/byte_level.h"
+#include "tokenizer/tokenizer_json.h"
+
+namespace tapeformer {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json byte_level() {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+}
+
+ordered_json split(const char* pattern) {
+  return {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+}
+
+ordered_json added_token(std::int32_t id, std::string_view content) {
+  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
+          {"rstrip", false}, {"normalized", false}, {"special", true}};
+}
+
+// Tokens as the file writes them, by id.
+std::vector<std::string> written_tokens(const Tokenizer& tokenizer, bool as_bytes) {
+  std::vector<std::string> written;
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    const std::string_view token = tokenizer.token_bytes(id);
+    written.push_back(as_bytes ? write_bytes(token) : std::string(token));
+  }
+  for (const std::int32_t id : tokenizer.special_ids()) written[id] = tokenizer.token_bytes(id);
+  return written;
+}
+
+// In the order of the ids. Appended as to a vector: inserting by key would look through all earlier ones each time.
+ordered_json::object_t vocab_of(const std::vector<std::string>& written) {
+  ordered_json::object_t vocab;
+  for (std::size_t id = 0; id < written.size(); ++id) {
+    static_cast<ordered_json::object_t::Container&>(vocab).emplace_back(written[id], id);
+  }
+  return vocab;
+}
+
+ordered_json bpe_model(const BpeTokenizer& tokenizer, const std::vector<std::string>& written) {
+  ordered_json merges = ordered_json::array();
+  for (const BpeMerge& merge : tokenizer.merges()) merges.push_back(written[merge.left] + " " + written[merge.right]);
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", nullptr},
+          {"continuing_subword_prefix", nullptr},
+          {"end_of_word_suffix", nullptr},
+          {"fuse_unk", false},
+          {"byte_fallback", false},
+          {"ignore_merges", false},
+          {"vocab", vocab_of(written)},
+          {"merges", std::move(merges)}};
+}
+
+}  // namespace
+
+std::string Tokenizer::to_json() const {
+  const auto* bpe = dynamic_cast<const BpeTokenizer*>(this);
+  const std::vector<std::string> written = written_tokens(*this, bpe != nullptr);
+  ordered_json added = ordered_json::array();
+  for (const std::int32_t id : special_ids()) added.push_back(added_token(id, token_bytes(id)));
+  ordered_json file = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
+  file["added_tokens"] = std::move(added);
+  file["normalizer"] = nullptr;
+  file["pre_tokenizer"] = bpe ? byte_level() : split(kind() == "char" ? kCharPattern : kWordPattern);
+  file["post_processor"] = nullptr;
+  file["decoder"] = bpe ? byte_level() : ordered_json{{"type", "Fuse"}};
+  file["model"] = bpe ? bpe_model(*bpe, written)
+                      : ordered_json{{"type", "WordLevel"}, {"vocab", vocab_of(written)}, {"unk_token", "<unk>"}};
+  return file.dump(2) + "\n";
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,55 @@
+#include "train/checkpoint.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tapeformer {
+namespace {
+
+constexpr const char* kModelFile = "model.safetensors";
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+
+}  // namespace
+
+void save_checkpoint(const RunFolder& run, const Module& model, const AdamW& optimizer, const TrainingState& state) {
+  const auto write_files = [&](const std::filesystem::path& staging) {
+    NamedTensors weights;
+    for (const NamedParameter& parameter : model.named_parameters()) {
+      weights.emplace_back(parameter.name, parameter.variable.value());
+    }
+    write_safetensors(staging / kModelFile, weights, {{"format", "pt"}});
+    write_safetensors(staging / kOptimizerFile, optimizer.state());
+  };
+  const nlohmann::ordered_json fields = {{"tokens", state.tokens},
+                                         {"elapsed_s", state.elapsed_s},
+                                         {"best_loss", state.best_loss},
+                                         {"best_step", state.best_step}};
+  publish_checkpoint(run, state.step, write_files, fields);
+}
+
+TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, AdamW& optimizer) {
+  const std::filesystem::path folder = run.checkpoint(step);
+  const nlohmann::ordered_json fields = read_checkpoint_state(folder);
+  const auto optimizer_state = read_safetensors(folder / kOptimizerFile);
+  load_weights(run, step, model);
+  try {
+    optimizer.load_state(optimizer_state);
+    return {.step = step,
+            .tokens = fields.at("tokens").get<std::int64_t>(),
+            .elapsed_s = fields.at("elapsed_s").get<double>(),
+            .best_loss = fields.at("best_loss").get<double>(),
+            .best_step = fields.at("best_step").get<std::int64_t>()};
+  } catch (const std::exception& error) {
+    fail(folder.string(), ": ", error.what());
+  }
+}
+
+void load_weights(const RunFolder& run, std::int64_t step, const Module& model) {
+  const std::filesystem::path file = run.checkpoint(step) / kModelFile;
+  try {
+    model.load_state_dict(read_safetensors(file));
+  } catch (const Error& error) {
+    fail(file.string(), " does not fit the model of ", run.config().string(), ": ", error.what());
+  }
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,28 @@
+// A training state on disk: the model's weights, the optimizer's moments, and how far the run is.
+#pragma once
+
+#include "nn/module.h"
+#include "train/optimizer.h"
+#include "train/run_folder_checkpoints.h"
+
+namespace tapeformer {
+
+// What state.json says besides the step. There is no random state: random numbers are pure functions of seed and step.
+struct TrainingState {
+  std::int64_t step = 0;    // steps done
+  std::int64_t tokens = 0;  // targets scored so far
+  double elapsed_s = 0;     // training time so far
+  double best_loss = 0;     // of the best evaluation so far, at step best_step
+  std::int64_t best_step = 0;
+};
+
+// Publishes checkpoints/step-…/{model.safetensors, optimizer.safetensors, state.json} and makes it the latest.
+void save_checkpoint(const RunFolder& run, const Module& model, const AdamW& optimizer, const TrainingState& state);
+
+// Reads a checkpoint back into model and optimizer. Throws Error, changing nothing, when it does not fit them.
+TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, AdamW& optimizer);
+
+// The weights alone, for evaluation and generation. Throws Error, naming the checkpoint, when they do not fit.
+void load_weights(const RunFolder& run, std::int64_t step, const Module& model);
+
+}  // namespace tapeformer

@@ -1,0 +1,77 @@
+#include "train/evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+namespace {
+
+WindowBatcher window_batcher(const Gpt& model, TokenView tokens, const WindowOptions& options) {
+  const std::int64_t most = model.config().context;
+  const std::int64_t context = options.context ? options.context : most;
+  if (context < 1 || context > most) fail_usage("context: expected 1 to ", most, " (the model's), got ", context);
+  return WindowBatcher(tokens, options.batch, context, options.stride ? options.stride : context);
+}
+
+Tensor ids_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {
+  return Tensor::from(std::span<const std::int32_t>(ids), {batch.rows, batch.length});
+}
+
+// Calls score(batch) for each batch of windows.
+template <class Score>
+void for_windows(const WindowBatcher& batcher, std::int64_t max_batches, const ProgressCallback& progress,
+                 const Score& score) {
+  const std::int64_t batches = max_batches > 0 ? std::min(max_batches, batcher.batches()) : batcher.batches();
+  Batch batch;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    batcher.fill(i, batch);
+    score(batch);
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(batches));
+  }
+}
+
+}  // namespace
+
+double Evaluation::perplexity() const { return std::exp(loss()); }
+
+double Evaluation::bits_per_byte(std::int64_t bytes) const {
+  return nats / (std::numbers::ln2 * static_cast<double>(bytes));
+}
+
+Evaluation evaluate(const Gpt& model, TokenView tokens, const WindowOptions& options,
+                    const ProgressCallback& progress) {
+  Evaluation total;
+  for_windows(window_batcher(model, tokens, options), options.max_batches, progress, [&](const Batch& batch) {
+    Tape tape(no_grad);
+    const Variable ids = Variable::constant(tape, ids_tensor(batch.inputs, batch));
+    const Variable targets = Variable::constant(tape, ids_tensor(batch.targets, batch));
+    total.nats += model.loss(ids, targets, {.normalizer = 1}).value().item();
+    total.tokens += batch.scored;
+  });
+  return total;
+}
+
+std::vector<double> surprisals(const Gpt& model, TokenView tokens, const WindowOptions& options) {
+  constexpr std::int64_t kRows = 64;  // of logits at once
+  std::vector<double> values;
+  for_windows(window_batcher(model, tokens, options), options.max_batches, {}, [&](const Batch& batch) {
+    Tape tape(no_grad);
+    const std::int64_t rows = batch.rows * batch.length;
+    const Tensor hidden = model.forward(Variable::constant(tape, ids_tensor(batch.inputs, batch))).value();
+    for (std::int64_t begin = 0; begin < rows; begin += kRows) {
+      const std::int64_t end = std::min(rows, begin + kRows);
+      const Tensor part = hidden.reshape({rows, -1}).slice(0, begin, end);
+      const Tensor log_p = log_softmax(model.logits(Variable::constant(tape, part))).value().to(DType::f64);
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int32_t target = batch.targets[i];
+        if (target != kIgnoredTarget) values.push_back(-log_p.data<double>()[(i - begin) * log_p.size(1) + target]);
+      }
+    }
+  });
+  return values;
+}
+
+}  // namespace tapeformer

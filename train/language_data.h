@@ -1,0 +1,29 @@
+// The tokenizer and the tokens that a language model's configuration names.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "data/token_file.h"
+#include "tokenizer/tokenizer.h"
+#include "train/config.h"
+
+namespace tapeformer {
+
+struct LanguageData {
+  std::unique_ptr<Tokenizer> tokenizer;
+  TokenFile train;
+  std::optional<TokenFile> valid;  // nothing where the validation part has fewer than two tokens
+};
+
+// The folder for token files, which any run of the same text and tokenizer shares: $TAPEFORMER_CACHE, or tapeformer in
+// the user's cache folder.
+std::filesystem::path token_cache_folder();
+
+// Reads or generates the text, and encodes it. Without a tokenizer, one is read from tokenizer.file or trained: on the
+// training text, by characters on the validation text too. Throws Error when the training text is too short for the
+// model's context.
+LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokenizer> tokenizer = nullptr);
+
+}  // namespace tapeformer

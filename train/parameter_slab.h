@@ -1,0 +1,34 @@
+// A model's parameters and their gradients, each in one contiguous slab: one clip, one update, one norm, one file.
+#pragma once
+
+#include "nn/module.h"
+
+namespace tapeformer {
+
+class ParameterSlab {
+ public:
+  struct Part {
+    std::string name;
+    Variable variable;
+    std::int64_t begin, size;  // elements, from the slab's start
+    bool matrix;               // two axes or more: weight decay applies
+  };
+
+  // Moves the model's parameters into the slab, keeping their values. The model must not be destroyed before this is
+  // used for the last time. Throws Error when the parameters have different dtypes, or there are none.
+  explicit ParameterSlab(const Module& model);
+
+  const std::vector<Part>& parts() const { return parts_; }
+  const Tensor& values() const { return values_; }
+  const Tensor& gradients() const { return gradients_; }
+
+  void zero_grad() const;
+  // Gradients that no backward wrote become zeros: to be called before gradients() is read.
+  void complete_gradients() const;
+
+ private:
+  std::vector<Part> parts_;
+  Tensor values_, gradients_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,166 @@
+#include "train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "train/metrics.h"
+#include "train/schedule.h"
+
+namespace tapeformer {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// The state of one call of train().
+class Trainer {
+ public:
+  Trainer(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config, const RunFolder& run,
+          TrainingState& state, const TrainHooks& hooks)
+      : objective_(objective),
+        slab_(slab),
+        optimizer_(optimizer),
+        config_(config),
+        run_(run),
+        state_(state),
+        hooks_(hooks),
+        metrics_(run.metrics()),
+        first_step_(state.step),
+        elapsed_before_(state.elapsed_s),
+        saved_step_(state.step) {}
+
+  TrainEnd run() {
+    TrainEnd end = TrainEnd::finished;
+    while (end == TrainEnd::finished && state_.step < config_.train.steps) {
+      step();
+      if (is_due(config_.eval.every) || is_last()) evaluate();
+      if (is_due(config_.checkpoint.every) || is_last() || minutes_due()) save();
+      if (hooks_.stop_requested && hooks_.stop_requested()) end = TrainEnd::stopped;
+      if (config_.train.max_minutes > 0 && seconds_since(begin_) >= 60 * config_.train.max_minutes) {
+        end = TrainEnd::out_of_time;
+      }
+    }
+    save();
+    return is_last() ? TrainEnd::finished : end;
+  }
+
+ private:
+  bool is_due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
+  bool is_last() const { return state_.step >= config_.train.steps; }
+  bool minutes_due() const {
+    return config_.checkpoint.every_minutes > 0 && seconds_since(saved_) >= 60 * config_.checkpoint.every_minutes;
+  }
+
+  void step() {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::int64_t number = state_.step + 1;
+    const StepResult result = train_step(objective_, slab_, optimizer_, config_, number);
+    const std::int64_t tokens = objective_.scored_targets(number);
+    state_.step = number;
+    state_.tokens += tokens;
+    state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
+    // A running mean of the rate, for the eyes only.
+    const double rate = static_cast<double>(tokens) / seconds_since(begin);
+    tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
+    const double lr = learning_rate(schedule_spec(config_), number);
+    if (number == 1 || is_due(config_.train.log_every) || is_last()) {
+      metrics_.write({{"step", number},
+                      {"tokens", state_.tokens},
+                      {"loss", result.loss},
+                      {"lr", lr},
+                      {"grad_norm", result.grad_norm},
+                      {"tokens_per_s", tokens_per_s_},
+                      {"elapsed_s", state_.elapsed_s}});
+    }
+    if (hooks_.progress) {
+      hooks_.progress({.step = number,
+                       .steps = config_.train.steps,
+                       .first_step = first_step_,
+                       .loss = result.loss,
+                       .lr = lr,
+                       .tokens_per_s = tokens_per_s_,
+                       .elapsed_s = seconds_since(begin_)});
+    }
+  }
+
+  void evaluate() {
+    if (!objective_.can_evaluate()) return;
+    const Evaluation evaluation = objective_.evaluate({});
+    nlohmann::ordered_json line = {{"step", state_.step},
+                                   {"tokens", state_.tokens},
+                                   {"eval_loss", evaluation.loss()},
+                                   {"eval_perplexity", evaluation.perplexity()},
+                                   {"eval_tokens", evaluation.tokens}};
+    if (config_.eval.batches == 0) line["eval_bits_per_byte"] = evaluation.bits_per_byte(objective_.evaluation_bytes());
+    line["elapsed_s"] = state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
+    metrics_.write(line);
+    if (hooks_.evaluated) hooks_.evaluated(state_.step, evaluation);
+    if (state_.best_step == 0 || evaluation.loss() < state_.best_loss) {
+      state_.best_loss = evaluation.loss();
+      state_.best_step = state_.step;
+      save();
+      mark_best(run_, state_.step);
+    }
+  }
+
+  void save() {
+    if (saved_step_ == state_.step) return;
+    metrics_.sync();
+    save_checkpoint(run_, objective_.model(), optimizer_, state_);
+    prune_checkpoints(run_, config_.checkpoint.keep);
+    saved_step_ = state_.step;
+    saved_ = std::chrono::steady_clock::now();
+  }
+
+  Objective& objective_;
+  const ParameterSlab& slab_;
+  AdamW& optimizer_;
+  const Config& config_;
+  const RunFolder& run_;
+  TrainingState& state_;
+  const TrainHooks& hooks_;
+  MetricsWriter metrics_;
+  const std::int64_t first_step_;
+  const double elapsed_before_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::int64_t saved_step_;
+  std::chrono::steady_clock::time_point saved_ = begin_;
+  double tokens_per_s_ = 0;
+};
+
+}  // namespace
+
+OptimizerSpec optimizer_spec(const Config& config) {
+  const Config::Optimizer& o = config.optimizer;
+  return {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps, .weight_decay = o.weight_decay, .clip = o.clip};
+}
+
+StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
+                      std::int64_t step) {
+  StepResult result;
+  const double normalizer = static_cast<double>(objective.scored_targets(step));
+  slab.zero_grad();
+  for (std::int64_t micro = 0; micro < config.train.accumulate; ++micro) {
+    Tape tape({.training = true,
+               .random = {.seed = static_cast<std::uint64_t>(config.train.seed),
+                          .step = static_cast<std::uint32_t>(step),
+                          .micro_step = static_cast<std::uint32_t>(micro)}});
+    const Variable loss = objective.micro_loss(tape, step, micro, normalizer);
+    result.loss += loss.value().item();
+    tape.backward(loss);
+  }
+  const char* advice = "a lower optimizer.lr or a longer schedule.warmup may help";
+  check(std::isfinite(result.loss), "step ", step, ": the loss is ", result.loss, "; ", advice);
+  result.grad_norm = optimizer.update(learning_rate(schedule_spec(config), step), step);
+  check(std::isfinite(result.grad_norm), "step ", step, ": the gradient's norm is ", result.grad_norm, "; ", advice);
+  return result;
+}
+
+TrainEnd train(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
+               const RunFolder& run, TrainingState& state, const TrainHooks& hooks) {
+  return Trainer(objective, slab, optimizer, config, run, state, hooks).run();
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,39 @@
+// The training loop.
+#pragma once
+
+#include <functional>
+
+#include "train/checkpoint.h"
+#include "train/config.h"
+#include "train/objective.h"
+#include "train/progress.h"
+
+namespace tapeformer {
+
+// What one step did.
+struct StepResult {
+  double loss = 0;       // mean over the step's scored targets
+  double grad_norm = 0;  // before clipping
+};
+
+// One step: gradients of all micro-steps gathered, clipped, applied. `step` counts from 1. Throws Error, leaving the
+// weights as they were, when the loss or the gradient is not finite.
+StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
+                      std::int64_t step);
+
+struct TrainHooks {
+  std::function<void(const ProgressState&)> progress;  // after every step
+  std::function<void(std::int64_t step, const Evaluation&)> evaluated;
+  std::function<bool()> stop_requested;  // asked after every step
+};
+
+enum class TrainEnd { finished, stopped, out_of_time };
+
+// Trains from state.step to config.train.steps: metrics, evaluations and checkpoints go to the run's folder. Stops
+// early, with a checkpoint, when asked to or after train.max_minutes. `state` follows the run.
+TrainEnd train(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
+               const RunFolder& run, TrainingState& state, const TrainHooks& hooks);
+
+OptimizerSpec optimizer_spec(const Config& config);
+
+}  // namespace tapeformer
