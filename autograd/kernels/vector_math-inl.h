@@ -1,5 +1,5 @@
 // Exponentials, logarithms and what activations are made of, a vector at a time, for float and double. NaN gives NaN,
-// infinities give their limits. Coefficients: fit_vector_math.py.
+// infinities give their limits. Coefficients: scripts/fit_vector_math.py.
 #if defined(TAPEFORMER_VECTOR_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEFORMER_VECTOR_MATH_INL_H
 #undef TAPEFORMER_VECTOR_MATH_INL_H

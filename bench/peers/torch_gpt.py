@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+"""The step of bench/train_step in PyTorch, for comparison side by side; the same flags, the same JSON keys.
+
+Takes Debian's python3-torch. On CPU it is fastest with ATEN_CPU_CAPABILITY set to the CPU's best, OMP_NUM_THREADS to the
+cores, and the OpenMP build of OpenBLAS in LD_LIBRARY_PATH: bench/compare does all that.
+"""
+import argparse
+import json
+import math
+import resource
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+SIZES = {"layers": 4, "heads": 4, "dim": 128, "vocab": 65, "batch": 12, "length": 64, "steps": 10, "warmup": 3, "threads": 2}
+
+
+class Layer(nn.Module):
+    """One pre-norm block as in GPT-2, with one product for queries, keys and values."""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm_a = nn.LayerNorm(dim)
+        self.norm_f = nn.LayerNorm(dim)
+        self.into_heads = nn.Linear(dim, dim * 3)
+        self.out_of_heads = nn.Linear(dim, dim)
+        self.widen = nn.Linear(dim, dim * 4)
+        self.narrow = nn.Linear(dim * 4, dim)
+
+    def attend(self, x, mask):
+        batch, length, dim = x.shape
+        packed = self.into_heads(x).view(batch, length, 3, self.heads, dim // self.heads)
+        query, key, value = packed.permute(2, 0, 3, 1, 4)
+        scores = torch.matmul(query, key.transpose(2, 3)) / math.sqrt(dim // self.heads)
+        mixed = torch.matmul(F.softmax(scores + mask, dim=-1), value)
+        return self.out_of_heads(mixed.transpose(1, 2).reshape(batch, length, dim))
+
+    def forward(self, x, mask):
+        x = x + self.attend(self.norm_a(x), mask)
+        return x + self.narrow(F.gelu(self.widen(self.norm_f(x))))
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, options):
+        super().__init__()
+        self.tokens = nn.Embedding(options.vocab, options.dim)
+        self.places = nn.Embedding(options.length, options.dim)
+        self.stack = nn.ModuleList([Layer(options.dim, options.heads) for _ in range(options.layers)])
+        self.last_norm = nn.LayerNorm(options.dim)
+        self.register_buffer("mask", torch.triu(torch.full((options.length,) * 2, -math.inf), diagonal=1))
+
+    def loss(self, ids, targets):
+        x = self.tokens(ids) + self.places.weight
+        for layer in self.stack:
+            x = layer(x, self.mask)
+        logits = self.last_norm(x) @ self.tokens.weight.t()
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def measure(options):
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    model = LanguageModel(options)
+    adam = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, foreach=True)
+    ids = torch.randint(options.vocab, (options.batch, options.length))
+    targets = torch.randint(options.vocab, (options.batch, options.length))
+    seconds = []
+    for _ in range(options.warmup + options.steps):
+        begin = time.perf_counter()
+        adam.zero_grad(set_to_none=True)
+        loss = model.loss(ids, targets)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        adam.step()
+        seconds.append(time.perf_counter() - begin)
+    step = statistics.median(seconds[options.warmup:])
+    result = {"peer": f"pytorch {torch.__version__}", "arch": options.arch, "bf16": False}
+    result.update({name: getattr(options, name) for name in SIZES if name != "warmup"})
+    result["params"] = sum(p.numel() for p in model.parameters())
+    result["step_ms"] = step * 1e3
+    result["tokens_per_s"] = options.batch * options.length / step
+    result["loss"] = loss.item()
+    result["peak_rss_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return result
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--arch", choices=["gpt"], default="gpt")
+    for name, default in SIZES.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    print(json.dumps(measure(parser.parse_args())))

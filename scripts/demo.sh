@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# From nothing to a trained language model in a few minutes: installs, builds, trains on generated stories for about a
+# minute, evaluates, and lets the model tell stories of its own.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/build.sh
+run=${1:-runs/demo}
+if [ -e "$run" ]; then
+  echo "demo: $run is there already: remove it, or name another folder: scripts/demo.sh FOLDER" >&2
+  exit 1
+fi
+
+echo "== Training a small language model on generated stories (about a minute)"
+build/tapeformer train configs/stories.toml --out "$run"
+
+echo
+echo "== Stories that it has never seen, and the least loss that any model can reach on them"
+unseen=$(mktemp)
+trap 'rm -f "$unseen"' EXIT
+build/tapeformer corpus stories --lines 300 --seed 2 >"$unseen"
+build/tapeformer eval "$run" --text "$unseen" --stride 64
+
+echo
+echo "== What it writes"
+build/tapeformer generate "$run" --tokens 700 --temperature 0.8

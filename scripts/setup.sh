@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs what building tapeformer takes, where it is missing: Debian's packages, as root or with sudo.
+#   scripts/setup.sh          to build, train and test
+#   scripts/setup.sh --ci     the second compiler and the formatter as well
+set -euo pipefail
+
+packages=(g++ cmake ninja-build pkg-config libopenblas-openmp-dev libhwy-dev libcli11-dev libspdlog-dev
+  libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev doctest-dev libbenchmark-dev)
+if [ "${1:-}" = --ci ]; then packages+=(clang libomp-dev clang-format perl); fi
+
+missing=()
+if command -v dpkg-query >/dev/null; then
+  for package in "${packages[@]}"; do
+    state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing+=("$package")
+  done
+else
+  echo "setup: this is not Debian or one of its relatives; install what these packages hold yourself: ${packages[*]}" >&2
+  exit 1
+fi
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup: missing packages, and neither root nor sudo to install them: ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+echo "setup: installing ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# The floors of the house: a folder includes only its own files and those of the folders listed for it here. Prints every
+# include that breaks the rule; fails when there is one.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+declare -A may_use=(
+  [autograd/core]=""
+  [autograd/kernels]="autograd/core"
+  [autograd/tensor]="autograd/core autograd/kernels"
+  [autograd/tape]="autograd/core autograd/tensor"
+  [autograd/ops]="autograd/core autograd/kernels autograd/tensor autograd/tape"
+  [autograd/gradcheck]="autograd/core autograd/tensor autograd/tape autograd/ops"
+  [tokenizer]="autograd/core"
+  [data]="autograd/core tokenizer"
+  [nn]="autograd/core autograd/tensor autograd/tape autograd/ops"
+  [generate]="autograd/core autograd/tensor autograd/tape autograd/ops nn tokenizer"
+  [train]="autograd/core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate"
+  [cli]="autograd/core autograd/kernels autograd/tensor autograd/gradcheck nn tokenizer data generate train"
+  [bench]="autograd/core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate train"
+)
+# A library with a place of its own: the pattern of its include, and the only files that may have it.
+declare -A only_in=(["cblas\.h"]="autograd/kernels/gemm.cpp" ["CLI/"]="cli/" ["hwy/"]="autograd/kernels/")
+
+broken=0
+complain() { echo "$1"; broken=1; }
+
+while IFS=: read -r file _ include; do
+  included=$(sed -E 's/.*"([^"]+)".*/\1/' <<<"$include")
+  for folder in "${!may_use[@]}"; do
+    [[ $file == "$folder"/* ]] || continue
+    allowed=0
+    for other in "$folder" ${may_use[$folder]}; do [[ $included == "$other"/* ]] && allowed=1; done
+    # "hwy/foreach_target.h" and its like are a library's own way to be included.
+    [[ $included == hwy/* ]] && allowed=1
+    [ $allowed = 1 ] || complain "$file includes $included: $folder may use only itself and: ${may_use[$folder]:-nothing}"
+  done
+done < <(git grep -nE '^#include "' -- '*.h' '*.cpp' ':!tests')
+
+for library in "${!only_in[@]}"; do
+  while IFS=: read -r file _; do
+    [[ $file == ${only_in[$library]}* ]] || complain "$file includes $library: only ${only_in[$library]} may"
+  done < <(git grep -nE "^#include [<\"]$library" -- '*.h' '*.cpp' ':!tests')
+done
+
+while IFS= read -r folder; do
+  [[ " tests docs configs scripts " == *" $folder "* || -n ${may_use[$folder]+x} || $folder == autograd ]] ||
+    complain "the folder $folder has no floor in tests/check_includes.sh"
+done < <(git ls-files '*/*' | cut -d/ -f1 | grep -v '^\.' | sort -u)
+exit $broken

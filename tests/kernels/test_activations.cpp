@@ -1,0 +1,143 @@
+#include "autograd/kernels/activations.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <string>
+
+#include "tests/kernels/kernel_test.h"
+
+using namespace tapeformer;
+using namespace tapeformer::kernels;
+
+namespace {
+
+using Real = long double;
+
+// An activation with its value and slope in extended precision. The slope is a function of x, or of y where backward
+// takes the output.
+template <class T>
+struct Activation {
+  std::string name;
+  void (*forward)(T*, const T*, std::int64_t);
+  void (*backward)(T*, const T*, const T*, T, std::int64_t);
+  Real (*value)(Real x);
+  Real (*slope)(Real saved);
+  bool saves_output = false;
+};
+
+constexpr Real kTwiceRoot = 1.59576912160573071176L;  // 2√(2/π)
+Real logistic(Real x) { return 1 / (1 + std::exp(-x)); }
+Real twice_u(Real x) { return kTwiceRoot * (x + 0.044715L * x * x * x); }
+Real normal_density(Real x) { return std::exp(-x * x / 2) * 0.39894228040143267794L; }
+Real normal_distribution(Real x) { return std::erfc(-x * 0.70710678118654752440L) / 2; }
+
+Real relu(Real x) { return x > 0 ? x : 0; }
+Real relu_slope(Real x) { return x > 0 ? 1 : 0; }
+Real tanh_of(Real x) { return std::tanh(x); }
+Real tanh_slope(Real y) { return 1 - y * y; }
+Real sigmoid_slope(Real y) { return y * (1 - y); }
+Real gelu(Real x) { return x * normal_distribution(x); }
+Real gelu_slope(Real x) { return normal_distribution(x) + x * normal_density(x); }
+Real gelu_tanh(Real x) { return x * logistic(twice_u(x)); }
+Real gelu_tanh_slope(Real x) {
+  const Real s = logistic(twice_u(x));
+  return s + x * s * logistic(-twice_u(x)) * kTwiceRoot * (1 + 3 * 0.044715L * x * x);
+}
+
+template <class T>
+std::vector<Activation<T>> activations() {
+  return {{"relu", relu_forward<T>, relu_backward<T>, relu, relu_slope},
+          {"tanh", tanh_forward<T>, tanh_backward<T>, tanh_of, tanh_slope, true},
+          {"sigmoid", sigmoid_forward<T>, sigmoid_backward<T>, logistic, sigmoid_slope, true},
+          {"gelu", gelu_forward<T>, gelu_backward<T>, gelu, gelu_slope},
+          {"gelu_tanh", gelu_tanh_forward<T>, gelu_tanh_backward<T>, gelu_tanh, gelu_tanh_slope}};
+}
+
+// Calls f(activation) for each of them on each instruction set.
+template <class T, class F>
+void for_each_activation(const F& f) {
+  for_each_simd_target([&] {
+    for (const auto& activation : activations<T>()) {
+      INFO(activation.name);
+      f(activation);
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("activations: values and slopes are as exact as promised over a dense range", T, float, double) {
+  const std::int64_t n = 60001;
+  Array<T> x(n);
+  for (std::int64_t i = 0; i < n; ++i) x[i] = static_cast<T>((i - n / 2) * 1e-3 + 1e-6);
+  const Array<T> ones(n, 1);
+  for_each_activation<T>([&](const Activation<T>& activation) {
+    Array<T> y(n), dx(n);
+    activation.forward(y, x, n);
+    const Array<T>& saved = activation.saves_output ? y : x;
+    activation.backward(dx, ones, saved, 0, n);
+    const auto value = [&](std::int64_t i) { return activation.value(x[i]); };
+    const auto slope = [&](std::int64_t i) { return activation.slope(saved[i]); };
+    if constexpr (std::is_same_v<T, float>) {
+      CHECK(worst_ulps(y, value, 1e-7) <= 4);
+      CHECK(worst_ulps(dx, slope, 1e-7) <= 4);
+    } else {
+      CHECK(worst_error(y, value) <= 1e-14);
+      CHECK(worst_error(dx, slope) <= 1e-14);
+    }
+  });
+}
+
+TEST_CASE_TEMPLATE("activations: every length, in place, and with every beta", T, float, double) {
+  for_each_activation<T>([](const Activation<T>& activation) {
+    for (std::int64_t n : test_sizes()) {
+      const Array<T> x = random_array<T>(n, 1, -6, 6), dy = random_array<T>(n, 2);
+      Array<T> y = x;
+      activation.forward(y, y, n);
+      CHECK(worst_error(y, [&](std::int64_t i) { return activation.value(x[i]); }) <= kTolerance<T>);
+      const Array<T>& saved = activation.saves_output ? y : x;
+      check_accumulates<T>(
+          n, [&](T* dx, T beta) { activation.backward(dx, dy, saved, beta, n); },
+          [&](std::int64_t i) { return dy[i] * activation.slope(saved[i]); });
+    }
+  });
+}
+
+TEST_CASE_TEMPLATE("activations: infinities give the limits, NaN gives NaN", T, float, double) {
+  const T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  const T largest = std::numeric_limits<T>::max();
+  for_each_activation<T>([&](const Activation<T>& activation) {
+    const bool bounded = activation.saves_output;
+    Array<T> x(5), y(5), dx(5);
+    const Array<T> ones(5, 1);
+    x[0] = -infinity, x[1] = infinity, x[2] = nan, x[3] = -largest, x[4] = largest;
+    activation.forward(y, x, 5);
+    CHECK(difference(y[0], activation.name == "tanh" ? -1 : 0) < 1e-30);
+    CHECK(y[1] == (bounded ? 1 : infinity));
+    CHECK(std::isnan(y[2]));
+    CHECK(y[3] == y[0]);
+    CHECK(y[4] == (bounded ? 1 : largest));
+    activation.backward(dx, ones, bounded ? y : x, 0, 5);
+    const T right = bounded ? 0 : 1;
+    CHECK(std::abs(dx[0]) < 1e-30);
+    CHECK(dx[1] == right);
+    CHECK((std::isnan(dx[2]) || activation.name == "relu"));
+    CHECK(std::abs(dx[3]) < 1e-30);
+    CHECK(dx[4] == right);
+  });
+}
+
+TEST_CASE_TEMPLATE("activations: the same bits for any number of threads and at any place", T, float, double) {
+  const std::int64_t n = 3 * kGrain + 5;
+  const Array<T> x = random_array<T>(n, 3, -6, 6), dy = random_array<T>(n, 4);
+  for_each_activation<T>([&](const Activation<T>& activation) {
+    check_same_for_any_thread_count([&] {
+      Array<T> dx = x;
+      activation.forward(dx, x, n);
+      activation.backward(dx, dy, x, 1, n);
+      return dx;
+    });
+    check_position_does_not_matter(random_array<T>(70, 5, -6, 6), activation.forward);
+  });
+}
