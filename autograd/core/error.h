@@ -21,7 +21,8 @@ class UsageError : public Error {
 
 // The parts written one after another, as operator<< writes each.
 template <class... Parts>
-std::string concat(const Parts&... parts) {
+requires(requires(std::ostream& out, const Parts& part) { out << part; } && ...) std::string
+    concat(const Parts&... parts) {
   std::ostringstream out;
   (out << ... << parts);
   return out.str();

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
-#include <utility>
 
+#include "autograd/core/nearest_name.h"
 #include "autograd/ops/ops.h"
 #include "autograd/tape/record.h"
 
@@ -76,17 +75,16 @@ OpCase used_twice(const OpCase& row) {
   return variant;
 }
 
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);  // row[j] = distance of the first i letters of a and the first j of b
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
-    }
+// Whether the row's function puts the op that it is a row of on the tape.
+bool records_its_op(const OpCase& row, const TapeOptions& options) {
+  Tape tape(options);
+  std::vector<Variable> inputs;
+  for (const Tensor& input : row.inputs) {
+    const bool constant = input.dtype() == DType::i32;
+    inputs.push_back(constant ? Variable::constant(tape, input) : Variable::parameter(input).on(tape));
   }
-  return row.back();
+  row.function(inputs);
+  return std::ranges::count(tape.node_names(), row.op) > 0;
 }
 
 }  // namespace
@@ -116,6 +114,9 @@ OpCheck check_op(const std::string& op, std::span<const OpCase> rows) {
   OpCheck total{.op = op, .message = {}};
   for (const OpCase& row : rows) {
     if (row.op != op) continue;
+    if (!records_its_op(row, options.tape)) {
+      return {.op = op, .ok = false, .message = concat(op, " (", row.label, "): the row does not record the op")};
+    }
     for (const OpCase& variant : input_variants(row)) {
       GradCheckResult result;
       try {
@@ -142,9 +143,8 @@ std::vector<OpCheck> run_gradient_checks(std::span<const std::string> names) {
   for (const OpCase& row : rows) known.insert(row.op);
   for (const std::string& name : names) {
     if (known.contains(name)) continue;
-    const std::string& nearest =
-        *std::ranges::min_element(known, {}, [&](const std::string& other) { return edit_distance(name, other); });
-    fail_usage("gradcheck: there is no op ", name, "; the nearest is ", nearest);
+    const std::vector<std::string_view> names_known(known.begin(), known.end());
+    fail_usage("gradcheck: there is no op ", name, "; the nearest is ", nearest_name(name, names_known));
   }
   std::vector<OpCheck> checks;
   for (const std::string& op : known) {

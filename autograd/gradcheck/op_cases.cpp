@@ -1,8 +1,6 @@
 #include "autograd/gradcheck/op_cases.h"
 
-#include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 #include "autograd/ops/ops.h"

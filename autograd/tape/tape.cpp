@@ -28,6 +28,12 @@ std::vector<Variable> Tape::push(std::unique_ptr<Node> node, std::span<const Var
   return variables;
 }
 
+std::vector<std::string> Tape::node_names() const {
+  std::vector<std::string> names;
+  for (const Record& record : records_) names.emplace_back(record.node->name());
+  return names;
+}
+
 GradSlot Tape::slot_of(const Input& input) {
   if (input.leaf) return {&input.leaf->grad, input.sizes, input.dtype, nullptr, -1};
   if (input.id >= 0) return {&cells_[input.id], input.sizes, input.dtype, this, input.id};

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "autograd/core/random.h"
@@ -43,6 +44,7 @@ class Tape {
 
   const TapeOptions& options() const { return options_; }
   std::size_t node_count() const { return records_.size(); }
+  std::vector<std::string> node_names() const;  // of the recorded ops, in order
 
   // A random op's own sequence: the same op in the same place of the same step draws the same numbers.
   RandomKey next_random_key() { return options_.random.with_stream(next_stream_++); }

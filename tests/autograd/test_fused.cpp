@@ -1,0 +1,211 @@
+// Each fused op against its twin made of elementary ops: values and all gradients.
+#include <array>
+#include <numbers>
+
+#include "autograd/ops/ops.h"
+#include "tests/autograd/support.h"
+
+using namespace tapeformer;
+
+namespace {
+
+using Inputs = std::span<const Variable>;
+
+Tensor full(const Dims& sizes, DType dtype, double value) { return Tensor::full(sizes, dtype, value); }
+
+// A constant beside x: on its tape, of its dtype.
+Variable beside(const Variable& x, const Tensor& values) { return Variable::constant(*x.tape(), values.to(x.dtype())); }
+
+// Additive mask (B, 1, T_q, T_k): 0 where key j may be seen, −∞ elsewhere.
+Tensor attention_mask(std::int64_t batches, std::int64_t queries, std::int64_t keys, const AttentionOptions& options) {
+  const Tensor mask = full({batches, 1, queries, keys}, DType::f64, 0);
+  double* place = mask.data<double>();
+  for (std::int64_t b = 0; b < batches; ++b) {
+    const std::int64_t length = options.key_lengths.defined()
+                                    ? options.key_lengths.to_vector<std::int32_t>()[static_cast<std::size_t>(b)]
+                                    : keys;
+    for (std::int64_t i = 0; i < queries; ++i) {
+      for (std::int64_t j = 0; j < keys; ++j, ++place) {
+        if (j >= length || (options.causal && j > i + keys - queries)) *place = -INFINITY;
+      }
+    }
+  }
+  return mask;
+}
+
+Variable attention_twin(const Variable& q, const Variable& k, const Variable& v, const AttentionOptions& options) {
+  const double factor = options.scale == 0 ? 1 / std::sqrt(static_cast<double>(q.size(-1))) : options.scale;
+  const Variable scores = scale(matmul(q, transpose(k, -1, -2)), factor);
+  const Variable masked = add(scores, beside(q, attention_mask(q.size(0), q.size(2), k.size(2), options)));
+  return matmul(dropout(softmax(masked), options.dropout), v);
+}
+
+void check_attention(std::int64_t batches, std::int64_t heads, std::int64_t queries, std::int64_t keys,
+                     std::int64_t dim, std::int64_t value_dim, const AttentionOptions& options) {
+  CAPTURE(queries);
+  CAPTURE(keys);
+  const std::vector<Tensor> inputs{random_normal({batches, heads, queries, dim}, 1),
+                                   random_normal({batches, heads, keys, dim}, 2),
+                                   random_normal({batches, heads, keys, value_dim}, 3)};
+  const TapeOptions training{.training = true, .random = {.seed = 5, .step = 2}};
+  check_twins([&](Inputs in) { return scaled_dot_product_attention(in[0], in[1], in[2], options); },
+              [&](Inputs in) { return attention_twin(in[0], in[1], in[2], options); }, inputs, training);
+}
+
+// −Σ target distribution · log p / normalizer
+Variable cross_entropy_twin(const Variable& logits, const std::vector<std::int32_t>& targets,
+                            const CrossEntropyOptions& options) {
+  const std::int64_t rows = logits.size(0), vocab = logits.size(1);
+  const Tensor weights = full({rows, vocab}, DType::f64, 0);
+  double scored = 0;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::int32_t target = targets[static_cast<std::size_t>(i)];
+    if (target < 0) continue;
+    const Tensor row = weights.slice(0, i, i + 1);
+    row.fill(-options.smoothing / static_cast<double>(vocab));
+    row.data<double>()[target] -= 1 - options.smoothing;
+    ++scored;
+  }
+  const double normalizer = options.normalizer > 0 ? options.normalizer : std::max(scored, 1.0);
+  return scale(sum(mul(log_softmax(logits), beside(logits, weights))), 1 / normalizer);
+}
+
+}  // namespace
+
+TEST_CASE("scaled_dot_product_attention: agrees with its composite twin") {
+  const Tensor lengths = Tensor::from<std::int32_t>({5, 0, 3}, {3}), beyond = Tensor::from<std::int32_t>({9, 70}, {2});
+  check_attention(3, 2, 5, 5, 4, 4, {});
+  check_attention(3, 2, 5, 5, 4, 3, {.causal = true});
+  check_attention(3, 2, 5, 7, 4, 4, {.causal = true, .key_lengths = lengths});
+  check_attention(3, 2, 7, 5, 4, 4, {.causal = true, .scale = 0.8});
+  check_attention(3, 2, 5, 6, 4, 4, {.key_lengths = lengths, .dropout = 0.3});
+  check_attention(1, 1, 1, 1, 1, 1, {});
+  check_attention(1, 3, 1, 33, 8, 8, {.causal = true});
+  check_attention(2, 2, 70, 70, 16, 16, {.causal = true, .key_lengths = beyond, .dropout = 0.2});
+  check_attention(1, 2, 130, 200, 8, 24, {.causal = true, .dropout = 0.1});
+}
+
+TEST_CASE("scaled_dot_product_attention: one variable as query, key and value") {
+  const std::vector<Tensor> inputs{random_normal({2, 2, 6, 4}, 1)};
+  check_twins([](Inputs in) { return scaled_dot_product_attention(in[0], in[0], in[0], {.causal = true}); },
+              [](Inputs in) { return attention_twin(in[0], in[0], in[0], {.causal = true}); }, inputs);
+}
+
+TEST_CASE("layer_norm: agrees with its composite twin") {
+  const auto twin = [](Inputs in) {
+    const Variable centered = sub(in[0], mean(in[0], -1, true));
+    const Variable deviation = sqrt(add_scalar(mean(mul(centered, centered), -1, true), 1e-5));
+    const Variable scaled = mul(div(centered, deviation), in[1]);
+    return in.size() > 2 ? add(scaled, in[2]) : scaled;
+  };
+  const auto fused = [](Inputs in) { return layer_norm(in[0], in[1], in.size() > 2 ? in[2] : Variable(), 1e-5); };
+  for (const Dims& sizes : {Dims{4}, Dims{3, 1}, Dims{5, 7}, Dims{2, 3, 64}, Dims{70, 33}}) {
+    const Dims last{sizes.back()};
+    const std::vector<Tensor> inputs{random_normal(sizes, 1), random_normal(last, 2), random_normal(last, 3)};
+    CAPTURE(sizes);
+    check_twins(fused, twin, inputs);
+    check_twins(fused, twin, std::span(inputs).first(2));
+  }
+}
+
+TEST_CASE("linear: agrees with its composite twin") {
+  const auto twin = [](Inputs in) {
+    const Variable x = in[0].value().rank() == 1 ? reshape(in[0], {1, -1}) : in[0];
+    const Variable product = matmul(x, transpose(in[1], 0, 1));
+    const Variable y = in.size() > 2 ? add(product, in[2]) : product;
+    return in[0].value().rank() == 1 ? reshape(y, {-1}) : y;
+  };
+  const auto fused = [](Inputs in) { return linear(in[0], in[1], in.size() > 2 ? in[2] : Variable()); };
+  for (const Dims& sizes : {Dims{6}, Dims{1, 6}, Dims{5, 6}, Dims{2, 3, 6}, Dims{2, 1, 20, 6}}) {
+    const std::vector<Tensor> inputs{random_normal(sizes, 1), random_normal({9, 6}, 2), random_normal({9}, 3)};
+    CAPTURE(sizes);
+    check_twins(fused, twin, inputs);
+    check_twins(fused, twin, std::span(inputs).first(2));
+  }
+}
+
+TEST_CASE("cross_entropy and linear_cross_entropy: agree with their composite twins") {
+  const std::vector<std::int32_t> targets{3, -1, 0, 6, 6, -100, 2};
+  const std::vector<Tensor> logits{random_normal({7, 11}, 1)};
+  const std::vector<Tensor> factors{random_normal({7, 5}, 2), random_normal({11, 5}, 3), random_normal({11}, 4)};
+  for (const CrossEntropyOptions& options :
+       {CrossEntropyOptions{}, CrossEntropyOptions{.smoothing = 0.1}, CrossEntropyOptions{.normalizer = 64},
+        CrossEntropyOptions{.smoothing = 0.25, .normalizer = 3.5}}) {
+    const auto ids = [&](const Variable& x) {
+      return Variable::constant(*x.tape(), Tensor::from(std::span<const std::int32_t>(targets), {7}));
+    };
+    check_twins([&](Inputs in) { return cross_entropy(in[0], ids(in[0]), options); },
+                [&](Inputs in) { return cross_entropy_twin(in[0], targets, options); }, logits);
+    for (std::size_t count : {2, 3}) {
+      const auto bias = [&](Inputs in) { return count == 3 ? in[2] : Variable(); };
+      check_twins([&](Inputs in) { return linear_cross_entropy(in[0], in[1], bias(in), ids(in[0]), options); },
+                  [&](Inputs in) { return cross_entropy_twin(linear(in[0], in[1], bias(in)), targets, options); },
+                  std::span(factors).first(count));
+    }
+  }
+}
+
+TEST_CASE("linear_cross_entropy: several chunks of rows agree with cross_entropy of all logits") {
+  constexpr std::int64_t kVocab = 1 << 18, kRows = 67;  // chunks of 22, 22 and 23 rows
+  const std::vector<Tensor> inputs{random_normal({kRows, 2}, 1), random_normal({kVocab, 2}, 2),
+                                   random_normal({kVocab}, 3)};
+  std::vector<std::int32_t> targets;
+  for (std::int32_t i = 0; i < kRows; ++i) targets.push_back(i % 9 == 4 ? -1 : i * 3571 % kVocab);
+  const auto ids = [&](const Variable& x) {
+    return Variable::constant(*x.tape(), Tensor::from(std::span<const std::int32_t>(targets), {kRows}));
+  };
+  const CrossEntropyOptions options{.smoothing = 0.1};
+  check_twins([&](Inputs in) { return linear_cross_entropy(in[0], in[1], in[2], ids(in[0]), options); },
+              [&](Inputs in) { return cross_entropy(linear(in[0], in[1], in[2]), ids(in[0]), options); }, inputs);
+}
+
+TEST_CASE("softmax and log_softmax: agree with their composite twins") {
+  const auto exps = [](const Variable& x) { return exp(sub(x, max(x, -1, true))); };
+  for (const Dims& sizes : {Dims{5}, Dims{3, 1}, Dims{4, 17}, Dims{2, 3, 65}}) {
+    const std::vector<Tensor> inputs{random_normal(sizes, 1)};
+    check_twins([](Inputs in) { return softmax(in[0]); },
+                [&](Inputs in) { return div(exps(in[0]), sum(exps(in[0]), -1, true)); }, inputs);
+    check_twins([](Inputs in) { return log_softmax(in[0]); },
+                [&](Inputs in) { return sub(sub(in[0], max(in[0], -1, true)), log(sum(exps(in[0]), -1, true))); },
+                inputs);
+  }
+}
+
+TEST_CASE("activations: agree with their composite twins") {
+  const std::vector<Tensor> inputs{random_normal({7, 33}, 1)};
+  const auto square = [](const Variable& x) { return mul(x, x); };
+  const auto one = [](const Variable& x) { return beside(x, Tensor::scalar(1, DType::f64)); };
+  const auto tanh_twin = [&](const Variable& x) {
+    const Variable e = exp(scale(x, 2));
+    return div(add_scalar(e, -1), add_scalar(e, 1));
+  };
+  check_twins([](Inputs in) { return tanh(in[0]); }, [&](Inputs in) { return tanh_twin(in[0]); }, inputs);
+  check_twins([](Inputs in) { return sigmoid(in[0]); },
+              [&](Inputs in) { return div(one(in[0]), add_scalar(exp(scale(in[0], -1)), 1)); }, inputs);
+  check_twins([](Inputs in) { return gelu_tanh(in[0]); },
+              [&](Inputs in) {
+                const Variable& x = in[0];
+                const Variable cubic = add(x, scale(mul(square(x), x), 0.044715));
+                return scale(mul(x, add_scalar(tanh_twin(scale(cubic, std::sqrt(2 / std::numbers::pi))), 1)), 0.5);
+              },
+              inputs);
+  check_twins([](Inputs in) { return relu(in[0]); },
+              [&](Inputs in) { return scale(add(in[0], sqrt(square(in[0]))), 0.5); }, inputs);
+}
+
+TEST_CASE("gelu: value and gradient are those of x times the normal distribution") {
+  const std::vector<Tensor> inputs{random_normal({5, 40}, 1)};
+  for (bool narrow : {false, true}) {
+    const Evaluation got = evaluate([](Inputs in) { return gelu(in[0]); }, narrow ? as_f32(inputs) : inputs);
+    const std::vector<double> x = values_of(inputs[0]), dy = values_of(random_normal({5, 40}, 99));
+    const Tensor y = Tensor::empty({5, 40}, DType::f64), dx = Tensor::empty({5, 40}, DType::f64);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double cumulative = (1 + std::erf(x[i] / std::numbers::sqrt2)) / 2;
+      const double density = std::exp(-x[i] * x[i] / 2) / std::sqrt(2 * std::numbers::pi);
+      y.span<double>()[i] = x[i] * cumulative;
+      dx.span<double>()[i] = dy[i] * (cumulative + x[i] * density);
+    }
+    CHECK(distance(got.value, y) <= (narrow ? 1e-5 : 1e-10));
+    CHECK(distance(got.gradients[0], dx) <= (narrow ? 1e-5 : 1e-10));
+  }
+}

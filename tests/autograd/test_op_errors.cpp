@@ -1,0 +1,139 @@
+// Wrong inputs throw one line that says what, where, expected and got.
+#include <array>
+
+#include "autograd/ops/ops.h"
+#include "tests/autograd/support.h"
+
+using namespace tapeformer;
+
+namespace {
+
+struct Inputs {
+  Tape tape{no_grad};
+  Variable of(const Dims& sizes, DType dtype = DType::f64) {
+    return Variable::constant(tape, Tensor::zeros(sizes, dtype));
+  }
+  Variable ids(std::initializer_list<std::int32_t> values) {
+    return Variable::constant(tape, Tensor::from(values, {static_cast<std::int64_t>(values.size())}));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("errors: arithmetic") {
+  Inputs in;
+  CHECK_THROWS_WITH_AS(add(in.of({2, 3}), in.of({2, 4})),
+                       "add: a is (2, 3), b is (2, 4): sizes 3 and 4 cannot be broadcast together", Error);
+  CHECK_THROWS_WITH_AS(div(in.of({2, 3}), in.of({3, 3})),
+                       "div: a is (2, 3), b is (3, 3): sizes 2 and 3 cannot be broadcast together", Error);
+  CHECK_THROWS_WITH_AS(mul(in.of({2}), in.of({2}, DType::f32)), "mul: a is f64, b is f32", Error);
+  CHECK_THROWS_WITH_AS(exp(in.ids({1})), "expected a floating-point tensor (f32 or f64), got i32", Error);
+}
+
+TEST_CASE("errors: views") {
+  Inputs in;
+  const Variable x = in.of({2, 3});
+  CHECK_THROWS_WITH_AS(transpose(x, 0, 2), "transpose: axis 2 is out of range for shape (2, 3)", Error);
+  CHECK_THROWS_WITH_AS(permute(x, {0, 0}), "permute: axis 0 stands twice in order (0, 0)", Error);
+  CHECK_THROWS_WITH_AS(permute(x, {0}), "permute: order (0) has 1 axes, the shape (2, 3) has 2", Error);
+  CHECK_THROWS_WITH_AS(slice(x, 1, 2, 4), "slice: 2 to 4 is out of range for axis 1 of shape (2, 3)", Error);
+  CHECK_THROWS_WITH_AS(slice(x, 1, 0, 2, 0), "slice: step is 0, expected at least 1", Error);
+  CHECK_THROWS_WITH_AS(expand(x, {3, 3}), "expand: cannot expand (2, 3) to (3, 3): size 2 against 3", Error);
+  CHECK_THROWS_WITH_AS(reshape(x, {4, -1}), "reshape: cannot view (2, 3) (6 elements) as (4, -1)", Error);
+  CHECK_THROWS_WITH_AS(split(x, std::array<std::int64_t, 2>{1, 1}, 1),
+                       "split: the parts (1, 1) make 2, axis 1 of shape (2, 3) has 3", Error);
+  const auto join = [](const Variable& a, const Variable& b, int axis) {
+    return concat(std::span<const Variable>(std::array{a, b}), axis);
+  };
+  CHECK_THROWS_WITH_AS(join(x, in.of({3, 3}), 1), "concat: parts of shape (3, 3) and (2, 3) differ outside of axis 1",
+                       Error);
+  CHECK_THROWS_WITH_AS(join(x, in.of({2, 3, 1}), 1),
+                       "concat: parts of shape (2, 3, 1) f64 and (2, 3) f64 do not fit together", Error);
+  CHECK_THROWS_WITH_AS(join(x, in.of({2, 3}, DType::f32), 1),
+                       "concat: parts of shape (2, 3) f32 and (2, 3) f64 do not fit together", Error);
+  CHECK_THROWS_WITH_AS(join(x, x, 2), "concat: axis 2 is out of range for shape (2, 3)", Error);
+  CHECK_THROWS_WITH_AS(concat(std::span<const Variable>(), 0), "concat: no parts", Error);
+}
+
+TEST_CASE("errors: reductions and softmax") {
+  Inputs in;
+  CHECK_THROWS_WITH_AS(sum(in.of({2, 3}), 2), "sum: axis 2 is out of range for shape (2, 3)", Error);
+  CHECK_THROWS_WITH_AS(max(in.of({2, 3}), -3), "max: axis -3 is out of range for shape (2, 3)", Error);
+  CHECK_THROWS_WITH_AS(max(in.of({2, 0}), 1), "max: axis 1 of shape (2, 0) is empty", Error);
+  CHECK_THROWS_WITH_AS(softmax(in.of({})), "softmax: expected at least one axis, got a scalar", Error);
+  CHECK_THROWS_WITH_AS(log_softmax(in.of({})), "log_softmax: expected at least one axis, got a scalar", Error);
+}
+
+TEST_CASE("errors: matrix products") {
+  Inputs in;
+  CHECK_THROWS_WITH_AS(matmul(in.of({2, 3}), in.of({4, 5})),
+                       "matmul: a is (2, 3), b is (4, 5): inner sizes 3 and 4 differ", Error);
+  CHECK_THROWS_WITH_AS(matmul(in.of({3}), in.of({3, 5})), "matmul: a is (3), b is (3, 5): expected two axes or more",
+                       Error);
+  CHECK_THROWS_WITH_AS(matmul(in.of({2, 2, 3}), in.of({3, 3, 5})),
+                       "matmul: a is (2), b is (3): sizes 2 and 3 cannot be broadcast together", Error);
+  CHECK_THROWS_WITH_AS(matmul(in.of({2, 3}), in.of({3, 2}, DType::f32)), "matmul: a is f64, b is f32", Error);
+  CHECK_THROWS_WITH_AS(linear(in.of({2, 3}), in.of({4, 5}), {}),
+                       "linear: x is (2, 3), weight is (4, 5): expected x (..., in) and weight (out, in)", Error);
+  CHECK_THROWS_WITH_AS(linear(in.of({2, 3}), in.of({4, 3}), in.of({3})),
+                       "linear: weight is (4, 3), bias is (3): expected bias (4)", Error);
+}
+
+TEST_CASE("errors: layers") {
+  Inputs in;
+  CHECK_THROWS_WITH_AS(embedding(in.of({4, 2}), in.ids({0, 3, 4})),
+                       "embedding: id 4 at place 2 is outside of the table's 4 rows", Error);
+  CHECK_THROWS_WITH_AS(embedding(in.of({4, 2}), in.ids({-1})),
+                       "embedding: id -1 at place 0 is outside of the table's 4 rows", Error);
+  CHECK_THROWS_WITH_AS(embedding(in.of({4, 2}), in.of({1})),
+                       "embedding: expected a table (rows, dim) and i32 ids, got (4, 2) and f64", Error);
+  CHECK_THROWS_WITH_AS(dropout(in.of({1}), 1), "dropout: expected 0 <= p < 1, got 1", Error);
+  CHECK_THROWS_WITH_AS(dropout(in.of({1}), -0.5), "dropout: expected 0 <= p < 1, got -0.5", Error);
+  CHECK_THROWS_WITH_AS(layer_norm(in.of({2, 3}), in.of({2}), {}, 1e-5),
+                       "layer_norm: x is (2, 3), gamma is (2): expected gamma of the last axis's size", Error);
+  CHECK_THROWS_WITH_AS(layer_norm(in.of({2, 3}), in.of({3}), in.of({2}), 1e-5),
+                       "layer_norm: gamma is (3), beta is (2): expected the same", Error);
+}
+
+TEST_CASE("errors: attention") {
+  Inputs in;
+  const auto attend = [&](const Dims& q, const Dims& k, const Dims& v, const AttentionOptions& options) {
+    return scaled_dot_product_attention(in.of(q), in.of(k), in.of(v), options);
+  };
+  CHECK_THROWS_WITH_AS(attend({1, 2, 3, 4}, {1, 2, 3, 5}, {1, 2, 3, 4}, {}),
+                       "scaled_dot_product_attention: q is (1, 2, 3, 4), k is (1, 2, 3, 5), v is (1, 2, 3, 4): "
+                       "expected (B, h, T_q, d_k), (B, h, T_k, d_k) and (B, h, T_k, d_v)",
+                       Error);
+  CHECK_THROWS_AS(attend({1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 4, 4}, {}), Error);
+  CHECK_THROWS_AS(attend({1, 2, 3, 4}, {2, 2, 3, 4}, {1, 2, 3, 4}, {}), Error);
+  CHECK_THROWS_AS(attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, {}), Error);
+  const Dims fits{2, 1, 3, 4};
+  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.key_lengths = Tensor::zeros({3}, DType::i32)}),
+                       "scaled_dot_product_attention: expected key_lengths i32 (2), got i32 (3)", Error);
+  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.key_lengths = Tensor::zeros({2}, DType::f32)}),
+                       "scaled_dot_product_attention: expected key_lengths i32 (2), got f32 (2)", Error);
+  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.dropout = 1}),
+                       "scaled_dot_product_attention: expected 0 <= dropout < 1, got 1", Error);
+}
+
+TEST_CASE("errors: losses") {
+  Inputs in;
+  const Variable x = in.of({2, 3}), weight = in.of({5, 3});
+  CHECK_THROWS_WITH_AS(cross_entropy(in.of({2, 2, 3}), in.ids({0, 1}), {}),
+                       "cross_entropy: expected logits (N, V), got (2, 2, 3)", Error);
+  CHECK_THROWS_WITH_AS(cross_entropy(x, in.ids({0, 3}), {}),
+                       "cross_entropy: target 3 is outside of the vocabulary of 3", Error);
+  CHECK_THROWS_WITH_AS(cross_entropy(x, in.ids({0}), {}), "cross_entropy: expected i32 targets (2), got i32 (1)",
+                       Error);
+  CHECK_THROWS_WITH_AS(cross_entropy(x, in.of({2}), {}), "cross_entropy: expected i32 targets (2), got f64 (2)", Error);
+  CHECK_THROWS_WITH_AS(cross_entropy(x, in.ids({0, 1}), {.smoothing = 1}),
+                       "cross_entropy: expected 0 <= smoothing < 1, got 1", Error);
+  CHECK_THROWS_WITH_AS(cross_entropy(in.of({0, 3}), in.ids({}), {}), "cross_entropy: no rows", Error);
+  CHECK_THROWS_WITH_AS(linear_cross_entropy(x, in.of({5, 4}), {}, in.ids({0, 1}), {}),
+                       "linear_cross_entropy: x is (2, 3), weight is (5, 4): expected x (N, dim) and weight (V, dim)",
+                       Error);
+  CHECK_THROWS_WITH_AS(linear_cross_entropy(x, weight, in.of({4}), in.ids({0, 1}), {}),
+                       "linear_cross_entropy: weight is (5, 3), bias is (4): expected bias (5)", Error);
+  CHECK_THROWS_WITH_AS(linear_cross_entropy(x, weight, {}, in.ids({0, 5}), {}),
+                       "linear_cross_entropy: target 5 is outside of the vocabulary of 5", Error);
+}

@@ -1,0 +1,235 @@
+// Gradients of views lie in the memory of what they view, wherever that can be.
+#include <array>
+
+#include "autograd/ops/ops.h"
+#include "autograd/tape/record.h"
+#include "autograd/tensor/allocator.h"
+#include "tests/autograd/support.h"
+
+using namespace tapeformer;
+
+namespace {
+
+// y = 2x; its backward writes where strided_target() says and notes that place.
+struct Writes {
+  static constexpr const char* kName = "test_writes";
+  std::vector<Tensor>* places;
+  Tensor forward(OpContext&, const Tensor& x) {
+    const Tensor y = x.clone();
+    y.add_from(x);
+    return y;
+  }
+  void backward(const Tensor& dy, GradSlot& dx) {
+    const GradTarget target = dx.strided_target();
+    if (target.beta == 0) {
+      target.tensor.copy_from(dy);
+    } else {
+      target.tensor.add_from(dy);
+    }
+    target.tensor.add_from(dy);
+    places->push_back(target.tensor);
+  }
+};
+
+constexpr std::array<std::int64_t, 3> kThirds{4, 4, 4};
+
+// (2, 3, 4) → (2, 2, 3, 2): heads in front of time
+Variable heads(const Variable& x) { return transpose(reshape(x, {2, 3, 2, 2}), 1, 2); }
+
+Variable attend(const Variable& q, const Variable& k, const Variable& v) {
+  return scaled_dot_product_attention(q, k, v, {.causal = true});
+}
+
+void check_packed(const TapeFunction& f, const Dims& sizes = {2, 3, 12}) {
+  const std::vector<Tensor> inputs{random_normal(sizes, 5)};
+  // On a parameter, on a value of the tape, and beside another use that comes earlier or later.
+  for (const TapeFunction& graph : std::initializer_list<TapeFunction>{
+           f, [&](std::span<const Variable> in) { return f(std::array{scale(in[0], 0.7)}); },
+           [&](std::span<const Variable> in) {
+             const Variable x = scale(in[0], 0.7), y = f(std::array{x});
+             return add(sum(mul(x, x)), y);
+           },
+           [&](std::span<const Variable> in) {
+             const Variable x = scale(in[0], 0.7), early = sum(mul(x, x));
+             return add(early, f(std::array{x}));
+           }}) {
+    const GradCheckResult result = check_gradients(graph, inputs);
+    CAPTURE(result.message);
+    CHECK(result.ok);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("places: the gradients of split parts, through reshape and transpose, are written into one buffer") {
+  const Variable x = Variable::parameter(random_normal({2, 3, 12}, 1));
+  for (bool on_tape : {false, true}) {
+    x.zero_grad();
+    std::vector<Tensor> places;
+    Tape tape;
+    // The parts of a parameter lie in its gradient; those of a value on the tape in that value's.
+    const Variable whole = on_tape ? record(Writes{&places}, x.on(tape)) : x.on(tape);
+    const auto parts = split(whole, kThirds, -1);
+    Variable total = sum(record(Writes{&places}, heads(parts[0])));
+    total = add(total, sum(record(Writes{&places}, parts[1])));
+    total = add(total, sum(record(Writes{&places}, transpose(reshape(permute(parts[2], {1, 0, 2}), {3, 2, 4}), 0, 1))));
+    tape.backward(total);
+    REQUIRE(places.size() == (on_tape ? 4 : 3));
+    CHECK(places[0].layout().offset == 8);  // the last part comes first
+    CHECK(places[1].layout().offset == 4);
+    CHECK(places[2].layout().offset == 0);
+    CHECK(places[2].layout().strides == Dims{36, 2, 12, 1});
+    for (int i : {1, 2}) CHECK(places[i].shares_storage_with(places[0]));
+    if (!on_tape) CHECK(x.grad().shares_storage_with(places[0]));
+    CHECK(values_of(x.grad()) == std::vector<double>(72, on_tape ? 4 : 2));
+  }
+}
+
+TEST_CASE("places: attention writes the gradients of packed q, k, v next to one another, without copies") {
+  check_packed([](std::span<const Variable> in) {
+    const auto qkv = split(in[0], kThirds, -1);
+    return attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]));
+  });
+
+  const Variable x = Variable::parameter(random_normal({2, 256, 192}, 1, DType::f32));
+  Tape tape;
+  const auto qkv = split(x.on(tape), std::array<std::int64_t, 3>{64, 64, 64}, -1);
+  const auto in_heads = [](const Variable& part) { return transpose(reshape(part, {2, 256, 4, 16}), 1, 2); };
+  const Variable y = attend(in_heads(qkv[0]), in_heads(qkv[1]), in_heads(qkv[2]));
+  const Tensor dy = Tensor::full({2, 256, 4, 16}, DType::f32, 1).transpose(1, 2);
+  const std::int64_t before = memory_stats().in_use;
+  reset_peak_memory();
+  tape.backward(y, dy);
+  CHECK(x.grad().is_contiguous());
+  // The gradient of x and little else; the gradients of q, k and v apart would double it.
+  CHECK(memory_stats().peak - before >= x.value().bytes());
+  CHECK(memory_stats().peak - before < x.value().bytes() * 5 / 4);
+}
+
+TEST_CASE("places: a part used by two consumers") {
+  check_packed([](std::span<const Variable> in) {
+    const auto qkv = split(in[0], kThirds, -1);
+    const Variable shared = heads(qkv[1]);
+    return add(attend(heads(qkv[0]), shared, shared), sum(mul(qkv[1], qkv[1])));
+  });
+  for (bool attention_first : {false, true}) {  // what writes into a place comes first or finds something there
+    check_packed([&](std::span<const Variable> in) {
+      const auto qkv = split(in[0], kThirds, -1);
+      const Variable shared = heads(qkv[1]);
+      const Variable early = attention_first ? Variable() : mul(shared, shared);
+      const Variable out = attend(heads(qkv[0]), shared, heads(qkv[2]));
+      return add(out, attention_first ? mul(shared, shared) : early);
+    });
+  }
+  check_packed([](std::span<const Variable> in) {  // every pair of views of one part, and the part itself
+    const auto qkv = split(in[0], kThirds, -1);
+    const Variable first = attend(heads(qkv[0]), heads(qkv[0]), heads(qkv[0]));
+    return add(first, attend(heads(qkv[2]), heads(qkv[0]), heads(qkv[2])));
+  });
+}
+
+TEST_CASE("places: q, k and v are one variable") {
+  for (const Dims& sizes : {Dims{1, 2, 3, 2}, Dims{2, 1, 4, 3}}) {
+    check_packed([](std::span<const Variable> in) { return attend(in[0], in[0], in[0]); }, sizes);
+    check_packed([](std::span<const Variable> in) { return attend(in[0], transpose(in[0], 0, 0), in[0]); }, sizes);
+  }
+  check_packed([](std::span<const Variable> in) {
+    const auto parts = split(in[0], kThirds, -1);
+    const Variable x = reshape(parts[1], {2, 1, 3, 4});
+    return attend(x, x, x);
+  });
+}
+
+TEST_CASE("places: the whole and its parts are both used") {
+  const auto whole = [](const Variable& x) { return transpose(reshape(x, {2, 3, 6, 2}), 1, 2); };  // (2, 6, 3, 2)
+  check_packed([&](std::span<const Variable> in) {
+    const auto qkv = split(in[0], kThirds, -1);
+    const Variable parts = attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]));
+    return add(sum(mul(parts, parts)), attend(whole(in[0]), whole(in[0]), whole(in[0])));
+  });
+  check_packed([&](std::span<const Variable> in) {  // the other way round
+    const Variable first = attend(whole(in[0]), whole(in[0]), whole(in[0]));
+    const auto qkv = split(in[0], kThirds, -1);
+    return add(sum(mul(first, first)), attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2])));
+  });
+  check_packed([&](std::span<const Variable> in) {  // in one op: six heads of the whole, two of each part
+    const auto qkv = split(in[0], kThirds, -1);
+    const Variable six = concat(std::span<const Variable>(std::array{heads(qkv[0]), heads(qkv[2]), heads(qkv[1])}), 1);
+    return attend(whole(in[0]), six, whole(in[0]));
+  });
+}
+
+TEST_CASE("places: two splits of one value, a split of a part, and splits along other axes") {
+  check_packed([](std::span<const Variable> in) {
+    const auto a = split(in[0], kThirds, -1), b = split(in[0], std::array<std::int64_t, 2>{8, 4}, -1);
+    const auto c = split(b[0], std::array<std::int64_t, 2>{4, 4}, 2);
+    return add(attend(heads(a[0]), heads(b[1]), heads(c[1])), attend(heads(c[0]), heads(a[2]), heads(a[1])));
+  });
+  check_packed([](std::span<const Variable> in) {
+    const auto rows = split(in[0], std::array<std::int64_t, 2>{1, 1}, 0);
+    const auto heads_of = [](const Variable& x) { return transpose(reshape(x, {1, 3, 6, 2}), 1, 2); };
+    return attend(heads_of(rows[1]), heads_of(rows[0]), heads_of(rows[1]));
+  });
+}
+
+TEST_CASE("places: unused parts have a gradient of zeros") {
+  check_packed([](std::span<const Variable> in) {
+    const auto qkv = split(in[0], kThirds, -1);
+    return attend(heads(qkv[1]), heads(qkv[1]), heads(qkv[1]));
+  });
+  const Variable x = Variable::parameter(random_normal({2, 12}, 1));
+  Tape tape;
+  const auto parts = split(x.on(tape), kThirds, -1);
+  tape.backward(sum(parts[1]));
+  const std::vector<double> row{0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0};
+  CHECK(values_of(x.grad().slice(0, 0, 1)) == row);
+  CHECK(values_of(x.grad().slice(0, 1, 2)) == row);
+}
+
+TEST_CASE("places: heads that do not lie densely") {
+  // The last axis of q, k and v is not the innermost one of the memory that their gradients are lent.
+  const auto turned = [](const Variable& x) { return transpose(reshape(x, {2, 3, 2, 2}), 1, 3); };
+  check_packed([&](std::span<const Variable> in) {
+    const auto qkv = split(in[0], kThirds, -1);
+    return attend(turned(qkv[0]), turned(qkv[1]), turned(qkv[2]));
+  });
+}
+
+TEST_CASE("places: a residual shares its gradient with the branch beside it") {
+  check_packed([](std::span<const Variable> in) {
+    const auto branch = [](const Variable& x) {
+      const auto qkv = split(x, kThirds, -1);
+      const Variable joined = reshape(transpose(attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2])), 1, 2), {2, 3, 4});
+      return concat(std::span<const Variable>(std::array{joined, joined, joined}), -1);
+    };
+    const Variable x = add(in[0], branch(in[0]));
+    return add(x, branch(x));
+  });
+  check_packed([](std::span<const Variable> in) { return add(in[0], tanh(in[0])); });
+  check_packed([](std::span<const Variable> in) {
+    const auto halves = split(in[0], std::array<std::int64_t, 2>{6, 6}, -1);
+    const Variable y = add(halves[0], tanh(halves[1]));
+    return add(add(y, halves[0]), mul(y, halves[1]));
+  });
+}
+
+TEST_CASE("places: gradients written in place of a slab, through views") {
+  const Variable x = Variable::parameter(random_normal({2, 3, 12}, 1));
+  const Tensor expected = [&] {
+    Tape tape;
+    const auto qkv = split(x.on(tape), kThirds, -1);
+    tape.backward(sum(mul(attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2])), heads(qkv[0]))));
+    return x.grad().clone();
+  }();
+  const Tensor slab = Tensor::full({100}, DType::f64, NAN);
+  x.rebind(Tensor::zeros({2, 3, 12}, DType::f64), slab.slice(0, 10, 82).reshape({2, 3, 12}));
+  for (int round = 1; round <= 2; ++round) {
+    Tape tape;
+    const auto qkv = split(x.on(tape), kThirds, -1);
+    tape.backward(sum(mul(attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2])), heads(qkv[0]))));
+    CHECK(x.grad().shares_storage_with(slab));
+    const Tensor twice = expected.clone();
+    if (round == 2) twice.add_from(expected);
+    CHECK(distance(x.grad(), twice) <= 1e-12);
+  }
+}

@@ -1,0 +1,88 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "autograd/tensor/allocator.h"
+#include "autograd/tensor/tensor.h"
+
+using namespace tapeformer;
+
+TEST_CASE("allocator: blocks are aligned to 64 bytes, whatever their size") {
+  for (std::int64_t elements : {0, 1, 15, 16, 17, 1000, 4097, 1 << 20}) {
+    const Tensor tensor = Tensor::empty({elements}, DType::f32);
+    CHECK(reinterpret_cast<std::uintptr_t>(tensor.data<float>()) % 64 == 0);
+  }
+}
+
+TEST_CASE("allocator: a freed block is handed out again to a tensor of about its size") {
+  release_cached_memory();
+  const MemoryStats before = memory_stats();
+  const void* first = Tensor::empty({1000}, DType::f32).data<float>();
+  CHECK(memory_stats().system_requests == before.system_requests + 1);
+  for (std::int64_t elements : {1000, 999, 990}) {
+    CHECK(Tensor::empty({elements}, DType::f32).data<float>() == first);
+  }
+  CHECK(Tensor::empty({500}, DType::f64).data<double>() == static_cast<const double*>(first));
+  CHECK(memory_stats().system_requests == before.system_requests + 1);
+  const Tensor a = Tensor::empty({1000}, DType::f32), b = Tensor::empty({1000}, DType::f32);
+  CHECK(a.data<float>() != b.data<float>());
+  CHECK(memory_stats().system_requests == before.system_requests + 2);
+}
+
+TEST_CASE("allocator: statistics of what is in use, its peak and what is held") {
+  release_cached_memory();
+  reset_peak_memory();
+  const MemoryStats before = memory_stats();
+  CHECK(before.peak == before.in_use);
+  {
+    const Tensor a = Tensor::empty({1 << 20}, DType::f32);
+    CHECK(memory_stats().in_use == before.in_use + (4 << 20));
+    const Tensor view = a.transpose(0, 0), copy = a;  // handles of the same memory
+    CHECK(memory_stats().in_use == before.in_use + (4 << 20));
+    const Tensor b = Tensor::empty({(1 << 20) + 1}, DType::f32);  // an eighth of its power of two more at most
+    const std::int64_t b_bytes = memory_stats().in_use - before.in_use - (4 << 20);
+    CHECK(b_bytes >= b.bytes());
+    CHECK(b_bytes <= (4 << 20) + (1 << 19));
+  }
+  MemoryStats after = memory_stats();
+  CHECK(after.in_use == before.in_use);
+  CHECK(after.peak >= before.in_use + (8 << 20));
+  CHECK(after.reserved >= before.reserved + (8 << 20));
+  CHECK(after.system_requests == before.system_requests + 2);
+  reset_peak_memory();
+  CHECK(memory_stats().peak == before.in_use);
+  release_cached_memory();
+  CHECK(memory_stats().reserved == before.reserved);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // which ends the program instead
+TEST_CASE("allocator: a request that cannot be met says so and leaves the statistics right") {
+  const MemoryStats before = memory_stats();
+  const std::int64_t too_many = std::int64_t{1} << 57;
+  CHECK_THROWS_AS(Tensor::empty({too_many}, DType::f32), Error);
+  CHECK(memory_stats().in_use == before.in_use);
+  const Tensor fits = Tensor::full({4}, DType::f32, 1);
+  CHECK(fits.to_vector<float>() == std::vector<float>{1, 1, 1, 1});
+}
+
+#endif
+
+TEST_CASE("allocator: threads allocate and free at once") {
+  const MemoryStats before = memory_stats();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([t] {
+      for (int i = 0; i < 500; ++i) {
+        const Tensor tensor = Tensor::empty({1 + (i * 37 + t) % 300}, DType::f64);
+        for (double& value : tensor.span<double>()) value = t;
+        for (double value : tensor.span<double>()) {
+          if (value != t) std::terminate();
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(memory_stats().in_use == before.in_use);
+}
