@@ -19,10 +19,12 @@ class UsageError : public Error {
   using Error::Error;
 };
 
+template <class T>
+concept Writable = requires(std::ostream& out, const T& value) { out << value; };
+
 // The parts written one after another, as operator<< writes each.
-template <class... Parts>
-requires(requires(std::ostream& out, const Parts& part) { out << part; } && ...) std::string
-    concat(const Parts&... parts) {
+template <Writable... Parts>
+std::string concat(const Parts&... parts) {
   std::ostringstream out;
   (out << ... << parts);
   return out.str();
