@@ -187,6 +187,7 @@ void add_losses(Table& t) {
       {"smoothing", {.smoothing = 0.1}},
       {"normalizer", {.normalizer = 2.5}},
       {"smoothing, normalizer", {.smoothing = 0.3, .normalizer = 7}},
+      {"smoothing, deferred", {.smoothing = 0.1, .deferred = true}},
   };
   for (const auto& [label, option] : options) {
     t.add("cross_entropy", label, {t.normal({4, 5}), targets},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "autograd/kernels/cross_entropy.h"
 #include "autograd/kernels/elementwise.h"
@@ -17,11 +18,13 @@ constexpr std::int64_t kMinChunkRows = 32;
 
 // z = x Wᵀ + b;  y = Σ_i cross_entropy(z_i, target_i) / normalizer
 // With dz = dy/normalizer·(softmax(z) − target distribution):  dx = dz W, dW = dzᵀ x, db = Σ_i dz_i
-// Backward makes each chunk's logits again from the log-sum-exp that forward kept.
+// Backward makes each chunk's logits again, with the log-sum-exp that forward kept; a deferred loss makes them once, in
+// backward, and learns its value there.
 struct LinearCrossEntropy {
   static constexpr const char* kName = "linear_cross_entropy";
   CrossEntropyOptions options;
-  Tensor x = {}, weight = {}, bias = {}, targets = {}, log_sum_exp = {};
+  Tensor x = {}, weight = {}, bias = {}, targets = {}, log_sum_exp = {}, row_loss = {}, value = {};
+  bool deferred = false;
 
   // Calls f(first row, rows, room for rows × V logits) chunk after chunk, of sizes that differ by one row at most.
   template <class F>
@@ -44,19 +47,28 @@ struct LinearCrossEntropy {
     if (bias.defined()) kernels::add_bias(z, bias.data<T>(), rows, vocab);
   }
 
-  Tensor forward(OpContext&, const Tensor& in, const Tensor& w, const Tensor& b, const Tensor& ids) {
+  // Logits, losses and log-sum-exps of one chunk.
+  template <class T>
+  void score(T* z, std::int64_t begin, std::int64_t rows) const {
+    make_logits(z, begin, rows);
+    kernels::cross_entropy_forward(row_loss.data<T>() + begin, log_sum_exp.data<T>() + begin, z,
+                                   targets.data<std::int32_t>() + begin, rows, weight.size(0), options.smoothing);
+  }
+
+  Tensor forward(OpContext& context, const Tensor& in, const Tensor& w, const Tensor& b, const Tensor& ids) {
     x = in.contiguous(), weight = w.contiguous(), targets = ids.contiguous();
     if (b.defined()) bias = b.contiguous();
-    const Tensor loss = Tensor::empty({x.size(0)}, x.dtype());
+    row_loss = Tensor::empty({x.size(0)}, x.dtype());
     log_sum_exp = Tensor::empty({x.size(0)}, x.dtype());
+    value = Tensor::scalar(std::numeric_limits<double>::quiet_NaN(), x.dtype());
+    deferred = options.deferred && context.recording();
+    if (deferred) return value;
     dispatch_floating(x.dtype(), [&]<class T>(T) {
-      for_chunks([&](std::int64_t begin, std::int64_t rows, const Tensor& room) {
-        make_logits(room.data<T>(), begin, rows);
-        kernels::cross_entropy_forward(loss.data<T>() + begin, log_sum_exp.data<T>() + begin, room.data<T>(),
-                                       targets.data<std::int32_t>() + begin, rows, weight.size(0), options.smoothing);
-      });
+      for_chunks(
+          [&](std::int64_t begin, std::int64_t rows, const Tensor& room) { score(room.data<T>(), begin, rows); });
     });
-    return Tensor::scalar(sum_in_order(loss) / options.normalizer, x.dtype());
+    value.fill(sum_in_order(row_loss) / options.normalizer);
+    return value;
   }
 
   void backward(const Tensor& dy, GradSlot& dx, GradSlot& dweight, GradSlot& dbias, GradSlot&) {
@@ -67,7 +79,7 @@ struct LinearCrossEntropy {
     dispatch_floating(x.dtype(), [&]<class T>(T) {
       for_chunks([&](std::int64_t begin, std::int64_t rows, const Tensor& room) {
         T* dz = room.data<T>();
-        make_logits(dz, begin, rows);
+        deferred ? score(dz, begin, rows) : make_logits(dz, begin, rows);
         kernels::cross_entropy_backward(dz, dloss.data<T>() + begin, dz, log_sum_exp.data<T>() + begin,
                                         targets.data<std::int32_t>() + begin, rows, vocab, options.smoothing, T{0});
         const auto beta = [&](const GradTarget& t) { return begin == 0 ? T(t.beta) : T{1}; };
@@ -84,6 +96,7 @@ struct LinearCrossEntropy {
         }
       });
     });
+    if (deferred) value.fill(sum_in_order(row_loss) / options.normalizer);
   }
 };
 

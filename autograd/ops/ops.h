@@ -78,6 +78,9 @@ Variable scaled_dot_product_attention(const Variable& q, const Variable& k, cons
 struct CrossEntropyOptions {
   double smoothing = 0;   // ε: the target is (1 − ε)·onehot + ε/V
   double normalizer = 0;  // what the summed loss is divided by; 0: the number of targets that are not ignored
+  // linear_cross_entropy on a recording tape: the value is NaN until backward has passed, which then makes the logits
+  // once instead of twice.
+  bool deferred = false;
 };
 // Mean cross-entropy in nats (a scalar): logits (N, V), targets i32 (N), negative targets are ignored.
 Variable cross_entropy(const Variable& logits, const Variable& targets, const CrossEntropyOptions& options);

@@ -1,5 +1,6 @@
 // Each fused op against its twin made of elementary ops: values and all gradients.
 #include <array>
+#include <cmath>
 #include <numbers>
 
 #include "autograd/ops/ops.h"
@@ -157,6 +158,30 @@ TEST_CASE("linear_cross_entropy: several chunks of rows agree with cross_entropy
   const CrossEntropyOptions options{.smoothing = 0.1};
   check_twins([&](Inputs in) { return linear_cross_entropy(in[0], in[1], in[2], ids(in[0]), options); },
               [&](Inputs in) { return cross_entropy(linear(in[0], in[1], in[2]), ids(in[0]), options); }, inputs);
+}
+
+TEST_CASE("linear_cross_entropy: a deferred loss has its value, and the same gradients to the bit, after backward") {
+  const Tensor targets = Tensor::from<std::int32_t>({3, -1, 0, 6}, {4});
+  const auto run = [&](bool deferred, bool record) {
+    const Variable x = Variable::parameter(random_normal({4, 5}, 1, DType::f32));
+    const Variable weight = Variable::parameter(random_normal({11, 5}, 2, DType::f32));
+    Tape tape({.record = record});
+    const Variable loss = linear_cross_entropy(x, weight, {}, Variable::constant(tape, targets),
+                                               {.smoothing = 0.1, .deferred = deferred});
+    if (record) {
+      CHECK(std::isnan(loss.value().item()) == deferred);
+      tape.backward(loss);
+    }
+    std::vector<float> result{static_cast<float>(loss.value().item())};
+    for (const Variable& parameter : {x, weight}) {
+      if (!record) continue;
+      const std::vector<float> gradient = parameter.grad().to_vector<float>();
+      result.insert(result.end(), gradient.begin(), gradient.end());
+    }
+    return result;
+  };
+  CHECK(run(true, true) == run(false, true));
+  CHECK(run(true, false) == run(false, false));
 }
 
 TEST_CASE("softmax and log_softmax: agree with their composite twins") {
