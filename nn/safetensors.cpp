@@ -1,8 +1,11 @@
 #include "nn/safetensors.h"
 
+#include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace tapeformer {
@@ -11,6 +14,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors are little-endian, and so must the machine be");
 
 constexpr std::uint64_t kMaxHeaderBytes = 100 << 20;  // the format's own limit
+constexpr std::uint64_t kMaxTensorBytes = std::numeric_limits<std::int64_t>::max();
 
 const char* format_name(DType dtype) { return dtype == DType::f32 ? "F32" : dtype == DType::f64 ? "F64" : "I32"; }
 
@@ -35,16 +39,21 @@ std::map<std::string, Tensor> read_stream(std::ifstream& file, std::uint64_t fil
   const std::uint64_t data_bytes = file_bytes - 8 - header_bytes;
 
   std::map<std::string, Tensor> tensors;
-  for (const auto& [name, entry] : nlohmann::json::parse(header).items()) {
+  std::uint64_t named_bytes = 0;
+  const auto entries = nlohmann::json::parse(header);  // named: items() refers to it
+  check(entries.is_object(), "the header is no JSON object");
+  for (const auto& [name, entry] : entries.items()) {
     if (name == "__metadata__") continue;
     const DType dtype = parse_dtype(entry.at("dtype").get<std::string>(), name);
     const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
     const auto [begin, end] = entry.at("data_offsets").get<std::pair<std::uint64_t, std::uint64_t>>();
     std::uint64_t bytes = size_of(dtype);
-    for (std::int64_t size : shape) {
-      check(size >= 0 && !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes), "tensor ", name,
+    for (std::int64_t size : shape) {  // sizes of 0 count as 1 here: the strides beside them must not overflow either
+      const auto counted = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 1));
+      check(size >= 0 && !__builtin_mul_overflow(bytes, counted, &bytes) && bytes <= kMaxTensorBytes, "tensor ", name,
             ": bad shape");
     }
+    if (std::ranges::find(shape, 0) != shape.end()) bytes = 0;
     check(begin <= end && end <= data_bytes && end - begin == bytes, "tensor ", name, ": ", bytes,
           " bytes are expected, the header places it at ", begin, " to ", end, " of ", data_bytes);
     const Tensor tensor = Tensor::empty(Dims(shape), dtype);
@@ -52,7 +61,9 @@ std::map<std::string, Tensor> read_stream(std::ifstream& file, std::uint64_t fil
     check(static_cast<bool>(file.read(raw_bytes(tensor), static_cast<std::streamsize>(bytes))), "tensor ", name,
           ": truncated");
     tensors.emplace(name, tensor);
+    named_bytes += bytes;
   }
+  check(named_bytes == data_bytes, "the tensors have ", named_bytes, " bytes, the file has ", data_bytes);
   return tensors;
 }
 
@@ -60,7 +71,7 @@ std::map<std::string, Tensor> read_stream(std::ifstream& file, std::uint64_t fil
 
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const std::map<std::string, std::string>& metadata) {
-  nlohmann::ordered_json header;
+  auto header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::int64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {

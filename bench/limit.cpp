@@ -1,0 +1,109 @@
+// The least time of a training step: every matrix product of it at OpenBLAS's own speed, alone, plus one pass of AdamW
+// over all parameters. Nothing else is counted: no activation, norm, softmax, loss, clipping or copy. Prints one JSON
+// line.
+//
+// Products of a step, N = batch·length rows: for each linear layer (in → out) forward (N, in)·(in, out), the input's
+// gradient (N, out)·(out, in) and the weight's (out, N)·(N, in); for attention, in each head, two of (T, d_k, T)
+// forward and four backward, none recomputed and none skipped for causality.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/adamw.h"
+#include "autograd/kernels/gemm.h"
+#include "autograd/tensor/tensor.h"
+#include "bench/work.h"
+
+namespace tapeformer::bench {
+namespace {
+
+struct Limit {
+  double products_s = 0, attention_s = 0, adamw_s = 0, gflop = 0;
+};
+
+// c (m, n) = a (m, k)·b (k, n) on all threads; transposed operands as the step has them.
+double product_seconds(const Work& work, std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed,
+                       bool b_transposed) {
+  const Tensor a = Tensor::full({m, k}, DType::f32, 0.5), b = Tensor::full({k, n}, DType::f32, 0.5);
+  const Tensor c = Tensor::full({m, n}, DType::f32, 0);
+  return median_seconds(work, [&] {
+    kernels::gemm(c.data<float>(), n, {a.data<float>(), a_transposed ? m : k, a_transposed},
+                  {b.data<float>(), b_transposed ? k : n, b_transposed}, m, n, k, 1.0f, 0.0f);
+  });
+}
+
+// The three products of one linear layer.
+void add_linear(const Work& work, std::int64_t in, std::int64_t out, std::int64_t count, Limit& limit) {
+  const std::int64_t rows = work.batch * work.length;
+  const double seconds = product_seconds(work, rows, out, in, false, true) +
+                         product_seconds(work, rows, in, out, false, false) +
+                         product_seconds(work, out, in, rows, true, false);
+  limit.products_s += static_cast<double>(count) * seconds;
+  limit.gflop += 6e-9 * static_cast<double>(count * rows * in * out);
+}
+
+// The six products of attention in every head of one layer, a head a thread.
+void add_attention(const Work& work, Limit& limit) {
+  const std::int64_t t = work.length, d = work.dim / work.heads, heads = work.batch * work.heads;
+  const Tensor rows = Tensor::full({heads, t, d}, DType::f32, 0.5),
+               scores = Tensor::full({heads, t, t}, DType::f32, 0.5);
+  const Tensor out = Tensor::full({heads, t, d}, DType::f32, 0);
+  const double seconds = median_seconds(work, [&] {
+    parallel_for(0, heads, 1, [&](std::int64_t head, std::int64_t) {
+      float *x = rows.data<float>() + head * t * d, *s = scores.data<float>() + head * t * t;
+      float* y = out.data<float>() + head * t * d;
+      for (int i = 0; i < 2; ++i) kernels::gemm(s, t, {x, d}, {x, d, true}, t, t, d, 1.0f, 0.0f);  // Q Kᵀ, dO Vᵀ
+      for (int i = 0; i < 2; ++i) kernels::gemm(y, d, {s, t}, {x, d}, t, d, t, 1.0f, 0.0f);        // P V, dS K
+      for (int i = 0; i < 2; ++i) kernels::gemm(y, d, {s, t, true}, {x, d}, t, d, t, 1.0f, 0.0f);  // Pᵀ dO, dSᵀ Q
+    });
+  });
+  limit.attention_s += static_cast<double>(work.layers) * seconds;
+  limit.gflop += 12e-9 * static_cast<double>(work.layers * heads * t * t * d);
+}
+
+void add_adamw(const Work& work, std::int64_t parameters, Limit& limit) {
+  const auto slab = [&] { return Tensor::full({parameters}, DType::f32, 0.01); };
+  const Tensor w = slab(), m = slab(), v = slab(), g = slab();
+  const kernels::AdamWStep step{3e-4, 0.9, 0.95, 1e-8, 0.1, 1, 10};
+  limit.adamw_s = median_seconds(work, [&] {
+    kernels::adamw(w.data<float>(), m.data<float>(), v.data<float>(), g.data<float>(), step, parameters);
+  });
+}
+
+void measure(const Work& work) {
+  set_thread_count(work.threads);
+  const std::int64_t d = work.dim;
+  Limit limit;
+  add_linear(work, d, 3 * d, work.layers, limit);
+  add_linear(work, d, d, work.layers, limit);
+  add_linear(work, d, 4 * d, work.layers, limit);
+  add_linear(work, 4 * d, d, work.layers, limit);
+  add_linear(work, d, work.vocab, 1, limit);
+  add_attention(work, limit);
+  add_adamw(work, work.layers * (12 * d * d + 13 * d) + (work.vocab + work.length + 2) * d, limit);
+  const double seconds = limit.products_s + limit.attention_s + limit.adamw_s;
+  std::cout << nlohmann::ordered_json{{"limit_ms", 1e3 * seconds},
+                                      {"products_ms", 1e3 * limit.products_s},
+                                      {"attention_ms", 1e3 * limit.attention_s},
+                                      {"adamw_ms", 1e3 * limit.adamw_s},
+                                      {"gflop", limit.gflop},
+                                      {"gflops_per_s", limit.gflop / (limit.products_s + limit.attention_s)},
+                                      {"blas", kernels::blas_description()}}
+            << '\n';
+}
+
+}  // namespace
+}  // namespace tapeformer::bench
+
+int main(int argc, char** argv) {
+  tapeformer::bench::Work work;
+  CLI::App app("The least time of a training step; one JSON line");
+  tapeformer::bench::add_work_options(app, work);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    tapeformer::bench::measure(work);
+  } catch (const std::exception& error) {
+    std::cerr << "limit: " << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,62 @@
+// The work that the step benchmarks measure, and what they share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autograd/core/error.h"
+
+namespace tapeformer::bench {
+
+struct Work {
+  std::string arch = "gpt";
+  std::int64_t layers = 4, heads = 4, dim = 128, vocab = 65, batch = 12, length = 64;
+  int steps = 10, warmup = 3, threads = 2;
+};
+
+inline void add_work_options(CLI::App& app, Work& work) {
+  app.add_option("--arch", work.arch)->check(CLI::IsMember({"gpt"}));
+  const auto add = [&](const char* name, auto& value) {
+    app.add_option(name, value)->check(CLI::PositiveNumber)->capture_default_str();
+  };
+  add("--layers", work.layers);
+  add("--heads", work.heads);
+  add("--dim", work.dim);
+  add("--vocab", work.vocab);
+  add("--batch", work.batch);
+  add("--length", work.length);
+  add("--steps", work.steps);
+  add("--warmup", work.warmup);
+  add("--threads", work.threads);
+}
+
+inline double median(std::vector<double> values) {
+  check(!values.empty(), "median: no values");
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+template <class F>
+double seconds_of(const F& f) {
+  const auto begin = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Median seconds of f over work.steps calls, after work.warmup calls that do not count.
+template <class F>
+double median_seconds(const Work& work, const F& f) {
+  std::vector<double> seconds;
+  for (int i = 0; i < work.warmup + work.steps; ++i) {
+    const double taken = seconds_of(f);
+    if (i >= work.warmup) seconds.push_back(taken);
+  }
+  return median(seconds);
+}
+
+}  // namespace tapeformer::bench

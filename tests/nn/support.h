@@ -1,0 +1,125 @@
+// What the tests of modules share.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/tape/tape.h"
+#include "nn/models/gpt.h"
+
+namespace tapeformer {
+
+// A GPT that runs in microseconds, with every part of a large one.
+inline GptConfig small_gpt(DType dtype = DType::f64) {
+  GptConfig config;
+  config.vocab = 17, config.context = 12, config.layers = 2;
+  config.block = {.dim = 16, .heads = 4, .ff_dim = 32, .dtype = dtype};
+  return config;
+}
+
+// The architectures that the code tells apart: pre- and post-norm, each with learned and with sinusoidal positions.
+inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
+  std::vector<GptConfig> configs;
+  for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
+    for (PositionKind position : {PositionKind::learned, PositionKind::sinusoidal}) {
+      GptConfig config = small_gpt(dtype);
+      config.block.norm = norm;
+      config.position = position;
+      config.tie_embeddings = position == PositionKind::learned;
+      config.block.bias = norm == NormPlace::pre;
+      configs.push_back(config);
+    }
+  }
+  return configs;
+}
+
+inline std::string name_of(const GptConfig& config) {
+  return concat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
+                config.position == PositionKind::learned ? "learned" : "sinusoidal", " positions");
+}
+
+// Large random values for every parameter, biases and norms too, so that nothing is zero or small by symmetry.
+inline void randomize(const Module& model, std::uint64_t seed = 1) {
+  std::uint64_t stream = 0;
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    initialize(parameter.variable.value(), Init::normal(0.3), RandomKey{.seed = seed, .stream = stream++});
+  }
+}
+
+inline std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocab, std::uint64_t seed) {
+  RandomStream random(RandomKey{.seed = seed});
+  std::vector<std::int32_t> ids(count);
+  for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random.below(vocab));
+  return ids;
+}
+
+inline Tensor ids_tensor(std::span<const std::int32_t> ids, const Dims& sizes) { return Tensor::from(ids, sizes); }
+
+// Logits of every position, (B, T, vocab).
+inline Tensor logits_of(const Gpt& model, const Tensor& ids, const TapeOptions& options = no_grad) {
+  Tape tape(options);
+  return model.logits(model.forward(Variable::constant(tape, ids))).value();
+}
+
+// Adds the loss's gradients to the model's; returns the loss.
+inline double add_gradients(const Gpt& model, const Tensor& ids, const Tensor& targets,
+                            const CrossEntropyOptions& loss_options = {}, const TapeOptions& tape_options = {}) {
+  Tape tape(tape_options);
+  const Variable loss = model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), loss_options);
+  tape.backward(loss);
+  return loss.value().item();
+}
+
+using Gradients = std::map<std::string, Tensor>;
+
+// Copies; a gradient that nothing was written to is left out.
+inline Gradients gradients_of(const Module& model) {
+  Gradients gradients;
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    if (const Tensor gradient = parameter.variable.grad(); gradient.defined()) {
+      gradients.emplace(parameter.name, gradient.clone());
+    }
+  }
+  return gradients;
+}
+
+inline std::vector<double> values_of(const Tensor& tensor) { return tensor.to(DType::f64).to_vector<double>(); }
+
+// max |a − b| / max |b|; infinite when the sizes differ or something is not a number.
+inline double distance(const Tensor& a, const Tensor& b) {
+  if (!(a.sizes() == b.sizes())) return INFINITY;
+  const std::vector<double> left = values_of(a), right = values_of(b);
+  double difference = 0, largest = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (!std::isfinite(left[i]) || !std::isfinite(right[i])) return INFINITY;
+    difference = std::max(difference, std::abs(left[i] - right[i]));
+    largest = std::max(largest, std::abs(right[i]));
+  }
+  return difference == 0 ? 0 : difference / largest;
+}
+
+inline double distance(const Gradients& a, const Gradients& b) {
+  double largest = a.size() == b.size() ? 0 : INFINITY;
+  for (const auto& [name, gradient] : a) {
+    largest = std::max(largest, b.contains(name) ? distance(gradient, b.at(name)) : INFINITY);
+  }
+  return largest;
+}
+
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes() && a.dtype() == b.dtype() && values_of(a) == values_of(b);
+}
+
+inline bool same_bits(const Gradients& a, const Gradients& b) {
+  return a.size() == b.size() && std::ranges::all_of(a, [&](const auto& entry) {
+           return b.contains(entry.first) && same_bits(entry.second, b.at(entry.first));
+         });
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,208 @@
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "nn/safetensors.h"
+#include "tests/nn/support.h"
+#include "tests/temp_folder.h"
+
+using namespace tapeformer;
+
+namespace {
+
+NamedTensors some_tensors() {
+  return {{"zebra.weight", Tensor::from({1.5f, -2.25f, 0.0f, 1e-40f, 3e38f, -0.0f}, {2, 3})},
+          {"a", Tensor::from({3.141592653589793, -1e300, 5e-324}, {3, 1, 1})},
+          {"ids", Tensor::from<std::int32_t>({7, -1, 2147483647, -2147483647 - 1, 0}, {5})},
+          {"scalar", Tensor::scalar(0.1, DType::f64)},
+          {"empty", Tensor::empty({0}, DType::f32)},
+          {"empty matrix", Tensor::empty({3, 0, 2}, DType::i32)},
+          {"deep", Tensor::full({1, 2, 1, 2, 1, 2, 1, 1}, DType::f32, 7)},
+          {"näme \"quoted\"\n", Tensor::from<std::int32_t>({42}, {1, 1})}};
+}
+
+template <class T>
+std::string bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+std::string bytes_of(const Tensor& tensor) {
+  return dispatch_all(tensor.dtype(), [&]<class T>(T) { return bytes_of(tensor.to_vector<T>()); });
+}
+
+// A file with the given header and data, the header's length told truly.
+std::string file_of(const std::string& header, std::size_t data_bytes) {
+  return bytes_of(std::vector<std::uint64_t>{header.size()}) + header + std::string(data_bytes, '\x01');
+}
+
+// The message of the error that reading the bytes gives, which must name the file; "none" without one.
+std::string error_of(const TempFolder& folder, const std::string& bytes) {
+  const std::filesystem::path path = folder.write("bad.safetensors", bytes);
+  try {
+    read_safetensors(path);
+  } catch (const Error& error) {
+    const std::string prefix = path.string() + ": not a valid safetensors file: ";
+    const std::string message = error.what();
+    return message.starts_with(prefix) ? message.substr(prefix.size()) : "does not name the file: " + message;
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("safetensors: what was written is read back bit for bit, whatever the dtype and shape") {
+  const TempFolder folder;
+  const auto path = folder.path / "a.safetensors";
+  const NamedTensors tensors = some_tensors();
+  for (const auto& metadata : {std::map<std::string, std::string>{}, {{"format", "pt"}, {"step", "12"}}}) {
+    write_safetensors(path, tensors, metadata);
+    const std::map<std::string, Tensor> read = read_safetensors(path);
+    CHECK(read.size() == tensors.size());
+    for (const auto& pair : tensors) {
+      const std::string& name = pair.first;
+      const Tensor& tensor = pair.second;
+      CAPTURE(name);
+      REQUIRE(read.contains(name));
+      CHECK(read.at(name).sizes() == tensor.sizes());
+      CHECK(read.at(name).dtype() == tensor.dtype());
+      CHECK(bytes_of(read.at(name)) == bytes_of(tensor));
+    }
+  }
+  write_safetensors(path, {});
+  CHECK(read_safetensors(path).empty());
+}
+
+TEST_CASE("safetensors: the file is as the format says, read here by hand") {
+  const TempFolder folder;
+  const auto path = folder.path / "a.safetensors";
+  const NamedTensors tensors = some_tensors();
+  write_safetensors(path, tensors, {{"format", "pt"}});
+  const std::string file = read_all(path);
+  std::uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, file.data(), 8);
+  CHECK(header_bytes % 8 == 0);
+  CHECK(file[8] == '{');
+  const auto header = nlohmann::ordered_json::parse(file.substr(8, header_bytes));
+  CHECK(header.at("__metadata__") == nlohmann::ordered_json{{"format", "pt"}});
+  CHECK(header.size() == tensors.size() + 1);
+
+  const std::string data = file.substr(8 + header_bytes);
+  std::size_t end = 0;
+  for (const auto& pair : tensors) {
+    const std::string& name = pair.first;
+    const Tensor& tensor = pair.second;
+    CAPTURE(name);
+    const auto& entry = header.at(name);
+    CHECK(entry.size() == 3);
+    CHECK(entry.at("dtype") == (tensor.dtype() == DType::f32 ? "F32" : tensor.dtype() == DType::f64 ? "F64" : "I32"));
+    CHECK(entry.at("shape") == std::vector<std::int64_t>(tensor.sizes().begin(), tensor.sizes().end()));
+    const auto offsets = entry.at("data_offsets").get<std::vector<std::size_t>>();
+    REQUIRE(offsets.size() == 2);
+    CHECK(offsets[0] == end);  // one after the other in the given order, without gaps
+    end = offsets[1];
+    CHECK(data.substr(offsets[0], offsets[1] - offsets[0]) == bytes_of(tensor));
+  }
+  CHECK(end == data.size());
+}
+
+TEST_CASE("safetensors: strided tensors are written in row-major order") {
+  const TempFolder folder;
+  const auto path = folder.path / "a.safetensors";
+  const Tensor x = Tensor::from({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, {2, 3});
+  write_safetensors(path, {{"t", x.transpose(0, 1)}, {"s", x.slice(1, 1, 3)}, {"e", x.slice(0, 0, 1).expand({2, 3})}});
+  const auto read = read_safetensors(path);
+  CHECK(read.at("t").to_vector<double>() == std::vector<double>{1, 4, 2, 5, 3, 6});
+  CHECK(read.at("s").to_vector<double>() == std::vector<double>{2, 3, 5, 6});
+  CHECK(read.at("e").to_vector<double>() == std::vector<double>{1, 2, 3, 1, 2, 3});
+}
+
+TEST_CASE("safetensors: a file cut short anywhere, or with bytes behind its end, is an error that names it") {
+  const TempFolder folder;
+  write_safetensors(folder.path / "good", some_tensors());
+  const std::string good = read_all(folder.path / "good");
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    CAPTURE(length);
+    const std::string error = error_of(folder, good.substr(0, length));
+    CHECK(error != "none");
+    CHECK_FALSE(error.starts_with("does not name"));
+  }
+  CHECK(error_of(folder, good) == "none");
+  CHECK(error_of(folder, good.substr(0, 5)) == "truncated header");
+  CHECK(error_of(folder, good + "x").starts_with("the tensors have "));
+}
+
+TEST_CASE("safetensors: wrong headers are errors that say what is wrong") {
+  const TempFolder folder;
+  const auto entry = [](const char* dtype, const char* shape, const char* offsets) {
+    return concat(R"({"w":{"dtype":")", dtype, R"(","shape":)", shape, R"(,"data_offsets":)", offsets, "}}");
+  };
+  const auto error = [&](const std::string& header, std::size_t data = 8) {
+    return error_of(folder, file_of(header, data));
+  };
+
+  CHECK(error(entry("F32", "[2]", "[0,8]")) == "none");
+  CHECK(error("{\"__metadata__\":{}}", 0) == "none");
+  CHECK(error(entry("BF16", "[4]", "[0,8]")) == "tensor w: dtype BF16 is not supported (F32, F64 and I32 are)");
+  CHECK(error(entry("F32", "[3]", "[0,8]")) == "tensor w: 12 bytes are expected, the header places it at 0 to 8 of 8");
+  CHECK(error(entry("F32", "[2]", "[4,12]")) == "tensor w: 8 bytes are expected, the header places it at 4 to 12 of 8");
+  CHECK(error(entry("F32", "[2]", "[8,0]")) == "tensor w: 8 bytes are expected, the header places it at 8 to 0 of 8");
+  CHECK(error(entry("F32", "[-2]", "[0,8]")) == "tensor w: bad shape");
+  CHECK(error(entry("F32", "[-2,-1]", "[0,8]")) == "tensor w: bad shape");
+  CHECK(error(entry("F64", "[4294967296,4294967296]", "[0,8]")) == "tensor w: bad shape");
+  CHECK(error(entry("F64", "[0,4294967296,4294967296]", "[0,0]")) == "tensor w: bad shape");
+  CHECK(error(entry("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]")) == "a shape has 9 axes: at most 8 are supported");
+  CHECK(error(entry("F32", "[1]", "[0,4]")) == "the tensors have 4 bytes, the file has 8");
+
+  // Of these the message is the JSON parser's.
+  for (const char* header :
+       {"", "x", "{", "[]x", R"({"w":1})", R"({"w":{}})", R"({"w":null})", R"({"w":{"dtype":"F32","shape":[2]}})",
+        R"({"w":{"dtype":4,"shape":[2],"data_offsets":[0,8]}})",
+        R"({"w":{"dtype":"F32","shape":"2","data_offsets":[0,8]}})",
+        R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0]}})",
+        R"({"w":{"dtype":"F32","shape":[2],"data_offsets":8}})", "{\"w\xff\":1}"}) {
+    CAPTURE(header);
+    const std::string message = error(header);
+    CHECK(message != "none");
+    CHECK_FALSE(message.starts_with("does not name"));
+    CHECK(message.find('\n') == std::string::npos);
+  }
+  for (const char* header : {"null", "[]", "3", "\"w\""}) {
+    CHECK(error(header, 0) == "the header is no JSON object");
+  }
+}
+
+TEST_CASE("safetensors: a header longer than the file, or than the format allows, is an error before it is read") {
+  const TempFolder folder;
+  for (std::uint64_t claimed : {std::uint64_t{3}, std::uint64_t{1} << 40, ~std::uint64_t{0}, ~std::uint64_t{0} - 7}) {
+    CHECK(error_of(folder, bytes_of(std::vector<std::uint64_t>{claimed}) + "{}") ==
+          concat("the header claims ", claimed, " bytes, the file has 10"));
+  }
+}
+
+TEST_CASE("safetensors: damaged headers never do worse than throw an Error") {
+  const TempFolder folder;
+  write_safetensors(folder.path / "good", some_tensors());
+  const std::string good = read_all(folder.path / "good");
+  RandomStream random(RandomKey{.seed = 3});
+  int errors = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string bad = good;
+    for (int changes = 0; changes < 3; ++changes) {
+      bad[random.below(good.size() - 80)] = static_cast<char>(random.below(256));
+    }
+    const std::string error = error_of(folder, bad);
+    CHECK_FALSE(error.starts_with("does not name"));
+    errors += error != "none";
+  }
+  CHECK(errors > 1000);
+}
+
+TEST_CASE("safetensors: a missing file, a folder, and a place that cannot be written") {
+  const TempFolder folder;
+  const std::string missing = (folder.path / "none").string();
+  CHECK_THROWS_WITH_AS(read_safetensors(missing), ("cannot open " + missing + ": No such file or directory").c_str(),
+                       Error);
+  CHECK_THROWS_AS(read_safetensors(folder.path), Error);
+  const std::string lost = (folder.path / "none" / "a").string();
+  CHECK_THROWS_WITH_AS(write_safetensors(lost, some_tensors()),
+                       (lost + ": cannot be written: No such file or directory").c_str(), Error);
+}
