@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/usage.h"
 
 namespace tapeformer::cli {
 
@@ -20,7 +21,7 @@ void add_corpus_command(CLI::App& app) {
   for (std::string_view name : corpus_names()) names += (names.empty() ? "" : ", ") + std::string(name);
   CLI::App* command = app.add_subcommand("corpus", "Print a generated corpus");
   command->add_option("name", arguments->name, "Which: " + names)->required();
-  command->add_option("--lines", arguments->lines, "Lines [1000]")->check(CLI::PositiveNumber);
+  command->add_option("--lines", arguments->lines, "Lines [1000]")->check(at_least(1));
   command->add_option("--seed", arguments->seed, "The same seed gives the same text [1]");
   command->callback([arguments] {
     const double entropy = corpus_entropy(arguments->name);

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "cli/usage.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -54,9 +55,9 @@ void add_eval_command(CLI::App& app) {
   command
       ->add_option("--stride", arguments->stride,
                    "Tokens between the beginnings of windows; smaller is slower and sees more context [the context]")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--context", arguments->context, "Tokens of a window [the model's]")->check(CLI::PositiveNumber);
-  command->add_option("--batch", arguments->batch, "Windows at once [16]")->check(CLI::PositiveNumber);
+      ->check(at_least(1));
+  command->add_option("--context", arguments->context, "Tokens of a window [the model's]")->check(at_least(1));
+  command->add_option("--batch", arguments->batch, "Windows at once [16]")->check(at_least(1));
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments] { evaluate_text(*arguments); });
 }

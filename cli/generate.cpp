@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "cli/usage.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -36,7 +37,7 @@ void add_generate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("generate", "Continue a prompt");
   command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
   command->add_option("--prompt", arguments->prompt, "Text to continue [a newline]");
-  command->add_option("--tokens", options.tokens, "Tokens to generate [200]")->check(CLI::NonNegativeNumber);
+  command->add_option("--tokens", options.tokens, "Tokens to generate [200]")->check(at_least(0));
   command->add_option("--temperature", options.sampling.temperature, "0: always the likeliest token [1]");
   command->add_option("--top-k", options.sampling.top_k, "Only the k likeliest tokens; 0: all [0]");
   command->add_option("--top-p", options.sampling.top_p, "Only the likeliest tokens of this total probability [1]");

@@ -8,6 +8,7 @@
 #include "autograd/core/error.h"
 #include "autograd/kernels/gemm.h"
 #include "cli/commands.h"
+#include "cli/usage.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -52,7 +53,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    print_error(concat(error.what(), " (see tapeformer --help)"));
+    print_error(concat(explain(app, error), " (see --help)"));
     return 2;
   } catch (const UsageError& error) {
     print_error(error.what());

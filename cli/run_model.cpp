@@ -12,7 +12,14 @@
 
 namespace tapeformer::cli {
 
-std::int64_t newest_checkpoint(const RunFolder& run) {
+std::int64_t usable_checkpoint(const RunReference& reference) {
+  const RunFolder& run = reference.run;
+  if (reference.step) {
+    const std::filesystem::path folder = run.checkpoint(*reference.step);
+    const auto reason = verify_checkpoint(folder);
+    check(!reason.has_value(), folder.string(), ": ", reason.value_or(""));
+    return *reference.step;
+  }
   const NewestCheckpoint newest = newest_valid_checkpoint(run);
   for (const std::string& reason : newest.skipped) spdlog::warn("damaged checkpoint skipped: {}", reason);
   check(newest.step.has_value(), run.root.string(), ": the run has no usable checkpoint");
@@ -22,11 +29,7 @@ std::int64_t newest_checkpoint(const RunFolder& run) {
 
 RunModel load_run_model(const std::filesystem::path& path) {
   const RunReference reference = find_run(path);
-  const std::int64_t step = reference.step ? *reference.step : newest_checkpoint(reference.run);
-  if (reference.step) {
-    const auto reason = verify_checkpoint(reference.run.checkpoint(step));
-    check(!reason.has_value(), reference.run.checkpoint(step).string(), ": ", reason.value_or(""));
-  }
+  const std::int64_t step = usable_checkpoint(reference);
   RunModel run{.config = resolve(load_config(reference.run.config())),
                .tokenizer = Tokenizer::load(reference.run.tokenizer()),
                .model = nullptr,

@@ -22,8 +22,9 @@ struct RunModel {
 // Error when there is none, or it does not fit.
 RunModel load_run_model(const std::filesystem::path& run);
 
-// The newest checkpoint that verifies; warns of newer ones that do not. Throws Error when there is none.
-std::int64_t newest_checkpoint(const RunFolder& run);
+// The step of the checkpoint that is named or, where none is, of the newest that verifies, with a warning of newer ones
+// that do not. Throws Error when the named one does not verify, or there is none.
+std::int64_t usable_checkpoint(const RunReference& reference);
 
 // The whole file. Throws Error when it cannot be read, or is empty.
 std::string read_text(const std::filesystem::path& path);

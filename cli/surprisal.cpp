@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "cli/usage.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -59,7 +60,7 @@ void add_surprisal_command(CLI::App& app) {
   CLI::Option* text = command->add_option("--text", arguments->text, "Text file");
   command->add_option("--prompt", arguments->prompt, "The text itself")->excludes(text);
   command->add_option("--stride", arguments->stride, "Tokens between the beginnings of windows [half the context]")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments] {
     if (arguments->text.empty() && arguments->prompt.empty())

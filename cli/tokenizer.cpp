@@ -10,6 +10,7 @@
 #include "autograd/core/error.h"
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "cli/usage.h"
 #include "data/text.h"
 
 namespace tapeformer::cli {
@@ -88,7 +89,7 @@ void add_tokenizer_command(CLI::App& app) {
   command->require_subcommand(1);
 
   CLI::App* training = command->add_subcommand("train", "Learn a vocabulary from text");
-  training->add_option("--vocab", arguments->vocab, "Tokens, special ones counted [4096]")->check(CLI::PositiveNumber);
+  training->add_option("--vocab", arguments->vocab, "Tokens, special ones counted [4096]")->check(at_least(1));
   training->add_option("--kind", arguments->kind, "char, word or bpe [bpe]");
   training->add_option("--special", arguments->special_tokens, "Special tokens [<|endoftext|>]")->expected(1);
   training->add_option("--out", arguments->out, "The tokenizer.json to write")->required();

@@ -48,13 +48,16 @@ Config overridden(Config config, const TrainArguments& arguments) {
   return config;
 }
 
-void print_summary(const Config& config, const TrainingState& state, const RunFolder& run) {
-  if (state.best_step > 0) {
-    std::cout << "best validation loss " << state.best_loss << " nats per token at step " << state.best_step << '\n';
+void print_summary(const Config& config, const TrainingState& state, const LanguageData& data, const RunFolder& run) {
+  if (state.best_step > 0 && data.valid) {
+    const double per_byte =
+        state.best_loss * static_cast<double>(data.valid->size()) / static_cast<double>(data.valid->text_bytes());
+    std::cout << "best validation loss " << state.best_loss << " nats per token, " << per_byte << " per byte, at step "
+              << state.best_step << '\n';
   }
   if (!config.data.corpus.empty()) {
     std::cout << "the corpus " << config.data.corpus << " has an entropy of " << corpus_entropy(config.data.corpus)
-              << " nats per character: no model can be better\n";
+              << " nats per character: no model can do better\n";
   }
   std::cout << "run: " << run.root.string() << '\n';
 }
@@ -84,7 +87,7 @@ void train_run(const Config& config, const Gpt& model, const ParameterSlab& slab
                          .stop_requested = [&] { return stop.requested(); }};
   const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
   progress.finish(last);
-  if (end == TrainEnd::finished) return print_summary(config, state, run);
+  if (end == TrainEnd::finished) return print_summary(config, state, data, run);
   spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
                end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
 }
@@ -115,9 +118,6 @@ void resume(const TrainArguments& arguments) {
   const RunLock lock(run);
   remove_leftovers(run);
   const Config config = overridden(load_config(run.config()), arguments);
-  for (const auto& [key, values] : arguments.overrides) {
-    if (!values.empty()) spdlog::info("{} is now {}", key, fmt::join(values, ", "));
-  }
   set_threads(config);
   LanguageData data = prepare_language_data(config, Tokenizer::load(run.tokenizer()));
   const Gpt model(gpt_config(config, data.tokenizer->vocab_size()));
@@ -128,14 +128,18 @@ void resume(const TrainArguments& arguments) {
   if (list_checkpoints(run).empty() && !reference.step) {  // ended before its first checkpoint
     model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   } else {
-    state = load_checkpoint(run, reference.step ? *reference.step : newest_checkpoint(run), model, optimizer);
+    state = load_checkpoint(run, usable_checkpoint(reference), model, optimizer);
   }
   if (const std::string text = to_toml(config); text != read_text(run.config()))
     write_file_atomically(run.config(), text);
   truncate_metrics(run.metrics(), state.step);
   remove_checkpoints_after(run, state.step);
   if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
+  prune_checkpoints(run, config.checkpoint.keep);
   spdlog::info("resumed at step {}", state.step);
+  for (const auto& [key, values] : arguments.overrides) {
+    if (!values.empty()) spdlog::info("{} is now {}", key, fmt::join(values, ", "));
+  }
   train_run(config, model, slab, optimizer, data, run, state);
 }
 

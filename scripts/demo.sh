@@ -14,12 +14,12 @@ echo "== Training a small language model on generated stories (about a minute)"
 build/tapeformer train configs/stories.toml --out "$run"
 
 echo
-echo "== Stories that it has never seen, and the least loss that any model can reach on them"
+echo "== How well it predicts stories that it has never seen"
 unseen=$(mktemp)
 trap 'rm -f "$unseen"' EXIT
 build/tapeformer corpus stories --lines 300 --seed 2 >"$unseen"
-build/tapeformer eval "$run" --text "$unseen" --stride 64
+build/tapeformer eval "$run" --text "$unseen" --stride 32
 
 echo
 echo "== What it writes"
-build/tapeformer generate "$run" --tokens 700 --temperature 0.8
+build/tapeformer generate "$run" --tokens 250 --temperature 0.8

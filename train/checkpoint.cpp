@@ -8,6 +8,10 @@ namespace {
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
 
+[[noreturn]] void fail_to_fit(const std::filesystem::path& what, const RunFolder& run, const std::exception& error) {
+  fail(what.string(), " does not fit the model of ", run.config().string(), ": ", error.what());
+}
+
 }  // namespace
 
 void save_checkpoint(const RunFolder& run, const Module& model, const AdamW& optimizer, const TrainingState& state) {
@@ -29,26 +33,29 @@ void save_checkpoint(const RunFolder& run, const Module& model, const AdamW& opt
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, AdamW& optimizer) {
   const std::filesystem::path folder = run.checkpoint(step);
   const nlohmann::ordered_json fields = read_checkpoint_state(folder);
-  const auto optimizer_state = read_safetensors(folder / kOptimizerFile);
-  load_weights(run, step, model);
+  const auto moments = read_safetensors(folder / kOptimizerFile);
+  TrainingState state;
   try {
-    optimizer.load_state(optimizer_state);
-    return {.step = step,
-            .tokens = fields.at("tokens").get<std::int64_t>(),
-            .elapsed_s = fields.at("elapsed_s").get<double>(),
-            .best_loss = fields.at("best_loss").get<double>(),
-            .best_step = fields.at("best_step").get<std::int64_t>()};
+    state = {.step = step,
+             .tokens = fields.at("tokens").get<std::int64_t>(),
+             .elapsed_s = fields.at("elapsed_s").get<double>(),
+             .best_loss = fields.at("best_loss").get<double>(),
+             .best_step = fields.at("best_step").get<std::int64_t>()};
+    optimizer.load_state(moments);
   } catch (const std::exception& error) {
-    fail(folder.string(), ": ", error.what());
+    fail_to_fit(folder, run, error);
   }
+  load_weights(run, step, model);
+  return state;
 }
 
 void load_weights(const RunFolder& run, std::int64_t step, const Module& model) {
   const std::filesystem::path file = run.checkpoint(step) / kModelFile;
+  const auto weights = read_safetensors(file);
   try {
-    model.load_state_dict(read_safetensors(file));
+    model.load_state_dict(weights);
   } catch (const Error& error) {
-    fail(file.string(), " does not fit the model of ", run.config().string(), ": ", error.what());
+    fail_to_fit(file, run, error);
   }
 }
 

@@ -19,7 +19,7 @@ struct TrainingState {
 // Publishes checkpoints/step-…/{model.safetensors, optimizer.safetensors, state.json} and makes it the latest.
 void save_checkpoint(const RunFolder& run, const Module& model, const AdamW& optimizer, const TrainingState& state);
 
-// Reads a checkpoint back into model and optimizer. Throws Error, changing nothing, when it does not fit them.
+// Reads a checkpoint back into model and optimizer. Throws Error, and changes no weight, when it does not fit them.
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, AdamW& optimizer);
 
 // The weights alone, for evaluation and generation. Throws Error, naming the checkpoint, when they do not fit.

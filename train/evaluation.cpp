@@ -13,7 +13,9 @@ WindowBatcher window_batcher(const Gpt& model, TokenView tokens, const WindowOpt
   const std::int64_t most = model.config().context;
   const std::int64_t context = options.context ? options.context : most;
   if (context < 1 || context > most) fail_usage("context: expected 1 to ", most, " (the model's), got ", context);
-  return WindowBatcher(tokens, options.batch, context, options.stride ? options.stride : context);
+  const std::int64_t stride = options.stride ? options.stride : context;
+  if (stride < 1 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
+  return WindowBatcher(tokens, options.batch, context, stride);
 }
 
 Tensor ids_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {

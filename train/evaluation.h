@@ -30,7 +30,7 @@ struct WindowOptions {
 };
 
 // Scores the tokens by sliding windows (WindowBatcher): all but the first, which has nothing before it. Throws Error
-// for fewer than two tokens or a stride above the context.
+// for fewer than two tokens, UsageError for a stride above the context.
 Evaluation evaluate(const Gpt& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {});
 

@@ -18,7 +18,8 @@ Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64
   const Dims sizes{batch_.rows, batch_.length};
   const Variable ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.inputs), sizes));
   const Variable targets = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.targets), sizes));
-  return model_.loss(ids, targets, {.smoothing = config_.train.label_smoothing, .normalizer = normalizer});
+  return model_.loss(ids, targets,
+                     {.smoothing = config_.train.label_smoothing, .normalizer = normalizer, .deferred = true});
 }
 
 Evaluation LanguageObjective::evaluate(const ProgressCallback& progress) {

@@ -208,11 +208,10 @@ void prune_checkpoints(const RunFolder& run, std::int64_t keep) {
 void remove_checkpoints_after(const RunFolder& run, std::int64_t step) {
   const auto best = read_name(run.best()), latest = read_name(run.latest());
   if (best && *best > step) remove_path(run.best());
-  if (latest && *latest > step) {
-    if (is_folder(run.checkpoint(step)))
-      write_name(run.latest(), step);
-    else
-      remove_path(run.latest());
+  if (is_folder(run.checkpoint(step))) {
+    if (latest != step) write_name(run.latest(), step);
+  } else if (latest && *latest > step) {
+    remove_path(run.latest());
   }
   for (const std::int64_t other : list_checkpoints(run)) {
     if (other > step) remove_checkpoint(run, other);

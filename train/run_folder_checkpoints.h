@@ -56,7 +56,7 @@ void mark_best(const RunFolder& run, std::int64_t step);
 // Removes all but the last `keep` checkpoints (0: all stay), the best and the latest.
 void prune_checkpoints(const RunFolder& run, std::int64_t keep);
 // Removes the checkpoints after a step, what a run that goes back to that step leaves behind. `latest` then names that
-// step's, and `best` nothing when it named one of the removed.
+// step's (a kill may have left it behind), and `best` nothing when it named one of the removed.
 void remove_checkpoints_after(const RunFolder& run, std::int64_t step);
 
 // To be called under the lock before writing: clears away, or puts back, what a killed process left.

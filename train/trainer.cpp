@@ -148,8 +148,8 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& op
                           .step = static_cast<std::uint32_t>(step),
                           .micro_step = static_cast<std::uint32_t>(micro)}});
     const Variable loss = objective.micro_loss(tape, step, micro, normalizer);
-    result.loss += loss.value().item();
     tape.backward(loss);
+    result.loss += loss.value().item();
   }
   const char* advice = "a lower optimizer.lr or a longer schedule.warmup may help";
   check(std::isfinite(result.loss), "step ", step, ": the loss is ", result.loss, "; ", advice);

@@ -1,0 +1,60 @@
+#include "cli/usage.h"
+
+#include <algorithm>
+
+#include "autograd/core/error.h"
+#include "autograd/core/nearest_name.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct KnownName {
+  std::string name, found_by;
+};
+
+std::string unknown(const char* what, const std::string& name, const std::vector<KnownName>& known) {
+  std::vector<std::string_view> found_by;
+  for (const KnownName& other : known) found_by.push_back(other.found_by);
+  const auto nearest = std::ranges::find(found_by, nearest_name(name, found_by)) - found_by.begin();
+  return concat("unknown ", what, " ", name, ": did you mean ", known[nearest].name, "?");
+}
+
+std::vector<KnownName> options_of(const CLI::App& command) {
+  std::vector<KnownName> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      known.push_back({"--" + name, "--" + name});
+      // A configuration key is found without its section too.
+      if (const auto dot = name.find('.'); dot != name.npos)
+        known.push_back({"--" + name, "--" + name.substr(dot + 1)});
+    }
+  }
+  return known;
+}
+
+}  // namespace
+
+CLI::Validator at_least(std::int64_t least) {
+  return {[least](const std::string& text) {
+            std::int64_t value = 0;
+            if (CLI::detail::lexical_cast(text, value) && value >= least) return std::string();
+            return concat("expected a whole number of at least ", least, ", got ", text);
+          },
+          ""};
+}
+
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;  // the innermost that was named
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (word.starts_with("--")) return unknown("option", word.substr(0, word.find('=')), options_of(*command));
+    std::vector<KnownName> commands;
+    for (const CLI::App* other : command->get_subcommands([](const CLI::App*) { return true; })) {
+      commands.push_back({other->get_name(), other->get_name()});
+    }
+    if (!commands.empty()) return unknown("command", word, commands);
+  }
+  return error.what();
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,16 @@
+// Messages for wrong usage that a reader can act on, where CLI11's own are not.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace tapeformer::cli {
+
+// Checks that an option's value is a whole number of at least `least`.
+CLI::Validator at_least(std::int64_t least);
+
+// One line for an error of app.parse(). An unknown command or option comes with the nearest known one.
+std::string explain(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,132 @@
+#include "tests/cli/sandbox.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <sstream>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kTinyConfig = R"([model]
+layers = 2
+heads = 2
+dim = 32
+context = 16
+dropout = 0.1
+[tokenizer]
+kind = "char"
+[data]
+text = "text.txt"
+[optimizer]
+lr = 1e-2
+[schedule]
+warmup = 5
+total = 1000
+[train]
+steps = 60
+batch = 8
+accumulate = 2
+log_every = 1
+threads = 1
+[eval]
+every = 5
+batches = 4
+[checkpoint]
+every = 4
+keep = 3
+)";
+
+// Standard input, output or error of the child becomes a file.
+void redirect(int fd, const fs::path& path, int flags) {
+  const int file = ::open(path.c_str(), flags, 0600);
+  if (file < 0 || ::dup2(file, fd) < 0) ::_exit(126);
+  ::close(file);
+}
+
+}  // namespace
+
+Process::Process(const fs::path& folder, const std::vector<std::string>& arguments, std::string_view input) {
+  static std::atomic<int> count = 0;
+  const std::string name = ".process-" + std::to_string(count++);
+  const fs::path in = folder / (name + ".in");
+  out_ = folder / (name + ".out");
+  err_ = folder / (name + ".err");
+  std::ofstream(in, std::ios::binary) << input;
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  const std::string cache = (folder / ".cache").string();
+
+  pid_ = ::fork();
+  REQUIRE(pid_ >= 0);
+  if (pid_ > 0) return;
+  ::setenv("TAPEFORMER_CACHE", cache.c_str(), 1);
+  redirect(STDIN_FILENO, in, O_RDONLY);
+  redirect(STDOUT_FILENO, out_, O_WRONLY | O_CREAT | O_TRUNC);
+  redirect(STDERR_FILENO, err_, O_WRONLY | O_CREAT | O_TRUNC);
+  if (::chdir(folder.c_str()) == 0) ::execv(argv[0], argv.data());
+  ::_exit(127);
+}
+
+Process::~Process() {
+  send(SIGKILL);
+  reap(true);
+}
+
+void Process::reap(bool block) {
+  if (pid_ < 0) return;
+  const int reaped = ::waitpid(pid_, &status_, block ? 0 : WNOHANG);
+  if (reaped != 0) pid_ = -1;
+}
+
+bool Process::running() {
+  reap(false);
+  return pid_ >= 0;
+}
+
+void Process::send(int signal) {
+  if (running()) ::kill(pid_, signal);
+}
+
+Outcome Process::wait() {
+  reap(true);
+  return {.exit_code = WIFEXITED(status_) ? WEXITSTATUS(status_) : -1, .out = read_all(out_), .err = read_all(err_)};
+}
+
+std::unique_ptr<Process> Sandbox::start(std::string_view words, const std::vector<std::string>& more,
+                                        std::string_view input) const {
+  std::vector<std::string> arguments{TAPEFORMER_BINARY};
+  std::istringstream stream{std::string(words)};
+  for (std::string word; stream >> word;) arguments.push_back(word);
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return std::make_unique<Process>(folder_.path, arguments, input);
+}
+
+Outcome Sandbox::run(std::string_view words, const std::vector<std::string>& more, std::string_view input) const {
+  return start(words, more, input)->wait();
+}
+
+void Sandbox::prepare_tiny_run() const {
+  write("text.txt", run("corpus stories --lines 60").out);
+  write("tiny.toml", kTinyConfig);
+}
+
+void Sandbox::train(const std::string& name, std::string_view options) const {
+  const Outcome outcome = run("train tiny.toml --out " + name + " " + std::string(options));
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+}
+
+std::vector<nlohmann::ordered_json> Sandbox::metrics(const std::string& run) const {
+  std::vector<nlohmann::ordered_json> lines;
+  const std::string text = read(run + "/metrics.jsonl");
+  std::istringstream stream(text.substr(0, text.rfind('\n') + 1));
+  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::ordered_json::parse(line));
+  return lines;
+}

@@ -1,0 +1,63 @@
+// Runs the real command in a folder of its own, as a user would.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/temp_folder.h"
+
+// A command that has ended.
+struct Outcome {
+  int exit_code = -1;  // -1 when a signal ended it
+  std::string out, err;
+
+  nlohmann::ordered_json json() const { return nlohmann::ordered_json::parse(out); }
+  bool tells(std::string_view text) const { return err.find(text) != err.npos; }
+};
+
+// A command that may still be running: killed and waited for in the end.
+class Process {
+ public:
+  // `arguments` begin with the program. Files for the outputs appear in `folder`, which is the working folder too.
+  Process(const std::filesystem::path& folder, const std::vector<std::string>& arguments, std::string_view input);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  bool running();
+  void send(int signal);
+  Outcome wait();
+
+ private:
+  void reap(bool block);
+
+  std::filesystem::path out_, err_;
+  int pid_ = -1, status_ = 0;
+};
+
+// The folder is the working folder of all its commands, so that paths are short; the cache of token files is in it.
+class Sandbox {
+ public:
+  // The command's words apart by spaces, and after them `more` for what has spaces in it.
+  Outcome run(std::string_view words, const std::vector<std::string>& more = {}, std::string_view input = {}) const;
+  std::unique_ptr<Process> start(std::string_view words, const std::vector<std::string>& more = {},
+                                 std::string_view input = {}) const;
+
+  // text.txt, some generated stories, and tiny.toml, a model that learns a little from them in a second.
+  void prepare_tiny_run() const;
+  // `tapeformer train tiny.toml --out NAME` with options; fails the test when that fails.
+  void train(const std::string& name, std::string_view options = {}) const;
+
+  std::filesystem::path operator/(const std::string& name) const { return folder_.path / name; }
+  bool has(const std::string& name) const { return std::filesystem::exists(folder_.path / name); }
+  std::string read(const std::string& name) const { return read_all(folder_.path / name); }
+  void write(const std::string& name, std::string_view text) const { folder_.write(name, text); }
+  // metrics.jsonl of a run; a line that is still being written is left out.
+  std::vector<nlohmann::ordered_json> metrics(const std::string& run) const;
+
+ private:
+  TempFolder folder_;
+};

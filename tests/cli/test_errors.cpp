@@ -1,0 +1,226 @@
+// What goes wrong is told in one line on standard error, with the right exit code, and nothing half-written stays.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/cli/sandbox.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kFailure = 1, kUsage = 2;
+
+// Expects that the command fails with `message` after "tapeformer: " as the whole of its standard error. What the
+// message goes on with may be cut off by "…".
+void check_error(const Sandbox& box, int exit_code, const std::string& message, std::string_view words,
+                 const std::vector<std::string>& more = {}, std::string_view input = {}) {
+  CAPTURE(words);
+  CAPTURE(more);
+  const Outcome outcome = box.run(words, more, input);
+  CHECK(outcome.exit_code == exit_code);
+  CHECK(outcome.out == "");
+  const std::string expected = "tapeformer: " + message;
+  if (message.ends_with("…")) {
+    const std::size_t length = expected.size() - std::string_view("…").size();
+    CHECK(outcome.err.substr(0, length) == expected.substr(0, length));
+    CHECK(outcome.err.back() == '\n');
+    CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  } else {
+    CHECK(outcome.err == expected + "\n");
+  }
+  CHECK_FALSE(box.has("new"));  // where these tests put runs and files
+}
+
+// A configuration like tiny.toml, with other words in place of some.
+void write_config_with(const Sandbox& box, const std::string& name, std::string_view old_text,
+                       std::string_view new_text) {
+  std::string text = box.read("tiny.toml");
+  const std::size_t at = text.find(old_text);
+  REQUIRE(at != text.npos);
+  box.write(name, text.replace(at, old_text.size(), new_text));
+}
+
+}  // namespace
+
+TEST_CASE("errors: the words of a command") {
+  const Sandbox box;
+  check_error(box, kUsage, "A subcommand is required (see --help)", "");
+  check_error(box, kUsage, "unknown command trian: did you mean train? (see --help)", "trian tiny.toml");
+  check_error(box, kUsage, "unknown command encod: did you mean encode? (see --help)", "tokenizer encod x.json");
+  check_error(box, kUsage, "unknown option --strid: did you mean --stride? (see --help)", "eval run --strid 4");
+  check_error(box, kUsage, "--text is required (see --help)", "eval run");
+  check_error(box, kUsage, "--tokens: expected a whole number of at least 0, got -1 (see --help)",
+              "generate run --tokens -1");
+  check_error(box, kUsage, "--stride: expected a whole number of at least 1, got 1.5 (see --help)",
+              "eval run --text text.txt --stride 1.5");
+  check_error(box, kUsage, "--lines: expected a whole number of at least 1, got 0 (see --help)",
+              "corpus stories --lines 0");
+  check_error(box, kUsage, "unknown corpus 'storys', did you mean 'stories'?", "corpus storys");
+  check_error(box, kUsage, "gradcheck: there is no op geluu; the nearest is gelu", "gradcheck geluu");
+  check_error(box, kUsage, "train: expected CONFIG.toml and --out RUN, or --resume RUN", "train");
+  check_error(box, kUsage, "--out excludes --resume (see --help)", "train --resume run --out new");
+}
+
+TEST_CASE("errors: configurations") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const auto refused = [&](const std::string& message, std::string_view words, int exit_code = kUsage) {
+    check_error(box, exit_code, message, std::string(words) + " --out new");
+  };
+  refused("cannot open missing.toml: No such file or directory", "train missing.toml", kFailure);
+
+  SUBCASE("unknown keys name the nearest") {
+    write_config_with(box, "key.toml", "layers", "layer");
+    refused("key.toml:2: unknown key model.layer: did you mean model.layers?", "train key.toml");
+    write_config_with(box, "section.toml", "[optimizer]", "[optimiser]");
+    refused("section.toml:11: unknown section [optimiser]: did you mean [optimizer]?", "train section.toml");
+    refused("unknown option --model.layer: did you mean --model.layers? (see --help)",
+            "train tiny.toml --model.layer 3");
+    refused("unknown option --lr: did you mean --optimizer.lr? (see --help)", "train tiny.toml --lr=3");
+  }
+  SUBCASE("wrong types and values") {
+    write_config_with(box, "type.toml", "dim = 32", "dim = \"wide\"");
+    refused("type.toml:4: model.dim: expected a whole number, got the string \"wide\"", "train type.toml");
+    write_config_with(box, "syntax.toml", "dim = 32", "dim = ");
+    refused("syntax.toml:4: …", "train syntax.toml");
+    refused("model.dim: expected a whole number, got \"wide\"", "train tiny.toml --model.dim wide");
+    refused("model.bias: expected true or false, got \"yes\"", "train tiny.toml --model.bias yes");
+    refused("model.dim: expected 1 <= value <= 1048576, got -32", "train tiny.toml --model.dim -32");
+    refused("model.norm: expected auto, pre or post, got \"pr\"", "train tiny.toml --model.norm pr");
+  }
+  SUBCASE("keys that do not go together") {
+    refused("model.heads: expected a divisor of model.dim, which is 32, got 3", "train tiny.toml --model.heads 3");
+    refused("tokenizer.vocab: expected at least 257 for bpe (256 bytes and the end of a text), got 100",
+            "train tiny.toml --tokenizer.kind bpe --tokenizer.vocab 100");
+    refused("eval.stride: expected at most model.context, which is 16, got 17", "train tiny.toml --eval.stride 17");
+    refused("data: expected one kind of training data, got data.text and data.corpus",
+            "train tiny.toml --data.corpus stories");
+    write_config_with(box, "nothing.toml", "text = \"text.txt\"", "");
+    refused("data: expected one of …", "train nothing.toml");
+    refused("unknown corpus 'storys', did you mean 'stories'?", "train nothing.toml --data.corpus storys");
+    refused("model.type: transformer cannot be trained yet; expected gpt",
+            "train nothing.toml --model.type transformer --data.corpus stories");
+  }
+}
+
+TEST_CASE("errors: texts to train on") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  // The configuration makes paths absolute.
+  const std::string cwd = fs::canonical(box / ".").string() + "/";
+  const auto refused = [&](const std::string& message, std::string_view words) {
+    check_error(box, kFailure, message, "train tiny.toml --out new " + std::string(words));
+  };
+  box.write("empty.txt", "");
+  box.write("short.txt", "0123456789abcdef!!");  // 16 tokens once 2 are kept for validation
+  box.write("latin1.txt", std::string("caf\xE9 au lait, ") + box.read("text.txt"));
+  fs::create_directory(box / "folder");
+  refused("no such file or folder: " + cwd + "missing.txt", "--data.text missing.txt");
+  refused("no files match " + cwd + "*.text", "--data.text *.text");
+  refused("no files in folder " + cwd + "folder", "--data.text folder");
+  refused(cwd + "empty.txt is empty, expected text", "--data.text empty.txt");
+  refused("the training text has 16 tokens: model.context = 16 takes at least 17", "--data.text short.txt");
+  refused(
+      "char tokenizer: invalid UTF-8 at byte 3 of text 1; a bpe tokenizer takes any bytes",  // of training and valid
+      "--data.text latin1.txt");
+  refused("no such file or folder: " + cwd + "missing.txt", "--data.valid missing.txt");
+  refused(cwd + "missing.json: cannot read: No such file or directory", "--tokenizer.file missing.json");
+}
+
+TEST_CASE("errors: runs that are there, are not, or do not fit") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 4");
+  fs::create_directory(box / "folder");
+  const std::string config = box.read("run/config.toml"), metrics = box.read("run/metrics.jsonl");
+
+  check_error(box, kFailure, "run already holds a run: go on with --resume run, or give another --out",
+              "train tiny.toml --out run");
+  check_error(box, kFailure, "text.txt is a file, expected a folder for the run", "train tiny.toml --out text.txt");
+  for (const std::string command : {"train --resume", "generate", "eval --text text.txt", "surprisal --prompt x"}) {
+    check_error(box, kFailure, "folder is not a run: it has no config.toml", command + " folder");
+    check_error(box, kFailure, "missing: no such run or checkpoint", command + " missing");
+    check_error(box, kFailure, "run/checkpoints/step-000099: no such run or checkpoint",
+                command + " run/checkpoints/step-000099");
+  }
+  check_error(box, kFailure,
+              "run/checkpoints/step-000004 does not fit the model of run/config.toml: optimizer state: "
+              "m.token_embedding.weight: expected …",
+              "train --resume run --train.steps 8 --model.dim 16");
+  check_error(box, kUsage, "unknown option --train.step: did you mean --train.steps? (see --help)",
+              "train --resume run --train.step 8");
+  check_error(box, kUsage, "train.steps: expected a whole number, got \"many\"",
+              "train --resume run --train.steps many");
+  CHECK(box.read("run/config.toml") == config);
+  CHECK(box.read("run/metrics.jsonl") == metrics);
+  CHECK(box.read("run/checkpoints/latest") == "step-000004\n");
+
+  std::string other = config;
+  other.replace(other.find("layers = 2"), 10, "layers = 3");
+  box.write("run/config.toml", other);
+  for (const std::string command : {"generate run", "eval run --text text.txt", "surprisal run --prompt Once"}) {
+    check_error(box, kFailure,
+                "run/checkpoints/step-000004/model.safetensors does not fit the model of run/config.toml: "
+                "load_state_dict: the parameter blocks.2.attention_norm.weight is missing",
+                command);
+  }
+  fs::remove_all(box / "run/checkpoints");
+  check_error(box, kFailure, "run: the run has no usable checkpoint", "generate run");
+}
+
+TEST_CASE("errors: what a model is asked") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 4");
+  box.write("empty.txt", "");
+  box.write("one.txt", "O");
+  box.write("foreign.txt", "Once upon a time in S\xC3\xA3o Paulo");
+  const std::string foreign = "is not in the vocabulary; a bpe tokenizer takes any bytes";
+
+  check_error(box, kFailure, "char tokenizer: character 'é' (U+00E9) at byte 1 " + foreign,
+              "generate run --prompt tété");
+  check_error(box, kFailure, "generate: the prompt has no tokens", "generate run --prompt", {""});
+  check_error(box, kUsage, "temperature: expected 0 or more, got -1", "generate run --temperature -1");
+  check_error(box, kUsage, "temperature: expected 0 or more, got nan", "generate run --temperature nan");
+  check_error(box, kUsage, "Could not convert: --temperature = hot (see --help)", "generate run --temperature hot");
+  check_error(box, kUsage, "top-p: expected 0 < value <= 1, got 0", "generate run --top-p 0");
+  check_error(box, kUsage, "top-p: expected 0 < value <= 1, got 1.5", "generate run --top-p 1.5");
+  check_error(box, kUsage, "top-k: expected 0 or more, got -3", "generate run --top-k -3");
+
+  check_error(box, kFailure, "cannot open missing.txt: No such file or directory", "eval run --text missing.txt");
+  check_error(box, kFailure, "empty.txt is empty, expected text", "eval run --text empty.txt");
+  check_error(box, kFailure, "one.txt: has 1 tokens, at least 2 are needed", "eval run --text one.txt");
+  check_error(box, kFailure, "char tokenizer: character 'ã' (U+00E3) at byte 21 " + foreign,
+              "eval run --text foreign.txt");
+  check_error(box, kUsage, "stride: expected 1 to 16 (the context), got 17", "eval run --text text.txt --stride 17");
+  check_error(box, kUsage, "context: expected 1 to 16 (the model's), got 17", "eval run --text text.txt --context 17");
+  check_error(box, kUsage, "surprisal: expected --text FILE or --prompt TEXT", "surprisal run");
+  check_error(box, kFailure, "surprisal: the text has 1 tokens, at least 2 are needed", "surprisal run --prompt O");
+  check_error(box, kUsage, "info: a vocabulary of characters comes from the text: …",
+              "info " PROJECT_ROOT "/configs/shakespeare-char.toml");
+}
+
+TEST_CASE("errors: tokenizers") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.write("broken.json", "{\"model\": ");
+  box.write("latin1.txt", "caf\xE9");
+  REQUIRE(box.run("tokenizer train --kind char --out char.json text.txt").exit_code == 0);
+
+  check_error(box, kUsage, "tokenizer: a vocabulary of 100 is too small for bpe: …",
+              "tokenizer train --vocab 100 --out new text.txt");
+  check_error(box, kUsage, "tokenizer: unknown kind 'bytes': expected char, word or bpe",
+              "tokenizer train --kind bytes --out new text.txt");
+  check_error(box, kFailure, "no such file or folder: missing.txt", "tokenizer train --out new missing.txt");
+  check_error(box, kFailure, "char tokenizer: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes",
+              "tokenizer train --kind char --out new latin1.txt");
+  check_error(box, kFailure, "missing.json: cannot read: No such file or directory", "tokenizer info missing.json");
+  check_error(box, kFailure, "broken.json: …", "tokenizer info broken.json");
+  check_error(box, kFailure, "char tokenizer: invalid UTF-8 at byte 0; a bpe tokenizer takes any bytes",
+              "tokenizer encode char.json", {}, "\xE9");
+  check_error(box, kFailure, "tokenizer decode: expected token ids apart by white space, got \"1.5\"",
+              "tokenizer decode char.json", {}, "1.5");
+  check_error(box, kFailure, "tokenizer: token id 1000 is outside the vocabulary of …", "tokenizer decode char.json",
+              {}, "1000");
+}

@@ -1,0 +1,295 @@
+// A run that is killed and resumed ends with the same bytes as one that was left alone.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "autograd/core/error.h"
+#include "tests/cli/sandbox.h"
+#include "train/run_folder.h"
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using tapeformer::checkpoint_name;
+using tapeformer::concat;
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+namespace {
+
+constexpr const char* kShort = "--train.steps 24 --eval.every 10";
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    names.insert(it->path().filename().string());
+  }
+  return names;
+}
+
+// All that must not depend on kills: not the times, nor what is computed from them.
+Json without_times(Json object) {
+  for (const char* key : {"tokens_per_s", "elapsed_s", "xxh3"}) object.erase(key);
+  return object;
+}
+
+void check_same_run(const Sandbox& box, const std::string& a, const std::string& b) {
+  CAPTURE(b);
+  CHECK(box.read(a + "/config.toml") == box.read(b + "/config.toml"));
+  CHECK(box.read(a + "/tokenizer.json") == box.read(b + "/tokenizer.json"));
+  const auto lines = box.metrics(a), other_lines = box.metrics(b);
+  REQUIRE(lines.size() == other_lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) CHECK(without_times(lines[i]) == without_times(other_lines[i]));
+
+  const std::string folder = "/checkpoints/";
+  const std::set<std::string> names = names_in(box / (a + folder));
+  REQUIRE(names == names_in(box / (b + folder)));  // no leftovers of a kill either
+  REQUIRE(names.contains("latest"));
+  for (const std::string& name : names) {
+    if (name == "latest" || name == "best") {
+      CHECK(box.read(a + folder + name) == box.read(b + folder + name));
+      continue;
+    }
+    const std::string checkpoint = folder + name;
+    // Not a CHECK of the strings, which would print the files.
+    const bool same_model =
+        box.read(a + checkpoint + "/model.safetensors") == box.read(b + checkpoint + "/model.safetensors");
+    const bool same_optimizer =
+        box.read(a + checkpoint + "/optimizer.safetensors") == box.read(b + checkpoint + "/optimizer.safetensors");
+    CHECK_MESSAGE(same_model, name);
+    CHECK_MESSAGE(same_optimizer, name);
+    CHECK(without_times(Json::parse(box.read(a + checkpoint + "/state.json"))) ==
+          without_times(Json::parse(box.read(b + checkpoint + "/state.json"))));
+  }
+}
+
+void wait_until(Process& process, const std::function<bool()>& reached) {
+  while (process.running() && !reached()) std::this_thread::sleep_for(microseconds(200));
+}
+
+std::size_t lines_of(const Sandbox& box, const std::string& run) {
+  const std::string text = box.read(run + "/metrics.jsonl");
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+bool is_writing_checkpoint(const Sandbox& box, const std::string& run) {
+  for (const std::string& name : names_in(box / (run + "/checkpoints"))) {
+    if (name.ends_with(".partial")) return true;
+  }
+  return false;
+}
+
+// Starts the run, or goes on with it where it is one already.
+std::unique_ptr<Process> go_on(const Sandbox& box, const std::string& run, const std::string& options) {
+  if (box.has(run + "/config.toml")) return box.start("train --resume " + run);
+  return box.start("train tiny.toml --out " + run + " " + options);
+}
+
+// Kills the run `kills` times, each when wait_for_moment(process, run, number of the kill) returns, resumes each time,
+// and compares what comes out with `straight`. A run may end before a kill reaches it: then another one is begun.
+void check_kills(const Sandbox& box, const std::string& straight, int kills, const std::string& options,
+                 const std::function<void(Process&, const std::string& run, int kill)>& wait_for_moment) {
+  int killed = 0;
+  for (int attempt = 0; killed < kills; ++attempt) {
+    REQUIRE(attempt < 20);
+    const std::string run = "killed-" + std::to_string(attempt);
+    bool finished = false;
+    while (!finished && killed < kills) {
+      const auto process = go_on(box, run, options);
+      wait_for_moment(*process, run, killed);
+      process->send(SIGKILL);
+      const Outcome outcome = process->wait();
+      INFO(outcome.err);
+      REQUIRE((outcome.exit_code == 0 || outcome.exit_code == -1));
+      finished = outcome.exit_code == 0;
+      killed += !finished;
+    }
+    if (!finished) {
+      const Outcome outcome = go_on(box, run, options)->wait();
+      INFO(outcome.err);
+      REQUIRE(outcome.exit_code == 0);
+    }
+    check_same_run(box, straight, run);
+    fs::remove_all(box / run);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("resume: a run killed at random steps ends with the same bytes") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  // Too fast to get better each time: `best` is not always the latest.
+  const char* options = "--optimizer.lr 0.1";
+  box.train("straight", options);
+  CHECK_FALSE(box.read("straight/checkpoints/best") == box.read("straight/checkpoints/latest"));
+  std::mt19937 random(1);
+  check_kills(box, "straight", 4, options, [&](Process& process, const std::string& run, int kill) {
+    const std::size_t lines = lines_of(box, run) + 3 + random() % 12;
+    wait_until(process, [&] { return lines_of(box, run) >= lines; });
+    if (kill % 2 == 1) std::this_thread::sleep_for(microseconds(random() % 3000));
+  });
+}
+
+TEST_CASE("resume: a run killed while it writes checkpoints ends with the same bytes") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("straight", "--checkpoint.every 2 --train.steps 30");
+  std::mt19937 random(2);
+  check_kills(box, "straight", 5, "--checkpoint.every 2 --train.steps 30",
+              [&](Process& process, const std::string& run, int kill) {
+                // The first one leaves no whole checkpoint.
+                const std::size_t lines = kill == 0 ? 0 : lines_of(box, run) + 1 + random() % 5;
+                wait_until(process, [&] { return lines_of(box, run) >= lines && is_writing_checkpoint(box, run); });
+                std::this_thread::sleep_for(microseconds(random() % 4000));
+              });
+}
+
+TEST_CASE("resume: a run killed at random moments from the start on ends with the same bytes") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const char* options = "--train.steps 40 --train.seed 7 --optimizer.lr 0.1";
+  const auto begin = Clock::now();
+  box.train("straight", options);
+  const auto whole = Clock::now() - begin;
+  std::mt19937 random(3);
+  check_kills(box, "straight", 6, options, [&](Process&, const std::string&, int kill) {
+    std::this_thread::sleep_for(whole * (kill == 0 ? 10 : static_cast<int>(random() % 1000)) / 1000);
+  });
+}
+
+TEST_CASE("resume: SIGTERM and SIGINT finish the step, save, and say how to go on") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const std::string name = signal == SIGTERM ? "terminated" : "interrupted";
+    const auto process = go_on(box, name, "--train.steps 100000");
+    wait_until(*process, [&] { return lines_of(box, name) >= 6; });
+    process->send(signal);
+    const Outcome stopped = process->wait();
+    INFO(stopped.err);
+    REQUIRE(stopped.exit_code == 0);
+    CHECK(stopped.out.empty());  // no result yet
+    const int last = box.metrics(name).back()["step"];
+    CHECK(stopped.tells(concat("stopped at step ", last, "; go on with: tapeformer train --resume ", name, "\n")));
+    CHECK(box.read(name + "/checkpoints/latest") == checkpoint_name(last) + "\n");
+
+    const std::string more = concat("--train.steps ", last + 20);
+    const Outcome resumed = box.run("train --resume " + name + " " + more);
+    CHECK(resumed.exit_code == 0);
+    CHECK(resumed.tells(concat("resumed at step ", last, "\n")));
+    box.train("straight-" + name, more);
+    check_same_run(box, "straight-" + name, name);
+  }
+}
+
+TEST_CASE("resume: damage is told, and the run goes on from the checkpoint before") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("straight", kShort);
+  for (const std::string file : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
+    const std::string run = "damaged-" + file, newest = run + "/checkpoints/step-000024";
+    fs::copy(box / "straight", box / run, fs::copy_options::recursive);
+    std::string bytes = box.read(newest + "/" + file);
+    bytes[bytes.size() / 2] ^= 1;
+    box.write(newest + "/" + file, bytes);
+    const Outcome outcome = box.run("train --resume " + run);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.tells("damaged checkpoint skipped: " + newest));
+    CHECK(outcome.tells("the newest checkpoint that is whole is of step 20"));
+    CHECK(outcome.tells("resumed at step 20"));
+    check_same_run(box, "straight", run);
+  }
+}
+
+TEST_CASE("resume: from a checkpoint that is named, or that is not named well") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", kShort);
+  fs::copy(box / "run", box / "straight", fs::copy_options::recursive);
+  const std::string newest = "run/checkpoints/step-000024";
+
+  SUBCASE("a damaged one is refused") {
+    fs::resize_file(box / (newest + "/optimizer.safetensors"), 1000);
+    const Outcome outcome = box.run("train --resume " + newest);
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.tells(newest + ": optimizer.safetensors: expected"));
+    CHECK(box.has(newest));
+  }
+  SUBCASE("one before the newest is fine") {
+    CHECK(box.run("train --resume run/checkpoints/step-000020").exit_code == 0);
+    check_same_run(box, "straight", "run");
+  }
+  SUBCASE("what a kill has left undone is done, though nothing is left to train") {
+    box.write("run/checkpoints/latest", "step-000020\n");
+    fs::remove(box / "run/checkpoints/best");
+    fs::copy(box / newest, box / "run/checkpoints/step-000008");  // and one that should have been removed
+    CHECK(box.run("train --resume run").exit_code == 0);
+    check_same_run(box, "straight", "run");
+  }
+  SUBCASE("without a whole checkpoint nothing is changed") {
+    for (const std::string& name : names_in(box / "run/checkpoints")) {
+      if (name.starts_with("step-")) box.write("run/checkpoints/" + name + "/state.json", "{}");
+    }
+    const Outcome outcome = box.run("train --resume run");
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.tells("run: the run has no usable checkpoint"));
+    CHECK(box.read("run/metrics.jsonl") == box.read("straight/metrics.jsonl"));
+  }
+}
+
+TEST_CASE("resume: more steps on the way are the same as more steps from the start") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("straight", "--train.steps 80");
+  box.train("extended", "--train.steps 60");
+  const Outcome outcome = box.run("train --resume extended --train.steps 80");
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.tells("resumed at step 60"));
+  CHECK(outcome.tells("train.steps is now 80"));
+  check_same_run(box, "straight", "extended");
+}
+
+TEST_CASE("resume: one process at a time trains a run") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const auto process = go_on(box, "run", "--train.steps 100000");
+  wait_until(*process, [&] { return lines_of(box, "run") >= 1; });
+  const Outcome second = box.run("train --resume run");
+  CHECK(second.exit_code == 1);
+  CHECK(second.err == "tapeformer: run: another process is training this run\n");
+}
+
+TEST_CASE("train: the same seed gives the same bytes, another seed others, and threads are free to choose") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("a", "--train.steps 10 --train.threads 2");
+  box.train("b", "--train.steps 10 --train.threads 2");
+  check_same_run(box, "a", "b");
+  box.train("other", "--train.steps 10 --train.threads 2 --train.seed 2");
+  box.train("one-thread", "--train.steps 10 --train.threads 1");
+  const std::string model = "/checkpoints/step-000010/model.safetensors";
+  CHECK_FALSE(box.read("a" + model) == box.read("other" + model));
+  CHECK(box.has("one-thread" + model));
+}
+
+TEST_CASE("train: max_minutes stops in good order") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("straight", "--train.steps 30");
+  const Outcome stopped = box.run("train tiny.toml --out run --train.steps 30 --train.max_minutes 1e-9");
+  CHECK(stopped.exit_code == 0);
+  CHECK(stopped.tells("out of time at step 1; go on with: tapeformer train --resume run"));
+  CHECK(box.read("run/checkpoints/latest") == "step-000001\n");
+  CHECK(box.run("train --resume run --train.max_minutes 0").exit_code == 0);
+  CHECK(box.read("run/checkpoints/step-000030/model.safetensors") ==
+        box.read("straight/checkpoints/step-000030/model.safetensors"));
+}

@@ -1,0 +1,101 @@
+#include "train/checkpoint.h"
+
+#include <doctest/doctest.h>
+
+#include "autograd/core/error.h"
+#include "tests/train/toy.h"
+
+using namespace tapeformer;
+
+namespace {
+
+struct Fixture {
+  CacheFolder folder;
+  Toy toy;
+  RunFolder run = create_run(folder.path / "run", to_toml(toy.config), "{}");
+};
+
+std::vector<float> moments(const AdamW& optimizer) {
+  std::vector<float> all;
+  for (const auto& [name, tensor] : optimizer.state()) {
+    for (const float value : tensor.to_vector<float>()) all.push_back(value);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("checkpoint: weights, moments and state come back bit for bit") {
+  Fixture f;
+  for (int step = 1; step <= 3; ++step) f.toy.step(step);
+  const TrainingState state{.step = 3, .tokens = 192, .elapsed_s = 0.1 + 0.2, .best_loss = 1.0 / 3, .best_step = 2};
+  save_checkpoint(f.run, f.toy.model, f.toy.optimizer, state);
+
+  Toy other;
+  const TrainingState loaded = load_checkpoint(f.run, 3, other.model, other.optimizer);
+  CHECK(loaded.step == state.step);
+  CHECK(loaded.tokens == state.tokens);
+  CHECK(loaded.elapsed_s == state.elapsed_s);
+  CHECK(loaded.best_loss == state.best_loss);
+  CHECK(loaded.best_step == state.best_step);
+  CHECK(other.weights() == f.toy.weights());
+  CHECK(moments(other.optimizer) == moments(f.toy.optimizer));
+  f.toy.step(4);
+  other.step(4);
+  CHECK(other.weights() == f.toy.weights());
+
+  Toy weights_only;
+  load_weights(f.run, 3, weights_only.model);
+  weights_only.step(4);
+  CHECK_FALSE(weights_only.weights() == f.toy.weights());  // without the moments it is another step
+}
+
+TEST_CASE("checkpoint: the model's file names every parameter once, tied ones by their first name") {
+  Fixture f;
+  save_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1});
+  const auto tensors = read_safetensors(f.run.checkpoint(1) / "model.safetensors");
+  CHECK(tensors.size() == f.toy.slab.parts().size());
+  CHECK(tensors.contains("token_embedding.weight"));
+  CHECK_FALSE(tensors.contains("head.weight"));
+  CHECK(read_safetensors(f.run.checkpoint(1) / "optimizer.safetensors").size() == 2 * tensors.size());
+}
+
+TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
+  Fixture f;
+  save_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1});
+  const std::string config_path = f.run.config().string(), folder = f.run.checkpoint(1).string();
+
+  Config wider = f.toy.config;
+  wider.model.ff_dim = 24;
+  Toy other(wider);
+  const std::vector<float> before = other.weights();
+  CHECK_THROWS_WITH_AS(load_checkpoint(f.run, 1, other.model, other.optimizer),
+                       concat(folder, " does not fit the model of ", config_path, ": optimizer state: ",
+                              "m.blocks.0.feed_forward.up.weight: expected (24, 16) f32, got (64, 16) f32")
+                           .c_str(),
+                       Error);
+  CHECK_THROWS_WITH_AS(
+      load_weights(f.run, 1, other.model),
+      concat(folder, "/model.safetensors does not fit the model of ", config_path,
+             ": load_state_dict: blocks.0.feed_forward.up.weight: the model has (24, 16) f32, ", "got (64, 16) f32")
+          .c_str(),
+      Error);
+  CHECK(other.weights() == before);
+
+  Config deeper = f.toy.config;
+  deeper.model.layers = 3;
+  Toy third(deeper);
+  CHECK_THROWS_AS(load_checkpoint(f.run, 1, third.model, third.optimizer), Error);
+  CHECK_THROWS_AS(load_weights(f.run, 1, third.model), Error);
+}
+
+TEST_CASE("checkpoint: a file that is missing or cut short is told") {
+  Fixture f;
+  save_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1});
+  Toy other;
+  std::filesystem::resize_file(f.run.checkpoint(1) / "model.safetensors", 100);
+  CHECK_THROWS_AS(load_checkpoint(f.run, 1, other.model, other.optimizer), Error);
+  std::filesystem::remove(f.run.checkpoint(1) / "optimizer.safetensors");
+  CHECK_THROWS_AS(load_checkpoint(f.run, 1, other.model, other.optimizer), Error);
+  CHECK_THROWS_AS(load_checkpoint(f.run, 2, other.model, other.optimizer), Error);
+}

@@ -1,0 +1,168 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "autograd/core/error.h"
+#include "tests/train/toy.h"
+#include "train/evaluation.h"
+
+using namespace tapeformer;
+
+namespace {
+
+// P(next | token) of three tokens.
+constexpr double kTable[3][3] = {{0.7, 0.2, 0.1}, {0.05, 0.05, 0.9}, {0.5, 0.25, 0.25}};
+
+// Tokens without a pattern.
+std::vector<std::int32_t> some_tokens(std::int64_t count, std::int32_t vocab) {
+  RandomStream random({.seed = 3});
+  std::vector<std::int32_t> tokens(count);
+  for (std::int32_t& token : tokens) token = static_cast<std::int32_t>(random.below(vocab));
+  return tokens;
+}
+
+GptConfig bigram_config() {
+  return {.vocab = 3,
+          .context = 12,
+          .layers = 1,
+          .block = {.dim = 4, .heads = 1, .ff_dim = 8, .norm_eps = 1e-12},
+          .tie_embeddings = false};
+}
+
+// A Gpt whose P(next | token) is kTable whatever stands before. Its blocks and positions are zero and add nothing, so
+// the final norm sees the token's embedding: a row of a Hadamard matrix, of mean 0 and variance 1, which it leaves as
+// it is. These rows are orthogonal with square length 4, so the head Σ_t log P(· | t) ⊗ row_t / 4 gives log P(· | t).
+void make_bigram(const Gpt& model) {
+  constexpr float kRows[3][4] = {{1, -1, 1, -1}, {1, 1, -1, -1}, {1, -1, -1, 1}};
+  const auto state = model.state_dict();
+  for (const auto& [name, tensor] : state) tensor.fill(0);
+  state.at("final_norm.weight").fill(1);
+  float* embedding = state.at("token_embedding.weight").data<float>();
+  float* head = state.at("head.weight").data<float>();
+  for (int i = 0; i < 4; ++i) {
+    for (int token = 0; token < 3; ++token) {
+      embedding[4 * token + i] = kRows[token][i];
+      for (int next = 0; next < 3; ++next) {
+        head[4 * next + i] += static_cast<float>(std::log(kTable[token][next])) * kRows[token][i] / 4;
+      }
+    }
+  }
+}
+
+double expected_nats(const std::vector<std::int32_t>& tokens) {
+  double nats = 0;
+  for (std::size_t i = 1; i < tokens.size(); ++i) nats -= std::log(kTable[tokens[i - 1]][tokens[i]]);
+  return nats;
+}
+
+TokenView view(const std::vector<std::int32_t>& tokens) { return std::span<const std::int32_t>(tokens); }
+
+}  // namespace
+
+TEST_CASE("evaluation: a model that knows nothing has loss ln V") {
+  const Gpt model({.vocab = 37, .context = 8, .layers = 1, .block = {.dim = 8, .heads = 2, .ff_dim = 16}});
+  for (const auto& [name, tensor] : model.state_dict()) tensor.fill(0);
+  const std::vector<std::int32_t> tokens = some_tokens(100, 37);
+  const Evaluation result = evaluate(model, view(tokens), {});
+  CHECK(result.tokens == 99);
+  CHECK(result.loss() == doctest::Approx(std::log(37.0)).epsilon(1e-6));
+  CHECK(result.perplexity() == doctest::Approx(37).epsilon(1e-5));
+  CHECK(result.bits_per_byte(99) == doctest::Approx(std::log2(37.0)).epsilon(1e-6));
+}
+
+TEST_CASE("evaluation: a model with known probabilities, every token scored once at any stride") {
+  const Gpt model(bigram_config());
+  make_bigram(model);
+  const std::vector<std::int32_t> tokens = some_tokens(101, 3);
+  const double nats = expected_nats(tokens), bytes = 250;
+  for (const WindowOptions& options : {WindowOptions{.context = 12, .stride = 12, .batch = 3},
+                                       {.context = 12, .stride = 7, .batch = 4},
+                                       {.context = 12, .stride = 1, .batch = 64},
+                                       {.context = 5, .stride = 4, .batch = 1},
+                                       {.context = 1, .stride = 1, .batch = 64}}) {
+    CAPTURE(options.context);
+    CAPTURE(options.stride);
+    const Evaluation result = evaluate(model, view(tokens), options);
+    CHECK(result.tokens == 100);
+    CHECK(result.nats == doctest::Approx(nats).epsilon(1e-6));
+    CHECK(result.loss() == result.nats / 100);
+    CHECK(result.perplexity() == doctest::Approx(std::exp(nats / 100)).epsilon(1e-6));
+    CHECK(result.bits_per_byte(250) == doctest::Approx(nats / (std::numbers::ln2 * bytes)).epsilon(1e-6));
+
+    const std::vector<double> values = surprisals(model, view(tokens), options);
+    REQUIRE(values.size() == 100);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      CHECK(values[i] == doctest::Approx(-std::log(kTable[tokens[i]][tokens[i + 1]])).epsilon(1e-5));
+    }
+    CHECK(std::accumulate(values.begin(), values.end(), 0.0) == doctest::Approx(result.nats).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("evaluation: a text shorter than the context, and only the first batches") {
+  const Gpt model(bigram_config());
+  make_bigram(model);
+  const std::vector<std::int32_t> two{0, 1};
+  const Evaluation least = evaluate(model, view(two), {});
+  CHECK(least.tokens == 1);
+  CHECK(least.nats == doctest::Approx(-std::log(0.2)).epsilon(1e-6));
+
+  const std::vector<std::int32_t> tokens = some_tokens(101, 3);
+  int calls = 0;
+  double last = 0;
+  const Evaluation part = evaluate(model, view(tokens), {.batch = 2, .max_batches = 3}, [&](double share) {
+    ++calls;
+    CHECK(share > last);
+    last = share;
+  });
+  CHECK(part.tokens == 3 * 2 * 12);
+  CHECK(part.nats == doctest::Approx(expected_nats({tokens.begin(), tokens.begin() + 73})).epsilon(1e-6));
+  CHECK(calls == 3);
+  CHECK(last == 1);
+  CHECK(surprisals(model, view(tokens), {.batch = 2, .max_batches = 3}).size() == 72);
+}
+
+TEST_CASE("evaluation: wider overlap changes a model that looks back, not the count") {
+  GptConfig config = bigram_config();
+  config.block.residual_init = Init::normal(1);
+  const Gpt model(config);
+  model.initialize_parameters(1);
+  const std::vector<std::int32_t> tokens = some_tokens(60, 3);
+  const Evaluation apart = evaluate(model, view(tokens), {.stride = 12}),
+                   overlapping = evaluate(model, view(tokens), {.stride = 3});
+  CHECK(apart.tokens == overlapping.tokens);
+  CHECK_FALSE(apart.nats == doctest::Approx(overlapping.nats).epsilon(1e-6));
+}
+
+TEST_CASE("evaluation: neither dropout nor label smoothing has a part in it") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  config.model.dropout = 0.5;
+  config.train.label_smoothing = 0.3;
+  const Toy toy(config);
+  const TokenFile& valid = *toy.data.valid;
+  LanguageObjective objective(toy.config, toy.model, toy.data);
+  const Evaluation result = objective.evaluate({});
+  CHECK(result.tokens == valid.size() - 1);
+  CHECK(objective.evaluation_bytes() == valid.text_bytes());
+
+  config.model.dropout = 0;
+  const Gpt plain(gpt_config(config, toy.data.tokenizer->vocab_size()));
+  plain.load_state_dict(toy.model.state_dict());
+  const std::vector<double> values = surprisals(plain, valid.view(), {});
+  CHECK(result.nats == doctest::Approx(std::accumulate(values.begin(), values.end(), 0.0)).epsilon(1e-6));
+}
+
+TEST_CASE("evaluation: what cannot be") {
+  const Gpt model(bigram_config());
+  const std::vector<std::int32_t> tokens = some_tokens(20, 3), one{1};
+  CHECK_THROWS_WITH_AS(evaluate(model, view(tokens), {.stride = 13}), "stride: expected 1 to 12 (the context), got 13",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(evaluate(model, view(tokens), {.context = 6, .stride = 7}),
+                       "stride: expected 1 to 6 (the context), got 7", UsageError);
+  CHECK_THROWS_WITH_AS(evaluate(model, view(tokens), {.context = 13}),
+                       "context: expected 1 to 12 (the model's), got 13", UsageError);
+  CHECK_THROWS_WITH_AS(evaluate(model, view(one), {}),
+                       "text is too short to evaluate: expected at least 2 tokens, got 1", Error);
+}

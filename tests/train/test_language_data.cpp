@@ -1,0 +1,169 @@
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "autograd/core/error.h"
+#include "tests/train/toy.h"
+#include "train/language_data.h"
+
+using namespace tapeformer;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+// A configuration of characters on a text file.
+Config on_text(const fs::path& text) {
+  Config config = toy_config();
+  config.data.corpus = "";
+  config.data.text = {text.string()};
+  return config;
+}
+
+std::string decoded(const LanguageData& data, const TokenFile& file) {
+  std::vector<std::int32_t> ids(file.size());
+  file.copy(0, ids);
+  return data.tokenizer->decode(ids);
+}
+
+const std::string kText = "abcdefghijklmnopqrstuvwxyz abcdefghijklm";  // 40 characters
+
+}  // namespace
+
+TEST_CASE("language data: the last part of the text is for validation") {
+  const CacheFolder folder;
+  Config config = on_text(folder.write("text.txt", kText));
+  config.data.valid_fraction = 0.25;
+  const LanguageData data = prepare_language_data(config);
+  CHECK(decoded(data, data.train) == kText.substr(0, 30));
+  REQUIRE(data.valid.has_value());
+  CHECK(decoded(data, *data.valid) == kText.substr(30));
+  CHECK(data.valid->text_bytes() == 10);
+
+  config.data.valid_fraction = 0;
+  const LanguageData whole = prepare_language_data(config);
+  CHECK(decoded(whole, whole.train) == kText);
+  CHECK_FALSE(whole.valid.has_value());
+
+  config.data.valid_fraction = 0.02;  // one token: nothing to predict
+  CHECK_FALSE(prepare_language_data(config).valid.has_value());
+}
+
+TEST_CASE("language data: validation files of their own leave the whole text to training") {
+  const CacheFolder folder;
+  Config config = on_text(folder.write("text.txt", kText));
+  config.data.valid = {folder.write("valid.txt", "some other words").string()};
+  const LanguageData data = prepare_language_data(config);
+  CHECK(decoded(data, data.train) == kText);
+  CHECK(decoded(data, *data.valid) == "some other words");
+}
+
+TEST_CASE("language data: the vocabulary of characters has those of the validation text") {
+  const CacheFolder folder;
+  Config config = on_text(folder.write("text.txt", std::string(100, 'a') + "\xC3\xA9z"));
+  const LanguageData split = prepare_language_data(config);
+  CHECK(split.tokenizer->vocab_size() == 3);
+  CHECK(decoded(split, *split.valid) == "aaaaaaaa\xC3\xA9z");
+
+  config.data.valid = {folder.write("valid.txt", "!?").string()};
+  CHECK(prepare_language_data(config).tokenizer->vocab_size() == 5);
+}
+
+TEST_CASE("language data: byte pairs are learned from the training text alone") {
+  const CacheFolder folder;
+  std::string text;
+  for (int i = 0; i < 90; ++i) text += "aaaaaaaa ";
+  for (int i = 0; i < 10; ++i) text += "zzzzzzzz ";
+  Config config = on_text(folder.write("text.txt", text));
+  config.tokenizer = {.kind = "bpe", .vocab = 260, .file = ""};
+  const LanguageData data = prepare_language_data(config);
+  CHECK(data.tokenizer->kind() == "bpe");
+  CHECK(data.tokenizer->vocab_size() == 260);
+  CHECK(data.tokenizer->special("<|endoftext|>") == 259);
+  CHECK(decoded(data, *data.valid) == text.substr(text.size() - 90));
+  CHECK(data.valid->size() == 90);  // no merge of z
+  CHECK(data.train.size() < 810 / 2);
+}
+
+TEST_CASE("language data: token files are made once for a text and a tokenizer") {
+  const CacheFolder folder;
+  Config config = on_text(folder.write("text.txt", kText));
+  const LanguageData first = prepare_language_data(config);
+  const std::set<std::string> files = names_in(token_cache_folder());
+  CHECK(files.size() == 2);
+  const auto written = fs::last_write_time(first.train.path());
+  fs::last_write_time(first.train.path(), written - std::chrono::hours(1));
+  const LanguageData second = prepare_language_data(config);
+  CHECK(second.train.path() == first.train.path());
+  CHECK(fs::last_write_time(first.train.path()) == written - std::chrono::hours(1));  // not written again
+  CHECK(names_in(token_cache_folder()) == files);
+
+  folder.write("text.txt", kText + kText);
+  const LanguageData third = prepare_language_data(config);
+  CHECK(decoded(third, third.train) + decoded(third, *third.valid) == kText + kText);
+  CHECK(names_in(token_cache_folder()).size() == 4);
+
+  config.tokenizer = {.kind = "bpe", .vocab = 257, .file = ""};
+  prepare_language_data(config);
+  CHECK(names_in(token_cache_folder()).size() == 6);
+}
+
+TEST_CASE("language data: a tokenizer that is given or read back gives the same tokens") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  const LanguageData learned = prepare_language_data(config);
+  const std::string json = learned.tokenizer->to_json();
+  const LanguageData again = prepare_language_data(config, Tokenizer::from_json(json, "test"));
+  CHECK(again.tokenizer->to_json() == json);
+  CHECK(again.train.path() == learned.train.path());
+
+  config.tokenizer.file = folder.write("tokenizer.json", json).string();
+  config.tokenizer.kind = "bpe";  // the file decides
+  const LanguageData from_file = prepare_language_data(config);
+  CHECK(from_file.tokenizer->kind() == "char");
+  CHECK(from_file.train.path() == learned.train.path());
+  CHECK(from_file.valid->path() == learned.valid->path());
+}
+
+TEST_CASE("language data: a generated corpus follows its seed and lines") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  const LanguageData data = prepare_language_data(config);
+  CHECK(decoded(data, data.train) + decoded(data, *data.valid) == generate_corpus("stories", 20, 1));
+  config.data.seed = 2;
+  const LanguageData other = prepare_language_data(config);
+  CHECK(decoded(other, other.train) + decoded(other, *other.valid) == generate_corpus("stories", 20, 2));
+}
+
+TEST_CASE("language data: what is refused") {
+  const CacheFolder folder;
+  Config config = on_text(folder.write("text.txt", kText.substr(0, 16)));
+  config.data.valid_fraction = 0;
+  CHECK_THROWS_WITH_AS(prepare_language_data(config),
+                       "the training text has 16 tokens: model.context = 16 takes at least 17", Error);
+  folder.write("text.txt", kText.substr(0, 17));
+  CHECK(prepare_language_data(config).train.size() == 17);
+  folder.write("text.txt", "");
+  CHECK_THROWS_AS(prepare_language_data(config), Error);
+  folder.write("text.txt", kText + "\xFF");
+  CHECK_THROWS_WITH_AS(prepare_language_data(config),
+                       "char tokenizer: invalid UTF-8 at byte 40; a bpe tokenizer takes any bytes", Error);
+  config.data.text = {(folder.path / "none").string()};
+  CHECK_THROWS_AS(prepare_language_data(config), Error);
+}
+
+TEST_CASE("language data: the cache's folder") {
+  ::setenv("TAPEFORMER_CACHE", "/a/b", 1);
+  CHECK(token_cache_folder() == "/a/b");
+  ::unsetenv("TAPEFORMER_CACHE");
+  const char* xdg = std::getenv("XDG_CACHE_HOME");
+  const std::string before = xdg ? xdg : "";
+  ::setenv("XDG_CACHE_HOME", "/x", 1);
+  CHECK(token_cache_folder() == "/x/tapeformer");
+  xdg ? ::setenv("XDG_CACHE_HOME", before.c_str(), 1) : ::unsetenv("XDG_CACHE_HOME");
+}

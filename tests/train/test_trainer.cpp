@@ -1,0 +1,215 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/error.h"
+#include "autograd/ops/ops.h"
+#include "tests/train/toy.h"
+#include "train/metrics.h"
+#include "train/run_folder_checkpoints.h"
+
+using namespace tapeformer;
+using Steps = std::vector<std::int64_t>;
+
+namespace {
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// The loss √w: finite at w = 0, where its gradient is not.
+struct RootObjective : Objective {
+  struct Root : Module {
+    Variable w = register_parameter("w", {1}, DType::f32, Init::zeros());
+  } module;
+
+  const Module& model() const override { return module; }
+  std::int64_t scored_targets(std::int64_t) override { return 1; }
+  Variable micro_loss(Tape& tape, std::int64_t, std::int64_t, double) override { return sum(sqrt(module.w.on(tape))); }
+  bool can_evaluate() const override { return false; }
+  Evaluation evaluate(const ProgressCallback&) override { return {}; }
+  std::int64_t evaluation_bytes() const override { return 0; }
+};
+
+// Trains from the start in a folder of its own, and keeps the objects.
+struct TrainedToy {
+  explicit TrainedToy(const Config& config, const std::string& name, const TrainHooks& hooks = {})
+      : toy(config), run(create_run(folder.path / name, to_toml(config), toy.data.tokenizer->to_json())) {
+    end = train(toy.objective, toy.slab, toy.optimizer, toy.config, run, state, hooks);
+  }
+
+  CacheFolder folder;
+  Toy toy;
+  RunFolder run;
+  TrainingState state;
+  TrainEnd end;
+};
+
+}  // namespace
+
+TEST_CASE("train step: the loss falls, and the norm is the gradient's before clipping") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  config.optimizer.lr = 1e-2;
+  config.optimizer.clip = 1e-3;
+  Toy toy(config);
+  const double vocab = static_cast<double>(toy.data.tokenizer->vocab_size());
+  const StepResult first = toy.step(1);
+  CHECK(first.loss == doctest::Approx(std::log(vocab)).epsilon(0.02));
+  double squares = 0;
+  for (const float g : toy.slab.gradients().to_vector<float>()) squares += static_cast<double>(g) * g;
+  CHECK(first.grad_norm == doctest::Approx(std::sqrt(squares)).epsilon(1e-9));
+  CHECK(first.grad_norm > 1e-3);
+  StepResult last;
+  for (int step = 2; step <= 40; ++step) last = toy.step(step);
+  CHECK(last.loss < first.loss - 0.3);
+}
+
+TEST_CASE("train step: 1×32, 2×16, 4×8 and 32×1 give the same loss and gradient") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  config.optimizer.lr = 0;
+  config.train.label_smoothing = 0.1;
+  std::vector<float> expected;
+  StepResult whole;
+  for (const std::int64_t accumulate : {1, 2, 4, 32}) {
+    CAPTURE(accumulate);
+    config.train.accumulate = accumulate;
+    config.train.batch = 32 / accumulate;
+    Toy toy(config);
+    const StepResult result = toy.step(3);
+    const std::vector<float> gradient = toy.slab.gradients().to_vector<float>();
+    if (accumulate == 1) {
+      whole = result;
+      expected = gradient;
+      continue;
+    }
+    CHECK(result.loss == doctest::Approx(whole.loss).epsilon(1e-6));
+    CHECK(result.grad_norm == doctest::Approx(whole.grad_norm).epsilon(1e-6));
+    double difference = 0;
+    for (std::size_t i = 0; i < gradient.size(); ++i) difference += std::pow(double{gradient[i]} - expected[i], 2);
+    CHECK(std::sqrt(difference) <= 1e-6 * whole.grad_norm);
+  }
+}
+
+TEST_CASE("train step: a loss that is not finite is an error, and leaves the weights as they were") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  SUBCASE("because of a weight") {
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      Toy toy(config);
+      toy.step(1);
+      toy.model.state_dict().at("blocks.1.feed_forward.up.weight").data<float>()[5] = bad;
+      const std::vector<float> before = toy.weights();
+      try {
+        toy.step(2);
+        FAIL("expected an error");
+      } catch (const Error& error) {
+        CHECK(std::string(error.what()).starts_with("step 2: the loss is "));
+        CHECK(std::string(error.what()).ends_with("; a lower optimizer.lr or a longer schedule.warmup may help"));
+      }
+      CHECK(same_bits(toy.weights(), before));
+    }
+  }
+  SUBCASE("because of a huge learning rate") {
+    config.optimizer.lr = 1e30;
+    config.optimizer.weight_decay = 0;
+    config.schedule.warmup = 0;
+    Toy toy(config);
+    toy.step(1);
+    const std::vector<float> before = toy.weights();
+    CHECK_THROWS_AS(toy.step(2), Error);
+    CHECK(same_bits(toy.weights(), before));
+  }
+}
+
+TEST_CASE("train step: a gradient that is not finite is an error, and leaves the weights as they were") {
+  RootObjective objective;
+  objective.module.initialize_parameters(1);
+  const ParameterSlab slab(objective.module);
+  AdamW optimizer(slab, {});
+  CHECK_THROWS_WITH_AS(train_step(objective, slab, optimizer, toy_config(), 1),
+                       "step 1: the gradient's norm is inf; a lower optimizer.lr or a longer schedule.warmup may help",
+                       Error);
+  CHECK(objective.module.w.value().item() == 0);
+  CHECK(optimizer.state()[0].second.item() == 0);
+}
+
+TEST_CASE("train: evaluation in the middle changes nothing that follows") {
+  Config config = toy_config();
+  config.model.dropout = 0.1;
+  config.train.accumulate = 2;
+  config.checkpoint.every = 0;
+  config.eval.every = 0;
+  const std::vector<float> plain = TrainedToy(config, "plain").toy.weights();
+  config.eval.every = 1;
+  config.eval.stride = 5;
+  std::vector<std::int64_t> evaluated;
+  const TrainHooks hooks{.progress = {},
+                         .evaluated = [&](std::int64_t step, const Evaluation&) { evaluated.push_back(step); },
+                         .stop_requested = {}};
+  const TrainedToy watched(config, "watched", hooks);
+  CHECK(evaluated == Steps{1, 2, 3, 4, 5, 6});
+  CHECK(same_bits(watched.toy.weights(), plain));
+}
+
+TEST_CASE("train: what it writes, and when") {
+  Config config = toy_config();
+  config.train.steps = 9;
+  config.train.accumulate = 3;
+  config.train.log_every = 4;
+  config.eval.every = 6;
+  config.checkpoint.every = 4;
+  config.checkpoint.keep = 2;
+  std::vector<ProgressState> progress;
+  const TrainHooks hooks{.progress = [&](const ProgressState& state) { progress.push_back(state); },
+                         .evaluated = {},
+                         .stop_requested = {}};
+  const TrainedToy run(config, "run", hooks);
+  CHECK(run.end == TrainEnd::finished);
+  CHECK(run.state.step == 9);
+  CHECK(run.state.tokens == 9 * 3 * 4 * 16);
+  CHECK(run.state.elapsed_s > 0);
+
+  std::vector<std::int64_t> logged, evaluated;
+  for (const auto& line : read_metrics(run.run.metrics())) {
+    (line.contains("eval_loss") ? evaluated : logged).push_back(line["step"].get<std::int64_t>());
+  }
+  CHECK(logged == Steps{1, 4, 8, 9});
+  CHECK(evaluated == Steps{6, 9});
+  CHECK(latest_step(run.run) == 9);
+  CHECK(best_step(run.run) == run.state.best_step);
+  const Steps kept = list_checkpoints(run.run);
+  CHECK(kept.back() == 9);
+  CHECK(kept.size() <= 3);
+
+  REQUIRE(progress.size() == 9);
+  for (std::size_t i = 0; i < 9; ++i) {
+    CHECK(progress[i].step == static_cast<std::int64_t>(i) + 1);
+    CHECK(progress[i].steps == 9);
+    CHECK(progress[i].first_step == 0);
+    CHECK(std::isfinite(progress[i].loss));
+    CHECK(progress[i].tokens_per_s > 0);
+  }
+}
+
+TEST_CASE("train: stops when asked, after the step, with a checkpoint") {
+  Config config = toy_config();
+  config.checkpoint.every = 0;
+  std::int64_t done = 0;
+  const TrainHooks hooks{.progress = [&](const ProgressState& state) { done = state.step; },
+                         .evaluated = {},
+                         .stop_requested = [&] { return done == 3; }};
+  const TrainedToy run(config, "run", hooks);
+  CHECK(run.end == TrainEnd::stopped);
+  CHECK(run.state.step == 3);
+  CHECK(list_checkpoints(run.run) == Steps{3});
+
+  config.train.max_minutes = 1e-9;
+  const TrainedToy late(config, "late");
+  CHECK(late.end == TrainEnd::out_of_time);
+  CHECK(list_checkpoints(late.run) == Steps{1});
+}

@@ -1,0 +1,57 @@
+// Small things that several tests of training share.
+#pragma once
+
+#include <cstdlib>
+#include <vector>
+
+#include "autograd/tape/tape.h"
+#include "data/corpora.h"
+#include "tests/temp_folder.h"
+#include "train/config.h"
+#include "train/language_objective.h"
+#include "train/model_config.h"
+#include "train/trainer.h"
+
+namespace tapeformer {
+
+// A temporary folder that is the cache for token files as well, while it lives.
+struct CacheFolder : TempFolder {
+  CacheFolder() { ::setenv("TAPEFORMER_CACHE", (path / "cache").c_str(), 1); }
+  ~CacheFolder() { ::unsetenv("TAPEFORMER_CACHE"); }
+};
+
+// A tiny model on a few lines of stories, a character a token.
+inline Config toy_config() {
+  Config config;
+  config.model.layers = 2;
+  config.model.heads = 2;
+  config.model.dim = 16;
+  config.model.context = 16;
+  config.tokenizer.kind = "char";
+  config.data.corpus = "stories";
+  config.data.lines = 20;
+  config.schedule.warmup = 2;
+  config.train.steps = 6;
+  config.train.batch = 4;
+  return resolve(config);
+}
+
+// Everything that trains, made from a configuration.
+struct Toy {
+  explicit Toy(const Config& with) : config(with) {
+    model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  }
+  Toy() : Toy(toy_config()) {}
+
+  Config config;
+  LanguageData data = prepare_language_data(config);
+  Gpt model{gpt_config(config, data.tokenizer->vocab_size())};
+  LanguageObjective objective{config, model, data};
+  ParameterSlab slab{model};
+  AdamW optimizer{slab, optimizer_spec(config)};
+
+  StepResult step(std::int64_t number) { return train_step(objective, slab, optimizer, config, number); }
+  std::vector<float> weights() const { return slab.values().to_vector<float>(); }
+};
+
+}  // namespace tapeformer
