@@ -109,6 +109,7 @@ void start(const TrainArguments& arguments) {
   const RunFolder run = create_run(arguments.out, to_toml(config), data.tokenizer->to_json());
   const RunLock lock(run);
   TrainingState state;
+  state.data_hash = data.train.source_hash();
   train_run(config, model, slab, optimizer, data, run, state);
 }
 
@@ -129,7 +130,11 @@ void resume(const TrainArguments& arguments) {
     model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   } else {
     state = load_checkpoint(run, usable_checkpoint(reference), model, optimizer);
+    if (state.data_hash != data.train.source_hash()) {
+      spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
+    }
   }
+  state.data_hash = data.train.source_hash();
   if (const std::string text = to_toml(config); text != read_text(run.config()))
     write_file_atomically(run.config(), text);
   truncate_metrics(run.metrics(), state.step);

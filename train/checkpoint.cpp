@@ -26,7 +26,8 @@ void save_checkpoint(const RunFolder& run, const Module& model, const AdamW& opt
   const nlohmann::ordered_json fields = {{"tokens", state.tokens},
                                          {"elapsed_s", state.elapsed_s},
                                          {"best_loss", state.best_loss},
-                                         {"best_step", state.best_step}};
+                                         {"best_step", state.best_step},
+                                         {"data_hash", state.data_hash}};
   publish_checkpoint(run, state.step, write_files, fields);
 }
 
@@ -40,7 +41,8 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
              .tokens = fields.at("tokens").get<std::int64_t>(),
              .elapsed_s = fields.at("elapsed_s").get<double>(),
              .best_loss = fields.at("best_loss").get<double>(),
-             .best_step = fields.at("best_step").get<std::int64_t>()};
+             .best_step = fields.at("best_step").get<std::int64_t>(),
+             .data_hash = fields.at("data_hash").get<std::uint64_t>()};
     optimizer.load_state(moments);
   } catch (const std::exception& error) {
     fail_to_fit(folder, run, error);

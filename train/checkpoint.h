@@ -14,6 +14,7 @@ struct TrainingState {
   double elapsed_s = 0;     // training time so far
   double best_loss = 0;     // of the best evaluation so far, at step best_step
   std::int64_t best_step = 0;
+  std::uint64_t data_hash = 0;  // of the training data, so that a resume can tell when it has changed
 };
 
 // Publishes checkpoints/step-…/{model.safetensors, optimizer.safetensors, state.json} and makes it the latest.

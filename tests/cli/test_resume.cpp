@@ -258,6 +258,19 @@ TEST_CASE("resume: more steps on the way are the same as more steps from the sta
   check_same_run(box, "straight", "extended");
 }
 
+TEST_CASE("resume: a training text that has changed is told") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 5");
+  CHECK_FALSE(box.run("train --resume run --train.steps 6").tells("another than the run began with"));
+  const std::string text = box.read("text.txt");
+  box.write("text.txt", text + text.substr(0, text.size() / 2));
+  const Outcome outcome = box.run("train --resume run --train.steps 7");
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.tells("the training text is another than the run began with"));
+}
+
 TEST_CASE("resume: one process at a time trains a run") {
   const Sandbox box;
   box.prepare_tiny_run();
