@@ -1,5 +1,7 @@
 #include "train/parameter_slab.h"
 
+#include "autograd/tensor/allocator.h"
+
 namespace tapeformer {
 namespace {
 
@@ -25,6 +27,7 @@ ParameterSlab::ParameterSlab(const Module& model) {
     };
     part.variable.rebind(place(values_), place(gradients_));
   }
+  release_cached_memory();  // where the parameters were before: nothing else has their sizes
 }
 
 void ParameterSlab::zero_grad() const {
