@@ -51,6 +51,9 @@ class LanguageModel(nn.Module):
         self.places = nn.Embedding(options.length, options.dim)
         self.stack = nn.ModuleList([Layer(options.dim, options.heads) for _ in range(options.layers)])
         self.last_norm = nn.LayerNorm(options.dim)
+        # GPT-2's deviation, as in train_step. PyTorch's own (1) makes subnormal gradients, which slow every product.
+        for table in (self.tokens, self.places):
+            nn.init.normal_(table.weight, std=0.02)
         self.register_buffer("mask", torch.triu(torch.full((options.length,) * 2, -math.inf), diagonal=1))
 
     def loss(self, ids, targets):
