@@ -66,9 +66,9 @@ void Module::load_state_dict(const std::map<std::string, Tensor>& state) const {
     check(expected.sizes() == got.sizes() && expected.dtype() == got.dtype(), "load_state_dict: ", parameter.name,
           ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ", got.sizes(), " ", got.dtype());
   }
-  for (const auto& [name, tensor] : state) {
-    check(std::ranges::any_of(parameters, [&](const NamedParameter& p) { return p.name == name; }),
-          "load_state_dict: the model has no parameter ", name);
+  for (const auto& entry : state) {
+    check(std::ranges::any_of(parameters, [&](const NamedParameter& p) { return p.name == entry.first; }),
+          "load_state_dict: the model has no parameter ", entry.first);
   }
   for (const NamedParameter& parameter : parameters) parameter.variable.value().copy_from(state.at(parameter.name));
 }

@@ -19,7 +19,7 @@ struct Config {
     std::int64_t layers = 4, heads = 4, dim = 128, ff_dim = 0, context = 128;
     double dropout = 0;
     std::string norm = "auto", activation = "auto", position = "auto", tie_embeddings = "auto";
-    double position_base = 10000, norm_eps = 1e-5;
+    double position_base = 10000, norm_eps = 1e-5, init_std = 0.02;
     bool bias = true;
     bool operator==(const Model&) const = default;
   };

@@ -112,6 +112,7 @@ const std::vector<ConfigEntry>& config_table() {
                                     Words{"auto", "none", "output", "all"}),
       model.key<&M::bias>("bias", "biases in linear layers and layer norms"),
       model.key<&M::norm_eps>("norm_eps", "added to the variance in layer norm", above(0)),
+      model.key<&M::init_std>("init_std", "deviation of the normal distribution that matrices begin with", above(0)),
 
       tokenizer.key<&K::kind>("kind", "characters, words, or byte-level byte pair encoding",
                               Words{"char", "word", "bpe"}),

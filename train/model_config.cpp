@@ -22,7 +22,9 @@ GptConfig gpt_config(const Config& config, std::int64_t vocab) {
                     .norm = norms.at(model.norm),
                     .activation = activations.at(model.activation),
                     .bias = model.bias,
-                    .norm_eps = model.norm_eps},
+                    .norm_eps = model.norm_eps,
+                    .init = Init::normal(model.init_std),
+                    .residual_init = Init::normal(model.init_std)},
           .position = positions.at(model.position),
           .position_base = model.position_base,
           .tie_embeddings = model.tie_embeddings != "none"};
