@@ -4,8 +4,8 @@
 #include <array>
 
 #include "autograd/core/error.h"
-#include "autograd/core/random.h"
 #include "autograd/core/nearest_name.h"
+#include "autograd/core/random.h"
 #include "data/stories_grammar.h"
 
 namespace tapeformer {

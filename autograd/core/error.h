@@ -20,7 +20,9 @@ class UsageError : public Error {
 };
 
 template <class T>
-concept Writable = requires(std::ostream& out, const T& value) { out << value; };
+concept Writable = requires(std::ostream& out, const T& value) {
+  out << value;
+};
 
 // The parts written one after another, as operator<< writes each.
 template <Writable... Parts>

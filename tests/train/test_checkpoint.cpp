@@ -28,7 +28,12 @@ std::vector<float> moments(const AdamW& optimizer) {
 TEST_CASE("checkpoint: weights, moments and state come back bit for bit") {
   Fixture f;
   for (int step = 1; step <= 3; ++step) f.toy.step(step);
-  const TrainingState state{.step = 3, .tokens = 192, .elapsed_s = 0.1 + 0.2, .best_loss = 1.0 / 3, .best_step = 2, .data_hash = 0xfedcba9876543210};
+  const TrainingState state{.step = 3,
+                            .tokens = 192,
+                            .elapsed_s = 0.1 + 0.2,
+                            .best_loss = 1.0 / 3,
+                            .best_step = 2,
+                            .data_hash = 0xfedcba9876543210};
   save_checkpoint(f.run, f.toy.model, f.toy.optimizer, state);
 
   Toy other;
