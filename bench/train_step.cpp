@@ -9,6 +9,7 @@
 #include "autograd/core/random.h"
 #include "autograd/tape/tape.h"
 #include "autograd/tensor/allocator.h"
+#include "bench/profile_report.h"
 #include "bench/work.h"
 #include "nn/models/gpt.h"
 #include "train/optimizer.h"
@@ -23,7 +24,7 @@ Tensor random_ids(const Work& work, std::uint64_t stream) {
   return ids;
 }
 
-nlohmann::ordered_json measure(const Work& work) {
+nlohmann::ordered_json measure(const Work& work, bool profile) {
   set_thread_count(work.threads);
   const Gpt model({.vocab = work.vocab,
                    .context = work.length,
@@ -36,7 +37,7 @@ nlohmann::ordered_json measure(const Work& work) {
 
   int step = 0;
   double loss_value = 0;
-  const double step_seconds = median_seconds(work, [&] {
+  const auto train_one = [&] {
     slab.zero_grad();
     {
       Tape tape({.training = true});
@@ -46,7 +47,9 @@ nlohmann::ordered_json measure(const Work& work) {
       loss_value = loss.value().item();
     }
     optimizer.update(3e-4, ++step);
-  });
+  };
+  const double step_seconds = median_seconds(work, train_one);
+  if (profile) print_profile(std::cout, work, train_one);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return {{"peer", "tapeformer"},
@@ -73,11 +76,13 @@ nlohmann::ordered_json measure(const Work& work) {
 
 int main(int argc, char** argv) {
   tapeformer::bench::Work work;
+  bool profile = false;
   CLI::App app("Training throughput on random tokens; one JSON line");
   tapeformer::bench::add_work_options(app, work);
+  app.add_flag("--profile", profile, "First print where the time goes, by op and by kernel");
   CLI11_PARSE(app, argc, argv);
   try {
-    std::cout << tapeformer::bench::measure(work) << '\n';
+    std::cout << tapeformer::bench::measure(work, profile) << '\n';
   } catch (const std::exception& error) {
     std::cerr << "train_step: " << error.what() << '\n';
     return 1;

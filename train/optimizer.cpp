@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "autograd/kernels/adamw.h"
 #include "autograd/kernels/reduce.h"
 
 namespace tapeformer {
@@ -11,7 +10,13 @@ AdamW::AdamW(const ParameterSlab& slab, const OptimizerSpec& spec)
     : slab_(slab),
       spec_(spec),
       m_(Tensor::zeros(slab.values().sizes(), slab.values().dtype())),
-      v_(Tensor::zeros(slab.values().sizes(), slab.values().dtype())) {}
+      v_(Tensor::zeros(slab.values().sizes(), slab.values().dtype())) {
+  for (const ParameterSlab::Part& part : slab.parts()) {
+    const double decay = part.matrix ? spec.weight_decay : 0;
+    if (decay_.empty() || decay_.back().weight_decay != decay) decay_.push_back({0, decay});
+    decay_.back().end = part.begin + part.size;
+  }
+}
 
 double AdamW::update(double lr, std::int64_t step) {
   slab_.complete_gradients();
@@ -19,18 +24,13 @@ double AdamW::update(double lr, std::int64_t step) {
     const T* gradients = slab_.gradients().data<T>();
     const double norm = std::sqrt(kernels::sum_of_squares(gradients, slab_.gradients().numel()));
     if (!std::isfinite(norm)) return norm;
-    kernels::AdamWStep adam{.lr = lr,
-                            .beta1 = spec_.beta1,
-                            .beta2 = spec_.beta2,
-                            .eps = spec_.eps,
-                            .weight_decay = 0,
-                            .gradient_scale = spec_.clip > 0 && norm > spec_.clip ? spec_.clip / norm : 1,
-                            .step = step};
-    for (const ParameterSlab::Part& part : slab_.parts()) {
-      adam.weight_decay = part.matrix ? spec_.weight_decay : 0;
-      kernels::adamw(slab_.values().data<T>() + part.begin, m_.data<T>() + part.begin, v_.data<T>() + part.begin,
-                     gradients + part.begin, adam, part.size);
-    }
+    const kernels::AdamWStep adam{.lr = lr,
+                                  .beta1 = spec_.beta1,
+                                  .beta2 = spec_.beta2,
+                                  .eps = spec_.eps,
+                                  .gradient_scale = spec_.clip > 0 && norm > spec_.clip ? spec_.clip / norm : 1,
+                                  .step = step};
+    kernels::adamw(slab_.values().data<T>(), m_.data<T>(), v_.data<T>(), gradients, adam, decay_);
     return norm;
   });
 }

@@ -1,6 +1,7 @@
 // Adam and AdamW on the parameter slab.
 #pragma once
 
+#include "autograd/kernels/adamw.h"
 #include "nn/safetensors.h"
 #include "train/parameter_slab.h"
 
@@ -30,6 +31,7 @@ class AdamW {
  private:
   const ParameterSlab& slab_;
   OptimizerSpec spec_;
+  std::vector<kernels::AdamWPart> decay_;  // of the whole slab
   Tensor m_, v_;
 };
 

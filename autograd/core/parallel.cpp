@@ -70,6 +70,8 @@ int default_thread_count() {
 
 int thread_count() { return threads_in_use(); }
 
+int available_threads() { return omp_in_parallel() ? 1 : thread_count(); }
+
 void set_thread_count(int threads) {
   check(threads >= 1, "threads: expected at least 1, got ", threads);
   threads_in_use() = threads;
@@ -79,8 +81,8 @@ void set_thread_count(int threads) {
 namespace detail {
 
 void run_chunks(std::int64_t chunks, void (*body)(const void*, std::int64_t), const void* context) {
-  const int threads = static_cast<int>(std::min<std::int64_t>(thread_count(), chunks));
-  if (threads <= 1 || omp_in_parallel()) {
+  const int threads = static_cast<int>(std::min<std::int64_t>(available_threads(), chunks));
+  if (threads <= 1) {
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(context, chunk);
     return;
   }

@@ -10,6 +10,8 @@ namespace tapeformer {
 int thread_count();
 // Throws Error below 1.
 void set_thread_count(int threads);
+// Threads that a loop begun here would get: 1 inside another loop.
+int available_threads();
 // Physical cores that this process may use: affinity mask and cgroup quota taken into account.
 int default_thread_count();
 

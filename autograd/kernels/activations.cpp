@@ -1,6 +1,7 @@
 #include "autograd/kernels/activations.h"
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -127,18 +128,20 @@ namespace tapeformer::kernels {
   SIMD_EXPORT(name);                                                                                  \
   template <class T>                                                                                  \
   void name(T* y, const T* x, std::int64_t n) {                                                       \
+    const Span span(SpanKind::kernel, #name, {.bytes = 2.0 * sizeof(T) * n});                         \
     parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(name, T)(y + i, x + i, end - i); }); \
   }                                                                                                   \
   SIMD_INSTANTIATE(name)
 // `saved` is what forward kept: its input or its output.
-#define TAPEFORMER_BACKWARD(name)                                         \
-  SIMD_EXPORT(name);                                                      \
-  template <class T>                                                      \
-  void name(T* dx, const T* dy, const T* saved, T beta, std::int64_t n) { \
-    parallel_for(0, n, kGrain, [&](auto i, auto end) {                    \
-      SIMD_CALL(name, T)(dx + i, dy + i, saved + i, beta, end - i);       \
-    });                                                                   \
-  }                                                                       \
+#define TAPEFORMER_BACKWARD(name)                                             \
+  SIMD_EXPORT(name);                                                          \
+  template <class T>                                                          \
+  void name(T* dx, const T* dy, const T* saved, T beta, std::int64_t n) {     \
+    const Span span(SpanKind::kernel, #name, {.bytes = 3.0 * sizeof(T) * n}); \
+    parallel_for(0, n, kGrain, [&](auto i, auto end) {                        \
+      SIMD_CALL(name, T)(dx + i, dy + i, saved + i, beta, end - i);           \
+    });                                                                       \
+  }                                                                           \
   SIMD_INSTANTIATE(name)
 
 TAPEFORMER_FORWARD(relu_forward);

@@ -1,8 +1,10 @@
 #include "autograd/kernels/adamw.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,7 +18,7 @@ namespace tapeformer::kernels::HWY_NAMESPACE {
 
 // The bias corrections become two factors, worked out in double: lr/(1 − β₁^step) on m, 1/√(1 − β₂^step) on √v.
 template <class T>
-void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::int64_t n) {
+void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, double weight_decay, std::int64_t n) {
   const hn::ScalableTag<T> d;
   const auto set = [d](double value) SIMD_LAMBDA { return hn::Set(d, static_cast<T>(value)); };
   const auto gradient_scale = set(step.gradient_scale), eps = set(step.eps);
@@ -25,7 +27,7 @@ void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::int64_t 
   const double steps = static_cast<double>(step.step);
   const auto m_factor = set(step.lr / (1 - std::pow(step.beta1, steps)));
   const auto root_factor = set(1 / std::sqrt(1 - std::pow(step.beta2, steps)));
-  const auto keep = set(1 - step.lr * step.weight_decay);
+  const auto keep = set(1 - step.lr * weight_decay);
   for (std::int64_t i = 0; i < n; i += lanes(d)) {
     const auto g = hn::Mul(load(d, grad + i, n - i), gradient_scale);
     const auto mean = hn::MulAdd(load(d, m + i, n - i), beta1, hn::Mul(g, new1));
@@ -47,9 +49,15 @@ namespace tapeformer::kernels {
 
 SIMD_EXPORT(adamw);
 template <class T>
-void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::int64_t n) {
-  parallel_for(0, n, kGrain, [&](auto i, auto end) {
-    SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, step, end - i);
+void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::span<const AdamWPart> parts) {
+  const std::int64_t n = parts.empty() ? 0 : parts.back().end;
+  const Span span(SpanKind::kernel, "adamw", {.bytes = 7.0 * sizeof(T) * n});
+  parallel_for(0, n, kGrain, [&](std::int64_t i, std::int64_t end) {
+    for (auto part = std::ranges::upper_bound(parts, i, {}, &AdamWPart::end); i < end; ++part) {
+      const std::int64_t stop = std::min(end, part->end);
+      SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, step, part->weight_decay, stop - i);
+      i = stop;
+    }
   });
 }
 SIMD_INSTANTIATE(adamw);

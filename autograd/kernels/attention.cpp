@@ -6,6 +6,7 @@
 #include <new>
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/attention_rows.h"
 #include "autograd/kernels/gemm.h"
 
@@ -106,6 +107,12 @@ void for_each(std::int64_t count, const F& f) {
   });
 }
 
+// Floating point operations of one product of scores' size, in all heads; half of it where causality skips the rest.
+double product_flops(const AttentionShape& shape) {
+  const double all = 2.0 * shape.batches * shape.heads * shape.queries * shape.keys * shape.query_dim;
+  return shape.causal ? all / 2 : all;
+}
+
 // x (rows, cols) = beta·x, as a product over nothing.
 template <class T>
 void apply_beta(T* x, const AttentionGradient<T>& gradient, std::int64_t rows, std::int64_t cols) {
@@ -118,6 +125,7 @@ template <class T>
 void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T* q, AttentionStrides q_strides,
                        const T* k, AttentionStrides k_strides, const T* v, AttentionStrides v_strides,
                        const AttentionShape& shape) {
+  const Span span(SpanKind::kernel, "attention_forward", {.flops = product_flops(shape) * 2});
   const std::int64_t blocks = chunk_count(shape.queries, kBlockRows);
   for_each(shape.batches * shape.heads * blocks, [&](std::int64_t i) {
     // The long causal blocks first: a thread that starts late then has little left to do.
@@ -146,6 +154,7 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
                         AttentionStrides dout_strides, const T* o, AttentionStrides o_strides, const T* log_sum_exp,
                         const T* q, AttentionStrides q_strides, const T* k, AttentionStrides k_strides, const T* v,
                         AttentionStrides v_strides, const AttentionShape& shape) {
+  const Span span(SpanKind::kernel, "attention_backward", {.flops = product_flops(shape) * 5});
   const T scale = static_cast<T>(shape.scale);
   for_each(shape.batches * shape.heads, [&](std::int64_t i) {
     const std::int64_t batch = i / shape.heads, head = i % shape.heads;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
 
 namespace tapeformer::kernels {
@@ -92,6 +93,7 @@ void for_each_run(const Layout& layout, const F& f) {
 
 template <class T>
 void copy_to_contiguous(T* out, const T* in, const Layout& layout) {
+  const Span span(SpanKind::kernel, "copy_to_contiguous", {.bytes = 2.0 * sizeof(T) * layout.numel()});
   for_each_run(layout, [&](std::int64_t index, std::int64_t offset, std::int64_t count, std::int64_t stride) {
     T* const to = out + index;
     const T* const from = in + offset;
@@ -105,6 +107,7 @@ void copy_to_contiguous(T* out, const T* in, const Layout& layout) {
 
 template <class T>
 void accumulate_strided(T* out, const Layout& layout, const T* x, T beta) {
+  const Span span(SpanKind::kernel, "accumulate_strided", {.bytes = 3.0 * sizeof(T) * layout.numel()});
   for_each_run(layout, [&](std::int64_t index, std::int64_t offset, std::int64_t count, std::int64_t stride) {
     T* const to = out + offset;
     const T* const from = x + index;

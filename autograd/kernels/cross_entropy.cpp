@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -69,6 +70,7 @@ SIMD_EXPORT(cross_entropy_forward);
 template <class T>
 void cross_entropy_forward(T* loss, T* log_sum_exp, const T* logits, const std::int32_t* targets, std::int64_t rows,
                            std::int64_t vocab, double smoothing) {
+  const Span span(SpanKind::kernel, "cross_entropy_forward", {.bytes = 1.0 * sizeof(T) * rows * vocab});
   parallel_for(0, rows, rows_per_chunk(vocab), [&](auto row, auto end) {
     SIMD_CALL(cross_entropy_forward, T)
     (loss + row, log_sum_exp + row, logits + row * vocab, targets + row, end - row, vocab, smoothing);
@@ -81,6 +83,7 @@ template <class T>
 void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T* log_sum_exp,
                             const std::int32_t* targets, std::int64_t rows, std::int64_t vocab, double smoothing,
                             T beta) {
+  const Span span(SpanKind::kernel, "cross_entropy_backward", {.bytes = 2.0 * sizeof(T) * rows * vocab});
   parallel_for(0, rows, rows_per_chunk(vocab), [&](auto row, auto end) {
     SIMD_CALL(cross_entropy_backward, T)
     (dlogits + row * vocab, dloss + row, logits + row * vocab, log_sum_exp + row, targets + row, end - row, vocab,

@@ -1,6 +1,7 @@
 #include "autograd/kernels/dropout.h"
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -49,6 +50,7 @@ namespace tapeformer::kernels {
 SIMD_EXPORT(dropout);
 template <class T>
 void dropout(T* out, const T* x, double p, const RandomKey& key, T beta, std::int64_t n) {
+  const Span span(SpanKind::kernel, "dropout", {.bytes = 2.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) {
     SIMD_CALL(dropout, T)(out + i, x + i, p, key, i, beta, end - i);
   });

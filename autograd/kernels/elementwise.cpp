@@ -1,6 +1,7 @@
 #include "autograd/kernels/elementwise.h"
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -95,17 +96,20 @@ SIMD_EXPORT(fill);
 HWY_EXPORT(fill_i32);
 template <class T>
 void fill(T* out, T value, std::int64_t n) {
+  const Span span(SpanKind::kernel, "fill", {.bytes = 1.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(fill, T)(out + i, value, end - i); });
 }
 SIMD_INSTANTIATE(fill);
 template <>
 void fill(std::int32_t* out, std::int32_t value, std::int64_t n) {
+  const Span span(SpanKind::kernel, "fill", {.bytes = 4.0 * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { HWY_DYNAMIC_DISPATCH(fill_i32)(out + i, value, end - i); });
 }
 
 SIMD_EXPORT(axpby);
 template <class T>
 void axpby(T* out, T alpha, const T* x, T beta, std::int64_t n) {
+  const Span span(SpanKind::kernel, "axpby", {.bytes = 3.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(axpby, T)(out + i, alpha, x + i, beta, end - i); });
 }
 SIMD_INSTANTIATE(axpby);
@@ -113,6 +117,7 @@ SIMD_INSTANTIATE(axpby);
 SIMD_EXPORT(add_scalar);
 template <class T>
 void add_scalar(T* out, const T* x, T value, std::int64_t n) {
+  const Span span(SpanKind::kernel, "add_scalar", {.bytes = 2.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(add_scalar, T)(out + i, x + i, value, end - i); });
 }
 SIMD_INSTANTIATE(add_scalar);
@@ -120,6 +125,7 @@ SIMD_INSTANTIATE(add_scalar);
 SIMD_EXPORT(add);
 template <class T>
 void add(T* out, const T* a, const T* b, std::int64_t n) {
+  const Span span(SpanKind::kernel, "add", {.bytes = 3.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(add, T)(out + i, a + i, b + i, end - i); });
 }
 SIMD_INSTANTIATE(add);
@@ -127,6 +133,7 @@ SIMD_INSTANTIATE(add);
 SIMD_EXPORT(sub);
 template <class T>
 void sub(T* out, const T* a, const T* b, std::int64_t n) {
+  const Span span(SpanKind::kernel, "sub", {.bytes = 3.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(sub, T)(out + i, a + i, b + i, end - i); });
 }
 SIMD_INSTANTIATE(sub);
@@ -134,6 +141,7 @@ SIMD_INSTANTIATE(sub);
 SIMD_EXPORT(mul);
 template <class T>
 void mul(T* out, const T* a, const T* b, T beta, std::int64_t n) {
+  const Span span(SpanKind::kernel, "mul", {.bytes = 3.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(mul, T)(out + i, a + i, b + i, beta, end - i); });
 }
 SIMD_INSTANTIATE(mul);
@@ -141,6 +149,7 @@ SIMD_INSTANTIATE(mul);
 SIMD_EXPORT(div);
 template <class T>
 void div(T* out, const T* a, const T* b, T beta, std::int64_t n) {
+  const Span span(SpanKind::kernel, "div", {.bytes = 3.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(div, T)(out + i, a + i, b + i, beta, end - i); });
 }
 SIMD_INSTANTIATE(div);
@@ -148,6 +157,7 @@ SIMD_INSTANTIATE(div);
 SIMD_EXPORT(exp_forward);
 template <class T>
 void exp_forward(T* y, const T* x, std::int64_t n) {
+  const Span span(SpanKind::kernel, "exp_forward", {.bytes = 2.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(exp_forward, T)(y + i, x + i, end - i); });
 }
 SIMD_INSTANTIATE(exp_forward);
@@ -155,6 +165,7 @@ SIMD_INSTANTIATE(exp_forward);
 SIMD_EXPORT(log_forward);
 template <class T>
 void log_forward(T* y, const T* x, std::int64_t n) {
+  const Span span(SpanKind::kernel, "log_forward", {.bytes = 2.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(log_forward, T)(y + i, x + i, end - i); });
 }
 SIMD_INSTANTIATE(log_forward);
@@ -162,6 +173,7 @@ SIMD_INSTANTIATE(log_forward);
 SIMD_EXPORT(sqrt_forward);
 template <class T>
 void sqrt_forward(T* y, const T* x, std::int64_t n) {
+  const Span span(SpanKind::kernel, "sqrt_forward", {.bytes = 2.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(sqrt_forward, T)(y + i, x + i, end - i); });
 }
 SIMD_INSTANTIATE(sqrt_forward);
@@ -169,6 +181,7 @@ SIMD_INSTANTIATE(sqrt_forward);
 SIMD_EXPORT(add_bias);
 template <class T>
 void add_bias(T* x, const T* bias, std::int64_t rows, std::int64_t cols) {
+  const Span span(SpanKind::kernel, "add_bias", {.bytes = 2.0 * sizeof(T) * rows * cols});
   parallel_for(0, rows, rows_per_chunk(cols), [&](auto row, auto end) {
     SIMD_CALL(add_bias, T)(x + row * cols, bias, end - row, cols);
   });

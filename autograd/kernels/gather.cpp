@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
 
 namespace tapeformer::kernels {
@@ -26,6 +27,7 @@ void scale(T* data, T beta, std::int64_t n) {
 
 template <class T>
 void gather_forward(T* y, const T* table, const std::int32_t* ids, std::int64_t n, std::int64_t dim) {
+  const Span span(SpanKind::kernel, "gather_forward", {.bytes = 2.0 * sizeof(T) * n * dim});
   if (dim == 0) return;
   parallel_for(0, n, rows_per_chunk(dim), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) std::memcpy(y + i * dim, table + ids[i] * dim, dim * sizeof(T));
@@ -37,6 +39,7 @@ void gather_forward(T* y, const T* table, const std::int32_t* ids, std::int64_t 
 template <class T>
 void gather_backward(T* dtable, const T* dy, const std::int32_t* ids, std::int64_t n, std::int64_t rows,
                      std::int64_t dim, T beta) {
+  const Span span(SpanKind::kernel, "gather_backward", {.bytes = 3.0 * sizeof(T) * n * dim});
   scale(dtable, beta, rows * dim);
   const std::int64_t band = n * dim <= kGrain ? std::max<std::int64_t>(1, dim) : 32;
   parallel_for(0, dim, band, [&](std::int64_t begin, std::int64_t end) {

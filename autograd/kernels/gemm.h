@@ -16,10 +16,15 @@ struct MatrixView {
 };
 
 // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n). With beta 0, c is not read. k = 0 gives beta·c.
-// Runs on all threads, or on the calling one inside a parallel loop.
+// Runs on all threads, each making a part of c, or on the calling one inside a parallel loop.
 template <class T>
 void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n, std::int64_t k,
           T alpha, T beta);
+
+// The same as one call of OpenBLAS with its own threads, for benchmarks to compare with.
+template <class T>
+void gemm_by_blas_threads(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
+                          std::int64_t k, T alpha, T beta);
 
 // `count` independent products; product i uses a.data + a_offsets[i], b.data + b_offsets[i] and c + c_offsets[i].
 // Spread over the threads one product a thread where there are enough of them. The c's must not overlap.

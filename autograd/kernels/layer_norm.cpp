@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -89,6 +90,7 @@ SIMD_EXPORT(layer_norm_forward);
 template <class T>
 void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, const T* beta, std::int64_t rows,
                         std::int64_t cols, T eps) {
+  const Span span(SpanKind::kernel, "layer_norm_forward", {.bytes = 2.0 * sizeof(T) * rows * cols});
   parallel_for(0, rows, rows_per_chunk(cols), [&](auto row, auto end) {
     SIMD_CALL(layer_norm_forward, T)
     (y + row * cols, mean + row, rstd + row, x + row * cols, gamma, beta, end - row, cols, eps);
@@ -101,6 +103,7 @@ SIMD_EXPORT(add_partials);
 template <class T>
 void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T dbeta_beta, const T* dy, const T* x,
                          const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols) {
+  const Span span(SpanKind::kernel, "layer_norm_backward", {.bytes = 3.0 * sizeof(T) * rows * cols});
   const std::int64_t chunk_rows = 4 * rows_per_chunk(cols), chunks = chunk_count(rows, chunk_rows);
   T* const dgamma_partials = scratch<T>(2 * chunks * cols);
   T* const dbeta_partials = dgamma_partials + chunks * cols;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/simd.h"
 
@@ -113,6 +114,7 @@ SIMD_EXPORT(sum_rows);
 // The middle axis is cut into pieces of a fixed length, each summed by itself into a partial; then the partials are.
 template <class T>
 void sum_middle(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner, T beta) {
+  const Span span(SpanKind::kernel, "sum_middle", {.bytes = 1.0 * sizeof(T) * outer * middle * inner});
   const std::int64_t width = std::clamp<std::int64_t>(inner, 1, kWide), bands = chunk_count(inner, width);
   const std::int64_t length = rows_per_piece(width), pieces = std::max<std::int64_t>(1, chunk_count(middle, length));
   const auto sum = [&](T* to, T to_beta) {
@@ -140,6 +142,7 @@ SIMD_EXPORT(max_of_columns);
 SIMD_EXPORT(max_of_row);
 template <class T>
 void max_middle(T* out, std::int32_t* argmax, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner) {
+  const Span span(SpanKind::kernel, "max_middle", {.bytes = 1.0 * sizeof(T) * outer * middle * inner});
   const std::int64_t width = std::clamp<std::int64_t>(inner, 1, kWide), bands = chunk_count(inner, width);
   parallel_for(0, outer * bands, rows_per_chunk(middle * width), [&](auto task, auto end) {
     for (; task < end; ++task) {
@@ -158,6 +161,7 @@ SIMD_INSTANTIATE(max_middle);
 template <class T>
 void max_middle_backward(T* dx, const T* dy, const std::int32_t* argmax, std::int64_t outer, std::int64_t middle,
                          std::int64_t inner, T beta) {
+  const Span span(SpanKind::kernel, "max_middle_backward", {.bytes = 1.0 * sizeof(T) * outer * middle * inner});
   const std::int64_t n = outer * middle * inner;
   beta == T{0} ? fill(dx, T{0}, n) : axpby(dx, T{0}, dx, beta, n);
   parallel_for(0, outer, rows_per_chunk(middle * inner), [&](auto i, auto end) {
@@ -173,6 +177,7 @@ SIMD_INSTANTIATE(max_middle_backward);
 SIMD_EXPORT(sum_of_squares);
 template <class T>
 double sum_of_squares(const T* x, std::int64_t n) {
+  const Span span(SpanKind::kernel, "sum_of_squares", {.bytes = 1.0 * sizeof(T) * n});
   const std::int64_t chunks = chunk_count(n, kGrain);
   double* const partials = scratch<double>(chunks);
   parallel_chunks(

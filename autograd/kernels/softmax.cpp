@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -76,19 +77,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tapeformer::kernels {
 
-#define TAPEFORMER_FORWARD(name)                                           \
-  SIMD_EXPORT(name);                                                       \
-  template <class T>                                                       \
-  void name(T* y, const T* x, std::int64_t rows, std::int64_t cols) {      \
-    parallel_for(0, rows, rows_per_chunk(cols), [&](auto row, auto end) {  \
-      SIMD_CALL(name, T)(y + row * cols, x + row * cols, end - row, cols); \
-    });                                                                    \
-  }                                                                        \
+#define TAPEFORMER_FORWARD(name)                                                        \
+  SIMD_EXPORT(name);                                                                    \
+  template <class T>                                                                    \
+  void name(T* y, const T* x, std::int64_t rows, std::int64_t cols) {                   \
+    const Span span(SpanKind::kernel, #name, {.bytes = 2.0 * sizeof(T) * rows * cols}); \
+    parallel_for(0, rows, rows_per_chunk(cols), [&](auto row, auto end) {               \
+      SIMD_CALL(name, T)(y + row * cols, x + row * cols, end - row, cols);              \
+    });                                                                                 \
+  }                                                                                     \
   SIMD_INSTANTIATE(name)
 #define TAPEFORMER_BACKWARD(name)                                                           \
   SIMD_EXPORT(name);                                                                        \
   template <class T>                                                                        \
   void name(T* dx, const T* dy, const T* y, std::int64_t rows, std::int64_t cols, T beta) { \
+    const Span span(SpanKind::kernel, #name, {.bytes = 3.0 * sizeof(T) * rows * cols});     \
     parallel_for(0, rows, rows_per_chunk(cols), [&](auto row, auto end) {                   \
       const auto at = row * cols;                                                           \
       SIMD_CALL(name, T)(dx + at, dy + at, y + at, end - row, cols, beta);                  \

@@ -19,6 +19,7 @@
 #include <string>
 #include <utility>
 
+#include "autograd/core/profile.h"
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {
@@ -121,7 +122,10 @@ requires Differentiable<Op, sizeof...(Inputs)> Variable record(Op op, const Inpu
   const std::array<const Variable*, sizeof...(Inputs)> list{&inputs...};
   Tape& tape = detail::common_tape(Op::kName, list);
   OpContext context(tape, tape.options().record && detail::any_requires_grad(list));
-  const Tensor output = op.forward(context, inputs.value()...);
+  const Tensor output = [&] {
+    const Span span(SpanKind::forward, Op::kName);
+    return op.forward(context, inputs.value()...);
+  }();
   if (!context.recording()) return Variable::constant(tape, output);
   auto node = std::make_unique<detail::FixedNode<Op, sizeof...(Inputs)>>(std::move(op));
   return tape.push(std::move(node), list, {&output, 1})[0];
@@ -137,7 +141,10 @@ std::vector<Variable> record_list(Op op, std::span<const Variable> inputs) {
   }
   Tape& tape = detail::common_tape(Op::kName, list);
   OpContext context(tape, tape.options().record && detail::any_requires_grad(list));
-  const std::vector<Tensor> outputs = op.forward(context, tensors);
+  const std::vector<Tensor> outputs = [&] {
+    const Span span(SpanKind::forward, Op::kName);
+    return op.forward(context, tensors);
+  }();
   if (!context.recording()) {
     std::vector<Variable> constants;
     for (const Tensor& output : outputs) constants.push_back(Variable::constant(tape, output));

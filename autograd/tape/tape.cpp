@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/core/profile.h"
+
 namespace tapeformer {
 
 std::vector<Variable> Tape::push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
@@ -90,7 +92,10 @@ void Tape::backward(const Variable& root, Tensor dy) {
                                           [&](const Input& other) { return input.same_value(other); });
         slots.push_back(repeated ? GradSlot(&repeats[i], input.sizes, input.dtype, nullptr, -1) : slot_of(input));
       }
-      record.node->backward(dys, slots);
+      {
+        const Span span(SpanKind::backward, record.node->name());
+        record.node->backward(dys, slots);
+      }
       for (std::size_t i = 0; i < repeats.size(); ++i) {
         if (repeats[i].written) slot_of(record.inputs[i]).accumulate(repeats[i].gradient);
       }

@@ -20,10 +20,21 @@ State<T> start(std::int64_t n) {
           random_array<T>(n, 4, -0.1, 0.1)};
 }
 
+// Parts of uneven lengths, with and without decay, that share chunks and span several.
+std::vector<AdamWPart> parts_of(std::int64_t n) {
+  return {{n / 7, 0.1}, {n / 7 + n / 3, 0}, {n - n / 5, 0.01}, {n, 0.5}};
+}
+double decay_of(std::int64_t i, const std::vector<AdamWPart>& parts) {
+  for (const AdamWPart& part : parts) {
+    if (i < part.end) return part.weight_decay;
+  }
+  return 0;
+}
+
 // The update as PyTorch's AdamW writes it, in double.
-void reference_step(double& w, double& m, double& v, double grad, const AdamWStep& s) {
+void reference_step(double& w, double& m, double& v, double grad, const AdamWStep& s, double weight_decay) {
   grad *= s.gradient_scale;
-  w *= 1 - s.lr * s.weight_decay;
+  w *= 1 - s.lr * weight_decay;
   m = s.beta1 * m + (1 - s.beta1) * grad;
   v = s.beta2 * v + (1 - s.beta2) * grad * grad;
   const double correction1 = 1 - std::pow(s.beta1, s.step), correction2 = 1 - std::pow(s.beta2, s.step);
@@ -38,11 +49,12 @@ void check_steps(std::int64_t n, std::int64_t first_step, int steps, double tole
   State<T> s = start<T>(n);
   Array<double> w(n), m(n), v(n);
   for (std::int64_t i = 0; i < n; ++i) w[i] = s.w[i], m[i] = s.m[i], v[i] = s.v[i];
+  const auto parts = parts_of(n);
   for (int k = 0; k < steps; ++k) {
-    const AdamWStep step{1e-3, 0.9, 0.98, 1e-9, 0.1, 0.7, first_step + k};
+    const AdamWStep step{1e-3, 0.9, 0.98, 1e-9, 0.7, first_step + k};
     s.grad = random_array<T>(n, 10 + k, -0.1, 0.1);
-    adamw<T>(s.w, s.m, s.v, s.grad, step, n);
-    for (std::int64_t i = 0; i < n; ++i) reference_step(w[i], m[i], v[i], s.grad[i], step);
+    adamw<T>(s.w, s.m, s.v, s.grad, step, parts);
+    for (std::int64_t i = 0; i < n; ++i) reference_step(w[i], m[i], v[i], s.grad[i], step, decay_of(i, parts));
   }
   double worst = 0;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -68,9 +80,9 @@ TEST_CASE_TEMPLATE("adamw: agrees with PyTorch's formula in double", T, float, d
 TEST_CASE_TEMPLATE("adamw: a first step moves by the learning rate, decay alone shrinks", T, float, double) {
   Array<T> w(3, 1), m(3, 0), v(3, 0), grad(3, 0);
   grad[1] = 5, grad[2] = -1e-3;
-  adamw<T>(
-      w, m, v, grad,
-      {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-12, .weight_decay = 0.5, .gradient_scale = 1, .step = 1}, 3);
+  const AdamWPart all{3, 0.5};
+  adamw<T>(w, m, v, grad, {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-12, .gradient_scale = 1, .step = 1},
+           {&all, 1});
   CHECK(w[0] == doctest::Approx(1 - 0.005));
   CHECK(w[1] == doctest::Approx(1 - 0.005 - 0.01));
   CHECK(w[2] == doctest::Approx(1 - 0.005 + 0.01));
@@ -81,7 +93,7 @@ TEST_CASE_TEMPLATE("adamw: the same bits for any number of threads", T, float, d
   for_each_simd_target([&] {
     check_same_for_any_thread_count([&] {
       State<T> s = start<T>(n);
-      adamw<T>(s.w, s.m, s.v, s.grad, {1e-3, 0.9, 0.98, 1e-9, 0.1, 1, 3}, n);
+      adamw<T>(s.w, s.m, s.v, s.grad, {1e-3, 0.9, 0.98, 1e-9, 1, 3}, parts_of(n));
       Array<T> all(3 * n);
       std::copy(s.w.data(), s.w.data() + n, all.data());
       std::copy(s.m.data(), s.m.data() + n, all.data() + n);

@@ -66,8 +66,8 @@ void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transpose
 
 template <class T>
 void check_shapes() {
-  const std::int64_t shapes[][3] = {{1, 1, 1},    {3, 5, 7},     {1, 33, 17},   {33, 1, 17},
-                                    {64, 64, 64}, {65, 31, 130}, {200, 100, 50}};
+  const std::int64_t shapes[][3] = {{1, 1, 1},     {3, 5, 7},      {1, 33, 17},   {33, 1, 17},  {64, 64, 64},
+                                    {65, 31, 130}, {200, 100, 50}, {5, 1000, 60}, {1000, 5, 60}};
   for (const auto& [m, n, k] : shapes) {
     for (int bits = 0; bits < 4; ++bits) {
       check_gemm<T>(m, n, k, bits & 1, bits & 2, T{1}, T{0}, 0);
@@ -144,4 +144,15 @@ TEST_CASE("gemm_batched: many products at strided places, more and fewer than th
 TEST_CASE("gemm: the BLAS names itself and shares OpenMP's threads") {
   CHECK(kernels::blas_description().find("OpenBLAS") != std::string::npos);
   CHECK(kernels::blas_uses_openmp());
+}
+
+TEST_CASE_TEMPLATE("gemm: any number of threads shares the product without a gap", T, float, double) {
+  const int before = thread_count();
+  for (int threads : {1, 2, 3, 6, 7}) {
+    set_thread_count(threads);
+    check_gemm<T>(200, 190, 70, false, true, T{1}, T{0}, 1);
+    check_gemm<T>(17, 600, 90, true, false, T{1}, T{0.5}, 0);
+    check_gemm<T>(700, 3, 300, false, false, T{1}, T{0}, 2);
+  }
+  set_thread_count(before);
 }
