@@ -40,10 +40,11 @@ MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
   register_module("out", out);
 }
 
-Variable MultiHeadAttention::forward(const Variable& x, KeyValueCache* cache) const {
+Variable MultiHeadAttention::forward(const Variable& x, const NormWeights& norm, KeyValueCache* cache) const {
   const std::int64_t batch = x.size(0), length = x.size(1), dim = x.size(2);
   const std::int64_t thirds[] = {dim, dim, dim};
-  std::vector<Variable> parts = split(qkv.forward(x), thirds, -1);  // (B, T, dim) each
+  const Variable joined = layer_norm_linear(x, norm, qkv.weight, qkv.bias);
+  std::vector<Variable> parts = split(joined, thirds, -1);  // (B, T, dim) each
   for (Variable& part : parts) part = transpose(reshape(part, {batch, length, heads_, dim / heads_}), 1, 2);
   if (cache) {
     check(!x.tape()->options().record, "attention: a key/value cache works without recording only");

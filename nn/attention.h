@@ -25,13 +25,13 @@ class KeyValueCache {
 };
 
 // Causal self-attention (Vaswani et al. 2017, section 3.2.2): Q, K, V from one stream by one fused product, heads
-// joined, times W_O. x (B, T, dim) → (B, T, dim).
+// joined, times W_O. norm(x) (B, T, dim) → (B, T, dim).
 class MultiHeadAttention : public Module {
  public:
   // Throws UsageError when heads does not divide dim.
   explicit MultiHeadAttention(const BlockConfig& config);
   // With a cache, x continues the cached tokens: its queries see them too. Only without recording.
-  Variable forward(const Variable& x, KeyValueCache* cache = nullptr) const;
+  Variable forward(const Variable& x, const NormWeights& norm, KeyValueCache* cache = nullptr) const;
 
   Linear qkv, out;
 

@@ -1,7 +1,5 @@
 #include "nn/block.h"
 
-#include "autograd/ops/ops.h"
-
 namespace tapeformer {
 
 FeedForward::FeedForward(const BlockConfig& config)
@@ -12,17 +10,8 @@ FeedForward::FeedForward(const BlockConfig& config)
   register_module("down", down);
 }
 
-Variable FeedForward::forward(const Variable& x) const {
-  const Variable hidden = up.forward(x);
-  switch (activation_) {
-    case ActivationKind::gelu:
-      return down.forward(gelu(hidden));
-    case ActivationKind::gelu_tanh:
-      return down.forward(gelu_tanh(hidden));
-    case ActivationKind::relu:
-      return down.forward(relu(hidden));
-  }
-  fail("feed-forward: unknown activation");
+Variable FeedForward::forward(const Variable& x, const NormWeights& norm) const {
+  return tapeformer::feed_forward(x, norm, {up.weight, up.bias, down.weight, down.bias}, activation_);
 }
 
 Block::Block(const BlockConfig& config)
@@ -40,13 +29,14 @@ Block::Block(const BlockConfig& config)
 
 template <class Sub>
 Variable Block::residual(const Variable& x, const LayerNorm& norm, const Sub& sub) const {
-  if (norm_place_ == NormPlace::pre) return add(x, dropout_.forward(sub(norm.forward(x))));
-  return norm.forward(add(x, dropout_.forward(sub(x))));
+  if (norm_place_ == NormPlace::pre) return add(x, dropout_.forward(sub(x, norm.weights())));
+  return norm.forward(add(x, dropout_.forward(sub(x, NormWeights()))));
 }
 
 Variable Block::forward(const Variable& x, KeyValueCache* cache) const {
-  const Variable attended = residual(x, attention_norm, [&](const Variable& y) { return attention.forward(y, cache); });
-  return residual(attended, feed_forward_norm, [&](const Variable& y) { return feed_forward.forward(y); });
+  const auto attend = [&](const Variable& y, const NormWeights& norm) { return attention.forward(y, norm, cache); };
+  const auto feed = [&](const Variable& y, const NormWeights& norm) { return feed_forward.forward(y, norm); };
+  return residual(residual(x, attention_norm, attend), feed_forward_norm, feed);
 }
 
 }  // namespace tapeformer

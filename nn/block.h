@@ -5,11 +5,11 @@
 
 namespace tapeformer {
 
-// act(x W1 + b1) W2 + b2: x (…, dim) → (…, dim).
+// act(norm(x) W1 + b1) W2 + b2: x (…, dim) → (…, dim).
 class FeedForward : public Module {
  public:
   explicit FeedForward(const BlockConfig& config);
-  Variable forward(const Variable& x) const;
+  Variable forward(const Variable& x, const NormWeights& norm) const;
 
   Linear up, down;
 
@@ -29,7 +29,7 @@ class Block : public Module {
   FeedForward feed_forward;
 
  private:
-  // x + dropout(sub(norm(x))), or norm(x + dropout(sub(x)))
+  // x + dropout(sub(norm(x))), or norm(x + dropout(sub(x))); sub takes x and the norm in front of it, if any.
   template <class Sub>
   Variable residual(const Variable& x, const LayerNorm& norm, const Sub& sub) const;
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "autograd/core/dtype.h"
+#include "autograd/ops/ops.h"
 #include "nn/init.h"
 
 namespace tapeformer {
 
 enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
-enum class ActivationKind { gelu, gelu_tanh, relu };
 enum class PositionKind { learned, sinusoidal };
 
 struct BlockConfig {

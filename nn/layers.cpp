@@ -1,7 +1,5 @@
 #include "nn/layers.h"
 
-#include "autograd/ops/ops.h"
-
 namespace tapeformer {
 
 Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& init, DType dtype)

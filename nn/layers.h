@@ -1,6 +1,7 @@
 // The elementary layers.
 #pragma once
 
+#include "autograd/ops/ops.h"
 #include "nn/module.h"
 
 namespace tapeformer {
@@ -28,6 +29,8 @@ class LayerNorm : public Module {
  public:
   LayerNorm(std::int64_t dim, bool with_bias, double eps, DType dtype);
   Variable forward(const Variable& x) const;
+  // For the ops that take the norm in.
+  NormWeights weights() const { return {weight, bias, eps_}; }
 
   Variable weight, bias;
 

@@ -14,19 +14,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
-// Comparisons are written so that NaN passes.
-template <class T>
-void relu_forward(T* y, const T* x, std::int64_t n) {
-  map(
-      y, T{0}, n, [](auto d, auto x) SIMD_LAMBDA { return at_least(x, hn::Zero(d)); }, x);
-}
-template <class T>
-void relu_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
-  const auto gradient = [](auto d, auto dy, auto x)
-                            SIMD_LAMBDA { return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), dy); };
-  map(dx, beta, n, gradient, dy, x);
-}
-
 template <class T>
 void tanh_forward(T* y, const T* x, std::int64_t n) {
   map(
@@ -50,61 +37,134 @@ void sigmoid_backward(T* dx, const T* dy, const T* y, T beta, std::int64_t n) {
   map(dx, beta, n, gradient, dy, y);
 }
 
+// Comparisons are written so that NaN passes.
+template <class V>
+struct ValueAndSlope {
+  V value, slope;
+};
+
+struct Relu {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE ValueAndSlope<V> at(D d, V x) {
+    return {at_least(x, hn::Zero(d)), hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), hn::Set(d, 1))};
+  }
+};
+
 // x Φ(x) = max(x, 0) − |x| Φ(−|x|): no cancellation on either side, and finite at −∞.
+struct Gelu {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE ValueAndSlope<V> at(D d, V x) {
+    const auto normal = normal_tail(d, x);
+    // Φ(x) + x φ(x) for −|x|; for |x| it is 1 less that.
+    const V below = hn::NegMulAdd(hn::Mul(normal.z, hn::Set(d, 0.3989422804014327)), normal.bell, normal.tail);
+    return {hn::NegMulAdd(normal.z, normal.tail, at_least(x, hn::Zero(d))),
+            hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 1), below), below)};
+  }
+};
+
+// x σ(2u) with the logistic function σ(2u) = (1 + tanh u)/2 = 1/(1 + e^(−2u)). Beyond ±limit it is x or 0 to the last
+// bit; within it e^(−2u) is finite.
+struct GeluTanh {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE ValueAndSlope<V> at(D d, V x) {
+    const double k = 1.5957691216057308;  // 2√(2/π)
+    const auto limit = hn::Set(d, std::is_same_v<hn::TFromD<D>, float> ? 10 : 21), one = hn::Set(d, 1);
+    const V from_below = at_least(x, hn::Neg(limit)), z = at_most(from_below, limit), square = hn::Mul(z, z);
+    const V e = exp(d, hn::Mul(z, hn::MulAdd(square, hn::Set(d, -k * 0.044715), hn::Set(d, -k))));  // e^(−2u)
+    const V sigma = hn::Div(one, hn::Add(one, e));
+    // d(x σ(2u))/dx = σ + x·σ(1 − σ)·2u',  1 − σ = e^(−2u) σ
+    const V du = hn::MulAdd(square, hn::Set(d, k * 3 * 0.044715), hn::Set(d, k));
+    const V slope = hn::Mul(hn::Mul(z, du), hn::Mul(e, sigma));
+    return {hn::Div(from_below, hn::Add(one, e)), hn::MulAdd(slope, sigma, sigma)};
+  }
+};
+
+template <class Activation, class T>
+HWY_INLINE void activate(T* y, const T* x, std::int64_t n) {
+  map(
+      y, T{0}, n, [](auto d, auto x) SIMD_LAMBDA { return Activation::at(d, x).value; }, x);
+}
+template <class Activation, class T>
+HWY_INLINE void activate_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
+  const auto gradient = [](auto d, auto dy, auto x) SIMD_LAMBDA { return hn::Mul(dy, Activation::at(d, x).slope); };
+  map(dx, beta, n, gradient, dy, x);
+}
+
+template <class T>
+void relu_forward(T* y, const T* x, std::int64_t n) {
+  activate<Relu>(y, x, n);
+}
+template <class T>
+void relu_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
+  activate_backward<Relu>(dx, dy, x, beta, n);
+}
 template <class T>
 void gelu_forward(T* y, const T* x, std::int64_t n) {
-  const auto gelu = [](auto d, auto x) SIMD_LAMBDA {
-    const auto normal = normal_tail(d, x);
-    return hn::NegMulAdd(normal.z, normal.tail, at_least(x, hn::Zero(d)));
-  };
-  map(y, T{0}, n, gelu, x);
+  activate<Gelu>(y, x, n);
 }
 template <class T>
 void gelu_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
-  const auto gradient = [](auto d, auto dy, auto x) SIMD_LAMBDA {
-    const auto normal = normal_tail(d, x);
-    // Φ(x) + x φ(x) for −|x|; for |x| it is 1 less that.
-    const auto below = hn::NegMulAdd(hn::Mul(normal.z, hn::Set(d, 0.3989422804014327)), normal.bell, normal.tail);
-    return hn::Mul(dy, hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 1), below), below));
-  };
-  map(dx, beta, n, gradient, dy, x);
+  activate_backward<Gelu>(dx, dy, x, beta, n);
 }
-
-// Beyond ±limit GPT-2's GELU is x or 0 to the last bit; within it e^(−2u) is finite.
-template <class T>
-constexpr double kGeluLimit = std::is_same_v<T, float> ? 10 : 21;
-
-// With σ the logistic function (1 + tanh u)/2 = σ(2u); returned as e^(−2u).
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V exp_of_minus_2u(D d, V x) {
-  const double k = 1.5957691216057308;  // 2√(2/π)
-  const V slope = hn::MulAdd(hn::Mul(x, x), hn::Set(d, -k * 0.044715), hn::Set(d, -k));
-  return exp(d, hn::Mul(x, slope));
-}
-
 template <class T>
 void gelu_tanh_forward(T* y, const T* x, std::int64_t n) {
-  const auto gelu = [](auto d, auto x) SIMD_LAMBDA {
-    x = at_least(x, hn::Set(d, -kGeluLimit<T>));
-    const auto e = exp_of_minus_2u(d, at_most(x, hn::Set(d, kGeluLimit<T>)));
-    return hn::Div(x, hn::Add(hn::Set(d, 1), e));
-  };
-  map(y, T{0}, n, gelu, x);
+  activate<GeluTanh>(y, x, n);
 }
-// d(x σ(2u))/dx = σ + x·σ(1 − σ)·2u',  1 − σ = e^(−2u) σ
 template <class T>
 void gelu_tanh_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
-  const auto gradient = [](auto d, auto dy, auto x) SIMD_LAMBDA {
-    const double k = 1.5957691216057308;
-    const auto one = hn::Set(d, 1);
-    x = at_most(at_least(x, hn::Set(d, -kGeluLimit<T>)), hn::Set(d, kGeluLimit<T>));
-    const auto e = exp_of_minus_2u(d, x);
-    const auto sigma = hn::Div(one, hn::Add(one, e));
-    const auto du = hn::MulAdd(hn::Mul(x, x), hn::Set(d, k * 3 * 0.044715), hn::Set(d, k));
-    const auto slope = hn::Mul(hn::Mul(x, du), hn::Mul(e, sigma));
-    return hn::Mul(dy, hn::MulAdd(slope, sigma, sigma));
-  };
-  map(dx, beta, n, gradient, dy, x);
+  activate_backward<GeluTanh>(dx, dy, x, beta, n);
+}
+
+// Calls f(an Activation).
+template <class F>
+HWY_INLINE void with_activation(ActivationKind kind, const F& f) {
+  switch (kind) {
+    case ActivationKind::relu:
+      return f(Relu());
+    case ActivationKind::gelu:
+      return f(Gelu());
+    case ActivationKind::gelu_tanh:
+      return f(GeluTanh());
+  }
+}
+
+// Calls f(j, x + bias) for the vectors of one row.
+template <class T, class F>
+HWY_INLINE void for_biased(const T* x, const T* bias, std::int64_t cols, const F& f) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t j = 0; j < cols; j += lanes(d)) {
+    const auto value = load(d, x + j, cols - j);
+    f(j, bias ? hn::Add(value, load(d, bias + j, cols - j)) : value);
+  }
+}
+
+template <class T>
+void bias_activation_forward(ActivationKind kind, T* y, const T* x, const T* bias, std::int64_t rows,
+                             std::int64_t cols) {
+  const hn::ScalableTag<T> d;
+  with_activation(kind, [=](auto activation) SIMD_LAMBDA {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      T* const to = y + row * cols;
+      for_biased(x + row * cols, bias, cols, [=](std::int64_t j, auto value) SIMD_LAMBDA {
+        store(d, decltype(activation)::at(d, value).value, to + j, cols - j);
+      });
+    }
+  });
+}
+
+template <class T>
+void bias_activation_backward(ActivationKind kind, T* x, T* dy, const T* bias, std::int64_t rows, std::int64_t cols) {
+  const hn::ScalableTag<T> d;
+  with_activation(kind, [=](auto activation) SIMD_LAMBDA {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      T *const x_row = x + row * cols, *const dy_row = dy + row * cols;
+      for_biased(x_row, bias, cols, [=](std::int64_t j, auto value) SIMD_LAMBDA {
+        const auto at = decltype(activation)::at(d, value);
+        store(d, at.value, x_row + j, cols - j);
+        store(d, hn::Mul(load(d, dy_row + j, cols - j), at.slope), dy_row + j, cols - j);
+      });
+    }
+  });
 }
 
 SIMD_FLOATS(relu_forward);
@@ -117,6 +177,8 @@ SIMD_FLOATS(gelu_forward);
 SIMD_FLOATS(gelu_backward);
 SIMD_FLOATS(gelu_tanh_forward);
 SIMD_FLOATS(gelu_tanh_backward);
+SIMD_FLOATS(bias_activation_forward);
+SIMD_FLOATS(bias_activation_backward);
 
 }  // namespace tapeformer::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -154,6 +216,27 @@ TAPEFORMER_FORWARD(gelu_forward);
 TAPEFORMER_BACKWARD(gelu_backward);
 TAPEFORMER_FORWARD(gelu_tanh_forward);
 TAPEFORMER_BACKWARD(gelu_tanh_backward);
+
+SIMD_EXPORT(bias_activation_forward);
+template <class T>
+void bias_activation_forward(ActivationKind kind, T* y, const T* x, const T* bias, std::int64_t rows,
+                             std::int64_t cols) {
+  const Span span(SpanKind::kernel, "bias_activation_forward", {.bytes = 2.0 * sizeof(T) * rows * cols});
+  parallel_for(0, rows, rows_per_chunk(cols), [&](auto row, auto end) {
+    SIMD_CALL(bias_activation_forward, T)(kind, y + row * cols, x + row * cols, bias, end - row, cols);
+  });
+}
+SIMD_INSTANTIATE(bias_activation_forward);
+
+SIMD_EXPORT(bias_activation_backward);
+template <class T>
+void bias_activation_backward(ActivationKind kind, T* x, T* dy, const T* bias, std::int64_t rows, std::int64_t cols) {
+  const Span span(SpanKind::kernel, "bias_activation_backward", {.bytes = 4.0 * sizeof(T) * rows * cols});
+  parallel_for(0, rows, rows_per_chunk(cols), [&](auto row, auto end) {
+    SIMD_CALL(bias_activation_backward, T)(kind, x + row * cols, dy + row * cols, bias, end - row, cols);
+  });
+}
+SIMD_INSTANTIATE(bias_activation_backward);
 
 }  // namespace tapeformer::kernels
 #endif

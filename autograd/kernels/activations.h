@@ -4,6 +4,12 @@
 
 #include <cstdint>
 
+namespace tapeformer {
+
+enum class ActivationKind { gelu, gelu_tanh, relu };  // of a feed-forward block
+
+}  // namespace tapeformer
+
 namespace tapeformer::kernels {
 
 // y = max(x, 0);  dx = beta·dx + dy·[x > 0]
@@ -35,5 +41,13 @@ template <class T>
 void gelu_tanh_forward(T* y, const T* x, std::int64_t n);
 template <class T>
 void gelu_tanh_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n);
+
+// The hidden layer of a feed-forward block: y = act(x + bias) for x (rows, cols), bias (cols) or null. y may be x.
+template <class T>
+void bias_activation_forward(ActivationKind kind, T* y, const T* x, const T* bias, std::int64_t rows,
+                             std::int64_t cols);
+// In place, for a backward that makes the hidden layer again: x becomes act(x + bias), dy becomes dy·act'(x + bias).
+template <class T>
+void bias_activation_backward(ActivationKind kind, T* x, T* dy, const T* bias, std::int64_t rows, std::int64_t cols);
 
 }  // namespace tapeformer::kernels

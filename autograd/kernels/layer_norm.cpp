@@ -15,6 +15,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
+// γ·x̂ + β at column j; gamma and beta may be null.
+template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
+HWY_INLINE V scale_and_shift(D d, V x_hat, const T* gamma, const T* beta, std::int64_t j, std::int64_t cols) {
+  if (gamma && beta) return hn::MulAdd(x_hat, load(d, gamma + j, cols - j), load(d, beta + j, cols - j));
+  if (gamma) return hn::Mul(x_hat, load(d, gamma + j, cols - j));
+  return beta ? hn::Add(x_hat, load(d, beta + j, cols - j)) : x_hat;
+}
+
 template <class T>
 void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, const T* beta, std::int64_t rows,
                         std::int64_t cols, T eps) {
@@ -32,10 +40,8 @@ void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, cons
     mean[row] = mu;
     rstd[row] = scale;
     for (std::int64_t j = 0; j < cols; j += lanes(d)) {
-      auto out = hn::Mul(hn::Sub(load(d, x + j, cols - j), hn::Set(d, mu)), hn::Set(d, scale));
-      if (gamma) out = hn::Mul(out, load(d, gamma + j, cols - j));
-      if (beta) out = hn::Add(out, load(d, beta + j, cols - j));
-      store(d, out, y + j, cols - j);
+      const auto x_hat = hn::Mul(hn::Sub(load(d, x + j, cols - j), hn::Set(d, mu)), hn::Set(d, scale));
+      store(d, scale_and_shift(d, x_hat, gamma, beta, j, cols), y + j, cols - j);
     }
   }
 }
@@ -43,7 +49,7 @@ void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, cons
 // dgamma and dbeta are partials of these rows alone: overwritten.
 template <class T>
 void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T* dbeta, const T* dy, const T* x, const T* mean, const T* rstd,
-                         const T* gamma, std::int64_t rows, std::int64_t cols) {
+                         const T* gamma, std::int64_t rows, std::int64_t cols, LayerNormOutput<T> output) {
   const hn::ScalableTag<T> d;
   if (dgamma) std::fill(dgamma, dgamma + cols, T{0});
   if (dbeta) std::fill(dbeta, dbeta + cols, T{0});
@@ -64,14 +70,20 @@ void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T* dbeta, const T* dy, con
       if (dbeta) store(d, hn::Add(dy_j, load(d, dbeta + j, cols - j)), dbeta + j, cols - j);
     };
     const auto [sum, sum_x_hat] = sum_vectors<2>(d, cols, add);
-    if (!dx) continue;
     const auto mean_g = hn::Set(d, static_cast<T>(sum / cols)), mean_gx = hn::Set(d, static_cast<T>(sum_x_hat / cols));
     for (std::int64_t j = 0; j < cols; j += lanes(d)) {
-      auto out = hn::Mul(hn::NegMulAdd(normalised(j), mean_gx, hn::Sub(dnormalised(j), mean_g)), scale);
-      if (dx_beta != T{0}) out = hn::MulAdd(hn::Set(d, dx_beta), load(d, dx + j, cols - j), out);
-      store(d, out, dx + j, cols - j);
+      const auto x_hat = normalised(j);
+      if (dx) {
+        auto out = hn::Mul(hn::NegMulAdd(x_hat, mean_gx, hn::Sub(dnormalised(j), mean_g)), scale);
+        if (dx_beta != T{0}) out = hn::MulAdd(hn::Set(d, dx_beta), load(d, dx + j, cols - j), out);
+        store(d, out, dx + j, cols - j);
+      }
+      if (output.y) {
+        store(d, scale_and_shift(d, x_hat, gamma, output.shift, j, cols), output.y + j, cols - j);
+      }
     }
-    dx += cols;
+    if (dx) dx += cols;
+    if (output.y) output.y += cols;
   }
 }
 
@@ -102,7 +114,8 @@ SIMD_EXPORT(layer_norm_backward);
 SIMD_EXPORT(add_partials);
 template <class T>
 void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T dbeta_beta, const T* dy, const T* x,
-                         const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols) {
+                         const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols,
+                         LayerNormOutput<T> output) {
   const Span span(SpanKind::kernel, "layer_norm_backward", {.bytes = 3.0 * sizeof(T) * rows * cols});
   const std::int64_t chunk_rows = 4 * rows_per_chunk(cols), chunks = chunk_count(rows, chunk_rows);
   T* const dgamma_partials = scratch<T>(2 * chunks * cols);
@@ -111,7 +124,8 @@ void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T
     const auto at = row * cols, partial = chunk * cols;
     SIMD_CALL(layer_norm_backward, T)
     (dx ? dx + at : nullptr, dx_beta, dgamma ? dgamma_partials + partial : nullptr,
-     dbeta ? dbeta_partials + partial : nullptr, dy + at, x + at, mean + row, rstd + row, gamma, end - row, cols);
+     dbeta ? dbeta_partials + partial : nullptr, dy + at, x + at, mean + row, rstd + row, gamma, end - row, cols,
+     {output.y ? output.y + at : nullptr, output.shift});
   });
   if (dgamma) SIMD_CALL(add_partials, T)(dgamma, dgamma_partials, chunks, cols, cols, dgamma_beta);
   if (dbeta) SIMD_CALL(add_partials, T)(dbeta, dbeta_partials, chunks, cols, cols, dbeta_beta);

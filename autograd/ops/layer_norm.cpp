@@ -21,7 +21,7 @@ struct LayerNorm {
     rstd = Tensor::empty({rows}, in.dtype());
     dispatch_floating(in.dtype(), [&]<class T>(T) {
       kernels::layer_norm_forward(y.data<T>(), mean.data<T>(), rstd.data<T>(), source.data<T>(), weight.data<T>(),
-                                  bias.defined() ? bias.data<T>() : nullptr, rows, cols, static_cast<T>(eps));
+                                  data_or_null<T>(bias), rows, cols, static_cast<T>(eps));
     });
     if (context.recording()) x = source, gamma = weight;
     return y;
@@ -32,7 +32,7 @@ struct LayerNorm {
     const auto target = [](GradSlot& slot) { return slot.needed() ? slot.target() : GradTarget{{}, 0}; };
     const GradTarget to_x = target(dx), to_gamma = target(dgamma), to_beta = target(dbeta);
     dispatch_floating(x.dtype(), [&]<class T>(T) {
-      const auto data = [](const GradTarget& t) { return t.tensor.defined() ? t.tensor.data<T>() : nullptr; };
+      const auto data = [](const GradTarget& t) { return data_or_null<T>(t.tensor); };
       kernels::layer_norm_backward(data(to_x), T(to_x.beta), data(to_gamma), T(to_gamma.beta), data(to_beta),
                                    T(to_beta.beta), g.data<T>(), x.data<T>(), mean.data<T>(), rstd.data<T>(),
                                    gamma.data<T>(), mean.numel(), x.size(-1));

@@ -28,4 +28,10 @@ void write_gradient(GradSlot& slot, Write&& write) {
   });
 }
 
+// What kernels take of an optional tensor.
+template <class T>
+T* data_or_null(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
 }  // namespace tapeformer

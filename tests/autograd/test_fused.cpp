@@ -125,6 +125,58 @@ TEST_CASE("linear: agrees with its composite twin") {
   }
 }
 
+TEST_CASE("layer_norm_linear: agrees with the two ops, in every combination of optional parameters") {
+  for (const Dims& sizes : {Dims{6}, Dims{5, 6}, Dims{2, 3, 6}, Dims{70, 6}}) {
+    for (int bits = 0; bits < 8; ++bits) {
+      const auto parameter = [&](Inputs in, int bit, std::size_t i) { return bits & bit ? in[i] : Variable(); };
+      const auto gamma = [=](Inputs in) { return parameter(in, 3, 1); };  // beta needs it
+      const auto beta = [=](Inputs in) { return parameter(in, 2, 2); };
+      const auto bias = [=](Inputs in) { return parameter(in, 4, 4); };
+      const std::vector<Tensor> inputs{random_normal(sizes, 1), random_normal({6}, 2), random_normal({6}, 3),
+                                       random_normal({9, 6}, 4), random_normal({9}, 5)};
+      CAPTURE(sizes);
+      CAPTURE(bits);
+      check_twins(
+          [&](Inputs in) {
+            return layer_norm_linear(in[0], {gamma(in), beta(in), 1e-3}, in[3], bias(in));
+          },
+          [&](Inputs in) {
+            const bool norm = gamma(in).defined();
+            return linear(norm ? layer_norm(in[0], gamma(in), beta(in), 1e-3) : in[0], in[3], bias(in));
+          },
+          inputs);
+    }
+  }
+}
+
+TEST_CASE("feed_forward: agrees with its composite twin") {
+  const auto activate = [](ActivationKind kind, const Variable& x) {
+    return kind == ActivationKind::relu ? relu(x) : kind == ActivationKind::gelu ? gelu(x) : gelu_tanh(x);
+  };
+  for (const ActivationKind kind : {ActivationKind::gelu, ActivationKind::gelu_tanh, ActivationKind::relu}) {
+    for (const Dims& sizes : {Dims{6}, Dims{5, 6}, Dims{2, 40, 6}}) {
+      const std::vector<Tensor> inputs{random_normal(sizes, 1),  random_normal({6}, 2), random_normal({6}, 3),
+                                       random_normal({9, 6}, 4), random_normal({9}, 5), random_normal({7, 9}, 6),
+                                       random_normal({7}, 7)};
+      CAPTURE(sizes);
+      check_twins(
+          [&](Inputs in) {
+            return feed_forward(in[0], {in[1], in[2]}, {in[3], in[4], in[5], in[6]}, kind);
+          },
+          [&](Inputs in) {
+            const Variable hidden = linear(layer_norm(in[0], in[1], in[2], 1e-5), in[3], in[4]);
+            return linear(activate(kind, hidden), in[5], in[6]);
+          },
+          inputs);
+      check_twins(
+          [&](Inputs in) {
+            return feed_forward(in[0], {}, {in[3], Variable(), in[5], Variable()}, kind);
+          },
+          [&](Inputs in) { return linear(activate(kind, linear(in[0], in[3], {})), in[5], {}); }, inputs);
+    }
+  }
+}
+
 TEST_CASE("cross_entropy and linear_cross_entropy: agree with their composite twins") {
   const std::vector<std::int32_t> targets{3, -1, 0, 6, 6, -100, 2};
   const std::vector<Tensor> logits{random_normal({7, 11}, 1)};

@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
+#include "autograd/kernels/elementwise.h"
 #include "tests/kernels/kernel_test.h"
 
 using namespace tapeformer;
@@ -139,5 +141,38 @@ TEST_CASE_TEMPLATE("activations: the same bits for any number of threads and at 
       return dx;
     });
     check_position_does_not_matter(random_array<T>(70, 5, -6, 6), activation.forward);
+  });
+}
+
+TEST_CASE_TEMPLATE("bias_activation: the bits of a bias, an activation and its gradient one after the other", T, float,
+                   double) {
+  struct Case {
+    ActivationKind kind;
+    void (*forward)(T*, const T*, std::int64_t);
+    void (*backward)(T*, const T*, const T*, T, std::int64_t);
+  };
+  const Case cases[] = {{ActivationKind::gelu, gelu_forward<T>, gelu_backward<T>},
+                        {ActivationKind::gelu_tanh, gelu_tanh_forward<T>, gelu_tanh_backward<T>},
+                        {ActivationKind::relu, relu_forward<T>, relu_backward<T>}};
+  for_each_simd_target([&] {
+    for (const Case& c : cases) {
+      for (std::int64_t cols : {1, 7, 16, 45, 300}) {
+        for (bool with_bias : {false, true}) {
+          const std::int64_t rows = 130, n = rows * cols;
+          const Array<T> x = random_array<T>(n, 1, -4, 4), dy = random_array<T>(n, 2), bias = random_array<T>(cols, 3);
+          Array<T> sum = x, expected(n), expected_dx(n);
+          if (with_bias) add_bias<T>(sum, bias, rows, cols);
+          c.forward(expected, sum, n);
+          c.backward(expected_dx, dy, sum, 0, n);
+          Array<T> y(n), h = x, dx = dy;
+          const T* const bias_or_null = with_bias ? bias.data() : nullptr;
+          bias_activation_forward<T>(c.kind, y, x, bias_or_null, rows, cols);
+          bias_activation_backward<T>(c.kind, h, dx, bias_or_null, rows, cols);
+          CHECK(std::equal(y.data(), y.data() + n, expected.data()));
+          CHECK(std::equal(h.data(), h.data() + n, expected.data()));
+          CHECK(std::equal(dx.data(), dx.data() + n, expected_dx.data()));
+        }
+      }
+    }
   });
 }
