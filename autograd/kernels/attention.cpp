@@ -8,12 +8,13 @@
 #include "autograd/core/parallel.h"
 #include "autograd/core/profile.h"
 #include "autograd/kernels/attention_rows.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/band_gemm.h"
 
 namespace tapeformer::kernels {
 namespace {
 
 constexpr std::int64_t kBlockRows = 64;
+constexpr std::int64_t kForwardBlocks = 4;  // that forward does in one go, with the keys transposed once
 constexpr std::size_t kCacheLine = 64;
 
 // A thread's own memory for one block, kept from call to call; it only grows.
@@ -46,8 +47,9 @@ struct Arrays {
 
 template <class T>
 struct Workspace {
-  std::int64_t ld;  // of scores and dweights
+  std::int64_t ld;  // of the arrays that are as wide as the keys
   T *scores, *dweights, *row_values;
+  T *keys, *values;  // (d_k, T_k), (d_v, T_k): transposed
   std::uint32_t* words;
 
   Workspace(const AttentionShape& shape, bool backward) {
@@ -66,6 +68,8 @@ struct Workspace {
     scores = arrays.take<T>(rows * ld);
     dweights = backward ? arrays.take<T>(rows * ld) : nullptr;
     row_values = arrays.take<T>(rows);
+    keys = arrays.take<T>(shape.query_dim * ld);
+    values = backward ? arrays.take<T>(shape.value_dim * ld) : nullptr;
     words = shape.dropout > 0 ? arrays.take<std::uint32_t>(dropout_words_room(shape.keys)) : nullptr;
   }
 };
@@ -97,26 +101,15 @@ ScoreBlock score_block(const AttentionShape& shape, std::int64_t batch, std::int
   return block;
 }
 
-// Calls f(i) for every i below count, in parallel. At least two turns are taken, the second one empty if need be: the
-// BLAS uses several threads, and with them other rounding, wherever no parallel loop is open.
-template <class F>
-void for_each(std::int64_t count, const F& f) {
-  if (count == 0) return;
-  parallel_for(0, std::max<std::int64_t>(count, 2), 1, [&](std::int64_t i, std::int64_t) {
-    if (i < count) f(i);
-  });
-}
-
 // Floating point operations of one product of scores' size, in all heads; half of it where causality skips the rest.
 double product_flops(const AttentionShape& shape) {
   const double all = 2.0 * shape.batches * shape.heads * shape.queries * shape.keys * shape.query_dim;
   return shape.causal ? all / 2 : all;
 }
 
-// x (rows, cols) = beta·x, as a product over nothing.
-template <class T>
-void apply_beta(T* x, const AttentionGradient<T>& gradient, std::int64_t rows, std::int64_t cols) {
-  gemm<T>(x, gradient.strides.row, {x, 0}, {x, cols}, rows, cols, 0, 0, gradient.beta);
+// The mask of a block as its products see it.
+Band band_of(const ScoreBlock& block, Band::Kind kind) {
+  return block.causal ? Band{kind, block.first_visible} : Band{};
 }
 
 }  // namespace
@@ -126,24 +119,31 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
                        const T* k, AttentionStrides k_strides, const T* v, AttentionStrides v_strides,
                        const AttentionShape& shape) {
   const Span span(SpanKind::kernel, "attention_forward", {.flops = product_flops(shape) * 2});
-  const std::int64_t blocks = chunk_count(shape.queries, kBlockRows);
-  for_each(shape.batches * shape.heads * blocks, [&](std::int64_t i) {
+  const std::int64_t blocks = chunk_count(shape.queries, kBlockRows), groups = chunk_count(blocks, kForwardBlocks);
+  parallel_for(0, shape.batches * shape.heads * groups, 1, [&](std::int64_t i, std::int64_t) {
     // The long causal blocks first: a thread that starts late then has little left to do.
-    const std::int64_t first = (blocks - 1 - i % blocks) * kBlockRows;
-    const std::int64_t batch = i / blocks / shape.heads, head = i / blocks % shape.heads;
+    const std::int64_t group = groups - 1 - i % groups, end = std::min(blocks, (group + 1) * kForwardBlocks);
+    const std::int64_t batch = i / groups / shape.heads, head = i / groups % shape.heads;
     const Workspace<T> workspace(shape, false);
-    const ScoreBlock block = score_block(shape, batch, head, first, workspace);
     T* const scores = workspace.scores;
-    T* const o_block = o + start_of(o_strides, batch, head, first);
-    T* const lse_block = log_sum_exp + (batch * shape.heads + head) * shape.queries + first;
+    const T* const v_head = v + start_of(v_strides, batch, head, 0);
+    const std::int64_t seen = score_block(shape, batch, head, (end - 1) * kBlockRows, workspace).cols;
+    transpose(workspace.keys, workspace.ld, k + start_of(k_strides, batch, head, 0), k_strides.row, seen,
+              shape.query_dim);
 
-    gemm<T>(scores, block.ld, {q + start_of(q_strides, batch, head, first), q_strides.row},
-            {k + start_of(k_strides, batch, head, 0), k_strides.row, true}, block.rows, block.cols, shape.query_dim,
-            static_cast<T>(shape.scale), 0);
-    softmax_rows(scores, lse_block, workspace.row_values, block);
-    gemm<T>(o_block, o_strides.row, {scores, block.ld}, {v + start_of(v_strides, batch, head, 0), v_strides.row},
-            block.rows, shape.value_dim, block.cols, 1, 0);
-    scale_rows(o_block, o_strides.row, workspace.row_values, block.rows, shape.value_dim);
+    for (std::int64_t first = group * kForwardBlocks * kBlockRows; first < std::min(end * kBlockRows, shape.queries);
+         first += kBlockRows) {
+      const ScoreBlock block = score_block(shape, batch, head, first, workspace);
+      T* const o_block = o + start_of(o_strides, batch, head, first);
+      T* const lse_block = log_sum_exp + (batch * shape.heads + head) * shape.queries + first;
+      band_gemm<T>(scores, block.ld, {q + start_of(q_strides, batch, head, first), q_strides.row, 1}, workspace.keys,
+                   workspace.ld, block.rows, block.cols, shape.query_dim, static_cast<T>(shape.scale), 0,
+                   band_of(block, Band::output));
+      softmax_rows(scores, lse_block, workspace.row_values, block);
+      band_gemm<T>(o_block, o_strides.row, {scores, block.ld, 1}, v_head, v_strides.row, block.rows, shape.value_dim,
+                   block.cols, 1, 0, band_of(block, Band::left));
+      scale_rows(o_block, o_strides.row, workspace.row_values, block.rows, shape.value_dim);
+    }
   });
 }
 
@@ -156,48 +156,57 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
                         AttentionStrides v_strides, const AttentionShape& shape) {
   const Span span(SpanKind::kernel, "attention_backward", {.flops = product_flops(shape) * 5});
   const T scale = static_cast<T>(shape.scale);
-  for_each(shape.batches * shape.heads, [&](std::int64_t i) {
+  parallel_for(0, shape.batches * shape.heads, 1, [&](std::int64_t i, std::int64_t) {
     const std::int64_t batch = i / shape.heads, head = i % shape.heads;
     const Workspace<T> workspace(shape, true);
     T *const scores = workspace.scores, *const dweights = workspace.dweights;
-    const MatrixView<T> k_head{k + start_of(k_strides, batch, head, 0), k_strides.row};
-    const MatrixView<T> v_head{v + start_of(v_strides, batch, head, 0), v_strides.row};
+    const std::int64_t last = (chunk_count(shape.queries, kBlockRows) - 1) * kBlockRows;
+    const std::int64_t seen = shape.queries > 0 ? score_block(shape, batch, head, last, workspace).cols : 0;
+    const T* const k_head = k + start_of(k_strides, batch, head, 0);
+    transpose(workspace.keys, workspace.ld, k_head, k_strides.row, seen, shape.query_dim);
+    transpose(workspace.values, workspace.ld, v + start_of(v_strides, batch, head, 0), v_strides.row, seen,
+              shape.value_dim);
     T* const dk_head = dk.data ? dk.data + start_of(dk.strides, batch, head, 0) : nullptr;
     T* const dv_head = dv.data ? dv.data + start_of(dv.strides, batch, head, 0) : nullptr;
 
-    std::int64_t seen = 0;  // keys that the blocks so far have written to
-    const std::int64_t last = (chunk_count(shape.queries, kBlockRows) - 1) * kBlockRows;
     for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
       const ScoreBlock block = score_block(shape, batch, head, first, workspace);
-      const MatrixView<T> q_block{q + start_of(q_strides, batch, head, first), q_strides.row};
-      const MatrixView<T> dout_block{dout + start_of(dout_strides, batch, head, first), dout_strides.row};
+      const T* const q_block = q + start_of(q_strides, batch, head, first);
+      const T* const dout_block = dout + start_of(dout_strides, batch, head, first);
 
-      dot_rows(workspace.row_values, dout_block.data, dout_block.ld, o + start_of(o_strides, batch, head, first),
+      dot_rows(workspace.row_values, dout_block, dout_strides.row, o + start_of(o_strides, batch, head, first),
                o_strides.row, block.rows, shape.value_dim);
-      gemm<T>(scores, block.ld, q_block, {k_head.data, k_head.ld, true}, block.rows, block.cols, shape.query_dim, scale,
-              0);
-      gemm<T>(dweights, block.ld, dout_block, {v_head.data, v_head.ld, true}, block.rows, block.cols, shape.value_dim,
-              1, 0);
+      band_gemm<T>(scores, block.ld, {q_block, q_strides.row, 1}, workspace.keys, workspace.ld, block.rows, block.cols,
+                   shape.query_dim, scale, 0, band_of(block, Band::output));
+      band_gemm<T>(dweights, block.ld, {dout_block, dout_strides.row, 1}, workspace.values, workspace.ld, block.rows,
+                   block.cols, shape.value_dim, 1, 0, band_of(block, Band::output));
       gradient_rows(scores, dweights, log_sum_exp + i * shape.queries + first, workspace.row_values, block);
 
+      const Band by_key = band_of(block, Band::left_transposed);
       if (dv.data) {
-        gemm<T>(dv_head, dv.strides.row, {scores, block.ld, true}, dout_block, block.cols, shape.value_dim, block.rows,
-                1, first == last ? dv.beta : 1);
+        band_gemm<T>(dv_head, dv.strides.row, {scores, 1, block.ld}, dout_block, dout_strides.row, block.cols,
+                     shape.value_dim, block.rows, 1, first == last ? dv.beta : 1, by_key);
       }
       if (dk.data) {
-        gemm<T>(dk_head, dk.strides.row, {dweights, block.ld, true}, q_block, block.cols, shape.query_dim, block.rows,
-                scale, first == last ? dk.beta : 1);
+        band_gemm<T>(dk_head, dk.strides.row, {dweights, 1, block.ld}, q_block, q_strides.row, block.cols,
+                     shape.query_dim, block.rows, scale, first == last ? dk.beta : 1, by_key);
       }
       if (dq.data) {
-        gemm<T>(dq.data + start_of(dq.strides, batch, head, first), dq.strides.row, {dweights, block.ld}, k_head,
-                block.rows, shape.query_dim, block.cols, scale, dq.beta);
+        band_gemm<T>(dq.data + start_of(dq.strides, batch, head, first), dq.strides.row, {dweights, block.ld, 1},
+                     k_head, k_strides.row, block.rows, shape.query_dim, block.cols, scale, dq.beta,
+                     band_of(block, Band::left));
       }
-      seen = std::max(seen, block.cols);
     }
 
-    // Keys that no query sees.
-    if (dk.data) apply_beta(dk_head + seen * dk.strides.row, dk, shape.keys - seen, shape.query_dim);
-    if (dv.data) apply_beta(dv_head + seen * dv.strides.row, dv, shape.keys - seen, shape.value_dim);
+    // Keys that no query sees: beta times what is there, as a product over nothing.
+    const auto apply_beta = [&](T* head_start, const AttentionGradient<T>& gradient, std::int64_t dim) {
+      if (head_start) {
+        band_gemm<T>(head_start + seen * gradient.strides.row, gradient.strides.row, {head_start, 0, 0}, head_start, 0,
+                     shape.keys - seen, dim, 0, 0, gradient.beta);
+      }
+    };
+    apply_beta(dk_head, dk, shape.query_dim);
+    apply_beta(dv_head, dv, shape.value_dim);
   });
 }
 

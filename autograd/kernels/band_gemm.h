@@ -1,0 +1,38 @@
+// Matrix products on the calling thread, of the sizes that attention has inside its parallel loop: nothing is packed,
+// and what a causal mask hides is not computed.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace tapeformer::kernels {
+
+// Element (i, p) is data[i·row + p·column].
+template <class T>
+struct StridedMatrix {
+  const T* data;
+  std::int64_t row, column;
+};
+
+// Which elements of a product count. In a causal block, query i sees the keys below first_visible + i.
+struct Band {
+  enum Kind {
+    all,
+    output,           // c is (queries, keys): what is not seen may be left as it is, whatever that be
+    left,             // a is (queries, keys): what is not seen is 0, so it is left out
+    left_transposed,  // a is (keys, queries), the same
+  } kind = all;
+  std::int64_t first_visible = 0;
+};
+
+// c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n), b's rows contiguous and ldb apart. With beta 0, c is not
+// read. The sums over k go in order, in blocks: the same bits wherever it is called.
+template <class T>
+void band_gemm(T* c, std::int64_t ldc, StridedMatrix<T> a, const T* b, std::int64_t ldb, std::int64_t m, std::int64_t n,
+               std::int64_t k, T alpha, T beta, Band band = {});
+
+// y (cols, rows), rows ldy apart = the transpose of x (rows, cols), rows ldx apart.
+template <class T>
+void transpose(T* y, std::int64_t ldy, const T* x, std::int64_t ldx, std::int64_t rows, std::int64_t cols);
+
+}  // namespace tapeformer::kernels
