@@ -30,6 +30,7 @@ double AdamW::update(double lr, std::int64_t step) {
                                   .eps = spec_.eps,
                                   .gradient_scale = spec_.clip > 0 && norm > spec_.clip ? spec_.clip / norm : 1,
                                   .step = step};
+    slab_.values().mark_changed();
     kernels::adamw(slab_.values().data<T>(), m_.data<T>(), v_.data<T>(), gradients, adam, decay_);
     return norm;
   });

@@ -12,7 +12,9 @@ std::vector<Variable> Tape::push(std::unique_ptr<Node> node, std::span<const Var
   check(!spent_, node->name(), ": the tape has been run backward already; start a new one");
   Record record{std::move(node), {}, static_cast<int>(producer_.size()), static_cast<int>(outputs.size())};
   record.inputs.reserve(inputs.size());
+  record.states.reserve(inputs.size() + outputs.size());
   for (const Variable* input : inputs) {
+    record.states.push_back(input->value().storage_state());
     if (!input->requires_grad()) {
       record.inputs.emplace_back();
     } else {
@@ -21,6 +23,7 @@ std::vector<Variable> Tape::push(std::unique_ptr<Node> node, std::span<const Var
   }
   std::vector<Variable> variables;
   for (const Tensor& output : outputs) {
+    record.states.push_back(output.storage_state());
     Variable variable = Variable::constant(*this, output);
     variable.id_ = static_cast<int>(producer_.size());
     producer_.push_back(static_cast<int>(records_.size()));
@@ -55,6 +58,14 @@ Tensor Tape::take_place(int id) {
   return std::exchange(places_[id], Tensor());
 }
 
+void Tape::check_unchanged(const Record& record) {
+  for (std::size_t i = 0; i < record.states.size(); ++i) {
+    const bool input = i < record.inputs.size();
+    check(!record.states[i].changed(), "backward of ", record.node->name(), ": its ", input ? "input " : "output ",
+          input ? i : i - record.inputs.size(), " was written in place after the op");
+  }
+}
+
 void Tape::backward(const Variable& root, Tensor dy) {
   check(root.tape_ == this && root.id_ >= 0, "backward: the root is not on this tape, or depends on no parameter");
   check(!spent_, "backward: the tape has been run backward already");
@@ -83,6 +94,7 @@ void Tape::backward(const Variable& root, Tensor dy) {
       cell = {};
     }
     if (any) {
+      check_unchanged(record);
       // A backward may write its gradients in any order or all at once, so a value that the op takes twice gets a cell
       // of its own for each later use, added when all are written.
       repeats.assign(record.inputs.size(), {});

@@ -71,7 +71,10 @@ class Tape {
     std::unique_ptr<Node> node;
     std::vector<Input> inputs;
     int first_output, output_count;
+    std::vector<StorageState> states = {};  // of the inputs, then of the outputs
   };
+  // Throws Error when an input or output, which the op may have saved, was written in place since.
+  static void check_unchanged(const Record& record);
   GradSlot slot_of(const Input& input);
 
   TapeOptions options_;

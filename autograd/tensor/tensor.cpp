@@ -94,6 +94,7 @@ Tensor Tensor::to(DType dtype) const {
 
 void Tensor::fill(double value) const {
   check(is_contiguous(), "fill: the tensor ", sizes(), " is not contiguous");
+  mark_changed();
   dispatch_all(dtype_, [&](auto zero) {
     using T = decltype(zero);
     kernels::fill(data<T>(), static_cast<T>(value), numel());
@@ -103,6 +104,7 @@ void Tensor::fill(double value) const {
 void Tensor::copy_from(const Tensor& source) const {
   check(sizes() == source.sizes() && dtype_ == source.dtype_, "copy_from: expected ", sizes(), " ", dtype_, ", got ",
         source.sizes(), " ", source.dtype_);
+  mark_changed();
   dispatch_all(dtype_, [&](auto zero) {
     using T = decltype(zero);
     if (is_contiguous()) {
@@ -116,6 +118,7 @@ void Tensor::copy_from(const Tensor& source) const {
 void Tensor::add_from(const Tensor& source) const {
   check(sizes() == source.sizes() && dtype_ == source.dtype_, "add_from: expected ", sizes(), " ", dtype_, ", got ",
         source.sizes(), " ", source.dtype_);
+  mark_changed();
   const Tensor values = source.contiguous();
   dispatch_floating(dtype_, [&](auto zero) {
     using T = decltype(zero);

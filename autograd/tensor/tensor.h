@@ -20,10 +20,32 @@ class Storage {
   Storage& operator=(const Storage&) = delete;
   void* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
+  // How often mark_changed() was called.
+  std::int64_t version() const { return version_; }
+  void mark_changed() { ++version_; }
 
  private:
   std::int64_t bytes_;
   void* data_;
+  std::int64_t version_ = 0;
+};
+
+// What a tensor's storage held at one moment, without keeping it alive: an op that has saved a tensor for backward can
+// tell whether somebody has written into it since.
+class StorageState {
+ public:
+  StorageState() = default;
+  explicit StorageState(const std::shared_ptr<Storage>& storage)
+      : storage_(storage), version_(storage ? storage->version() : 0) {}
+  // False as well when the storage is gone: then nobody has saved it.
+  bool changed() const {
+    const std::shared_ptr<Storage> storage = storage_.lock();
+    return storage && storage->version() != version_;
+  }
+
+ private:
+  std::weak_ptr<Storage> storage_;
+  std::int64_t version_ = 0;
 };
 
 // Copying a Tensor copies the handle, never the elements; views (transpose, slice, …) share the storage.
@@ -95,6 +117,11 @@ class Tensor {
   void copy_from(const Tensor& source) const;
   // Adds them to what this view, which must be injective, holds. Floating dtypes only.
   void add_from(const Tensor& source) const;
+
+  // To be called by who writes through data() into a tensor that others may have saved; fill(), copy_from() and
+  // add_from() do.
+  void mark_changed() const { storage_->mark_changed(); }
+  StorageState storage_state() const { return StorageState(storage_); }
 
   bool shares_storage_with(const Tensor& other) const { return storage_ == other.storage_; }
   // No other Tensor holds this storage: writing in place disturbs nobody.

@@ -242,3 +242,35 @@ TEST_CASE("tape: a loop of fixed shapes asks the system for no memory after its 
     CHECK(loss.value().item() == first_loss);
   }
 }
+
+TEST_CASE("tape: a value written in place between forward and backward is an error, not a wrong gradient") {
+  const auto loss_of = [](Tape& tape, const Variable& weight, const Tensor& x, Variable& y) {
+    y = exp(mul(Variable::constant(tape, x), weight));
+    return sum(y);
+  };
+  const Tensor x = random_normal({3}, 1);
+  const Variable weight = Variable::parameter(random_normal({3}, 2));
+  Variable y;
+  {
+    Tape tape;
+    const Variable loss = loss_of(tape, weight, x, y);
+    y.value().fill(1);  // which exp has saved
+    CHECK_THROWS_WITH_AS(tape.backward(loss), "backward of sum: its input 0 was written in place after the op", Error);
+  }
+  {
+    Tape tape;
+    const Variable loss = loss_of(tape, weight, x, y);
+    x.slice(0, 1, 2).copy_from(Tensor::full({1}, DType::f64, 5));  // a view of an input
+    CHECK_THROWS_WITH_AS(tape.backward(loss), "backward of mul: its input 0 was written in place after the op", Error);
+  }
+  {
+    Tape tape;
+    const Variable loss = loss_of(tape, weight, x, y);
+    weight.value().add_from(x);  // as an optimizer would
+    CHECK_THROWS_WITH_AS(tape.backward(loss), "backward of mul: its input 1 was written in place after the op", Error);
+  }
+  Tape tape;
+  const Variable loss = loss_of(tape, weight, x, y);
+  tape.backward(loss);  // and without
+  CHECK(weight.grad().defined());
+}
