@@ -23,7 +23,7 @@ Tensor random_ids(const Work& work, std::uint64_t stream) {
   return ids;
 }
 
-nlohmann::ordered_json measure(const Work& work) {
+nlohmann::ordered_json measure(const Work& work, bool recompute) {
   set_thread_count(work.threads);
   const Gpt model({.vocab = work.vocab,
                    .context = work.length,
@@ -39,7 +39,7 @@ nlohmann::ordered_json measure(const Work& work) {
   const double step_seconds = median_seconds(work, [&] {
     slab.zero_grad();
     {
-      Tape tape({.training = true});
+      Tape tape({.training = true, .recompute = recompute});
       const Variable loss =
           model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});
       tape.backward(loss);
@@ -58,6 +58,7 @@ nlohmann::ordered_json measure(const Work& work) {
           {"vocab", work.vocab},
           {"batch", work.batch},
           {"length", work.length},
+          {"recompute", recompute},
           {"steps", work.steps},
           {"threads", work.threads},
           {"params", model.parameter_count()},
@@ -75,9 +76,11 @@ int main(int argc, char** argv) {
   tapeformer::bench::Work work;
   CLI::App app("Training throughput on random tokens; one JSON line");
   tapeformer::bench::add_work_options(app, work);
+  bool recompute = false;
+  app.add_flag("--recompute", recompute, "Compute the blocks' activations again in backward");
   CLI11_PARSE(app, argc, argv);
   try {
-    std::cout << tapeformer::bench::measure(work) << '\n';
+    std::cout << tapeformer::bench::measure(work, recompute) << '\n';
   } catch (const std::exception& error) {
     std::cerr << "train_step: " << error.what() << '\n';
     return 1;
