@@ -24,7 +24,7 @@ Tensor random_ids(const Work& work, std::uint64_t stream) {
   return ids;
 }
 
-nlohmann::ordered_json measure(const Work& work, bool profile) {
+nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
   set_thread_count(work.threads);
   const Gpt model({.vocab = work.vocab,
                    .context = work.length,
@@ -40,7 +40,7 @@ nlohmann::ordered_json measure(const Work& work, bool profile) {
   const auto train_one = [&] {
     slab.zero_grad();
     {
-      Tape tape({.training = true});
+      Tape tape({.training = true, .recompute = recompute});
       const Variable loss =
           model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});
       tape.backward(loss);
@@ -61,6 +61,7 @@ nlohmann::ordered_json measure(const Work& work, bool profile) {
           {"vocab", work.vocab},
           {"batch", work.batch},
           {"length", work.length},
+          {"recompute", recompute},
           {"steps", work.steps},
           {"threads", work.threads},
           {"params", model.parameter_count()},
@@ -76,13 +77,14 @@ nlohmann::ordered_json measure(const Work& work, bool profile) {
 
 int main(int argc, char** argv) {
   tapeformer::bench::Work work;
-  bool profile = false;
+  bool profile = false, recompute = false;
   CLI::App app("Training throughput on random tokens; one JSON line");
   tapeformer::bench::add_work_options(app, work);
   app.add_flag("--profile", profile, "First print where the time goes, by op and by kernel");
+  app.add_flag("--recompute", recompute, "Compute the blocks' activations again in backward");
   CLI11_PARSE(app, argc, argv);
   try {
-    std::cout << tapeformer::bench::measure(work, profile) << '\n';
+    std::cout << tapeformer::bench::measure(work, profile, recompute) << '\n';
   } catch (const std::exception& error) {
     std::cerr << "train_step: " << error.what() << '\n';
     return 1;

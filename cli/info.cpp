@@ -89,8 +89,12 @@ void print_info(const InfoArguments& arguments) {
   const std::int64_t tokens = config.train.batch * config.train.accumulate * config.model.context;
   // Forward and backward: 6 FLOPs per parameter of a product and token, 12·L·d·T more for attention, causal half of it.
   const double products = static_cast<double>(total - positions - (head ? embeddings : 0));
+  const double layers = static_cast<double>(config.model.layers);
+  const double attention = layers * static_cast<double>(config.model.dim * config.model.context);
+  // The forward of the blocks, a third of that: recomputing does it again for all but the last one.
+  const double blocks_forward = 2 * static_cast<double>(blocks) + 2 * attention;
   const double flops_per_token =
-      6 * products + 6.0 * static_cast<double>(config.model.layers * config.model.dim * config.model.context);
+      6 * products + 6 * attention + (config.train.recompute ? blocks_forward * (layers - 1) / layers : 0);
   const double step_gflop = 1e-9 * flops_per_token * static_cast<double>(tokens);
   const double step_seconds = step_gflop * seconds_per_gflop();
   const double total_seconds = step_seconds * static_cast<double>(config.train.steps);

@@ -51,6 +51,7 @@ struct Config {
     std::int64_t steps = 2000, batch = 16, batch_tokens = 0, accumulate = 1;
     double label_smoothing = 0;
     std::int64_t seed = 1, threads = 0;
+    bool recompute = false;
     double max_minutes = 0;
     std::int64_t log_every = 10;
     bool operator==(const Train&) const = default;

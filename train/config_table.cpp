@@ -159,6 +159,8 @@ const std::vector<ConfigEntry>& config_table() {
       train.key<&T::label_smoothing>("label_smoothing", "share of the target spread over the vocabulary", fraction()),
       train.key<&T::seed>("seed", "seed of weights, batches and dropout", at_least(0)),
       train.key<&T::threads>("threads", "threads (0 = physical cores)", between(0, 4096)),
+      train.key<&T::recompute>("recompute",
+                               "compute activations again in backward: far less memory, up to a third more time"),
       train.key<&T::max_minutes>("max_minutes", "stop and save after so many minutes (0 = no limit)", at_least(0)),
       train.key<&T::log_every>("log_every", "steps between lines of metrics.jsonl", at_least(1)),
 

@@ -144,6 +144,7 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& op
   slab.zero_grad();
   for (std::int64_t micro = 0; micro < config.train.accumulate; ++micro) {
     Tape tape({.training = true,
+               .recompute = config.train.recompute,
                .random = {.seed = static_cast<std::uint64_t>(config.train.seed),
                           .step = static_cast<std::uint32_t>(step),
                           .micro_step = static_cast<std::uint32_t>(micro)}});

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autograd/ops/ops.h"
+#include "autograd/tape/recompute.h"
 
 namespace tapeformer {
 namespace {
@@ -225,6 +226,26 @@ void add_losses(Table& t) {
         [](Inputs in) { return linear_cross_entropy(in[0], in[1], Variable(), in[2], {}); });
 }
 
+void add_recompute(Table& t) {
+  using Function = std::function<Variable(const Variable&)>;
+  const auto layer = [](const Variable& weight) -> Function {
+    return [weight](const Variable& x) { return tanh(linear(dropout(x, 0.3), weight, {})); };
+  };
+  t.add("recompute", "", {t.normal({2, 3}), t.normal({3, 3})},
+        [layer](Inputs in) { return recompute(layer(in[1]), in[0]); });
+  t.add("recompute", "between other uses of its inputs", {t.normal({2, 3}), t.normal({3, 3})}, [layer](Inputs in) {
+    const Variable x = layer(in[1])(in[0]);
+    return mul(layer(in[1])(recompute(layer(in[1]), x)), x);
+  });
+  t.add("recompute", "of a constant", {t.normal({3, 3})}, [layer, x = t.normal({2, 3})](Inputs in) {
+    return recompute(layer(in[0]), Variable::constant(*in[0].tape(), x));
+  });
+  t.add("recompute", "nested", {t.normal({2, 3}), t.normal({3, 3})}, [layer](Inputs in) {
+    const Function inner = layer(in[1]);
+    return recompute([inner](const Variable& x) { return add(inner(recompute(inner, x)), x); }, in[0]);
+  });
+}
+
 }  // namespace
 
 std::vector<OpCase> op_cases() {
@@ -237,6 +258,7 @@ std::vector<OpCase> op_cases() {
   add_layers(table);
   add_attention(table);
   add_losses(table);
+  add_recompute(table);
   return std::move(table.rows);
 }
 

@@ -121,12 +121,13 @@ template <class Op, std::same_as<Variable>... Inputs>
 requires Differentiable<Op, sizeof...(Inputs)> Variable record(Op op, const Inputs&... inputs) {
   const std::array<const Variable*, sizeof...(Inputs)> list{&inputs...};
   Tape& tape = detail::common_tape(Op::kName, list);
-  OpContext context(tape, tape.options().record && detail::any_requires_grad(list));
+  const bool differentiable = tape.options().record && detail::any_requires_grad(list);
+  OpContext context(tape, differentiable && tape.keeping());
   const Tensor output = [&] {
     const Span span(SpanKind::forward, Op::kName);
     return op.forward(context, inputs.value()...);
   }();
-  if (!context.recording()) return Variable::constant(tape, output);
+  if (!differentiable) return Variable::constant(tape, output);
   auto node = std::make_unique<detail::FixedNode<Op, sizeof...(Inputs)>>(std::move(op));
   return tape.push(std::move(node), list, {&output, 1})[0];
 }
@@ -140,12 +141,13 @@ std::vector<Variable> record_list(Op op, std::span<const Variable> inputs) {
     tensors.push_back(input.value());
   }
   Tape& tape = detail::common_tape(Op::kName, list);
-  OpContext context(tape, tape.options().record && detail::any_requires_grad(list));
+  const bool differentiable = tape.options().record && detail::any_requires_grad(list);
+  OpContext context(tape, differentiable && tape.keeping());
   const std::vector<Tensor> outputs = [&] {
     const Span span(SpanKind::forward, Op::kName);
     return op.forward(context, tensors);
   }();
-  if (!context.recording()) {
+  if (!differentiable) {
     std::vector<Variable> constants;
     for (const Tensor& output : outputs) constants.push_back(Variable::constant(tape, output));
     return constants;

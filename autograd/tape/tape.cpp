@@ -6,37 +6,74 @@
 #include "autograd/core/profile.h"
 
 namespace tapeformer {
+namespace {
+
+// Gives a variable another value for the length of a scope.
+template <class T>
+class Scoped {
+ public:
+  Scoped(T& place, T value) : place_(place), before_(std::exchange(place, value)) {}
+  ~Scoped() { place_ = before_; }
+  Scoped(const Scoped&) = delete;
+  Scoped& operator=(const Scoped&) = delete;
+
+ private:
+  T& place_;
+  T before_;
+};
+
+}  // namespace
 
 std::vector<Variable> Tape::push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
                                  std::span<const Tensor> outputs) {
+  std::vector<Variable> variables;
+  for (const Tensor& output : outputs) variables.push_back(Variable::constant(*this, output));
+  if (!keeping_) {
+    for (Variable& variable : variables) variable.id_ = Variable::kUnkept;
+    return variables;
+  }
   check(!spent_, node->name(), ": the tape has been run backward already; start a new one");
   Record record{std::move(node), {}, static_cast<int>(producer_.size()), static_cast<int>(outputs.size())};
   record.inputs.reserve(inputs.size());
   record.states.reserve(inputs.size() + outputs.size());
   for (const Variable* input : inputs) {
+    record.inputs.push_back(input_of(*input, record.node->name()));
     record.states.push_back(input->value().storage_state());
-    if (!input->requires_grad()) {
-      record.inputs.emplace_back();
-    } else {
-      record.inputs.push_back({input->id_, input->leaf_, input->sizes(), input->dtype()});
-    }
   }
-  std::vector<Variable> variables;
-  for (const Tensor& output : outputs) {
-    record.states.push_back(output.storage_state());
-    Variable variable = Variable::constant(*this, output);
+  for (const Tensor& output : outputs) record.states.push_back(output.storage_state());
+  for (Variable& variable : variables) {
     variable.id_ = static_cast<int>(producer_.size());
     producer_.push_back(static_cast<int>(records_.size()));
-    variables.push_back(std::move(variable));
   }
   records_.push_back(std::move(record));
   return variables;
+}
+
+Variable Tape::run_unkept(const std::function<Variable()>& f) {
+  const Scoped unkept(keeping_, false);
+  return f();
+}
+
+void Tape::rerun(const std::function<Variable()>& f, std::uint64_t stream, const Tensor& dy) {
+  const Scoped drawing(next_stream_, stream);
+  const Scoped open(spent_, false);
+  const Variable y = f();
+  check(y.requires_grad(), "recompute: f depended on a parameter in its first run, and does not in its second");
+  cells_.resize(producer_.size());
+  places_.resize(producer_.size());
+  slot_of(input_of(y, "recompute")).accumulate(dy);
 }
 
 std::vector<std::string> Tape::node_names() const {
   std::vector<std::string> names;
   for (const Record& record : records_) names.emplace_back(record.node->name());
   return names;
+}
+
+Tape::Input Tape::input_of(const Variable& variable, const char* user) const {
+  check(variable.kept(), user, ": takes a variable from inside of recompute(); only its result may leave it");
+  if (!variable.requires_grad()) return {};
+  return {variable.id_, variable.leaf_, variable.sizes(), variable.dtype()};
 }
 
 GradSlot Tape::slot_of(const Input& input) {
@@ -46,10 +83,8 @@ GradSlot Tape::slot_of(const Input& input) {
 }
 
 Tensor Tape::take_place(int id) {
-  const int producer = producer_[id];
-  if (!places_asked_[producer]) {
-    places_asked_[producer] = true;
-    Record& record = records_[producer];
+  Record& record = records_[producer_[id]];
+  if (!std::exchange(record.places_asked, true)) {
     std::vector<GradSlot> slots;
     for (const Input& input : record.inputs) slots.push_back(slot_of(input));
     std::vector<Tensor> places = record.node->place_output_gradients(slots);
@@ -67,7 +102,8 @@ void Tape::check_unchanged(const Record& record) {
 }
 
 void Tape::backward(const Variable& root, Tensor dy) {
-  check(root.tape_ == this && root.id_ >= 0, "backward: the root is not on this tape, or depends on no parameter");
+  check(root.tape_ == this && root.id_ >= 0 && root.kept(),
+        "backward: the root is not on this tape, or depends on no parameter");
   check(!spent_, "backward: the tape has been run backward already");
   if (!dy.defined()) {
     check(root.value().numel() == 1, "backward: the root is ", root.sizes(), "; pass a dy of that shape");
@@ -78,14 +114,14 @@ void Tape::backward(const Variable& root, Tensor dy) {
   spent_ = true;
   cells_.resize(producer_.size());
   places_.resize(producer_.size());
-  places_asked_.resize(records_.size());
   cells_[root.id_] = {.gradient = std::move(dy), .written = true};
 
   std::vector<Tensor> dys;
   std::vector<GradSlot> slots;
   std::vector<GradCell> repeats;
-  for (; !records_.empty(); records_.pop_back()) {
-    Record& record = records_.back();
+  while (!records_.empty()) {
+    const Record record = std::move(records_.back());  // freed when it is passed
+    records_.pop_back();
     bool any = false;
     for (int i = 0; i < record.output_count; ++i) {
       GradCell& cell = cells_[record.first_output + i];

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,9 +18,10 @@
 namespace tapeformer {
 
 struct TapeOptions {
-  bool record = true;     // off: ops compute values only, and nothing is kept for a backward
-  bool training = false;  // on: dropout drops
-  RandomKey random = {};  // seed, step and micro-step of the random ops
+  bool record = true;      // off: ops compute values only, and nothing is kept for a backward
+  bool training = false;   // on: dropout drops
+  bool recompute = false;  // on: recompute() trades time for memory; off: it changes nothing
+  RandomKey random = {};   // seed, step and micro-step of the random ops
 };
 inline constexpr TapeOptions no_grad{.record = false};
 
@@ -53,11 +55,20 @@ class Tape {
   // that the root depends on. Frees what each op saved as it passes; a tape is run backward once.
   void backward(const Variable& root, Tensor dy = {});
 
-  // For record(): puts an op on the tape and returns its outputs as variables.
+  // For record(): whether an op may keep what its backward needs. Off in the first run of recompute().
+  bool keeping() const { return options_.record && keeping_; }
+  // For record(): puts an op on the tape and returns its outputs as variables. While not keeping, the node is dropped,
+  // and the outputs only know that a gradient would flow.
   std::vector<Variable> push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
                              std::span<const Tensor> outputs);
   // For GradSlot: the memory that the producer of a value wants its gradient to lie in, once; undefined if none.
   Tensor take_place(int id);
+  // For recompute(): runs f and keeps nothing of it.
+  Variable run_unkept(const std::function<Variable()>& f);
+  // For recompute(), within backward: puts the ops of f at the end of the tape, where backward goes on, with the random
+  // numbers from `stream` on, and gives f's result the gradient dy.
+  void rerun(const std::function<Variable()>& f, std::uint64_t stream, const Tensor& dy);
+  std::uint64_t next_stream() const { return next_stream_; }
 
  private:
   struct Input {
@@ -72,21 +83,23 @@ class Tape {
     std::vector<Input> inputs;
     int first_output, output_count;
     std::vector<StorageState> states = {};  // of the inputs, then of the outputs
+    bool places_asked = false;              // during backward
   };
   // Throws Error when an input or output, which the op may have saved, was written in place since.
   static void check_unchanged(const Record& record);
+  Input input_of(const Variable& variable, const char* user) const;
   GradSlot slot_of(const Input& input);
 
   TapeOptions options_;
   std::uint64_t next_stream_ = 0;
+  bool keeping_ = true;
   bool spent_ = false;
   std::vector<Record> records_;
   std::vector<int> producer_;  // the record that each id comes from
 
   // During backward:
-  std::vector<GradCell> cells_;     // gradient of each id
-  std::vector<Tensor> places_;      // where the gradient of each id should lie, if its record said so
-  std::vector<char> places_asked_;  // by record
+  std::vector<GradCell> cells_;  // gradient of each id
+  std::vector<Tensor> places_;   // where the gradient of each id should lie, if its record said so
 };
 
 }  // namespace tapeformer

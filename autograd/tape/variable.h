@@ -1,6 +1,7 @@
 // A tensor as the tape knows it.
 #pragma once
 
+#include <limits>
 #include <memory>
 
 #include "autograd/tape/grad_slot.h"
@@ -34,6 +35,8 @@ class Variable {
   std::int64_t size(int axis) const { return value().size(axis); }
   DType dtype() const { return value().dtype(); }
   bool requires_grad() const { return leaf_ || id_ >= 0; }
+  // Whether backward can come to it: not to what an op gave in the first run of recompute().
+  bool kept() const { return id_ != kUnkept; }
   // The tape it is on; null for a parameter that was not put on one.
   Tape* tape() const { return tape_; }
 
@@ -48,11 +51,12 @@ class Variable {
 
  private:
   friend class Tape;
+  static constexpr int kUnkept = std::numeric_limits<int>::max();
   Leaf& parameter_leaf(const char* what) const;
 
   Tensor value_;
   Tape* tape_ = nullptr;
-  int id_ = -1;  // place on the tape; -1 when no gradient flows
+  int id_ = -1;  // place on the tape; -1 when no gradient flows, kUnkept when its op was not kept
   std::shared_ptr<Leaf> leaf_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/tape/recompute.h"
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {
@@ -39,7 +40,13 @@ Variable Gpt::forward(const Variable& ids, GptCache* cache) const {
   const std::int64_t first = cache ? cache->front().length() : 0;
   const Variable positions = positions_.forward(*ids.tape(), first, ids.size(1));
   Variable x = dropout_.forward(add(token_embedding_.forward(ids), positions));  // (B, T, dim)
-  for (std::size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i]->forward(x, cache ? &(*cache)[i] : nullptr);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const auto block = [module = blocks_[i].get(), layer = cache ? &(*cache)[i] : nullptr](const Variable& in) {
+      return module->forward(in, layer);
+    };
+    // Backward begins with the last block: to drop its activations until then would hardly lower the peak.
+    x = i + 1 < blocks_.size() ? recompute(block, x) : block(x);
+  }
   return final_norm_ ? final_norm_->forward(x) : x;
 }
 

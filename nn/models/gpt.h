@@ -31,7 +31,8 @@ class Gpt : public Module {
   const GptConfig& config() const { return config_; }
   GptCache make_cache() const { return GptCache(config_.layers, KeyValueCache(config_.context)); }
 
-  // ids i32 (B, T) → the stream behind the final norm (B, T, dim). With a cache, ids continue the cached tokens.
+  // ids i32 (B, T) → the stream behind the final norm (B, T, dim). With a cache, ids continue the cached tokens. Each
+  // block but the last is recomputed on a tape of options.recompute; the model must live until backward then.
   Variable forward(const Variable& ids, GptCache* cache = nullptr) const;
   // forward()'s result, or rows of it (…, dim) → logits (…, vocab).
   Variable logits(const Variable& hidden) const;

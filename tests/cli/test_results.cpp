@@ -220,6 +220,7 @@ TEST_CASE("info: parameters by part, of a configuration and of a run") {
                                    {"total", 124439808}});
   CHECK(gpt2["tokens_per_step"] == 4 * 8 * 1024);
   CHECK(gpt2["state_bytes"] == 16 * 124439808LL);
+  CHECK(gpt2["flops_per_token"] == 6.0 * (124439808 - 1024 * 768) + 6.0 * 12 * 768 * 1024);
 
   box.prepare_tiny_run();
   box.train("run", "--train.steps 2 --model.tie_embeddings none");
@@ -235,6 +236,11 @@ TEST_CASE("info: parameters by part, of a configuration and of a run") {
   const Json tied = json_of(box, "info tiny.toml --json");  // the vocabulary is learned from the text
   CHECK(tied["vocab"] == vocab);
   CHECK(tied["parameters"]["total"] == parts["total"].get<int>() - vocab * 32);
+  box.train("recomputed", "--train.steps 1 --train.recompute true");
+  const Json again = json_of(box, "info recomputed --json");
+  // One of the two blocks, forward: its products, and causal attention's.
+  CHECK(again["flops_per_token"].get<double>() - tied["flops_per_token"].get<double>() ==
+        2 * (12 * 32 * 32 + 13 * 32) + 2 * 32 * 16);
   CHECK(result_of(box, "info run").find("total") != std::string::npos);
 }
 

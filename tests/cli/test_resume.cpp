@@ -258,6 +258,28 @@ TEST_CASE("resume: more steps on the way are the same as more steps from the sta
   check_same_run(box, "straight", "extended");
 }
 
+TEST_CASE("resume: recomputing, switched on or off on the way, changes no byte") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string options = "--model.layers 3 --model.dropout 0.1 --train.accumulate 2 --train.steps ";
+  box.train("straight", options + "30");
+  for (const std::string first : {"false", "true"}) {
+    const std::string run = "began-" + first, second = first == "true" ? "false" : "true";
+    box.train(run, options + "15 --train.recompute " + first);
+    const Outcome outcome = box.run("train --resume " + run + " --train.steps 30 --train.recompute " + second);
+    INFO(outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    CHECK(outcome.tells("train.recompute is now " + second));
+    CHECK(box.read(run + "/config.toml").find("\nrecompute = " + second) != std::string::npos);
+    for (const std::string file : {"/checkpoints/step-000030/model", "/checkpoints/step-000030/optimizer"}) {
+      const bool same = box.read(run + file + ".safetensors") == box.read("straight" + file + ".safetensors");
+      CHECK_MESSAGE(same, file);
+    }
+    const auto lines = box.metrics(run), expected = box.metrics("straight");
+    CHECK(without_times(lines.back()) == without_times(expected.back()));
+  }
+}
+
 TEST_CASE("resume: a training text that has changed is told") {
   const Sandbox box;
   box.prepare_tiny_run();

@@ -17,7 +17,7 @@ std::size_t heap_bytes() {
   return info.arena + info.hblkhd;
 }
 
-void check_steady(const GptConfig& config, std::int64_t batch_rows, std::int64_t accumulate) {
+void check_steady(const GptConfig& config, std::int64_t batch_rows, std::int64_t accumulate, bool recompute) {
   release_cached_memory();  // begins with nothing, whatever ran before
   const Gpt model(config);
   model.initialize_parameters(1);
@@ -33,7 +33,9 @@ void check_steady(const GptConfig& config, std::int64_t batch_rows, std::int64_t
       const Dims sizes{batch.rows, batch.length};
       add_gradients(model, ids_tensor(batch.inputs, sizes), ids_tensor(batch.targets, sizes),
                     {.normalizer = static_cast<double>(accumulate * sizes.product())},
-                    {.training = true, .random = {.step = number, .micro_step = static_cast<std::uint32_t>(micro)}});
+                    {.training = true,
+                     .recompute = recompute,
+                     .random = {.step = number, .micro_step = static_cast<std::uint32_t>(micro)}});
     }
     return optimizer.update(1e-3, number);
   };
@@ -59,12 +61,12 @@ void check_steady(const GptConfig& config, std::int64_t batch_rows, std::int64_t
 
 TEST_CASE("memory: a training loop with dropout asks the system for nothing after its first step") {
   for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
-    for (std::int64_t accumulate : {1, 2}) {
+    for (const auto& [accumulate, recompute] : {std::pair{1, false}, {2, false}, {2, true}}) {
       GptConfig config = small_gpt(DType::f32);
       config.vocab = 500, config.context = 64;
       config.block.dim = 64, config.block.ff_dim = 256, config.block.dropout = 0.1;
       config.block.norm = norm;
-      check_steady(config, 4, accumulate);
+      check_steady(config, 4, accumulate, recompute);
     }
   }
 }

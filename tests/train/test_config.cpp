@@ -194,10 +194,10 @@ TEST_CASE("config: the list of keys has every key once, with a default that can 
   }
   CHECK(config == Config{});
   CHECK(parse(to_toml(config)) == config);
-  for (const char* name :
-       {"model.type", "model.ff_dim", "model.position_base", "model.tie_embeddings", "tokenizer.file",
-        "data.valid_fraction", "data.valid_target", "data.valid_pairs", "data.lines", "optimizer.weight_decay",
-        "schedule.factor", "train.batch_tokens", "train.max_minutes", "eval.batches", "checkpoint.average"}) {
+  for (const char* name : {"model.type", "model.ff_dim", "model.position_base", "model.tie_embeddings",
+                           "tokenizer.file", "data.valid_fraction", "data.valid_target", "data.valid_pairs",
+                           "data.lines", "optimizer.weight_decay", "schedule.factor", "train.batch_tokens",
+                           "train.recompute", "train.max_minutes", "eval.batches", "checkpoint.average"}) {
     CAPTURE(name);
     CHECK(names.contains(name));
   }

@@ -95,6 +95,30 @@ TEST_CASE("train step: 1×32, 2×16, 4×8 and 32×1 give the same loss and gradi
   }
 }
 
+TEST_CASE("train step: recomputed, 20 steps give the same losses, weights and moments to the bit") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  config.model.layers = 4;
+  config.model.dropout = 0.1;
+  config.train.accumulate = 2;
+  config.train.label_smoothing = 0.1;
+  REQUIRE(config.model.tie_embeddings == "output");
+  Toy plain(config);
+  config.train.recompute = true;
+  Toy again(config);
+  for (std::int64_t number = 1; number <= 20; ++number) {
+    const StepResult expected = plain.step(number), result = again.step(number);
+    CHECK(result.loss == expected.loss);
+    CHECK(result.grad_norm == expected.grad_norm);
+  }
+  CHECK(same_bits(again.weights(), plain.weights()));
+  const NamedTensors moments = again.optimizer.state(), expected = plain.optimizer.state();
+  REQUIRE(moments.size() == expected.size());
+  for (std::size_t i = 0; i < moments.size(); ++i) {
+    CHECK(same_bits(moments[i].second.to_vector<float>(), expected[i].second.to_vector<float>()));
+  }
+}
+
 TEST_CASE("train step: a loss that is not finite is an error, and leaves the weights as they were") {
   const CacheFolder folder;
   Config config = toy_config();

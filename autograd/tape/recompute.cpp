@@ -1,0 +1,38 @@
+#include "autograd/tape/recompute.h"
+
+#include <utility>
+
+#include "autograd/tape/record.h"
+
+namespace tapeformer {
+namespace {
+
+// Stands on the tape for the ops of f(x). It has no inputs of its own: gradients leave through those ops.
+struct Recompute {
+  static constexpr const char* kName = "recompute";
+  Tape& tape;
+  std::function<Variable()> f;
+  std::uint64_t stream;  // where f began to draw random numbers
+  StorageState x;
+  void backward(std::span<const Tensor> dy, std::span<GradSlot>) {
+    check(!x.changed(), "backward of recompute: its input was written in place after the op");
+    tape.rerun(f, stream, dy[0]);
+  }
+};
+
+}  // namespace
+
+Variable recompute(std::function<Variable(const Variable&)> f, const Variable& x) {
+  const Variable* const inputs[] = {&x};
+  Tape& tape = detail::common_tape(Recompute::kName, inputs);
+  if (!tape.options().recompute || !tape.keeping()) return f(x);
+  const std::uint64_t stream = tape.next_stream();
+  std::function<Variable()> run = [f = std::move(f), x] { return f(x); };
+  const Variable y = tape.run_unkept(run);
+  if (y.kept()) return y;  // no gradient flows through an op of f
+  auto node =
+      std::make_unique<detail::ListNode<Recompute>>(Recompute{tape, std::move(run), stream, x.value().storage_state()});
+  return tape.push(std::move(node), {}, {&y.value(), 1})[0];
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,95 @@
+// A model whose blocks are recomputed: the same bits in far less memory.
+#include "autograd/tensor/allocator.h"
+#include "tests/nn/support.h"
+#include "train/parameter_slab.h"
+
+using namespace tapeformer;
+
+namespace {
+
+TapeOptions options(bool recompute) {
+  return {.training = true, .recompute = recompute, .random = {.seed = 3, .step = 7, .micro_step = 1}};
+}
+
+// The most bytes that tensors take in one pass beside parameters and their gradients.
+std::int64_t activation_peak(std::int64_t layers, bool recompute) {
+  GptConfig config = small_gpt(DType::f32);
+  config.layers = layers;
+  config.context = 64;
+  const Gpt model(config);
+  model.initialize_parameters(1);
+  const ParameterSlab slab(model);
+  const Tensor ids = ids_tensor(random_ids(8 * 64, config.vocab, 1), {8, 64});
+  const std::int64_t before = memory_stats().in_use;
+  reset_peak_memory();
+  add_gradients(model, ids, ids, {.deferred = true}, options(recompute));
+  CHECK(memory_stats().in_use == before);
+  return memory_stats().peak - before;
+}
+
+}  // namespace
+
+TEST_CASE("gpt: recomputed blocks give the same loss and gradients to the bit, in every architecture") {
+  for (DType dtype : {DType::f64, DType::f32}) {
+    for (GptConfig config : architectures(dtype)) {
+      CAPTURE(name_of(config));
+      config.layers = 3;
+      config.block.dropout = 0.2;
+      const Gpt model(config);
+      randomize(model);
+      const Tensor ids = ids_tensor(random_ids(48, config.vocab, 1), {4, 12});
+      std::vector<std::int32_t> scored = random_ids(48, config.vocab, 2);
+      scored[5] = scored[47] = -1;
+      const CrossEntropyOptions loss_options{.smoothing = 0.1, .deferred = true};
+      const auto run = [&](bool recompute) {
+        model.zero_grad();
+        double loss = 0;  // two micro-steps into the same gradients
+        for (int micro = 0; micro < 2; ++micro) {
+          loss += add_gradients(model, ids, ids_tensor(scored, {4, 12}), loss_options, options(recompute));
+        }
+        return std::pair{loss, gradients_of(model)};
+      };
+      const auto plain = run(false), again = run(true);
+      CHECK(again.first == plain.first);
+      CHECK(again.second.size() == model.named_parameters().size());
+      CHECK(same_bits(again.second, plain.second));
+    }
+  }
+}
+
+TEST_CASE("gpt: all blocks but the last are recomputed, and random numbers go on as without") {
+  GptConfig config = small_gpt();
+  config.layers = 4;
+  config.block.dropout = 0.2;
+  const Gpt model(config);
+  randomize(model);
+  const Tensor ids = ids_tensor(random_ids(24, config.vocab, 1), {2, 12});
+  Tape plain(options(false)), tape(options(true));
+  const Variable expected = model.forward(Variable::constant(plain, ids)),
+                 hidden = model.forward(Variable::constant(tape, ids));
+  CHECK(same_bits(hidden.value(), expected.value()));
+  const auto count = [&](const char* name) { return std::ranges::count(tape.node_names(), name); };
+  CHECK(count("recompute") == 3);
+  CHECK(count("scaled_dot_product_attention") == 1);
+  CHECK(tape.next_random_key().stream == plain.next_random_key().stream);
+
+  GptCache cache = model.make_cache();
+  TapeOptions silent = no_grad;
+  silent.recompute = true;
+  Tape generating(silent);
+  CHECK(same_bits(model.forward(Variable::constant(generating, ids), &cache).value(),
+                  model.forward(Variable::constant(generating, ids)).value()));
+}
+
+TEST_CASE("gpt: recomputed, a further layer costs the memory of its input alone") {
+  constexpr std::int64_t kInput = 8 * 64 * 16 * 4;  // (B, T, dim) of f32
+  const std::int64_t few = 8, many = 24;
+  const auto of_a_layer = [&](bool recompute) {
+    return static_cast<double>(activation_peak(many, recompute) - activation_peak(few, recompute)) /
+           static_cast<double>((many - few) * kInput);
+  };
+  CHECK(of_a_layer(true) == 1);
+  // Each layer norm's input and result, q, k, v, attention's result, and 2·ff_dim of the feed-forward part.
+  CHECK(of_a_layer(false) > 8);
+  CHECK(activation_peak(many, true) < activation_peak(many, false) / 5);
+}
