@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# tapeformer and PyTorch side by side: for each work several rounds, the two alternating, medians of all steps' medians.
+# tapeformer, its limit and PyTorch side by side: for each work several rounds, alternating, medians of all rounds' medians.
 #   build/bench/compare [--rounds N] [--steps N] ["LAYERS HEADS DIM VOCAB BATCH LENGTH" ...]
+# The limit is bench/limit's: the step's matrix products at OpenBLAS's own speed, plus one pass of AdamW.
 # PyTorch is python3-torch of Debian, run by /usr/bin/python3 (override: PEER_PYTHON), at the fastest setting found for
 # this machine: its own vector kernels at their best, and the OpenBLAS kernels (its own choice, or those of the
-# instruction set) that make it faster.
+# instruction set) that make it faster. The last column is the same with glibc told to keep freed memory for itself,
+# which spares PyTorch page faults that our allocator spares us.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 rounds=3 steps=7 works=()
@@ -23,13 +25,18 @@ python=${PEER_PYTHON:-/usr/bin/python3}
 "$python" -c 'import torch' 2>/dev/null ||
   { echo "compare: $python has no torch: install Debian's python3-torch" >&2; exit 1; }
 peer_environment=(OMP_NUM_THREADS="$threads" LD_LIBRARY_PATH="$(echo /usr/lib/*/openblas-openmp)")
+kept_memory=(MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 MALLOC_TOP_PAD_=500000000)
 best_kernels=Haswell
 if grep -q avx512bw /proc/cpuinfo; then best_kernels=SkylakeX peer_environment+=(ATEN_CPU_CAPABILITY=avx512); fi
 
 value() { sed -E "s/.*\"$1\": ?([0-9.e+-]+).*/\1/" <<<"$2"; }
-median() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
-ours() { "$here/train_step" "$@"; }
-peer() { env "${peer_environment[@]}" "$python" "$here/peers/torch_gpt.py" "$@"; }
+peer() { env "${peer_environment[@]}" "$@"; }
+
+# measured[KEY] holds the values of all rounds.
+declare -A measured
+add() { measured[$1]+="$(value "$2" "$3") "; }
+median() { tr ' ' '\n' <<<"${measured[$1]}" | sed '/^$/d' | sort -g |
+  awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 
 flags_of() {
   read -r layers heads dim vocab batch length <<<"$1"
@@ -37,25 +44,31 @@ flags_of() {
 }
 
 # The faster OpenBLAS kernels for PyTorch, by the first work.
-read -ra flags <<<"$(flags_of "${works[0]}")"
-own=$(value step_ms "$(peer "${flags[@]}" --steps "$steps")")
-named=$(value step_ms "$(OPENBLAS_CORETYPE=$best_kernels peer "${flags[@]}" --steps "$steps")")
+read -ra flags <<<"$(flags_of "${works[0]}") --steps $steps"
+torch=("$python" "$here/peers/torch_gpt.py")
+own=$(value step_ms "$(peer "${torch[@]}" "${flags[@]}")")
+named=$(value step_ms "$(OPENBLAS_CORETYPE=$best_kernels peer "${torch[@]}" "${flags[@]}")")
 if awk "BEGIN {exit !($named < $own)}"; then peer_environment+=(OPENBLAS_CORETYPE=$best_kernels); fi
 
-echo "PyTorch with ${peer_environment[*]}"
-printf '%-34s %14s %14s %8s %12s %12s %8s\n' "layers heads dim vocab batch length" "tapeformer ms" "PyTorch ms" "speed" \
-  "MiB" "PyTorch MiB" "memory"
+echo "$(date +%F), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $threads threads; $rounds rounds of $steps steps"
+echo "PyTorch with ${peer_environment[*]}; in the last column also ${kept_memory[*]}"
+printf '%-24s %10s %10s %8s %10s %8s %8s %8s %8s %12s\n' "layers heads dim vocab" "step ms" "limit ms" "s/limit" \
+  "PyTorch ms" "speed" "MiB" "PyTorch" "memory" "keeping heap"
 for work in "${works[@]}"; do
-  read -ra flags <<<"$(flags_of "$work")"
-  our_ms=() peer_ms=() our_rss=() peer_rss=()
+  read -ra flags <<<"$(flags_of "$work") --steps $steps"
+  measured=()
   for ((round = 0; round < rounds; ++round)); do
-    line=$(ours "${flags[@]}" --steps "$steps")
-    our_ms+=("$(value step_ms "$line")") our_rss+=("$(value peak_rss_mib "$line")")
-    line=$(peer "${flags[@]}" --steps "$steps")
-    peer_ms+=("$(value step_ms "$line")") peer_rss+=("$(value peak_rss_mib "$line")")
+    line=$("$here/train_step" "${flags[@]}")
+    add step step_ms "$line"
+    add rss peak_rss_mib "$line"
+    add limit limit_ms "$("$here/limit" "${flags[@]}")"
+    line=$(peer "${torch[@]}" "${flags[@]}")
+    add peer step_ms "$line"
+    add peer_rss peak_rss_mib "$line"
+    add kept step_ms "$(peer "${kept_memory[@]}" "${torch[@]}" "${flags[@]}")"
   done
-  a=$(printf '%s\n' "${our_ms[@]}" | median) b=$(printf '%s\n' "${peer_ms[@]}" | median)
-  c=$(printf '%s\n' "${our_rss[@]}" | median) d=$(printf '%s\n' "${peer_rss[@]}" | median)
-  awk -v work="$work" -v a="$a" -v b="$b" -v c="$c" -v d="$d" \
-    'BEGIN {printf "%-34s %14.1f %14.1f %7.2fx %12.0f %12.0f %7.2fx\n", work, a, b, b / a, c, d, c / d}'
+  awk -v work="$work" -v s="$(median step)" -v l="$(median limit)" -v p="$(median peer)" -v m="$(median rss)" \
+    -v q="$(median peer_rss)" -v k="$(median kept)" 'BEGIN {
+      printf "%-24s %10.1f %10.1f %8.3f %10.1f %7.2fx %8.0f %8.0f %7.2fx %6.1f %4.2fx\n",
+        work, s, l, s / l, p, p / s, m, q, m / q, k, k / s}'
 done

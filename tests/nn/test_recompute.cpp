@@ -89,7 +89,7 @@ TEST_CASE("gpt: recomputed, a further layer costs the memory of its input alone"
            static_cast<double>((many - few) * kInput);
   };
   CHECK(of_a_layer(true) == 1);
-  // Each layer norm's input and result, q, k, v, attention's result, and 2·ff_dim of the feed-forward part.
+  // The input of each layer norm, q, k, v, attention's result, and the hidden layer before its activation.
   CHECK(of_a_layer(false) > 8);
   CHECK(activation_peak(many, true) < activation_peak(many, false) / 5);
 }
