@@ -18,7 +18,7 @@ void set_up_log() {
   spdlog::set_pattern("%^%l:%$ %v");
   if (!kernels::blas_uses_openmp()) {
     spdlog::warn(
-        "{} does not share its threads with OpenMP, which makes training two to three times slower: install "
+        "{} starts threads beside those of the training loop, which makes it two to three times slower: install "
         "libopenblas-openmp-dev",
         kernels::blas_description());
   }

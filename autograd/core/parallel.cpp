@@ -1,8 +1,9 @@
 #include "autograd/core/parallel.h"
 
-#include <omp.h>
 #include <sched.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <exception>
 #include <fstream>
@@ -49,14 +50,115 @@ int cgroup_quota() {
   return 0;
 }
 
-int& threads_in_use() {
-  static int threads = [] {
-    const int threads = default_thread_count();
-    omp_set_num_threads(threads);
-    return threads;
-  }();
+std::atomic<int>& threads_in_use() {
+  static std::atomic<int> threads = default_thread_count();
   return threads;
 }
+
+// Whether this thread is inside of a loop already.
+thread_local bool inside_loop = false;
+
+struct InsideLoop {
+  InsideLoop() { inside_loop = true; }
+  ~InsideLoop() { inside_loop = false; }
+  InsideLoop(const InsideLoop&) = delete;
+  InsideLoop& operator=(const InsideLoop&) = delete;
+};
+
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Tries `ready` for a while that is short against a loop of a small model, then gives up.
+template <class F>
+bool spin_until(const F& ready) {
+  constexpr auto kPatience = std::chrono::microseconds(200);
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (ready()) return true;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() - begin < kPatience);
+  return false;
+}
+
+// Threads that take part in loops. The caller of a loop works too, and never waits for a thread that has not begun: on
+// a machine that is busy with other things it does all chunks itself, and waits at most for chunks that were taken.
+// (OpenMP's loops end when every thread of the team has arrived; beside one busy process that made a training run of a
+// minute last eight.)
+class Pool {
+ public:
+  void run(std::int64_t chunks, int threads, void (*body)(const void*, std::int64_t), const void* context) {
+    const std::unique_lock one_loop(mutex_, std::try_to_lock);
+    if (!one_loop) {  // the threads are busy with the loop of another thread
+      const InsideLoop inside;
+      for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(context, chunk);
+      return;
+    }
+    for (; workers_ < threads - 1; ++workers_) add_worker(workers_);
+    chunks_ = chunks, body_ = body, context_ = context, error_ = nullptr;
+    helpers_ = threads - 1;
+    next_ = 0;
+    open_ = true;
+    ++loops_;
+    if (sleeping_ > 0) loops_.notify_all();
+    take_chunks();
+    open_ = false;
+    // Whoever enters from now on finds the loop closed, and leaves.
+    while (inside_ != 0) {
+      if (!spin_until([&] { return inside_ == 0; })) sched_yield();
+    }
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void take_chunks() {
+    const InsideLoop inside;
+    for (std::int64_t chunk = next_++; chunk < chunks_; chunk = next_++) {
+      try {
+        body_(context_, chunk);
+      } catch (...) {
+        const std::lock_guard lock(error_mutex_);
+        if (!error_) error_ = std::current_exception();
+      }
+    }
+  }
+
+  void add_worker(int index) {
+    std::thread([this, index, seen = loops_.load()]() mutable {
+      while (true) {
+        if (!spin_until([&] { return loops_ != seen; })) {
+          ++sleeping_;
+          loops_.wait(seen);
+          --sleeping_;
+        }
+        seen = loops_;
+        ++inside_;
+        if (open_ && index < helpers_) take_chunks();
+        --inside_;
+      }
+    }).detach();
+  }
+
+  std::mutex mutex_;  // held by the thread whose loop runs
+  int workers_ = 0;
+  // The loop; read only between ++inside_ and --inside_, written only when it is closed and nobody is inside.
+  std::int64_t chunks_ = 0;
+  void (*body_)(const void*, std::int64_t) = nullptr;
+  const void* context_ = nullptr;
+  int helpers_ = 0;
+  std::mutex error_mutex_;
+  std::exception_ptr error_;
+  // Each on a cache line of its own: the threads write them while others read.
+  alignas(64) std::atomic<std::int64_t> next_ = 0;
+  alignas(64) std::atomic<bool> open_ = false;
+  alignas(64) std::atomic<int> inside_ = 0;  // workers that look at the loop
+  alignas(64) std::atomic<int> sleeping_ = 0;
+  alignas(64) std::atomic<std::uint32_t> loops_ = 0;  // counted, to wait for the next
+};
 
 }  // namespace
 
@@ -70,12 +172,11 @@ int default_thread_count() {
 
 int thread_count() { return threads_in_use(); }
 
-int available_threads() { return omp_in_parallel() ? 1 : thread_count(); }
+int available_threads() { return inside_loop ? 1 : thread_count(); }
 
 void set_thread_count(int threads) {
   check(threads >= 1, "threads: expected at least 1, got ", threads);
   threads_in_use() = threads;
-  omp_set_num_threads(threads);
 }
 
 namespace detail {
@@ -86,18 +187,8 @@ void run_chunks(std::int64_t chunks, void (*body)(const void*, std::int64_t), co
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(context, chunk);
     return;
   }
-  std::exception_ptr error;
-  std::mutex error_mutex;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    try {
-      body(context, chunk);
-    } catch (...) {
-      const std::lock_guard lock(error_mutex);
-      if (!error) error = std::current_exception();
-    }
-  }
-  if (error) std::rethrow_exception(error);
+  static Pool& pool = *new Pool;  // never destroyed: its threads may outlive every static object
+  pool.run(chunks, threads, body, context);
 }
 
 }  // namespace detail

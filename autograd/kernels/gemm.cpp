@@ -1,6 +1,7 @@
 #include "autograd/kernels/gemm.h"
 
 #include <cblas.h>
+#include <omp.h>
 
 #include <cstdlib>
 
@@ -29,6 +30,18 @@ __attribute__((constructor(101))) void choose_blas_kernels() {
   }
 #endif
 }
+
+// How many threads OpenBLAS uses in this scope for the calls of this thread.
+class BlasThreads {
+ public:
+  explicit BlasThreads(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  ~BlasThreads() { omp_set_num_threads(before_); }
+  BlasThreads(const BlasThreads&) = delete;
+  BlasThreads& operator=(const BlasThreads&) = delete;
+
+ private:
+  int before_;
+};
 
 void call_blas(float* c, int ldc, const float* a, int lda, CBLAS_TRANSPOSE trans_a, const float* b, int ldb,
                CBLAS_TRANSPOSE trans_b, int m, int n, int k, float alpha, float beta) {
@@ -63,7 +76,7 @@ struct Grid {
 // models its second thread adds 10 to 50 %, parts of c that nobody waits for add 80 to 95 %. Each thread packs its own
 // operands then, so the grid is the one whose parts have the least circumference.
 Grid thread_grid(std::int64_t m, std::int64_t n, double flops) {
-  constexpr double kWorthAThread = 2.5e5;  // some microseconds; OpenBLAS uses no threads below twice that
+  constexpr double kWorthAThread = 2.5e5;  // some microseconds
   const int threads = static_cast<int>(std::clamp(flops / kWorthAThread, 1.0, 1.0 * available_threads()));
   Grid best{threads, 1};
   for (std::int64_t rows = 1; rows < threads; ++rows) {
@@ -108,8 +121,9 @@ struct Product {
         alpha(alpha),
         beta(beta) {}
 
-  // The part of c that begins at (row, column).
-  void run(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) const {
+  // The part of c that begins at (row, column), on the calling thread unless OpenBLAS may use more.
+  void run(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, int threads = 1) const {
+    const BlasThreads blas_threads(threads);
     call_blas(c + row * ldc + column, ldc, a.data + (a.transposed ? row : row * lda), lda,
               a.transposed ? CblasTrans : CblasNoTrans, b.data + (b.transposed ? column * ldb : column), ldb,
               b.transposed ? CblasTrans : CblasNoTrans, blas_size("m", rows), blas_size("n", columns),
@@ -139,7 +153,7 @@ void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t
 template <class T>
 void gemm_by_blas_threads(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                           std::int64_t k, T alpha, T beta) {
-  if (m > 0 && n > 0) Product<T>(c, ldc, a, b, m, n, k, alpha, beta).run(0, m, 0, n);
+  if (m > 0 && n > 0) Product<T>(c, ldc, a, b, m, n, k, alpha, beta).run(0, m, 0, n, thread_count());
 }
 
 template <class T>

@@ -34,7 +34,7 @@ void gemm_batched(T* c, const std::int64_t* c_offsets, std::int64_t ldc, MatrixV
                   std::int64_t k, T alpha, T beta);
 
 // What the BLAS says of itself: version, kernel family, threading model. For `info`, benchmarks and a warning where
-// the threading is not OpenMP's.
+// the threading is not OpenMP's, which alone lets each of our threads keep it from starting more.
 std::string blas_description();
 bool blas_uses_openmp();
 

@@ -1,7 +1,11 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <numeric>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "autograd/core/error.h"
@@ -32,4 +36,47 @@ TEST_CASE("parallel_for: an exception in a chunk reaches the caller") {
       parallel_for(0, 100, 10, [](std::int64_t begin, std::int64_t) { check(begin != 50, "chunk ", begin); }),
       "chunk 50", Error);
   CHECK_THROWS_WITH_AS(set_thread_count(0), "threads: expected at least 1, got 0", Error);
+}
+
+TEST_CASE("parallel_for: loops begun by several threads at once, and inside of loops, are complete") {
+  const int before = thread_count();
+  set_thread_count(3);
+  std::atomic<std::int64_t> total = 0;
+  const auto loops = [&] {
+    for (int i = 0; i < 300; ++i) {
+      parallel_for(0, 20, 1, [&](std::int64_t outer, std::int64_t) {
+        if (available_threads() != 1) throw Error("a loop inside of a loop has threads");
+        parallel_for(0, 10, 3, [&](std::int64_t begin, std::int64_t end) { total += outer * (end - begin); });
+      });
+    }
+  };
+  {
+    const std::jthread other(loops), third(loops);
+    loops();
+  }
+  CHECK(total == 3 * 300 * 10 * (19 * 20 / 2));
+  CHECK(available_threads() == 3);
+  set_thread_count(before);
+}
+
+TEST_CASE("parallel_for: threads that have gone to sleep wake up, and more join when asked for") {
+  const int before = thread_count();
+  for (int threads : {2, 6, 3}) {
+    set_thread_count(threads);
+    for (int round = 0; round < 3; ++round) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      std::mutex mutex;
+      std::set<std::thread::id> seen;
+      // Every chunk waits for as many threads as there are: none may be missing, none too many.
+      std::atomic<int> arrived = 0;
+      parallel_for(0, threads, 1, [&](std::int64_t, std::int64_t) {
+        ++arrived;
+        while (arrived < threads) std::this_thread::yield();
+        const std::lock_guard lock(mutex);
+        seen.insert(std::this_thread::get_id());
+      });
+      CHECK(static_cast<int>(seen.size()) == threads);
+    }
+  }
+  set_thread_count(before);
 }

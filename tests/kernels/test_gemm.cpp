@@ -141,7 +141,7 @@ TEST_CASE("gemm_batched: many products at strided places, more and fewer than th
   set_thread_count(before);
 }
 
-TEST_CASE("gemm: the BLAS names itself and shares OpenMP's threads") {
+TEST_CASE("gemm: the BLAS names itself, and its threads are OpenMP's") {
   CHECK(kernels::blas_description().find("OpenBLAS") != std::string::npos);
   CHECK(kernels::blas_uses_openmp());
 }
