@@ -9,12 +9,15 @@
 #include "autograd/core/profile.h"
 #include "autograd/kernels/attention_rows.h"
 #include "autograd/kernels/band_gemm.h"
+#include "autograd/kernels/simd.h"
 
 namespace tapeformer::kernels {
 namespace {
 
 constexpr std::int64_t kBlockRows = 64;
 constexpr std::int64_t kForwardBlocks = 4;  // that forward does in one go, with the keys transposed once
+constexpr std::int64_t kManyHeads = 16;     // heads that leave no thread idle for long
+constexpr std::int64_t kKeyRange = 512;     // of one backward task where there are fewer
 constexpr std::size_t kCacheLine = 64;
 
 // A thread's own memory for one block, kept from call to call; it only grows.
@@ -107,6 +110,14 @@ double product_flops(const AttentionShape& shape) {
   return shape.causal ? all / 2 : all;
 }
 
+// The part of a block that lies over the keys first … first + keys.
+ScoreBlock of_keys(ScoreBlock block, std::int64_t first, std::int64_t keys) {
+  block.cols = std::clamp<std::int64_t>(block.cols - first, 0, keys);
+  block.first_visible -= first;
+  block.first_word += first;
+  return block;
+}
+
 // The mask of a block as its products see it.
 Band band_of(const ScoreBlock& block, Band::Kind kind) {
   return block.causal ? Band{kind, block.first_visible} : Band{};
@@ -147,8 +158,10 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
   });
 }
 
-// One thread does a whole head, whose blocks all add to the same dK and dV. The last block of queries goes first: it
-// sees every key that any sees, so its products apply beta, and the others add to what they find.
+// A task is a range of the keys of one head: all keys where there are heads enough for all threads, else kKeyRange of
+// them, so that few heads of long sequences occupy many threads. All query blocks of a task add to the same dK and dV.
+// The last block goes first: it sees every key that any sees, so its products apply beta, and the others add to what
+// they find. dQ gets a part from each range; those behind the first lie apart until they are added up in order.
 template <class T>
 void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, AttentionGradient<T> dv, const T* dout,
                         AttentionStrides dout_strides, const T* o, AttentionStrides o_strides, const T* log_sum_exp,
@@ -156,58 +169,83 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
                         AttentionStrides v_strides, const AttentionShape& shape) {
   const Span span(SpanKind::kernel, "attention_backward", {.flops = product_flops(shape) * 5});
   const T scale = static_cast<T>(shape.scale);
-  parallel_for(0, shape.batches * shape.heads, 1, [&](std::int64_t i, std::int64_t) {
-    const std::int64_t batch = i / shape.heads, head = i % shape.heads;
+  const std::int64_t heads = shape.batches * shape.heads, dim = shape.query_dim;
+  const std::int64_t range = heads >= kManyHeads ? std::max<std::int64_t>(shape.keys, 1) : kKeyRange;
+  const std::int64_t ranges = std::max<std::int64_t>(1, chunk_count(shape.keys, range));
+  const std::int64_t part_size = shape.queries * dim;
+  T* const dq_parts = dq.data && ranges > 1 ? scratch<T>(heads * (ranges - 1) * part_size) : nullptr;
+
+  parallel_for(0, heads * ranges, 1, [&](std::int64_t task, std::int64_t) {
+    const std::int64_t i = task / ranges, batch = i / shape.heads, head = i % shape.heads;
+    const std::int64_t first_key = task % ranges * range, keys = std::min(range, shape.keys - first_key);
     const Workspace<T> workspace(shape, true);
     T *const scores = workspace.scores, *const dweights = workspace.dweights;
     const std::int64_t last = (chunk_count(shape.queries, kBlockRows) - 1) * kBlockRows;
-    const std::int64_t seen = shape.queries > 0 ? score_block(shape, batch, head, last, workspace).cols : 0;
-    const T* const k_head = k + start_of(k_strides, batch, head, 0);
-    transpose(workspace.keys, workspace.ld, k_head, k_strides.row, seen, shape.query_dim);
-    transpose(workspace.values, workspace.ld, v + start_of(v_strides, batch, head, 0), v_strides.row, seen,
+    const auto block_at = [&](std::int64_t first) {
+      return of_keys(score_block(shape, batch, head, first, workspace), first_key, keys);
+    };
+    const std::int64_t seen = shape.queries > 0 ? block_at(last).cols : 0;
+    const T* const k_range = k + start_of(k_strides, batch, head, first_key);
+    transpose(workspace.keys, workspace.ld, k_range, k_strides.row, seen, dim);
+    transpose(workspace.values, workspace.ld, v + start_of(v_strides, batch, head, first_key), v_strides.row, seen,
               shape.value_dim);
-    T* const dk_head = dk.data ? dk.data + start_of(dk.strides, batch, head, 0) : nullptr;
-    T* const dv_head = dv.data ? dv.data + start_of(dv.strides, batch, head, 0) : nullptr;
+    T* const dk_range = dk.data ? dk.data + start_of(dk.strides, batch, head, first_key) : nullptr;
+    T* const dv_range = dv.data ? dv.data + start_of(dv.strides, batch, head, first_key) : nullptr;
 
     for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
-      const ScoreBlock block = score_block(shape, batch, head, first, workspace);
+      const ScoreBlock block = block_at(first);
       const T* const q_block = q + start_of(q_strides, batch, head, first);
       const T* const dout_block = dout + start_of(dout_strides, batch, head, first);
 
       dot_rows(workspace.row_values, dout_block, dout_strides.row, o + start_of(o_strides, batch, head, first),
                o_strides.row, block.rows, shape.value_dim);
       band_gemm<T>(scores, block.ld, {q_block, q_strides.row, 1}, workspace.keys, workspace.ld, block.rows, block.cols,
-                   shape.query_dim, scale, 0, band_of(block, Band::output));
+                   dim, scale, 0, band_of(block, Band::output));
       band_gemm<T>(dweights, block.ld, {dout_block, dout_strides.row, 1}, workspace.values, workspace.ld, block.rows,
                    block.cols, shape.value_dim, 1, 0, band_of(block, Band::output));
       gradient_rows(scores, dweights, log_sum_exp + i * shape.queries + first, workspace.row_values, block);
 
       const Band by_key = band_of(block, Band::left_transposed);
-      if (dv.data) {
-        band_gemm<T>(dv_head, dv.strides.row, {scores, 1, block.ld}, dout_block, dout_strides.row, block.cols,
+      if (dv_range) {
+        band_gemm<T>(dv_range, dv.strides.row, {scores, 1, block.ld}, dout_block, dout_strides.row, block.cols,
                      shape.value_dim, block.rows, 1, first == last ? dv.beta : 1, by_key);
       }
-      if (dk.data) {
-        band_gemm<T>(dk_head, dk.strides.row, {dweights, 1, block.ld}, q_block, q_strides.row, block.cols,
-                     shape.query_dim, block.rows, scale, first == last ? dk.beta : 1, by_key);
+      if (dk_range) {
+        band_gemm<T>(dk_range, dk.strides.row, {dweights, 1, block.ld}, q_block, q_strides.row, block.cols, dim,
+                     block.rows, scale, first == last ? dk.beta : 1, by_key);
       }
       if (dq.data) {
-        band_gemm<T>(dq.data + start_of(dq.strides, batch, head, first), dq.strides.row, {dweights, block.ld, 1},
-                     k_head, k_strides.row, block.rows, shape.query_dim, block.cols, scale, dq.beta,
-                     band_of(block, Band::left));
+        const bool apart = first_key > 0;
+        T* const place = apart ? dq_parts + (i * (ranges - 1) + task % ranges - 1) * part_size + first * dim
+                               : dq.data + start_of(dq.strides, batch, head, first);
+        band_gemm<T>(place, apart ? dim : dq.strides.row, {dweights, block.ld, 1}, k_range, k_strides.row, block.rows,
+                     dim, block.cols, scale, apart ? 0 : dq.beta, band_of(block, Band::left));
       }
     }
 
     // Keys that no query sees: beta times what is there, as a product over nothing.
-    const auto apply_beta = [&](T* head_start, const AttentionGradient<T>& gradient, std::int64_t dim) {
-      if (head_start) {
-        band_gemm<T>(head_start + seen * gradient.strides.row, gradient.strides.row, {head_start, 0, 0}, head_start, 0,
-                     shape.keys - seen, dim, 0, 0, gradient.beta);
+    const auto apply_beta = [&](T* start, const AttentionGradient<T>& gradient, std::int64_t width) {
+      if (start) {
+        band_gemm<T>(start + seen * gradient.strides.row, gradient.strides.row, {start, 0, 0}, start, 0, keys - seen,
+                     width, 0, 0, gradient.beta);
       }
     };
-    apply_beta(dk_head, dk, shape.query_dim);
-    apply_beta(dv_head, dv, shape.value_dim);
+    apply_beta(dk_range, dk, dim);
+    apply_beta(dv_range, dv, shape.value_dim);
   });
+
+  if (dq_parts) {
+    parallel_for(0, heads * shape.queries, kBlockRows, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        const std::int64_t i = row / shape.queries, t = row % shape.queries;
+        T* const to = dq.data + start_of(dq.strides, i / shape.heads, i % shape.heads, t);
+        for (std::int64_t part = 0; part < ranges - 1; ++part) {
+          const T* const from = dq_parts + (i * (ranges - 1) + part) * part_size + t * dim;
+          for (std::int64_t j = 0; j < dim; ++j) to[j] += from[j];
+        }
+      }
+    });
+  }
 }
 
 template void attention_forward(float*, AttentionStrides, float*, const float*, AttentionStrides, const float*,

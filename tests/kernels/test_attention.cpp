@@ -218,6 +218,26 @@ void check_many_shapes() {
   }
 }
 
+void check_beta(const AttentionShape& shape, const std::vector<std::int32_t>& lengths) {
+  Attention<double> fresh(shape, lengths, Place::packed), added(shape, lengths, Place::packed);
+  const double beta[] = {1, 0.5, 2};
+  Operand<double>* const gradients[] = {&added.dq, &added.dk, &added.dv};
+  const Operand<double>* const expected[] = {&fresh.dq, &fresh.dk, &fresh.dv};
+  for (auto* gradient : gradients) std::fill(gradient->values.begin(), gradient->values.end(), 8.0);
+  fresh.forward(), added.forward();
+  fresh.backward();
+  added.backward(beta[0], beta[1], beta[2]);
+  for (int g = 0; g < 3; ++g) {
+    int wrong = 0;
+    for (std::size_t i = 0; i < gradients[g]->values.size(); ++i) {
+      const double value = expected[g]->values[i];
+      const double want = std::isnan(value) ? 8 : 8 * beta[g] + value;
+      wrong += !(std::abs(gradients[g]->values[i] - want) <= 1e-13);
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("attention: values and gradients against the definition, under every instruction set") {
@@ -225,6 +245,13 @@ TEST_CASE("attention: values and gradients against the definition, under every i
     check_many_shapes<float>();
     check_many_shapes<double>();
   });
+}
+
+TEST_CASE_TEMPLATE("attention: few heads over many keys, whose backward goes by ranges of keys", T, float, double) {
+  check_against_reference<T>(shape_of(1, 2, 30, 1100, 8, 12, false, 0.2), {1030}, Place::packed);
+  check_against_reference<T>(shape_of(2, 1, 600, 600, 8, 8, true, 0.1), {600, 300}, Place::packed);
+  check_against_reference<T>(shape_of(1, 1, 100, 1025, 4, 4, true), {}, Place::heads_apart);
+  check_against_reference<T>(shape_of(1, 1, 700, 550, 4, 4, true), {}, Place::side_by_side);
 }
 
 TEST_CASE("attention: gradients match finite differences") {
@@ -249,24 +276,8 @@ TEST_CASE("attention: gradients match finite differences") {
 }
 
 TEST_CASE("attention: gradients honour beta and leave what lies between the heads alone") {
-  const AttentionShape shape = shape_of(2, 3, 70, 90, 8, 8, true);
-  Attention<double> fresh(shape, {20, 90}, Place::packed), added(shape, {20, 90}, Place::packed);
-  const double beta[] = {1, 0.5, 2};
-  Operand<double>* const gradients[] = {&added.dq, &added.dk, &added.dv};
-  const Operand<double>* const expected[] = {&fresh.dq, &fresh.dk, &fresh.dv};
-  for (auto* gradient : gradients) std::fill(gradient->values.begin(), gradient->values.end(), 8.0);
-  fresh.forward(), added.forward();
-  fresh.backward();
-  added.backward(beta[0], beta[1], beta[2]);
-  for (int g = 0; g < 3; ++g) {
-    int wrong = 0;
-    for (std::size_t i = 0; i < gradients[g]->values.size(); ++i) {
-      const double value = expected[g]->values[i];
-      const double want = std::isnan(value) ? 8 : 8 * beta[g] + value;
-      wrong += !(std::abs(gradients[g]->values[i] - want) <= 1e-13);
-    }
-    CHECK(wrong == 0);
-  }
+  check_beta(shape_of(2, 3, 70, 90, 8, 8, true), {20, 90});
+  check_beta(shape_of(2, 1, 70, 1100, 8, 8, true), {600, 1090});
 }
 
 TEST_CASE("attention: a gradient that is not wanted is not touched, and the others are the same") {
@@ -289,7 +300,8 @@ TEST_CASE("attention: a gradient that is not wanted is not touched, and the othe
 
 TEST_CASE("attention: the same bits for any number of threads, for one head as for many") {
   for (const auto& shape : {shape_of(2, 3, 130, 130, 32, 32, true, 0.1), shape_of(1, 1, 64, 700, 64, 64, false),
-                            shape_of(1, 1, 300, 300, 64, 64, true), shape_of(1, 4, 1, 500, 64, 64, true)}) {
+                            shape_of(1, 1, 300, 300, 64, 64, true), shape_of(1, 4, 1, 500, 64, 64, true),
+                            shape_of(1, 2, 130, 1300, 32, 32, true, 0.1)}) {
     check_same_for_any_thread_count([&] {
       Attention<float> a(shape, {}, Place::packed);
       a.forward();
