@@ -33,14 +33,22 @@ TextBatcher::TextBatcher(TokenView tokens, std::int64_t batch, std::int64_t cont
         " needs at least ", context + 1);
 }
 
+std::int64_t TextBatcher::place(std::uint32_t step, std::uint32_t micro_step, std::int64_t row) const {
+  // The key's place for the micro-step holds the row of the whole batch instead, whatever the micro-steps are.
+  const auto step_row = static_cast<std::uint32_t>(micro_step * batch_ + row);
+  RandomStream random(RandomKey{seed_, step, step_row, kBatcherStream});
+  return static_cast<std::int64_t>(random.below(tokens_.size() - context_));
+}
+
+void TextBatcher::read_ahead(std::uint32_t step, std::uint32_t micro_step) const {
+  for (std::int64_t row = 0; row < batch_; ++row) tokens_.read_ahead(place(step, micro_step, row), context_ + 1);
+}
+
 void TextBatcher::draw(std::uint32_t step, std::uint32_t micro_step, Batch& out) const {
   set_shape(out, batch_, context_);
   out.scored = batch_ * context_;
   for (std::int64_t row = 0; row < batch_; ++row) {
-    // The key's place for the micro-step holds the row of the whole batch instead, whatever the micro-steps are.
-    const auto step_row = static_cast<std::uint32_t>(micro_step * batch_ + row);
-    RandomStream random(RandomKey{seed_, step, step_row, kBatcherStream});
-    const auto begin = static_cast<std::int64_t>(random.below(tokens_.size() - context_));
+    const std::int64_t begin = place(step, micro_step, row);
     tokens_.copy(begin, std::span(out.inputs).subspan(row * context_, context_));
     tokens_.copy(begin + 1, std::span(out.targets).subspan(row * context_, context_));
   }

@@ -28,8 +28,13 @@ class TextBatcher {
   // Row r of the batch is row micro_step·batch + r of the step: inputs tokens[o, o + context), targets one further,
   // with o uniform over all places where both fit. Reuses the memory of `out`.
   void draw(std::uint32_t step, std::uint32_t micro_step, Batch& out) const;
+  // Has the tokens of a batch that will be drawn soon read from disk meanwhile.
+  void read_ahead(std::uint32_t step, std::uint32_t micro_step) const;
 
  private:
+  // Where a row of the batch begins in the text.
+  std::int64_t place(std::uint32_t step, std::uint32_t micro_step, std::int64_t row) const;
+
   TokenView tokens_;
   std::int64_t batch_, context_;
   std::uint64_t seed_;

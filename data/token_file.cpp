@@ -64,6 +64,10 @@ void TokenView::copy(std::int64_t begin, std::span<std::int32_t> out) const {
   std::visit([&](const auto& ids) { std::copy_n(ids.begin() + begin, count, out.begin()); }, ids_);
 }
 
+void TokenView::read_ahead(std::int64_t begin, std::int64_t count) const {
+  std::visit([&](const auto& ids) { tapeformer::read_ahead(bytes_of(ids.subspan(begin, count))); }, ids_);
+}
+
 TokenFile TokenFile::open(const fs::path& path) {
   TokenFile file(path, MappedFile(path));
   const std::string_view bytes = file.file_.bytes();

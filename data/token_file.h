@@ -32,6 +32,8 @@ class TokenView {
   }
   // Ids begin, begin + 1, … fill `out`. Throws Error when they reach past the end.
   void copy(std::int64_t begin, std::span<std::int32_t> out) const;
+  // The same ids will be copied soon: where they are on disk, they are read meanwhile.
+  void read_ahead(std::int64_t begin, std::int64_t count) const;
 
  private:
   std::variant<std::span<const std::uint16_t>, std::span<const std::int32_t>> ids_;

@@ -15,6 +15,10 @@ std::int64_t LanguageObjective::scored_targets(std::int64_t) {
 
 Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
   batcher_.draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(micro_step), batch_);
+  // The next batch comes from disk while this one is worked on.
+  const bool last = micro_step + 1 == config_.train.accumulate;
+  batcher_.read_ahead(static_cast<std::uint32_t>(last ? step + 1 : step),
+                      static_cast<std::uint32_t>(last ? 0 : micro_step + 1));
   const Dims sizes{batch_.rows, batch_.length};
   const Variable ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.inputs), sizes));
   const Variable targets = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.targets), sizes));

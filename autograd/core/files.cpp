@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
 #include "autograd/core/error.h"
@@ -43,6 +44,13 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   require(mapped != MAP_FAILED, "map", path);
   data_ = std::shared_ptr<const char>(static_cast<const char*>(mapped),
                                       [mapped, size = size_](const char*) { ::munmap(mapped, size); });
+}
+
+void read_ahead(std::string_view mapped) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(mapped.data());
+  const std::uintptr_t first_page = begin / page * page;  // the system takes whole pages
+  ::madvise(reinterpret_cast<void*>(first_page), begin + mapped.size() - first_page, MADV_WILLNEED);
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {

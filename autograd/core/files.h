@@ -23,6 +23,10 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+// Asks the system to read a part of a mapped file from disk, and does not wait: whoever needs these bytes later finds
+// them in memory. No more than a wish; on other memory it does nothing.
+void read_ahead(std::string_view mapped);
+
 // Writes beside `path` and renames into place on commit(), after fsync: a reader sees the old file or the new one,
 // never a part. Without commit() nothing stays behind. Throws Error where the system refuses.
 class AtomicFile {

@@ -1,12 +1,15 @@
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "autograd/core/error.h"
 #include "data/batcher.h"
+#include "tests/system_calls.h"
 
 using namespace tapeformer;
 
@@ -89,6 +92,29 @@ TEST_CASE("text batcher: 1x32, 2x16, 4x8 and 32x1 draw the same sequences in the
   TextBatcher(view(ids), 32, 8, 43).draw(3, 0, b);
   CHECK(a.inputs == whole);
   CHECK(b.inputs != whole);
+}
+
+TEST_CASE("text batcher: reading ahead asks for the pages of every token of the batch that will be drawn") {
+  const auto ids = counting(1'000'000);
+  const TextBatcher batcher(view(ids), 4, 2000, 1);
+  const auto page_of = [](const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address) / static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  };
+  std::set<std::uintptr_t> asked, used;
+  {
+    const WillNeedHook hook([&](const void* address, std::size_t bytes) {
+      const std::uintptr_t last = page_of(static_cast<const char*>(address) + bytes - 1);
+      for (std::uintptr_t page = page_of(address); page <= last; ++page) asked.insert(page);
+    });
+    batcher.read_ahead(7, 3);
+  }
+  Batch batch;
+  batcher.draw(7, 3, batch);
+  for (const auto* drawn : {&batch.inputs, &batch.targets}) {
+    for (const std::int32_t id : *drawn) used.insert(page_of(&ids[id]));
+  }
+  CHECK(used.size() > 4);
+  CHECK((asked == used));
 }
 
 TEST_CASE("text batcher: the shortest text that fits, and errors") {

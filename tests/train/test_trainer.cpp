@@ -7,6 +7,7 @@
 
 #include "autograd/core/error.h"
 #include "autograd/ops/ops.h"
+#include "tests/system_calls.h"
 #include "tests/train/toy.h"
 #include "train/metrics.h"
 #include "train/run_folder_checkpoints.h"
@@ -160,6 +161,25 @@ TEST_CASE("train step: a gradient that is not finite is an error, and leaves the
                        Error);
   CHECK(objective.module.w.value().item() == 0);
   CHECK(optimizer.state()[0].second.item() == 0);
+}
+
+TEST_CASE("train step: the batch after the one that is worked on is read ahead") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  config.train.accumulate = 2;
+  Toy toy(config);
+  // What is asked for while the steps 3 and 4 run: the batch after each of their four.
+  using Request = std::pair<const void*, std::size_t>;
+  std::vector<Request> asked, expected;
+  const WillNeedHook hook([&](const void* address, std::size_t bytes) { asked.emplace_back(address, bytes); });
+  const TextBatcher batcher(toy.data.train.view(), config.train.batch, config.model.context,
+                            static_cast<std::uint64_t>(config.train.seed));
+  for (const auto& [step, micro_step] : {std::pair{3, 1}, {4, 0}, {4, 1}, {5, 0}}) batcher.read_ahead(step, micro_step);
+  expected.swap(asked);
+  toy.step(3);
+  toy.step(4);
+  CHECK(expected.size() == 4 * 4);
+  CHECK((asked == expected));
 }
 
 TEST_CASE("train: evaluation in the middle changes nothing that follows") {

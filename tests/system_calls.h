@@ -1,0 +1,23 @@
+// What this test program asks of the system: seen, held up or refused by a test. Each stands in for the call of its
+// name while it lives, on whatever thread calls; one at a time.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+
+// `called` takes the path of the file or folder, and returns 0 for success or the errno to fail with.
+struct FsyncHook {
+  explicit FsyncHook(std::function<int(const std::filesystem::path&)> called);
+  ~FsyncHook();
+  FsyncHook(const FsyncHook&) = delete;
+  FsyncHook& operator=(const FsyncHook&) = delete;
+};
+
+// `called` sees what is asked for with MADV_WILLNEED.
+struct WillNeedHook {
+  explicit WillNeedHook(std::function<void(const void* address, std::size_t bytes)> called);
+  ~WillNeedHook();
+  WillNeedHook(const WillNeedHook&) = delete;
+  WillNeedHook& operator=(const WillNeedHook&) = delete;
+};
