@@ -1,6 +1,8 @@
 #include "tests/system_calls.h"
 
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,10 +14,25 @@ namespace {
 std::function<int(const std::filesystem::path&)> on_fsync;
 std::function<void(const void*, std::size_t)> on_will_need;
 
+rlimit old_limit;
+void (*old_handler)(int);
+
 }  // namespace
 
 FsyncHook::FsyncHook(std::function<int(const std::filesystem::path&)> called) { on_fsync = std::move(called); }
 FsyncHook::~FsyncHook() { on_fsync = nullptr; }
+
+FileSizeLimit::FileSizeLimit(std::uint64_t bytes) {
+  ::getrlimit(RLIMIT_FSIZE, &old_limit);
+  old_handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit tight{bytes, old_limit.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &tight);
+}
+FileSizeLimit::~FileSizeLimit() {
+  ::setrlimit(RLIMIT_FSIZE, &old_limit);
+  ::signal(SIGXFSZ, old_handler);
+}
+
 WillNeedHook::WillNeedHook(std::function<void(const void*, std::size_t)> called) { on_will_need = std::move(called); }
 WillNeedHook::~WillNeedHook() { on_will_need = nullptr; }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 
@@ -12,6 +13,14 @@ struct FsyncHook {
   ~FsyncHook();
   FsyncHook(const FsyncHook&) = delete;
   FsyncHook& operator=(const FsyncHook&) = delete;
+};
+
+// A disk that is full: no file may grow above so many bytes ("File too large").
+struct FileSizeLimit {
+  explicit FileSizeLimit(std::uint64_t bytes);
+  ~FileSizeLimit();
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
 };
 
 // `called` sees what is asked for with MADV_WILLNEED.

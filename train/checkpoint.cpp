@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "autograd/core/parallel.h"
+
 namespace tapeformer {
 namespace {
 
@@ -14,21 +16,28 @@ constexpr const char* kOptimizerFile = "optimizer.safetensors";
 
 }  // namespace
 
-void save_checkpoint(const RunFolder& run, const Module& model, const AdamW& optimizer, const TrainingState& state) {
+std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model, const AdamW& optimizer,
+                                                   const TrainingState& state) {
   const auto write_files = [&](const std::filesystem::path& staging) {
     NamedTensors weights;
     for (const NamedParameter& parameter : model.named_parameters()) {
       weights.emplace_back(parameter.name, parameter.variable.value());
     }
-    write_safetensors(staging / kModelFile, weights, {{"format", "pt"}});
-    write_safetensors(staging / kOptimizerFile, optimizer.state());
+    const auto write = [&](std::int64_t file, std::int64_t) {
+      if (file == 0) {
+        write_safetensors(staging / kOptimizerFile, optimizer.state());
+      } else {
+        write_safetensors(staging / kModelFile, weights, {{"format", "pt"}});
+      }
+    };
+    parallel_for(0, 2, 1, write);  // both at once: the system is busy with their pages, not with the disk
   };
   const nlohmann::ordered_json fields = {{"tokens", state.tokens},
                                          {"elapsed_s", state.elapsed_s},
                                          {"best_loss", state.best_loss},
                                          {"best_step", state.best_step},
                                          {"data_hash", state.data_hash}};
-  publish_checkpoint(run, state.step, write_files, fields);
+  return std::make_unique<StagedCheckpoint>(run, state.step, fields, write_files);
 }
 
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, AdamW& optimizer) {

@@ -1,6 +1,8 @@
 // A training state on disk: the model's weights, the optimizer's moments, and how far the run is.
 #pragma once
 
+#include <memory>
+
 #include "nn/module.h"
 #include "train/optimizer.h"
 #include "train/run_folder_checkpoints.h"
@@ -17,8 +19,11 @@ struct TrainingState {
   std::uint64_t data_hash = 0;  // of the training data, so that a resume can tell when it has changed
 };
 
-// Publishes checkpoints/step-…/{model.safetensors, optimizer.safetensors, state.json} and makes it the latest.
-void save_checkpoint(const RunFolder& run, const Module& model, const AdamW& optimizer, const TrainingState& state);
+// Writes model.safetensors and optimizer.safetensors, for publish() to make them and `state` a checkpoint. All of it is
+// of this moment: the caller may train on at once. The system's file cache holds the bytes until they are on disk; a
+// copy of our own would take 12 bytes per parameter of memory, and have to be written all the same.
+std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model, const AdamW& optimizer,
+                                                   const TrainingState& state);
 
 // Reads a checkpoint back into model and optimizer. Throws Error, and changes no weight, when it does not fit them.
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, AdamW& optimizer);

@@ -54,7 +54,10 @@ void MetricsWriter::write(const Json& line) {
   }
 }
 
-void MetricsWriter::sync() { check(::fsync(fd_) == 0, "cannot write ", path_.string(), " to disk: ", last_error()); }
+void MetricsWriter::sync() {
+  const bool synced = ::fsync(fd_) == 0;  // first: the order of a call's arguments is open
+  check(synced, "cannot write ", path_.string(), " to disk: ", last_error());
+}
 
 void truncate_metrics(const std::filesystem::path& path, std::int64_t step) {
   std::error_code error;

@@ -104,31 +104,44 @@ void seal(const fs::path& staging, std::int64_t step, const Json& state) {
 
 }  // namespace
 
-void publish_checkpoint(const RunFolder& run, std::int64_t step,
-                        const std::function<void(const fs::path& staging)>& write_files, const Json& state) {
-  const fs::path staging = hidden(run, step, kPartial), replaced = hidden(run, step, kReplaced);
-  const fs::path published = run.checkpoint(step);
-  remove_path(staging);
+StagedCheckpoint::StagedCheckpoint(const RunFolder& run, std::int64_t step, const Json& state,
+                                   const std::function<void(const fs::path& staging)>& write_files)
+    : run_(run), step_(step), state_(std::make_unique<Json>(state)), staging_(hidden(run, step, kPartial)) {
+  remove_path(staging_);
   std::error_code error;
-  fs::create_directories(staging, error);
-  check(!error, "cannot make the folder ", staging.string(), ": ", error.message());
+  fs::create_directories(staging_, error);
+  check(!error, "cannot make the folder ", staging_.string(), ": ", error.message());
   try {
-    write_files(staging);
-    seal(staging, step, state);
-    if (is_folder(published)) {
-      remove_path(replaced);
-      rename_path(published, replaced);  // killed after this line, remove_leftovers() puts it back
-    }
-    rename_path(staging, published);
+    write_files(staging_);
   } catch (...) {
-    if (is_folder(replaced) && !is_folder(published)) fs::rename(replaced, published, error);
-    fs::remove_all(staging, error);
+    fs::remove_all(staging_, error);
     throw;
   }
-  sync_to_disk(run.checkpoints());
+}
+
+StagedCheckpoint::~StagedCheckpoint() {
+  std::error_code error;
+  fs::remove_all(staging_, error);
+}
+
+void StagedCheckpoint::publish() {
+  const fs::path published = run_.checkpoint(step_), replaced = hidden(run_, step_, kReplaced);
+  seal(staging_, step_, *state_);
+  if (is_folder(published)) {
+    remove_path(replaced);
+    rename_path(published, replaced);  // killed after this line, remove_leftovers() puts it back
+  }
+  try {
+    rename_path(staging_, published);
+  } catch (...) {
+    std::error_code error;
+    if (is_folder(replaced)) fs::rename(replaced, published, error);
+    throw;
+  }
+  sync_to_disk(run_.checkpoints());
   remove_path(replaced);
-  sync_to_disk(run.root);  // the name `checkpoints` is new with the first one
-  write_name(run.latest(), step);
+  sync_to_disk(run_.root);  // the name `checkpoints` is new with the first one
+  write_name(run_.latest(), step_);
 }
 
 Json read_checkpoint_state(const fs::path& checkpoint) {

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -25,11 +26,28 @@
 
 namespace tapeformer {
 
-// Writes a checkpoint and makes it the latest: `write_files` puts its files into the folder that it is given. A
-// checkpoint of the same step is replaced. Throws Error, as does what write_files throws: then nothing has changed.
-void publish_checkpoint(const RunFolder& run, std::int64_t step,
-                        const std::function<void(const std::filesystem::path& staging)>& write_files,
-                        const nlohmann::ordered_json& state);
+// A checkpoint in two halves, so that training need not wait for the disk: its files are written where nobody looks,
+// and later, on any thread, made durable and published.
+class StagedCheckpoint {
+ public:
+  // Calls write_files with the folder for its files. They need not be on disk afterwards: that the system holds their
+  // bytes is enough for the training to go on. Throws Error, as does what write_files throws: then nothing has changed.
+  StagedCheckpoint(const RunFolder& run, std::int64_t step, const nlohmann::ordered_json& state,
+                   const std::function<void(const std::filesystem::path& staging)>& write_files);
+  ~StagedCheckpoint();  // not published: gone without a trace
+  StagedCheckpoint(const StagedCheckpoint&) = delete;
+  StagedCheckpoint& operator=(const StagedCheckpoint&) = delete;
+
+  // Returns when the checkpoint is on disk and the latest one; one of the same step is replaced. To be called once.
+  // Throws Error: then nothing has changed, unless it is just the name in `latest` that cannot be written.
+  void publish();
+
+ private:
+  RunFolder run_;
+  std::int64_t step_;
+  std::unique_ptr<const nlohmann::ordered_json> state_;
+  std::filesystem::path staging_;
+};
 
 // Why a checkpoint must not be used, in one line; nothing when every file is there with the bytes that were written.
 std::optional<std::string> verify_checkpoint(const std::filesystem::path& checkpoint);

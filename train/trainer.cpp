@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "train/metrics.h"
@@ -35,6 +36,7 @@ class Trainer {
     TrainEnd end = TrainEnd::finished;
     while (end == TrainEnd::finished && state_.step < config_.train.steps) {
       step();
+      if (publishing_ended()) finish_publishing();  // tells at once of an error
       if (is_due(config_.eval.every) || is_last()) evaluate();
       if (is_due(config_.checkpoint.every) || is_last() || minutes_due()) save();
       if (hooks_.stop_requested && hooks_.stop_requested()) end = TrainEnd::stopped;
@@ -43,6 +45,7 @@ class Trainer {
       }
     }
     save();
+    finish_publishing();
     return is_last() ? TrainEnd::finished : end;
   }
 
@@ -101,17 +104,34 @@ class Trainer {
       state_.best_loss = evaluation.loss();
       state_.best_step = state_.step;
       save();
-      mark_best(run_, state_.step);
     }
   }
 
+  // The training waits until the system has the bytes of the checkpoint, and for the checkpoint before this one; not
+  // for the disk.
   void save() {
     if (saved_step_ == state_.step) return;
-    metrics_.sync();
-    save_checkpoint(run_, objective_.model(), optimizer_, state_);
-    prune_checkpoints(run_, config_.checkpoint.keep);
+    finish_publishing();
     saved_step_ = state_.step;
     saved_ = std::chrono::steady_clock::now();
+    auto publish = [this, step = state_.step, is_best = state_.best_step == state_.step,
+                    checkpoint = stage_checkpoint(run_, objective_.model(), optimizer_, state_)] {
+      metrics_.sync();
+      checkpoint->publish();
+      if (is_best) mark_best(run_, step);
+      prune_checkpoints(run_, config_.checkpoint.keep);
+    };
+    publishing_ = std::async(std::launch::async | std::launch::deferred, std::move(publish));
+  }
+
+  // A deferred publication (the system had no thread for it) is ready to be done by finish_publishing().
+  bool publishing_ended() const {
+    return publishing_.valid() && publishing_.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
+  }
+
+  // Waits, and throws what the publication threw.
+  void finish_publishing() {
+    if (publishing_.valid()) publishing_.get();
   }
 
   Objective& objective_;
@@ -128,6 +148,8 @@ class Trainer {
   std::int64_t saved_step_;
   std::chrono::steady_clock::time_point saved_ = begin_;
   double tokens_per_s_ = 0;
+  // Of the newest checkpoint, on a thread of its own. Destroyed first of all members: that waits for it.
+  std::future<void> publishing_;
 };
 
 }  // namespace

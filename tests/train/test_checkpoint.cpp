@@ -34,7 +34,7 @@ TEST_CASE("checkpoint: weights, moments and state come back bit for bit") {
                             .best_loss = 1.0 / 3,
                             .best_step = 2,
                             .data_hash = 0xfedcba9876543210};
-  save_checkpoint(f.run, f.toy.model, f.toy.optimizer, state);
+  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, state)->publish();
 
   Toy other;
   const TrainingState loaded = load_checkpoint(f.run, 3, other.model, other.optimizer);
@@ -58,7 +58,7 @@ TEST_CASE("checkpoint: weights, moments and state come back bit for bit") {
 
 TEST_CASE("checkpoint: the model's file names every parameter once, tied ones by their first name") {
   Fixture f;
-  save_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1});
+  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1})->publish();
   const auto tensors = read_safetensors(f.run.checkpoint(1) / "model.safetensors");
   CHECK(tensors.size() == f.toy.slab.parts().size());
   CHECK(tensors.contains("token_embedding.weight"));
@@ -68,7 +68,7 @@ TEST_CASE("checkpoint: the model's file names every parameter once, tied ones by
 
 TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
   Fixture f;
-  save_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1});
+  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1})->publish();
   const std::string config_path = f.run.config().string(), folder = f.run.checkpoint(1).string();
 
   Config wider = f.toy.config;
@@ -97,7 +97,7 @@ TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
 
 TEST_CASE("checkpoint: a file that is missing or cut short is told") {
   Fixture f;
-  save_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1});
+  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1})->publish();
   Toy other;
   std::filesystem::resize_file(f.run.checkpoint(1) / "model.safetensors", 100);
   CHECK_THROWS_AS(load_checkpoint(f.run, 1, other.model, other.optimizer), Error);

@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 
 #include "autograd/core/error.h"
 #include "autograd/core/files.h"
+#include "tests/system_calls.h"
 #include "tests/temp_folder.h"
 #include "train/run_folder.h"
 #include "train/run_folder_checkpoints.h"
@@ -31,12 +31,11 @@ struct Fixture {
     for (const std::int64_t step : steps) publish(step);
   }
   void publish(std::int64_t step, const std::string& weights = "weights") const {
-    publish_checkpoint(run, step,
-                       [&](const fs::path& staging) {
-                         write_file(staging / "model.safetensors", weights);
-                         write_file(staging / "optimizer.safetensors", "moments of " + std::to_string(step));
-                       },
-                       {{"tokens", 64 * step}, {"loss", 0.1 + 0.2}});
+    const auto write_files = [&](const fs::path& staging) {
+      write_file(staging / "model.safetensors", weights);
+      write_file(staging / "optimizer.safetensors", "moments of " + std::to_string(step));
+    };
+    StagedCheckpoint(run, step, {{"tokens", 64 * step}, {"loss", 0.1 + 0.2}}, write_files).publish();
   }
   fs::path file(std::int64_t step, const char* name = "model.safetensors") const { return run.checkpoint(step) / name; }
   std::string at(std::int64_t step) const { return run.checkpoint(step).string(); }
@@ -101,22 +100,12 @@ TEST_CASE("run folder: a creation that fails leaves nothing") {
   CHECK_THROWS_WITH_AS(create_run(file + "/a", "", ""),
                        ("cannot make the folder " + file + "/a: Not a directory").c_str(), Error);
 
-  // A disk that is full at the second file: no file may grow above 100 bytes.
-  rlimit limit{};
-  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
-  const rlimit tight{100, limit.rlim_max};
-  const auto old_handler = ::signal(SIGXFSZ, SIG_IGN);
-  ::setrlimit(RLIMIT_FSIZE, &tight);
   const fs::path root = folder.path / "run";
-  std::string message;
-  try {
-    create_run(root, std::string(200, 'x'), "{}");
-  } catch (const Error& error) {
-    message = error.what();
+  {
+    const FileSizeLimit full(100);  // at the second file
+    CHECK_THROWS_WITH_AS(create_run(root, std::string(200, 'x'), "{}"),
+                         ("cannot write " + (root / "config.toml").string() + ": File too large").c_str(), Error);
   }
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  ::signal(SIGXFSZ, old_handler);
-  CHECK(message == "cannot write " + (root / "config.toml").string() + ": File too large");
   CHECK_FALSE(fs::exists(root));
   CHECK_NOTHROW(create_run(root, "[model]\n", "{}"));
 }
@@ -200,13 +189,13 @@ TEST_CASE("checkpoint: a publication that fails changes nothing") {
     fail("disk full");
   };
   for (const std::int64_t step : {500, 1000}) {
-    CHECK_THROWS_WITH_AS(publish_checkpoint(f.run, step, half, Json::object()), "disk full", Error);
+    CHECK_THROWS_WITH_AS(StagedCheckpoint(f.run, step, Json::object(), half), "disk full", Error);
     CHECK(f.entries() == 2);
     CHECK(read_all(f.file(500)) == "weights");
     CHECK(latest_step(f.run) == 500);
   }
   for (const char* field : {"format", "step", "files", "xxh3"}) {
-    CHECK_THROWS_WITH_AS(publish_checkpoint(f.run, 1000, [](const fs::path&) {}, {{field, 1}}),
+    CHECK_THROWS_WITH_AS(StagedCheckpoint(f.run, 1000, {{field, 1}}, [](const fs::path&) {}).publish(),
                          ("checkpoint state: the field " + std::string(field) + " is reserved").c_str(), Error);
   }
   CHECK(f.entries() == 2);
