@@ -71,19 +71,27 @@ void max_of_row(T* out, std::int32_t* argmax, const T* x, std::int64_t n) {
   *argmax = static_cast<std::int32_t>(indices[first]);
 }
 
+// Four streams side by side: one alone is not fetched from memory as fast as it could be.
 template <class T>
 double sum_of_squares(const T* x, std::int64_t n) {
   const hn::ScalableTag<double> d;
-  const auto add = [&](std::int64_t i, auto& sums) SIMD_LAMBDA {
+  const auto add = [&](std::int64_t i, std::int64_t left, auto& sum) SIMD_LAMBDA {
     const auto value = [&]() SIMD_LAMBDA {
       if constexpr (sizeof(T) == 4)
-        return hn::PromoteTo(d, load(hn::Rebind<T, decltype(d)>(), x + i, n - i));
+        return hn::PromoteTo(d, load(hn::Rebind<T, decltype(d)>(), x + i, left));
       else
-        return load(d, x + i, n - i);
+        return load(d, x + i, left);
     }();
-    sums[0] = hn::MulAdd(value, value, sums[0]);
+    sum = hn::MulAdd(value, value, sum);
   };
-  return sum_vectors<1>(d, n, add)[0];
+  const std::int64_t quarter = n / 4 / lanes(d) * lanes(d);
+  const auto four = sum_vectors<4>(d, quarter, [&](std::int64_t i, auto& sums) SIMD_LAMBDA {
+    for (int k = 0; k < 4; ++k) add(k * quarter + i, quarter - i, sums[k]);
+  });
+  const std::int64_t rest = 4 * quarter;
+  const auto last = sum_vectors<1>(
+      d, n - rest, [&](std::int64_t i, auto& sums) SIMD_LAMBDA { add(rest + i, n - rest - i, sums[0]); });
+  return (four[0] + four[1]) + (four[2] + four[3]) + last[0];
 }
 
 SIMD_FLOATS(sum_rows);

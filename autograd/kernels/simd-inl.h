@@ -65,18 +65,28 @@ HWY_INLINE void map(T* out, T beta, std::int64_t n, const F& f, const In*... in)
   }
 }
 
-// K sums over n elements: f(i, sums) adds the vectors at i to sums[0 … K). Lanes are added up block by block, so that
-// rounding errors grow with a block's length and not with n.
+// K sums over n elements: f(i, sums) adds the vectors at i to sums[0 … K). Four vectors in a row go to sums of their
+// own, so that none waits for the one before; these and their lanes are added up block by block, so that rounding
+// errors grow with a block's length and not with n.
 template <int K, class D, class F>
 HWY_INLINE std::array<double, K> sum_vectors(D d, std::int64_t n, const F& f) {
-  const std::int64_t block = 64 * lanes(d);
+  const std::int64_t step = lanes(d), block = 64 * step;
   std::array<double, K> totals{};
   for (std::int64_t begin = 0; begin < n; begin += block) {
-    hn::Vec<D> sums[K];
-    for (auto& sum : sums) sum = hn::Zero(d);
+    hn::Vec<D> a[K], b[K], c[K], e[K];
+    for (int k = 0; k < K; ++k) a[k] = b[k] = c[k] = e[k] = hn::Zero(d);
     const std::int64_t end = std::min(n, begin + block);
-    for (std::int64_t i = begin; i < end; i += lanes(d)) f(i, sums);
-    for (int k = 0; k < K; ++k) totals[k] += hn::GetLane(hn::SumOfLanes(d, sums[k]));
+    std::int64_t i = begin;
+    for (; end - i >= 4 * step; i += 4 * step) {
+      f(i, a);
+      f(i + step, b);
+      f(i + 2 * step, c);
+      f(i + 3 * step, e);
+    }
+    for (; i < end; i += step) f(i, a);
+    for (int k = 0; k < K; ++k) {
+      totals[k] += hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a[k], b[k]), hn::Add(c[k], e[k]))));
+    }
   }
   return totals;
 }
