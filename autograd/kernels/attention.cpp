@@ -9,6 +9,7 @@
 #include "autograd/core/profile.h"
 #include "autograd/kernels/attention_rows.h"
 #include "autograd/kernels/band_gemm.h"
+#include "autograd/kernels/few_rows_gemm.h"
 #include "autograd/kernels/simd.h"
 
 namespace tapeformer::kernels {
@@ -139,17 +140,25 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
     T* const scores = workspace.scores;
     const T* const v_head = v + start_of(v_strides, batch, head, 0);
     const std::int64_t seen = score_block(shape, batch, head, (end - 1) * kBlockRows, workspace).cols;
-    transpose(workspace.keys, workspace.ld, k + start_of(k_strides, batch, head, 0), k_strides.row, seen,
-              shape.query_dim);
+    const T* const k_head = k + start_of(k_strides, batch, head, 0);
+    // A few queries, as in generation, cost less than the transposed keys would.
+    const bool few = few_rows_gemm_is_faster<T>({}, shape.queries);
+    if (!few) transpose(workspace.keys, workspace.ld, k_head, k_strides.row, seen, shape.query_dim);
 
     for (std::int64_t first = group * kForwardBlocks * kBlockRows; first < std::min(end * kBlockRows, shape.queries);
          first += kBlockRows) {
       const ScoreBlock block = score_block(shape, batch, head, first, workspace);
       T* const o_block = o + start_of(o_strides, batch, head, first);
       T* const lse_block = log_sum_exp + (batch * shape.heads + head) * shape.queries + first;
-      band_gemm<T>(scores, block.ld, {q + start_of(q_strides, batch, head, first), q_strides.row, 1}, workspace.keys,
-                   workspace.ld, block.rows, block.cols, shape.query_dim, static_cast<T>(shape.scale), 0,
-                   band_of(block, Band::output));
+      const T* const q_block = q + start_of(q_strides, batch, head, first);
+      const T scale = static_cast<T>(shape.scale);
+      if (few) {
+        few_rows_gemm<T>(scores, block.ld, {q_block, q_strides.row}, {k_head, k_strides.row, true}, block.rows,
+                         block.cols, shape.query_dim, scale, 0);
+      } else {
+        band_gemm<T>(scores, block.ld, {q_block, q_strides.row, 1}, workspace.keys, workspace.ld, block.rows,
+                     block.cols, shape.query_dim, scale, 0, band_of(block, Band::output));
+      }
       softmax_rows(scores, lse_block, workspace.row_values, block);
       band_gemm<T>(o_block, o_strides.row, {scores, block.ld, 1}, v_head, v_strides.row, block.rows, shape.value_dim,
                    block.cols, 1, 0, band_of(block, Band::left));

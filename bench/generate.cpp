@@ -1,0 +1,130 @@
+// Generation against the memory's speed: every token reads every weight once, so bytes of the weights over the read
+// bandwidth bound the time of a token from below. A round measures the bandwidth, as the sum of a buffer as large as
+// the weights, then the library's own generation with the key/value cache from a random prompt, so that both see the
+// same machine; medians over the rounds. Prints one JSON line.
+#include <sys/resource.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/parallel.h"
+#include "autograd/core/random.h"
+#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/reduce.h"
+#include "autograd/tensor/allocator.h"
+#include "bench/work.h"
+#include "generate/generator.h"
+
+namespace tapeformer::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct GenerateWork : Work {
+  std::int64_t prompt = 64, tokens = 64;
+};
+
+// Seconds of one generation: until the first token, which takes the whole prompt in one batch, and of each later one.
+struct Times {
+  double prompt = 0;
+  std::vector<double> tokens;
+};
+
+Times generation_times(const Gpt& model, std::span<const std::int32_t> prompt, std::int64_t tokens) {
+  std::vector<Clock::time_point> moments{Clock::now()};
+  generate(model, prompt, {.sampling = {}, .tokens = tokens}, [&](std::int32_t) { moments.push_back(Clock::now()); });
+  Times times;
+  for (std::size_t i = 1; i < moments.size(); ++i) {
+    const double seconds = std::chrono::duration<double>(moments[i] - moments[i - 1]).count();
+    i == 1 ? void(times.prompt = seconds) : times.tokens.push_back(seconds);
+  }
+  return times;
+}
+
+// Of the faster of two ways to read every element once: their sum, and the product with a row, which is spread over the
+// threads in another way.
+double seconds_to_read(const Tensor& buffer) {
+  constexpr std::int64_t kColumns = 1024;
+  const std::int64_t rows = buffer.numel() / kColumns;
+  const Tensor x = Tensor::full({kColumns}, DType::f32, 1), y = Tensor::empty({rows}, DType::f32);
+  float sum = 0;
+  const double summed =
+      seconds_of([&] { kernels::sum_middle<float>(&sum, buffer.data<float>(), 1, buffer.numel(), 1, 0); });
+  const double multiplied = seconds_of([&] {
+    kernels::gemm<float>(y.data<float>(), rows, {x.data<float>(), kColumns}, {buffer.data<float>(), kColumns, true}, 1,
+                         rows, kColumns, 1, 0);
+  });
+  return std::min(summed, multiplied);
+}
+
+nlohmann::ordered_json measure(const GenerateWork& work) {
+  check(work.batch == 1, "--batch: expected 1, one text is generated at a time, got ", work.batch);
+  check(work.tokens >= 2, "--tokens: expected at least 2, the first one belongs to the prompt, got ", work.tokens);
+  check(work.prompt + work.tokens <= work.length,
+        "--prompt and --tokens: expected at most --length together, which is ", work.length, ", got ", work.prompt,
+        " and ", work.tokens);
+  set_thread_count(work.threads);
+  const Gpt model({.vocab = work.vocab,
+                   .context = work.length,
+                   .layers = work.layers,
+                   .block = {.dim = work.dim, .heads = work.heads, .ff_dim = 4 * work.dim}});
+  model.initialize_parameters(1);
+  const std::int64_t parameters = model.parameter_count(), weight_bytes = parameters * size_of(DType::f32);
+  std::vector<std::int32_t> prompt;
+  RandomStream random(RandomKey{.seed = 1});
+  for (std::int64_t i = 0; i < work.prompt; ++i) prompt.push_back(static_cast<std::int32_t>(random.below(work.vocab)));
+
+  const Tensor buffer = Tensor::full({parameters}, DType::f32, 1);
+  std::vector<double> reads, prompts, tokens;
+  for (int round = 0; round < work.warmup + work.steps; ++round) {
+    const double read = seconds_to_read(buffer);
+    const Times times = generation_times(model, prompt, work.tokens);
+    if (round < work.warmup) continue;
+    reads.push_back(read);
+    prompts.push_back(times.prompt);
+    tokens.push_back(median(times.tokens));
+  }
+  const double bound = median(reads), token = median(tokens);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {{"peer", "tapeformer"},
+          {"arch", work.arch},
+          {"layers", work.layers},
+          {"heads", work.heads},
+          {"dim", work.dim},
+          {"vocab", work.vocab},
+          {"length", work.length},
+          {"prompt", work.prompt},
+          {"tokens", work.tokens},
+          {"steps", work.steps},
+          {"threads", work.threads},
+          {"params", parameters},
+          {"weight_bytes", weight_bytes},
+          {"bandwidth_gb_per_s", 1e-9 * static_cast<double>(weight_bytes) / bound},
+          {"bound_ms", 1e3 * bound},
+          {"token_ms", 1e3 * token},
+          {"ratio", bound / token},
+          {"prompt_tokens_per_s", static_cast<double>(work.prompt) / median(prompts)},
+          {"peak_rss_mib", static_cast<double>(usage.ru_maxrss) / 1024},
+          {"peak_tensor_mib", static_cast<double>(memory_stats().peak) / (1 << 20)}};
+}
+
+}  // namespace
+}  // namespace tapeformer::bench
+
+int main(int argc, char** argv) {
+  using namespace tapeformer::bench;
+  GenerateWork work{
+      {.layers = 12, .heads = 12, .dim = 768, .vocab = 50257, .batch = 1, .length = 1024, .steps = 5, .warmup = 1}};
+  CLI::App app("Generation with the key/value cache, and what the memory's bandwidth allows; one JSON line");
+  add_work_options(app, work);
+  app.add_option("--prompt", work.prompt)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--tokens", work.tokens)->check(CLI::PositiveNumber)->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::cout << measure(work) << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << "generate: " << error.what() << '\n';
+    return 1;
+  }
+}
