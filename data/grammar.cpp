@@ -57,10 +57,10 @@ std::vector<TemplatePart> split_template(std::string_view text) {
   return parts;
 }
 
-Grammar::Grammar(std::string start, std::vector<Variable> variables, std::vector<Rule> rules)
+Grammar::Grammar(std::string start, std::vector<GrammarVariable> variables, std::vector<Rule> rules)
     : start_(std::move(start)), variables_(std::move(variables)), rules_(std::move(rules)) {
   check_template(start_);
-  for (const Variable& variable : variables_) {
+  for (const GrammarVariable& variable : variables_) {
     check_weights(variable.rows, variable.name);
     for (const Row& row : variable.rows) {
       check(row.cells.size() == variable.columns.size(), "grammar: a row of ", variable.name, " has ", row.cells.size(),
@@ -99,7 +99,7 @@ int Grammar::variable(std::string_view name) const {
   fail("grammar: no variable is named ", name);
 }
 
-int Grammar::column(const Variable& variable, std::string_view name) const {
+int Grammar::column(const GrammarVariable& variable, std::string_view name) const {
   for (std::size_t i = 0; i < variable.columns.size(); ++i) {
     if (variable.columns[i] == name) return static_cast<int>(i);
   }
@@ -109,7 +109,7 @@ int Grammar::column(const Variable& variable, std::string_view name) const {
 GrammarLine Grammar::generate(RandomStream& random) const {
   GrammarLine out{{}, 0};
   std::vector<const Row*> drawn;
-  for (const Variable& variable : variables_) drawn.push_back(&draw(variable.rows, random, out.nats));
+  for (const GrammarVariable& variable : variables_) drawn.push_back(&draw(variable.rows, random, out.nats));
   write(start_, drawn, random, out);
   return out;
 }
@@ -130,7 +130,7 @@ void Grammar::write(std::string_view text, const std::vector<const Row*>& drawn,
 
 LineExpectation Grammar::expectation() const {
   LineExpectation line = expected(start_);
-  for (const Variable& variable : variables_) {
+  for (const GrammarVariable& variable : variables_) {
     const double total = total_weight(variable.rows);
     for (const Row& row : variable.rows) line.nats -= row.weight / total * std::log(row.weight / total);
   }
@@ -152,7 +152,7 @@ LineExpectation Grammar::expected(std::string_view text) const {
       const double total = total_weight(alternatives);
       for (const Alternative& a : alternatives) add(a.weight / total, -std::log(a.weight / total), a.text);
     } else {
-      const Variable& from = variables_[variable(part.text)];
+      const GrammarVariable& from = variables_[variable(part.text)];
       const int cell = column(from, part.column);
       const double total = total_weight(from.rows);
       for (const Row& row : from.rows) add(row.weight / total, 0, row.cells[cell]);

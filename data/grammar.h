@@ -37,7 +37,7 @@ struct Row {
 };
 
 // Drawn once a line.
-struct Variable {
+struct GrammarVariable {
   std::string name;
   std::vector<std::string> columns;
   std::vector<Row> rows;
@@ -64,18 +64,18 @@ struct LineExpectation {
 class Grammar {
  public:
   // Throws Error for a slot that names nothing, a row with too few or too many cells, or a weight that is not positive.
-  Grammar(std::string start, std::vector<Variable> variables, std::vector<Rule> rules);
+  Grammar(std::string start, std::vector<GrammarVariable> variables, std::vector<Rule> rules);
 
   GrammarLine generate(RandomStream& random) const;
   LineExpectation expectation() const;
 
   const std::string& start() const { return start_; }
-  const std::vector<Variable>& variables() const { return variables_; }
+  const std::vector<GrammarVariable>& variables() const { return variables_; }
   const std::vector<Rule>& rules() const { return rules_; }
   // Throw Error for a name that the grammar does not have.
   const Rule& rule(std::string_view name) const;
-  int variable(std::string_view name) const;                          // its place in variables()
-  int column(const Variable& variable, std::string_view name) const;  // its place in the variable's columns
+  int variable(std::string_view name) const;                                 // its place in variables()
+  int column(const GrammarVariable& variable, std::string_view name) const;  // its place in the variable's columns
 
  private:
   void check_template(const std::string& text) const;
@@ -83,7 +83,7 @@ class Grammar {
   LineExpectation expected(std::string_view text) const;
 
   std::string start_;
-  std::vector<Variable> variables_;
+  std::vector<GrammarVariable> variables_;
   std::vector<Rule> rules_;
 };
 

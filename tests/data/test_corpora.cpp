@@ -32,7 +32,7 @@ class Unambiguity {
         }
       }
     }
-    for (const Variable& variable : grammar_.variables()) {
+    for (const GrammarVariable& variable : grammar_.variables()) {
       bool known = false;
       for (std::size_t column = 0; column < variable.columns.size(); ++column) {
         const std::set<std::string> cells = cells_of(variable, column);
@@ -53,7 +53,7 @@ class Unambiguity {
  private:
   using Parts = std::vector<TemplatePart>;
 
-  static std::set<std::string> cells_of(const Variable& variable, std::size_t column) {
+  static std::set<std::string> cells_of(const GrammarVariable& variable, std::size_t column) {
     std::set<std::string> cells;
     for (const Row& row : variable.rows) cells.insert(row.cells[column]);
     return cells;
@@ -65,7 +65,7 @@ class Unambiguity {
     if (slot.column.empty()) {
       for (const Alternative& a : grammar_.rule(slot.text).alternatives) out.push_back(split_template(a.text));
     } else {
-      const Variable& variable = grammar_.variables()[grammar_.variable(slot.text)];
+      const GrammarVariable& variable = grammar_.variables()[grammar_.variable(slot.text)];
       std::set<std::string_view> seen;
       for (const Row& row : variable.rows) {
         const std::string& cell = row.cells[grammar_.column(variable, slot.column)];
@@ -127,7 +127,7 @@ TEST_CASE("stories: the text determines the draws") {
   CHECK(obstacles(Grammar("{r}.", {}, rules("cat", "catfish"))).size() == 1);
   CHECK(obstacles(Grammar("{r}.", {}, rules("{s}cat", "old cat"))).size() == 1);
   CHECK(obstacles(Grammar("{r}.", {}, rules("{s}cat", "own cat"))).empty());
-  const Variable hero{"hero", {"name", "he"}, {{1, {"Ann", "she"}}, {1, {"Eve", "she"}}, {1, {"Bob", "he"}}}};
+  const GrammarVariable hero{"hero", {"name", "he"}, {{1, {"Ann", "she"}}, {1, {"Eve", "she"}}, {1, {"Bob", "he"}}}};
   CHECK(obstacles(Grammar("{hero.name}{r}.", {hero}, rules("a", "b"))).empty());
   CHECK(obstacles(Grammar("{hero.he}{r}.", {hero}, rules("a", "b"))).size() == 1);
   CHECK(obstacles(Grammar("{r}.", {hero}, rules("a {hero.name}", "b"))).size() == 1);
@@ -155,7 +155,7 @@ TEST_CASE("stories: the computed entropy is that of the drawn text") {
 
 TEST_CASE("stories: lines of three to six sentences, with pronouns, homes and things that agree") {
   const Grammar& grammar = stories_grammar();
-  const Variable& heroes = grammar.variables()[grammar.variable("hero")];
+  const GrammarVariable& heroes = grammar.variables()[grammar.variable("hero")];
   const auto words_of = [](const std::string& line) {
     std::set<std::string> words;
     std::string word;
@@ -192,7 +192,7 @@ TEST_CASE("stories: lines of three to six sentences, with pronouns, homes and th
     for (const char* other : {"he", "He", "him", "his", "His"}) CHECK_FALSE((girl && words.count(other)));
     for (const char* other : {"she", "She", "her", "Her"}) CHECK_FALSE((!girl && words.count(other)));
     for (const char* name : {"animal", "colour", "toy", "friend"}) {
-      const Variable& variable = grammar.variables()[grammar.variable(name)];
+      const GrammarVariable& variable = grammar.variables()[grammar.variable(name)];
       int mentioned = 0;
       for (const Row& row : variable.rows) mentioned += static_cast<int>(words.count(row.cells[0]));
       CHECK(mentioned == 1);

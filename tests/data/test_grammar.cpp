@@ -10,7 +10,7 @@ using namespace tapeformer;
 
 namespace {
 
-const Variable kPet{"pet", {"name", "sound"}, {{3, {"cat", "meow"}}, {1, {"dog", "{bark}"}}}};
+const GrammarVariable kPet{"pet", {"name", "sound"}, {{3, {"cat", "meow"}}, {1, {"dog", "{bark}"}}}};
 const std::vector<Rule> kRules = {{"bark", {{1, "woof"}, {1, "wow"}}},
                                   {"very", {{2, "so "}, {1, "very "}, {1, "oh {very2}"}}},
                                   {"very2", {{1, "so "}, {4, "dear "}}}};
@@ -50,7 +50,8 @@ TEST_CASE("grammar: frequencies, probabilities and expectation agree with the en
 }
 
 TEST_CASE("grammar: errors name what is wrong") {
-  const auto make = [](std::string start, std::vector<Variable> variables = {kPet}, std::vector<Rule> rules = kRules) {
+  const auto make = [](std::string start, std::vector<GrammarVariable> variables = {kPet},
+                       std::vector<Rule> rules = kRules) {
     return Grammar(std::move(start), std::move(variables), std::move(rules));
   };
   CHECK_THROWS_WITH_AS(make("{none}"), "grammar: no rule is named none", Error);
