@@ -142,7 +142,7 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
     const std::int64_t seen = score_block(shape, batch, head, (end - 1) * kBlockRows, workspace).cols;
     const T* const k_head = k + start_of(k_strides, batch, head, 0);
     // A few queries, as in generation, cost less than the transposed keys would.
-    const bool few = few_rows_gemm_is_faster<T>({}, shape.queries);
+    const bool few = few_rows_gemm_takes<T>({}, {k_head, k_strides.row, true}, shape.queries);
     if (!few) transpose(workspace.keys, workspace.ld, k_head, k_strides.row, seen, shape.query_dim);
 
     for (std::int64_t first = group * kForwardBlocks * kBlockRows; first < std::min(end * kBlockRows, shape.queries);

@@ -72,24 +72,28 @@ const std::uint32_t* draw_row(const ScoreBlock& block, std::int64_t row, std::in
 
 template <class T>
 void softmax_rows(T* scores, T* log_sum_exp, T* factor, const ScoreBlock& block) {
+  // At first log_sum_exp holds the rows' shifts and factor their sums.
   for (std::int64_t r = 0; r < block.rows; ++r) {
     T* const row = scores + r * block.ld;
     const std::int64_t visible = block.visible(r);
     mask_row(row, visible, block.cols, T{0});
-    if (visible == 0) {
-      log_sum_exp[r] = -std::numeric_limits<T>::infinity();
-      factor[r] = 0;
-      continue;
-    }
-    const T shift = shift_of_row(row, visible);
+    const T shift = visible > 0 ? shift_of_row(row, visible) : T{0};
     const auto keep = [&](std::int64_t j, auto e)
                           SIMD_LAMBDA { store(hn::DFromV<decltype(e)>(), e, row + j, visible - j); };
-    const double sum = sum_of_exp(row, shift, visible, keep);
-    log_sum_exp[r] = static_cast<T>(shift + std::log(sum));
-    factor[r] = static_cast<T>(1 / (sum * (1 - block.dropout)));
-    if (block.dropout > 0) {
+    log_sum_exp[r] = shift;
+    factor[r] = static_cast<T>(sum_of_exp(row, shift, visible, keep));
+    if (block.dropout > 0 && visible > 0) {
       drop(row, draw_row(block, r, whole_vectors<T>(visible)), dropout_threshold(block.dropout), T{1}, visible);
     }
+  }
+  const hn::ScalableTag<T> d;
+  const auto kept = hn::Set(d, static_cast<T>(1 - block.dropout));
+  for (std::int64_t r = 0; r < block.rows; r += lanes(d)) {
+    const std::int64_t left = block.rows - r;
+    const auto sum = load(d, factor + r, left);
+    store(d, hn::Add(load(d, log_sum_exp + r, left), log(d, sum)), log_sum_exp + r, left);
+    const auto none = hn::Eq(sum, hn::Zero(d));
+    store(d, hn::IfThenZeroElse(none, hn::Div(hn::Set(d, 1), hn::Mul(sum, kept))), factor + r, left);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "autograd/kernels/few_rows_gemm.h"
 
+#include "autograd/core/error.h"
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd.h"
 
@@ -116,57 +117,12 @@ HWY_NOINLINE void times_rows(T* c, std::int64_t ldc, const T* a, std::int64_t ld
   for (; j < n; ++j) dot_products<M, 1>(c + j, ldc, a, lda, b + j * ldb, ldb, k, alpha, beta);
 }
 
-// c (M, N vectors) = beta·c + alpha·a (M, k)·b (k, N vectors), of which the last one may have only `left` elements.
-template <int M, int N, class T>
-HWY_INLINE void weighted_sums(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const T* b, std::int64_t ldb,
-                              std::int64_t left, std::int64_t k, T alpha, T beta) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  V sums[M][N];
-  for (auto& row : sums) {
-    for (V& sum : row) sum = hn::Zero(d);
-  }
-  for (std::int64_t l = 0; l < k; ++l) {
-    V right[N];
-    for (int j = 0; j < N; ++j) right[j] = load(d, b + l * ldb + j * lanes(d), left);
-    for (int i = 0; i < M; ++i) {
-      const V left = hn::Set(d, a[i * lda + l]);
-      for (int j = 0; j < N; ++j) sums[i][j] = hn::MulAdd(left, right[j], sums[i][j]);
-    }
-  }
-  for (int i = 0; i < M; ++i) {
-    for (int j = 0; j < N; ++j) {
-      T* const to = c + i * ldc + j * lanes(d);
-      V sum = hn::Mul(hn::Set(d, alpha), sums[i][j]);
-      if (beta != T{0}) sum = hn::MulAdd(hn::Set(d, beta), load(d, to, left), sum);
-      store(d, sum, to, left);
-    }
-  }
-}
-
-// c (M, n) = beta·c + alpha·a (M, k)·b (k, n): the widest blocks that fit first.
-template <int M, int N, class T>
-HWY_INLINE void times_columns(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const T* b, std::int64_t ldb,
-                              std::int64_t n, std::int64_t k, T alpha, T beta) {
-  const std::int64_t lanes_of_one = lanes(hn::ScalableTag<T>()), width = N * lanes_of_one;
-  std::int64_t j = 0;
-  for (; j + width <= n; j += width) {
-    weighted_sums<M, N>(c + j, ldc, a, lda, b + j, ldb, lanes_of_one, k, alpha, beta);
-  }
-  if constexpr (N > 1) {
-    times_columns<M, N / 2>(c + j, ldc, a, lda, b + j, ldb, n - j, k, alpha, beta);
-  } else if (j < n) {
-    weighted_sums<M, 1>(c + j, ldc, a, lda, b + j, ldb, n - j, k, alpha, beta);
-  }
-}
-
-// The two products for m rows of a, eight at a time.
+// times_rows for m rows of a, eight at a time.
 template <class T>
-void few_rows(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const T* b, std::int64_t ldb, bool b_transposed,
-              std::int64_t m, std::int64_t n, std::int64_t k, T alpha, T beta) {
+void few_rows(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const T* b, std::int64_t ldb, std::int64_t m,
+              std::int64_t n, std::int64_t k, T alpha, T beta) {
   const auto rows = [&]<int M>(std::integral_constant<int, M>) {
-    b_transposed ? times_rows<M>(c, ldc, a, lda, b, ldb, n, k, alpha, beta)
-                 : times_columns<M, M == 1 ? 8 : kSums / M>(c, ldc, a, lda, b, ldb, n, k, alpha, beta);
+    times_rows<M>(c, ldc, a, lda, b, ldb, n, k, alpha, beta);
     c += M * ldc;
     a += M * lda;
   };
@@ -198,18 +154,16 @@ HWY_AFTER_NAMESPACE();
 namespace tapeformer::kernels {
 SIMD_EXPORT(few_rows);
 
-// Chunks are of columns of c, that is of whole rows of b when b is transposed.
 template <class T>
 void few_rows_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                    std::int64_t k, T alpha, T beta) {
-  constexpr std::int64_t kChunk = 1 << 16;  // elements of b: many times what opening a parallel loop takes
+  check(!a.transposed && b.transposed, "few_rows_gemm: takes rows of a and rows of b");
+  constexpr std::int64_t kChunk = 1 << 15;  // elements of b: many times what opening a parallel loop takes
   const std::int64_t columns = (kChunk / std::max<std::int64_t>(1, k) + 31) / 32 * 32;
   parallel_for(0, n, std::max<std::int64_t>(columns, 32), [&](std::int64_t j, std::int64_t end) {
-    SIMD_CALL(few_rows, T)
-    (c + j, ldc, a.data, a.ld, b.data + j * (b.transposed ? b.ld : 1), b.ld, b.transposed, m, end - j, k, alpha, beta);
+    SIMD_CALL(few_rows, T)(c + j, ldc, a.data, a.ld, b.data + j * b.ld, b.ld, m, end - j, k, alpha, beta);
   });
 }
-
 SIMD_INSTANTIATE(few_rows_gemm);
 
 }  // namespace tapeformer::kernels

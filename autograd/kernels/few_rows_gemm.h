@@ -6,14 +6,14 @@
 
 namespace tapeformer::kernels {
 
-// Whether few_rows_gemm takes such a product, and is the faster way (measured against OpenBLAS).
+// Whether few_rows_gemm takes such a product: rows of a times rows of b, and few of a.
 template <class T>
-bool few_rows_gemm_is_faster(const MatrixView<T>& a, std::int64_t m) {
+bool few_rows_gemm_takes(const MatrixView<T>& a, const MatrixView<T>& b, std::int64_t m) {
   constexpr std::int64_t kMostRows = 8;
-  return !a.transposed && m <= kMostRows;
+  return !a.transposed && b.transposed && m <= kMostRows;
 }
 
-// gemm for such a product. The same bits for any number of threads, and inside of a parallel loop.
+// gemm for such a product; Error for any other. The same bits for any number of threads, and inside of a parallel loop.
 template <class T>
 void few_rows_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                    std::int64_t k, T alpha, T beta);

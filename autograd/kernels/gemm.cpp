@@ -142,7 +142,7 @@ void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const Span span(SpanKind::kernel, name.c_str(), {.flops = flops});
   const Product<T> product(c, ldc, a, b, m, n, k, alpha, beta);
-  if (few_rows_gemm_is_faster(a, m)) return few_rows_gemm(c, ldc, a, b, m, n, k, alpha, beta);
+  if (few_rows_gemm_takes(a, b, m)) return few_rows_gemm(c, ldc, a, b, m, n, k, alpha, beta);
   const Grid grid = thread_grid(m, n, flops);
   if (grid.rows * grid.columns == 1) return product.run(0, m, 0, n);
   parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t i, std::int64_t) {

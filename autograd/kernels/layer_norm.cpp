@@ -117,7 +117,7 @@ void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T
                          const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols,
                          LayerNormOutput<T> output) {
   const Span span(SpanKind::kernel, "layer_norm_backward", {.bytes = 3.0 * sizeof(T) * rows * cols});
-  const std::int64_t chunk_rows = 4 * rows_per_chunk(cols), chunks = chunk_count(rows, chunk_rows);
+  const std::int64_t chunk_rows = rows_per_chunk(cols), chunks = chunk_count(rows, chunk_rows);
   T* const dgamma_partials = scratch<T>(2 * chunks * cols);
   T* const dbeta_partials = dgamma_partials + chunks * cols;
   parallel_chunks(rows, chunk_rows, [&](auto chunk, auto row, auto end) {
