@@ -43,8 +43,8 @@ flags_of() {
   echo "--layers $layers --heads $heads --dim $dim --vocab $vocab --batch $batch --length $length --threads $threads"
 }
 
-# The faster OpenBLAS kernels for PyTorch, by the first work.
-read -ra flags <<<"$(flags_of "${works[0]}") --steps $steps"
+# The faster OpenBLAS kernels for PyTorch, by a small work.
+read -ra flags <<<"$(flags_of "4 4 128 65 12 64") --steps 20"
 torch=("$python" "$here/peers/torch_gpt.py")
 own=$(value step_ms "$(peer "${torch[@]}" "${flags[@]}")")
 named=$(value step_ms "$(OPENBLAS_CORETYPE=$best_kernels peer "${torch[@]}" "${flags[@]}")")

@@ -9,6 +9,7 @@ void add_train_command(CLI::App& app);
 void add_eval_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_surprisal_command(CLI::App& app);
+void add_bleu_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_tokenizer_command(CLI::App& app);
 void add_corpus_command(CLI::App& app);

@@ -19,16 +19,17 @@ void add_corpus_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   std::string names;
   for (std::string_view name : corpus_names()) names += (names.empty() ? "" : ", ") + std::string(name);
-  CLI::App* command = app.add_subcommand("corpus", "Print a generated corpus");
+  CLI::App* command =
+      app.add_subcommand("corpus", "Print a generated corpus: plain text, or source and target apart by a tab");
   command->add_option("name", arguments->name, "Which: " + names)->required();
   command->add_option("--lines", arguments->lines, "Lines [1000]")->check(at_least(1));
   command->add_option("--seed", arguments->seed, "The same seed gives the same text [1]");
   command->callback([arguments] {
-    const double entropy = corpus_entropy(arguments->name);
+    const std::optional<double> entropy = corpus_entropy(arguments->name);
     for (std::int64_t line = 0; line < arguments->lines; ++line) {
       std::cout << corpus_line(arguments->name, line, arguments->seed);
     }
-    spdlog::info("{}: entropy rate {:.4f} nats per character", arguments->name, entropy);
+    if (entropy) spdlog::info("{}: entropy rate {:.4f} nats per character", arguments->name, *entropy);
   });
 }
 

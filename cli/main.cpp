@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
   add_eval_command(app);
   add_generate_command(app);
   add_surprisal_command(app);
+  add_bleu_command(app);
   add_info_command(app);
   add_tokenizer_command(app);
   add_corpus_command(app);

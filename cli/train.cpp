@@ -55,8 +55,9 @@ void print_summary(const Config& config, const TrainingState& state, const Langu
     std::cout << "best validation loss " << state.best_loss << " nats per token, " << per_byte << " per byte, at step "
               << state.best_step << '\n';
   }
-  if (!config.data.corpus.empty()) {
-    std::cout << "the corpus " << config.data.corpus << " has an entropy of " << corpus_entropy(config.data.corpus)
+  const std::optional<double> entropy = config.data.corpus.empty() ? std::nullopt : corpus_entropy(config.data.corpus);
+  if (entropy) {
+    std::cout << "the corpus " << config.data.corpus << " has an entropy of " << *entropy
               << " nats per character: no model can do better\n";
   }
   std::cout << "run: " << run.root.string() << '\n';

@@ -7,6 +7,7 @@
 #include "autograd/core/nearest_name.h"
 #include "autograd/core/random.h"
 #include "data/stories_grammar.h"
+#include "data/tasks.h"
 
 namespace tapeformer {
 
@@ -15,7 +16,7 @@ namespace {
 struct Corpus {
   std::string_view name;
   std::string (*line)(RandomStream&);
-  double (*entropy)();
+  double (*entropy)();  // null: not known
 };
 
 std::string stories_line(RandomStream& random) { return stories_grammar().generate(random).text; }
@@ -27,6 +28,11 @@ double stories_entropy() {
 
 constexpr std::array kCorpora = {
     Corpus{"stories", stories_line, stories_entropy},
+    Corpus{"reverse", reverse_line, nullptr},
+    Corpus{"sort", sort_line, nullptr},
+    Corpus{"dates", dates_line, nullptr},
+    Corpus{"numbers", numbers_line, nullptr},
+    Corpus{"add", add_line, nullptr},
 };
 
 constexpr auto kNames = [] {
@@ -68,6 +74,9 @@ std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint
   return text;
 }
 
-double corpus_entropy(std::string_view name) { return find_corpus(name).entropy(); }
+std::optional<double> corpus_entropy(std::string_view name) {
+  const Corpus& corpus = find_corpus(name);
+  return corpus.entropy ? std::optional(corpus.entropy()) : std::nullopt;
+}
 
 }  // namespace tapeformer

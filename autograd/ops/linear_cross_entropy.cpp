@@ -13,8 +13,8 @@ namespace tapeformer {
 namespace {
 
 // Logits of one chunk: enough rows for an efficient product (each chunk reads the weight and adds to its gradient once
-// more), few enough to stay small (64 MiB of f32).
-constexpr std::int64_t kChunkElements = std::int64_t{16} << 20;
+// more), few enough to stay small (104 MiB of f32).
+constexpr std::int64_t kChunkElements = std::int64_t{26} << 20;
 constexpr std::int64_t kMinChunkRows = 32;
 
 // z = x Wᵀ + b;  y = Σ_i cross_entropy(z_i, target_i) / normalizer

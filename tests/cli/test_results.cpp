@@ -313,3 +313,24 @@ TEST_CASE("train: a text that is no UTF-8, by byte pairs, with a tokenizer learn
   const std::string model = "/checkpoints/step-000003/model.safetensors";
   CHECK(box.read("given" + model) == box.read("run" + model));
 }
+
+TEST_CASE("bleu: scores the lines of standard input, with sacreBLEU's signature") {
+  const Sandbox box;
+  box.write("reference.txt", "The cat is on the mat.\nYes, it is.\n");
+  const std::string hypotheses = "The cat sat on the mat.\nYes, it is.\n";
+  // Words 7 + 5, of which 6 + 5 match; bigrams 4 + 4 of 6 + 4, trigrams 2 + 3 of 5 + 3, 4-grams 1 + 2 of 4 + 2.
+  const double expected = 100 * std::pow(11. / 12 * 8 / 10 * 5 / 8 * 3 / 6, 0.25);
+  const Json score = Json::parse(result_of(box, "bleu --reference reference.txt --json", {}, hypotheses));
+  CHECK(score["bleu"].get<double>() == doctest::Approx(expected));
+  CHECK(score["signature"] == "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp");
+  CHECK(score["hypothesis_length"] == 12);
+  const std::string line = result_of(box, "bleu --reference reference.txt --tokenize none", {}, hypotheses);
+  CHECK(line.starts_with("BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp = "));
+  CHECK(line.find("hyp_len = 9 ref_len = 9)\n") != line.npos);
+
+  const Outcome shorter = box.run("bleu --reference reference.txt", {}, "one line\n");
+  CHECK(shorter.exit_code == 1);
+  CHECK(shorter.tells("bleu: reference.txt has 2 lines, standard input 1: expected a hypothesis for each"));
+  CHECK(box.run("bleu --reference reference.txt --tokenize zh", {}, hypotheses).exit_code == 2);
+  CHECK(box.run("bleu", {}, hypotheses).exit_code == 2);
+}

@@ -1,0 +1,75 @@
+#include "data/bleu.h"
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/error.h"
+#include "cli/commands.h"
+#include "data/text.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct BleuArguments {
+  std::string reference, tokenize = "13a";
+  bool json = false;
+};
+
+// The lines of a text; a last one without its end counts.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+void print_bleu(const BleuArguments& arguments) {
+  const MappedText reference(arguments.reference);
+  const std::vector<std::string_view> references = lines_of(reference.text());
+  const std::string input(std::istreambuf_iterator<char>(std::cin), {});
+  const std::vector<std::string_view> hypotheses = lines_of(input);
+  check(hypotheses.size() == references.size(), "bleu: ", arguments.reference, " has ", references.size(),
+        " lines, standard input ", hypotheses.size(), ": expected a hypothesis for each");
+  Bleu bleu(arguments.tokenize == "none" ? BleuTokenization::none : BleuTokenization::v13a);
+  for (std::size_t i = 0; i < references.size(); ++i) bleu.add(hypotheses[i], references[i]);
+
+  const BleuScore score = bleu.score();
+  const auto& p = score.precisions;
+  if (arguments.json) {
+    std::cout << nlohmann::ordered_json{{"bleu", score.score},
+                                        {"precisions", p},
+                                        {"brevity_penalty", score.brevity_penalty},
+                                        {"hypothesis_length", score.hypothesis_words},
+                                        {"reference_length", score.reference_words},
+                                        {"signature", bleu.signature()}}
+              << '\n';
+    return;
+  }
+  char line[200];
+  std::snprintf(line, sizeof(line), "%.2f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %lld ref_len = %lld)",
+                score.score, p[0], p[1], p[2], p[3], score.brevity_penalty,
+                static_cast<double>(score.hypothesis_words) / static_cast<double>(score.reference_words),
+                static_cast<long long>(score.hypothesis_words), static_cast<long long>(score.reference_words));
+  std::cout << "BLEU|" << bleu.signature() << " = " << line << '\n';
+}
+
+}  // namespace
+
+void add_bleu_command(CLI::App& app) {
+  auto arguments = std::make_shared<BleuArguments>();
+  CLI::App* command =
+      app.add_subcommand("bleu", "Corpus BLEU of the hypotheses on standard input, as sacreBLEU computes it");
+  command->add_option("--reference", arguments->reference, "File with a reference for each line of the input")
+      ->required();
+  command->add_option("--tokenize", arguments->tokenize, "How lines become words: 13a, or none (at spaces) [13a]")
+      ->check(CLI::IsMember({"13a", "none"}));
+  command->add_flag("--json", arguments->json, "Print one JSON object");
+  command->callback([arguments] { print_bleu(*arguments); });
+}
+
+}  // namespace tapeformer::cli
