@@ -92,5 +92,20 @@ void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T
 }
 SIMD_INSTANTIATE(cross_entropy_backward);
 
+template <class T>
+void cross_entropy_in_place(T* loss, T* log_sum_exp, T* logits, const T* dloss, const std::int32_t* targets,
+                            std::int64_t rows, std::int64_t vocab, double smoothing) {
+  const Span span(SpanKind::kernel, "cross_entropy_in_place", {.bytes = 2.0 * sizeof(T) * rows * vocab});
+  parallel_for(0, rows, rows_per_chunk(vocab), [&](auto row, auto end) {
+    for (; row < end; ++row) {
+      T* const z = logits + row * vocab;
+      SIMD_CALL(cross_entropy_forward, T)(loss + row, log_sum_exp + row, z, targets + row, 1, vocab, smoothing);
+      SIMD_CALL(cross_entropy_backward, T)
+      (z, dloss + row, z, log_sum_exp + row, targets + row, 1, vocab, smoothing, T{0});
+    }
+  });
+}
+SIMD_INSTANTIATE(cross_entropy_in_place);
+
 }  // namespace tapeformer::kernels
 #endif

@@ -20,4 +20,9 @@ void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T
                             const std::int32_t* targets, std::int64_t rows, std::int64_t vocab, double smoothing,
                             T beta);
 
+// Both in one visit, a row at a time while it is in the cache: logits become dlogits (beta 0).
+template <class T>
+void cross_entropy_in_place(T* loss, T* log_sum_exp, T* logits, const T* dloss, const std::int32_t* targets,
+                            std::int64_t rows, std::int64_t vocab, double smoothing);
+
 }  // namespace tapeformer::kernels

@@ -48,14 +48,6 @@ struct LinearCrossEntropy {
     if (bias.defined()) kernels::add_bias(z, bias.data<T>(), rows, vocab);
   }
 
-  // Logits, losses and log-sum-exps of one chunk.
-  template <class T>
-  void score(T* z, std::int64_t begin, std::int64_t rows) const {
-    make_logits(z, begin, rows);
-    kernels::cross_entropy_forward(row_loss.data<T>() + begin, log_sum_exp.data<T>() + begin, z,
-                                   targets.data<std::int32_t>() + begin, rows, weight.size(0), options.smoothing);
-  }
-
   Tensor forward(OpContext& context, const Tensor& in, const Tensor& w, const Tensor& b, const Tensor& ids) {
     x = in.contiguous(), weight = w.contiguous(), targets = ids.contiguous();
     if (b.defined()) bias = b.contiguous();
@@ -65,8 +57,12 @@ struct LinearCrossEntropy {
     deferred = options.deferred && context.recording();
     if (deferred) return value;
     dispatch_floating(x.dtype(), [&]<class T>(T) {
-      for_chunks(
-          [&](std::int64_t begin, std::int64_t rows, const Tensor& room) { score(room.data<T>(), begin, rows); });
+      for_chunks([&](std::int64_t begin, std::int64_t rows, const Tensor& room) {
+        T* const z = room.data<T>();
+        make_logits(z, begin, rows);
+        kernels::cross_entropy_forward(row_loss.data<T>() + begin, log_sum_exp.data<T>() + begin, z,
+                                       targets.data<std::int32_t>() + begin, rows, weight.size(0), options.smoothing);
+      });
     });
     value.fill(sum_in_order(row_loss) / options.normalizer);
     return value;
@@ -79,10 +75,16 @@ struct LinearCrossEntropy {
     const GradTarget to_x = target(dx), to_weight = target(dweight), to_bias = target(dbias);
     dispatch_floating(x.dtype(), [&]<class T>(T) {
       for_chunks([&](std::int64_t begin, std::int64_t rows, const Tensor& room) {
-        T* dz = room.data<T>();
-        deferred ? score(dz, begin, rows) : make_logits(dz, begin, rows);
-        kernels::cross_entropy_backward(dz, dloss.data<T>() + begin, dz, log_sum_exp.data<T>() + begin,
-                                        targets.data<std::int32_t>() + begin, rows, vocab, options.smoothing, T{0});
+        T* const dz = room.data<T>();
+        make_logits(dz, begin, rows);
+        const std::int32_t* const ids = targets.data<std::int32_t>() + begin;
+        if (deferred) {
+          kernels::cross_entropy_in_place(row_loss.data<T>() + begin, log_sum_exp.data<T>() + begin, dz,
+                                          dloss.data<T>() + begin, ids, rows, vocab, options.smoothing);
+        } else {
+          kernels::cross_entropy_backward(dz, dloss.data<T>() + begin, dz, log_sum_exp.data<T>() + begin, ids, rows,
+                                          vocab, options.smoothing, T{0});
+        }
         const auto beta = [&](const GradTarget& t) { return begin == 0 ? T(t.beta) : T{1}; };
         if (to_x.tensor.defined()) {
           kernels::gemm(to_x.tensor.data<T>() + begin * dim, dim, {dz, vocab}, {weight.data<T>(), dim}, rows, dim,

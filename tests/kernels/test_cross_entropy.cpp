@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <limits>
 
 #include "tests/kernels/kernel_test.h"
@@ -53,6 +55,13 @@ void check_cross_entropy(std::int64_t rows, std::int64_t vocab, double smoothing
   Array<T> in_place = logits;
   cross_entropy_backward<T>(in_place, dloss, in_place, log_sum_exp, targets, rows, vocab, smoothing, 0);
   CHECK(worst_error(in_place, gradient) <= kTolerance<T>);
+
+  // In one visit: the same bits.
+  Array<T> visited = logits, loss_again(rows), log_sum_exp_again(rows);
+  cross_entropy_in_place<T>(loss_again, log_sum_exp_again, visited, dloss, targets, rows, vocab, smoothing);
+  CHECK(std::equal(visited.data(), visited.data() + rows * vocab, in_place.data()));
+  CHECK(std::equal(loss_again.data(), loss_again.data() + rows, loss.data()));
+  CHECK(std::equal(log_sum_exp_again.data(), log_sum_exp_again.data() + rows, log_sum_exp.data()));
 }
 
 }  // namespace
