@@ -23,22 +23,33 @@ std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& 
   const auto likelier = [&](std::int32_t a, std::int32_t b) {
     return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
   };
+  std::size_t sorted = 0;  // the likeliest so many stand first, in order
   if (options.top_k > 0 && options.top_k < static_cast<std::int64_t>(ids.size())) {
+    sorted = static_cast<std::size_t>(options.top_k);
     std::partial_sort(ids.begin(), ids.begin() + options.top_k, ids.end(), likelier);
-    ids.resize(options.top_k);
-  } else if (options.top_p < 1) {
-    std::ranges::sort(ids, likelier);
+    ids.resize(sorted);
   }
 
   const double highest = *std::ranges::max_element(logits);
-  std::vector<double> weights;
-  weights.reserve(ids.size());
-  for (std::int32_t id : ids) weights.push_back(std::exp((logits[id] - highest) / options.temperature));
+  const auto weight = [&](std::int32_t id) { return std::exp((logits[id] - highest) / options.temperature); };
+  std::vector<double> weights(ids.size());
+  std::ranges::transform(ids, weights.begin(), weight);
   double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   if (options.top_p < 1) {
     double kept = 0;
     std::size_t count = 0;
-    while (count < weights.size() && (count == 0 || kept < options.top_p * total)) kept += weights[count++];
+    while (count < ids.size() && (count == 0 || kept < options.top_p * total)) {
+      if (count == sorted) {
+        // Sorted piece by piece: as a rule a few tokens of a large vocabulary reach p.
+        sorted = std::min(ids.size(), std::max<std::size_t>(256, 8 * sorted));
+        const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(count);
+        const auto end = ids.begin() + static_cast<std::ptrdiff_t>(sorted);
+        std::nth_element(begin, end, ids.end(), likelier);
+        std::sort(begin, end, likelier);
+        std::transform(begin, end, weights.begin() + static_cast<std::ptrdiff_t>(count), weight);
+      }
+      kept += weights[count++];
+    }
     ids.resize(count);
     total = kept;
   }

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -131,6 +133,33 @@ TEST_CASE("sampler: top-p draws from the fewest likeliest tokens that reach p, b
   CHECK(support_of(kLogits, {.temperature = 2, .top_p = 1}).size() == 5);
   // Of equal logits those with lower ids stay.
   CHECK(support_of({1, 1, 1, 1}, {.top_p = 0.5}) == std::set<int>{0, 1});
+}
+
+TEST_CASE("sampler: top-p of a large vocabulary is that of the whole of it sorted") {
+  std::vector<float> logits(6000);
+  RandomStream random(RandomKey{.seed = 3});
+  for (float& logit : logits) logit = static_cast<float>(6 * random.uniform());
+  std::vector<std::int32_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, [&](std::int32_t a, std::int32_t b) { return logits[a] > logits[b]; });
+  double total = 0;
+  for (std::int32_t id : order) total += std::exp(static_cast<double>(logits[id]));
+  for (double p : {0.01, 0.1, 0.5, 0.9, 0.999}) {
+    double kept = 0;
+    std::size_t count = 0;
+    while (kept < p * total) kept += std::exp(static_cast<double>(logits[order[count++]]));
+    std::size_t last = 0;
+    for (std::uint32_t step = 0; step < 3000; ++step) {
+      const RandomKey key{.seed = 9, .step = step};
+      double rest = RandomStream(key).uniform() * kept;
+      std::size_t expected = 0;
+      while (expected + 1 < count && (rest -= std::exp(static_cast<double>(logits[order[expected]]))) >= 0) ++expected;
+      const std::int32_t got = sample_token(logits, {.temperature = 1, .top_p = p}, key);
+      if (got != order[expected]) FAIL("p ", p, ", step ", step);
+      last = std::max(last, expected);
+    }
+    CHECK(last > count / 2);  // the draws reach far into what is kept
+  }
 }
 
 TEST_CASE("sampler: top-p counts within what top-k left") {
