@@ -2,17 +2,13 @@
 // bandwidth bound the time of a token from below. A round measures the bandwidth, as the sum of a buffer as large as
 // the weights, then the library's own generation with the key/value cache from a random prompt, so that both see the
 // same machine; medians over the rounds. Prints one JSON line.
-#include <sys/resource.h>
-
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "autograd/core/parallel.h"
 #include "autograd/core/random.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/reduce.h"
-#include "autograd/tensor/allocator.h"
-#include "bench/work.h"
+#include "bench/model_work.h"
 #include "generate/generator.h"
 
 namespace tapeformer::bench {
@@ -64,10 +60,7 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
         "--prompt and --tokens: expected at most --length together, which is ", work.length, ", got ", work.prompt,
         " and ", work.tokens);
   set_thread_count(work.threads);
-  const Gpt model({.vocab = work.vocab,
-                   .context = work.length,
-                   .layers = work.layers,
-                   .block = {.dim = work.dim, .heads = work.heads, .ff_dim = 4 * work.dim}});
+  const Gpt model(gpt_config(work));
   model.initialize_parameters(1);
   const std::int64_t parameters = model.parameter_count(), weight_bytes = parameters * size_of(DType::f32);
   std::vector<std::int32_t> prompt;
@@ -85,28 +78,15 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
     tokens.push_back(median(times.tokens));
   }
   const double bound = median(reads), token = median(tokens);
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return {{"peer", "tapeformer"},
-          {"arch", work.arch},
-          {"layers", work.layers},
-          {"heads", work.heads},
-          {"dim", work.dim},
-          {"vocab", work.vocab},
-          {"length", work.length},
-          {"prompt", work.prompt},
-          {"tokens", work.tokens},
-          {"steps", work.steps},
-          {"threads", work.threads},
-          {"params", parameters},
-          {"weight_bytes", weight_bytes},
-          {"bandwidth_gb_per_s", 1e-9 * static_cast<double>(weight_bytes) / bound},
-          {"bound_ms", 1e3 * bound},
-          {"token_ms", 1e3 * token},
-          {"ratio", bound / token},
-          {"prompt_tokens_per_s", static_cast<double>(work.prompt) / median(prompts)},
-          {"peak_rss_mib", static_cast<double>(usage.ru_maxrss) / 1024},
-          {"peak_tensor_mib", static_cast<double>(memory_stats().peak) / (1 << 20)}};
+  return report(work, model,
+                {{"prompt", work.prompt},
+                 {"tokens", work.tokens},
+                 {"weight_bytes", weight_bytes},
+                 {"bandwidth_gb_per_s", 1e-9 * static_cast<double>(weight_bytes) / bound},
+                 {"bound_ms", 1e3 * bound},
+                 {"token_ms", 1e3 * token},
+                 {"ratio", bound / token},
+                 {"prompt_tokens_per_s", static_cast<double>(work.prompt) / median(prompts)}});
 }
 
 }  // namespace

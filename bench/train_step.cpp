@@ -1,17 +1,12 @@
 // Training throughput on random tokens of fixed shapes: a step is gradients zeroed, forward, cross-entropy, backward,
 // clipping by the global norm, AdamW. Prints one JSON line; bench/peers/torch_gpt.py prints the same keys for PyTorch.
-#include <sys/resource.h>
-
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "autograd/core/parallel.h"
 #include "autograd/core/random.h"
 #include "autograd/tape/tape.h"
-#include "autograd/tensor/allocator.h"
+#include "bench/model_work.h"
 #include "bench/profile_report.h"
-#include "bench/work.h"
-#include "nn/models/gpt.h"
 #include "train/optimizer.h"
 
 namespace tapeformer::bench {
@@ -26,10 +21,7 @@ Tensor random_ids(const Work& work, std::uint64_t stream) {
 
 nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
   set_thread_count(work.threads);
-  const Gpt model({.vocab = work.vocab,
-                   .context = work.length,
-                   .layers = work.layers,
-                   .block = {.dim = work.dim, .heads = work.heads, .ff_dim = 4 * work.dim}});
+  const Gpt model(gpt_config(work));
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
   AdamW optimizer(slab, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .clip = 1});
@@ -50,26 +42,11 @@ nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
   };
   const double step_seconds = median_seconds(work, train_one);
   if (profile) print_profile(std::cout, work, train_one);
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return {{"peer", "tapeformer"},
-          {"arch", work.arch},
-          {"bf16", false},
-          {"layers", work.layers},
-          {"heads", work.heads},
-          {"dim", work.dim},
-          {"vocab", work.vocab},
-          {"batch", work.batch},
-          {"length", work.length},
-          {"recompute", recompute},
-          {"steps", work.steps},
-          {"threads", work.threads},
-          {"params", model.parameter_count()},
-          {"step_ms", 1e3 * step_seconds},
-          {"tokens_per_s", static_cast<double>(work.batch * work.length) / step_seconds},
-          {"loss", loss_value},
-          {"peak_rss_mib", static_cast<double>(usage.ru_maxrss) / 1024},
-          {"peak_tensor_mib", static_cast<double>(memory_stats().peak) / (1 << 20)}};
+  return report(work, model,
+                {{"recompute", recompute},
+                 {"step_ms", 1e3 * step_seconds},
+                 {"tokens_per_s", static_cast<double>(work.batch * work.length) / step_seconds},
+                 {"loss", loss_value}});
 }
 
 }  // namespace

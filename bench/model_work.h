@@ -1,0 +1,35 @@
+// What the benchmarks of whole models share: the model of a work, and the JSON that both sides of a comparison print.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/tensor/allocator.h"
+#include "bench/work.h"
+#include "nn/models/gpt.h"
+
+namespace tapeformer::bench {
+
+inline GptConfig gpt_config(const Work& work) {
+  return {.vocab = work.vocab,
+          .context = work.length,
+          .layers = work.layers,
+          .block = {.dim = work.dim, .heads = work.heads, .ff_dim = 4 * work.dim}};
+}
+
+// Of the work and the process, with `results` between the two.
+inline nlohmann::ordered_json report(const Work& work, const Gpt& model, const nlohmann::ordered_json& results) {
+  nlohmann::ordered_json json{{"peer", "tapeformer"},  {"arch", work.arch},       {"bf16", false},
+                              {"layers", work.layers}, {"heads", work.heads},     {"dim", work.dim},
+                              {"vocab", work.vocab},   {"batch", work.batch},     {"length", work.length},
+                              {"steps", work.steps},   {"threads", work.threads}, {"params", model.parameter_count()}};
+  json.update(results);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  json["peak_rss_mib"] = static_cast<double>(usage.ru_maxrss) / 1024;
+  json["peak_tensor_mib"] = static_cast<double>(memory_stats().peak) / (1 << 20);
+  return json;
+}
+
+}  // namespace tapeformer::bench
