@@ -70,6 +70,7 @@ void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T* dbeta, const T* dy, con
       if (dbeta) store(d, hn::Add(dy_j, load(d, dbeta + j, cols - j)), dbeta + j, cols - j);
     };
     const auto [sum, sum_x_hat] = sum_vectors<2>(d, cols, add);
+    if (!dx && !output.y) continue;
     const auto mean_g = hn::Set(d, static_cast<T>(sum / cols)), mean_gx = hn::Set(d, static_cast<T>(sum_x_hat / cols));
     for (std::int64_t j = 0; j < cols; j += lanes(d)) {
       const auto x_hat = normalised(j);
