@@ -1,5 +1,4 @@
 #include "autograd/kernels/activations.h"
-#include "autograd/kernels/elementwise.h"
 #include "autograd/ops/matrix_view.h"
 #include "autograd/ops/normed_linear.h"
 
@@ -30,8 +29,8 @@ struct FeedForward {
       kernels::bias_activation_forward(activation, h.data<T>(), rows.data<T>(), data_or_null<T>(up_bias), rows.size(0),
                                        hidden);
       multiply(y.data<T>(), T{0}, h, false, down_weight, true);
-      if (b2.defined()) kernels::add_bias(y.data<T>(), b2.contiguous().data<T>(), rows.size(0), dim);
     });
+    add_bias(y, b2);
     if (context.recording()) u = rows;
     return y;
   }

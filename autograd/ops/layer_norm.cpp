@@ -29,8 +29,7 @@ struct LayerNorm {
 
   void backward(const Tensor& dy, GradSlot& dx, GradSlot& dgamma, GradSlot& dbeta) {
     const Tensor g = dy.contiguous();
-    const auto target = [](GradSlot& slot) { return slot.needed() ? slot.target() : GradTarget{{}, 0}; };
-    const GradTarget to_x = target(dx), to_gamma = target(dgamma), to_beta = target(dbeta);
+    const GradTarget to_x = target_or_none(dx), to_gamma = target_or_none(dgamma), to_beta = target_or_none(dbeta);
     dispatch_floating(x.dtype(), [&]<class T>(T) {
       const auto data = [](const GradTarget& t) { return data_or_null<T>(t.tensor); };
       kernels::layer_norm_backward(data(to_x), T(to_x.beta), data(to_gamma), T(to_gamma.beta), data(to_beta),

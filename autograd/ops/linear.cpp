@@ -1,17 +1,8 @@
-#include "autograd/kernels/elementwise.h"
 #include "autograd/ops/normed_linear.h"
 #include "autograd/ops/ops.h"
 
 namespace tapeformer {
 namespace {
-
-void add_bias(const Tensor& y, const Tensor& bias) {
-  if (!bias.defined()) return;
-  dispatch_floating(y.dtype(), [&]<class T>(T) {
-    const std::int64_t outputs = bias.numel();
-    kernels::add_bias(y.data<T>(), bias.contiguous().data<T>(), outputs ? y.numel() / outputs : 0, outputs);
-  });
-}
 
 // y = x Wᵀ + b;  dx = dy W, dW = dyᵀ x, db = Σ_rows dy
 struct Linear {

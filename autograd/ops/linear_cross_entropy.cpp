@@ -71,8 +71,7 @@ struct LinearCrossEntropy {
   void backward(const Tensor& dy, GradSlot& dx, GradSlot& dweight, GradSlot& dbias, GradSlot&) {
     const std::int64_t dim = x.size(1), vocab = weight.size(0);
     const Tensor dloss = Tensor::full({x.size(0)}, x.dtype(), dy.item() / options.normalizer);
-    const auto target = [](GradSlot& slot) { return slot.needed() ? slot.target() : GradTarget{{}, 0}; };
-    const GradTarget to_x = target(dx), to_weight = target(dweight), to_bias = target(dbias);
+    const GradTarget to_x = target_or_none(dx), to_weight = target_or_none(dweight), to_bias = target_or_none(dbias);
     dispatch_floating(x.dtype(), [&]<class T>(T) {
       for_chunks([&](std::int64_t begin, std::int64_t rows, const Tensor& room) {
         T* const dz = room.data<T>();

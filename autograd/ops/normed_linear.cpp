@@ -1,5 +1,6 @@
 #include "autograd/ops/normed_linear.h"
 
+#include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/layer_norm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops/matrix_view.h"
@@ -8,8 +9,6 @@ namespace tapeformer {
 namespace {
 
 Tensor dense_or_undefined(const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : Tensor(); }
-
-GradTarget target_or_none(GradSlot& slot) { return slot.needed() ? slot.target() : GradTarget{{}, 0}; }
 
 }  // namespace
 
@@ -70,6 +69,14 @@ void NormedLinear::backward(const Tensor& dz, GradSlot& dx, GradSlot& dweight, G
     y = normalised();
   }
   write_gradient(dweight, [&]<class T>(T* out, T beta) { multiply(out, beta, g, true, y, false); });
+}
+
+void add_bias(const Tensor& y, const Tensor& bias) {
+  if (!bias.defined()) return;
+  dispatch_floating(y.dtype(), [&]<class T>(T) {
+    const std::int64_t outputs = bias.numel();
+    kernels::add_bias(y.data<T>(), bias.contiguous().data<T>(), outputs ? y.numel() / outputs : 0, outputs);
+  });
 }
 
 void write_bias_gradient(GradSlot& dbias, const Tensor& dz) {

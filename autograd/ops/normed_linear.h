@@ -31,6 +31,9 @@ class NormedLinear {
   Tensor gamma_, beta_, mean_, rstd_;
 };
 
+// y (…, outputs), dense += bias (outputs), unless that is undefined.
+void add_bias(const Tensor& y, const Tensor& bias);
+
 // db += Σ_rows dz, for dz (rows, outputs) of any rank.
 void write_bias_gradient(GradSlot& dbias, const Tensor& dz);
 

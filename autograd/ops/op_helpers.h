@@ -28,6 +28,9 @@ void write_gradient(GradSlot& slot, Write&& write) {
   });
 }
 
+// The slot's target, or one without a tensor when nobody wants the gradient.
+inline GradTarget target_or_none(GradSlot& slot) { return slot.needed() ? slot.target() : GradTarget{{}, 0}; }
+
 // What kernels take of an optional tensor.
 template <class T>
 T* data_or_null(const Tensor& tensor) {
