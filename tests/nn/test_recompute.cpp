@@ -73,7 +73,7 @@ TEST_CASE("gpt: all blocks but the last are recomputed, and random numbers go on
   CHECK(count("scaled_dot_product_attention") == 1);
   CHECK(tape.next_random_key().stream == plain.next_random_key().stream);
 
-  GptCache cache = model.make_cache();
+  StackCache cache = model.make_cache();
   TapeOptions silent = no_grad;
   silent.recompute = true;
   Tape generating(silent);
