@@ -49,7 +49,7 @@ Tensor select_rows(const Tensor& from, std::span<const std::int64_t> rows) {
 // The sentences of one batch, searched side by side. Row s·beam + i of the decoder is hypothesis i of searches_[s].
 class BatchSearch {
  public:
-  BatchSearch(const Transformer& model, const SentenceSymbols& symbols, const BeamOptions& options)
+  BatchSearch(const Transformer& model, const PairSymbols& symbols, const BeamOptions& options)
       : model_(model),
         symbols_(symbols),
         options_(options),
@@ -72,7 +72,8 @@ class BatchSearch {
     std::int64_t longest = 0;
     std::vector<std::int32_t> lengths;
     for (const std::size_t place : places) {
-      Search search{.source = place, .live = std::vector<Live>(options_.beam, Live{{symbols_.begin}}), .finished = {}};
+      Search search{
+          .source = place, .live = std::vector<Live>(options_.beam, Live{{symbols_.target.begin}}), .finished = {}};
       search.live[0].log_probability = 0;
       searches_.push_back(std::move(search));
       lengths.push_back(static_cast<std::int32_t>(sources[place].size()) + 1);
@@ -81,8 +82,8 @@ class BatchSearch {
     std::vector<std::int32_t> ids;
     for (const std::size_t place : places) {
       ids.insert(ids.end(), sources[place].begin(), sources[place].end());
-      ids.push_back(symbols_.end);
-      ids.resize((ids.size() + longest - 1) / longest * longest, symbols_.padding);
+      ids.push_back(symbols_.source.end);
+      ids.resize((ids.size() + longest - 1) / longest * longest, symbols_.source.padding);
     }
     const auto count = static_cast<std::int64_t>(places.size());
     lengths_ = Tensor::from(std::span<const std::int32_t>(lengths), {count});
@@ -126,11 +127,11 @@ class BatchSearch {
       const double before = search.live[i].log_probability;
       if (before == kDead) continue;
       if (must_end) {
-        offer({before + static_cast<double>(log_p[symbols_.end]), i, symbols_.end});
+        offer({before + static_cast<double>(log_p[symbols_.target.end]), i, symbols_.target.end});
         continue;
       }
       for (std::int32_t id = 0; id < vocab; ++id) {
-        if (id == symbols_.begin || (id == symbols_.padding && id != symbols_.end)) continue;
+        if (id == symbols_.target.begin || (id == symbols_.target.padding && id != symbols_.target.end)) continue;
         offer({before + static_cast<double>(log_p[id]), i, id});
       }
     }
@@ -151,7 +152,7 @@ class BatchSearch {
       std::vector<Live> next;
       for (const Candidate& candidate : best) {
         const Live& parent = search.live[candidate.parent];
-        if (candidate.id == symbols_.end) {
+        if (candidate.id == symbols_.target.end) {
           search.finished.push_back({{parent.ids.begin() + 1, parent.ids.end()},
                                      candidate.log_probability,
                                      candidate.log_probability / penalty(length)});
@@ -164,7 +165,7 @@ class BatchSearch {
       std::stable_sort(search.finished.begin(), search.finished.end(), better);
       for (std::int64_t i = static_cast<std::int64_t>(next.size()); i < beam; ++i) {
         parents[s * beam + i] = s * beam;
-        next.push_back({std::vector<std::int32_t>(length + 1, symbols_.padding)});
+        next.push_back({std::vector<std::int32_t>(length + 1, symbols_.target.padding)});
       }
       search.live = std::move(next);
     });
@@ -213,7 +214,7 @@ class BatchSearch {
   }
 
   const Transformer& model_;
-  const SentenceSymbols& symbols_;
+  const PairSymbols& symbols_;
   const BeamOptions& options_;
   const std::int64_t max_length_;
   std::vector<Search> searches_;
@@ -236,7 +237,7 @@ void check_options(const BeamOptions& options) {
 
 std::vector<std::vector<Hypothesis>> translate(const Transformer& model,
                                                std::span<const std::vector<std::int32_t>> sources,
-                                               const SentenceSymbols& symbols, const BeamOptions& options,
+                                               const PairSymbols& symbols, const BeamOptions& options,
                                                const std::function<void(double)>& progress) {
   check_options(options);
   for (std::size_t i = 0; i < sources.size(); ++i) {

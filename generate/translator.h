@@ -5,13 +5,9 @@
 #include <vector>
 
 #include "nn/models/transformer.h"
+#include "tokenizer/sentence_symbols.h"
 
 namespace tapeformer {
-
-// The ids that frame sentences.
-struct SentenceSymbols {
-  std::int32_t begin = 0, end = 0, padding = 0;
-};
 
 struct BeamOptions {
   std::int64_t beam = 1;        // hypotheses kept at each length; 1: greedy, always the likeliest token
@@ -39,7 +35,7 @@ void check_options(const BeamOptions& options);
 // counted. `progress` is told the share that is done.
 std::vector<std::vector<Hypothesis>> translate(const Transformer& model,
                                                std::span<const std::vector<std::int32_t>> sources,
-                                               const SentenceSymbols& symbols, const BeamOptions& options,
+                                               const PairSymbols& symbols, const BeamOptions& options,
                                                const std::function<void(double)>& progress = {});
 
 }  // namespace tapeformer
