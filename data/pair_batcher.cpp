@@ -81,19 +81,19 @@ void PairsByLength::fill(std::int64_t i, PairBatch& out) const {
   out.source_length = batch.source_length;
   out.target_length = batch.target_length;
   out.scored = batch.target_tokens;
-  out.source.assign(batch.rows * batch.source_length, symbols_.pad);
+  out.source.assign(batch.rows * batch.source_length, symbols_.source.padding);
   out.source_lengths.resize(batch.rows);
-  out.inputs.assign(batch.rows * batch.target_length, symbols_.pad);
+  out.inputs.assign(batch.rows * batch.target_length, symbols_.target.padding);
   out.targets.assign(batch.rows * batch.target_length, kIgnoredTarget);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
     const std::int64_t pair = order_[begins_[i] + row];
     const auto source = pairs_->source(pair), target = pairs_->target(pair);
-    *std::ranges::copy(source, out.source.begin() + row * batch.source_length).out = symbols_.eos;
+    *std::ranges::copy(source, out.source.begin() + row * batch.source_length).out = symbols_.source.end;
     out.source_lengths[row] = static_cast<std::int32_t>(source.size()) + 1;
     const auto inputs = out.inputs.begin() + row * batch.target_length;
-    *inputs = symbols_.bos;
+    *inputs = symbols_.target.begin;
     std::ranges::copy(target, inputs + 1);
-    *std::ranges::copy(target, out.targets.begin() + row * batch.target_length).out = symbols_.eos;
+    *std::ranges::copy(target, out.targets.begin() + row * batch.target_length).out = symbols_.target.end;
   }
 }
 

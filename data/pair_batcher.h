@@ -8,6 +8,7 @@
 #include "autograd/core/random.h"
 #include "data/batcher.h"
 #include "data/token_pairs.h"
+#include "tokenizer/sentence_symbols.h"
 
 namespace tapeformer {
 
@@ -19,10 +20,6 @@ struct PairBatch {
   std::vector<std::int32_t> source_lengths;  // (rows): of the source without padding
   std::vector<std::int32_t> inputs;          // (rows, target_length): begin of sentence, ids, padding
   std::vector<std::int32_t> targets;         // (rows, target_length): ids, end of sentence, kIgnoredTarget
-};
-
-struct PairSymbols {
-  std::int32_t bos = 0, eos = 0, pad = 0;
 };
 
 struct PairBatchOptions {
