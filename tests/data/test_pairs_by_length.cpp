@@ -25,7 +25,7 @@ TEST_CASE("pairs by length: a batch by hand") {
   CHECK(batches.padding_share() == doctest::Approx(3.0 / 14));  // 2 of 8 and 1 of 6
 }
 
-TEST_CASE("pairs by length: all of them once, shortest target first, then shortest source") {
+TEST_CASE("pairs by length: all of them once, shortest target first, then shortest and longest source first by turns") {
   const TokenPairs pairs = random_pairs(500);
   for (const PairBatchOptions& options : {PairBatchOptions{.tokens = 40}, PairBatchOptions{.sentences = 7}}) {
     const PairsByLength batches(pairs, kSymbols, options);
@@ -37,7 +37,9 @@ TEST_CASE("pairs by length: all of them once, shortest target first, then shorte
       CHECK(out.scored == batches.scored(i));
     }
     const auto key = [&](std::int32_t pair) {
-      return std::tuple(pairs.target(pair).size(), pairs.source(pair).size(), pair);
+      const auto source = static_cast<int>(pairs.source(pair).size());
+      const std::size_t target = pairs.target(pair).size();
+      return std::tuple(target, target % 2 == 1 ? source : -source, pair);
     };
     CHECK(std::ranges::is_sorted(joined(all), {}, key));
     CHECK(sorted(joined(all)) == counting(500));
