@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <tuple>
 
 #include "autograd/core/error.h"
 
@@ -28,7 +29,10 @@ std::vector<std::int64_t> counting(std::int64_t size) {
 PairsByLength::PairsByLength(const TokenPairs& pairs, PairSymbols symbols, const PairBatchOptions& options)
     : pairs_(&pairs), symbols_(symbols), order_(counting(pairs.size())) {
   check(pairs.size() > 0, "no sentence pairs to make batches of");
-  std::ranges::sort(order_, {}, [this](std::int64_t pair) { return std::pair(lengths(pair), pair); });
+  std::ranges::sort(order_, {}, [this](std::int64_t pair) {
+    const auto [target, source] = lengths(pair);
+    return std::tuple(target, target % 2 == 0 ? source : -source, pair);
+  });
   cut(options);
 }
 

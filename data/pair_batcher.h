@@ -30,7 +30,8 @@ struct PairBatchOptions {
   std::uint64_t seed = 1;  // of the order; only training has one
 };
 
-// All pairs once, by the length of the target, then of the source, in batches as large as the options allow.
+// All pairs once, in batches as large as the options allow: by the length of the target, then of the source, for which
+// shortest first and longest first take turns, so that a batch across two lengths of the target has sources alike.
 class PairsByLength {
  public:
   // The pairs must outlive this object. Throws Error without pairs, for sizes of batches that are out of range, and
