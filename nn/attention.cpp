@@ -61,7 +61,7 @@ MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
     : qkv(checked_dim(config), 3 * config.dim, config.bias, config.init, config.dtype),
       out(config.dim, config.dim, config.bias, config.residual_init, config.dtype),
       heads_(config.heads),
-      dropout_(config.dropout) {
+      dropout_(config.attention_dropout) {
   register_module("qkv", qkv);
   register_module("out", out);
 }
@@ -86,7 +86,7 @@ CrossAttention::CrossAttention(const BlockConfig& config)
       kv(config.dim, 2 * config.dim, config.bias, config.init, config.dtype),
       out(config.dim, config.dim, config.bias, config.residual_init, config.dtype),
       heads_(config.heads),
-      dropout_(config.dropout) {
+      dropout_(config.attention_dropout) {
   register_module("q", q);
   register_module("kv", kv);
   register_module("out", out);

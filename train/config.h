@@ -17,7 +17,7 @@ struct Config {
   struct Model {
     std::string type = "gpt";
     std::int64_t layers = 4, heads = 4, dim = 128, ff_dim = 0, context = 128;
-    double dropout = 0;
+    double dropout = 0, attention_dropout = -1;
     std::string norm = "auto", activation = "auto", position = "auto", tie_embeddings = "auto";
     double position_base = 10000, norm_eps = 1e-5, init_std = 0;
     bool bias = true;

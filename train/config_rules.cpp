@@ -82,6 +82,7 @@ Config resolve(Config config) {
   choose(model.tie_embeddings, "output", "all");
   if (gpt && model.tie_embeddings == "all") model.tie_embeddings = "output";  // a gpt has no third embedding
   if (model.ff_dim == 0) model.ff_dim = 4 * model.dim;
+  if (model.attention_dropout < 0) model.attention_dropout = model.dropout;
   if (gpt && model.init_std == 0) model.init_std = kGptInitStd;
   if (config.optimizer.name == "adam") config.optimizer.weight_decay = 0;
   if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;

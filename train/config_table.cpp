@@ -100,6 +100,8 @@ const std::vector<ConfigEntry>& config_table() {
       model.key<&M::ff_dim>("ff_dim", "inner width of the feed-forward part (0 = 4 dim)", between(0, kMaxSize)),
       model.key<&M::context>("context", "longest sequence, in tokens", between(1, kMaxSize)),
       model.key<&M::dropout>("dropout", "probability of dropping an activation in training", fraction()),
+      model.key<&M::attention_dropout>("attention_dropout", "the same of an attention weight (-1 = dropout)",
+                                       ConfigRange{-1, 1, false, true}),
       model.key<&M::norm>("norm", "layer norm before or after each part (auto = pre for gpt, post for transformer)",
                           Words{"auto", "pre", "post"}),
       model.key<&M::activation>("activation", "of the feed-forward part (auto = gelu for gpt, relu for transformer)",

@@ -14,6 +14,7 @@ BlockConfig block_config(const Config::Model& model) {
           .heads = model.heads,
           .ff_dim = model.ff_dim,
           .dropout = model.dropout,
+          .attention_dropout = model.attention_dropout,
           .norm = norms.at(model.norm),
           .activation = activations.at(model.activation),
           .bias = model.bias,

@@ -24,7 +24,9 @@ class Objective {
 
   virtual bool can_evaluate() const = 0;
   virtual Evaluation evaluate(const ProgressCallback& progress) = 0;
-  virtual std::int64_t evaluation_bytes() const = 0;  // bytes of the text that evaluate() scores
+  // Of the whole validation data: what evaluate() scores of it, and the bytes of its text.
+  virtual std::int64_t evaluation_tokens() const = 0;
+  virtual std::int64_t evaluation_bytes() const = 0;
   // BLEU of the model's own output for the validation data; nothing where that is no translation.
   virtual std::optional<double> bleu() { return std::nullopt; }
 };

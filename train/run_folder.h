@@ -23,9 +23,9 @@ struct RunFolder {
   std::filesystem::path target_tokenizer() const { return root / "tokenizer-target.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
-  std::filesystem::path checkpoint(std::int64_t step) const;                 // checkpoints/step-000500
-  std::filesystem::path latest() const { return checkpoints() / "latest"; }  // one line, the newest's name
-  std::filesystem::path best() const { return checkpoints() / "best"; }      // one line, the best's name
+  std::filesystem::path checkpoint(std::int64_t step) const;                   // checkpoints/step-000500
+  std::filesystem::path latest() const { return checkpoints() / "latest"; }    // one line, the newest's name
+  std::filesystem::path best() const { return checkpoints() / "best"; }        // one line, the best's name
   std::filesystem::path average() const { return checkpoints() / "average"; }  // of a finished run's last checkpoints
 };
 

@@ -33,9 +33,9 @@ class TranslationTask : public TrainingTask {
  public:
   TranslationTask(const Config& config, const RunFolder* resumed)
       : config_(config),
-        data_(prepare_translation_data(
-            config, resumed ? std::optional(load_pair_tokenizers(*resumed)) : std::nullopt)),
-        model_(transformer_config(config, data_.tokenizers.source->vocab_size(), data_.tokenizers.target->vocab_size())),
+        data_(prepare_translation_data(config, resumed ? std::optional(load_pair_tokenizers(*resumed)) : std::nullopt)),
+        model_(
+            transformer_config(config, data_.tokenizers.source->vocab_size(), data_.tokenizers.target->vocab_size())),
         objective_(config, model_, data_) {}
 
   const Module& model() const override { return model_; }
@@ -47,9 +47,9 @@ class TranslationTask : public TrainingTask {
   std::uint64_t data_hash() const override { return data_.hash; }
   std::vector<std::string> description() const override {
     const PairTokenizers& both = data_.tokenizers;
-    const std::string vocabulary = both.joint() ? concat("joint vocabulary of ", both.source->vocab_size())
-                                                : concat("vocabularies of ", both.source->vocab_size(), " and ",
-                                                         both.target->vocab_size());
+    const std::string vocabulary =
+        both.joint() ? concat("joint vocabulary of ", both.source->vocab_size())
+                     : concat("vocabularies of ", both.source->vocab_size(), " and ", both.target->vocab_size());
     return {concat(model_.parameter_count(), " parameters, ", vocabulary),
             concat(data_.train.size(), " training pairs with ", data_.train.source_tokens(), " source and ",
                    data_.train.target_tokens(), " target tokens; ", objective_.steps_per_epoch(), " steps an epoch, ",

@@ -9,6 +9,10 @@ namespace {
 ParallelText read_training_text(const Config::Data& data) {
   if (!data.pairs.empty()) return ParallelText::from_pairs(data.pairs);
   if (!data.source.empty()) return ParallelText::from_files(data.source, data.target);
+  if (!is_parallel_corpus(data.corpus)) {
+    fail_usage("data.corpus: expected parallel text for model.type = transformer, got ", data.corpus,
+               ", which is plain text");
+  }
   return ParallelText::from_lines(generate_corpus(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed)),
                                   concat("corpus ", data.corpus));
 }

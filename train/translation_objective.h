@@ -17,6 +17,7 @@ class TranslationObjective : public Objective {
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
   bool can_evaluate() const override { return data_.valid.has_value(); }
   Evaluation evaluate(const ProgressCallback& progress) override;
+  std::int64_t evaluation_tokens() const override { return data_.valid->target_tokens() + data_.valid->size(); }
   std::int64_t evaluation_bytes() const override { return data_.valid->target_bytes(); }
   // Of greedy translations of the first eval.bleu_sentences validation pairs.
   std::optional<double> bleu() override;

@@ -13,7 +13,8 @@ namespace tapeformer {
 
 using Ids = std::vector<std::int32_t>;
 
-inline constexpr PairSymbols kSymbols{.bos = -10, .eos = -20, .pad = -30};
+inline constexpr PairSymbols kSymbols{.source = {.end = -20, .padding = -30},
+                                      .target = {.begin = -10, .end = -21, .padding = -31}};
 
 // Pair i has sentences of the lengths asked for, all of whose tokens are i.
 inline TokenPairs pairs_of(const std::vector<std::pair<int, int>>& lengths) {
@@ -49,12 +50,14 @@ inline Ids pairs_in(const PairBatch& batch, const TokenPairs& pairs) {
     const auto source = static_cast<std::int64_t>(pairs.source(pair).size());
     const auto target = static_cast<std::int64_t>(pairs.target(pair).size());
     for (std::int64_t p = 0; p < batch.source_length; ++p) {
-      REQUIRE(batch.source[row * batch.source_length + p] == (p < source ? pair : p == source ? -20 : -30));
+      REQUIRE(batch.source[row * batch.source_length + p] == (p < source    ? pair
+                                                              : p == source ? kSymbols.source.end
+                                                                            : kSymbols.source.padding));
     }
     for (std::int64_t p = 0; p < batch.target_length; ++p) {
       const std::int64_t at = row * batch.target_length + p;
-      REQUIRE(batch.inputs[at] == (p == 0 ? -10 : p <= target ? pair : -30));
-      REQUIRE(batch.targets[at] == (p < target ? pair : p == target ? -20 : kIgnoredTarget));
+      REQUIRE(batch.inputs[at] == (p == 0 ? kSymbols.target.begin : p <= target ? pair : kSymbols.target.padding));
+      REQUIRE(batch.targets[at] == (p < target ? pair : p == target ? kSymbols.target.end : kIgnoredTarget));
     }
     REQUIRE(batch.source_lengths[row] == source + 1);
     scored += target + 1;

@@ -150,7 +150,7 @@ TEST_CASE("pair batcher: the share of padding is that of the batches, and far be
   PairBatch out;
   for (std::int64_t i = 0; i < batcher.batches_per_epoch(); ++i) {
     batcher.draw(i, out);
-    padding += static_cast<double>(std::ranges::count(out.source, kSymbols.pad) +
+    padding += static_cast<double>(std::ranges::count(out.source, kSymbols.source.padding) +
                                    std::ranges::count(out.targets, kIgnoredTarget));
     positions += static_cast<double>(out.source.size() + out.targets.size());
   }

@@ -9,7 +9,9 @@ TEST_CASE("pairs by length: a batch by hand") {
   TokenPairs pairs;
   pairs.add(Ids{5, 6, 7}, Ids{8}, 1);
   pairs.add(Ids{9}, Ids{11, 12}, 2);
-  const PairsByLength batches(pairs, {.bos = 1, .eos = 2, .pad = 0}, {.tokens = 0, .sentences = 2});
+  const PairsByLength batches(pairs,
+                              {.source = {.end = 2, .padding = 0}, .target = {.begin = 1, .end = 2, .padding = 0}},
+                              {.tokens = 0, .sentences = 2});
   REQUIRE(batches.batches() == 1);
   PairBatch out;
   batches.fill(0, out);

@@ -7,7 +7,7 @@ namespace {
 
 GptConfig dropping_gpt(double p = 0.3) {
   GptConfig config = small_gpt();
-  config.block.dropout = p;
+  config.block.dropout = config.block.attention_dropout = p;
   return config;
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("gpt: recomputed blocks give the same loss and gradients to the bit, i
     for (GptConfig config : architectures(dtype)) {
       CAPTURE(name_of(config));
       config.layers = 3;
-      config.block.dropout = 0.2;
+      config.block.dropout = config.block.attention_dropout = 0.2;
       const Gpt model(config);
       randomize(model);
       const Tensor ids = ids_tensor(random_ids(48, config.vocab, 1), {4, 12});
@@ -60,7 +60,7 @@ TEST_CASE("gpt: recomputed blocks give the same loss and gradients to the bit, i
 TEST_CASE("gpt: all blocks but the last are recomputed, and random numbers go on as without") {
   GptConfig config = small_gpt();
   config.layers = 4;
-  config.block.dropout = 0.2;
+  config.block.dropout = config.block.attention_dropout = 0.2;
   const Gpt model(config);
   randomize(model);
   const Tensor ids = ids_tensor(random_ids(24, config.vocab, 1), {2, 12});

@@ -10,7 +10,7 @@ namespace {
 // The weights after three steps with dropout.
 std::vector<float> trained_weights() {
   GptConfig config = small_gpt(DType::f32);
-  config.block.dropout = 0.1;
+  config.block.dropout = config.block.attention_dropout = 0.1;
   config.block.bias =
       false;  // that of the keys has no gradient but rounding errors, and Adam makes whole steps of them
   const Gpt model(config);
