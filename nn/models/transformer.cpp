@@ -14,7 +14,8 @@ Init embedding_init(const BlockConfig& block) { return Init::normal(1 / std::sqr
 Transformer::Transformer(const TransformerConfig& config)
     : config_(config),
       source_embedding_(config.source_vocab, config.block.dim, embedding_init(config.block), config.block.dtype),
-      target_embedding_(config.target_vocab, config.block.dim, embedding_init(config.block), config.block.dtype),
+      target_embedding_(config.tied == TiedEmbeddings::all ? 0 : config.target_vocab, config.block.dim,
+                        embedding_init(config.block), config.block.dtype),
       source_positions_(config.position, config.context, config.block.dim, config.position_base,
                         embedding_init(config.block), config.block.dtype),
       target_positions_(config.position, config.context, config.block.dim, config.position_base,

@@ -124,3 +124,30 @@ TEST_CASE("gpt: errors for a full cache, a changed batch and a cache while recor
   CHECK_THROWS_WITH_AS(forward(2, 1, no_grad), "key/value cache: holds a batch of 1, got 2", Error);
   CHECK_NOTHROW(forward(1, 1, no_grad));
 }
+
+TEST_CASE("key/value cache: select takes rows in any order, often or not at all, and goes on behind them") {
+  KeyValueCache cache(4);
+  const auto rows = [](double first, std::int64_t count, std::int64_t length) {  // row i holds first + i
+    const Tensor x = part(count, length);
+    for (std::int64_t i = 0; i < count; ++i) x.slice(0, i, i + 1).fill(first + static_cast<double>(i));
+    return x;
+  };
+  const auto row_values = [](const Tensor& x, std::int64_t place) {
+    return x.slice(1, 0, 1).slice(2, place, place + 1).slice(3, 0, 1).contiguous().to_vector<double>();
+  };
+  cache.append(rows(0, 3, 2), rows(10, 3, 2));
+  const std::int64_t selected[] = {2, 0, 2, 2};
+  cache.select(selected);
+  CHECK(cache.length() == 2);
+  cache.append(rows(20, 4, 1), rows(30, 4, 1));
+  CHECK(cache.keys().sizes() == Dims{4, 2, 3, 3});
+  for (std::int64_t place : {0, 1}) {
+    CHECK(row_values(cache.keys(), place) == std::vector<double>{2, 0, 2, 2});
+    CHECK(row_values(cache.values(), place) == std::vector<double>{12, 10, 12, 12});
+  }
+  CHECK(row_values(cache.keys(), 2) == std::vector<double>{20, 21, 22, 23});
+  CHECK(row_values(cache.values(), 2) == std::vector<double>{30, 31, 32, 33});
+  const std::int64_t beyond[] = {0, 4};
+  CHECK_THROWS_AS(cache.select(beyond), Error);
+  CHECK(cache.length() == 3);
+}
