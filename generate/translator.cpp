@@ -113,6 +113,7 @@ class BatchSearch {
   // The `beam` best continuations of one sentence, best first.
   template <class T>
   std::vector<Candidate> candidates(const Search& search, const T* log_p, std::int64_t vocab, bool must_end) const {
+    const auto [begin, end, padding] = symbols_.target;
     std::vector<Candidate> best;  // a heap whose front is the worst
     const auto offer = [&](const Candidate& candidate) {
       if (static_cast<std::int64_t>(best.size()) == options_.beam) {
@@ -127,11 +128,11 @@ class BatchSearch {
       const double before = search.live[i].log_probability;
       if (before == kDead) continue;
       if (must_end) {
-        offer({before + static_cast<double>(log_p[symbols_.target.end]), i, symbols_.target.end});
+        offer({before + static_cast<double>(log_p[end]), i, end});
         continue;
       }
       for (std::int32_t id = 0; id < vocab; ++id) {
-        if (id == symbols_.target.begin || (id == symbols_.target.padding && id != symbols_.target.end)) continue;
+        if ((id == begin || id == padding) && id != end) continue;
         offer({before + static_cast<double>(log_p[id]), i, id});
       }
     }
@@ -240,6 +241,9 @@ std::vector<std::vector<Hypothesis>> translate(const Transformer& model,
                                                const PairSymbols& symbols, const BeamOptions& options,
                                                const std::function<void(double)>& progress) {
   check_options(options);
+  const std::int64_t vocab = model.config().target_vocab;
+  check(symbols.target.end >= 0 && symbols.target.end < vocab, "translate: the end's id is ", symbols.target.end,
+        ", expected 0 to ", vocab - 1);
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto tokens = static_cast<std::int64_t>(sources[i].size()) + 1;
     check(tokens >= 2 && tokens <= model.config().context, "translate: source ", i + 1, " has ", tokens,
