@@ -127,6 +127,9 @@ class BatchSearch {
     for (std::int64_t i = 0; i < options_.beam; ++i, log_p += vocab) {
       const double before = search.live[i].log_probability;
       if (before == kDead) continue;
+      // A NaN or an infinity among the logits makes all of the row, or this one, no number.
+      check(std::isfinite(log_p[end]), "translate: source ", search.source + 1,
+            ": the model's predictions are not finite numbers");
       if (must_end) {
         offer({before + static_cast<double>(log_p[end]), i, end});
         continue;

@@ -32,7 +32,7 @@ void check_options(const BeamOptions& options);
 // the lower id; those that end there are finished. A sentence is done when no hypothesis that goes on can reach the
 // score of its n-th best finished one. At max_length a hypothesis can only end. A sentence's result does not depend on
 // the others that are translated with it. Throws Error for a source that is empty or longer than the context, its end
-// counted. `progress` is told the share that is done.
+// counted, and for a model whose predictions are no finite numbers. `progress` is told the share that is done.
 std::vector<std::vector<Hypothesis>> translate(const Transformer& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,
