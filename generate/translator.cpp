@@ -62,7 +62,7 @@ class BatchSearch {
     begin(sources, places);
     for (std::int64_t length = 1; !searches_.empty(); ++length) {
       extend(length);
-      drop_finished(length, results);
+      drop_finished(results);
     }
   }
 
@@ -180,22 +180,21 @@ class BatchSearch {
     return std::pow((5 + static_cast<double>(length)) / 6, options_.length_penalty);
   }
 
-  bool is_done(const Search& search, std::int64_t length) const {
+  bool is_done(const Search& search) const {
     const double best = search.live.front().log_probability;
     if (best == kDead) return true;
     if (static_cast<std::int64_t>(search.finished.size()) < options_.n_best) return false;
-    // Its log P can only fall; divided by the penalty of the length that suits it best.
-    const double reachable = best / std::max(penalty(length + 1), penalty(max_length_));
-    return search.finished[options_.n_best - 1].score >= reachable;
+    // Its log P, never above 0, can only fall; the greatest length, of the largest penalty, suits it best.
+    return search.finished[options_.n_best - 1].score >= best / penalty(max_length_);
   }
 
   // Hands out what is done, and keeps the rows of the others in the order of their hypotheses.
-  void drop_finished(std::int64_t length, std::vector<std::vector<Hypothesis>>& results) {
+  void drop_finished(std::vector<std::vector<Hypothesis>>& results) {
     std::vector<std::int64_t> sentences, rows;
     std::vector<Search> kept;
     for (std::size_t s = 0; s < searches_.size(); ++s) {
       Search& search = searches_[s];
-      if (is_done(search, length)) {
+      if (is_done(search)) {
         search.finished.resize(std::min<std::size_t>(search.finished.size(), options_.n_best));
         results[search.source] = std::move(search.finished);
         continue;

@@ -14,7 +14,7 @@ struct BeamOptions {
   double length_penalty = 0.6;  // α: a finished hypothesis scores log P / ((5 + tokens)/6)^α
   std::int64_t n_best = 1;      // translations of each sentence, at most `beam`
   std::int64_t batch = 64;      // sentences at once
-  std::int64_t max_length = 0;  // tokens of a translation, its end counted; 0: the model's context
+  std::int64_t max_length = 0;  // tokens of a translation, its end counted; 0, or beyond it: the model's context
   bool use_cache = true;        // off: every token by a full pass of the decoder (the same translations, slower)
 };
 
