@@ -103,11 +103,11 @@ TEST_CASE("translate: as a plain beam search that never stops early") {
     for (const auto& [beam, n_best] : {std::pair{2, 1}, {2, 2}, {3, 1}, {4, 3}, {5, 1}, {5, 5}}) {
       for (double length_penalty : {0.0, 0.6, 1.0, 2.0}) {
         for (std::int64_t max_length : {3, 8, 12}) {
-          CAPTURE(beam);
           CAPTURE(length_penalty);
           CAPTURE(max_length);
           const BeamOptions options{
               .beam = beam, .length_penalty = length_penalty, .n_best = n_best, .max_length = max_length};
+          CAPTURE(options.beam);
           const auto translations = translate(model, sources, kSymbols, options);
           for (std::size_t i = 0; i < sources.size(); ++i) {
             const Hypotheses expected = reference_search(oracles[i], options, max_length);
