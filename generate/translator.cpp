@@ -114,15 +114,17 @@ class BatchSearch {
   template <class T>
   std::vector<Candidate> candidates(const Search& search, const T* log_p, std::int64_t vocab, bool must_end) const {
     const auto [begin, end, padding] = symbols_.target;
+    const auto first = must_end ? end : 0, last = must_end ? end + 1 : static_cast<std::int32_t>(vocab);
     std::vector<Candidate> best;  // a heap whose front is the worst
+    double floor = kDead;         // what log P must exceed: candidates come in the order in which equal ones count
     const auto offer = [&](const Candidate& candidate) {
-      if (static_cast<std::int64_t>(best.size()) == options_.beam) {
-        if (!(candidate < best.front())) return;
+      if (std::ssize(best) == options_.beam) {
         std::pop_heap(best.begin(), best.end());
         best.pop_back();
       }
       best.push_back(candidate);
       std::push_heap(best.begin(), best.end());
+      if (std::ssize(best) == options_.beam) floor = best.front().log_probability;
     };
     for (std::int64_t i = 0; i < options_.beam; ++i, log_p += vocab) {
       const double before = search.live[i].log_probability;
@@ -130,13 +132,9 @@ class BatchSearch {
       // A NaN or an infinity among the logits makes all of the row, or this one, no number.
       check(std::isfinite(log_p[end]), "translate: source ", search.source + 1,
             ": the model's predictions are not finite numbers");
-      if (must_end) {
-        offer({before + static_cast<double>(log_p[end]), i, end});
-        continue;
-      }
-      for (std::int32_t id = 0; id < vocab; ++id) {
-        if ((id == begin || id == padding) && id != end) continue;
-        offer({before + static_cast<double>(log_p[id]), i, id});
+      for (std::int32_t id = first; id < last; ++id) {
+        const double log_probability = before + static_cast<double>(log_p[id]);
+        if (log_probability > floor && (id == end || (id != begin && id != padding))) offer({log_probability, i, id});
       }
     }
     std::sort_heap(best.begin(), best.end());
