@@ -62,7 +62,7 @@ class BatchSearch {
     begin(sources, places);
     for (std::int64_t length = 1; !searches_.empty(); ++length) {
       extend(length);
-      drop_finished(length, results);
+      drop_finished(results);
     }
   }
 
@@ -113,26 +113,28 @@ class BatchSearch {
   // The `beam` best continuations of one sentence, best first.
   template <class T>
   std::vector<Candidate> candidates(const Search& search, const T* log_p, std::int64_t vocab, bool must_end) const {
+    const auto [begin, end, padding] = symbols_.target;
+    const auto first = must_end ? end : 0, last = must_end ? end + 1 : static_cast<std::int32_t>(vocab);
     std::vector<Candidate> best;  // a heap whose front is the worst
+    double floor = kDead;         // what log P must exceed: candidates come in the order in which equal ones count
     const auto offer = [&](const Candidate& candidate) {
-      if (static_cast<std::int64_t>(best.size()) == options_.beam) {
-        if (!(candidate < best.front())) return;
+      if (std::ssize(best) == options_.beam) {
         std::pop_heap(best.begin(), best.end());
         best.pop_back();
       }
       best.push_back(candidate);
       std::push_heap(best.begin(), best.end());
+      if (std::ssize(best) == options_.beam) floor = best.front().log_probability;
     };
     for (std::int64_t i = 0; i < options_.beam; ++i, log_p += vocab) {
       const double before = search.live[i].log_probability;
       if (before == kDead) continue;
-      if (must_end) {
-        offer({before + static_cast<double>(log_p[symbols_.target.end]), i, symbols_.target.end});
-        continue;
-      }
-      for (std::int32_t id = 0; id < vocab; ++id) {
-        if (id == symbols_.target.begin || (id == symbols_.target.padding && id != symbols_.target.end)) continue;
-        offer({before + static_cast<double>(log_p[id]), i, id});
+      // A NaN or an infinity among the logits makes all of the row, or this one, no number.
+      check(std::isfinite(log_p[end]), "translate: source ", search.source + 1,
+            ": the model's predictions are not finite numbers");
+      for (std::int32_t id = first; id < last; ++id) {
+        const double log_probability = before + static_cast<double>(log_p[id]);
+        if (log_probability > floor && (id == end || (id != begin && id != padding))) offer({log_probability, i, id});
       }
     }
     std::sort_heap(best.begin(), best.end());
@@ -176,22 +178,21 @@ class BatchSearch {
     return std::pow((5 + static_cast<double>(length)) / 6, options_.length_penalty);
   }
 
-  bool is_done(const Search& search, std::int64_t length) const {
+  bool is_done(const Search& search) const {
     const double best = search.live.front().log_probability;
     if (best == kDead) return true;
     if (static_cast<std::int64_t>(search.finished.size()) < options_.n_best) return false;
-    // Its log P can only fall; divided by the penalty of the length that suits it best.
-    const double reachable = best / std::max(penalty(length + 1), penalty(max_length_));
-    return search.finished[options_.n_best - 1].score >= reachable;
+    // Its log P, never above 0, can only fall; the greatest length, of the largest penalty, suits it best.
+    return search.finished[options_.n_best - 1].score >= best / penalty(max_length_);
   }
 
   // Hands out what is done, and keeps the rows of the others in the order of their hypotheses.
-  void drop_finished(std::int64_t length, std::vector<std::vector<Hypothesis>>& results) {
+  void drop_finished(std::vector<std::vector<Hypothesis>>& results) {
     std::vector<std::int64_t> sentences, rows;
     std::vector<Search> kept;
     for (std::size_t s = 0; s < searches_.size(); ++s) {
       Search& search = searches_[s];
-      if (is_done(search, length)) {
+      if (is_done(search)) {
         search.finished.resize(std::min<std::size_t>(search.finished.size(), options_.n_best));
         results[search.source] = std::move(search.finished);
         continue;
@@ -240,6 +241,9 @@ std::vector<std::vector<Hypothesis>> translate(const Transformer& model,
                                                const PairSymbols& symbols, const BeamOptions& options,
                                                const std::function<void(double)>& progress) {
   check_options(options);
+  const std::int64_t vocab = model.config().target_vocab;
+  check(symbols.target.end >= 0 && symbols.target.end < vocab, "translate: the end's id is ", symbols.target.end,
+        ", expected 0 to ", vocab - 1);
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto tokens = static_cast<std::int64_t>(sources[i].size()) + 1;
     check(tokens >= 2 && tokens <= model.config().context, "translate: source ", i + 1, " has ", tokens,

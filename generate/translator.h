@@ -14,7 +14,7 @@ struct BeamOptions {
   double length_penalty = 0.6;  // α: a finished hypothesis scores log P / ((5 + tokens)/6)^α
   std::int64_t n_best = 1;      // translations of each sentence, at most `beam`
   std::int64_t batch = 64;      // sentences at once
-  std::int64_t max_length = 0;  // tokens of a translation, its end counted; 0: the model's context
+  std::int64_t max_length = 0;  // tokens of a translation, its end counted; 0, or beyond it: the model's context
   bool use_cache = true;        // off: every token by a full pass of the decoder (the same translations, slower)
 };
 
@@ -32,7 +32,7 @@ void check_options(const BeamOptions& options);
 // the lower id; those that end there are finished. A sentence is done when no hypothesis that goes on can reach the
 // score of its n-th best finished one. At max_length a hypothesis can only end. A sentence's result does not depend on
 // the others that are translated with it. Throws Error for a source that is empty or longer than the context, its end
-// counted. `progress` is told the share that is done.
+// counted, and for a model whose predictions are no finite numbers. `progress` is told the share that is done.
 std::vector<std::vector<Hypothesis>> translate(const Transformer& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,
