@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tapeformer, its limit and PyTorch side by side: for each work several rounds, alternating, medians of all rounds' medians.
-#   build/bench/compare [--rounds N] [--steps N] ["LAYERS HEADS DIM VOCAB BATCH LENGTH" ...]
+#   build/bench/compare [--rounds N] [--steps N] ["LAYERS HEADS DIM VOCAB BATCH LENGTH [seq2seq]" ...]
 # The limit is bench/limit's: the step's matrix products at OpenBLAS's own speed, plus one pass of AdamW.
 # PyTorch is python3-torch of Debian, run by /usr/bin/python3 (override: PEER_PYTHON), at the fastest setting found for
 # this machine: its own vector kernels at their best, and the OpenBLAS kernels (its own choice, or those of the
@@ -17,7 +17,8 @@ while [ $# -gt 0 ]; do
     *) works+=("$1"); shift ;;
   esac
 done
-[ ${#works[@]} -gt 0 ] || works=("4 4 128 65 12 64" "6 6 384 65 16 256" "12 12 768 50257 4 64" "12 12 768 50257 4 512")
+[ ${#works[@]} -gt 0 ] || works=("4 4 128 65 12 64" "6 6 384 65 16 256" "12 12 768 50257 4 64" "12 12 768 50257 4 512"
+  "6 8 512 37000 16 64 seq2seq")
 
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 threads=$(lscpu -p=core,socket | grep -v '^#' | sort -u | wc -l)
@@ -39,20 +40,20 @@ median() { tr ' ' '\n' <<<"${measured[$1]}" | sed '/^$/d' | sort -g |
   awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 
 flags_of() {
-  read -r layers heads dim vocab batch length <<<"$1"
-  echo "--layers $layers --heads $heads --dim $dim --vocab $vocab --batch $batch --length $length --threads $threads"
+  read -r layers heads dim vocab batch length arch <<<"$1"
+  echo "--arch ${arch:-gpt} --layers $layers --heads $heads --dim $dim --vocab $vocab --batch $batch --length $length --threads $threads"
 }
 
 # The faster OpenBLAS kernels for PyTorch, by a small work.
 read -ra flags <<<"$(flags_of "4 4 128 65 12 64") --steps 20"
-torch=("$python" "$here/peers/torch_gpt.py")
+torch=("$python" "$here/peers/torch_step.py")
 own=$(value step_ms "$(peer "${torch[@]}" "${flags[@]}")")
 named=$(value step_ms "$(OPENBLAS_CORETYPE=$best_kernels peer "${torch[@]}" "${flags[@]}")")
 if awk "BEGIN {exit !($named < $own)}"; then peer_environment+=(OPENBLAS_CORETYPE=$best_kernels); fi
 
 echo "$(date +%F), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $threads threads; $rounds rounds of $steps steps"
 echo "PyTorch with ${peer_environment[*]}; in the last column also ${kept_memory[*]}"
-printf '%-24s %10s %10s %8s %10s %8s %8s %8s %8s %12s\n' "layers heads dim vocab" "step ms" "limit ms" "s/limit" \
+printf '%-32s %10s %10s %8s %10s %8s %8s %8s %8s %12s\n' "layers heads dim vocab" "step ms" "limit ms" "s/limit" \
   "PyTorch ms" "speed" "MiB" "PyTorch" "memory" "keeping heap"
 for work in "${works[@]}"; do
   read -ra flags <<<"$(flags_of "$work") --steps $steps"
@@ -69,6 +70,6 @@ for work in "${works[@]}"; do
   done
   awk -v work="$work" -v s="$(median step)" -v l="$(median limit)" -v p="$(median peer)" -v m="$(median rss)" \
     -v q="$(median peer_rss)" -v k="$(median kept)" 'BEGIN {
-      printf "%-24s %10.1f %10.1f %8.3f %10.1f %7.2fx %8.0f %8.0f %7.2fx %6.1f %4.2fx\n",
+      printf "%-32s %10.1f %10.1f %8.3f %10.1f %7.2fx %8.0f %8.0f %7.2fx %6.1f %4.2fx\n",
         work, s, l, s / l, p, p / s, m, q, m / q, k, k / s}'
 done

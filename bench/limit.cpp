@@ -3,9 +3,9 @@
 // clipping or copy. Prints one JSON line; shared_products_ms is what the same products take when our threads share
 // them.
 //
-// Products of a step, N = batch·length rows: for each linear layer (in → out) forward (N, in)·(in, out), the input's
-// gradient (N, out)·(out, in) and the weight's (out, N)·(N, in); for attention, in each head, two of (T, d_k, T)
-// forward and four backward, none recomputed and none skipped for causality.
+// Products of a step, N = batch·length rows (of sources, and of targets): for each linear layer (in → out) forward (N,
+// in)·(in, out), the input's gradient (N, out)·(out, in) and the weight's (out, N)·(N, in); for attention, in each
+// head, two of (T, d_k, T) forward and four backward, none recomputed and none skipped for causality.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +25,7 @@ struct Limit {
 // Adds `count` products c (m, n) = a (m, k)·b (k, n) with transposed operands as the step has them.
 void add_products(const Work& work, std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed,
                   bool b_transposed, std::int64_t count, Limit& limit) {
+  if (count == 0) return;
   const Tensor a = Tensor::full({m, k}, DType::f32, 0.5), b = Tensor::full({k, n}, DType::f32, 0.5);
   const Tensor c = Tensor::full({m, n}, DType::f32, 0);
   const kernels::MatrixView<float> a_view{a.data<float>(), a_transposed ? m : k, a_transposed};
@@ -79,13 +80,19 @@ void measure(const Work& work) {
   set_thread_count(work.threads);
   const std::int64_t d = work.dim;
   Limit limit;
-  add_linear(work, d, 3 * d, work.layers, limit);
-  add_linear(work, d, d, work.layers, limit);
-  add_linear(work, d, 4 * d, work.layers, limit);
-  add_linear(work, 4 * d, d, work.layers, limit);
+  const bool encoder_decoder = work.arch == "seq2seq";
+  const std::int64_t stacks = encoder_decoder ? 2 : 1, cross = encoder_decoder ? work.layers : 0;
+  add_linear(work, d, 3 * d, stacks * work.layers, limit);
+  add_linear(work, d, d, stacks * work.layers + 2 * cross,
+             limit);  // outputs of attention, and cross-attention's queries
+  add_linear(work, d, 2 * d, cross, limit);
+  add_linear(work, d, 4 * d, stacks * work.layers, limit);
+  add_linear(work, 4 * d, d, stacks * work.layers, limit);
   add_linear(work, d, work.vocab, 1, limit);
-  add_attention(work, limit);
-  add_adamw(work, work.layers * (12 * d * d + 13 * d) + (work.vocab + work.length + 2) * d, limit);
+  for (std::int64_t stack = 0; stack < stacks + (cross > 0); ++stack) add_attention(work, limit);
+  const std::int64_t block = 12 * d * d + 13 * d, cross_part = 4 * d * d + 6 * d;
+  const std::int64_t outside = encoder_decoder ? work.vocab * d : (work.vocab + work.length + 2) * d;
+  add_adamw(work, stacks * work.layers * block + cross * cross_part + outside, limit);
   const double seconds = limit.products_s + limit.attention_s + limit.adamw_s;
   std::cout << nlohmann::ordered_json{{"limit_ms", 1e3 * seconds},
                                       {"products_ms", 1e3 * limit.products_s},

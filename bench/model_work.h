@@ -8,6 +8,7 @@
 #include "autograd/tensor/allocator.h"
 #include "bench/work.h"
 #include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
 
 namespace tapeformer::bench {
 
@@ -18,8 +19,24 @@ inline GptConfig gpt_config(const Work& work) {
           .block = {.dim = work.dim, .heads = work.heads, .ff_dim = 4 * work.dim}};
 }
 
+inline TransformerConfig transformer_config(const Work& work) {
+  return {.source_vocab = work.vocab,
+          .target_vocab = work.vocab,
+          .context = work.length,
+          .layers = work.layers,
+          .block = {.dim = work.dim,
+                    .heads = work.heads,
+                    .ff_dim = 4 * work.dim,
+                    .dropout = 0.1,
+                    .attention_dropout = 0.1,
+                    .norm = NormPlace::post,
+                    .activation = ActivationKind::relu,
+                    .init = Init::xavier_uniform(),
+                    .residual_init = Init::xavier_uniform()}};
+}
+
 // Of the work and the process, with `results` between the two.
-inline nlohmann::ordered_json report(const Work& work, const Gpt& model, const nlohmann::ordered_json& results) {
+inline nlohmann::ordered_json report(const Work& work, const Module& model, const nlohmann::ordered_json& results) {
   nlohmann::ordered_json json{{"peer", "tapeformer"},  {"arch", work.arch},       {"bf16", false},
                               {"layers", work.layers}, {"heads", work.heads},     {"dim", work.dim},
                               {"vocab", work.vocab},   {"batch", work.batch},     {"length", work.length},

@@ -1,5 +1,5 @@
 // Training throughput on random tokens of fixed shapes: a step is gradients zeroed, forward, cross-entropy, backward,
-// clipping by the global norm, AdamW. Prints one JSON line; bench/peers/torch_gpt.py prints the same keys for PyTorch.
+// clipping by the global norm, AdamW. Prints one JSON line; bench/peers/torch_step.py prints the same keys for PyTorch.
 #include <iostream>
 
 #include "autograd/core/parallel.h"
@@ -19,22 +19,20 @@ Tensor random_ids(const Work& work, std::uint64_t stream) {
   return ids;
 }
 
-nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
-  set_thread_count(work.threads);
-  const Gpt model(gpt_config(work));
+// Measures steps on a model whose loss on a tape is loss(tape).
+template <class Loss>
+nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss& loss_of, bool profile,
+                               bool recompute) {
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
   AdamW optimizer(slab, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .clip = 1});
-  const Tensor ids = random_ids(work, 0), targets = random_ids(work, 1);
-
   int step = 0;
   double loss_value = 0;
   const auto train_one = [&] {
     slab.zero_grad();
     {
-      Tape tape({.training = true, .recompute = recompute});
-      const Variable loss =
-          model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});
+      Tape tape({.training = true, .recompute = recompute, .random = {.step = static_cast<std::uint32_t>(step)}});
+      const Variable loss = loss_of(tape);
       tape.backward(loss);
       loss_value = loss.value().item();
     }
@@ -47,6 +45,25 @@ nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
                  {"step_ms", 1e3 * step_seconds},
                  {"tokens_per_s", static_cast<double>(work.batch * work.length) / step_seconds},
                  {"loss", loss_value}});
+}
+
+nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
+  set_thread_count(work.threads);
+  const Tensor ids = random_ids(work, 0), targets = random_ids(work, 1);
+  if (work.arch == "gpt") {
+    const Gpt model(gpt_config(work));
+    const auto loss = [&](Tape& tape) {
+      return model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});
+    };
+    return measure(work, model, loss, profile, recompute);
+  }
+  const Transformer model(transformer_config(work));
+  const Tensor lengths = Tensor::full({work.batch}, DType::i32, static_cast<double>(work.length));
+  const auto loss = [&](Tape& tape) {
+    const Variable outputs = Variable::constant(tape, targets);
+    return model.loss({ids, lengths}, outputs, outputs, {.smoothing = 0.1, .deferred = true});
+  };
+  return measure(work, model, loss, profile, recompute);
 }
 
 }  // namespace

@@ -13,13 +13,13 @@
 namespace tapeformer::bench {
 
 struct Work {
-  std::string arch = "gpt";
+  std::string arch = "gpt";  // or seq2seq: as many layers of encoder and decoder, sources and targets of one length
   std::int64_t layers = 4, heads = 4, dim = 128, vocab = 65, batch = 12, length = 64;
   int steps = 10, warmup = 3, threads = 2;
 };
 
 inline void add_work_options(CLI::App& app, Work& work) {
-  app.add_option("--arch", work.arch)->check(CLI::IsMember({"gpt"}));
+  app.add_option("--arch", work.arch)->check(CLI::IsMember({"gpt", "seq2seq"}));
   const auto add = [&](const char* name, auto& value) {
     app.add_option(name, value)->check(CLI::PositiveNumber)->capture_default_str();
   };

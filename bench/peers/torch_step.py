@@ -64,10 +64,31 @@ class LanguageModel(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
+class Translator(nn.Module):
+    """The post-norm encoder-decoder, one table for sources, targets and outputs."""
+
+    def __init__(self, options):
+        super().__init__()
+        self.tokens = nn.Embedding(options.vocab, options.dim)
+        nn.init.normal_(self.tokens.weight, std=options.dim ** -0.5)
+        self.places = nn.Parameter(torch.zeros(options.length, options.dim))
+        self.stacks = nn.Transformer(options.dim, options.heads, options.layers, options.layers, 4 * options.dim,
+                                     dropout=0.1, batch_first=True)
+        self.register_buffer("mask", torch.triu(torch.full((options.length,) * 2, -math.inf), diagonal=1))
+
+    def embed(self, ids):
+        return self.tokens(ids) * math.sqrt(self.tokens.embedding_dim) + self.places
+
+    def loss(self, ids, targets):
+        decoded = self.stacks(self.embed(ids), self.embed(targets), tgt_mask=self.mask)
+        logits = decoded @ self.tokens.weight.t()
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), label_smoothing=0.1)
+
+
 def measure(options):
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    model = LanguageModel(options)
+    model = (LanguageModel if options.arch == "gpt" else Translator)(options)
     adam = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, foreach=True)
     ids = torch.randint(options.vocab, (options.batch, options.length))
     targets = torch.randint(options.vocab, (options.batch, options.length))
@@ -93,7 +114,7 @@ def measure(options):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arch", choices=["gpt"], default="gpt")
+    parser.add_argument("--arch", choices=["gpt", "seq2seq"], default="gpt")
     for name, default in SIZES.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     print(json.dumps(measure(parser.parse_args())))
