@@ -158,8 +158,7 @@ inline Hypotheses reference_search(Oracle& oracle, const BeamOptions& options, s
       return score_of(hypothesis.log_probability, max_length - 1, options.length_penalty) >
              finished[options.n_best - 1].score;
     };
-    const bool goes_on =
-        !open.empty() && (std::ssize(finished) < options.n_best || std::ranges::any_of(open, wins));
+    const bool goes_on = !open.empty() && (std::ssize(finished) < options.n_best || std::ranges::any_of(open, wins));
     if (done_at && !goes_on && !done) *done_at = length;
     done = done || !goes_on;
   }
