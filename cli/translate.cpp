@@ -88,8 +88,8 @@ void translate_input(const TranslateArguments& arguments) {
         spdlog::warn("line {}: invalid UTF-8 at byte {}; translated as it is", number + i + 1, invalid);
       }
     }
-    const auto translations =
-        translate_lines(*run.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols, views, options);
+    const auto translations = translate_lines(*run.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
+                                              views, options, number + 1);
     for (std::size_t i = 0; i < lines.size(); ++i, ++number) {
       const LineTranslation& line = translations[i];
       if (line.dropped_tokens > 0) {

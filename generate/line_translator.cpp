@@ -4,7 +4,7 @@ namespace tapeformer {
 
 std::vector<LineTranslation> translate_lines(const Transformer& model, const Tokenizer& source, const Tokenizer& target,
                                              const PairSymbols& symbols, std::span<const std::string_view> lines,
-                                             const BeamOptions& options, const std::function<void(double)>& progress) {
+                                             const BeamOptions& options, std::int64_t first_line) {
   const std::size_t most = model.config().context - 1;  // and the end
   std::vector<LineTranslation> results(lines.size());
   std::vector<std::vector<std::int32_t>> sources;
@@ -18,7 +18,7 @@ std::vector<LineTranslation> translate_lines(const Transformer& model, const Tok
     try {
       ids = source.encode(lines[i]);
     } catch (const Error& error) {
-      fail("line ", i + 1, ": ", error.what());
+      fail("line ", first_line + static_cast<std::int64_t>(i), ": ", error.what());
     }
     if (ids.size() > most) {
       results[i].dropped_tokens = static_cast<std::int64_t>(ids.size() - most);
@@ -27,7 +27,7 @@ std::vector<LineTranslation> translate_lines(const Transformer& model, const Tok
     sources.push_back(std::move(ids));
     places.push_back(i);
   }
-  const auto translations = translate(model, sources, symbols, options, progress);
+  const auto translations = translate(model, sources, symbols, options);
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (const Hypothesis& hypothesis : translations[i]) {
       results[places[i]].texts.push_back(target.decode(hypothesis.ids));

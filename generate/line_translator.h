@@ -15,10 +15,9 @@ struct LineTranslation {
 };
 
 // What a line in the source language becomes. A line does not depend on those that are translated with it. Throws
-// Error, with the number of the line, for what the source tokenizer does not know.
+// Error, with the number of the line, counted from `first_line`, for what the source tokenizer does not know.
 std::vector<LineTranslation> translate_lines(const Transformer& model, const Tokenizer& source, const Tokenizer& target,
                                              const PairSymbols& symbols, std::span<const std::string_view> lines,
-                                             const BeamOptions& options,
-                                             const std::function<void(double)>& progress = {});
+                                             const BeamOptions& options, std::int64_t first_line = 1);
 
 }  // namespace tapeformer

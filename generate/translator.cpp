@@ -38,14 +38,6 @@ struct Search {
   std::vector<Hypothesis> finished;  // best first
 };
 
-Tensor select_rows(const Tensor& from, std::span<const std::int64_t> rows) {
-  Dims sizes = from.sizes();
-  sizes[0] = static_cast<std::int64_t>(rows.size());
-  const Tensor to = Tensor::empty(sizes, from.dtype());
-  for (std::int64_t i = 0; i < sizes[0]; ++i) to.slice(0, i, i + 1).copy_from(from.slice(0, rows[i], rows[i] + 1));
-  return to;
-}
-
 // The sentences of one batch, searched side by side. Row s·beam + i of the decoder is hypothesis i of searches_[s].
 class BatchSearch {
  public:
@@ -211,7 +203,9 @@ class BatchSearch {
     }
     if (all_kept) return;
     encoded_ = select_rows(encoded_, sentences);
-    lengths_ = select_rows(lengths_, sentences);
+    std::vector<std::int32_t> lengths;
+    for (const std::int64_t sentence : sentences) lengths.push_back(lengths_.data<std::int32_t>()[sentence]);
+    lengths_ = Tensor::from(std::span<const std::int32_t>(lengths), {static_cast<std::int64_t>(lengths.size())});
   }
 
   const Transformer& model_;

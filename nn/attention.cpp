@@ -29,32 +29,46 @@ void require_no_recording(const Variable& x) {
 
 }  // namespace
 
+Tensor select_rows(const Tensor& x, std::span<const std::int64_t> rows) {
+  const std::vector<std::int32_t> ids(rows.begin(), rows.end());
+  Dims sizes = x.sizes();
+  sizes[0] = static_cast<std::int64_t>(ids.size());
+  Tape tape(no_grad);
+  const Variable table = Variable::constant(tape, x.reshape({x.size(0), -1}));
+  const Tensor places = Tensor::from(std::span<const std::int32_t>(ids), {sizes[0]});
+  return embedding(table, Variable::constant(tape, places)).value().reshape(sizes);
+}
+
+// Room for `length` tokens, of rows, heads and widths as those of k, keeping what is there.
+void KeyValueCache::reserve(const Tensor& k, std::int64_t length) {
+  constexpr std::int64_t kLeast = 16;
+  const std::int64_t held = keys_.defined() ? keys_.size(2) : 0;
+  const bool same_rows = keys_.defined() && keys_.size(0) == k.size(0);
+  check(same_rows || length_ == 0, "key/value cache: holds a batch of ", keys_.defined() ? keys_.size(0) : 0, ", got ",
+        k.size(0));
+  if (same_rows && length <= held) return;
+  const std::int64_t room = std::min(capacity_, std::max({length, 2 * held, kLeast}));
+  for (Tensor* tensor : {&keys_, &values_}) {
+    const Tensor grown = Tensor::empty({k.size(0), k.size(1), room, k.size(3)}, k.dtype());
+    if (length_ > 0) grown.slice(2, 0, length_).copy_from(tensor->slice(2, 0, length_));
+    *tensor = grown;
+  }
+}
+
 void KeyValueCache::append(const Tensor& k, const Tensor& v) {
   const std::int64_t more = k.size(2);
   check(length_ + more <= capacity_, "key/value cache: ", length_, " tokens and ", more,
         " more exceed its capacity of ", capacity_);
-  if (!keys_.defined() || (length_ == 0 && keys_.size(0) != k.size(0))) {
-    keys_ = Tensor::empty({k.size(0), k.size(1), capacity_, k.size(3)}, k.dtype());
-    values_ = Tensor::empty({v.size(0), v.size(1), capacity_, v.size(3)}, v.dtype());
-  }
-  check(keys_.size(0) == k.size(0), "key/value cache: holds a batch of ", keys_.size(0), ", got ", k.size(0));
+  reserve(k, length_ + more);
   keys_.slice(2, length_, length_ + more).copy_from(k);
   values_.slice(2, length_, length_ + more).copy_from(v);
   length_ += more;
 }
 
 void KeyValueCache::select(std::span<const std::int64_t> rows) {
-  const auto selected = [&](const Tensor& from) {
-    const Dims sizes{static_cast<std::int64_t>(rows.size()), from.size(1), capacity_, from.size(3)};
-    const Tensor to = Tensor::empty(sizes, from.dtype());
-    for (std::int64_t i = 0; i < sizes[0]; ++i) {
-      const Tensor row = from.slice(0, rows[i], rows[i] + 1).slice(2, 0, length_);
-      to.slice(0, i, i + 1).slice(2, 0, length_).copy_from(row);
-    }
-    return to;
-  };
-  keys_ = selected(keys_);
-  values_ = selected(values_);
+  if (length_ == 0) return;
+  keys_ = select_rows(keys_, rows);
+  values_ = select_rows(values_, rows);
 }
 
 MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)

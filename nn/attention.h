@@ -8,8 +8,11 @@
 
 namespace tapeformer {
 
+// Row i of the result (rows, …) is row rows[i] of x (B, …), which is floating.
+Tensor select_rows(const Tensor& x, std::span<const std::int64_t> rows);
+
 // Keys and values of the tokens seen so far, of one attention layer: (B, h, length, d_k) each, growing up to
-// `capacity`.
+// `capacity`. Memory grows by doubling.
 class KeyValueCache {
  public:
   explicit KeyValueCache(std::int64_t capacity) : capacity_(capacity) {}
@@ -24,8 +27,10 @@ class KeyValueCache {
   Tensor values() const { return values_.slice(2, 0, length_); }
 
  private:
+  void reserve(const Tensor& like, std::int64_t length);
+
   std::int64_t capacity_, length_ = 0;
-  Tensor keys_, values_;
+  Tensor keys_, values_;  // (B, h, room, d_k)
 };
 
 // Which keys of its own stream a token sees.
