@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "autograd/core/error.h"
 #include "cli/commands.h"
@@ -20,6 +21,8 @@ struct TokenizerArguments {
   std::string file, out, kind = "bpe";
   std::int64_t vocab = 4096;
   std::vector<std::string> texts, special_tokens = {"<|endoftext|>"};
+  SplitPattern pattern = SplitPattern::gpt2;
+  std::uint64_t max_memory = TokenizerOptions().max_memory;
   bool lines = false;
 };
 
@@ -29,12 +32,20 @@ std::string read_standard_input() {
 
 void train(const TokenizerArguments& arguments) {
   const TextCorpus corpus(expand_inputs(arguments.texts));
-  TokenizerOptions options{arguments.kind, arguments.vocab, arguments.special_tokens};
+  TokenizerOptions options{.kind = arguments.kind,
+                           .vocab = arguments.vocab,
+                           .special_tokens = arguments.special_tokens,
+                           .pattern = arguments.pattern,
+                           .max_memory = arguments.max_memory};
   if (options.kind == "char") options.special_tokens.clear();
-  const ProgressCallback progress = show_progress("learning merges");
-  const auto tokenizer = train_tokenizer(options, corpus.pieces(), [&](std::int64_t done, std::int64_t wanted) {
-    if (progress) progress(static_cast<double>(done) / static_cast<double>(wanted));
-  });
+  ProgressCallback progress;
+  std::optional<TrainPhase> shown;
+  const auto tokenizer =
+      train_tokenizer(options, corpus.pieces(), [&](TrainPhase phase, std::int64_t done, std::int64_t wanted) {
+        if (phase != shown) progress = show_progress(phase == TrainPhase::count ? "counting words" : "learning merges");
+        shown = phase;
+        if (progress) progress(wanted > 0 ? static_cast<double>(done) / static_cast<double>(wanted) : 1);
+      });
   tokenizer->save(arguments.out);
   if (options.kind != "char" && tokenizer->vocab_size() < options.vocab) {
     spdlog::warn("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);
@@ -91,6 +102,16 @@ void add_tokenizer_command(CLI::App& app) {
   CLI::App* training = command->add_subcommand("train", "Learn a vocabulary from text");
   training->add_option("--vocab", arguments->vocab, "Tokens, special ones counted [4096]")->check(at_least(1));
   training->add_option("--kind", arguments->kind, "char, word or bpe [bpe]");
+  std::map<std::string, SplitPattern> patterns;
+  for (const SplitPatternInfo& info : kSplitPatterns) patterns.emplace(info.name, info.pattern);
+  training->add_option("--pattern", arguments->pattern, "How bpe splits text into words: gpt2 or cl100k [gpt2]")
+      ->transform(CLI::Transformer(patterns).description(""))
+      ->option_text("NAME");
+  training
+      ->add_option("--max-memory", arguments->max_memory,
+                   "Bytes for counting words, such as 64M; what outgrows them goes to $TMPDIR [1G]; 0: no bound")
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("BYTES");
   training->add_option("--special", arguments->special_tokens, "Special tokens [<|endoftext|>]")->expected(1);
   training->add_option("--out", arguments->out, "The tokenizer.json to write")->required();
   training->add_option("text", arguments->texts, "Files, folders or globs")->required();

@@ -148,7 +148,8 @@ TEST_CASE("tokenizer.json: what is wrong with a file is named in one line") {
   CHECK(with("/post_processor", {{"type", "TemplateProcessing"}}) ==
         "t.json: post_processor: an object of type \"TemplateProcessing\" is not supported, only null or ByteLevel");
   CHECK(with("/pre_tokenizer", {{"type", "Metaspace"}}) ==
-        "t.json: pre_tokenizer: an object of type \"Metaspace\" is not supported for BPE, only ByteLevel");
+        "t.json: pre_tokenizer: an object of type \"Metaspace\" is not supported for BPE, only ByteLevel, or Split and "
+        "ByteLevel");
   CHECK(with("/pre_tokenizer/add_prefix_space", true) ==
         "t.json: pre_tokenizer.add_prefix_space: true is not supported, only false");
   CHECK(with("/model/dropout", 0.5) == "t.json: model.dropout: 0.5 is not supported, only null");
