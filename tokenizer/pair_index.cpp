@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <map>
 
@@ -72,9 +73,9 @@ void PairIndex::for_each_pair(const F& f) const {
 
 void PairIndex::index_pairs() {
   // Counts by a hash of the pair are never too low. They leave few pairs that are counted in vain.
-  constexpr int kBits = 20;
-  std::vector<std::int64_t> at_most(std::size_t{1} << kBits);
-  const auto bound = [&](std::uint64_t key) -> std::int64_t& { return at_most[pair_hash(key) >> (64 - kBits)]; };
+  const int bits = std::clamp(static_cast<int>(std::bit_width(words_.size())), 8, 20);
+  std::vector<std::int64_t> at_most(std::size_t{1} << bits);
+  const auto bound = [&](std::uint64_t key) -> std::int64_t& { return at_most[pair_hash(key) >> (64 - bits)]; };
   for_each_pair([&](std::uint32_t, std::uint64_t key, std::int64_t weight) { bound(key) += weight; });
   pairs_ = {};
   for_each_pair([&](std::uint32_t at, std::uint64_t key, std::int64_t weight) {
