@@ -1,10 +1,12 @@
 #include "tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 
 #include "autograd/core/error.h"
@@ -109,11 +111,33 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool allow_sp
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
-  std::size_t size = 0;
-  for (const std::int32_t id : ids) size += token_bytes(id).size();
-  std::string text;
-  text.reserve(size);
-  for (const std::int32_t id : ids) text += tokens()[id];
+  constexpr std::int64_t kIdsAtOnce = 1 << 16;
+  const auto count = static_cast<std::int64_t>(ids.size());
+  std::vector<std::size_t> begins(chunk_count(count, kIdsAtOnce) + 1);  // of each chunk's bytes
+  std::atomic<bool> invalid = false;
+  parallel_chunks(count, kIdsAtOnce, [&](std::int64_t chunk, std::int64_t first, std::int64_t last) {
+    std::size_t bytes = 0;
+    for (std::int64_t i = first; i < last; ++i) {
+      if (ids[i] < 0 || ids[i] >= vocab_size()) {
+        invalid = true;
+        return;
+      }
+      bytes += tokens()[ids[i]].size();
+    }
+    begins[chunk + 1] = bytes;
+  });
+  if (invalid) {
+    for (const std::int32_t id : ids) token_bytes(id);  // tells the first
+  }
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::string text(begins.back(), '\0');
+  parallel_chunks(count, kIdsAtOnce, [&](std::int64_t chunk, std::int64_t first, std::int64_t last) {
+    char* out = text.data() + begins[chunk];
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::string& token = tokens()[ids[i]];
+      out = std::copy(token.begin(), token.end(), out);
+    }
+  });
   return text;
 }
 
