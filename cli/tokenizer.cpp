@@ -2,10 +2,13 @@
 
 #include <spdlog/spdlog.h>
 
+#include <charconv>
 #include <iostream>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "autograd/core/error.h"
 #include "cli/commands.h"
@@ -17,7 +20,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct TokenizerArguments {
-  std::string file, out, kind = "bpe";
+  std::string file, out, kind = "bpe", pattern = "gpt2", max_memory = "1G";
   std::int64_t vocab = 4096;
   std::vector<std::string> texts, special_tokens = {"<|endoftext|>"};
   bool lines = false;
@@ -27,14 +30,43 @@ std::string read_standard_input() {
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 
+SplitPattern read_pattern(const std::string& name) {
+  for (const SplitPatternInfo& info : kSplitPatterns) {
+    if (name == info.name) return info.pattern;
+  }
+  fail_usage("--pattern: unknown pattern '", name, "': expected gpt2 or cl100k");
+}
+
+// "67108864", "65536K", "64M" or "1G", in powers of 1024.
+std::size_t read_bytes_option(const std::string& text) {
+  std::size_t number = 0, shift = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const std::size_t unit = rest + 1 == end ? std::string_view("KMGT").find(*rest) : std::string_view::npos;
+  if (unit != std::string_view::npos) shift = 10 * (unit + 1);
+  const bool understood = error == std::errc() && (rest == end || shift > 0);
+  if (!understood || number > std::numeric_limits<std::size_t>::max() >> shift) {
+    fail_usage("--max-memory: expected a number of bytes such as 64M, got '", text, "'");
+  }
+  return number << shift;
+}
+
 void train(const TokenizerArguments& arguments) {
   const TextCorpus corpus(expand_inputs(arguments.texts));
-  TokenizerOptions options{arguments.kind, arguments.vocab, arguments.special_tokens};
+  TokenizerOptions options{.kind = arguments.kind,
+                           .vocab = arguments.vocab,
+                           .special_tokens = arguments.special_tokens,
+                           .pattern = read_pattern(arguments.pattern),
+                           .max_memory = read_bytes_option(arguments.max_memory)};
   if (options.kind == "char") options.special_tokens.clear();
-  const ProgressCallback progress = show_progress("learning merges");
-  const auto tokenizer = train_tokenizer(options, corpus.pieces(), [&](std::int64_t done, std::int64_t wanted) {
-    if (progress) progress(static_cast<double>(done) / static_cast<double>(wanted));
-  });
+  ProgressCallback progress;
+  std::optional<TrainPhase> shown;
+  const auto tokenizer =
+      train_tokenizer(options, corpus.pieces(), [&](TrainPhase phase, std::int64_t done, std::int64_t wanted) {
+        if (phase != shown) progress = show_progress(phase == TrainPhase::count ? "counting words" : "learning merges");
+        shown = phase;
+        if (progress) progress(wanted > 0 ? static_cast<double>(done) / static_cast<double>(wanted) : 1);
+      });
   tokenizer->save(arguments.out);
   if (options.kind != "char" && tokenizer->vocab_size() < options.vocab) {
     spdlog::warn("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);
@@ -91,6 +123,9 @@ void add_tokenizer_command(CLI::App& app) {
   CLI::App* training = command->add_subcommand("train", "Learn a vocabulary from text");
   training->add_option("--vocab", arguments->vocab, "Tokens, special ones counted [4096]")->check(at_least(1));
   training->add_option("--kind", arguments->kind, "char, word or bpe [bpe]");
+  training->add_option("--pattern", arguments->pattern, "How bpe splits text into words: gpt2 or cl100k [gpt2]");
+  training->add_option("--max-memory", arguments->max_memory,
+                       "Bytes for counting words, such as 64M; what outgrows them goes to $TMPDIR; 0: no bound [1G]");
   training->add_option("--special", arguments->special_tokens, "Special tokens [<|endoftext|>]")->expected(1);
   training->add_option("--out", arguments->out, "The tokenizer.json to write")->required();
   training->add_option("text", arguments->texts, "Files, folders or globs")->required();

@@ -11,6 +11,7 @@
 
 #include "autograd/core/error.h"
 #include "autograd/core/hash.h"
+#include "tokenizer/pretokenizer.h"
 
 namespace tapeformer {
 
@@ -112,14 +113,6 @@ std::uint64_t source_hash(std::span<const std::string_view> pieces) {
     hasher.update(piece);
   }
   return hasher.digest();
-}
-
-std::size_t safe_cut(std::string_view text, std::size_t from) {
-  for (std::size_t at = text.find('\n', std::max<std::size_t>(from, 1)); at != text.npos;
-       at = text.find('\n', at + 1)) {
-    if (text[at - 1] > ' ' && text[at - 1] <= '~') return at;
-  }
-  return text.size();
 }
 
 void build_token_file(const fs::path& path, std::span<const std::string_view> pieces, const Tokenizer& tokenizer) {

@@ -74,12 +74,7 @@ class TokenFile {
 // Of a text in pieces: other bytes or other bounds between pieces give another hash.
 std::uint64_t source_hash(std::span<const std::string_view> pieces);
 
-// The first place at or after `from` where `text` may be cut without a change to its ids; text.size() when there is
-// none. It is before a newline that follows a printing ASCII character: there every pre-tokenizer of ours begins a new
-// piece, and nothing before it looks beyond (GPT-2's look-ahead is for runs of white space alone).
-std::size_t safe_cut(std::string_view text, std::size_t from);
-
-// Encodes each piece by itself, in parts bounded by safe cuts (memory stays small), 16 bits an id where the vocabulary
+// Encodes each piece by itself, in parts that end at safe cuts (pretokenizer.h; memory stays small), 16 bits an id where the vocabulary
 // allows. The file appears whole or not at all. Throws Error where it cannot be written.
 void build_token_file(const std::filesystem::path& path, std::span<const std::string_view> pieces,
                       const Tokenizer& tokenizer);

@@ -1,17 +1,16 @@
 // Learns the merges of byte-level BPE.
 #pragma once
 
-#include <span>
-
 #include "tokenizer/bpe_tokenizer.h"
-#include "tokenizer/pretokenizer.h"
+#include "tokenizer/piece_counter.h"
 
 namespace tapeformer {
 
 // At most `wanted` merges, fewer when no two symbols stand side by side any more. Symbols 0..255 are the bytes in
 // byte_order(); merge i makes symbol 256 + i. Each merge is the most frequent pair then; of equally frequent ones the
-// one with the smallest left id, then the smallest right id. Pairs are found from the left, without overlap.
-std::vector<BpeMerge> learn_merges(std::span<const PieceCount> pieces, std::int64_t wanted,
+// one with the smallest left id, then the smallest right id. Pairs are found from the left, without overlap. The pieces
+// are freed once they are laid out.
+std::vector<BpeMerge> learn_merges(std::unique_ptr<PieceCounts> pieces, std::int64_t wanted,
                                    const TrainProgress& progress);
 
 }  // namespace tapeformer

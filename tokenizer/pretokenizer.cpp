@@ -1,6 +1,7 @@
 #include "tokenizer/pretokenizer.h"
 
-#include <unordered_map>
+#include <algorithm>
+#include <array>
 
 #include "tokenizer/unicode_class.h"
 #include "tokenizer/utf8.h"
@@ -8,22 +9,32 @@
 namespace tapeformer {
 namespace {
 
+using enum CharClass;
+
+constexpr bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+
+constexpr auto kAsciiClass = [] {
+  std::array<CharClass, 128> classes{};
+  for (int c = 'a'; c <= 'z'; ++c) classes[c] = classes[c - 'a' + 'A'] = letter;
+  for (int c = '0'; c <= '9'; ++c) classes[c] = number;
+  for (int c = '\t'; c <= '\r'; ++c) classes[c] = space;
+  classes[' '] = space;
+  return classes;
+}();
+
 struct Char {
   CharClass char_class;
   int length;
 };
 
-Char char_at(std::string_view text, std::size_t at) {
+Char read_beyond_ascii(std::string_view text, std::size_t at) {
   const Utf8Char c = read_utf8(text, at);
   return {char_class(c.code_point), c.length};
 }
 
-// Length of 's, 't, 're, 've, 'm, 'll or 'd at `begin`; 0 for none.
-std::size_t contraction_length(std::string_view text, std::size_t begin) {
-  if (text[begin] != '\'') return 0;
-  const std::string_view next = text.substr(begin + 1, 2);
-  if (next == "re" || next == "ve" || next == "ll") return 3;
-  return !next.empty() && std::string_view("stmd").find(next[0]) != std::string_view::npos ? 2 : 0;
+inline Char char_at(std::string_view text, std::size_t at) {
+  if (is_ascii(text[at])) return {kAsciiClass[static_cast<std::size_t>(text[at])], 1};
+  return read_beyond_ascii(text, at);
 }
 
 // The end of the run of one class that goes on at `at`.
@@ -36,39 +47,121 @@ std::size_t run_end(std::string_view text, std::size_t at, CharClass char_class)
   return at;
 }
 
-}  // namespace
+bool is_newline(char c) { return c == '\n' || c == '\r'; }
 
-std::size_t piece_end(std::string_view text, std::size_t begin) {
-  if (const std::size_t length = contraction_length(text, begin)) return begin + length;
+// Length of 's, 't, 're, 've, 'm, 'll or 'd at `begin`, where an apostrophe is; 0 for none.
+std::size_t contraction_length(std::string_view text, std::size_t begin, SplitPattern pattern) {
+  char next[2] = {};
+  const std::string_view rest = text.substr(begin + 1, 2);
+  std::copy(rest.begin(), rest.end(), next);
+  if (pattern == SplitPattern::cl100k) {
+    if (rest == "\u017F") return 3;
+    for (char& c : next) {
+      if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
+    }
+  }
+  if (next[0] == 's' || next[0] == 't' || next[0] == 'm' || next[0] == 'd') return 2;
+  if ((next[0] == 'r' || next[0] == 'v') && next[1] == 'e') return 3;
+  return next[0] == 'l' && next[1] == 'l' ? 3 : 0;
+}
+
+struct Spaces {
+  std::size_t end, last, newlines_end;  // of the run; where its last character begins; behind its last newline, or 0
+};
+
+// The run of white space that begins at `begin`.
+Spaces spaces_at(std::string_view text, std::size_t begin) {
+  Spaces spaces{begin, begin, 0};
+  while (spaces.end < text.size()) {
+    const Char c = char_at(text, spaces.end);
+    if (c.char_class != space) break;
+    spaces.last = spaces.end;
+    spaces.end += c.length;
+    if (is_newline(text[spaces.last])) spaces.newlines_end = spaces.end;
+  }
+  return spaces;
+}
+
+// \s+(?!\S)|\s+: before anything else the last character is left to the next piece, unless it is the only one.
+std::size_t spaces_end(std::string_view text, std::size_t begin, const Spaces& spaces) {
+  return spaces.end < text.size() && spaces.last > begin ? spaces.last : spaces.end;
+}
+
+std::size_t piece_end_gpt2(std::string_view text, std::size_t begin) {
+  if (text[begin] == '\'') {
+    if (const std::size_t length = contraction_length(text, begin, SplitPattern::gpt2)) return begin + length;
+  }
   const Char first = char_at(text, begin);
-  std::size_t at = begin + first.length;
-  if (first.char_class != CharClass::space) return run_end(text, at, first.char_class);
+  const std::size_t at = begin + first.length;
+  if (first.char_class != space) return run_end(text, at, first.char_class);
   if (text[begin] == ' ' && at < text.size()) {
     const Char second = char_at(text, at);
-    if (second.char_class != CharClass::space) return run_end(text, at + second.length, second.char_class);
+    if (second.char_class != space) return run_end(text, at + second.length, second.char_class);
   }
-  // White space. Before anything else, \s+(?!\S) leaves the last one to the next piece, unless it is the only one.
-  std::size_t last = begin;
-  while (at < text.size()) {
-    const Char c = char_at(text, at);
-    if (c.char_class != CharClass::space) return last > begin ? last : at;
-    last = at;
-    at += c.length;
-  }
+  return spaces_end(text, begin, spaces_at(text, begin));
+}
+
+// [^\s\p{L}\p{N}]+[\r\n]*, of which the characters up to `at` are read.
+std::size_t symbols_end(std::string_view text, std::size_t at) {
+  at = run_end(text, at, other);
+  while (at < text.size() && is_newline(text[at])) ++at;
   return at;
 }
 
-std::vector<PieceCount> count_pieces(std::span<const std::string_view> texts) {
-  std::vector<PieceCount> pieces;
-  std::unordered_map<std::string_view, std::size_t> places;
-  for (const std::string_view text : texts) {
-    for_each_piece(text, [&](std::string_view piece) {
-      const auto [entry, is_new] = places.try_emplace(piece, pieces.size());
-      if (is_new) pieces.push_back({piece, 0});
-      ++pieces[entry->second].count;
-    });
+std::size_t piece_end_cl100k(std::string_view text, std::size_t begin) {
+  if (text[begin] == '\'') {
+    if (const std::size_t length = contraction_length(text, begin, SplitPattern::cl100k)) return begin + length;
   }
-  return pieces;
+  const Char first = char_at(text, begin);
+  std::size_t at = begin + first.length;
+  if (first.char_class == letter) return run_end(text, at, letter);
+  if (first.char_class == number) {  // \p{N}{1,3}
+    for (int i = 1; i < 3 && at < text.size(); ++i) {
+      const Char c = char_at(text, at);
+      if (c.char_class != number) break;
+      at += c.length;
+    }
+    return at;
+  }
+  const Char second = at < text.size() ? char_at(text, at) : Char{space, 0};
+  if (second.char_class == letter && !is_newline(text[begin])) return run_end(text, at + second.length, letter);
+  if (first.char_class == other) return symbols_end(text, at);
+  if (text[begin] == ' ' && second.char_class == other) return symbols_end(text, at + second.length);
+  const Spaces spaces = spaces_at(text, begin);
+  return spaces.newlines_end > 0 ? spaces.newlines_end : spaces_end(text, begin, spaces);  // \s*[\r\n]+
+}
+
+// Whether a letter or a number ends at `at` > 0.
+bool word_ends(std::string_view text, std::size_t at) {
+  std::size_t begin = at - 1;
+  while (begin > 0 && at - begin < 4 && (text[begin] & 0xC0) == 0x80) --begin;
+  const Char c = char_at(text, begin);
+  return begin + c.length == at && (c.char_class == letter || c.char_class == number);
+}
+
+}  // namespace
+
+std::size_t piece_end(std::string_view text, std::size_t begin, SplitPattern pattern) {
+  return pattern == SplitPattern::gpt2 ? piece_end_gpt2(text, begin) : piece_end_cl100k(text, begin);
+}
+
+std::size_t safe_cut(std::string_view text, std::size_t from) {
+  for (std::size_t at = std::max<std::size_t>(from, 1); at < text.size(); ++at) {
+    if (is_ascii(text[at]) && kAsciiClass[static_cast<std::size_t>(text[at])] == space && word_ends(text, at))
+      return at;
+  }
+  return text.size();
+}
+
+std::vector<std::string_view> cut_texts(std::span<const std::string_view> texts, std::size_t part_bytes) {
+  std::vector<std::string_view> parts;
+  for (std::string_view rest : texts) {
+    while (!rest.empty()) {
+      parts.push_back(rest.substr(0, safe_cut(rest, part_bytes)));
+      rest.remove_prefix(parts.back().size());
+    }
+  }
+  return parts;
 }
 
 }  // namespace tapeformer

@@ -1,37 +1,40 @@
-// Splits text into the pieces within which tokens lie, by GPT-2's pattern (Radford et al. 2019, encoder.py):
+// Splits text into the pieces within which tokens lie, as the regular expressions of split_pattern.h do: a piece is
+// what the expression matches next. Pieces put one after another are the text.
 //
-//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-//
-// A byte that is not valid UTF-8 counts as one character of the class [^\s\p{L}\p{N}]. Pieces put one after another are
-// the text.
+// \p{L}, \p{N} and \s are Unicode's letters, numbers and White_Space (unicode_class.h). A byte that is not valid UTF-8
+// counts as one character of the class [^\s\p{L}\p{N}]. cl100k's contractions without regard to case, (?i:'s), take
+// U+017F (long s) for an s as Unicode's case folding does, which is how tiktoken and Hugging Face's tokenizers read
+// them.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/split_pattern.h"
+
 namespace tapeformer {
 
 // Where the piece ends that begins at byte `begin` < text.size().
-std::size_t piece_end(std::string_view text, std::size_t begin);
+std::size_t piece_end(std::string_view text, std::size_t begin, SplitPattern pattern);
 
 // Calls f(piece) for every piece, in order.
 template <class F>
-void for_each_piece(std::string_view text, const F& f) {
+void for_each_piece(std::string_view text, SplitPattern pattern, const F& f) {
   for (std::size_t begin = 0, end; begin < text.size(); begin = end) {
-    end = piece_end(text, begin);
+    end = piece_end(text, begin, pattern);
     f(text.substr(begin, end - begin));
   }
 }
 
-struct PieceCount {
-  std::string_view piece;
-  std::int64_t count;
-};
+// The first place at or after `from` where `text` may be cut without a change to its pieces, whatever the pattern;
+// text.size() when there is none. It is between a letter or a number and white space of ASCII: no piece of either
+// pattern goes on there, the one before does not look at what follows, and the next begins as a text does. (A newline
+// after other characters is part of their piece in cl100k.)
+std::size_t safe_cut(std::string_view text, std::size_t from);
 
-// The distinct pieces of the texts (each split by itself), in the order of their first occurrence.
-std::vector<PieceCount> count_pieces(std::span<const std::string_view> texts);
+// The texts in parts of about `part_bytes`, cut at safe cuts; empty texts have none.
+std::vector<std::string_view> cut_texts(std::span<const std::string_view> texts, std::size_t part_bytes);
 
 }  // namespace tapeformer

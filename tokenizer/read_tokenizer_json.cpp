@@ -130,17 +130,42 @@ std::vector<BpeMerge> read_merges(const json& list, const std::unordered_map<std
   return merges;
 }
 
+// ByteLevel with its own pattern, which is GPT-2's; or a Split by one of ours and ByteLevel without a pattern.
+SplitPattern read_split_pattern(const json& splitter) {
+  const auto is_type = [](const json& value, const char* type) {
+    return value.is_object() && value.value("type", json()) == type;
+  };
+  const auto check_byte_level = [](const json& byte_level, bool use_regex, const std::string& where) {
+    expect(byte_level, "add_prefix_space", false, where);
+    expect(byte_level, "use_regex", use_regex, where);
+  };
+  if (is_type(splitter, "ByteLevel")) {
+    check_byte_level(splitter, true, "pre_tokenizer");
+    return SplitPattern::gpt2;
+  }
+  const json parts = is_type(splitter, "Sequence") ? splitter.value("pretokenizers", json()) : json();
+  if (parts.is_array() && parts.size() == 2 && is_type(parts[0], "Split") && is_type(parts[1], "ByteLevel")) {
+    expect(parts[0], "behavior", "Isolated", "pre_tokenizer: Split");
+    expect(parts[0], "invert", false, "pre_tokenizer: Split");
+    // Its own pattern is the default, so a missing key will not do.
+    check(parts[1].contains("use_regex"), "pre_tokenizer: ByteLevel: the key \"use_regex\" is missing");
+    check_byte_level(parts[1], false, "pre_tokenizer: ByteLevel");
+    const json regex = parts[0].value("/pattern/Regex"_json_pointer, json());
+    for (const SplitPatternInfo& info : kSplitPatterns) {
+      if (regex == info.regex) return info.pattern;
+    }
+    fail("pre_tokenizer: Split by ", show(regex), " is not supported, only by GPT-2's pattern or cl100k's");
+  }
+  fail("pre_tokenizer: ", show(splitter), " is not supported for BPE, only ByteLevel, or Split and ByteLevel");
+}
+
 std::unique_ptr<Tokenizer> read_bpe(const json& file, const json& model) {
   for (const char* key : {"dropout", "unk_token"}) expect(model, key, nullptr, "model");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (model.value(key, json()) != "") expect(model, key, nullptr, "model");
   }
   for (const char* key : {"byte_fallback", "ignore_merges"}) expect(model, key, false, "model");
-  const json& splitter = member(file, "pre_tokenizer", "file");
-  check(splitter.is_object() && splitter.value("type", json()) == "ByteLevel", "pre_tokenizer: ", show(splitter),
-        " is not supported for BPE, only ByteLevel");
-  expect(splitter, "add_prefix_space", false, "pre_tokenizer");
-  expect(splitter, "use_regex", true, "pre_tokenizer");
+  const SplitPattern pattern = read_split_pattern(member(file, "pre_tokenizer", "file"));
 
   const Vocabulary written = read_vocabulary(file, member(model, "vocab", "model"));
   Vocabulary vocabulary = written;
@@ -153,7 +178,7 @@ std::unique_ptr<Tokenizer> read_bpe(const json& file, const json& model) {
     ordinary.emplace(written.tokens[id], id);
   }
   std::vector<BpeMerge> merges = read_merges(member(model, "merges", "model"), ordinary);
-  return std::make_unique<BpeTokenizer>(std::move(vocabulary), std::move(merges));
+  return std::make_unique<BpeTokenizer>(std::move(vocabulary), std::move(merges), pattern);
 }
 
 std::unique_ptr<Tokenizer> read_word_level(const json& file, const json& model) {
@@ -161,7 +186,7 @@ std::unique_ptr<Tokenizer> read_word_level(const json& file, const json& model) 
   const json& splitter = member(file, "pre_tokenizer", "file");
   const json pattern = splitter.is_object() ? splitter.value("/pattern/Regex"_json_pointer, json()) : json();
   const bool chars = pattern == kCharPattern;
-  check(chars || pattern == kWordPattern, "pre_tokenizer: ", show(splitter),
+  check(chars || pattern == regex_of(SplitPattern::gpt2), "pre_tokenizer: ", show(splitter),
         " is not supported for WordLevel, only Split by any character or by GPT-2's pattern");
   expect(splitter, "type", "Split", "pre_tokenizer");
   expect(splitter, "behavior", "Isolated", "pre_tokenizer");

@@ -4,7 +4,7 @@
 //   word  the most frequent pieces of GPT-2's pre-tokenisation (a word with the space before it, a run of digits, …);
 //         all others become <unk>, so decoding loses them
 //   bpe   byte-level byte pair encoding as GPT-2's: 256 tokens for the bytes, then one for each learned merge; takes
-//         any bytes and gives exactly them back
+//         any bytes and gives exactly them back; split by GPT-2's pattern or by cl100k's
 //
 // In all three the special tokens have the last ids, as GPT-2's <|endoftext|> has; a vocabulary's size counts
 // everything. Tokenizers are stored as tokenizer.json in Hugging Face's format (see tokenizer_json.cpp), and another
@@ -21,6 +21,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tokenizer/split_pattern.h"
 
 namespace tapeformer {
 
@@ -41,7 +43,8 @@ class Tokenizer {
 
   // Special tokens written in the text become their ids only when allow_special; otherwise the text is plain text.
   // Throws Error for char: invalid UTF-8, and a character without a token where there is no <unk> to stand for it.
-  // May be called from several threads at once.
+  // Long texts are encoded by all threads; the ids do not depend on their number. May be called from several threads at
+  // once.
   std::vector<std::int32_t> encode(std::string_view text, bool allow_special = false) const;
 
   // The bytes of the tokens, put one after another. Throws Error for an id outside the vocabulary.
@@ -55,6 +58,7 @@ class Tokenizer {
   // The id of a special token such as "<|endoftext|>"; nothing when the vocabulary has none of that name.
   std::optional<std::int32_t> special(std::string_view name) const;
   std::span<const std::int32_t> special_ids() const { return vocabulary_.special_ids; }
+  bool is_special(std::int32_t id) const;
 
   // The same tokenizer always gives the same text.
   std::string to_json() const;
@@ -71,29 +75,41 @@ class Tokenizer {
   explicit Tokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
 
   const std::vector<std::string>& tokens() const { return vocabulary_.tokens; }
-  bool is_special(std::int32_t id) const;
 
  private:
-  // Appends the ids of a text without special tokens; `offset` is its place in the whole text, for messages.
+  struct Part;
+  std::vector<Part> parts_of(std::string_view text, bool allow_special) const;
+
+  // Appends the ids of a text without special tokens; `offset` is its place in the whole text, for messages. A text cut
+  // at safe cuts (pretokenizer.h) gives the same ids in parts. May be called from several threads at once.
   virtual void encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const = 0;
 
   Vocabulary vocabulary_;
 };
 
 struct TokenizerOptions {
-  std::string kind;                         // char, word or bpe
-  std::int64_t vocab = 0;                   // at most so many tokens, special ones counted; char takes no notice
-  std::vector<std::string> special_tokens;  // in the order of their ids; word adds <unk> where it is not among them
+  std::string kind;                           // char, word or bpe
+  std::int64_t vocab = 0;                     // at most so many tokens, special ones counted; char takes no notice
+  std::vector<std::string> special_tokens;    // in the order of their ids; word adds <unk> where it is not among them
+  SplitPattern pattern = SplitPattern::gpt2;  // of bpe; the others take no notice
+  // Bytes for the tables in which the text's distinct pieces are counted (bpe and word); 0 for no bound. What outgrows
+  // them goes to temporary files. The tokenizer learned is the same. Beside them, bpe takes some 8 bytes for each byte
+  // of the distinct pieces, and word the distinct pieces themselves.
+  std::size_t max_memory = std::size_t{1} << 30;
 };
 
-// Called now and then with the merges learned and wanted (bpe alone).
-using TrainProgress = std::function<void(std::int64_t done, std::int64_t wanted)>;
+// What is done: bytes of text whose pieces are counted, or merges learned (bpe alone).
+enum class TrainPhase { count, merge };
+
+// Called now and then, by one thread at a time.
+using TrainProgress = std::function<void(TrainPhase phase, std::int64_t done, std::int64_t wanted)>;
 
 // Learns a vocabulary from the texts, which are plain text and are each split by themselves. It is smaller than asked
 // for when the texts run out of characters, words or pairs. bpe learns the most frequent pair first; of equally
-// frequent ones the one with the smallest left id, then the smallest right id. Throws UsageError for an unknown kind, a
-// vocabulary too small, and special tokens that are empty, repeated, not UTF-8, or ordinary tokens as well; Error for
-// empty texts, and for invalid UTF-8 unless bpe.
+// frequent ones the one with the smallest left id, then the smallest right id. Neither the order of the texts nor the
+// number of threads nor max_memory makes a difference. Throws UsageError for an unknown kind, a vocabulary too small,
+// and special tokens that are empty, repeated, not UTF-8, or ordinary tokens as well; Error for empty texts, and for
+// invalid UTF-8 unless bpe.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std::span<const std::string_view> texts,
                                            const TrainProgress& progress = {});
 

@@ -1,6 +1,8 @@
 // What writing and reading tokenizer.json share: how the three kinds look in Hugging Face's `tokenizers` format.
 //
-//   bpe   model BPE over byte-level characters (byte_level.h), pre_tokenizer and decoder ByteLevel: GPT-2's file
+//   bpe   model BPE over byte-level characters (byte_level.h), pre_tokenizer and decoder ByteLevel: GPT-2's file;
+//   cl100k's
+//         pattern as Llama 3's file has it, a Sequence of Split by the pattern and ByteLevel without one of its own
 //   word  model WordLevel, pre_tokenizer Split by GPT-2's pattern, decoder Fuse (tokens are put together as they are)
 //   char  model WordLevel, pre_tokenizer Split by any character, decoder Fuse
 //
@@ -11,7 +13,5 @@
 namespace tapeformer {
 
 inline constexpr const char* kCharPattern = "[\\s\\S]";
-inline constexpr const char* kWordPattern =
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 }  // namespace tapeformer

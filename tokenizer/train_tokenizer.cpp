@@ -62,6 +62,9 @@ std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std:
     const bool empty = std::all_of(texts.begin(), texts.end(), [](std::string_view text) { return text.empty(); });
     check(!empty, "tokenizer: the text to train on is empty");
   };
+  const CountProgress on_count = [&](std::int64_t done, std::int64_t wanted) {
+    if (progress) progress(TrainPhase::count, done, wanted);
+  };
   const auto as_it_is = [](const std::string& token) { return token; };
 
   if (options.kind == "char") {
@@ -71,7 +74,8 @@ std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std:
   if (options.kind == "word") {
     check_vocab(options, 0, special_count);
     require_text();
-    std::vector<std::string> words = WordTokenizer::learn(texts, options.vocab - special_count);
+    std::vector<std::string> words =
+        WordTokenizer::learn(texts, options.vocab - special_count, options.max_memory, on_count);
     return std::make_unique<WordTokenizer>(with_special_tokens(std::move(words), specials, as_it_is));
   }
   if (options.kind == "bpe") {
@@ -79,10 +83,12 @@ std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std:
     require_text();
     std::vector<std::string> tokens;
     for (const std::uint8_t byte : byte_order()) tokens.emplace_back(1, static_cast<char>(byte));
-    std::vector<BpeMerge> merges = learn_merges(count_pieces(texts), options.vocab - 256 - special_count, progress);
+    const CountOptions counting{options.pattern, options.max_memory};
+    std::vector<BpeMerge> merges =
+        learn_merges(count_pieces(texts, counting, on_count), options.vocab - 256 - special_count, progress);
     for (const BpeMerge& merge : merges) tokens.push_back(tokens[merge.left] + tokens[merge.right]);
     return std::make_unique<BpeTokenizer>(with_special_tokens(std::move(tokens), specials, write_bytes),
-                                          std::move(merges));
+                                          std::move(merges), options.pattern);
   }
   fail_usage("tokenizer: unknown kind '", options.kind, "': expected char, word or bpe");
 }

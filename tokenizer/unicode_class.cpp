@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <iterator>
 
 namespace tapeformer {
@@ -17,24 +18,44 @@ constexpr ClassRange kRanges[] = {
 #include "tokenizer/unicode_ranges.inc"
 };
 
-constexpr CharClass search(std::int32_t code_point) {
-  const auto after = std::upper_bound(std::begin(kRanges), std::end(kRanges), code_point,
-                                      [](std::int32_t value, const ClassRange& range) { return value < range.first; });
-  if (after == std::begin(kRanges)) return other;
-  const ClassRange& range = *std::prev(after);
-  return code_point <= range.last ? range.char_class : other;
-}
+constexpr std::int32_t kBlockSize = 256, kCodePoints = 0x110000;
+constexpr int kClasses = 4;
 
-constexpr auto kAscii = [] {
-  std::array<CharClass, 128> classes{};
-  for (int i = 0; i < 128; ++i) classes[i] = search(i);
-  return classes;
-}();
+// Two levels: the classes of code points 256 at a time, where equal blocks of a single class are stored once.
+struct ClassTable {
+  std::array<std::uint8_t, kCodePoints / kBlockSize> block{};  // by code point / 256
+  std::array<std::array<CharClass, kBlockSize>, 256> classes{};
+
+  constexpr ClassTable() {
+    for (int c = 0; c < kClasses; ++c) classes[c].fill(static_cast<CharClass>(c));
+    int blocks = kClasses;
+    const ClassRange* range = std::begin(kRanges);
+    for (std::size_t b = 0; b < block.size(); ++b) {
+      const std::int32_t first = static_cast<std::int32_t>(b) * kBlockSize, last = first + kBlockSize - 1;
+      while (range != std::end(kRanges) && range->last < first) ++range;
+      if (range == std::end(kRanges) || range->first > last) continue;  // other
+      if (range->first <= first && range->last >= last) {
+        block[b] = static_cast<std::uint8_t>(range->char_class);
+        continue;
+      }
+      block[b] = static_cast<std::uint8_t>(blocks);
+      for (const ClassRange* r = range; r != std::end(kRanges) && r->first <= last; ++r) {
+        for (std::int32_t c = std::max(first, r->first); c <= std::min(last, r->last); ++c) {
+          classes[blocks][c - first] = r->char_class;
+        }
+      }
+      ++blocks;
+    }
+  }
+};
+
+constexpr ClassTable kTable;
 
 }  // namespace
 
 CharClass char_class(std::int32_t code_point) {
-  return code_point >= 0 && code_point < 128 ? kAscii[code_point] : search(code_point);
+  if (code_point < 0 || code_point >= kCodePoints) return other;
+  return kTable.classes[kTable.block[code_point / kBlockSize]][code_point % kBlockSize];
 }
 
 }  // namespace tapeformer

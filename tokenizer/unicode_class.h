@@ -1,4 +1,4 @@
-// The classes of characters that GPT-2's pre-tokenisation tells apart.
+// The classes of characters that pre-tokenisation tells apart.
 #pragma once
 
 #include <cstdint>

@@ -9,12 +9,18 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json byte_level() {
-  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+ordered_json byte_level(bool use_regex = true) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", use_regex}};
 }
 
-ordered_json split(const char* pattern) {
+ordered_json split(std::string_view pattern) {
   return {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+}
+
+// ByteLevel has GPT-2's pattern built in.
+ordered_json split_to_bytes(SplitPattern pattern) {
+  if (pattern == SplitPattern::gpt2) return byte_level();
+  return {{"type", "Sequence"}, {"pretokenizers", ordered_json::array({split(regex_of(pattern)), byte_level(false)})}};
 }
 
 ordered_json added_token(std::int32_t id, std::string_view content) {
@@ -67,7 +73,8 @@ std::string Tokenizer::to_json() const {
   ordered_json file = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
   file["added_tokens"] = std::move(added);
   file["normalizer"] = nullptr;
-  file["pre_tokenizer"] = bpe ? byte_level() : split(kind() == "char" ? kCharPattern : kWordPattern);
+  file["pre_tokenizer"] =
+      bpe ? split_to_bytes(bpe->pattern()) : split(kind() == "char" ? kCharPattern : regex_of(SplitPattern::gpt2));
   file["post_processor"] = nullptr;
   file["decoder"] = bpe ? byte_level() : ordered_json{{"type", "Fuse"}};
   file["model"] = bpe ? bpe_model(*bpe, written)

@@ -213,6 +213,12 @@ TEST_CASE("errors: tokenizers") {
               "tokenizer train --vocab 100 --out new text.txt");
   check_error(box, kUsage, "tokenizer: unknown kind 'bytes': expected char, word or bpe",
               "tokenizer train --kind bytes --out new text.txt");
+  check_error(box, kUsage, "--pattern: unknown pattern 'gpt3': expected gpt2 or cl100k",
+              "tokenizer train --pattern gpt3 --out new text.txt");
+  for (const std::string size : {"-1", "M", "64Q", "1.5M", "64MB", "99999999T"}) {
+    check_error(box, kUsage, "--max-memory: expected a number of bytes such as 64M, got '" + size + "'",
+                "tokenizer train --out new text.txt --max-memory=" + size);
+  }
   check_error(box, kFailure, "no such file or folder: missing.txt", "tokenizer train --out new missing.txt");
   check_error(box, kFailure, "char tokenizer: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes",
               "tokenizer train --kind char --out new latin1.txt");

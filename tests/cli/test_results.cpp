@@ -293,6 +293,13 @@ TEST_CASE("tokenizer: train, encode, decode, info") {
        {"kind            bpe\n", "vocabulary      300\n", "<|endoftext|> (299)", "bytes per token"}) {
     CHECK(info.find(words) != info.npos);
   }
+
+  REQUIRE(box.run("tokenizer train --vocab 300 --max-memory 1K --out small.json text.txt").exit_code == 0);
+  CHECK(box.read("small.json") == box.read("bpe.json"));
+  REQUIRE(box.run("tokenizer train --vocab 300 --pattern cl100k --out cl100k.json text.txt").exit_code == 0);
+  CHECK(box.read("cl100k.json").find("(?i:'s|'t|'re|'ve|'m|'ll|'d)") != std::string::npos);
+  CHECK(result_of(box, "tokenizer decode cl100k.json", {}, result_of(box, "tokenizer encode cl100k.json", {}, text)) ==
+        text);
   REQUIRE(box.run("tokenizer train --kind word --vocab 50 --out word.json text.txt").exit_code == 0);
   CHECK(result_of(box, "tokenizer info word.json").find("vocabulary      50\n") != std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include "autograd/core/error.h"
 #include "autograd/core/random.h"
 #include "data/token_file.h"
+#include "tokenizer/pretokenizer.h"
 #include "tests/temp_folder.h"
 
 using namespace tapeformer;
@@ -84,18 +85,6 @@ TEST_CASE("source hash: tells texts and the bounds of their pieces apart") {
   CHECK(source_hash(Pieces{"ab", "c"}) == source_hash(Pieces{"ab", "c"}));
   CHECK(source_hash(Pieces{"ab", "c"}) != source_hash(Pieces{"a", "bc"}));
   CHECK(source_hash(Pieces{"abc"}) != source_hash(Pieces{"abd"}));
-}
-
-TEST_CASE("safe cut: before a newline that follows a printing ASCII character") {
-  CHECK(safe_cut("ab\ncd\n", 0) == 2);
-  CHECK(safe_cut("ab\ncd\n", 2) == 2);
-  CHECK(safe_cut("ab\ncd\n", 3) == 5);
-  CHECK(safe_cut("ab\n\n \n\tx\ny", 3) == 8);
-  CHECK(safe_cut("a\u00A0\nb", 0) == 5);  // white space beyond ASCII
-  CHECK(safe_cut("\nab", 0) == 3);
-  CHECK(safe_cut("abc", 0) == 3);
-  CHECK(safe_cut("abc", 7) == 3);
-  CHECK(safe_cut("", 0) == 0);
 }
 
 TEST_CASE("safe cut: text encoded in parts has the ids of the whole, for every kind of tokenizer") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "autograd/core/error.h"
 #include "helpers.h"
@@ -44,7 +45,7 @@ Ids bytes_as_ids(std::string_view piece) {
 // Straight from the definition: count all pairs, merge the best everywhere, again.
 std::vector<BpeMerge> reference_merges(std::string_view text, int wanted) {
   std::vector<Ids> words;
-  for_each_piece(text, [&](std::string_view piece) { words.push_back(bytes_as_ids(piece)); });
+  for_each_piece(text, SplitPattern::gpt2, [&](std::string_view piece) { words.push_back(bytes_as_ids(piece)); });
   std::vector<BpeMerge> merges;
   for (std::int32_t result = 256; result < 256 + wanted; ++result) {
     std::map<Pair, std::int64_t> counts;
@@ -64,7 +65,7 @@ std::vector<BpeMerge> reference_merges(std::string_view text, int wanted) {
 // Every merge in the order of rank, everywhere.
 Ids reference_encode(std::string_view text, const std::vector<BpeMerge>& merges) {
   Ids ids;
-  for_each_piece(text, [&](std::string_view piece) {
+  for_each_piece(text, SplitPattern::gpt2, [&](std::string_view piece) {
     Ids word = bytes_as_ids(piece);
     for (const BpeMerge& merge : merges) word = merged(word, {merge.left, merge.right}, merge.result);
     ids.insert(ids.end(), word.begin(), word.end());
@@ -171,9 +172,13 @@ TEST_CASE("bpe: training stops where no pair is left") {
   CHECK(train("bpe", 256, "abc")->vocab_size() == 256);
 }
 
-TEST_CASE("bpe: progress is told up to the merges learned") {
-  std::vector<std::pair<std::int64_t, std::int64_t>> calls;
-  train_tokenizer({"bpe", 256 + 130, {}}, std::vector<std::string_view>{kStory},
-                  [&](std::int64_t done, std::int64_t wanted) { calls.emplace_back(done, wanted); });
-  CHECK(calls == std::vector<std::pair<std::int64_t, std::int64_t>>{{100, 130}, {130, 130}});
+TEST_CASE("bpe: progress is told up to the bytes counted and the merges learned") {
+  using Call = std::tuple<TrainPhase, std::int64_t, std::int64_t>;
+  std::vector<Call> calls;
+  train_tokenizer(
+      {"bpe", 256 + 130, {}}, std::vector<std::string_view>{kStory},
+      [&](TrainPhase phase, std::int64_t done, std::int64_t wanted) { calls.emplace_back(phase, done, wanted); });
+  const auto bytes = static_cast<std::int64_t>(kStory.size());
+  CHECK(calls == std::vector<Call>{
+                     {TrainPhase::count, bytes, bytes}, {TrainPhase::merge, 100, 130}, {TrainPhase::merge, 130, 130}});
 }

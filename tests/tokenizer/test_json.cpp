@@ -5,6 +5,7 @@
 
 #include "autograd/core/error.h"
 #include "helpers.h"
+#include "tokenizer/bpe_tokenizer.h"
 #include "tokenizer/byte_level.h"
 
 using namespace tapeformer;
@@ -82,6 +83,52 @@ TEST_CASE("tokenizer.json: Hugging Face's keys, the vocabulary in the order of t
   CHECK(words["model"].dump() == R"({"type":"WordLevel","vocab":{" be":0,"to":1,"<unk>":2},"unk_token":"<unk>"})");
 }
 
+TEST_CASE("tokenizer.json: cl100k's pattern as Llama 3's file has it") {
+  const auto tokenizer = train_tokenizer(
+      {.kind = "bpe", .vocab = 300, .special_tokens = {"<s>"}, .pattern = SplitPattern::cl100k}, std::vector{kStory});
+  const ordered_json file = ordered_json::parse(tokenizer->to_json());
+  CHECK(file["pre_tokenizer"].dump() ==
+        R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)"
+        R"("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|)"
+        R"(\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},"behavior":"Isolated","invert":false},)"
+        R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]})");
+  CHECK(file["decoder"]["type"] == "ByteLevel");
+  const auto loaded = read(file);
+  CHECK(loaded->to_json() == tokenizer->to_json());
+  CHECK(loaded->encode(kStory) == tokenizer->encode(kStory));
+  const auto pattern_of = [](const Tokenizer& any) { return dynamic_cast<const BpeTokenizer&>(any).pattern(); };
+  CHECK(pattern_of(*loaded) == SplitPattern::cl100k);
+  ordered_json gpt2 = file;
+  gpt2["pre_tokenizer"] = small_bpe()["pre_tokenizer"];
+  CHECK(pattern_of(*read(gpt2)) == SplitPattern::gpt2);
+  // GPT-2's pattern may be written so, too.
+  ordered_json written_out = file;
+  written_out["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] =
+      "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+  CHECK(read(written_out)->to_json() == read(gpt2)->to_json());
+  const auto message = [&](const char* pointer, const ordered_json& value) {
+    ordered_json changed = file;
+    changed[ordered_json::json_pointer(pointer)] = value;
+    try {
+      read(changed);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(message("/pre_tokenizer/pretokenizers/0/pattern/Regex", "x+") ==
+        "t.json: pre_tokenizer: Split by \"x+\" is not supported, only by GPT-2's pattern or cl100k's");
+  CHECK(message("/pre_tokenizer/pretokenizers/0/invert", true) ==
+        "t.json: pre_tokenizer: Split.invert: true is not supported, only false");
+  CHECK(message("/pre_tokenizer/pretokenizers/1/use_regex", true) ==
+        "t.json: pre_tokenizer: ByteLevel.use_regex: true is not supported, only false");
+  CHECK(message("/pre_tokenizer/pretokenizers/1", {{"type", "ByteLevel"}}) ==
+        "t.json: pre_tokenizer: ByteLevel: the key \"use_regex\" is missing");
+  CHECK(message("/pre_tokenizer/pretokenizers/1/type", "Digits") ==
+        "t.json: pre_tokenizer: an object of type \"Sequence\" is not supported for BPE, only ByteLevel, or Split and "
+        "ByteLevel");
+}
+
 TEST_CASE("tokenizer.json: files that others wrote") {
   // Merges as pairs, the empty prefixes, post-processor and missing model type of GPT-2's own file.
   ordered_json file = small_bpe();
@@ -148,7 +195,8 @@ TEST_CASE("tokenizer.json: what is wrong with a file is named in one line") {
   CHECK(with("/post_processor", {{"type", "TemplateProcessing"}}) ==
         "t.json: post_processor: an object of type \"TemplateProcessing\" is not supported, only null or ByteLevel");
   CHECK(with("/pre_tokenizer", {{"type", "Metaspace"}}) ==
-        "t.json: pre_tokenizer: an object of type \"Metaspace\" is not supported for BPE, only ByteLevel");
+        "t.json: pre_tokenizer: an object of type \"Metaspace\" is not supported for BPE, only ByteLevel, or Split and "
+        "ByteLevel");
   CHECK(with("/pre_tokenizer/add_prefix_space", true) ==
         "t.json: pre_tokenizer.add_prefix_space: true is not supported, only false");
   CHECK(with("/model/dropout", 0.5) == "t.json: model.dropout: 0.5 is not supported, only null");

@@ -106,6 +106,10 @@ TEST_CASE("tokenizer: ids outside the vocabulary are errors") {
   const auto tokenizer = train("char", 0, "abc");
   CHECK_THROWS_WITH_AS(tokenizer->decode(Ids{0, 3}), "tokenizer: token id 3 is outside the vocabulary of 3 tokens",
                        Error);
+  // In a long row of ids the first one is told.
+  Ids many(1000000, 1);
+  many[900000] = 9, many[300000] = -7, many[999999] = 8;
+  CHECK_THROWS_WITH_AS(tokenizer->decode(many), "tokenizer: token id -7 is outside the vocabulary of 3 tokens", Error);
   CHECK_THROWS_WITH_AS(tokenizer->token_bytes(-1), "tokenizer: token id -1 is outside the vocabulary of 3 tokens",
                        Error);
 }

@@ -1,0 +1,44 @@
+// Byte pair encoding of pieces of any length in time that grows about like their length.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/merge_table.h"
+#include "tokenizer/symbol_cells.h"
+
+namespace tapeformer {
+
+// Places where a merge is possible wait by rank, the least rank first, and in the order of the text: they mostly come
+// in that order. A merge may make one of lesser rank possible (in a vocabulary that was not learned in the order of its
+// ranks), which then goes first.
+class LongPieceEncoder {
+ public:
+  LongPieceEncoder(const MergeTable& merges, const std::vector<std::uint32_t>& lengths)
+      : merges_(merges), word_(lengths) {}
+
+  // Appends the ids of `piece`. Throws Error for one of 2 GB or more.
+  void encode(std::string_view piece, std::vector<std::int32_t>& ids);
+
+ private:
+  struct Waiting {
+    std::vector<std::uint32_t> places;  // cells of left symbols, of which some may be out of date
+    std::size_t next = 0;
+    bool ascending = true;
+  };
+
+  void consider(std::uint32_t left);
+  // Does the merges of this rank, and says whether all are done: one of lesser rank that became possible goes first.
+  bool merge_waiting(std::int32_t rank);
+
+  const MergeTable& merges_;
+  SymbolCells word_;
+  std::vector<Waiting> waiting_;                                                        // by rank
+  std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>> ranks_;  // of those with places
+};
+
+}  // namespace tapeformer

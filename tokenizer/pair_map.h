@@ -1,0 +1,104 @@
+// A flat hash table from pairs of ids to values: open addressing, at most half full.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tapeformer {
+
+// A pair of ids as one key. Ids are 0 or more, so no pair has the key kNoPair.
+constexpr std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
+  return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
+}
+inline constexpr std::uint64_t kNoPair = ~std::uint64_t{0};
+
+// Spreads keys over all 64 bits; the upper ones are the best.
+constexpr std::uint64_t pair_hash(std::uint64_t key) {
+  key *= 0x9E3779B97F4A7C15ull;
+  return (key ^ key >> 32) * 0xD6E8FEB86659FD93ull;
+}
+
+template <class Value>
+class PairMap {
+ public:
+  PairMap() : slots_(kFewestSlots) {}
+
+  // Null where the key is not there. A pointer holds until the next insertion or removal.
+  Value* find(std::uint64_t key) {
+    Slot& slot = slots_[place_of(key)];
+    return slot.key == key ? &slot.value : nullptr;
+  }
+  const Value* find(std::uint64_t key) const {
+    const Slot& slot = slots_[place_of(key)];
+    return slot.key == key ? &slot.value : nullptr;
+  }
+
+  // The value of the key, a new one where it is not there.
+  Value& operator[](std::uint64_t key) {
+    std::size_t place = place_of(key);
+    if (slots_[place].key != key) {
+      if (2 * (size_ + 1) > slots_.size()) {
+        grow();
+        place = place_of(key);
+      }
+      slots_[place].key = key;
+      ++size_;
+    }
+    return slots_[place].value;
+  }
+
+  // Of a key that is there. What lies behind it moves up, so that no search ends too early.
+  void erase(std::uint64_t key) {
+    std::size_t free = place_of(key);
+    for (std::size_t at = after(free); slots_[at].key != kNoPair; at = after(at)) {
+      const std::size_t distance_home = (at - home_of(slots_[at].key)) & (slots_.size() - 1);
+      if (distance_home < ((at - free) & (slots_.size() - 1))) continue;  // it may not stand before its home
+      slots_[free] = std::move(slots_[at]);
+      free = at;
+    }
+    slots_[free] = Slot();
+    --size_;
+  }
+
+  std::size_t size() const { return size_; }
+
+  // Calls f(key, value) for each, in no particular order.
+  template <class F>
+  void for_each(const F& f) {
+    for (Slot& slot : slots_) {
+      if (slot.key != kNoPair) f(slot.key, slot.value);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kFewestSlots = 16;
+  struct Slot {
+    std::uint64_t key = kNoPair;
+    Value value{};
+  };
+
+  std::size_t home_of(std::uint64_t key) const { return pair_hash(key) >> shift_; }
+  std::size_t after(std::size_t place) const { return (place + 1) & (slots_.size() - 1); }
+  // Where the key is, or would be put.
+  std::size_t place_of(std::uint64_t key) const {
+    std::size_t place = home_of(key);
+    while (slots_[place].key != key && slots_[place].key != kNoPair) place = after(place);
+    return place;
+  }
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    --shift_;
+    for (Slot& slot : old) {
+      if (slot.key != kNoPair) slots_[place_of(slot.key)] = std::move(slot);
+    }
+  }
+
+  std::vector<Slot> slots_;  // a power of two
+  int shift_ = 64 - 4;       // a hash's upper bits are a key's home
+  std::size_t size_ = 0;
+};
+
+}  // namespace tapeformer

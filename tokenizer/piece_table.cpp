@@ -1,0 +1,58 @@
+#include "tokenizer/piece_table.h"
+
+#include "autograd/core/hash.h"
+
+namespace tapeformer {
+
+std::string_view PieceTable::piece_in(const Slot& slot) const {
+  if ((slot.key.high & kLong) != kLong) return slot.key.view();
+  const char* record = long_bytes_.data() + (slot.key.high & ~kLong);
+  std::uint64_t size = 0;
+  std::memcpy(&size, record, sizeof size);
+  return {record + sizeof size, size};
+}
+
+void PieceTable::add_long(std::string_view piece, std::int64_t count) {
+  PieceKey key;
+  key.low = hash_bytes(piece);
+  key.high = kLong | long_bytes_.size();
+  Slot* slot = &slots_[place_of(key.low)];
+  const auto is_other = [&] {
+    return slot->key.low != key.low || (slot->key.high & kLong) != kLong || piece_in(*slot) != piece;
+  };
+  while (slot->count != 0 && is_other()) slot = after(slot);
+  if (slot->count == 0) {
+    const std::uint64_t size = piece.size();
+    const char* size_bytes = reinterpret_cast<const char*>(&size);
+    long_bytes_.insert(long_bytes_.end(), size_bytes, size_bytes + sizeof size);
+    long_bytes_.insert(long_bytes_.end(), piece.begin(), piece.end());
+    slot = new_slot(slot, key, key.low);
+  }
+  slot->count += count;
+}
+
+PieceTable::Slot* PieceTable::new_slot(Slot* slot, const PieceKey& key, std::uint64_t hash) {
+  if (is_full()) {
+    grow();
+    slot = &slots_[place_of(hash)];
+    while (slot->count != 0) slot = after(slot);
+  }
+  ++size_;
+  slot->key = key;
+  return slot;
+}
+
+void PieceTable::grow() {
+  const std::vector<Slot> old = std::move(slots_);
+  slots_ = std::vector<Slot>(old.size() * 2);
+  --shift_;
+  for (const Slot& entry : old) {
+    if (entry.count == 0) continue;
+    const bool is_long = (entry.key.high & kLong) == kLong;
+    Slot* slot = &slots_[place_of(is_long ? entry.key.low : entry.key.hash())];
+    while (slot->count != 0) slot = after(slot);
+    *slot = entry;
+  }
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,31 @@
+// The regular expressions by which text is split into the pieces within which tokens lie.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace tapeformer {
+
+// gpt2    Radford et al. 2019, encoder.py
+// cl100k  tiktoken's, of GPT-4 and Llama 3: white space other than newlines may begin a word, numbers go by three
+// digits,
+//         newlines stay with the symbols before them
+enum class SplitPattern { gpt2, cl100k };
+
+struct SplitPatternInfo {
+  SplitPattern pattern;
+  std::string_view name, regex;
+};
+
+inline constexpr std::array<SplitPatternInfo, 2> kSplitPatterns = {{
+    {SplitPattern::gpt2, "gpt2", R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
+    {SplitPattern::cl100k, "cl100k",
+     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
+}};
+
+constexpr std::string_view regex_of(SplitPattern pattern) {
+  return kSplitPatterns[static_cast<std::size_t>(pattern)].regex;
+}
+
+}  // namespace tapeformer
