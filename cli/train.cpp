@@ -7,6 +7,7 @@
 #include "autograd/core/parallel.h"
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "data/byte_reader.h"
 #include "data/corpora.h"
 #include "train/disk.h"
 #include "train/language_objective.h"
@@ -26,7 +27,7 @@ struct TrainArguments {
 // Paths in a run's configuration do not depend on where the command was called.
 void make_paths_absolute(Config& config) {
   const auto absolute = [](std::string& path) {
-    if (!path.empty()) path = std::filesystem::absolute(path).lexically_normal().string();
+    if (!path.empty() && path != kStandardInput) path = std::filesystem::absolute(path).lexically_normal().string();
   };
   Config::Data& data = config.data;
   for (std::string& path : data.text) absolute(path);
@@ -102,7 +103,7 @@ void start(const TrainArguments& arguments) {
   require_no_run(arguments.out);
   set_threads(config);
   gpt_config(config, 1);  // refuses what cannot be trained before the long preparations
-  LanguageData data = prepare_language_data(config);
+  LanguageData data = prepare_language_data(config, nullptr, show_progress);
   const Gpt model(gpt_config(config, data.tokenizer->vocab_size()));
   model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   const ParameterSlab slab(model);
@@ -121,7 +122,7 @@ void resume(const TrainArguments& arguments) {
   remove_leftovers(run);
   const Config config = overridden(load_config(run.config()), arguments);
   set_threads(config);
-  LanguageData data = prepare_language_data(config, Tokenizer::load(run.tokenizer()));
+  LanguageData data = prepare_language_data(config, Tokenizer::load(run.tokenizer()), show_progress);
   const Gpt model(gpt_config(config, data.tokenizer->vocab_size()));
   const ParameterSlab slab(model);
   AdamW optimizer(slab, optimizer_spec(config));

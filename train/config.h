@@ -25,13 +25,14 @@ struct Config {
   };
   struct Tokenizer {
     std::string kind = "bpe";
-    std::int64_t vocab = 4096;
+    std::int64_t vocab = 4096, sample = 64;
     std::string file;
     bool operator==(const Tokenizer&) const = default;
   };
   struct Data {
     std::vector<std::string> text, valid;
     double valid_fraction = 0.1;
+    std::string document = "none", text_field = "text";
     std::string source, target, valid_source, valid_target, pairs, valid_pairs, corpus;
     std::int64_t lines = 20000, seed = 1;
     bool operator==(const Data&) const = default;
