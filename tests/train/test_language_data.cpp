@@ -213,10 +213,11 @@ TEST_CASE("language data: what is refused") {
   folder.write("text.txt", kText + "\xFF");
   CHECK_THROWS_WITH_AS(prepare_language_data(config),
                        "char tokenizer: invalid UTF-8 at byte 40; a bpe tokenizer takes any bytes", Error);
+  const std::set<std::string> files = token_files();
   config.data.text = {folder.write("text.gz", gzip(kText).substr(0, 30)).string()};
   CHECK_THROWS_WITH_AS(prepare_language_data(config), doctest::Contains("truncated: its compressed data ends too soon"),
                        Error);
-  CHECK(token_files().size() == 1);
+  CHECK(token_files() == files);
   config.data.text = {(folder.path / "none").string()};
   CHECK_THROWS_AS(prepare_language_data(config), Error);
 }
