@@ -8,6 +8,7 @@ namespace tapeformer::cli {
 void add_train_command(CLI::App& app);
 void add_eval_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
+void add_translate_command(CLI::App& app);
 void add_surprisal_command(CLI::App& app);
 void add_bleu_command(CLI::App& app);
 void add_info_command(CLI::App& app);

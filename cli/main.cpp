@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
   add_train_command(app);
   add_eval_command(app);
   add_generate_command(app);
+  add_translate_command(app);
   add_surprisal_command(app);
   add_bleu_command(app);
   add_info_command(app);

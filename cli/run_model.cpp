@@ -27,15 +27,58 @@ std::int64_t usable_checkpoint(const RunReference& reference) {
   return *newest.step;
 }
 
+namespace {
+
+struct Weights {
+  std::filesystem::path folder;
+  std::int64_t step;
+};
+
+Weights weights_of(const RunReference& reference) {
+  const std::filesystem::path average = reference.run.average();
+  const bool has_average = std::filesystem::is_directory(average);
+  if (reference.average || (!reference.step && has_average)) {
+    const auto reason = verify_checkpoint(average);
+    if (!reason) return {average, read_checkpoint_state(average).at("step").get<std::int64_t>()};
+    check(!reference.average, average.string(), ": ", *reason);
+    spdlog::warn("damaged average skipped: {}: {}", average.string(), *reason);
+  }
+  const std::int64_t step = usable_checkpoint(reference);
+  return {reference.run.checkpoint(step), step};
+}
+
+Config config_of(const RunFolder& run, const char* type, const char* advice) {
+  const Config config = resolve(load_config(run.config()));
+  check(config.model.type == type, run.root.string(), ": the model is a ", config.model.type, ", expected a ", type,
+        "; ", advice);
+  return config;
+}
+
+}  // namespace
+
 RunModel load_run_model(const std::filesystem::path& path) {
   const RunReference reference = find_run(path);
-  const std::int64_t step = usable_checkpoint(reference);
-  RunModel run{.config = resolve(load_config(reference.run.config())),
-               .tokenizer = Tokenizer::load(reference.run.tokenizer()),
-               .model = nullptr,
-               .step = step};
+  const Config config = config_of(reference.run, "gpt",
+                                  "for encoder-decoders there are translate, eval and surprisal "
+                                  "with --source and --target");
+  const Weights weights = weights_of(reference);
+  RunModel run{config, Tokenizer::load(reference.run.tokenizer()), nullptr, weights.step};
   run.model = std::make_unique<Gpt>(gpt_config(run.config, run.tokenizer->vocab_size()));
-  load_weights(reference.run, step, *run.model);
+  load_weights(reference.run, weights.folder, *run.model);
+  return run;
+}
+
+RunTranslator load_run_translator(const std::filesystem::path& path) {
+  const RunReference reference = find_run(path);
+  const Config config = config_of(reference.run, "transformer",
+                                  "for language models there are generate, and eval and "
+                                  "surprisal with --text");
+  const Weights weights = weights_of(reference);
+  RunTranslator run{config, load_pair_tokenizers(reference.run), nullptr, weights.step};
+  const std::int64_t source_vocab = run.tokenizers.source->vocab_size();
+  run.model =
+      std::make_unique<Transformer>(transformer_config(run.config, source_vocab, run.tokenizers.target->vocab_size()));
+  load_weights(reference.run, weights.folder, *run.model);
   return run;
 }
 

@@ -4,13 +4,16 @@
 #include <memory>
 
 #include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config.h"
 #include "train/evaluation.h"
 #include "train/run_folder.h"
+#include "train/translation_data.h"
 
 namespace tapeformer::cli {
 
+// A language model.
 struct RunModel {
   Config config;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -18,9 +21,19 @@ struct RunModel {
   std::int64_t step;  // of the checkpoint
 };
 
-// `run` as on the command line: a run's folder (its newest valid checkpoint is taken) or one checkpoint in it. Throws
-// Error when there is none, or it does not fit.
+// An encoder-decoder.
+struct RunTranslator {
+  Config config;
+  PairTokenizers tokenizers;
+  std::unique_ptr<Transformer> model;
+  std::int64_t step;
+};
+
+// `run` as on the command line: one checkpoint in a run's folder, or its average; or the folder, of which the average
+// is taken where the run has ended with one, else the newest valid checkpoint. Throws Error when there is none, it does
+// not fit, or the run is of the other kind of model.
 RunModel load_run_model(const std::filesystem::path& run);
+RunTranslator load_run_translator(const std::filesystem::path& run);
 
 // The step of the checkpoint that is named or, where none is, of the newest that verifies, with a warning of newer ones
 // that do not. Throws Error when the named one does not verify, or there is none.

@@ -3,21 +3,59 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <numeric>
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
+#include "train/translation_evaluation.h"
 
 namespace tapeformer::cli {
 namespace {
 
 struct SurprisalArguments {
-  std::string run, text, prompt;
+  std::string run, text, prompt, source, target;
   std::int64_t stride = 0;
   bool json = false;
 };
 
-void print_surprisals(const SurprisalArguments& arguments) {
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// A scored token, or one that has nothing before it and is not scored.
+struct TokenSurprisal {
+  std::int32_t id;
+  std::string text;
+  std::optional<double> nats;
+};
+
+Json to_json(const std::vector<TokenSurprisal>& tokens) {
+  auto list = Json::array();
+  for (const TokenSurprisal& token : tokens) {
+    const auto value = [&](double unit) { return token.nats ? Json(*token.nats / unit) : Json(nullptr); };
+    list.push_back({{"id", token.id}, {"token", token.text}, {"nats", value(1)}, {"bits", value(std::numbers::ln2)}});
+  }
+  return list;
+}
+
+void print_table(const std::vector<TokenSurprisal>& tokens) {
+  for (const TokenSurprisal& token : tokens) {
+    char numbers[40] = "      -       -";
+    if (token.nats)
+      std::snprintf(numbers, sizeof(numbers), "%7.3f %7.3f", *token.nats, *token.nats / std::numbers::ln2);
+    std::cout << numbers << "  " << dump(token.text) << '\n';
+  }
+}
+
+constexpr const char* kTableHead = "   nats    bits  token\n";
+
+void print_mean(double nats, std::int64_t tokens) {
+  const double mean = nats / static_cast<double>(tokens);
+  std::cout << "mean " << mean << " nats, perplexity " << std::exp(mean) << '\n';
+}
+
+void print_text(const SurprisalArguments& arguments) {
   const RunModel run = load_run_model(arguments.run);
   const std::string text = arguments.text.empty() ? arguments.prompt : read_text(arguments.text);
   const std::vector<std::int32_t> ids = run.tokenizer->encode(text);
@@ -26,29 +64,52 @@ void print_surprisals(const SurprisalArguments& arguments) {
   const std::int64_t context = run.model->config().context;
   const WindowOptions options{.stride = arguments.stride ? arguments.stride : std::max<std::int64_t>(context / 2, 1)};
   const std::vector<double> nats = surprisals(*run.model, std::span<const std::int32_t>(ids), options);
-
-  double total = 0;
-  for (double value : nats) total += value;
-  const double mean = total / static_cast<double>(nats.size());
-  auto tokens = nlohmann::ordered_json::array();
-  if (!arguments.json) std::cout << "   nats    bits  token\n";
+  std::vector<TokenSurprisal> tokens;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto token = nlohmann::ordered_json(std::string(run.tokenizer->token_bytes(ids[i])));
+    const std::string token(run.tokenizer->token_bytes(ids[i]));
+    tokens.push_back({ids[i], token, i ? std::optional(nats[i - 1]) : std::nullopt});
+  }
+  const double total = std::accumulate(nats.begin(), nats.end(), 0.0);
+  if (arguments.json) {
+    const double mean = total / static_cast<double>(nats.size());
+    std::cout << dump({{"tokens", to_json(tokens)}, {"mean_nats", mean}, {"perplexity", std::exp(mean)}}) << '\n';
+    return;
+  }
+  std::cout << kTableHead;
+  print_table(tokens);
+  print_mean(total, static_cast<std::int64_t>(nats.size()));
+}
+
+// One JSON line, or one table, for each pair.
+void print_pairs(const SurprisalArguments& arguments) {
+  const RunTranslator run = load_run_translator(arguments.run);
+  const PairTokenizers& both = run.tokenizers;
+  const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
+  const PairLimits limits = pair_limits(run.config);
+  double total = 0;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < text.pairs().size(); ++i) {
+    const SentencePair& pair = text.pairs()[i];
+    const std::vector<std::int32_t> source = both.source->encode(pair.source),
+                                    target = both.target->encode(pair.target);
+    const auto most = std::max(source.size(), target.size());
+    check(!source.empty() && !target.empty() && static_cast<std::int64_t>(most) <= limits.target, "surprisal: pair ",
+          i + 1, " has ", source.size(), " and ", target.size(), " tokens, expected 1 to ", limits.target);
+    const std::vector<double> nats = surprisals(*run.model, source, target, both.symbols);
+    std::vector<TokenSurprisal> tokens;
+    for (std::size_t t = 0; t < nats.size(); ++t) {
+      const std::int32_t id = t < target.size() ? target[t] : both.symbols.target.end;
+      tokens.push_back({id, std::string(both.target->token_bytes(id)), nats[t]});
+      total += nats[t], ++count;
+    }
     if (arguments.json) {
-      const auto value = [&](double unit) { return i ? nlohmann::ordered_json(nats[i - 1] / unit) : nullptr; };
-      tokens.push_back({{"id", ids[i]}, {"token", token}, {"nats", value(1)}, {"bits", value(std::numbers::ln2)}});
+      std::cout << dump({{"pair", i + 1}, {"source", std::string(pair.source)}, {"tokens", to_json(tokens)}}) << '\n';
       continue;
     }
-    char numbers[40] = "      -       -";
-    if (i) std::snprintf(numbers, sizeof(numbers), "%7.3f %7.3f", nats[i - 1], nats[i - 1] / std::numbers::ln2);
-    std::cout << numbers << "  " << token.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    std::cout << (i ? "\n" : "") << pair.source << '\n' << kTableHead;
+    print_table(tokens);
   }
-  if (arguments.json) {
-    const nlohmann::ordered_json object{{"tokens", tokens}, {"mean_nats", mean}, {"perplexity", std::exp(mean)}};
-    std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-  } else {
-    std::cout << "mean " << mean << " nats, perplexity " << std::exp(mean) << '\n';
-  }
+  if (!arguments.json) print_mean(total, count);
 }
 
 }  // namespace
@@ -58,14 +119,20 @@ void add_surprisal_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("surprisal", "-log P(token | what is before it), token by token");
   command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
   CLI::Option* text = command->add_option("--text", arguments->text, "Text file");
-  command->add_option("--prompt", arguments->prompt, "The text itself")->excludes(text);
+  CLI::Option* prompt = command->add_option("--prompt", arguments->prompt, "The text itself")->excludes(text);
+  CLI::Option* source = command->add_option("--source", arguments->source, "File to translate, for an encoder-decoder");
+  CLI::Option* target = command->add_option("--target", arguments->target, "Its translation, whose tokens are scored");
+  source->excludes(text)->excludes(prompt)->needs(target);
+  target->needs(source);
   command->add_option("--stride", arguments->stride, "Tokens between the beginnings of windows [half the context]")
       ->check(at_least(1));
-  command->add_flag("--json", arguments->json, "Print one JSON object");
+  command->add_flag("--json", arguments->json, "Print JSON: one object, or one a pair");
   command->callback([arguments] {
-    if (arguments->text.empty() && arguments->prompt.empty())
-      fail_usage("surprisal: expected --text FILE or --prompt TEXT");
-    print_surprisals(*arguments);
+    if (!arguments->source.empty()) return print_pairs(*arguments);
+    if (arguments->text.empty() && arguments->prompt.empty()) {
+      fail_usage("surprisal: expected --text FILE, --prompt TEXT, or --source FILE and --target FILE");
+    }
+    print_text(*arguments);
   });
 }
 

@@ -10,11 +10,10 @@
 #include "data/byte_reader.h"
 #include "data/corpora.h"
 #include "train/disk.h"
-#include "train/language_objective.h"
 #include "train/metrics.h"
-#include "train/model_config.h"
 #include "train/stop_signal.h"
 #include "train/trainer.h"
+#include "train/training_task.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -33,7 +32,7 @@ void make_paths_absolute(Config& config) {
   for (std::string& path : data.text) absolute(path);
   for (std::string& path : data.valid) absolute(path);
   for (std::string* path : {&data.source, &data.target, &data.valid_source, &data.valid_target, &data.pairs,
-                            &data.valid_pairs, &config.tokenizer.file}) {
+                            &data.valid_pairs, &config.tokenizer.file, &config.tokenizer.target_file}) {
     absolute(*path);
   }
 }
@@ -49,10 +48,10 @@ Config overridden(Config config, const TrainArguments& arguments) {
   return config;
 }
 
-void print_summary(const Config& config, const TrainingState& state, const LanguageData& data, const RunFolder& run) {
-  if (state.best_step > 0 && data.valid) {
-    const double per_byte =
-        state.best_loss * static_cast<double>(data.valid->size()) / static_cast<double>(data.valid->text_bytes());
+void print_summary(const Config& config, const Objective& objective, const TrainingState& state, const RunFolder& run) {
+  if (state.best_step > 0 && objective.can_evaluate()) {
+    const double per_byte = state.best_loss * static_cast<double>(objective.evaluation_tokens()) /
+                            static_cast<double>(objective.evaluation_bytes());
     std::cout << "best validation loss " << state.best_loss << " nats per token, " << per_byte << " per byte, at step "
               << state.best_step << '\n';
   }
@@ -65,31 +64,41 @@ void print_summary(const Config& config, const TrainingState& state, const Langu
 }
 
 // Trains a run that is set up, from `state` on.
-void train_run(const Config& config, const Gpt& model, const ParameterSlab& slab, AdamW& optimizer,
-               const LanguageData& data, const RunFolder& run, TrainingState& state) {
-  LanguageObjective objective(config, model, data);
-  if (!objective.can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
-  spdlog::info("{} parameters, vocabulary of {}, {} training tokens, {} threads", model.parameter_count(),
-               data.tokenizer->vocab_size(), data.train.size(), thread_count());
+void train_run(const Config& config, TrainingTask& task, const ParameterSlab& slab, AdamW& optimizer,
+               const RunFolder& run, TrainingState& state) {
+  for (const std::string& line : task.warnings()) spdlog::warn("{}", line);
+  if (!task.objective().can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
+  for (const std::string& line : task.description()) spdlog::info("{}", line);
+  spdlog::info("{} threads", thread_count());
 
   const StopSignal stop;
   ProgressLine progress(std::cerr, [] { return terminal_columns(STDERR_FILENO); });
   ProgressState last{.step = state.step, .steps = config.train.steps};
+  const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
+    progress.clear();
+    spdlog::info("step {}: validation loss {:.4f}, perplexity {:.2f}{}", step, evaluation.loss(),
+                 evaluation.perplexity(), bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
+  };
   const TrainHooks hooks{.progress =
                              [&](const ProgressState& now) {
                                last = now;
                                progress.update(now);
                              },
-                         .evaluated =
-                             [&](std::int64_t step, const Evaluation& evaluation) {
+                         .evaluated = evaluated,
+                         .averaged =
+                             [&](std::span<const std::int64_t> steps) {
                                progress.clear();
-                               spdlog::info("step {}: validation loss {:.4f}, perplexity {:.2f}", step,
-                                            evaluation.loss(), evaluation.perplexity());
+                               spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
                              },
                          .stop_requested = [&] { return stop.requested(); }};
-  const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
+  const TrainEnd end = train(task.objective(), slab, optimizer, config, run, state, hooks);
   progress.finish(last);
-  if (end == TrainEnd::finished) return print_summary(config, state, data, run);
+  if (end == TrainEnd::no_better) {
+    spdlog::info("ended at step {}: no lower validation loss in {} evaluations", state.step, config.eval.patience);
+  }
+  if (end == TrainEnd::finished || end == TrainEnd::no_better) {
+    return print_summary(config, task.objective(), state, run);
+  }
   spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
                end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
 }
@@ -102,52 +111,51 @@ void start(const TrainArguments& arguments) {
   const Config config = overridden(load_config(arguments.config), arguments);
   require_no_run(arguments.out);
   set_threads(config);
-  gpt_config(config, 1);  // refuses what cannot be trained before the long preparations
-  LanguageData data = prepare_language_data(config, nullptr, show_progress);
-  const Gpt model(gpt_config(config, data.tokenizer->vocab_size()));
-  model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
-  const ParameterSlab slab(model);
+  const auto task = make_training_task(config, nullptr, show_progress);
+  task->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  const ParameterSlab slab(task->model());
   AdamW optimizer(slab, optimizer_spec(config));
-  const RunFolder run = create_run(arguments.out, to_toml(config), data.tokenizer->to_json());
+  const RunFolder run = create_run(arguments.out, to_toml(config), task->tokenizers());
   const RunLock lock(run);
   TrainingState state;
-  state.data_hash = data.train.source_hash();
-  train_run(config, model, slab, optimizer, data, run, state);
+  state.data_hash = task->data_hash();
+  train_run(config, *task, slab, optimizer, run, state);
 }
 
 void resume(const TrainArguments& arguments) {
   const RunReference reference = find_run(arguments.resume);
   const RunFolder& run = reference.run;
+  if (reference.average) fail_usage("train: an average cannot be trained on; resume ", run.root.string());
   const RunLock lock(run);
   remove_leftovers(run);
   const Config config = overridden(load_config(run.config()), arguments);
   set_threads(config);
-  LanguageData data = prepare_language_data(config, Tokenizer::load(run.tokenizer()), show_progress);
-  const Gpt model(gpt_config(config, data.tokenizer->vocab_size()));
-  const ParameterSlab slab(model);
+  const auto task = make_training_task(config, &run, show_progress);
+  const ParameterSlab slab(task->model());
   AdamW optimizer(slab, optimizer_spec(config));
 
   TrainingState state;
   if (list_checkpoints(run).empty() && !reference.step) {  // ended before its first checkpoint
-    model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+    task->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   } else {
-    state = load_checkpoint(run, usable_checkpoint(reference), model, optimizer);
-    if (state.data_hash != data.train.source_hash()) {
+    state = load_checkpoint(run, usable_checkpoint(reference), task->model(), optimizer);
+    if (state.data_hash != task->data_hash()) {
       spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
     }
   }
-  state.data_hash = data.train.source_hash();
+  state.data_hash = task->data_hash();
   if (const std::string text = to_toml(config); text != read_text(run.config()))
     write_file_atomically(run.config(), text);
   truncate_metrics(run.metrics(), state.step);
   remove_checkpoints_after(run, state.step);
+  remove_average(run);
   if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
   prune_checkpoints(run, config.checkpoint.keep);
   spdlog::info("resumed at step {}", state.step);
   for (const auto& [key, values] : arguments.overrides) {
     if (!values.empty()) spdlog::info("{} is now {}", key, fmt::join(values, ", "));
   }
-  train_run(config, model, slab, optimizer, data, run, state);
+  train_run(config, *task, slab, optimizer, run, state);
 }
 
 }  // namespace

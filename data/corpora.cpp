@@ -16,7 +16,7 @@ namespace {
 struct Corpus {
   std::string_view name;
   std::string (*line)(RandomStream&);
-  double (*entropy)();  // null: not known
+  double (*entropy)();  // of plain text; null for parallel text
 };
 
 std::string stories_line(RandomStream& random) { return stories_grammar().generate(random).text; }
@@ -73,6 +73,8 @@ std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint
   for (std::int64_t line = 0; line < lines; ++line) text += line_of(corpus, line, seed);
   return text;
 }
+
+bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entropy == nullptr; }
 
 std::optional<double> corpus_entropy(std::string_view name) {
   const Corpus& corpus = find_corpus(name);

@@ -18,6 +18,8 @@ std::span<const std::string_view> corpus_names();
 std::string corpus_line(std::string_view name, std::int64_t line, std::uint64_t seed);
 // Lines 0 … lines - 1. Throws UsageError below one line.
 std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint64_t seed);
+// Whether its lines are sentences and their translations.
+bool is_parallel_corpus(std::string_view name);
 // Entropy rate in nats per character: the least cross-entropy that any model can reach on the text. Known for plain
 // text; parallel corpora are there to be translated.
 std::optional<double> corpus_entropy(std::string_view name);

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kStream = mix64(0x73616d706c65);  // "sample"
 
 // Logits after the last of `ids`, (vocab). The cache, if any, holds the tokens before them.
-Tensor next_logits(const Gpt& model, std::span<const std::int32_t> ids, GptCache* cache) {
+Tensor next_logits(const Gpt& model, std::span<const std::int32_t> ids, StackCache* cache) {
   Tape tape(no_grad);
   const std::int64_t length = static_cast<std::int64_t>(ids.size());
   const Variable hidden = model.forward(Variable::constant(tape, Tensor::from(ids, {1, length})), cache);
@@ -29,14 +29,14 @@ std::vector<std::int32_t> generate(const Gpt& model, std::span<const std::int32_
   // The tokens that the model sees, of which the cache holds all but the last `fresh`.
   const std::size_t visible = std::min<std::size_t>(prompt.size(), context);
   std::vector<std::int32_t> window(prompt.end() - visible, prompt.end());
-  GptCache cache = model.make_cache();
+  StackCache cache = model.make_cache();
   std::size_t fresh = window.size();
 
   std::vector<std::int32_t> generated;
   for (std::int64_t i = 0; i < options.tokens; ++i) {
     if (static_cast<std::int64_t>(window.size()) > context) {
       window.erase(window.begin(), window.end() - kept);
-      for (KeyValueCache& layer : cache) layer.clear();
+      for (BlockCache& block : cache) block.self.clear();
       fresh = window.size();
     }
     const Tensor logits = options.use_cache ? next_logits(model, std::span(window).last(fresh), &cache)

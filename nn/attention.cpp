@@ -15,6 +15,18 @@ std::int64_t checked_dim(const BlockConfig& config) {
   return config.dim;
 }
 
+// (R, T, dim) → (batch, h, R·T/batch, d_k)
+Variable split_heads(const Variable& x, std::int64_t batch, std::int64_t heads) {
+  return transpose(reshape(x, {batch, -1, heads, x.size(2) / heads}), 1, 2);
+}
+
+// The opposite, to the sizes (R, T, dim).
+Variable join_heads(const Variable& x, const Dims& sizes) { return reshape(transpose(x, 1, 2), sizes); }
+
+void require_no_recording(const Variable& x) {
+  check(!x.tape()->options().record, "attention: a key/value cache works without recording only");
+}
+
 }  // namespace
 
 void KeyValueCache::append(const Tensor& k, const Tensor& v) {
@@ -31,30 +43,74 @@ void KeyValueCache::append(const Tensor& k, const Tensor& v) {
   length_ += more;
 }
 
+void KeyValueCache::select(std::span<const std::int64_t> rows) {
+  const auto selected = [&](const Tensor& from) {
+    const Dims sizes{static_cast<std::int64_t>(rows.size()), from.size(1), capacity_, from.size(3)};
+    const Tensor to = Tensor::empty(sizes, from.dtype());
+    for (std::int64_t i = 0; i < sizes[0]; ++i) {
+      const Tensor row = from.slice(0, rows[i], rows[i] + 1).slice(2, 0, length_);
+      to.slice(0, i, i + 1).slice(2, 0, length_).copy_from(row);
+    }
+    return to;
+  };
+  keys_ = selected(keys_);
+  values_ = selected(values_);
+}
+
 MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
     : qkv(checked_dim(config), 3 * config.dim, config.bias, config.init, config.dtype),
       out(config.dim, config.dim, config.bias, config.residual_init, config.dtype),
       heads_(config.heads),
-      dropout_(config.dropout) {
+      dropout_(config.attention_dropout) {
   register_module("qkv", qkv);
   register_module("out", out);
 }
 
-Variable MultiHeadAttention::forward(const Variable& x, const NormWeights& norm, KeyValueCache* cache) const {
-  const std::int64_t batch = x.size(0), length = x.size(1), dim = x.size(2);
-  const std::int64_t thirds[] = {dim, dim, dim};
-  const Variable joined = layer_norm_linear(x, norm, qkv.weight, qkv.bias);
-  std::vector<Variable> parts = split(joined, thirds, -1);  // (B, T, dim) each
-  for (Variable& part : parts) part = transpose(reshape(part, {batch, length, heads_, dim / heads_}), 1, 2);
+Variable MultiHeadAttention::forward(const Variable& x, const NormWeights& norm, const SelfMask& mask,
+                                     KeyValueCache* cache) const {
+  const std::int64_t dim = x.size(2), thirds[] = {dim, dim, dim};
+  std::vector<Variable> parts = split(layer_norm_linear(x, norm, qkv.weight, qkv.bias), thirds, -1);
+  for (Variable& part : parts) part = split_heads(part, x.size(0), heads_);
   if (cache) {
-    check(!x.tape()->options().record, "attention: a key/value cache works without recording only");
+    require_no_recording(x);
     cache->append(parts[1].value(), parts[2].value());
     parts[1] = Variable::constant(*x.tape(), cache->keys());
     parts[2] = Variable::constant(*x.tape(), cache->values());
   }
-  const Variable heads = scaled_dot_product_attention(parts[0], parts[1], parts[2],
-                                                      {.causal = true, .dropout = dropout_});  // (B, h, T, d_k)
-  return out.forward(reshape(transpose(heads, 1, 2), {batch, length, dim}));
+  const AttentionOptions options{.causal = mask.causal, .key_lengths = mask.lengths, .dropout = dropout_};
+  return out.forward(join_heads(scaled_dot_product_attention(parts[0], parts[1], parts[2], options), x.sizes()));
+}
+
+CrossAttention::CrossAttention(const BlockConfig& config)
+    : q(checked_dim(config), config.dim, config.bias, config.init, config.dtype),
+      kv(config.dim, 2 * config.dim, config.bias, config.init, config.dtype),
+      out(config.dim, config.dim, config.bias, config.residual_init, config.dtype),
+      heads_(config.heads),
+      dropout_(config.attention_dropout) {
+  register_module("q", q);
+  register_module("kv", kv);
+  register_module("out", out);
+}
+
+Variable CrossAttention::forward(const Variable& x, const NormWeights& norm, const Encoded& encoded,
+                                 KeyValueCache* cache) const {
+  const std::int64_t batch = encoded.hidden.size(0), dim = x.size(2), halves[] = {dim, dim};
+  check(x.size(0) % batch == 0, "cross-attention: ", x.size(0), " rows cannot share ", batch, " encoded ones");
+  // Nothing is causal here, so that rows that look at the same encoded row are queries side by side.
+  const Variable queries = split_heads(layer_norm_linear(x, norm, q.weight, q.bias), batch, heads_);
+  Variable keys, values;
+  if (cache && cache->length() > 0) {
+    keys = Variable::constant(*x.tape(), cache->keys()), values = Variable::constant(*x.tape(), cache->values());
+  } else {
+    const std::vector<Variable> parts = split(kv.forward(encoded.hidden), halves, -1);
+    keys = split_heads(parts[0], batch, heads_), values = split_heads(parts[1], batch, heads_);
+    if (cache) {
+      require_no_recording(x);
+      cache->append(keys.value(), values.value());
+    }
+  }
+  const AttentionOptions options{.key_lengths = encoded.lengths, .dropout = dropout_};
+  return out.forward(join_heads(scaled_dot_product_attention(queries, keys, values, options), x.sizes()));
 }
 
 }  // namespace tapeformer

@@ -1,6 +1,8 @@
 // Multi-head attention and the cache that serves generation.
 #pragma once
 
+#include <span>
+
 #include "nn/block_config.h"
 #include "nn/layers.h"
 
@@ -14,6 +16,8 @@ class KeyValueCache {
 
   std::int64_t length() const { return length_; }
   void clear() { length_ = 0; }
+  // Row i of the batch becomes what row rows[i] was; a row may be taken often, or not at all.
+  void select(std::span<const std::int64_t> rows);
   // Appends k and v (B, h, T, d_k). Throws Error past the capacity, or when B changes before clear().
   void append(const Tensor& k, const Tensor& v);
   Tensor keys() const { return keys_.slice(2, 0, length_); }
@@ -24,16 +28,47 @@ class KeyValueCache {
   Tensor keys_, values_;
 };
 
-// Causal self-attention (Vaswani et al. 2017, section 3.2.2): Q, K, V from one stream by one fused product, heads
-// joined, times W_O. norm(x) (B, T, dim) → (B, T, dim).
+// Which keys of its own stream a token sees.
+struct SelfMask {
+  bool causal = true;  // those up to itself
+  Tensor lengths{};    // i32 (B): a row's tokens past this length are padding, seen by none; undefined: there is none
+};
+
+// Self-attention (Vaswani et al. 2017, section 3.2.2): Q, K, V from one stream by one fused product, heads joined,
+// times W_O. norm(x) (B, T, dim) → (B, T, dim).
 class MultiHeadAttention : public Module {
  public:
   // Throws UsageError when heads does not divide dim.
   explicit MultiHeadAttention(const BlockConfig& config);
   // With a cache, x continues the cached tokens: its queries see them too. Only without recording.
-  Variable forward(const Variable& x, const NormWeights& norm, KeyValueCache* cache = nullptr) const;
+  Variable forward(const Variable& x, const NormWeights& norm, const SelfMask& mask = {},
+                   KeyValueCache* cache = nullptr) const;
 
   Linear qkv, out;
+
+ private:
+  std::int64_t heads_;
+  double dropout_;
+};
+
+// What an encoder made of its input, for a decoder to look at: hidden (B, S, dim), of which row b has lengths[b] tokens
+// (i32 (B)) and padding behind them.
+struct Encoded {
+  Variable hidden;
+  Tensor lengths;
+};
+
+// Cross-attention: Q from the decoder's stream, K and V from what the encoder gave, its padding masked.
+class CrossAttention : public Module {
+ public:
+  explicit CrossAttention(const BlockConfig& config);
+  // norm(x) (R, T, dim) → (R, T, dim), where R is B or a multiple of it: rows i·R/B … (i + 1)·R/B − 1, such as the
+  // hypotheses of a beam, look at row i of `encoded`. A cache keeps its keys and values from the first call on; only
+  // without recording.
+  Variable forward(const Variable& x, const NormWeights& norm, const Encoded& encoded,
+                   KeyValueCache* cache = nullptr) const;
+
+  Linear q, kv, out;
 
  private:
   std::int64_t heads_;

@@ -1,5 +1,9 @@
 #include "nn/block.h"
 
+#include <cmath>
+
+#include "autograd/tape/recompute.h"
+
 namespace tapeformer {
 
 FeedForward::FeedForward(const BlockConfig& config)
@@ -14,17 +18,23 @@ Variable FeedForward::forward(const Variable& x, const NormWeights& norm) const 
   return tapeformer::feed_forward(x, norm, {up.weight, up.bias, down.weight, down.bias}, activation_);
 }
 
-Block::Block(const BlockConfig& config)
-    : attention_norm(config.dim, config.bias, config.norm_eps, config.dtype),
-      attention(config),
-      feed_forward_norm(config.dim, config.bias, config.norm_eps, config.dtype),
-      feed_forward(config),
+Block::Block(const BlockConfig& config, bool cross)
+    : attention_norm_(config.dim, config.bias, config.norm_eps, config.dtype),
+      attention_(config),
+      feed_forward_norm_(config.dim, config.bias, config.norm_eps, config.dtype),
+      feed_forward_(config),
       norm_place_(config.norm),
       dropout_(config.dropout) {
-  register_module("attention_norm", attention_norm);
-  register_module("attention", attention);
-  register_module("feed_forward_norm", feed_forward_norm);
-  register_module("feed_forward", feed_forward);
+  register_module("attention_norm", attention_norm_);
+  register_module("attention", attention_);
+  if (cross) {
+    cross_attention_norm_ = std::make_unique<LayerNorm>(config.dim, config.bias, config.norm_eps, config.dtype);
+    cross_attention_ = std::make_unique<CrossAttention>(config);
+    register_module("cross_attention_norm", *cross_attention_norm_);
+    register_module("cross_attention", *cross_attention_);
+  }
+  register_module("feed_forward_norm", feed_forward_norm_);
+  register_module("feed_forward", feed_forward_);
 }
 
 template <class Sub>
@@ -33,10 +43,49 @@ Variable Block::residual(const Variable& x, const LayerNorm& norm, const Sub& su
   return norm.forward(add(x, dropout_.forward(sub(x, NormWeights()))));
 }
 
-Variable Block::forward(const Variable& x, KeyValueCache* cache) const {
-  const auto attend = [&](const Variable& y, const NormWeights& norm) { return attention.forward(y, norm, cache); };
-  const auto feed = [&](const Variable& y, const NormWeights& norm) { return feed_forward.forward(y, norm); };
-  return residual(residual(x, attention_norm, attend), feed_forward_norm, feed);
+Variable Block::forward(const Variable& in, const BlockContext& context, BlockCache* cache) const {
+  Variable x = residual(in, attention_norm_, [&](const Variable& y, const NormWeights& norm) {
+    return attention_.forward(y, norm, context.mask, cache ? &cache->self : nullptr);
+  });
+  if (cross_attention_) {
+    check(context.encoded.has_value(), "block: cross-attention needs an encoder's result");
+    x = residual(x, *cross_attention_norm_, [&](const Variable& y, const NormWeights& norm) {
+      return cross_attention_->forward(y, norm, *context.encoded, cache ? &cache->cross : nullptr);
+    });
+  }
+  return residual(x, feed_forward_norm_,
+                  [&](const Variable& y, const NormWeights& norm) { return feed_forward_.forward(y, norm); });
+}
+
+BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cross) {
+  BlockConfig block = config;
+  if (block.residual_init.kind == Init::Kind::normal) {
+    block.residual_init.value /= std::sqrt(static_cast<double>((cross ? 3 : 2) * layers));
+  }
+  for (std::int64_t i = 0; i < layers; ++i) {
+    blocks_.push_back(std::make_unique<Block>(block, cross));
+    register_module(concat("blocks.", i), *blocks_.back());
+  }
+  if (config.norm == NormPlace::pre) {
+    final_norm_ = std::make_unique<LayerNorm>(config.dim, config.bias, config.norm_eps, config.dtype);
+    register_module("final_norm", *final_norm_);
+  }
+}
+
+Variable BlockStack::forward(const Variable& in, const BlockContext& context, StackCache* cache) const {
+  Variable x = in;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const auto block = [module = blocks_[i].get(), context, own = cache ? &(*cache)[i] : nullptr](const Variable& y) {
+      return module->forward(y, context, own);
+    };
+    // Backward begins with the last block: to drop its activations until then would hardly lower the peak.
+    x = i + 1 < blocks_.size() ? recompute(block, x) : block(x);
+  }
+  return final_norm_ ? final_norm_->forward(x) : x;
+}
+
+StackCache BlockStack::make_cache(std::int64_t length, std::int64_t encoded_length) const {
+  return StackCache(blocks_.size(), BlockCache{KeyValueCache(length), KeyValueCache(encoded_length)});
 }
 
 }  // namespace tapeformer

@@ -1,5 +1,9 @@
-// The Transformer's blocks.
+// The Transformer's blocks, and a stack of them.
 #pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "nn/attention.h"
 
@@ -17,24 +21,56 @@ class FeedForward : public Module {
   ActivationKind activation_;
 };
 
-// Self-attention and feed-forward, each with dropout, residual and norm in the place that the configuration says.
+// What a block's attention may look at.
+struct BlockContext {
+  SelfMask mask = {};
+  std::optional<Encoded> encoded = {};  // for the blocks that have cross-attention
+};
+
+// Of one block: of the tokens so far, and of what the encoder gave.
+struct BlockCache {
+  KeyValueCache self, cross{0};
+};
+
+// Self-attention, cross-attention where asked for, and feed-forward, each with dropout, residual and norm in the place
+// that the configuration says.
 class Block : public Module {
  public:
-  explicit Block(const BlockConfig& config);
-  Variable forward(const Variable& x, KeyValueCache* cache = nullptr) const;
-
-  LayerNorm attention_norm;
-  MultiHeadAttention attention;
-  LayerNorm feed_forward_norm;
-  FeedForward feed_forward;
+  explicit Block(const BlockConfig& config, bool cross = false);
+  Variable forward(const Variable& x, const BlockContext& context = {}, BlockCache* cache = nullptr) const;
 
  private:
   // x + dropout(sub(norm(x))), or norm(x + dropout(sub(x))); sub takes x and the norm in front of it, if any.
   template <class Sub>
   Variable residual(const Variable& x, const LayerNorm& norm, const Sub& sub) const;
 
+  LayerNorm attention_norm_;
+  MultiHeadAttention attention_;
+  std::unique_ptr<LayerNorm> cross_attention_norm_;
+  std::unique_ptr<CrossAttention> cross_attention_;
+  LayerNorm feed_forward_norm_;
+  FeedForward feed_forward_;
   NormPlace norm_place_;
   Dropout dropout_;
+};
+
+// One for each block of a stack.
+using StackCache = std::vector<BlockCache>;
+
+// Blocks one after another; behind the last one a norm where the blocks are pre-norm (those of post-norm end with one).
+class BlockStack : public Module {
+ public:
+  // Where residual_init is normal, its deviation is divided by the root of the number of residual additions (GPT-2).
+  BlockStack(const BlockConfig& config, std::int64_t layers, bool cross = false);
+  // x (B, T, dim) → (B, T, dim). With a cache, x continues the cached tokens. Each block but the last is recomputed on
+  // a tape of options.recompute; the stack must live until backward then.
+  Variable forward(const Variable& x, const BlockContext& context = {}, StackCache* cache = nullptr) const;
+  // Of a stack without anything cached, for `length` tokens, and `encoded_length` of the encoder's.
+  StackCache make_cache(std::int64_t length, std::int64_t encoded_length = 0) const;
+
+ private:
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::unique_ptr<LayerNorm> final_norm_;
 };
 
 }  // namespace tapeformer

@@ -14,7 +14,8 @@ struct BlockConfig {
   std::int64_t dim = 128;
   std::int64_t heads = 4;
   std::int64_t ff_dim = 512;
-  double dropout = 0;
+  double dropout = 0;            // of embeddings and of what each part of a block adds
+  double attention_dropout = 0;  // of attention weights
   NormPlace norm = NormPlace::pre;
   ActivationKind activation = ActivationKind::gelu;
   bool bias = true;  // of the linear layers and the layer norms

@@ -20,7 +20,7 @@ void Module::register_module(std::string name, Module& module) {
 void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) const {
   for (const Entry& entry : entries_) {
     if (entry.module) {
-      entry.module->collect(prefix + entry.name + ".", into);
+      entry.module->collect(entry.name.empty() ? prefix : prefix + entry.name + ".", into);
     } else if (std::ranges::none_of(
                    into, [&](const NamedParameter& other) { return other.variable.same_parameter(entry.parameter); })) {
       into.push_back({prefix + entry.name, entry.parameter, entry.init});

@@ -41,6 +41,7 @@ class Module {
   Variable register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init);
   // A second name for a parameter of another module.
   void register_tied(std::string name, const Variable& parameter);
+  // Without a name, the module's parameters are named as if they were this one's own.
   void register_module(std::string name, Module& module);
 
  private:

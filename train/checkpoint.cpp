@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "autograd/core/parallel.h"
@@ -56,18 +57,46 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
   } catch (const std::exception& error) {
     fail_to_fit(folder, run, error);
   }
-  load_weights(run, step, model);
+  load_weights(run, folder, model);
   return state;
 }
 
-void load_weights(const RunFolder& run, std::int64_t step, const Module& model) {
-  const std::filesystem::path file = run.checkpoint(step) / kModelFile;
+void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model) {
+  const std::filesystem::path file = folder / kModelFile;
   const auto weights = read_safetensors(file);
   try {
     model.load_state_dict(weights);
   } catch (const Error& error) {
     fail_to_fit(file, run, error);
   }
+}
+
+std::vector<std::int64_t> write_average(const RunFolder& run, std::int64_t count) {
+  std::vector<std::int64_t> steps = list_checkpoints(run);
+  check(!steps.empty(), run.root.string(), ": no checkpoints to average");
+  steps.erase(steps.begin(), steps.end() - std::min<std::int64_t>(count, static_cast<std::int64_t>(steps.size())));
+  std::map<std::string, Tensor> sums;  // in f64: the mean does not depend on who comes first
+  DType dtype = DType::f32;
+  for (const std::int64_t step : steps) {
+    const std::filesystem::path folder = run.checkpoint(step);
+    const auto reason = verify_checkpoint(folder);
+    check(!reason.has_value(), "cannot average ", folder.string(), ": ", reason.value_or(""));
+    for (const auto& [name, tensor] : read_safetensors(folder / kModelFile)) {
+      dtype = tensor.dtype();
+      const auto [sum, is_new] = sums.try_emplace(name, tensor.to(DType::f64));
+      if (!is_new) sum->second.add_from(tensor.to(DType::f64));
+    }
+  }
+  NamedTensors means;
+  for (const auto& [name, sum] : sums) {
+    for (double& value : sum.span<double>()) value /= static_cast<double>(steps.size());
+    means.emplace_back(name, sum.to(dtype));
+  }
+  const auto write = [&](const std::filesystem::path& staging) {
+    write_safetensors(staging / kModelFile, means, {{"format", "pt"}});
+  };
+  StagedCheckpoint::average(run, steps.back(), {{"averaged", steps}}, write)->publish();
+  return steps;
 }
 
 }  // namespace tapeformer

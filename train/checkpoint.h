@@ -28,7 +28,12 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
 // Reads a checkpoint back into model and optimizer. Throws Error, and changes no weight, when it does not fit them.
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, AdamW& optimizer);
 
-// The weights alone, for evaluation and generation. Throws Error, naming the checkpoint, when they do not fit.
-void load_weights(const RunFolder& run, std::int64_t step, const Module& model);
+// The weights alone, for evaluation and generation, of a checkpoint's or an average's folder. Throws Error, naming it,
+// when they do not fit.
+void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model);
+
+// Publishes the mean of the weights of the last `count` checkpoints (fewer where there are not so many) as the run's
+// average; returns their steps. Throws Error when one of them does not verify.
+std::vector<std::int64_t> write_average(const RunFolder& run, std::int64_t count);
 
 }  // namespace tapeformer

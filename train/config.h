@@ -17,16 +17,17 @@ struct Config {
   struct Model {
     std::string type = "gpt";
     std::int64_t layers = 4, heads = 4, dim = 128, ff_dim = 0, context = 128;
-    double dropout = 0;
+    double dropout = 0, attention_dropout = -1;
     std::string norm = "auto", activation = "auto", position = "auto", tie_embeddings = "auto";
-    double position_base = 10000, norm_eps = 1e-5, init_std = 0.02;
+    double position_base = 10000, norm_eps = 1e-5, init_std = 0;
     bool bias = true;
     bool operator==(const Model&) const = default;
   };
   struct Tokenizer {
     std::string kind = "bpe";
     std::int64_t vocab = 4096, sample = 64;
-    std::string file;
+    std::string file, target_file;
+    bool joint = true;
     bool operator==(const Tokenizer&) const = default;
   };
   struct Data {
@@ -58,7 +59,9 @@ struct Config {
     bool operator==(const Train&) const = default;
   };
   struct Eval {
-    std::int64_t every = 250, batches = 0, stride = 0;
+    std::int64_t every = 250, batches = 0, stride = 0, patience = 0;
+    std::int64_t bleu_every = 1000, bleu_sentences = 1000;
+    std::string bleu_tokenize = "13a";
     bool operator==(const Eval&) const = default;
   };
   struct Checkpoint {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kPaperWarmup = 4000;       // Vaswani et al. 2017, for runs of 100,000 steps
 constexpr std::int64_t kDefaultWarmup = 200;      // for runs of some thousand steps
+constexpr double kGptInitStd = 0.02;              // Radford et al. 2019
 constexpr std::int64_t kSmallestByteVocab = 257;  // 256 bytes and the end of a text
 
 template <class... Parts>
@@ -53,6 +54,10 @@ void validate_data(const Config& config) {
   goes_with(!data.valid_source.empty(), "data.valid_source", !data.source.empty(), "data.source");
   goes_with(!data.valid_pairs.empty(), "data.valid_pairs", !data.pairs.empty(), "data.pairs");
 
+  require(config.tokenizer.target_file.empty() || !config.tokenizer.joint,
+          "tokenizer.target_file: expected tokenizer.joint = false beside it, since a joint vocabulary has one file");
+  require(config.tokenizer.joint || config.model.tie_embeddings != "all",
+          "model.tie_embeddings: all needs tokenizer.joint = true, expected none or output");
   const bool parallel = !data.source.empty() || !data.pairs.empty();
   require(config.model.type != "gpt" || !parallel, "model.type: gpt trains on data.text or data.corpus, got ",
           kinds.empty() ? "" : kinds[0]);
@@ -77,6 +82,8 @@ Config resolve(Config config) {
   choose(model.tie_embeddings, "output", "all");
   if (gpt && model.tie_embeddings == "all") model.tie_embeddings = "output";  // a gpt has no third embedding
   if (model.ff_dim == 0) model.ff_dim = 4 * model.dim;
+  if (model.attention_dropout < 0) model.attention_dropout = model.dropout;
+  if (gpt && model.init_std == 0) model.init_std = kGptInitStd;
   if (config.optimizer.name == "adam") config.optimizer.weight_decay = 0;
   if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;
   if (config.schedule.total == 0) config.schedule.total = config.train.steps;

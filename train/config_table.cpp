@@ -100,6 +100,8 @@ const std::vector<ConfigEntry>& config_table() {
       model.key<&M::ff_dim>("ff_dim", "inner width of the feed-forward part (0 = 4 dim)", between(0, kMaxSize)),
       model.key<&M::context>("context", "longest sequence, in tokens", between(1, kMaxSize)),
       model.key<&M::dropout>("dropout", "probability of dropping an activation in training", fraction()),
+      model.key<&M::attention_dropout>("attention_dropout", "the same of an attention weight (-1 = dropout)",
+                                       ConfigRange{-1, 1, false, true}),
       model.key<&M::norm>("norm", "layer norm before or after each part (auto = pre for gpt, post for transformer)",
                           Words{"auto", "pre", "post"}),
       model.key<&M::activation>("activation", "of the feed-forward part (auto = gelu for gpt, relu for transformer)",
@@ -112,7 +114,11 @@ const std::vector<ConfigEntry>& config_table() {
                                     Words{"auto", "none", "output", "all"}),
       model.key<&M::bias>("bias", "biases in linear layers and layer norms"),
       model.key<&M::norm_eps>("norm_eps", "added to the variance in layer norm", above(0)),
-      model.key<&M::init_std>("init_std", "deviation of the normal distribution that matrices begin with", above(0)),
+      model.key<&M::init_std>(
+          "init_std",
+          "deviation of the normal distribution that matrices begin with (0 = 0.02 for gpt, Xavier's "
+          "uniform distribution for transformer)",
+          at_least(0)),
 
       tokenizer.key<&K::kind>("kind", "characters, words, or byte-level byte pair encoding",
                               Words{"char", "word", "bpe"}),
@@ -120,6 +126,8 @@ const std::vector<ConfigEntry>& config_table() {
       tokenizer.key<&K::sample>(
           "sample", "MiB of text, spread over it, that words and byte pairs are learned from (0 = all)", at_least(0)),
       tokenizer.key<&K::file>("file", "an existing tokenizer.json, used in place of learning one"),
+      tokenizer.key<&K::joint>("joint", "parallel text: one vocabulary for both sides, else one each"),
+      tokenizer.key<&K::target_file>("target_file", "the target side's tokenizer.json where they are not joint"),
 
       data.key<&D::text>("text",
                          "text to train on: files, folders or globs; .gz, .zst and .jsonl too; - = standard input"),
@@ -174,6 +182,14 @@ const std::vector<ConfigEntry>& config_table() {
       eval.key<&E::every>("every", "steps between evaluations (0 = at the end alone)", at_least(0)),
       eval.key<&E::batches>("batches", "batches of an evaluation (0 = the whole validation data)", at_least(0)),
       eval.key<&E::stride>("stride", "tokens scored by a window of context (0 = context)", between(0, kMaxSize)),
+      eval.key<&E::patience>("patience", "evaluations without a lower loss after which training ends (0 = no limit)",
+                             at_least(0)),
+      eval.key<&E::bleu_every>("bleu_every",
+                               "steps between BLEU scores of greedy translations of validation sentences (0 = never)",
+                               at_least(0)),
+      eval.key<&E::bleu_sentences>("bleu_sentences", "the first validation sentences, for BLEU (0 = all)", at_least(0)),
+      eval.key<&E::bleu_tokenize>("bleu_tokenize", "how BLEU finds words: as mteval-v13a does, or at spaces alone",
+                                  Words{"13a", "none"}),
 
       checkpoint.key<&C::every>("every", "steps between checkpoints (0 = at the end alone)", at_least(0)),
       checkpoint.key<&C::every_minutes>("every_minutes", "minutes between checkpoints as well (0 = off)", at_least(0)),

@@ -56,22 +56,28 @@ Evaluation evaluate(const Gpt& model, TokenView tokens, const WindowOptions& opt
   return total;
 }
 
-std::vector<double> surprisals(const Gpt& model, TokenView tokens, const WindowOptions& options) {
+void append_surprisals(const Variable& hidden, std::span<const std::int32_t> targets,
+                       const std::function<Variable(const Variable&)>& logits, std::vector<double>& values) {
   constexpr std::int64_t kRows = 64;  // of logits at once
+  const auto rows = static_cast<std::int64_t>(targets.size());
+  for (std::int64_t begin = 0; begin < rows; begin += kRows) {
+    const std::int64_t end = std::min(rows, begin + kRows);
+    const Tensor part = hidden.value().reshape({rows, -1}).slice(0, begin, end);
+    const Tensor log_p = log_softmax(logits(Variable::constant(*hidden.tape(), part))).value().to(DType::f64);
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (targets[i] != kIgnoredTarget)
+        values.push_back(-log_p.data<double>()[(i - begin) * log_p.size(1) + targets[i]]);
+    }
+  }
+}
+
+std::vector<double> surprisals(const Gpt& model, TokenView tokens, const WindowOptions& options) {
   std::vector<double> values;
   for_windows(window_batcher(model, tokens, options), options.max_batches, {}, [&](const Batch& batch) {
     Tape tape(no_grad);
-    const std::int64_t rows = batch.rows * batch.length;
-    const Tensor hidden = model.forward(Variable::constant(tape, ids_tensor(batch.inputs, batch))).value();
-    for (std::int64_t begin = 0; begin < rows; begin += kRows) {
-      const std::int64_t end = std::min(rows, begin + kRows);
-      const Tensor part = hidden.reshape({rows, -1}).slice(0, begin, end);
-      const Tensor log_p = log_softmax(model.logits(Variable::constant(tape, part))).value().to(DType::f64);
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int32_t target = batch.targets[i];
-        if (target != kIgnoredTarget) values.push_back(-log_p.data<double>()[(i - begin) * log_p.size(1) + target]);
-      }
-    }
+    const Variable hidden = model.forward(Variable::constant(tape, ids_tensor(batch.inputs, batch)));
+    append_surprisals(
+        hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, values);
   });
   return values;
 }

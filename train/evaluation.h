@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "data/batcher.h"
@@ -33,6 +34,11 @@ struct WindowOptions {
 // for fewer than two tokens, UsageError for a stride above the context.
 Evaluation evaluate(const Gpt& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {});
+
+// Appends −ln P of every target that is not ignored, given the rows of a model's stream, one for each target, on a
+// no_grad tape; `logits` makes the model's logits of rows. Few logits are in memory at once.
+void append_surprisals(const Variable& hidden, std::span<const std::int32_t> targets,
+                       const std::function<Variable(const Variable&)>& logits, std::vector<double>& values);
 
 // −ln P(token) of tokens 1 … n − 1, by the same windows.
 std::vector<double> surprisals(const Gpt& model, TokenView tokens, const WindowOptions& options);

@@ -16,6 +16,7 @@ class LanguageObjective : public Objective {
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
   bool can_evaluate() const override { return data_.valid.has_value(); }
   Evaluation evaluate(const ProgressCallback& progress) override;
+  std::int64_t evaluation_tokens() const override { return data_.valid->size() - 1; }
   std::int64_t evaluation_bytes() const override { return data_.valid->text_bytes(); }
 
  private:

@@ -3,31 +3,55 @@
 #include <map>
 
 namespace tapeformer {
+namespace {
 
-GptConfig gpt_config(const Config& config, std::int64_t vocab) {
+BlockConfig block_config(const Config::Model& model) {
   static const std::map<std::string, NormPlace> norms{{"pre", NormPlace::pre}, {"post", NormPlace::post}};
   static const std::map<std::string, ActivationKind> activations{
       {"gelu", ActivationKind::gelu}, {"gelu_tanh", ActivationKind::gelu_tanh}, {"relu", ActivationKind::relu}};
-  static const std::map<std::string, PositionKind> positions{{"learned", PositionKind::learned},
-                                                             {"sinusoidal", PositionKind::sinusoidal}};
+  const Init init = model.init_std > 0 ? Init::normal(model.init_std) : Init::xavier_uniform();
+  return {.dim = model.dim,
+          .heads = model.heads,
+          .ff_dim = model.ff_dim,
+          .dropout = model.dropout,
+          .attention_dropout = model.attention_dropout,
+          .norm = norms.at(model.norm),
+          .activation = activations.at(model.activation),
+          .bias = model.bias,
+          .norm_eps = model.norm_eps,
+          .init = init,
+          .residual_init = init};
+}
+
+PositionKind position_kind(const Config::Model& model) {
+  return model.position == "learned" ? PositionKind::learned : PositionKind::sinusoidal;
+}
+
+}  // namespace
+
+GptConfig gpt_config(const Config& config, std::int64_t vocab) {
   const Config::Model& model = config.model;
-  if (model.type != "gpt") fail_usage("model.type: ", model.type, " cannot be trained yet; expected gpt");
   return {.vocab = vocab,
           .context = model.context,
           .layers = model.layers,
-          .block = {.dim = model.dim,
-                    .heads = model.heads,
-                    .ff_dim = model.ff_dim,
-                    .dropout = model.dropout,
-                    .norm = norms.at(model.norm),
-                    .activation = activations.at(model.activation),
-                    .bias = model.bias,
-                    .norm_eps = model.norm_eps,
-                    .init = Init::normal(model.init_std),
-                    .residual_init = Init::normal(model.init_std)},
-          .position = positions.at(model.position),
+          .block = block_config(model),
+          .position = position_kind(model),
           .position_base = model.position_base,
           .tie_embeddings = model.tie_embeddings != "none"};
+}
+
+TransformerConfig transformer_config(const Config& config, std::int64_t source_vocab, std::int64_t target_vocab) {
+  static const std::map<std::string, TiedEmbeddings> ties{
+      {"none", TiedEmbeddings::none}, {"output", TiedEmbeddings::output}, {"all", TiedEmbeddings::all}};
+  const Config::Model& model = config.model;
+  return {.source_vocab = source_vocab,
+          .target_vocab = target_vocab,
+          .context = model.context,
+          .layers = model.layers,
+          .block = block_config(model),
+          .position = position_kind(model),
+          .position_base = model.position_base,
+          .tied = ties.at(model.tie_embeddings)};
 }
 
 }  // namespace tapeformer

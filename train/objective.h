@@ -1,6 +1,8 @@
 // What a run trains: a model on its data. The trainer knows no more of either.
 #pragma once
 
+#include <optional>
+
 #include "autograd/tape/tape.h"
 #include "nn/module.h"
 #include "train/evaluation.h"
@@ -22,7 +24,11 @@ class Objective {
 
   virtual bool can_evaluate() const = 0;
   virtual Evaluation evaluate(const ProgressCallback& progress) = 0;
-  virtual std::int64_t evaluation_bytes() const = 0;  // bytes of the text that evaluate() scores
+  // Of the whole validation data: what evaluate() scores of it, and the bytes of its text.
+  virtual std::int64_t evaluation_tokens() const = 0;
+  virtual std::int64_t evaluation_bytes() const = 0;
+  // BLEU of the model's own output for the validation data; nothing where that is no translation.
+  virtual std::optional<double> bleu() { return std::nullopt; }
 };
 
 }  // namespace tapeformer

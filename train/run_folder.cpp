@@ -61,14 +61,15 @@ void require_no_run(const fs::path& root) {
         " already holds a run: go on with --resume ", root.string(), ", or give another --out");
 }
 
-RunFolder create_run(const fs::path& root, std::string_view config_toml, std::string_view tokenizer_json) {
+RunFolder create_run(const fs::path& root, std::string_view config_toml, const RunTokenizers& tokenizers) {
   require_no_run(root);
   const RunFolder run{root};
   std::error_code error;
   const bool created = fs::create_directories(root, error);
   check(!error, "cannot make the folder ", root.string(), ": ", error.message());
   try {
-    write_file_atomically(run.tokenizer(), tokenizer_json);
+    write_file_atomically(run.tokenizer(), tokenizers.source);
+    if (!tokenizers.target.empty()) write_file_atomically(run.target_tokenizer(), tokenizers.target);
     write_file_atomically(run.config(), config_toml);
     sync_to_disk(plain(root).parent_path());
   } catch (...) {
@@ -89,6 +90,7 @@ RunReference find_run(const fs::path& path) {
       check(step.has_value(), path.string(), " names no checkpoint of the run");
       return {run, step};
     }
+    if (named == run.average()) return {run, std::nullopt, true};
     if (const auto step = checkpoint_step(named.filename().string())) return {run, step};
   }
   fail(path.string(), " is not a run: it has no config.toml");

@@ -2,6 +2,7 @@
 //
 //   RUN/config.toml           the complete resolved configuration; written last, it makes the folder a run
 //   RUN/tokenizer.json
+//   RUN/tokenizer-target.json  only where source and target have a vocabulary each
 //   RUN/metrics.jsonl
 //   RUN/checkpoints/          see run_folder_checkpoints.h
 #pragma once
@@ -19,11 +20,13 @@ struct RunFolder {
 
   std::filesystem::path config() const { return root / "config.toml"; }
   std::filesystem::path tokenizer() const { return root / "tokenizer.json"; }
+  std::filesystem::path target_tokenizer() const { return root / "tokenizer-target.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
-  std::filesystem::path checkpoint(std::int64_t step) const;                 // checkpoints/step-000500
-  std::filesystem::path latest() const { return checkpoints() / "latest"; }  // one line, the newest's name
-  std::filesystem::path best() const { return checkpoints() / "best"; }      // one line, the best's name
+  std::filesystem::path checkpoint(std::int64_t step) const;                   // checkpoints/step-000500
+  std::filesystem::path latest() const { return checkpoints() / "latest"; }    // one line, the newest's name
+  std::filesystem::path best() const { return checkpoints() / "best"; }        // one line, the best's name
+  std::filesystem::path average() const { return checkpoints() / "average"; }  // of a finished run's last checkpoints
 };
 
 // "step-000500", and back; nothing for any other name.
@@ -33,15 +36,21 @@ std::optional<std::int64_t> checkpoint_step(std::string_view name);
 // Throws Error when `root` is a file or holds a run already. Nothing is written; call it before long preparations.
 void require_no_run(const std::filesystem::path& root);
 
-// Makes the folder, its parents too, and writes both files. Throws Error as require_no_run() does; when writing fails
+// The texts of a run's tokenizers; `target` is empty where one serves both sides, or there is one side.
+struct RunTokenizers {
+  std::string source, target;
+};
+
+// Makes the folder, its parents too, and writes the files. Throws Error as require_no_run() does; when writing fails
 // the folder is no run, and gone if it was made here.
-RunFolder create_run(const std::filesystem::path& root, std::string_view config_toml, std::string_view tokenizer_json);
+RunFolder create_run(const std::filesystem::path& root, std::string_view config_toml, const RunTokenizers& tokenizers);
 
 // What a RUN of the command line names: a run's folder, or one checkpoint in it (RUN/checkpoints/step-000500, or
-// RUN/checkpoints/latest or best).
+// RUN/checkpoints/latest or best), or RUN/checkpoints/average.
 struct RunReference {
   RunFolder run;
   std::optional<std::int64_t> step;  // of the checkpoint, if the path names one
+  bool average = false;              // the path names the average
 };
 
 // Throws Error when there is no such run or checkpoint. Reads alone, so it does no harm to a run in training.

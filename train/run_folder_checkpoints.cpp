@@ -18,16 +18,17 @@ namespace {
 
 constexpr int kFormat = 1;
 constexpr const char* kStateFile = "state.json";
-constexpr std::string_view kPartial = ".partial", kReplaced = ".replaced";
+constexpr std::string_view kPartial = ".partial", kReplaced = ".replaced", kAverage = "average";
 
-fs::path hidden(const RunFolder& run, std::int64_t step, std::string_view suffix) {
-  return run.checkpoints() / concat(".", checkpoint_name(step), suffix);
+fs::path hidden(const RunFolder& run, std::string_view name, std::string_view suffix) {
+  return run.checkpoints() / concat(".", name, suffix);
 }
 
-// The step of ".step-000500<suffix>".
-std::optional<std::int64_t> hidden_step(std::string_view name, std::string_view suffix) {
+// The checkpoint, or average, of the name ".NAME<suffix>".
+std::optional<std::string> hidden_name(std::string_view name, std::string_view suffix) {
   if (!name.starts_with('.') || !name.ends_with(suffix) || name.size() <= suffix.size()) return std::nullopt;
-  return checkpoint_step(name.substr(1, name.size() - 1 - suffix.size()));
+  const std::string_view base = name.substr(1, name.size() - 1 - suffix.size());
+  return base == kAverage || checkpoint_step(base) ? std::optional(std::string(base)) : std::nullopt;
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {
@@ -62,12 +63,14 @@ bool is_folder(const fs::path& path) {
 }
 
 // Out of sight at once, then gone: a kill in between leaves no half checkpoint under a checkpoint's name.
-void remove_checkpoint(const RunFolder& run, std::int64_t step) {
-  const fs::path doomed = hidden(run, step, kPartial);
+void remove_whole(const RunFolder& run, std::string_view name) {
+  const fs::path doomed = hidden(run, name, kPartial);
   remove_path(doomed);
-  rename_path(run.checkpoint(step), doomed);
+  rename_path(run.checkpoints() / name, doomed);
   remove_path(doomed);
 }
+
+void remove_checkpoint(const RunFolder& run, std::int64_t step) { remove_whole(run, checkpoint_name(step)); }
 
 // The step that `latest` or `best` holds, whether there is such a checkpoint or not.
 std::optional<std::int64_t> read_name(const fs::path& path) {
@@ -106,7 +109,21 @@ void seal(const fs::path& staging, std::int64_t step, const Json& state) {
 
 StagedCheckpoint::StagedCheckpoint(const RunFolder& run, std::int64_t step, const Json& state,
                                    const std::function<void(const fs::path& staging)>& write_files)
-    : run_(run), step_(step), state_(std::make_unique<Json>(state)), staging_(hidden(run, step, kPartial)) {
+    : StagedCheckpoint(run, checkpoint_name(step), step, state, write_files) {}
+
+std::unique_ptr<StagedCheckpoint> StagedCheckpoint::average(
+    const RunFolder& run, std::int64_t step, const Json& state,
+    const std::function<void(const fs::path& staging)>& write_files) {
+  return std::unique_ptr<StagedCheckpoint>(new StagedCheckpoint(run, std::string(kAverage), step, state, write_files));
+}
+
+StagedCheckpoint::StagedCheckpoint(const RunFolder& run, std::string name, std::int64_t step, const Json& state,
+                                   const std::function<void(const fs::path& staging)>& write_files)
+    : run_(run),
+      name_(std::move(name)),
+      step_(step),
+      state_(std::make_unique<Json>(state)),
+      staging_(hidden(run, name_, kPartial)) {
   remove_path(staging_);
   std::error_code error;
   fs::create_directories(staging_, error);
@@ -125,7 +142,7 @@ StagedCheckpoint::~StagedCheckpoint() {
 }
 
 void StagedCheckpoint::publish() {
-  const fs::path published = run_.checkpoint(step_), replaced = hidden(run_, step_, kReplaced);
+  const fs::path published = run_.checkpoints() / name_, replaced = hidden(run_, name_, kReplaced);
   seal(staging_, step_, *state_);
   if (is_folder(published)) {
     remove_path(replaced);
@@ -141,7 +158,7 @@ void StagedCheckpoint::publish() {
   sync_to_disk(run_.checkpoints());
   remove_path(replaced);
   sync_to_disk(run_.root);  // the name `checkpoints` is new with the first one
-  write_name(run_.latest(), step_);
+  if (name_ != kAverage) write_name(run_.latest(), step_);
 }
 
 Json read_checkpoint_state(const fs::path& checkpoint) {
@@ -161,7 +178,8 @@ Json read_checkpoint_state(const fs::path& checkpoint) {
 std::optional<std::string> verify_checkpoint(const fs::path& checkpoint) try {
   const Json state = read_checkpoint_state(checkpoint);
   const std::string name = checkpoint.filename().string();
-  check(checkpoint_step(name) == state.at("step").get<std::int64_t>(), name, ": holds step ", state.at("step").dump());
+  check(name == kAverage || checkpoint_step(name) == state.at("step").get<std::int64_t>(), name, ": holds step ",
+        state.at("step").dump());
   for (const auto& [file, expected] : state.at("files").items()) {
     const Json found = describe_file(checkpoint / file);
     check(found["bytes"] == expected.at("bytes"), file, ": expected ", expected.at("bytes").dump(), " bytes, got ",
@@ -208,6 +226,10 @@ void mark_best(const RunFolder& run, std::int64_t step) {
   write_name(run.best(), step);
 }
 
+void remove_average(const RunFolder& run) {
+  if (is_folder(run.average())) remove_whole(run, kAverage);
+}
+
 void prune_checkpoints(const RunFolder& run, std::int64_t keep) {
   if (keep == 0) return;
   const auto steps = list_checkpoints(run);
@@ -235,12 +257,12 @@ void remove_leftovers(const RunFolder& run) {
   remove_unfinished_files(run.root);
   for (const std::string& name : names_in(run.checkpoints())) {
     const fs::path path = run.checkpoints() / name;
-    if (hidden_step(name, kPartial)) remove_path(path);
-    const auto replaced = hidden_step(name, kReplaced);
-    if (replaced && is_folder(run.checkpoint(*replaced)))
+    if (hidden_name(name, kPartial)) remove_path(path);
+    const auto replaced = hidden_name(name, kReplaced);
+    if (replaced && is_folder(run.checkpoints() / *replaced))
       remove_path(path);
     else if (replaced)
-      rename_path(path, run.checkpoint(*replaced));
+      rename_path(path, run.checkpoints() / *replaced);
   }
   if (is_folder(run.checkpoints())) remove_unfinished_files(run.checkpoints());
 }

@@ -2,8 +2,9 @@
 //
 //   checkpoints/step-000500/      files of the caller, and state.json
 //   checkpoints/latest, best      names of the newest and the best
-//   checkpoints/.step-000500.partial    being written, or being removed: never read
-//   checkpoints/.step-000500.replaced   the old one while a new one of the same step takes its place
+//   checkpoints/average/          the mean of the last checkpoints, once the run is finished
+//   checkpoints/.step-000500.partial    being written, or being removed: never read (.average.partial too)
+//   checkpoints/.step-000500.replaced   the old one while a new one of the same name takes its place
 //
 // state.json: {"format": 1, "step": 500, the caller's fields…, "files": {name: {"bytes": …, "xxh3": …}}, "xxh3": …}.
 // The last field is the checksum of the others, so that a damaged state does not go unnoticed.
@@ -34,6 +35,10 @@ class StagedCheckpoint {
   // bytes is enough for the training to go on. Throws Error, as does what write_files throws: then nothing has changed.
   StagedCheckpoint(const RunFolder& run, std::int64_t step, const nlohmann::ordered_json& state,
                    const std::function<void(const std::filesystem::path& staging)>& write_files);
+  // The average of checkpoints up to a step, in the same way; it is never the latest.
+  static std::unique_ptr<StagedCheckpoint> average(
+      const RunFolder& run, std::int64_t step, const nlohmann::ordered_json& state,
+      const std::function<void(const std::filesystem::path& staging)>& write_files);
   ~StagedCheckpoint();  // not published: gone without a trace
   StagedCheckpoint(const StagedCheckpoint&) = delete;
   StagedCheckpoint& operator=(const StagedCheckpoint&) = delete;
@@ -43,7 +48,11 @@ class StagedCheckpoint {
   void publish();
 
  private:
+  StagedCheckpoint(const RunFolder& run, std::string name, std::int64_t step, const nlohmann::ordered_json& state,
+                   const std::function<void(const std::filesystem::path& staging)>& write_files);
+
   RunFolder run_;
+  std::string name_;
   std::int64_t step_;
   std::unique_ptr<const nlohmann::ordered_json> state_;
   std::filesystem::path staging_;
@@ -71,6 +80,8 @@ std::optional<std::int64_t> best_step(const RunFolder& run);
 // Throws Error when the run has no checkpoint of that step.
 void mark_best(const RunFolder& run, std::int64_t step);
 
+// The average goes, since the run goes on.
+void remove_average(const RunFolder& run);
 // Removes all but the last `keep` checkpoints (0: all stay), the best and the latest.
 void prune_checkpoints(const RunFolder& run, std::int64_t keep);
 // Removes the checkpoints after a step, what a run that goes back to that step leaves behind. `latest` then names that

@@ -37,7 +37,10 @@ class Trainer {
     while (end == TrainEnd::finished && state_.step < config_.train.steps) {
       step();
       if (publishing_ended()) finish_publishing();  // tells at once of an error
-      if (is_due(config_.eval.every) || is_last()) evaluate();
+      if (is_due(config_.eval.every) || is_last()) {
+        evaluate();
+        if (patience_is_out()) end = TrainEnd::no_better;
+      }
       if (is_due(config_.checkpoint.every) || is_last() || minutes_due()) save();
       if (hooks_.stop_requested && hooks_.stop_requested()) end = TrainEnd::stopped;
       if (config_.train.max_minutes > 0 && seconds_since(begin_) >= 60 * config_.train.max_minutes) {
@@ -46,7 +49,12 @@ class Trainer {
     }
     save();
     finish_publishing();
-    return is_last() ? TrainEnd::finished : end;
+    if (is_last()) end = TrainEnd::finished;
+    if (config_.checkpoint.average > 0 && (end == TrainEnd::finished || end == TrainEnd::no_better)) {
+      const std::vector<std::int64_t> steps = write_average(run_, config_.checkpoint.average);
+      if (hooks_.averaged) hooks_.averaged(steps);
+    }
+    return end;
   }
 
  private:
@@ -54,6 +62,16 @@ class Trainer {
   bool is_last() const { return state_.step >= config_.train.steps; }
   bool minutes_due() const {
     return config_.checkpoint.every_minutes > 0 && seconds_since(saved_) >= 60 * config_.checkpoint.every_minutes;
+  }
+
+  bool patience_is_out() const {
+    return config_.eval.patience > 0 && config_.eval.every > 0 && state_.best_step > 0 &&
+           state_.step - state_.best_step >= config_.eval.patience * config_.eval.every;
+  }
+  // With the first evaluation from each multiple of bleu_every on.
+  bool bleu_is_due() const {
+    const std::int64_t every = config_.eval.bleu_every, before = state_.step - config_.eval.every;
+    return every > 0 && (is_last() || state_.step / every > before / every);
   }
 
   void step() {
@@ -97,9 +115,11 @@ class Trainer {
                                    {"eval_perplexity", evaluation.perplexity()},
                                    {"eval_tokens", evaluation.tokens}};
     if (config_.eval.batches == 0) line["eval_bits_per_byte"] = evaluation.bits_per_byte(objective_.evaluation_bytes());
+    const std::optional<double> bleu = bleu_is_due() ? objective_.bleu() : std::nullopt;
+    if (bleu) line["eval_bleu"] = *bleu;
     line["elapsed_s"] = state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
     metrics_.write(line);
-    if (hooks_.evaluated) hooks_.evaluated(state_.step, evaluation);
+    if (hooks_.evaluated) hooks_.evaluated(state_.step, evaluation, bleu);
     if (state_.best_step == 0 || evaluation.loss() < state_.best_loss) {
       state_.best_loss = evaluation.loss();
       state_.best_step = state_.step;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <span>
 
 #include "train/checkpoint.h"
 #include "train/config.h"
@@ -22,15 +24,18 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& op
                       std::int64_t step);
 
 struct TrainHooks {
-  std::function<void(const ProgressState&)> progress;  // after every step
-  std::function<void(std::int64_t step, const Evaluation&)> evaluated;
-  std::function<bool()> stop_requested;  // asked after every step
+  std::function<void(const ProgressState&)> progress = {};  // after every step
+  std::function<void(std::int64_t step, const Evaluation&, std::optional<double> bleu)> evaluated = {};
+  std::function<void(std::span<const std::int64_t> steps)> averaged = {};  // these checkpoints, at the end
+  std::function<bool()> stop_requested = {};                               // asked after every step
 };
 
-enum class TrainEnd { finished, stopped, out_of_time };
+enum class TrainEnd { finished, no_better, stopped, out_of_time };
 
-// Trains from state.step to config.train.steps: metrics, evaluations and checkpoints go to the run's folder. Stops
-// early, with a checkpoint, when asked to or after train.max_minutes. `state` follows the run.
+// Trains from state.step to config.train.steps: metrics, evaluations and checkpoints go to the run's folder. Ends
+// earlier when the loss of eval.patience evaluations was not below the best. A run that has ended has its average,
+// where checkpoint.average asks for one. Stops, with a checkpoint to go on from, when asked to or after
+// train.max_minutes. `state` follows the run.
 TrainEnd train(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
                const RunFolder& run, TrainingState& state, const TrainHooks& hooks);
 

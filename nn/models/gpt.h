@@ -1,9 +1,6 @@
 // A decoder-only language model: GPT-2's architecture (Radford et al. 2019) and its neighbours.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "autograd/ops/ops.h"
 #include "nn/block.h"
 #include "nn/positions.h"
@@ -20,20 +17,16 @@ struct GptConfig {
   bool tie_embeddings = true;  // the head's matrix is the token embedding
 };
 
-// One cache per block.
-using GptCache = std::vector<KeyValueCache>;
-
-// Matrices begin normal with deviation 0.02, those that write to the residual stream with 0.02/√(2L) (GPT-2).
 class Gpt : public Module {
  public:
   explicit Gpt(const GptConfig& config);
 
   const GptConfig& config() const { return config_; }
-  GptCache make_cache() const { return GptCache(config_.layers, KeyValueCache(config_.context)); }
+  StackCache make_cache() const { return stack_.make_cache(config_.context); }
 
-  // ids i32 (B, T) → the stream behind the final norm (B, T, dim). With a cache, ids continue the cached tokens. Each
-  // block but the last is recomputed on a tape of options.recompute; the model must live until backward then.
-  Variable forward(const Variable& ids, GptCache* cache = nullptr) const;
+  // ids i32 (B, T) → the stream behind the final norm (B, T, dim). With a cache, ids continue the cached tokens. On a
+  // tape of options.recompute the model must live until backward.
+  Variable forward(const Variable& ids, StackCache* cache = nullptr) const;
   // forward()'s result, or rows of it (…, dim) → logits (…, vocab).
   Variable logits(const Variable& hidden) const;
   // Cross-entropy of targets i32 (B, T) as ops.h says, without ever holding all logits.
@@ -44,8 +37,7 @@ class Gpt : public Module {
   Embedding token_embedding_;
   Positions positions_;
   Dropout dropout_;
-  std::vector<std::unique_ptr<Block>> blocks_;
-  std::unique_ptr<LayerNorm> final_norm_;  // pre-norm only: post-norm blocks end with a norm
+  BlockStack stack_;
   Variable head_;
 };
 

@@ -49,7 +49,7 @@ TEST_CASE("errors: the words of a command") {
   check_error(box, kUsage, "unknown command trian: did you mean train? (see --help)", "trian tiny.toml");
   check_error(box, kUsage, "unknown command encod: did you mean encode? (see --help)", "tokenizer encod x.json");
   check_error(box, kUsage, "unknown option --strid: did you mean --stride? (see --help)", "eval run --strid 4");
-  check_error(box, kUsage, "--text is required (see --help)", "eval run");
+  check_error(box, kUsage, "eval: expected --text FILE, or --source FILE and --target FILE", "eval run");
   check_error(box, kUsage, "--tokens: expected a whole number of at least 0, got -1 (see --help)",
               "generate run --tokens -1");
   check_error(box, kUsage, "--stride: expected a whole number of at least 1, got 1.5 (see --help)",
@@ -99,7 +99,7 @@ TEST_CASE("errors: configurations") {
     write_config_with(box, "nothing.toml", "text = \"text.txt\"", "");
     refused("data: expected one of …", "train nothing.toml");
     refused("unknown corpus 'storys', did you mean 'stories'?", "train nothing.toml --data.corpus storys");
-    refused("model.type: transformer cannot be trained yet; expected gpt",
+    refused("data.corpus: expected parallel text for model.type = transformer, got stories, which is plain text",
             "train nothing.toml --model.type transformer --data.corpus stories");
   }
 }
@@ -195,7 +195,8 @@ TEST_CASE("errors: what a model is asked") {
               "eval run --text foreign.txt");
   check_error(box, kUsage, "stride: expected 1 to 16 (the context), got 17", "eval run --text text.txt --stride 17");
   check_error(box, kUsage, "context: expected 1 to 16 (the model's), got 17", "eval run --text text.txt --context 17");
-  check_error(box, kUsage, "surprisal: expected --text FILE or --prompt TEXT", "surprisal run");
+  check_error(box, kUsage, "surprisal: expected --text FILE, --prompt TEXT, or --source FILE and --target FILE",
+              "surprisal run");
   check_error(box, kFailure, "surprisal: the text has 1 tokens, at least 2 are needed", "surprisal run --prompt O");
   check_error(box, kUsage, "info: a vocabulary of characters comes from the text: …",
               "info " PROJECT_ROOT "/configs/shakespeare-char.toml");

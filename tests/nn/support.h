@@ -44,11 +44,16 @@ inline std::string name_of(const GptConfig& config) {
                 config.position == PositionKind::learned ? "learned" : "sinusoidal", " positions");
 }
 
-// Large random values for every parameter, biases and norms too, so that nothing is zero or small by symmetry.
+// Large random values for every parameter, biases and norms too (the gains around one), so that nothing is zero or
+// small by symmetry.
 inline void randomize(const Module& model, std::uint64_t seed = 1) {
   std::uint64_t stream = 0;
   for (const NamedParameter& parameter : model.named_parameters()) {
-    initialize(parameter.variable.value(), Init::normal(0.3), RandomKey{.seed = seed, .stream = stream++});
+    const Tensor value = parameter.variable.value();
+    initialize(value, Init::normal(0.3), RandomKey{.seed = seed, .stream = stream++});
+    if (parameter.init.kind == Init::Kind::constant) {  // zero, or the one of gains
+      value.add_from(Tensor::full(value.sizes(), value.dtype(), parameter.init.value));
+    }
   }
 }
 

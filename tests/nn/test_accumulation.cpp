@@ -89,7 +89,7 @@ TEST_CASE("accumulation: the step's loss is the mean over all its targets, not t
 TEST_CASE("evaluation: between steps and micro-steps it changes no bit of what follows, with dropout on") {
   for (DType dtype : {DType::f64, DType::f32}) {
     GptConfig config = small_gpt(dtype);
-    config.block.dropout = 0.2;
+    config.block.dropout = config.block.attention_dropout = 0.2;
     const Gpt model(config);
     randomize(model);
     const Text text(config.vocab);
@@ -111,7 +111,7 @@ TEST_CASE("evaluation: between steps and micro-steps it changes no bit of what f
 TEST_CASE("evaluation: depends neither on the dropout nor on gradients gathered before it") {
   GptConfig config = small_gpt();
   const Gpt plain(config);
-  config.block.dropout = 0.5;
+  config.block.dropout = config.block.attention_dropout = 0.5;
   const Gpt dropping(config);
   randomize(plain), randomize(dropping);
   const Text text(config.vocab);

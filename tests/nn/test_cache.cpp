@@ -6,7 +6,7 @@ using namespace tapeformer;
 namespace {
 
 // Logits of all positions, from pieces of the given lengths that follow each other.
-Tensor logits_in_pieces(const Gpt& model, const Tensor& ids, std::span<const std::int64_t> lengths, GptCache& cache) {
+Tensor logits_in_pieces(const Gpt& model, const Tensor& ids, std::span<const std::int64_t> lengths, StackCache& cache) {
   const Tensor logits = Tensor::empty({ids.size(0), ids.size(1), model.config().vocab}, model.config().block.dtype);
   std::int64_t begin = 0;
   for (std::int64_t length : lengths) {
@@ -43,9 +43,9 @@ TEST_CASE("key/value cache: gives the logits of the full forward pass, in pieces
         const Tensor ids = ids_tensor(random_ids(batch * 12, config.vocab, 1), {batch, 12});
         const Tensor expected = logits_of(model, ids);
         for (const auto& lengths : kPieces) {
-          GptCache cache = model.make_cache();
+          StackCache cache = model.make_cache();
           CHECK(distance(logits_in_pieces(model, ids, lengths, cache), expected) < tolerance);
-          for (const KeyValueCache& layer : cache) CHECK(layer.length() == 12);
+          for (const BlockCache& block : cache) CHECK(block.self.length() == 12);
         }
       }
     }
@@ -61,7 +61,7 @@ TEST_CASE("key/value cache: right across the tiles of attention") {
   const Tensor expected = logits_of(model, ids);
   for (const std::vector<std::int64_t>& lengths :
        {std::vector<std::int64_t>{63, 1, 1, 1, 62, 1, 1, 65, 105}, {1, 298, 1}, {128, 128, 44}}) {
-    GptCache cache = model.make_cache();
+    StackCache cache = model.make_cache();
     CHECK(distance(logits_in_pieces(model, ids, lengths, cache), expected) < 1e-12);
   }
 }
@@ -69,11 +69,11 @@ TEST_CASE("key/value cache: right across the tiles of attention") {
 TEST_CASE("key/value cache: after clear() it serves another text, and another batch size") {
   const Gpt model(small_gpt());
   randomize(model);
-  GptCache cache = model.make_cache();
+  StackCache cache = model.make_cache();
   for (std::int64_t batch : {2, 2, 1, 4}) {
     CAPTURE(batch);
     const Tensor ids = ids_tensor(random_ids(batch * 12, 17, 30 + batch), {batch, 12});
-    for (KeyValueCache& layer : cache) layer.clear();
+    for (BlockCache& block : cache) block.self.clear();
     const std::int64_t lengths[] = {6, 1, 5};
     CHECK(distance(logits_in_pieces(model, ids, lengths, cache), logits_of(model, ids)) < 1e-12);
   }
@@ -113,7 +113,7 @@ TEST_CASE("key/value cache: errors past the capacity and for a changed batch lea
 TEST_CASE("gpt: errors for a full cache, a changed batch and a cache while recording") {
   const Gpt model(small_gpt());
   randomize(model);
-  GptCache cache = model.make_cache();
+  StackCache cache = model.make_cache();
   const auto forward = [&](std::int64_t batch, std::int64_t length, const TapeOptions& options) {
     Tape tape(options);
     model.forward(Variable::constant(tape, Tensor::zeros({batch, length}, DType::i32)), &cache);
@@ -123,4 +123,31 @@ TEST_CASE("gpt: errors for a full cache, a changed batch and a cache while recor
   CHECK_THROWS_WITH_AS(forward(1, 2, no_grad), "positions: 13 tokens are more than the context of 12", Error);
   CHECK_THROWS_WITH_AS(forward(2, 1, no_grad), "key/value cache: holds a batch of 1, got 2", Error);
   CHECK_NOTHROW(forward(1, 1, no_grad));
+}
+
+TEST_CASE("key/value cache: select takes rows in any order, often or not at all, and goes on behind them") {
+  KeyValueCache cache(4);
+  const auto rows = [](double first, std::int64_t count, std::int64_t length) {  // row i holds first + i
+    const Tensor x = part(count, length);
+    for (std::int64_t i = 0; i < count; ++i) x.slice(0, i, i + 1).fill(first + static_cast<double>(i));
+    return x;
+  };
+  const auto row_values = [](const Tensor& x, std::int64_t place) {
+    return x.slice(1, 0, 1).slice(2, place, place + 1).slice(3, 0, 1).contiguous().to_vector<double>();
+  };
+  cache.append(rows(0, 3, 2), rows(10, 3, 2));
+  const std::int64_t selected[] = {2, 0, 2, 2};
+  cache.select(selected);
+  CHECK(cache.length() == 2);
+  cache.append(rows(20, 4, 1), rows(30, 4, 1));
+  CHECK(cache.keys().sizes() == Dims{4, 2, 3, 3});
+  for (std::int64_t place : {0, 1}) {
+    CHECK(row_values(cache.keys(), place) == std::vector<double>{2, 0, 2, 2});
+    CHECK(row_values(cache.values(), place) == std::vector<double>{12, 10, 12, 12});
+  }
+  CHECK(row_values(cache.keys(), 2) == std::vector<double>{20, 21, 22, 23});
+  CHECK(row_values(cache.values(), 2) == std::vector<double>{30, 31, 32, 33});
+  const std::int64_t beyond[] = {0, 4};
+  CHECK_THROWS_AS(cache.select(beyond), Error);
+  CHECK(cache.length() == 3);
 }

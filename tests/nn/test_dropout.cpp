@@ -1,5 +1,5 @@
 #include "autograd/core/parallel.h"
-#include "tests/nn/support.h"
+#include "tests/nn/transformer_support.h"
 
 using namespace tapeformer;
 
@@ -7,7 +7,7 @@ namespace {
 
 GptConfig dropping_gpt(double p = 0.3) {
   GptConfig config = small_gpt();
-  config.block.dropout = p;
+  config.block.dropout = config.block.attention_dropout = p;
   return config;
 }
 
@@ -106,6 +106,24 @@ TEST_CASE("gpt: dropout stands after the embeddings, on attention weights and on
     Tape tape(training({}));
     model.forward(Variable::constant(tape, Tensor::zeros({1, 12}, DType::i32)));
     CHECK(tape.next_random_key().stream == static_cast<std::uint64_t>(1 + 3 * layers));
+  }
+}
+
+TEST_CASE("transformer: dropout stands in the same places of both stacks, and is off in evaluation") {
+  for (std::int64_t layers : {1, 3}) {
+    TransformerConfig config = small_transformer();
+    config.layers = layers;
+    const Transformer plain(config);
+    config.block.dropout = config.block.attention_dropout = 0.3;
+    const Transformer dropping(config);
+    randomize(plain), randomize(dropping);
+    const PairBatch batch = full_batch(config, 2, 7, 5);
+    const double expected = add_gradients(plain, batch);
+    CHECK(add_gradients(dropping, batch) == expected);
+    CHECK(add_gradients(dropping, batch, {}, training({})) != expected);
+    Tape tape(training({}));
+    dropping.decode(Variable::constant(tape, batch.inputs), dropping.encode(tape, batch.source));
+    CHECK(tape.next_random_key().stream == static_cast<std::uint64_t>(1 + 3 * layers + 1 + 5 * layers));
   }
 }
 

@@ -1,6 +1,7 @@
-// Against PyTorch: golden/make_gpt_golden.py made the numbers and says what they are.
+// Against PyTorch: golden/make_gpt_golden.py and golden/make_transformer_golden.py made the numbers and say what they
+// are.
 #include "nn/safetensors.h"
-#include "tests/nn/support.h"
+#include "tests/nn/transformer_support.h"
 #include "train/optimizer.h"
 
 using namespace tapeformer;
@@ -10,7 +11,11 @@ namespace {
 using Golden = std::map<std::string, Tensor>;
 
 const Golden& golden() {
-  static const Golden tensors = read_safetensors(TEST_DATA "/golden/gpt.safetensors");
+  static const Golden tensors = [] {
+    Golden both = read_safetensors(TEST_DATA "/golden/gpt.safetensors");
+    both.merge(read_safetensors(TEST_DATA "/golden/transformer.safetensors"));
+    return both;
+  }();
   return tensors;
 }
 
@@ -36,6 +41,24 @@ GptConfig post_norm_config(DType dtype) {
   return config;
 }
 
+TransformerConfig translator_config(DType dtype) {
+  TransformerConfig config;
+  config.source_vocab = config.target_vocab = 23;
+  config.context = 9, config.layers = 2;
+  config.block = {
+      .dim = 12, .heads = 2, .ff_dim = 20, .norm = NormPlace::post, .activation = ActivationKind::relu, .dtype = dtype};
+  return config;
+}
+
+TransformerConfig pre_translator_config(DType dtype) {
+  TransformerConfig config = translator_config(dtype);
+  config.source_vocab = 17, config.target_vocab = 21;
+  config.block.heads = 4, config.block.norm = NormPlace::pre, config.block.activation = ActivationKind::gelu;
+  config.position = PositionKind::learned;
+  config.tied = TiedEmbeddings::none;
+  return config;
+}
+
 // The tensors PREFIX/NAME by NAME.
 Golden part(const std::string& prefix) {
   Golden found;
@@ -45,16 +68,17 @@ Golden part(const std::string& prefix) {
   return found;
 }
 
-// The key's third of an attention bias gets the gradient zero by definition, since softmax does not change when every
-// score of a row moves by as much. What rounding leaves of it, Adam divides by its own size: in f32 that part moves at
-// random, without any effect, and cannot be compared.
+// The part of an attention bias that makes the keys gets the gradient zero by definition, since softmax does not change
+// when every score of a row moves by as much. What rounding leaves of it, Adam divides by its own size: in f32 that
+// part moves at random, without any effect, and cannot be compared.
 Golden without_key_biases(const Golden& tensors) {
   Golden result = tensors;
   for (auto& [name, tensor] : result) {
-    if (!name.ends_with("qkv.bias")) continue;
+    const std::int64_t rows = name.ends_with("qkv.bias") || name.ends_with(".kv.bias") ? tensor.size(0) : 0;
+    if (rows == 0) continue;
     tensor = tensor.clone();
-    const std::int64_t dim = tensor.size(0) / 3;
-    tensor.slice(0, dim, 2 * dim).fill(0);
+    if (name.ends_with("qkv.bias")) tensor.slice(0, rows / 3, 2 * rows / 3).fill(0);
+    if (name.ends_with(".kv.bias")) tensor.slice(0, 0, rows / 2).fill(0);
   }
   return result;
 }
@@ -68,22 +92,21 @@ void check_parts(const Golden& got, const Golden& expected, double tolerance) {
   }
 }
 
-// Every tensor to `tolerance` of its largest element.
-void check_model(const std::string& model_name, const GptConfig& config, double smoothing, double tolerance) {
-  const DType dtype = config.block.dtype;
-  const Gpt model(config);
+// Every tensor to `tolerance` of its largest element; add_gradients() gives the loss of one step on the golden batch.
+template <class AddGradients>
+void check_training(const std::string& model_name, const Module& model, DType dtype, double weight_decay,
+                    double tolerance, const AddGradients& add_gradients) {
   Golden start;
   for (const auto& [name, tensor] : part(model_name + "/param")) start.emplace(name, tensor.to(dtype));
   model.load_state_dict(start);
   const ParameterSlab slab(model);
-  AdamW optimizer(slab, {.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1, .clip = 1});
-  const Tensor ids = golden().at(model_name + "/ids"), targets = golden().at(model_name + "/targets");
+  AdamW optimizer(slab, {.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9, .weight_decay = weight_decay, .clip = 1});
   const std::vector<double> losses = values_of(golden().at(model_name + "/losses"));
   const std::vector<double> norms = values_of(golden().at(model_name + "/norms"));
   for (std::size_t step = 0; step < losses.size(); ++step) {
     CAPTURE(step);
     slab.zero_grad();
-    const double loss = add_gradients(model, ids, targets, {.smoothing = smoothing}, {.training = true});
+    const double loss = add_gradients();
     CHECK(std::abs(loss - losses[step]) <= tolerance * losses[step]);
     if (step == 0) check_parts(gradients_of(model), part(model_name + "/grad"), tolerance);
     const double norm = optimizer.update(3e-3, static_cast<std::int64_t>(step) + 1);
@@ -95,6 +118,21 @@ void check_model(const std::string& model_name, const GptConfig& config, double 
   } else {
     check_parts(without_key_biases(model.state_dict()), without_key_biases(after), tolerance);
   }
+}
+
+void check_model(const std::string& model_name, const GptConfig& config, double smoothing, double tolerance) {
+  const Gpt model(config);
+  const Tensor ids = golden().at(model_name + "/ids"), targets = golden().at(model_name + "/targets");
+  check_training(model_name, model, config.block.dtype, 0.1, tolerance,
+                 [&] { return add_gradients(model, ids, targets, {.smoothing = smoothing}, {.training = true}); });
+}
+
+void check_model(const std::string& model_name, const TransformerConfig& config, double smoothing, double tolerance) {
+  const Transformer model(config);
+  const auto tensor = [&](const char* name) { return golden().at(concat(model_name, "/", name)); };
+  const PairBatch batch{{tensor("source"), tensor("source_lengths")}, tensor("inputs"), tensor("targets")};
+  check_training(model_name, model, config.block.dtype, 0, tolerance,
+                 [&] { return add_gradients(model, batch, {.smoothing = smoothing}, {.training = true}); });
 }
 
 }  // namespace
@@ -115,8 +153,24 @@ TEST_CASE("golden: post-norm, ReLU, sinusoids, no biases, an untied head and lab
   check_model("post", post_norm_config(DType::f32), 0.1, 1e-5);
 }
 
+TEST_CASE("golden: an encoder-decoder with PyTorch's loss, gradients and parameters after ten steps, f64") {
+  check_model("translator", translator_config(DType::f64), 0.1, 1e-9);
+}
+
+TEST_CASE("golden: an encoder-decoder with PyTorch's loss, gradients and parameters after ten steps, f32") {
+  check_model("translator", translator_config(DType::f32), 0.1, 1e-5);
+}
+
+TEST_CASE("golden: a pre-norm encoder-decoder, learned positions, GELU and nothing tied agree too, f64") {
+  check_model("pre_translator", pre_translator_config(DType::f64), 0, 1e-9);
+}
+
+TEST_CASE("golden: a pre-norm encoder-decoder, learned positions, GELU and nothing tied agree too, f32") {
+  check_model("pre_translator", pre_translator_config(DType::f32), 0, 1e-5);
+}
+
 TEST_CASE("golden: the parameters move far enough for ten steps to be a test") {
-  for (const char* model : {"gpt2", "post"}) {
+  for (const char* model : {"gpt2", "post", "translator", "pre_translator"}) {
     const Golden start = part(std::string(model) + "/param"), after = part(std::string(model) + "/after");
     for (const auto& [name, tensor] : start) CHECK(distance(after.at(name), tensor) > 1e-3);
   }

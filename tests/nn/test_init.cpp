@@ -1,5 +1,5 @@
 #include "autograd/core/parallel.h"
-#include "tests/nn/support.h"
+#include "tests/nn/transformer_support.h"
 
 using namespace tapeformer;
 
@@ -57,6 +57,28 @@ TEST_CASE("gpt: begins with GPT-2's deviations, biases at zero and norms at one"
       CHECK(same_bits(value, Tensor::zeros(value.sizes(), DType::f32)));
     } else if (parameter.name.ends_with("attention.out.weight") || parameter.name.ends_with("down.weight")) {
       check_normal(value, 0.02 / std::sqrt(16.0));
+    } else {
+      check_normal(value, 0.02);
+    }
+  }
+}
+
+TEST_CASE("transformer: embeddings begin with 1/√dim, sublayers' results by the number of them in their own stack") {
+  TransformerConfig config = small_transformer(DType::f32);
+  config.source_vocab = 300, config.target_vocab = 200, config.layers = 4;
+  config.block.dim = 64, config.block.ff_dim = 256;
+  config.tied = TiedEmbeddings::none;
+  const Transformer model(config);
+  model.initialize_parameters(42);
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    CAPTURE(parameter.name);
+    const Tensor& value = parameter.variable.value();
+    if (parameter.name.ends_with("norm.weight") || parameter.name.ends_with(".bias")) {
+      CHECK(same_bits(value, Tensor::full(value.sizes(), DType::f32, parameter.name.ends_with("norm.weight") ? 1 : 0)));
+    } else if (parameter.name.ends_with("embedding.weight")) {
+      check_normal(value, 1.0 / 8);
+    } else if (parameter.name.ends_with("attention.out.weight") || parameter.name.ends_with("down.weight")) {
+      check_normal(value, 0.02 / std::sqrt(parameter.name.starts_with("encoder") ? 2 * 4 : 3 * 4));
     } else {
       check_normal(value, 0.02);
     }

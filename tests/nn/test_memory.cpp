@@ -64,7 +64,7 @@ TEST_CASE("memory: a training loop with dropout asks the system for nothing afte
     for (const auto& [accumulate, recompute] : {std::pair{1, false}, {2, false}, {2, true}}) {
       GptConfig config = small_gpt(DType::f32);
       config.vocab = 500, config.context = 64;
-      config.block.dim = 64, config.block.ff_dim = 256, config.block.dropout = 0.1;
+      config.block.dim = 64, config.block.ff_dim = 256, config.block.dropout = config.block.attention_dropout = 0.1;
       config.block.norm = norm;
       check_steady(config, 4, accumulate, recompute);
     }

@@ -1,6 +1,6 @@
 // Names, counts, state dictionaries.
 #include "autograd/tensor/allocator.h"
-#include "tests/nn/support.h"
+#include "tests/nn/transformer_support.h"
 
 using namespace tapeformer;
 
@@ -29,6 +29,28 @@ TEST_CASE("gpt: GPT-2 small's shape has 124,439,808 parameters") {
     CHECK(Gpt(config).parameter_count() == 124'439'808);
   }
   release_cached_memory();  // half a gigabyte
+}
+
+TEST_CASE("transformer: the paper's base configuration has 63,082,496 parameters, and no other memory") {
+  {
+    TransformerConfig config;
+    config.source_vocab = config.target_vocab = 37000;
+    config.position = PositionKind::sinusoidal;
+    config.block = {.dim = 512, .heads = 8, .ff_dim = 2048, .norm = NormPlace::post};
+    const std::int64_t before = memory_stats().in_use;
+    reset_peak_memory();
+    const Transformer model(config);
+    std::map<std::string, std::int64_t> counts;
+    for (const NamedParameter& parameter : model.named_parameters()) {
+      counts[parameter.name.substr(0, parameter.name.find('.'))] += parameter.variable.value().numel();
+    }
+    CHECK(counts == std::map<std::string, std::int64_t>{
+                        {"source_embedding", 18'944'000}, {"encoder", 18'914'304}, {"decoder", 25'224'192}});
+    CHECK(model.parameter_count() == 63'082'496);
+    const std::int64_t bytes = 63'082'496 * 4;
+    CHECK(memory_stats().peak - before < bytes + bytes / 8);  // what the allocator rounds up, and the sinusoids
+  }
+  release_cached_memory();  // a quarter of a gigabyte
 }
 
 TEST_CASE("gpt: parameter counts follow from the parts") {
@@ -67,6 +89,55 @@ TEST_CASE("gpt: parameter names in the order of registration, a tied weight once
             "blocks.0.feed_forward.down.weight", "blocks.1.attention_norm.weight", "blocks.1.attention.qkv.weight",
             "blocks.1.attention.out.weight", "blocks.1.feed_forward_norm.weight", "blocks.1.feed_forward.up.weight",
             "blocks.1.feed_forward.down.weight", "head.weight"});
+}
+
+TEST_CASE("transformer: parameter names in the order of registration") {
+  TransformerConfig config = small_transformer();
+  config.layers = 1;
+  config.block.bias = false;
+  const std::vector<std::string> blocks = {
+      "encoder.blocks.0.attention_norm.weight",      "encoder.blocks.0.attention.qkv.weight",
+      "encoder.blocks.0.attention.out.weight",       "encoder.blocks.0.feed_forward_norm.weight",
+      "encoder.blocks.0.feed_forward.up.weight",     "encoder.blocks.0.feed_forward.down.weight",
+      "decoder.blocks.0.attention_norm.weight",      "decoder.blocks.0.attention.qkv.weight",
+      "decoder.blocks.0.attention.out.weight",       "decoder.blocks.0.cross_attention_norm.weight",
+      "decoder.blocks.0.cross_attention.q.weight",   "decoder.blocks.0.cross_attention.kv.weight",
+      "decoder.blocks.0.cross_attention.out.weight", "decoder.blocks.0.feed_forward_norm.weight",
+      "decoder.blocks.0.feed_forward.up.weight",     "decoder.blocks.0.feed_forward.down.weight"};
+  const auto check_names = [&](std::vector<std::string> expected, const std::vector<std::string>& behind) {
+    expected.insert(expected.end(), blocks.begin(), blocks.end());
+    expected.insert(expected.end(), behind.begin(), behind.end());
+    CHECK(names_of(Transformer(config)) == expected);
+  };
+  check_names({"source_embedding.weight"}, {});
+  config.tied = TiedEmbeddings::output;
+  check_names({"source_embedding.weight", "target_embedding.weight"}, {});
+  config.tied = TiedEmbeddings::none;
+  config.position = PositionKind::learned;
+  check_names({"source_embedding.weight", "target_embedding.weight", "source_position_embedding.weight",
+               "target_position_embedding.weight"},
+              {"head.weight"});
+
+  config.source_vocab = 13;
+  const std::map<std::string, Tensor> state = Transformer(config).state_dict();
+  CHECK(state.at("source_embedding.weight").sizes() == Dims{13, 16});
+  CHECK(state.at("target_embedding.weight").sizes() == Dims{17, 16});
+  CHECK(state.at("head.weight").sizes() == Dims{17, 16});
+  CHECK(state.at("source_position_embedding.weight").sizes() == Dims{12, 16});
+  CHECK(state.at("decoder.blocks.0.cross_attention.kv.weight").sizes() == Dims{32, 16});
+}
+
+TEST_CASE("transformer: biases of every linear layer and norm, and the final norms of pre-norm stacks") {
+  const std::int64_t v = 17, d = 16, f = 32, layers = 2;
+  TransformerConfig config = small_transformer();
+  const std::int64_t encoder = 4 * d * d + 2 * d * f + 2 * d, decoder = 8 * d * d + 2 * d * f + 3 * d;
+  const std::int64_t encoder_biases = 4 * d + f + d + 2 * d, decoder_biases = 8 * d + f + d + 3 * d;
+  CHECK(Transformer(config).parameter_count() ==
+        v * d + layers * (encoder + encoder_biases + decoder + decoder_biases));
+  config.block.bias = false;
+  CHECK(Transformer(config).parameter_count() == v * d + layers * (encoder + decoder));
+  config.block.norm = NormPlace::pre;
+  CHECK(Transformer(config).parameter_count() == v * d + layers * (encoder + decoder) + 2 * d);
 }
 
 TEST_CASE("gpt: a tied weight gathers the gradients of both its uses") {
@@ -141,6 +212,37 @@ TEST_CASE("gpt: errors for heads that do not divide the dimension and for ids of
   CHECK_THROWS_WITH_AS(Gpt{config}, "model.heads: 0 does not divide model.dim, which is 16", UsageError);
   CHECK_THROWS_WITH_AS(logits_of(Gpt(small_gpt()), Tensor::zeros({12}, DType::i32)),
                        "gpt: expected ids (B, T), got (12)", Error);
+}
+
+TEST_CASE("transformer: errors of the configuration and of shapes") {
+  TransformerConfig config = small_transformer();
+  config.source_vocab = 13;
+  CHECK_THROWS_WITH_AS(Transformer{config},
+                       "model.tie_embeddings: all needs one vocabulary, the source's has 13 tokens, the target's 17",
+                       UsageError);
+  config.tied = TiedEmbeddings::output;
+  CHECK_NOTHROW(Transformer{config});
+  config.block.heads = 3;
+  CHECK_THROWS_WITH_AS(Transformer{config}, "model.heads: 3 does not divide model.dim, which is 16", UsageError);
+
+  const Transformer model(small_transformer());
+  const auto run = [&](const Dims& source, const Dims& lengths, const Dims& inputs) {
+    logits_of(model, {Tensor::zeros(source, DType::i32), Tensor::zeros(lengths, DType::i32)},
+              Tensor::zeros(inputs, DType::i32));
+  };
+  CHECK_NOTHROW(run({2, 12}, {2}, {2, 12}));
+  CHECK_THROWS_WITH_AS(run({2, 13}, {2}, {2, 5}), "positions: 13 tokens are more than the context of 12", Error);
+  CHECK_THROWS_WITH_AS(run({2, 5}, {2}, {2, 13}), "positions: 13 tokens are more than the context of 12", Error);
+  CHECK_THROWS_WITH_AS(run({2}, {2}, {2, 5}),
+                       "transformer: expected source ids (B, S) and lengths (B), got (2) and (2)", Error);
+  CHECK_THROWS_WITH_AS(run({2, 5}, {3}, {2, 5}),
+                       "transformer: expected source ids (B, S) and lengths (B), got (2, 5) and (3)", Error);
+  CHECK_THROWS_WITH_AS(run({2, 5}, {2}, {10}), "transformer: expected target ids (R, T), got (10)", Error);
+  CHECK_THROWS_WITH_AS(run({2, 5}, {2}, {3, 5}), "cross-attention: 3 rows cannot share 2 encoded ones", Error);
+  Tape tape;
+  const Variable stream = Variable::constant(tape, Tensor::zeros({2, 5, 16}, DType::f64));
+  CHECK_THROWS_WITH_AS(Block(small_transformer().block, /*cross=*/true).forward(stream),
+                       "block: cross-attention needs an encoder's result", Error);
 }
 
 TEST_CASE("module: zero_grad forgets every gradient") {

@@ -1,6 +1,6 @@
 // A model whose blocks are recomputed: the same bits in far less memory.
 #include "autograd/tensor/allocator.h"
-#include "tests/nn/support.h"
+#include "tests/nn/transformer_support.h"
 #include "train/parameter_slab.h"
 
 using namespace tapeformer;
@@ -12,19 +12,48 @@ TapeOptions options(bool recompute) {
 }
 
 // The most bytes that tensors take in one pass beside parameters and their gradients.
-std::int64_t activation_peak(std::int64_t layers, bool recompute) {
+template <class AddGradients>
+std::int64_t activation_peak(const Module& model, const AddGradients& add_gradients) {
+  model.initialize_parameters(1);
+  const ParameterSlab slab(model);
+  const std::int64_t before = memory_stats().in_use;
+  reset_peak_memory();
+  add_gradients();
+  CHECK(memory_stats().in_use == before);
+  return memory_stats().peak - before;
+}
+
+std::int64_t gpt_peak(std::int64_t layers, bool recompute) {
   GptConfig config = small_gpt(DType::f32);
   config.layers = layers;
   config.context = 64;
   const Gpt model(config);
-  model.initialize_parameters(1);
-  const ParameterSlab slab(model);
   const Tensor ids = ids_tensor(random_ids(8 * 64, config.vocab, 1), {8, 64});
-  const std::int64_t before = memory_stats().in_use;
-  reset_peak_memory();
-  add_gradients(model, ids, ids, {.deferred = true}, options(recompute));
-  CHECK(memory_stats().in_use == before);
-  return memory_stats().peak - before;
+  return activation_peak(model, [&] { add_gradients(model, ids, ids, {.deferred = true}, options(recompute)); });
+}
+
+std::int64_t transformer_peak(std::int64_t layers, bool recompute) {
+  TransformerConfig config = small_transformer(DType::f32);
+  config.layers = layers;
+  config.context = 64;
+  const Transformer model(config);
+  const PairBatch batch = full_batch(config, 8, 64, 64);
+  return activation_peak(model, [&] { add_gradients(model, batch, {.deferred = true}, options(recompute)); });
+}
+
+// Two micro-steps into the same gradients, by add_gradients(tape options), with and without recomputation.
+template <class AddGradients>
+void check_same_bits(const Module& model, const AddGradients& add_gradients) {
+  const auto run = [&](bool recompute) {
+    model.zero_grad();
+    double loss = 0;
+    for (int micro = 0; micro < 2; ++micro) loss += add_gradients(options(recompute));
+    return std::pair{loss, gradients_of(model)};
+  };
+  const auto plain = run(false), again = run(true);
+  CHECK(again.first == plain.first);
+  CHECK(again.second.size() == model.named_parameters().size());
+  CHECK(same_bits(again.second, plain.second));
 }
 
 }  // namespace
@@ -34,25 +63,33 @@ TEST_CASE("gpt: recomputed blocks give the same loss and gradients to the bit, i
     for (GptConfig config : architectures(dtype)) {
       CAPTURE(name_of(config));
       config.layers = 3;
-      config.block.dropout = 0.2;
+      config.block.dropout = config.block.attention_dropout = 0.2;
       const Gpt model(config);
       randomize(model);
       const Tensor ids = ids_tensor(random_ids(48, config.vocab, 1), {4, 12});
       std::vector<std::int32_t> scored = random_ids(48, config.vocab, 2);
       scored[5] = scored[47] = -1;
-      const CrossEntropyOptions loss_options{.smoothing = 0.1, .deferred = true};
-      const auto run = [&](bool recompute) {
-        model.zero_grad();
-        double loss = 0;  // two micro-steps into the same gradients
-        for (int micro = 0; micro < 2; ++micro) {
-          loss += add_gradients(model, ids, ids_tensor(scored, {4, 12}), loss_options, options(recompute));
-        }
-        return std::pair{loss, gradients_of(model)};
-      };
-      const auto plain = run(false), again = run(true);
-      CHECK(again.first == plain.first);
-      CHECK(again.second.size() == model.named_parameters().size());
-      CHECK(same_bits(again.second, plain.second));
+      check_same_bits(model, [&](const TapeOptions& tape_options) {
+        return add_gradients(model, ids, ids_tensor(scored, {4, 12}), {.smoothing = 0.1, .deferred = true},
+                             tape_options);
+      });
+    }
+  }
+}
+
+TEST_CASE("transformer: recomputed blocks give the same loss and gradients to the bit, the encoder's too") {
+  for (DType dtype : {DType::f64, DType::f32}) {
+    for (TransformerConfig config : transformer_architectures(dtype)) {
+      CAPTURE(name_of(config));
+      config.layers = 3;
+      config.block.dropout = config.block.attention_dropout = 0.2;
+      const Transformer model(config);
+      randomize(model);
+      const std::int64_t source_lengths[] = {9, 4, 1}, target_lengths[] = {3, 8, 5};
+      const PairBatch batch = batch_of(config, random_pairs(config, source_lengths, target_lengths), 9, 8);
+      check_same_bits(model, [&](const TapeOptions& tape_options) {
+        return add_gradients(model, batch, {.smoothing = 0.1, .deferred = true}, tape_options);
+      });
     }
   }
 }
@@ -60,7 +97,7 @@ TEST_CASE("gpt: recomputed blocks give the same loss and gradients to the bit, i
 TEST_CASE("gpt: all blocks but the last are recomputed, and random numbers go on as without") {
   GptConfig config = small_gpt();
   config.layers = 4;
-  config.block.dropout = 0.2;
+  config.block.dropout = config.block.attention_dropout = 0.2;
   const Gpt model(config);
   randomize(model);
   const Tensor ids = ids_tensor(random_ids(24, config.vocab, 1), {2, 12});
@@ -73,7 +110,7 @@ TEST_CASE("gpt: all blocks but the last are recomputed, and random numbers go on
   CHECK(count("scaled_dot_product_attention") == 1);
   CHECK(tape.next_random_key().stream == plain.next_random_key().stream);
 
-  GptCache cache = model.make_cache();
+  StackCache cache = model.make_cache();
   TapeOptions silent = no_grad;
   silent.recompute = true;
   Tape generating(silent);
@@ -81,15 +118,31 @@ TEST_CASE("gpt: all blocks but the last are recomputed, and random numbers go on
                   model.forward(Variable::constant(generating, ids)).value()));
 }
 
-TEST_CASE("gpt: recomputed, a further layer costs the memory of its input alone") {
+TEST_CASE("transformer: all blocks of each stack but its last are recomputed") {
+  TransformerConfig config = small_transformer();
+  config.layers = 4;
+  const Transformer model(config);
+  randomize(model);
+  const PairBatch batch = full_batch(config, 2, 6, 5);
+  Tape tape(options(true));
+  model.decode(Variable::constant(tape, batch.inputs), model.encode(tape, batch.source));
+  const auto count = [&](const char* name) { return std::ranges::count(tape.node_names(), name); };
+  CHECK(count("recompute") == 2 * 3);
+  CHECK(count("scaled_dot_product_attention") == 1 + 2);
+}
+
+TEST_CASE("models: recomputed, a further layer costs the memory of its input alone") {
   constexpr std::int64_t kInput = 8 * 64 * 16 * 4;  // (B, T, dim) of f32
   const std::int64_t few = 8, many = 24;
-  const auto of_a_layer = [&](bool recompute) {
-    return static_cast<double>(activation_peak(many, recompute) - activation_peak(few, recompute)) /
+  const auto of_a_layer = [&](const auto& peak, bool recompute) {
+    return static_cast<double>(peak(many, recompute) - peak(few, recompute)) /
            static_cast<double>((many - few) * kInput);
   };
-  CHECK(of_a_layer(true) == 1);
+  CHECK(of_a_layer(gpt_peak, true) == 1);
   // The input of each layer norm, q, k, v, attention's result, and the hidden layer before its activation.
-  CHECK(of_a_layer(false) > 8);
-  CHECK(activation_peak(many, true) < activation_peak(many, false) / 5);
+  CHECK(of_a_layer(gpt_peak, false) > 8);
+  CHECK(gpt_peak(many, true) < gpt_peak(many, false) / 5);
+  CHECK(of_a_layer(transformer_peak, true) == 2);  // of the encoder's and of the decoder's
+  CHECK(of_a_layer(transformer_peak, false) > 2 * 8);
+  CHECK(transformer_peak(many, true) < transformer_peak(many, false) / 5);
 }

@@ -1,42 +1,61 @@
 // A few steps of a whole model on each instruction set that this machine has.
 #include "tests/kernels/kernel_test.h"
-#include "tests/nn/support.h"
+#include "tests/nn/transformer_support.h"
 #include "train/optimizer.h"
 
 using namespace tapeformer;
 
 namespace {
 
-// The weights after three steps with dropout.
-std::vector<float> trained_weights() {
-  GptConfig config = small_gpt(DType::f32);
-  config.block.dropout = 0.1;
-  config.block.bias =
-      false;  // that of the keys has no gradient but rounding errors, and Adam makes whole steps of them
-  const Gpt model(config);
+// The weights after three steps of add_gradients(tape options). No biases: that of the keys has no gradient but
+// rounding errors, and Adam makes whole steps of them.
+template <class AddGradients>
+std::vector<float> trained_weights(const Module& model, const AddGradients& add_gradients) {
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
   AdamW optimizer(slab, {.weight_decay = 0.1, .clip = 1});
-  const Tensor ids = ids_tensor(random_ids(4 * 8, config.vocab, 1), {4, 8});
   for (std::uint32_t step = 1; step <= 3; ++step) {
     slab.zero_grad();
-    add_gradients(model, ids, ids, {.deferred = true}, {.training = true, .random = {.seed = 1, .step = step}});
+    add_gradients(TapeOptions{.training = true, .random = {.seed = 1, .step = step}});
     optimizer.update(1e-2, step);
   }
   return slab.values().to_vector<float>();
 }
 
+std::vector<float> trained_gpt() {
+  GptConfig config = small_gpt(DType::f32);
+  config.block.dropout = config.block.attention_dropout = 0.1;
+  config.block.bias = false;
+  const Gpt model(config);
+  const Tensor ids = ids_tensor(random_ids(4 * 8, config.vocab, 1), {4, 8});
+  return trained_weights(
+      model, [&](const TapeOptions& options) { add_gradients(model, ids, ids, {.deferred = true}, options); });
+}
+
+std::vector<float> trained_transformer() {
+  TransformerConfig config = small_transformer(DType::f32);
+  config.block.dropout = config.block.attention_dropout = 0.1;
+  config.block.bias = false;
+  const Transformer model(config);
+  const std::int64_t source_lengths[] = {9, 4, 1}, target_lengths[] = {3, 8, 5};
+  const PairBatch batch = batch_of(config, random_pairs(config, source_lengths, target_lengths), 9, 8);
+  return trained_weights(model,
+                         [&](const TapeOptions& options) { add_gradients(model, batch, {.deferred = true}, options); });
+}
+
 }  // namespace
 
-TEST_CASE("gpt: on every instruction set training gives the same bits again, and nearly those of the others") {
-  const std::vector<float> first = trained_weights();
-  for_each_simd_target([&] {
-    const std::vector<float> weights = trained_weights();
-    CHECK(weights == trained_weights());
-    double worst = 0;
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      worst = std::max(worst, std::abs(static_cast<double>(weights[i]) - first[i]));
-    }
-    CHECK(worst < 1e-3);  // of steps of 1e-2 each
-  });
+TEST_CASE("models: on every instruction set training gives the same bits again, and nearly those of the others") {
+  for (const auto& train : {trained_gpt, trained_transformer}) {
+    const std::vector<float> first = train();
+    for_each_simd_target([&] {
+      const std::vector<float> weights = train();
+      CHECK(weights == train());
+      double worst = 0;
+      for (std::size_t i = 0; i < first.size(); ++i) {
+        worst = std::max(worst, std::abs(static_cast<double>(weights[i]) - first[i]));
+      }
+      CHECK(worst < 1e-3);  // of steps of 1e-2 each
+    });
+  }
 }

@@ -12,7 +12,7 @@ namespace {
 struct Fixture {
   CacheFolder folder;
   Toy toy;
-  RunFolder run = create_run(folder.path / "run", to_toml(toy.config), "{}");
+  RunFolder run = create_run(folder.path / "run", to_toml(toy.config), {"{}", ""});
 };
 
 std::vector<float> moments(const AdamW& optimizer) {
@@ -51,7 +51,7 @@ TEST_CASE("checkpoint: weights, moments and state come back bit for bit") {
   CHECK(other.weights() == f.toy.weights());
 
   Toy weights_only;
-  load_weights(f.run, 3, weights_only.model);
+  load_weights(f.run, f.run.checkpoint(3), weights_only.model);
   weights_only.step(4);
   CHECK_FALSE(weights_only.weights() == f.toy.weights());  // without the moments it is another step
 }
@@ -81,7 +81,7 @@ TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
                            .c_str(),
                        Error);
   CHECK_THROWS_WITH_AS(
-      load_weights(f.run, 1, other.model),
+      load_weights(f.run, f.run.checkpoint(1), other.model),
       concat(folder, "/model.safetensors does not fit the model of ", config_path,
              ": load_state_dict: blocks.0.feed_forward.up.weight: the model has (24, 16) f32, ", "got (64, 16) f32")
           .c_str(),
@@ -92,7 +92,7 @@ TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
   deeper.model.layers = 3;
   Toy third(deeper);
   CHECK_THROWS_AS(load_checkpoint(f.run, 1, third.model, third.optimizer), Error);
-  CHECK_THROWS_AS(load_weights(f.run, 1, third.model), Error);
+  CHECK_THROWS_AS(load_weights(f.run, f.run.checkpoint(1), third.model), Error);
 }
 
 TEST_CASE("checkpoint: a file that is missing or cut short is told") {

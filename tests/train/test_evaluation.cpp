@@ -138,7 +138,7 @@ TEST_CASE("evaluation: wider overlap changes a model that looks back, not the co
 TEST_CASE("evaluation: neither dropout nor label smoothing has a part in it") {
   const CacheFolder folder;
   Config config = toy_config();
-  config.model.dropout = 0.5;
+  config.model.dropout = config.model.attention_dropout = 0.5;
   config.train.label_smoothing = 0.3;
   const Toy toy(config);
   const TokenFile& valid = *toy.data.valid;
@@ -147,7 +147,7 @@ TEST_CASE("evaluation: neither dropout nor label smoothing has a part in it") {
   CHECK(result.tokens == valid.size() - 1);
   CHECK(objective.evaluation_bytes() == valid.text_bytes());
 
-  config.model.dropout = 0;
+  config.model.dropout = config.model.attention_dropout = 0;
   const Gpt plain(gpt_config(config, toy.data.tokenizer->vocab_size()));
   plain.load_state_dict(toy.model.state_dict());
   const std::vector<double> values = surprisals(plain, valid.view(), {});

@@ -84,7 +84,7 @@ TEST_CASE("language data: byte pairs are learned from the training text alone") 
   for (int i = 0; i < 90; ++i) text += "aaaaaaaa ";
   for (int i = 0; i < 10; ++i) text += "zzzzzzzz ";
   Config config = on_text(folder.write("text.txt", text));
-  config.tokenizer = {.kind = "bpe", .vocab = 260, .file = ""};
+  config.tokenizer.kind = "bpe", config.tokenizer.vocab = 260;
   const LanguageData data = prepare_language_data(config);
   CHECK(data.tokenizer->kind() == "bpe");
   CHECK(data.tokenizer->vocab_size() == 260);
@@ -112,7 +112,7 @@ TEST_CASE("language data: token files are made once for a text and a tokenizer")
   CHECK(decoded(third, third.train) + decoded(third, *third.valid) == kText + kText);
   CHECK(token_files().size() == 4);
 
-  config.tokenizer = {.kind = "bpe", .vocab = 257, .file = ""};
+  config.tokenizer.kind = "bpe", config.tokenizer.vocab = 257;
   prepare_language_data(config);
   CHECK(token_files().size() == 6);
 }

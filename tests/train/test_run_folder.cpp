@@ -25,7 +25,7 @@ void write_file(const fs::path& path, const std::string& text) { std::ofstream(p
 // A run with checkpoints, in a folder that goes away.
 struct Fixture {
   TempFolder folder;
-  RunFolder run = create_run(folder.path / "runs/a", "[model]\n", "{}");
+  RunFolder run = create_run(folder.path / "runs/a", "[model]\n", {"{}", ""});
 
   explicit Fixture(std::initializer_list<std::int64_t> steps = {}) {
     for (const std::int64_t step : steps) publish(step);
@@ -68,7 +68,7 @@ TEST_CASE("run folder: names of checkpoints, both ways") {
 TEST_CASE("run folder: creation makes parents and both files, and refuses a folder that holds a run") {
   const TempFolder folder;
   const fs::path root = folder.path / "deep/runs/a";
-  const RunFolder run = create_run(root, "[model]\n", "{}");
+  const RunFolder run = create_run(root, "[model]\n", {"{}", ""});
   CHECK(read_all(run.config()) == "[model]\n");
   CHECK(read_all(run.tokenizer()) == "{}");
   CHECK(run.config() == root / "config.toml");
@@ -76,7 +76,7 @@ TEST_CASE("run folder: creation makes parents and both files, and refuses a fold
   CHECK(run.latest() == root / "checkpoints/latest");
   const std::string refusal =
       root.string() + " already holds a run: go on with --resume " + root.string() + ", or give another --out";
-  CHECK_THROWS_WITH_AS(create_run(root, "other", "other"), refusal.c_str(), Error);
+  CHECK_THROWS_WITH_AS(create_run(root, "other", {"other", ""}), refusal.c_str(), Error);
   CHECK_THROWS_WITH_AS(require_no_run(root), refusal.c_str(), Error);
   CHECK(read_all(run.config()) == "[model]\n");
   fs::remove(run.config());  // a run that lost its configuration is not overwritten either
@@ -88,7 +88,7 @@ TEST_CASE("run folder: creation takes an existing folder without a run, and what
   const TempFolder folder;
   folder.write("notes.txt", "mine");
   folder.write("tokenizer.json", "from a creation that was killed before config.toml");
-  create_run(folder.path, "[model]\n", "{}");
+  create_run(folder.path, "[model]\n", {"{}", ""});
   CHECK(read_all(folder.path / "tokenizer.json") == "{}");
   CHECK(read_all(folder.path / "notes.txt") == "mine");
 }
@@ -96,18 +96,19 @@ TEST_CASE("run folder: creation takes an existing folder without a run, and what
 TEST_CASE("run folder: a creation that fails leaves nothing") {
   const TempFolder folder;
   const std::string file = folder.write("file", "x").string();
-  CHECK_THROWS_WITH_AS(create_run(file, "", ""), (file + " is a file, expected a folder for the run").c_str(), Error);
-  CHECK_THROWS_WITH_AS(create_run(file + "/a", "", ""),
+  CHECK_THROWS_WITH_AS(create_run(file, "", {"", ""}), (file + " is a file, expected a folder for the run").c_str(),
+                       Error);
+  CHECK_THROWS_WITH_AS(create_run(file + "/a", "", {"", ""}),
                        ("cannot make the folder " + file + "/a: Not a directory").c_str(), Error);
 
   const fs::path root = folder.path / "run";
   {
     const FileSizeLimit full(100);  // at the second file
-    CHECK_THROWS_WITH_AS(create_run(root, std::string(200, 'x'), "{}"),
+    CHECK_THROWS_WITH_AS(create_run(root, std::string(200, 'x'), {"{}", ""}),
                          ("cannot write " + (root / "config.toml").string() + ": File too large").c_str(), Error);
   }
   CHECK_FALSE(fs::exists(root));
-  CHECK_NOTHROW(create_run(root, "[model]\n", "{}"));
+  CHECK_NOTHROW(create_run(root, "[model]\n", {"{}", ""}));
 }
 
 TEST_CASE("run folder: RUN is a run or one checkpoint of it") {

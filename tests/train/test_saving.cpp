@@ -31,7 +31,7 @@ Config saving_config() {
 }
 
 TrainHooks after_each_step(std::function<void(std::int64_t step)> done) {
-  return {.progress = [=](const ProgressState& state) { done(state.step); }, .evaluated = {}, .stop_requested = {}};
+  return {.progress = [=](const ProgressState& state) { done(state.step); }};
 }
 
 // A step that the training reaches and another thread waits for.
@@ -65,7 +65,7 @@ struct Fixture {
 
   CacheFolder folder;
   Toy toy;
-  RunFolder run = create_run(folder.path / "run", to_toml(toy.config), toy.data.tokenizer->to_json());
+  RunFolder run = create_run(folder.path / "run", to_toml(toy.config), {toy.data.tokenizer->to_json(), ""});
   TrainingState state;
 };
 

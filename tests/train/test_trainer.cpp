@@ -32,13 +32,14 @@ struct RootObjective : Objective {
   Variable micro_loss(Tape& tape, std::int64_t, std::int64_t, double) override { return sum(sqrt(module.w.on(tape))); }
   bool can_evaluate() const override { return false; }
   Evaluation evaluate(const ProgressCallback&) override { return {}; }
+  std::int64_t evaluation_tokens() const override { return 0; }
   std::int64_t evaluation_bytes() const override { return 0; }
 };
 
 // Trains from the start in a folder of its own, and keeps the objects.
 struct TrainedToy {
   explicit TrainedToy(const Config& config, const std::string& name, const TrainHooks& hooks = {})
-      : toy(config), run(create_run(folder.path / name, to_toml(config), toy.data.tokenizer->to_json())) {
+      : toy(config), run(create_run(folder.path / name, to_toml(config), {toy.data.tokenizer->to_json(), ""})) {
     end = train(toy.objective, toy.slab, toy.optimizer, toy.config, run, state, hooks);
   }
 
@@ -100,7 +101,7 @@ TEST_CASE("train step: recomputed, 20 steps give the same losses, weights and mo
   const CacheFolder folder;
   Config config = toy_config();
   config.model.layers = 4;
-  config.model.dropout = 0.1;
+  config.model.dropout = config.model.attention_dropout = 0.1;
   config.train.accumulate = 2;
   config.train.label_smoothing = 0.1;
   REQUIRE(config.model.tie_embeddings == "output");
@@ -184,7 +185,7 @@ TEST_CASE("train step: the batch after the one that is worked on is read ahead")
 
 TEST_CASE("train: evaluation in the middle changes nothing that follows") {
   Config config = toy_config();
-  config.model.dropout = 0.1;
+  config.model.dropout = config.model.attention_dropout = 0.1;
   config.train.accumulate = 2;
   config.checkpoint.every = 0;
   config.eval.every = 0;
@@ -192,9 +193,9 @@ TEST_CASE("train: evaluation in the middle changes nothing that follows") {
   config.eval.every = 1;
   config.eval.stride = 5;
   std::vector<std::int64_t> evaluated;
-  const TrainHooks hooks{.progress = {},
-                         .evaluated = [&](std::int64_t step, const Evaluation&) { evaluated.push_back(step); },
-                         .stop_requested = {}};
+  const TrainHooks hooks{
+      .evaluated = [&](std::int64_t step, const Evaluation&, std::optional<double>) { evaluated.push_back(step); },
+  };
   const TrainedToy watched(config, "watched", hooks);
   CHECK(evaluated == Steps{1, 2, 3, 4, 5, 6});
   CHECK(same_bits(watched.toy.weights(), plain));
@@ -209,9 +210,9 @@ TEST_CASE("train: what it writes, and when") {
   config.checkpoint.every = 4;
   config.checkpoint.keep = 2;
   std::vector<ProgressState> progress;
-  const TrainHooks hooks{.progress = [&](const ProgressState& state) { progress.push_back(state); },
-                         .evaluated = {},
-                         .stop_requested = {}};
+  const TrainHooks hooks{
+      .progress = [&](const ProgressState& state) { progress.push_back(state); },
+  };
   const TrainedToy run(config, "run", hooks);
   CHECK(run.end == TrainEnd::finished);
   CHECK(run.state.step == 9);
@@ -245,7 +246,6 @@ TEST_CASE("train: stops when asked, after the step, with a checkpoint") {
   config.checkpoint.every = 0;
   std::int64_t done = 0;
   const TrainHooks hooks{.progress = [&](const ProgressState& state) { done = state.step; },
-                         .evaluated = {},
                          .stop_requested = [&] { return done == 3; }};
   const TrainedToy run(config, "run", hooks);
   CHECK(run.end == TrainEnd::stopped);

@@ -3,19 +3,17 @@
 
 Each model is written out in elementary PyTorch operations, so that what is compared are the formulas and not two
 libraries' layers; the gradients are PyTorch's autograd's, the updates those of torch.optim.AdamW. For each model the
-file holds ids, targets, the loss, and by our parameters' names their values at the start (param/), their gradients
-there (grad/), and their values after ten steps on the same batch (after/), with the loss at the start of each.
+file holds ids, targets and, from ten steps on them, what training.train says.
 
 Needs PyTorch alone: python3 tests/nn/golden/make_gpt_golden.py (made with 1.13)
 """
-import json
 import math
-import pathlib
-import struct
 
 import torch
 
-LR, DECAY, BETAS, EPS, CLIP, STEPS = 3e-3, 0.1, (0.9, 0.98), 1e-9, 1.0, 10
+from training import BETAS, EPS, LR, train, write_safetensors
+
+DECAY = 0.1
 
 MODELS = {
     "gpt2": dict(vocab=23, context=12, layers=2, heads=2, dim=16, ff_dim=64, pre_norm=True, learned=True, bias=True,
@@ -110,51 +108,17 @@ def golden(c, generator):
     targets = torch.randint(c["vocab"], (BATCH, c["context"]), generator=generator)
     targets[1, 4] = -1  # not scored
     tensors = {"ids": ids.int(), "targets": targets.int()}
-    tensors.update({"param/" + name: value.detach().clone() for name, value in p.items()})
     optimizer = torch.optim.AdamW([
         {"params": [value for value in p.values() if value.dim() > 1], "weight_decay": DECAY},
         {"params": [value for value in p.values() if value.dim() == 1], "weight_decay": 0.0}],
         lr=LR, betas=BETAS, eps=EPS)
-    losses, norms = [], []
-    for step in range(STEPS):
-        optimizer.zero_grad()
-        loss = loss_of(c, p, ids, targets)
-        loss.backward()
-        if step == 0:
-            tensors.update({"grad/" + name: value.grad.clone() for name, value in p.items()})
-        # The definition, not torch.nn.utils.clip_grad_norm_, which divides by the norm + 1e-6.
-        norm = math.sqrt(sum(float((value.grad ** 2).sum()) for value in p.values()))
-        for value in p.values():
-            value.grad *= min(1.0, CLIP / norm)
-        losses.append(float(loss))
-        norms.append(norm)
-        optimizer.step()
-    tensors.update({"after/" + name: value.detach().clone() for name, value in p.items()})
-    tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
-    tensors["norms"] = torch.tensor(norms, dtype=torch.float64)
-    print("losses", losses, "norms", norms)
+    tensors.update(train(p, lambda: loss_of(c, p, ids, targets), optimizer))
     return tensors
-
-
-def write_safetensors(path, tensors):
-    header, data = {}, b""
-    for name, tensor in tensors.items():
-        values = tensor.flatten().tolist()
-        code, dtype = ("i", "I32") if tensor.dtype == torch.int32 else ("d", "F64")
-        piece = struct.pack(f"<{len(values)}{code}", *values)
-        header[name] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(piece)]}
-        data += piece
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 def main():
     generator = torch.Generator().manual_seed(20240607)
-    tensors = {}
-    for name, c in MODELS.items():
-        tensors.update({f"{name}/{key}": value for key, value in golden(c, generator).items()})
-    write_safetensors(pathlib.Path(__file__).with_name("gpt.safetensors"), tensors)
+    write_safetensors("gpt.safetensors", {name: golden(c, generator) for name, c in MODELS.items()})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,82 @@
+#include "nn/models/transformer.h"
+
+#include <cmath>
+
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+namespace {
+
+Init embedding_init(const BlockConfig& block) { return Init::normal(1 / std::sqrt(static_cast<double>(block.dim))); }
+
+}  // namespace
+
+Transformer::Transformer(const TransformerConfig& config)
+    : config_(config),
+      source_embedding_(config.source_vocab, config.block.dim, embedding_init(config.block), config.block.dtype),
+      target_embedding_(config.tied == TiedEmbeddings::all ? 0 : config.target_vocab, config.block.dim,
+                        embedding_init(config.block), config.block.dtype),
+      source_positions_(config.position, config.context, config.block.dim, config.position_base,
+                        embedding_init(config.block), config.block.dtype),
+      target_positions_(config.position, config.context, config.block.dim, config.position_base,
+                        embedding_init(config.block), config.block.dtype),
+      dropout_(config.block.dropout),
+      encoder_(config.block, config.layers),
+      decoder_(config.block, config.layers, /*cross=*/true) {
+  register_module("source_embedding", source_embedding_);
+  if (config.tied == TiedEmbeddings::all) {
+    if (config.source_vocab != config.target_vocab) {
+      fail_usage("model.tie_embeddings: all needs one vocabulary, the source's has ", config.source_vocab,
+                 " tokens, the target's ", config.target_vocab);
+    }
+    target_embedding_.weight = source_embedding_.weight;
+    register_tied("target_embedding.weight", target_embedding_.weight);
+  } else {
+    register_module("target_embedding", target_embedding_);
+  }
+  register_module("source_position_embedding", source_positions_);
+  register_module("target_position_embedding", target_positions_);
+  register_module("encoder", encoder_);
+  register_module("decoder", decoder_);
+  if (config.tied == TiedEmbeddings::none) {
+    head_ = register_parameter("head.weight", {config.target_vocab, config.block.dim}, config.block.dtype,
+                               config.block.init);
+  } else {
+    head_ = target_embedding_.weight;
+    register_tied("head.weight", head_);
+  }
+}
+
+// √dim · embedding + positions, from position `first` on.
+Variable Transformer::embed(const Embedding& embedding, const Positions& positions, const Variable& ids,
+                            std::int64_t first) const {
+  const Variable vectors = scale(embedding.forward(ids), std::sqrt(static_cast<double>(config_.block.dim)));
+  return dropout_.forward(add(vectors, positions.forward(*ids.tape(), first, ids.size(1))));
+}
+
+Encoded Transformer::encode(Tape& tape, const SourceBatch& source) const {
+  check(source.ids.rank() == 2 && source.lengths.sizes() == Dims{source.ids.size(0)},
+        "transformer: expected source ids (B, S) and lengths (B), got ", source.ids.sizes(), " and ",
+        source.lengths.sizes());
+  const Variable x = embed(source_embedding_, source_positions_, Variable::constant(tape, source.ids), 0);
+  return {encoder_.forward(x, {.mask = {.causal = false, .lengths = source.lengths}}), source.lengths};
+}
+
+Variable Transformer::decode(const Variable& ids, const Encoded& encoded, StackCache* cache) const {
+  check(ids.value().rank() == 2, "transformer: expected target ids (R, T), got ", ids.sizes());
+  const std::int64_t first = cache ? cache->front().self.length() : 0;
+  const Variable x = embed(target_embedding_, target_positions_, ids, first);
+  return decoder_.forward(x, {.encoded = encoded}, cache);
+}
+
+Variable Transformer::logits(const Variable& hidden) const { return linear(hidden, head_, {}); }
+
+Variable Transformer::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
+                           const CrossEntropyOptions& options) const {
+  const Encoded encoded = encode(*inputs.tape(), source);
+  const Variable rows = reshape(decode(inputs, encoded), {-1, config_.block.dim});
+  const Variable flat_targets = Variable::constant(*inputs.tape(), targets.value().reshape({-1}));
+  return linear_cross_entropy(rows, head_, {}, flat_targets, options);
+}
+
+}  // namespace tapeformer

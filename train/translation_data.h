@@ -1,0 +1,49 @@
+// The tokenizers and the sentence pairs that an encoder-decoder's configuration names.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "data/pair_batcher.h"
+#include "data/parallel_text.h"
+#include "train/config.h"
+#include "train/run_folder.h"
+
+namespace tapeformer {
+
+// One vocabulary for both sides (then both are the same object), or one each.
+struct PairTokenizers {
+  std::shared_ptr<const Tokenizer> source, target;
+  PairSymbols symbols;
+
+  bool joint() const { return source == target; }
+};
+
+// Throws Error when a vocabulary lacks one of the tokens that frame sentences; without `target` the source's serves
+// both.
+PairTokenizers pair_tokenizers(std::shared_ptr<const Tokenizer> source, std::shared_ptr<const Tokenizer> target,
+                               const std::string& origin);
+
+// Those of a run. Throws Error as Tokenizer::load() does, and for a lost token.
+PairTokenizers load_pair_tokenizers(const RunFolder& run);
+
+struct TranslationData {
+  PairTokenizers tokenizers;
+  TokenPairs train;
+  std::optional<TokenPairs> valid;           // nothing where no pair is left for validation
+  std::span<const SentencePair> valid_text;  // of all pairs for validation
+  std::uint64_t hash = 0;                    // of the text to train on
+  std::vector<ParallelText> texts;           // which the above looks at
+};
+
+// The most ids of a source and of a target: their end, or their beginning, fills the context.
+PairLimits pair_limits(const Config& config);
+// How a configuration's batches are made.
+PairBatchOptions pair_batch_options(const Config& config);
+
+// Reads or generates the text, and encodes it. Without tokenizers, they are read from tokenizer.file (and target_file)
+// or trained: on the training text, by characters on the validation text too. Throws Error when no pair is left to
+// train on.
+TranslationData prepare_translation_data(const Config& config, std::optional<PairTokenizers> tokenizers = std::nullopt);
+
+}  // namespace tapeformer

@@ -1,0 +1,54 @@
+#include "train/translation_evaluation.h"
+
+#include <algorithm>
+
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+namespace {
+
+Tensor ids_tensor(const std::vector<std::int32_t>& ids, const Dims& sizes) {
+  return Tensor::from(std::span<const std::int32_t>(ids), sizes);
+}
+
+}  // namespace
+
+PairTensors::PairTensors(Tape& tape, const PairBatch& batch)
+    : source{ids_tensor(batch.source, {batch.rows, batch.source_length}),
+             ids_tensor(batch.source_lengths, {batch.rows})},
+      inputs(Variable::constant(tape, ids_tensor(batch.inputs, {batch.rows, batch.target_length}))),
+      targets(Variable::constant(tape, ids_tensor(batch.targets, {batch.rows, batch.target_length}))) {}
+
+Evaluation evaluate(const Transformer& model, const TokenPairs& pairs, const PairSymbols& symbols,
+                    const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress) {
+  const PairsByLength batches(pairs, symbols, options);
+  const std::int64_t count = max_batches > 0 ? std::min(max_batches, batches.batches()) : batches.batches();
+  Evaluation total;
+  PairBatch batch;
+  for (std::int64_t i = 0; i < count; ++i) {
+    batches.fill(i, batch);
+    Tape tape(no_grad);
+    const PairTensors tensors(tape, batch);
+    total.nats += model.loss(tensors.source, tensors.inputs, tensors.targets, {.normalizer = 1}).value().item();
+    total.tokens += batch.scored;
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(count));
+  }
+  return total;
+}
+
+std::vector<double> surprisals(const Transformer& model, std::span<const std::int32_t> source,
+                               std::span<const std::int32_t> target, const PairSymbols& symbols) {
+  TokenPairs pair;
+  pair.add(source, target, 0);
+  PairBatch batch;
+  PairsByLength(pair, symbols, {}).fill(0, batch);
+  Tape tape(no_grad);
+  const PairTensors tensors(tape, batch);
+  const Variable hidden = model.decode(tensors.inputs, model.encode(tape, tensors.source));
+  std::vector<double> values;
+  append_surprisals(
+      hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, values);
+  return values;
+}
+
+}  // namespace tapeformer
