@@ -54,7 +54,11 @@ std::vector<Ids> encode_part(const TextPart& part, const Tokenizer& tokenizer) {
     for (std::int64_t i = begin; i < end; ++i) {
       Ids ids = tokenizer.encode(segments[i].text);
       if (segments[i].ends_document && end_of_text) ids.push_back(*end_of_text);
-      groups[group].insert(groups[group].end(), ids.begin(), ids.end());
+      if (groups[group].empty()) {
+        groups[group] = std::move(ids);
+      } else {
+        groups[group].insert(groups[group].end(), ids.begin(), ids.end());
+      }
     }
   });
   return groups;
