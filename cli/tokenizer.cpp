@@ -4,30 +4,31 @@
 
 #include <charconv>
 #include <iostream>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "autograd/core/error.h"
 #include "cli/commands.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
+#include "data/byte_reader.h"
+#include "data/learn_tokenizer.h"
 #include "data/text.h"
+#include "data/token_cache.h"
 
 namespace tapeformer::cli {
 namespace {
 
 struct TokenizerArguments {
-  std::string file, out, kind = "bpe", pattern = "gpt2", max_memory = "1G";
-  std::int64_t vocab = 4096;
+  std::string file, out, kind = "bpe", pattern = "gpt2", max_memory = "1G", document = "none", text_field = "text";
+  std::int64_t vocab = 4096, sample = 0;
   std::vector<std::string> texts, special_tokens = {"<|endoftext|>"};
   bool lines = false;
 };
 
-std::string read_standard_input() {
-  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+FileText open_text(const TokenizerArguments& arguments) {
+  return {expand_inputs(arguments.texts), {document_end(arguments.document), arguments.text_field}};
 }
 
 SplitPattern read_pattern(const std::string& name) {
@@ -52,26 +53,21 @@ std::size_t read_bytes_option(const std::string& text) {
 }
 
 void train(const TokenizerArguments& arguments) {
-  const TextCorpus corpus(expand_inputs(arguments.texts));
+  const FileText text = open_text(arguments);
   TokenizerOptions options{.kind = arguments.kind,
                            .vocab = arguments.vocab,
                            .special_tokens = arguments.special_tokens,
                            .pattern = read_pattern(arguments.pattern),
                            .max_memory = read_bytes_option(arguments.max_memory)};
   if (options.kind == "char") options.special_tokens.clear();
-  ProgressCallback progress;
-  std::optional<TrainPhase> shown;
-  const auto tokenizer =
-      train_tokenizer(options, corpus.pieces(), [&](TrainPhase phase, std::int64_t done, std::int64_t wanted) {
-        if (phase != shown) progress = show_progress(phase == TrainPhase::count ? "counting words" : "learning merges");
-        shown = phase;
-        if (progress) progress(wanted > 0 ? static_cast<double>(done) / static_cast<double>(wanted) : 1);
-      });
+  TextReader reader(text, kSamplePartBytes);
+  TextReader* const readers[] = {&reader};
+  const auto tokenizer = learn_tokenizer(options, readers, arguments.sample << 20, by_phase(show_progress));
   tokenizer->save(arguments.out);
   if (options.kind != "char" && tokenizer->vocab_size() < options.vocab) {
     spdlog::warn("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);
   }
-  spdlog::info("{} tokens from {} bytes of text: {}", tokenizer->vocab_size(), corpus.bytes(), arguments.out);
+  spdlog::info("{} tokens from {} bytes of text: {}", tokenizer->vocab_size(), reader.position(), arguments.out);
 }
 
 void print_ids(std::span<const std::int32_t> ids, char separator) {
@@ -81,8 +77,17 @@ void print_ids(std::span<const std::int32_t> ids, char separator) {
 
 void encode(const TokenizerArguments& arguments) {
   const auto tokenizer = Tokenizer::load(arguments.file);
-  if (!arguments.lines) return print_ids(tokenizer->encode(read_standard_input()), '\n');
-  for (std::string line; std::getline(std::cin, line);) print_ids(tokenizer->encode(line), ' ');
+  if (arguments.lines) {
+    for (std::string line; std::getline(std::cin, line);) print_ids(tokenizer->encode(line), ' ');
+    return;
+  }
+  const FileText text = open_text(arguments);
+  TextReader reader(text);
+  for (TextPart part; reader.next(part);) {
+    for (const auto& ids : encode_part(part, *tokenizer)) {
+      if (!ids.empty()) print_ids(ids, '\n');
+    }
+  }
 }
 
 void decode(const TokenizerArguments& arguments) {
@@ -106,11 +111,14 @@ void print_info(const TokenizerArguments& arguments) {
   for (std::int32_t id : tokenizer->special_ids()) std::cout << ' ' << tokenizer->token_bytes(id) << " (" << id << ')';
   std::cout << '\n';
   if (arguments.texts.empty()) return;
-  const TextCorpus corpus(expand_inputs(arguments.texts));
+  const FileText text = open_text(arguments);
+  TextReader reader(text);
   std::int64_t tokens = 0;
-  for (std::string_view piece : corpus.pieces()) tokens += static_cast<std::int64_t>(tokenizer->encode(piece).size());
-  std::cout << "text            " << corpus.bytes() << " bytes, " << tokens << " tokens, "
-            << static_cast<double>(corpus.bytes()) / static_cast<double>(tokens) << " bytes per token\n";
+  for (TextPart part; reader.next(part);) {
+    for (const auto& ids : encode_part(part, *tokenizer)) tokens += static_cast<std::int64_t>(ids.size());
+  }
+  std::cout << "text            " << reader.position() << " bytes, " << tokens << " tokens, "
+            << static_cast<double>(reader.position()) / static_cast<double>(tokens) << " bytes per token\n";
 }
 
 }  // namespace
@@ -120,6 +128,12 @@ void add_tokenizer_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tokenizer", "Train and use tokenizers");
   command->require_subcommand(1);
 
+  const auto add_texts = [&](CLI::App* sub) {
+    sub->add_option("--document", arguments->document, "End of a document: none, file, line or mark [none]");
+    sub->add_option("--text-field", arguments->text_field, "Field of JSON lines that holds the text [text]");
+    return sub->add_option("text", arguments->texts,
+                           "Files, folders or globs; .gz, .zst and .jsonl too; - for standard input");
+  };
   CLI::App* training = command->add_subcommand("train", "Learn a vocabulary from text");
   training->add_option("--vocab", arguments->vocab, "Tokens, special ones counted [4096]")->check(at_least(1));
   training->add_option("--kind", arguments->kind, "char, word or bpe [bpe]");
@@ -128,7 +142,11 @@ void add_tokenizer_command(CLI::App& app) {
                        "Bytes for counting words, such as 64M; what outgrows them goes to $TMPDIR; 0: no bound [1G]");
   training->add_option("--special", arguments->special_tokens, "Special tokens [<|endoftext|>]")->expected(1);
   training->add_option("--out", arguments->out, "The tokenizer.json to write")->required();
-  training->add_option("text", arguments->texts, "Files, folders or globs")->required();
+  training
+      ->add_option("--sample", arguments->sample,
+                   "MiB of the text, spread over it, that words and byte pairs are learned from; 0: all [0]")
+      ->check(at_least(0));
+  add_texts(training)->required();
   training->callback([arguments] { train(*arguments); });
 
   const auto with_file = [&](const char* name, const char* help) {
@@ -136,12 +154,16 @@ void add_tokenizer_command(CLI::App& app) {
     sub->add_option("file", arguments->file, "A tokenizer.json")->required();
     return sub;
   };
-  CLI::App* encoding = with_file("encode", "Text on standard input to ids");
-  encoding->add_flag("--lines", arguments->lines, "One line of ids per line of text");
-  encoding->callback([arguments] { encode(*arguments); });
+  CLI::App* encoding = with_file("encode", "Text to ids");
+  add_texts(encoding);
+  encoding->add_flag("--lines", arguments->lines, "One line of ids per line of standard input");
+  encoding->callback([arguments] {
+    if (arguments->texts.empty()) arguments->texts = {kStandardInput};
+    encode(*arguments);
+  });
   with_file("decode", "Ids on standard input to text")->callback([arguments] { decode(*arguments); });
   CLI::App* info = with_file("info", "What a tokenizer holds, and how well it compresses a text");
-  info->add_option("text", arguments->texts, "Files, folders or globs");
+  add_texts(info);
   info->callback([arguments] { print_info(*arguments); });
 }
 

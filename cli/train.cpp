@@ -7,6 +7,7 @@
 #include "autograd/core/parallel.h"
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "data/byte_reader.h"
 #include "data/corpora.h"
 #include "train/disk.h"
 #include "train/metrics.h"
@@ -25,7 +26,7 @@ struct TrainArguments {
 // Paths in a run's configuration do not depend on where the command was called.
 void make_paths_absolute(Config& config) {
   const auto absolute = [](std::string& path) {
-    if (!path.empty()) path = std::filesystem::absolute(path).lexically_normal().string();
+    if (!path.empty() && path != kStandardInput) path = std::filesystem::absolute(path).lexically_normal().string();
   };
   Config::Data& data = config.data;
   for (std::string& path : data.text) absolute(path);
@@ -110,7 +111,7 @@ void start(const TrainArguments& arguments) {
   const Config config = overridden(load_config(arguments.config), arguments);
   require_no_run(arguments.out);
   set_threads(config);
-  const auto task = make_training_task(config);
+  const auto task = make_training_task(config, nullptr, show_progress);
   task->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   const ParameterSlab slab(task->model());
   AdamW optimizer(slab, optimizer_spec(config));
@@ -129,7 +130,7 @@ void resume(const TrainArguments& arguments) {
   remove_leftovers(run);
   const Config config = overridden(load_config(run.config()), arguments);
   set_threads(config);
-  const auto task = make_training_task(config, &run);
+  const auto task = make_training_task(config, &run, show_progress);
   const ParameterSlab slab(task->model());
   AdamW optimizer(slab, optimizer_spec(config));
 

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "autograd/core/error.h"
+#include "data/byte_reader.h"
 
 namespace tapeformer {
 
@@ -45,15 +46,6 @@ void add_matches(const std::string& pattern, std::vector<fs::path>& found) {
   ::globfree(&matches);
 }
 
-// The cut of `text` at `at`, moved back over the continuation bytes (10xxxxxx) of a UTF-8 character, of which there are
-// at most three; more than that is not UTF-8 and is cut where asked.
-std::size_t character_start(std::string_view text, std::size_t at) {
-  for (std::size_t back = 0; back <= 3 && back <= at && at < text.size(); ++back) {
-    if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) return at - back;
-  }
-  return at;
-}
-
 }  // namespace
 
 MappedText::MappedText(const fs::path& path) : file_(path) {
@@ -67,7 +59,9 @@ std::vector<fs::path> expand_inputs(std::span<const std::string> inputs) {
     std::vector<fs::path> found;
     std::error_code unreachable;
     // A file whose name happens to hold * ? [ is taken by its name.
-    if (fs::exists(input, unreachable)) {
+    if (input == kStandardInput) {
+      found.push_back(input);
+    } else if (fs::exists(input, unreachable)) {
       add_path(input, found);
       check(!found.empty(), "no files in folder ", input);
     } else if (input.find_first_of("*?[") != std::string::npos) {
@@ -82,32 +76,6 @@ std::vector<fs::path> expand_inputs(std::span<const std::string> inputs) {
     }
   }
   return all;
-}
-
-TextCorpus::TextCorpus(std::span<const fs::path> paths) {
-  check(!paths.empty(), "text: no files given");
-  for (const fs::path& path : paths) pieces_.push_back(files_.emplace_back(path).text());
-  for (const std::string_view piece : pieces_) bytes_ += static_cast<std::int64_t>(piece.size());
-}
-
-TextCorpus::TextCorpus(std::string text) : text_(std::make_unique<const std::string>(std::move(text))) {
-  check(!text_->empty(), "text is empty");
-  pieces_ = {*text_};
-  bytes_ = static_cast<std::int64_t>(text_->size());
-}
-
-TextSplit TextCorpus::split(double valid_fraction) const {
-  check(valid_fraction >= 0 && valid_fraction < 1, "valid_fraction: expected at least 0 and below 1, got ",
-        valid_fraction);
-  TextSplit out;
-  std::size_t left = static_cast<std::size_t>(static_cast<double>(bytes_) * (1 - valid_fraction));
-  for (const std::string_view piece : pieces_) {
-    const std::size_t cut = character_start(piece, std::min(left, piece.size()));
-    if (cut > 0) out.train.push_back(piece.substr(0, cut));
-    if (cut < piece.size()) out.valid.push_back(piece.substr(cut));
-    left -= std::min(left, piece.size());
-  }
-  return out;
 }
 
 }  // namespace tapeformer

@@ -5,8 +5,8 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libopenblas-openmp-dev libhwy-dev libcli11-dev libspdlog-dev
-  libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev doctest-dev libbenchmark-dev
-  libpcre2-dev)
+  libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev libpcre2-dev doctest-dev
+  libbenchmark-dev)
 if [ "${1:-}" = --ci ]; then packages+=(clang libomp-dev clang-format perl); fi
 
 missing=()

@@ -25,7 +25,7 @@ struct Config {
   };
   struct Tokenizer {
     std::string kind = "bpe";
-    std::int64_t vocab = 4096;
+    std::int64_t vocab = 4096, sample = 64;
     std::string file, target_file;
     bool joint = true;
     bool operator==(const Tokenizer&) const = default;
@@ -33,6 +33,7 @@ struct Config {
   struct Data {
     std::vector<std::string> text, valid;
     double valid_fraction = 0.1;
+    std::string document = "none", text_field = "text";
     std::string source, target, valid_source, valid_target, pairs, valid_pairs, corpus;
     std::int64_t lines = 20000, seed = 1;
     bool operator==(const Data&) const = default;

@@ -3,21 +3,93 @@
 #include <cstdlib>
 
 #include "autograd/core/error.h"
-#include "data/corpora.h"
+#include "autograd/core/hash.h"
+#include "data/byte_reader.h"
+#include "data/learn_tokenizer.h"
 #include "data/text.h"
 
 namespace tapeformer {
 namespace {
 
-TextCorpus read_corpus(const std::vector<std::string>& inputs) { return TextCorpus(expand_inputs(inputs)); }
+// Standard input as a file that can be read again and again. It is gone with this object.
+class SpooledInput {
+ public:
+  explicit SpooledInput(const std::filesystem::path& folder) : file_(folder / "standard-input") {
+    const auto input = open_bytes(kStandardInput);
+    std::string buffer(std::size_t{1} << 20, '\0');
+    while (const std::size_t count = input->read(buffer)) file_.append(std::string_view(buffer).substr(0, count));
+    check(input->consumed() > 0, "standard input is empty, expected text");
+  }
+  const std::filesystem::path& path() const { return file_.beside(); }
 
-std::unique_ptr<Tokenizer> make_tokenizer(const Config& config, const TextSplit& split) {
-  if (!config.tokenizer.file.empty()) return Tokenizer::load(config.tokenizer.file);
-  std::vector<std::string_view> texts = split.train;
-  if (config.tokenizer.kind == "char") texts.insert(texts.end(), split.valid.begin(), split.valid.end());
-  TokenizerOptions options{.kind = config.tokenizer.kind, .vocab = config.tokenizer.vocab, .special_tokens = {}};
-  if (options.kind == "bpe") options.special_tokens = {"<|endoftext|>"};
-  return train_tokenizer(options, texts);
+ private:
+  AtomicFile file_;
+};
+
+// A text and the reader that goes through it once, for training and validation.
+struct Text {
+  std::vector<std::unique_ptr<SpooledInput>> spooled;
+  std::unique_ptr<TextSource> source;
+  std::unique_ptr<TextReader> reader;
+  TextSummary summary;
+
+  TextRange range(std::int64_t begin, std::int64_t end) const { return {summary, begin, end}; }
+};
+
+Text open_text(std::unique_ptr<TextSource> source, const TokenCache& cache, const ProgressMaker& progress) {
+  Text text;
+  text.summary = cache.summary(*source, progress ? progress("reading the text") : ReadProgress());
+  text.reader = std::make_unique<TextReader>(*source);
+  text.source = std::move(source);
+  return text;
+}
+
+Text open_files(const std::vector<std::string>& inputs, const Config& config, const TokenCache& cache,
+                const ProgressMaker& progress) {
+  std::vector<std::unique_ptr<SpooledInput>> spooled;
+  std::vector<std::filesystem::path> paths = expand_inputs(inputs);
+  for (std::filesystem::path& path : paths) {
+    if (path != kStandardInput) continue;
+    spooled.push_back(std::make_unique<SpooledInput>(cache.folder()));
+    path = spooled.back()->path();
+  }
+  const TextOptions options{.document = document_end(config.data.document), .field = config.data.text_field};
+  Text text = open_text(std::make_unique<FileText>(std::move(paths), options), cache, progress);
+  text.spooled = std::move(spooled);
+  return text;
+}
+
+Text open_training_text(const Config& config, const TokenCache& cache, const ProgressMaker& progress) {
+  const Config::Data& data = config.data;
+  if (data.corpus.empty()) return open_files(data.text, config, cache, progress);
+  return open_text(std::make_unique<CorpusText>(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed),
+                                                document_end(data.document)),
+                   cache, progress);
+}
+
+std::unique_ptr<Tokenizer> make_tokenizer(const Config& config, const TokenCache& cache, const TextRange& train,
+                                          const TextSource& train_source, const TextRange& valid,
+                                          const TextSource& valid_source, const ProgressMaker& progress) {
+  const Config::Tokenizer& wanted = config.tokenizer;
+  if (!wanted.file.empty()) return Tokenizer::load(wanted.file);
+  TokenizerOptions options{.kind = wanted.kind, .vocab = wanted.vocab, .special_tokens = {}};
+  if (options.kind == "bpe" || train_source.has_documents()) options.special_tokens = {std::string(kEndOfText)};
+  const bool learns_all = options.kind == "char";
+  Hasher key;
+  key.update(options.kind);
+  for (const std::uint64_t number :
+       {std::uint64_t{options.special_tokens.size()}, static_cast<std::uint64_t>(options.vocab),
+        static_cast<std::uint64_t>(wanted.sample), train.hash(), learns_all ? valid.hash() : 0}) {
+    key.update(number);
+  }
+  return cache.tokenizer(key.digest(), [&] {
+    TextReader train_reader(train_source, kSamplePartBytes), valid_reader(valid_source, kSamplePartBytes);
+    train_reader.stop_at(train.end);
+    if (learns_all) valid_reader.skip_to(valid.begin);
+    valid_reader.stop_at(valid.end);
+    TextReader* const readers[] = {&train_reader, &valid_reader};
+    return learn_tokenizer(options, readers, wanted.sample << 20, by_phase(progress));
+  });
 }
 
 }  // namespace
@@ -33,31 +105,30 @@ std::filesystem::path token_cache_folder() {
   return std::filesystem::temp_directory_path() / "tapeformer-cache";
 }
 
-LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokenizer> tokenizer) {
-  const Config::Data& data = config.data;
-  const TextCorpus corpus =
-      data.corpus.empty() ? read_corpus(data.text)
-                          : TextCorpus(generate_corpus(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed)));
-  std::optional<TextCorpus> valid_corpus;
-  TextSplit split;
-  if (data.valid.empty()) {
-    split = corpus.split(data.valid_fraction);
-  } else {
-    split.train.assign(corpus.pieces().begin(), corpus.pieces().end());
-    valid_corpus = read_corpus(data.valid);
-    split.valid.assign(valid_corpus->pieces().begin(), valid_corpus->pieces().end());
+LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokenizer> tokenizer,
+                                   const ProgressMaker& progress) {
+  const TokenCache cache(token_cache_folder());
+  const Text text = open_training_text(config, cache, progress);
+  std::optional<Text> other;
+  if (!config.data.valid.empty()) other = open_files(config.data.valid, config, cache, progress);
+  const std::int64_t bytes = text.summary.bytes;
+  const std::int64_t cut = other ? bytes : text.summary.split(config.data.valid_fraction);
+  const TextRange train = text.range(0, cut);
+  const Text& valid_text = other ? *other : text;
+  const TextRange valid = other ? other->range(0, other->summary.bytes) : text.range(cut, bytes);
+  if (!tokenizer) {
+    tokenizer = make_tokenizer(config, cache, train, *text.source, valid, *valid_text.source, progress);
   }
-  if (!tokenizer) tokenizer = make_tokenizer(config, split);
 
-  const std::filesystem::path folder = token_cache_folder();
+  const ReadProgress show = progress ? progress("encoding the text") : ReadProgress();
   LanguageData result{.tokenizer = nullptr,
-                      .train = cached_token_file(folder, "train", split.train, *tokenizer),
+                      .train = cache.tokens("train", *text.reader, train, *tokenizer, show),
                       .valid = std::nullopt};
   check(result.train.size() > config.model.context, "the training text has ", result.train.size(),
         " tokens: model.context = ", config.model.context, " takes at least ", config.model.context + 1);
-  if (!split.valid.empty()) {
-    TokenFile valid = cached_token_file(folder, "valid", split.valid, *tokenizer);
-    if (valid.size() >= 2) result.valid = std::move(valid);
+  if (!valid.empty()) {
+    TokenFile tokens = cache.tokens("valid", *valid_text.reader, valid, *tokenizer, show);
+    if (tokens.size() >= 2) result.valid = std::move(tokens);
   }
   result.tokenizer = std::move(tokenizer);
   return result;

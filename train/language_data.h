@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
-#include "data/token_file.h"
+#include "data/token_cache.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config.h"
 
@@ -21,9 +23,13 @@ struct LanguageData {
 // the user's cache folder.
 std::filesystem::path token_cache_folder();
 
-// Reads or generates the text, and encodes it. Without a tokenizer, one is read from tokenizer.file or trained: on the
-// training text, by characters on the validation text too. Throws Error when the training text is too short for the
-// model's context.
-LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokenizer> tokenizer = nullptr);
+// Starts to show the progress of some work, such as "encoding".
+using ProgressMaker = std::function<ReadProgress(std::string what)>;
+
+// Reads or generates the text, and encodes it, in memory that does not depend on its size; what was made before is
+// found in the cache. Without a tokenizer, one is read from tokenizer.file or learned: from the training text,
+// characters from the validation text too. Throws Error when the training text is too short for the model's context.
+LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokenizer> tokenizer = nullptr,
+                                   const ProgressMaker& progress = {});
 
 }  // namespace tapeformer

@@ -9,8 +9,8 @@ namespace {
 
 class LanguageTask : public TrainingTask {
  public:
-  LanguageTask(const Config& config, const RunFolder* resumed)
-      : data_(prepare_language_data(config, resumed ? Tokenizer::load(resumed->tokenizer()) : nullptr)),
+  LanguageTask(const Config& config, const RunFolder* resumed, const ProgressMaker& progress)
+      : data_(prepare_language_data(config, resumed ? Tokenizer::load(resumed->tokenizer()) : nullptr, progress)),
         model_(gpt_config(config, data_.tokenizer->vocab_size())),
         objective_(config, model_, data_) {}
 
@@ -76,8 +76,9 @@ class TranslationTask : public TrainingTask {
 
 }  // namespace
 
-std::unique_ptr<TrainingTask> make_training_task(const Config& config, const RunFolder* resumed) {
-  if (config.model.type == "gpt") return std::make_unique<LanguageTask>(config, resumed);
+std::unique_ptr<TrainingTask> make_training_task(const Config& config, const RunFolder* resumed,
+                                                 const ProgressMaker& progress) {
+  if (config.model.type == "gpt") return std::make_unique<LanguageTask>(config, resumed, progress);
   return std::make_unique<TranslationTask>(config, resumed);
 }
 

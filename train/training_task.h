@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "train/config.h"
+#include "train/language_data.h"
 #include "train/objective.h"
 #include "train/run_folder.h"
 
@@ -25,7 +26,8 @@ class TrainingTask {
 
 // Reads the data and makes the model, its parameters not set yet. The tokenizers are those of the run that is resumed;
 // without one, those that the configuration names, or learned ones. Keeps a reference to the configuration, which is
-// resolved.
-std::unique_ptr<TrainingTask> make_training_task(const Config& config, const RunFolder* resumed = nullptr);
+// resolved. What takes long with a language model's text shows its progress.
+std::unique_ptr<TrainingTask> make_training_task(const Config& config, const RunFolder* resumed = nullptr,
+                                                 const ProgressMaker& progress = {});
 
 }  // namespace tapeformer

@@ -1,6 +1,7 @@
 #include "autograd/core/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 namespace tapeformer {
 
 namespace {
+
+constexpr const char* kBeside = ".tmp-";  // between a file's name and what sets its writers apart
 
 // Throws what the system said about the call that just failed: "cannot VERB PATH: reason".
 void require(bool succeeded, const char* verb, const std::filesystem::path& path) {
@@ -57,9 +60,16 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   // Two writers of one path, in this process or in two, must not share the file beside.
   static std::atomic<int> counter = 0;
   beside_ = path_;
-  beside_ += concat(".tmp-", ::getpid(), "-", counter++);
-  fd_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  require(fd_ >= 0, "write", path_);
+  beside_ += concat(kBeside, ::getpid(), "-", counter++);
+  // Locked while it is written, by which remove_abandoned() knows; which may have been faster than the lock.
+  struct stat status {};
+  while (status.st_nlink == 0) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    require(fd_ >= 0, "write", path_);
+    ::flock(fd_, LOCK_EX);
+    require(::fstat(fd_, &status) == 0, "write", path_);
+  }
 }
 
 AtomicFile::~AtomicFile() {
@@ -95,6 +105,15 @@ void AtomicFile::commit() {
   const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
   const OpenFile entry{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (entry.fd >= 0) ::fsync(entry.fd);
+}
+
+void remove_abandoned(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().filename().native().find(kBeside) == std::string::npos) continue;
+    const OpenFile file{::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    if (file.fd >= 0 && ::flock(file.fd, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
+  }
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {

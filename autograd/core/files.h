@@ -28,7 +28,8 @@ class MappedFile {
 void read_ahead(std::string_view mapped);
 
 // Writes beside `path` and renames into place on commit(), after fsync: a reader sees the old file or the new one,
-// never a part. Without commit() nothing stays behind. Throws Error where the system refuses.
+// never a part. Without commit() nothing stays behind, but for what a killed process leaves (remove_abandoned()).
+// Throws Error where the system refuses.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -40,6 +41,8 @@ class AtomicFile {
   // Overwrites bytes that were appended before.
   void write_at(std::int64_t offset, std::string_view bytes);
   void commit();
+  // Where the bytes lie until then.
+  const std::filesystem::path& beside() const { return beside_; }
 
  private:
   void write_all(std::int64_t offset, std::string_view bytes);
@@ -48,6 +51,9 @@ class AtomicFile {
   int fd_ = -1;
   std::int64_t size_ = 0;
 };
+
+// Removes the files in a folder that an AtomicFile wrote whose process was killed; those still being written stay.
+void remove_abandoned(const std::filesystem::path& folder);
 
 // Written beside, fsynced, renamed into place: a reader sees the old bytes or the new ones. Throws Error.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);

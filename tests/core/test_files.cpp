@@ -95,3 +95,18 @@ TEST_CASE("nearest name: fewest letters changed, the first of several") {
   const std::string_view tied[] = {"ab", "ac"};
   CHECK(nearest_name("a", tied) == "ab");
 }
+
+TEST_CASE("atomic file: what a killed process has left is removed, and nothing else") {
+  const TempFolder folder;
+  folder.write("a.txt.tmp-12-0", "left behind");
+  folder.write("a.txt", "whole");
+  AtomicFile file(folder.path / "b.txt");
+  file.append("half");
+  remove_abandoned(folder.path);
+  CHECK(folder.entries() == 2);
+  CHECK(std::filesystem::exists(file.beside()));
+  file.commit();
+  CHECK(read_all(folder.path / "a.txt") == "whole");
+  CHECK(read_all(folder.path / "b.txt") == "half");
+  CHECK_NOTHROW(remove_abandoned(folder.path / "none"));
+}

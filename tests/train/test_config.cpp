@@ -118,6 +118,8 @@ TEST_CASE("config: a value out of range says what the range is") {
   check_override_error("optimizer.lr", "nan", "optimizer.lr: expected a finite number, got nan");
   check_override_error("model.layers", "0", "model.layers: expected 1 <= value <= 1048576, got 0");
   check_override_error("train.steps", "0", "train.steps: expected value >= 1, got 0");
+  check_override_error("data.document", "page", "data.document: expected none, file, line or mark, got \"page\"");
+  check_override_error("tokenizer.sample", "-1", "tokenizer.sample: expected value >= 0, got -1");
   check_override_error("model.norm", "rms", "model.norm: expected auto, pre or post, got \"rms\"");
 }
 
@@ -194,10 +196,11 @@ TEST_CASE("config: the list of keys has every key once, with a default that can 
   }
   CHECK(config == Config{});
   CHECK(parse(to_toml(config)) == config);
-  for (const char* name : {"model.type", "model.ff_dim", "model.position_base", "model.tie_embeddings",
-                           "tokenizer.file", "data.valid_fraction", "data.valid_target", "data.valid_pairs",
-                           "data.lines", "optimizer.weight_decay", "schedule.factor", "train.batch_tokens",
-                           "train.recompute", "train.max_minutes", "eval.batches", "checkpoint.average"}) {
+  for (const char* name :
+       {"model.type", "model.ff_dim", "model.position_base", "model.tie_embeddings", "tokenizer.sample",
+        "tokenizer.file", "data.valid_fraction", "data.document", "data.text_field", "data.valid_target",
+        "data.valid_pairs", "data.lines", "optimizer.weight_decay", "schedule.factor", "train.batch_tokens",
+        "train.recompute", "train.max_minutes", "eval.batches", "checkpoint.average"}) {
     CAPTURE(name);
     CHECK(names.contains(name));
   }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "autograd/core/error.h"
+#include "tests/data/texts.h"
 #include "tests/train/toy.h"
 #include "train/language_data.h"
 
@@ -11,9 +12,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::set<std::string> names_in(const fs::path& folder) {
+// The token files in the cache.
+std::set<std::string> token_files() {
   std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(token_cache_folder())) {
+    if (entry.path().extension() == ".tokens") names.insert(entry.path().filename().string());
+  }
   return names;
 }
 
@@ -94,23 +98,23 @@ TEST_CASE("language data: token files are made once for a text and a tokenizer")
   const CacheFolder folder;
   Config config = on_text(folder.write("text.txt", kText));
   const LanguageData first = prepare_language_data(config);
-  const std::set<std::string> files = names_in(token_cache_folder());
+  const std::set<std::string> files = token_files();
   CHECK(files.size() == 2);
   const auto written = fs::last_write_time(first.train.path());
   fs::last_write_time(first.train.path(), written - std::chrono::hours(1));
   const LanguageData second = prepare_language_data(config);
   CHECK(second.train.path() == first.train.path());
   CHECK(fs::last_write_time(first.train.path()) == written - std::chrono::hours(1));  // not written again
-  CHECK(names_in(token_cache_folder()) == files);
+  CHECK(token_files() == files);
 
   folder.write("text.txt", kText + kText);
   const LanguageData third = prepare_language_data(config);
   CHECK(decoded(third, third.train) + decoded(third, *third.valid) == kText + kText);
-  CHECK(names_in(token_cache_folder()).size() == 4);
+  CHECK(token_files().size() == 4);
 
   config.tokenizer.kind = "bpe", config.tokenizer.vocab = 257;
   prepare_language_data(config);
-  CHECK(names_in(token_cache_folder()).size() == 6);
+  CHECK(token_files().size() == 6);
 }
 
 TEST_CASE("language data: a tokenizer that is given or read back gives the same tokens") {
@@ -140,6 +144,63 @@ TEST_CASE("language data: a generated corpus follows its seed and lines") {
   CHECK(decoded(other, other.train) + decoded(other, *other.valid) == generate_corpus("stories", 20, 2));
 }
 
+TEST_CASE("language data: JSON lines and compressed files split as plain text does, a document ends with its token") {
+  const CacheFolder folder;
+  const std::string first = "once upon a time", second = "there was a text";
+  const std::string lines = "{\"body\": \"" + first + "\"}\n{\"body\": \"" + second + "\"}\n";
+  Config config = on_text(folder.write("text.jsonl.gz", gzip(lines)));
+  config.data.text_field = "body";
+  config.data.valid_fraction = 0.25;
+  const LanguageData data = prepare_language_data(config);
+  CHECK(data.tokenizer->special("<|endoftext|>").has_value());
+  CHECK(decoded(data, data.train) == first + "<|endoftext|>" + second.substr(0, 8));
+  CHECK(decoded(data, *data.valid) == second.substr(8) + "<|endoftext|>");
+  CHECK(data.valid->text_bytes() == 8);
+
+  // The same documents as lines of plain text have the same hash, so the same token files.
+  config.data.text = {folder.write("text.txt", first + "\n" + second).string()};
+  config.data.document = "line";
+  const LanguageData plain = prepare_language_data(config);
+  CHECK(plain.train.path() == data.train.path());
+  CHECK(plain.valid->path() == data.valid->path());
+
+  config.data.document = "none";
+  const LanguageData whole = prepare_language_data(config);
+  CHECK(decoded(whole, whole.train) + decoded(whole, *whole.valid) == first + "\n" + second);
+  CHECK_FALSE(whole.tokenizer->special("<|endoftext|>").has_value());
+}
+
+TEST_CASE("language data: a text that has not changed for a while is not read again") {
+  const CacheFolder folder;
+  Config config = on_text(PROJECT_ROOT "/CMakePresets.json");
+  const LanguageData first = prepare_language_data(config);
+  const auto entries = std::distance(fs::directory_iterator(token_cache_folder()), {});
+  CHECK(entries == 4);  // training, validation, the tokenizer, and the text's summary
+  std::string summary;
+  for (const auto& entry : fs::directory_iterator(token_cache_folder())) {
+    if (entry.path().filename().string().starts_with("text-")) summary = entry.path().string();
+  }
+  // Whoever reads the text finds another hash than this, and makes other token files.
+  std::ofstream(summary) << "{\"bytes\": " << fs::file_size(PROJECT_ROOT "/CMakePresets.json") << ", \"hash\": 7}";
+  const LanguageData second = prepare_language_data(config);
+  CHECK(second.train.path() != first.train.path());
+  CHECK(prepare_language_data(config).train.path() == second.train.path());
+}
+
+TEST_CASE("language data: progress is shown for each kind of work") {
+  const CacheFolder folder;
+  Config config = on_text(folder.write("text.txt", kText));
+  config.tokenizer.kind = "bpe", config.tokenizer.vocab = 260;
+  std::set<std::string> kinds;
+  double last = 0;
+  prepare_language_data(config, nullptr, [&](std::string what) {
+    kinds.insert(what);
+    return [&](double share) { last = share; };
+  });
+  CHECK(kinds == std::set<std::string>{"reading the text", "counting words", "learning merges", "encoding the text"});
+  CHECK(last == 1);
+}
+
 TEST_CASE("language data: what is refused") {
   const CacheFolder folder;
   Config config = on_text(folder.write("text.txt", kText.substr(0, 16)));
@@ -153,6 +214,11 @@ TEST_CASE("language data: what is refused") {
   folder.write("text.txt", kText + "\xFF");
   CHECK_THROWS_WITH_AS(prepare_language_data(config),
                        "char tokenizer: invalid UTF-8 at byte 40; a bpe tokenizer takes any bytes", Error);
+  const std::set<std::string> files = token_files();
+  config.data.text = {folder.write("text.gz", gzip(kText).substr(0, 30)).string()};
+  CHECK_THROWS_WITH_AS(prepare_language_data(config), doctest::Contains("truncated: its compressed data ends too soon"),
+                       Error);
+  CHECK(token_files() == files);
   config.data.text = {(folder.path / "none").string()};
   CHECK_THROWS_AS(prepare_language_data(config), Error);
 }

@@ -1,0 +1,103 @@
+// Texts of all kinds given to the real command.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/cli/sandbox.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Files in the cache whose names have `part` in them.
+int cached(const Sandbox& box, const std::string& part) {
+  int count = 0;
+  if (!box.has(".cache")) return 0;
+  for (const auto& entry : fs::directory_iterator(box / ".cache")) {
+    count += entry.path().filename().string().find(part) != std::string::npos;
+  }
+  return count;
+}
+
+// A model so small that the work is in the text.
+constexpr const char* kOptions = " --train.steps 1 --train.accumulate 1 --checkpoint.every 0";
+
+}  // namespace
+
+TEST_CASE("texts: a token file whose making was killed is made again, and what is left of it is removed") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.write("text.txt", box.run("corpus stories --lines 60000").out);
+  for (int kill = 0; kill < 3; ++kill) {
+    const auto process = box.start("train tiny.toml --out killed" + std::string(kOptions));
+    while (process->running() && cached(box, ".tokens.tmp-") == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    process->send(SIGKILL);
+    const Outcome outcome = process->wait();
+    INFO(outcome.err);
+    REQUIRE(outcome.exit_code == -1);
+    CHECK(cached(box, ".tokens.tmp-") == 1);
+    CHECK(cached(box, ".tokens") == 1);
+  }
+  box.train("run", kOptions);
+  CHECK(cached(box, ".tmp-") == 0);
+  CHECK(cached(box, ".tokens") == 2);
+}
+
+TEST_CASE("texts: standard input trains as a file does, and resumes with the same text") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string text = box.read("text.txt");
+  box.train("file", "--train.steps 4");
+  const Outcome piped = box.run("train tiny.toml --out piped --train.steps 4 --data.text -", {}, text);
+  INFO(piped.err);
+  REQUIRE(piped.exit_code == 0);
+  const std::string model = "/checkpoints/step-000004/model.safetensors";
+  CHECK((box.read("piped" + model) == box.read("file" + model)));
+  CHECK(cached(box, "standard-input") == 0);
+  CHECK(cached(box, ".tokens") == 2);
+  CHECK_FALSE(box.run("train --resume piped --train.steps 5", {}, text).tells("another than the run began with"));
+  CHECK(box.run("train --resume piped --train.steps 6", {}, text + text).tells("another than the run began with"));
+  const Outcome empty = box.run("train tiny.toml --out none --data.text -");
+  CHECK(empty.exit_code == 1);
+  CHECK(empty.err == "tapeformer: standard input is empty, expected text\n");
+}
+
+TEST_CASE("texts: the tokenizer takes files, standard input and JSON lines") {
+  const Sandbox box;
+  box.write("a.txt", "one two\n");
+  box.write("a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+  REQUIRE(box.run("tokenizer train --vocab 257 --out t.json a.txt").exit_code == 0);
+  REQUIRE(box.run("tokenizer train --vocab 257 --out u.json -", {}, "one two\n").exit_code == 0);
+  CHECK(box.read("t.json") == box.read("u.json"));
+  const std::string one = "78\n77\n68\n", two = "83\n86\n78\n";
+  CHECK(box.run("tokenizer encode t.json", {}, "one").out == one);
+  CHECK(box.run("tokenizer encode t.json -", {}, "one").out == one);
+  CHECK(box.run("tokenizer encode t.json a.jsonl").out == one + "256\n" + two + "256\n");
+  CHECK(box.run("tokenizer encode t.json --document mark", {}, "one<|endoftext|>two").out ==
+        one + "256\n" + two + "256\n");
+  CHECK(box.run("tokenizer encode t.json --lines", {}, "one\n\ntwo\n").out == "78 77 68\n\n83 86 78\n");
+  CHECK(box.run("tokenizer info t.json a.jsonl").out.find("6 bytes, 8 tokens") != std::string::npos);
+}
+
+TEST_CASE("texts: what cannot be read is said in one line, and leaves nothing") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const auto refused = [&](const std::string& text, const std::string& message) {
+    const Outcome outcome = box.run("train tiny.toml --out none --data.text " + text);
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.err == "tapeformer: " + message + "\n");
+    CHECK_FALSE(box.has("none"));
+    CHECK(cached(box, "") == 0);
+  };
+  const std::string root = fs::canonical(box / ".").string();
+  box.write("a.gz", "\x1f\x8b\x08");
+  refused("a.gz", root + "/a.gz: truncated: its compressed data ends too soon");
+  box.write("a.zst", "plain text");
+  refused("a.zst", root + "/a.zst: not Zstandard data, or damaged (Unknown frame descriptor)");
+  box.write("a.jsonl", "{\"text\": \"one\"}\n{\"body\": \"two\"}\n");
+  refused("a.jsonl", root + "/a.jsonl:2: expected an object with the field \"text\"");
+}

@@ -1,0 +1,69 @@
+#include <doctest/doctest.h>
+
+#include "autograd/core/error.h"
+#include "data/learn_tokenizer.h"
+#include "tests/data/texts.h"
+
+using namespace tapeformer;
+
+namespace {
+
+std::vector<std::string> sample(const TextSource& source, std::int64_t bytes, std::size_t part_bytes) {
+  TextReader reader(source, part_bytes);
+  std::vector<std::string> out;
+  for (const TextPart& part : sample_text(reader, bytes)) out.push_back(part.text);
+  return out;
+}
+
+std::unique_ptr<Tokenizer> learn(const TokenizerOptions& options, const TextSource& first, const TextSource& second,
+                                 std::int64_t sample_bytes = 0) {
+  TextReader a(first, 300), b(second, 300);
+  TextReader* const readers[] = {&a, &b};
+  return learn_tokenizer(options, readers, sample_bytes);
+}
+
+}  // namespace
+
+TEST_CASE("sample: all of a short text, else every 2nd, 4th, … part, and never more than asked for") {
+  std::vector<std::string> pieces;
+  for (int i = 10; i < 50; ++i) pieces.push_back(std::to_string(i));
+  const MemoryText source(pieces);
+  using Parts = std::vector<std::string>;
+  CHECK(sample(source, 0, 2) == Parts(pieces));
+  CHECK(sample(source, 80, 2) == Parts(pieces));
+  CHECK(sample(source, 79, 2).size() == 20);
+  CHECK(sample(source, 20, 2) == Parts{"10", "14", "18", "22", "26", "30", "34", "38", "42", "46"});
+  CHECK(sample(source, 8, 2) == Parts{"10", "26", "42"});
+  CHECK(sample(source, 1, 2) == Parts{"10"});
+}
+
+TEST_CASE("learn tokenizer: parts of a text give the vocabulary of the whole") {
+  const std::string text = varied_text(3000);
+  const std::string_view view = text;
+  const MemoryText source(text), other("other");
+  for (const char* kind : {"word", "bpe"}) {
+    CAPTURE(kind);
+    const TokenizerOptions options{.kind = kind, .vocab = 400, .special_tokens = {"<|endoftext|>"}};
+    CHECK(learn(options, source, other)->to_json() == train_tokenizer(options, std::span(&view, 1))->to_json());
+    CHECK(learn(options, source, other, 2000)->vocab_size() <= 400);
+  }
+}
+
+TEST_CASE("learn tokenizer: characters come from all of all texts, whatever the sample") {
+  const std::string text = varied_text(3000), rare = "ζ is rare\n";
+  const std::string both = text + rare;
+  const std::string_view view = both;
+  const TokenizerOptions options{.kind = "char", .vocab = 0, .special_tokens = {}};
+  CHECK(learn(options, MemoryText(text), MemoryText(rare), 10)->to_json() ==
+        train_tokenizer(options, std::span(&view, 1))->to_json());
+  CHECK_THROWS_WITH_AS(learn(options, MemoryText("ab\xff"), MemoryText("c")),
+                       doctest::Contains("invalid UTF-8 at byte 2"), Error);
+}
+
+TEST_CASE("learn tokenizer: nothing is learned across the ends of documents") {
+  MemoryText::Fragments fragments;
+  for (int i = 0; i < 50; ++i) fragments.emplace_back("ab", Bound::document);
+  const MemoryText source(fragments), other("x");
+  const auto tokenizer = learn({.kind = "bpe", .vocab = 400, .special_tokens = {}}, source, other);
+  CHECK(tokenizer->vocab_size() == 257);  // the bytes, and "ab"
+}

@@ -1,0 +1,210 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "autograd/core/error.h"
+#include "tests/data/texts.h"
+#include "tokenizer/tokenizer.h"
+
+using namespace tapeformer;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kAll = TextReader::kToTheEnd;
+
+// What the reader hands out up to its stop: parts apart by '/', ends of pieces '|' and of documents '#'.
+std::string parts_of(TextReader& reader) {
+  std::string out;
+  for (TextPart part; reader.next(part);) {
+    if (!out.empty()) out += '/';
+    std::size_t at = 0;
+    for (const TextPart::End& end : part.ends) {
+      out += part.text.substr(at, end.at - at) + (end.document ? '#' : '|');
+      at = end.at;
+    }
+    out += part.text.substr(at);
+  }
+  return out;
+}
+
+std::string parts_of(const TextSource& source, std::size_t part_bytes) {
+  TextReader reader(source, part_bytes);
+  return parts_of(reader);
+}
+
+std::string read(const TextSource& source, std::int64_t begin, std::int64_t end, std::size_t part_bytes = 1 << 20) {
+  TextReader reader(source, part_bytes);
+  reader.skip_to(begin);
+  reader.stop_at(end);
+  return parts_of(reader);
+}
+
+}  // namespace
+
+TEST_CASE("safe cut: the last place before a newline, else before a space, that follows a printing ASCII character") {
+  CHECK(last_safe_cut("ab\ncd\nef") == 5);
+  CHECK(last_safe_cut("ab\ncd ef") == 2);
+  CHECK(last_safe_cut("ab cd ef") == 5);
+  CHECK(last_safe_cut("ab\n\n \n\tx") == 2);
+  CHECK(last_safe_cut("a b\u00A0\n c") == 1);  // white space beyond ASCII
+  CHECK(last_safe_cut("a\u00A0\nb") == 0);
+  CHECK(last_safe_cut("\nab") == 0);
+  CHECK(last_safe_cut("ab\n") == 2);
+  CHECK(last_safe_cut("ab\n.\n") == 2);  // cl100k puts a newline to the symbols before it
+  CHECK(last_safe_cut("abc") == 0);
+  CHECK(last_safe_cut("") == 0);
+}
+
+TEST_CASE("safe cut: text encoded in parts has the ids of the whole, for every kind of tokenizer") {
+  const std::string text = varied_text(4000);
+  const std::string_view view = text;
+  for (const char* kind : {"char", "word", "bpe"}) {
+    CAPTURE(kind);
+    const auto tokenizer = train_tokenizer({.kind = kind, .vocab = 400, .special_tokens = {}}, std::span(&view, 1));
+    const std::vector<std::int32_t> whole = tokenizer->encode(text);
+    const MemoryText source(text);
+    for (const std::size_t part_bytes : {60, 300, 3000}) {
+      std::vector<std::int32_t> parts;
+      int count = 0;
+      TextReader reader(source, part_bytes);
+      for (TextPart part; reader.next(part); ++count) {
+        CHECK(part.text.size() <= part_bytes);
+        const auto ids = tokenizer->encode(part.text);
+        parts.insert(parts.end(), ids.begin(), ids.end());
+      }
+      CHECK(count > 5);
+      CHECK(parts == whole);
+    }
+  }
+}
+
+TEST_CASE("text reader: parts end at the ends of pieces, or at safe cuts, or between characters") {
+  CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd\n"}), 100) == "ab\n|cd\n|");
+  CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd\n"}), 3) == "ab\n|/cd\n|");
+  CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd\n"}), 5) == "ab\n|/cd\n|");
+  CHECK(parts_of(MemoryText("ab\ncd\nef gh"), 7) == "ab\ncd/\nef gh|");
+  CHECK(parts_of(MemoryText("abcdefgh"), 3) == "abc/def/gh|");
+  CHECK(parts_of(MemoryText("aé€😀b"), 4) == "aé/€/😀/b|");
+  CHECK(parts_of(MemoryText({{"a", Bound::none}, {"b", Bound::document}, {"", Bound::document}, {"c", Bound::none}}),
+                 10) == "ab##c");
+}
+
+TEST_CASE("text reader: segments are the pieces of a part, and say where documents end") {
+  const MemoryText text({{"ab", Bound::piece}, {"c", Bound::document}, {"de", Bound::none}});
+  TextReader reader(text);
+  TextPart part;
+  REQUIRE(reader.next(part));
+  const std::vector<TextSegment> segments = part.segments();
+  REQUIRE(segments.size() == 3);
+  CHECK(segments[0].text == "ab");
+  CHECK(segments[1].text == "c");
+  CHECK(segments[2].text == "de");
+  CHECK_FALSE(segments[0].ends_document);
+  CHECK(segments[1].ends_document);
+  CHECK_FALSE(segments[2].ends_document);
+  CHECK_FALSE(reader.next(part));
+  CHECK(reader.position() == 5);
+}
+
+TEST_CASE("text reader: memory is bounded by the size of a part, for any text") {
+  struct Endless : FragmentReader {
+    bool next(TextFragment& fragment) override {
+      fragment = {text, Bound::none};
+      return ++count <= 2000;
+    }
+    double share() const override { return 0; }
+    const std::string text = std::string(1000, 'x');
+    int count = 0;
+  };
+  struct EndlessText : TextSource {
+    std::unique_ptr<FragmentReader> read() const override { return std::make_unique<Endless>(); }
+    TextStamp stamp() const override { return {}; }
+    bool has_documents() const override { return false; }
+  };
+  const EndlessText text;
+  TextReader reader(text, 10000);
+  std::int64_t bytes = 0;
+  for (TextPart part; reader.next(part); bytes += static_cast<std::int64_t>(part.text.size())) {
+    CHECK(part.text.size() <= 10000);
+    CHECK(part.text.capacity() <= 24000);
+  }
+  CHECK(bytes == 2000000);
+}
+
+TEST_CASE("text reader: stops where it is told, moved back to where a character begins") {
+  const std::string text = "aé€😀b";  // 1 + 2 + 3 + 4 + 1 bytes
+  const MemoryText source(text);
+  const int starts[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
+  for (int cut = 0; cut <= 11; ++cut) {
+    CAPTURE(cut);
+    for (const std::size_t part_bytes : {4, 5, 100}) {
+      TextReader reader(source, part_bytes);
+      std::string before, after;
+      reader.stop_at(cut);
+      TextPart part;
+      while (reader.next(part)) before += part.text;
+      CHECK(reader.position() == starts[cut]);
+      CHECK_FALSE(reader.next(part));
+      reader.stop_at(kAll);
+      while (reader.next(part)) after += part.text;
+      CHECK(before == text.substr(0, starts[cut]));
+      CHECK(after == text.substr(starts[cut]));
+    }
+  }
+  CHECK(read(MemoryText(std::string(10, '\x80')), 5, kAll) == std::string(5, '\x80') + "|");
+}
+
+TEST_CASE("text reader: the end of a piece goes with the text before it") {
+  const MemoryText source(
+      {{"01234", Bound::document}, {"567", Bound::none}, {"", Bound::document}, {"89", Bound::piece}});
+  CHECK(read(source, 0, 5) == "01234#");
+  CHECK(read(source, 5, kAll) == "567#89|");
+  CHECK(read(source, 0, 6) == "01234#5");
+  CHECK(read(source, 6, kAll) == "67#89|");
+  CHECK(read(source, 0, 8) == "01234#567#");
+  CHECK(read(source, 8, 9) == "8");
+  CHECK(read(source, 0, 0) == "");
+  CHECK(read(source, 0, 100) == "01234#567#89|");
+  CHECK(read(source, 6, kAll, 2) == "67#/89|");
+}
+
+TEST_CASE("text reader: a source is opened when it is first read") {
+  const MemoryText source("text");
+  TextReader reader(source);
+  CHECK(source.times_read == 0);
+  TextPart part;
+  reader.next(part);
+  CHECK(source.times_read == 1);
+}
+
+TEST_CASE("text summary: the split takes the last part, floor(n (1 - fraction)) bytes before it") {
+  const TextSummary summary = summarize(MemoryText("0123456789"));
+  CHECK(summary.bytes == 10);
+  for (const auto& [fraction, train] : {std::pair{0.0, 10}, {0.1, 9}, {0.25, 7}, {0.5, 5}, {0.99, 0}}) {
+    CHECK(summary.split(fraction) == train);
+  }
+  CHECK(TextSummary{.bytes = 1115394, .hash = 0, .stamp = {}}.split(0.1) == 1003854);
+  CHECK_THROWS_WITH_AS(summary.split(1), "valid_fraction: expected at least 0 and below 1, got 1", Error);
+  CHECK_THROWS_WITH_AS(summary.split(-0.1), "valid_fraction: expected at least 0 and below 1, got -0.1", Error);
+}
+
+TEST_CASE("text summary: tells bytes and ends apart, and not how the text comes in fragments") {
+  const auto hash = [](MemoryText::Fragments fragments) { return summarize(MemoryText(std::move(fragments))).hash; };
+  const std::uint64_t abc = hash({{"ab", Bound::none}, {"c", Bound::piece}});
+  CHECK(hash({{"abc", Bound::piece}}) == abc);
+  CHECK(hash({{"a", Bound::none}, {"", Bound::none}, {"bc", Bound::piece}}) == abc);
+  CHECK(hash({{"abd", Bound::piece}}) != abc);
+  CHECK(hash({{"abc", Bound::document}}) != abc);
+  CHECK(hash({{"ab", Bound::piece}, {"c", Bound::piece}}) != abc);
+}
+
+TEST_CASE("text reader: tinyshakespeare parts where nanoGPT parts it") {
+  const char* data = std::getenv("TAPEFORMER_DATA");
+  const fs::path path = fs::path(data ? data : PROJECT_ROOT "/../shared/data") / "tinyshakespeare/input.txt";
+  if (!fs::exists(path)) return;
+  const FileText text({path}, {});
+  const TextSummary summary = summarize(text);
+  CHECK(summary.split(0.1) == 1003854);
+  CHECK(summary.bytes - summary.split(0.1) == 111540);
+}

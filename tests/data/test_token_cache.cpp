@@ -1,0 +1,277 @@
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "autograd/core/error.h"
+#include "data/token_cache.h"
+#include "tests/data/texts.h"
+#include "tests/temp_folder.h"
+
+using namespace tapeformer;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+std::unique_ptr<Tokenizer> train(const std::string& kind, std::int64_t vocab, const std::string& text,
+                                 std::vector<std::string> special = {}) {
+  const std::string_view view = text;
+  return train_tokenizer({.kind = kind, .vocab = vocab, .special_tokens = std::move(special)}, std::span(&view, 1));
+}
+
+Ids ids_of(const TokenFile& file) {
+  Ids out(file.size());
+  file.copy(0, out);
+  return out;
+}
+
+TextRange whole(const TextSource& source) {
+  const TextSummary summary = summarize(source);
+  return {summary, 0, summary.bytes};
+}
+
+TokenFile build(const fs::path& path, const TextSource& source, const Tokenizer& tokenizer,
+                std::size_t part_bytes = TextReader::kPartBytes) {
+  TextReader reader(source, part_bytes);
+  build_token_file(path, reader, whole(source), tokenizer);
+  return TokenFile::open(path);
+}
+
+TokenFile cached(const TokenCache& cache, const TextSource& source, const Tokenizer& tokenizer) {
+  TextReader reader(source);
+  return cache.tokens("train", reader, whole(source), tokenizer);
+}
+
+int files_in(const fs::path& folder) { return static_cast<int>(std::distance(fs::directory_iterator(folder), {})); }
+
+void overwrite(const fs::path& path, std::int64_t offset, std::string_view bytes) {
+  std::string all = read_all(path);
+  all.replace(offset, bytes.size(), bytes);
+  std::ofstream(path, std::ios::binary) << all;
+}
+
+}  // namespace
+
+TEST_CASE("build token file: each piece has the ids that it has by itself, whatever the parts") {
+  const TempFolder folder;
+  const std::string first = varied_text(700) + "x\n", second = "hello again\n";
+  const auto tokenizer = train("bpe", 400, first + second);
+  Ids expected = tokenizer->encode(first);
+  const Ids more = tokenizer->encode(second);
+  expected.insert(expected.end(), more.begin(), more.end());
+  const MemoryText source(std::vector<std::string>{first, second});
+  for (const std::size_t part_bytes : {200, 1000, 1 << 20}) {
+    const TokenFile file = build(folder.path / "a", source, *tokenizer, part_bytes);
+    file.verify();
+    CHECK(ids_of(file) == expected);
+    CHECK(file.text_bytes() == static_cast<std::int64_t>(first.size() + second.size()));
+    CHECK(file.source_hash() == whole(source).hash());
+    CHECK(file.tokenizer_hash() == tokenizer->hash());
+  }
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("build token file: documents end with the end-of-text token where the tokenizer has it") {
+  const TempFolder folder;
+  MemoryText::Fragments fragments;
+  std::string text;
+  for (int i = 0; i < 1000; ++i) {
+    fragments.emplace_back(concat("document ", i), i % 10 == 9 ? Bound::piece : Bound::document);
+    text += fragments.back().first + "\n";
+  }
+  const MemoryText source(fragments);
+  const auto with = train("bpe", 300, text, {"<|endoftext|>"}), without = train("bpe", 300, text);
+  Ids expected, plain;
+  for (const auto& [document, bound] : fragments) {
+    const Ids ids = with->encode(document), others = without->encode(document);
+    expected.insert(expected.end(), ids.begin(), ids.end());
+    if (bound == Bound::document) expected.push_back(*with->special("<|endoftext|>"));
+    plain.insert(plain.end(), others.begin(), others.end());
+  }
+  CHECK(ids_of(build(folder.path / "a", source, *with)) == expected);
+  CHECK(ids_of(build(folder.path / "a", source, *with, 100)) == expected);
+  CHECK(ids_of(build(folder.path / "a", source, *without)) == plain);
+}
+
+TEST_CASE("build token file: training and validation come from one reading, and make up the whole") {
+  const TempFolder folder;
+  const MemoryText source(varied_text(2000));
+  const auto tokenizer = train("char", 0, varied_text(2000));
+  const TextSummary summary = summarize(source);
+  const std::int64_t cut = summary.split(0.3);
+  source.times_read = 0;
+  TextReader reader(source, 500);
+  build_token_file(folder.path / "train", reader, {summary, 0, cut}, *tokenizer);
+  build_token_file(folder.path / "valid", reader, {summary, cut, summary.bytes}, *tokenizer);
+  CHECK(source.times_read == 1);
+  const TokenFile train_file = TokenFile::open(folder.path / "train"), valid = TokenFile::open(folder.path / "valid");
+  CHECK(std::abs(train_file.text_bytes() - cut) <= 3);
+  CHECK(train_file.text_bytes() + valid.text_bytes() == summary.bytes);
+  CHECK(tokenizer->decode(ids_of(train_file)) + tokenizer->decode(ids_of(valid)) == varied_text(2000));
+  // Alone, a part has the same ids.
+  TextReader another(source);
+  build_token_file(folder.path / "again", another, {summary, cut, summary.bytes}, *tokenizer);
+  CHECK(ids_of(TokenFile::open(folder.path / "again")) == ids_of(valid));
+}
+
+TEST_CASE("build token file: tells how far it is") {
+  const TempFolder folder;
+  MemoryText::Fragments fragments;
+  for (int i = 0; i < 10; ++i) fragments.emplace_back("abcabcabc\n", Bound::none);
+  const MemoryText source(fragments);
+  const auto tokenizer = train("char", 0, "abc\n");
+  TextReader reader(source, 20);
+  std::vector<double> shares;
+  build_token_file(folder.path / "a", reader, whole(source), *tokenizer,
+                   [&](double share) { shares.push_back(share); });
+  CHECK(shares.size() >= 5);
+  CHECK(std::is_sorted(shares.begin(), shares.end()));
+  CHECK(shares.front() < 0.5);
+  CHECK(shares.back() == 1);
+}
+
+TEST_CASE("build token file: nothing is left of a text that cannot be encoded, cannot be read, or changes meanwhile") {
+  const TempFolder folder;
+  const auto tokenizer = train("char", 0, "abc\n");
+  CHECK_THROWS_WITH_AS(build(folder.path / "a", MemoryText("a\xff"), *tokenizer),
+                       "char tokenizer: invalid UTF-8 at byte 1; a bpe tokenizer takes any bytes", Error);
+  CHECK_THROWS_WITH_AS(build(folder.path / "a", MemoryText("abc\nabc\n\xff"), *tokenizer, 4),
+                       doctest::Contains("the text from byte 7 on: char tokenizer: "), Error);
+  CHECK(folder.entries() == 0);
+
+  MemoryText changing("abc");
+  const TextRange range = whole(changing);
+  changing.stamped.value = 2;
+  TextReader reader(changing);
+  CHECK_THROWS_WITH_AS(build_token_file(folder.path / "a", reader, range, *tokenizer),
+                       "the text was changed while it was encoded", Error);
+  CHECK(folder.entries() == 0);
+
+  std::string text;
+  for (int i = 0; i < 300000; ++i) text += "abc\n"[i % 4];
+  const fs::path path = folder.write("a.gz", gzip(text));
+  const TextRange all = whole(FileText({path}, {}));
+  folder.write("a.gz", gzip(text).substr(0, 200));
+  const FileText truncated({path}, {});
+  TextReader short_reader(truncated, 1000);
+  CHECK_THROWS_WITH_AS(build_token_file(folder.path / "a", short_reader, all, *tokenizer),
+                       (path.string() + ": truncated: its compressed data ends too soon").c_str(), Error);
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("token cache: tokens are reused while text and tokenizer are unchanged, else built") {
+  const TempFolder folder;
+  const fs::path deep = folder.path / "deep" / "cache";
+  const TokenCache cache(deep);
+  const MemoryText text("some text\n"), other("same text\n");
+  const auto chars = train("char", 0, "some text\nsame text\n"), words = train("word", 50, "some text\nsame text\n");
+  const fs::path path = cached(cache, text, *chars).path();
+  CHECK(path.filename().string().starts_with("train-"));
+  const auto written = fs::last_write_time(path) - std::chrono::hours(5);
+  fs::last_write_time(path, written);
+
+  const TextRange range = whole(text);
+  text.times_read = 0;
+  TextReader reader(text);
+  const TokenFile again = cache.tokens("train", reader, range, *chars);
+  CHECK(text.times_read == 0);
+  CHECK(again.path() == path);
+  CHECK(ids_of(again) == chars->encode("some text\n"));
+
+  CHECK(ids_of(cached(cache, other, *chars)) == chars->encode("same text\n"));
+  CHECK(ids_of(cached(cache, text, *words)) == words->encode("some text\n"));
+  CHECK(files_in(deep) == 3);
+  CHECK(fs::last_write_time(path) == written);
+
+  // A file that is not whole is not believed, and neither is another's under this name.
+  const auto check_rebuilt = [&] {
+    CHECK(ids_of(cached(cache, text, *chars)) == chars->encode("some text\n"));
+    CHECK(files_in(deep) == 3);
+  };
+  overwrite(path, 20, "\x7f");
+  check_rebuilt();
+  fs::resize_file(path, 65);
+  check_rebuilt();
+  build(path, other, *chars);
+  check_rebuilt();
+}
+
+TEST_CASE("token cache: a text is read for its summary once, unless it may have changed") {
+  const TempFolder folder;
+  const TokenCache cache(folder.path);
+  MemoryText text("some text\n");
+  const TextSummary expected = summarize(text);
+  text.times_read = 0;
+  CHECK(cache.summary(text).hash == expected.hash);
+  CHECK(cache.summary(text).hash == expected.hash);
+  CHECK(cache.summary(text).bytes == 10);
+  CHECK(text.times_read == 1);
+  text.stamped.value = 5;
+  cache.summary(text);
+  CHECK(text.times_read == 2);
+  text.stamped = {.value = 6, .settled = false};
+  cache.summary(text);
+  cache.summary(text);
+  CHECK(text.times_read == 4);
+  CHECK(files_in(folder.path) == 2);
+  // A damaged summary is not believed.
+  text.stamped = {.value = 5, .settled = true};
+  for (const auto& entry : fs::directory_iterator(folder.path)) std::ofstream(entry.path()) << "{\"bytes\": 1";
+  CHECK(cache.summary(text).bytes == 10);
+  CHECK(text.times_read == 5);
+}
+
+TEST_CASE("token cache: a tokenizer is learned once for a key") {
+  const TempFolder folder;
+  const TokenCache cache(folder.path);
+  int learned = 0;
+  const auto learn = [&] {
+    ++learned;
+    return train("char", 0, "abc");
+  };
+  const std::string json = cache.tokenizer(1, learn)->to_json();
+  CHECK(cache.tokenizer(1, learn)->to_json() == json);
+  CHECK(learned == 1);
+  cache.tokenizer(2, learn);
+  CHECK(learned == 2);
+  for (const auto& entry : fs::directory_iterator(folder.path)) std::ofstream(entry.path()) << "{";
+  CHECK(cache.tokenizer(1, learn)->to_json() == json);
+  CHECK(learned == 3);
+}
+
+TEST_CASE("token cache: what a killed process has half-written is removed and made again; of a living one it stays") {
+  const TempFolder folder;
+  std::string text;
+  for (int i = 0; i < 20000; ++i) text += "abc\n";
+  const MemoryText source(text);
+  const auto tokenizer = train("char", 0, text);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    TextReader reader(source, 1000);
+    build_token_file(folder.path / "train-x.tokens", reader, whole(source), *tokenizer, [](double) { ::pause(); });
+    ::_exit(0);
+  }
+  while (folder.entries() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const TokenCache while_alive(folder.path);
+  CHECK(folder.entries() == 1);
+  CHECK_FALSE(fs::exists(folder.path / "train-x.tokens"));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK(folder.entries() == 1);
+  folder.write("other", "x");
+  const TokenCache cache(folder.path);
+  CHECK(folder.entries() == 1);
+  CHECK(ids_of(cached(cache, source, *tokenizer)) == tokenizer->encode(text));
+  CHECK(folder.entries() == 2);
+}
+
+TEST_CASE("token cache: an error for an impossible folder") {
+  const TempFolder folder;
+  const std::string impossible = (folder.write("file", "x") / "cache").string();
+  CHECK_THROWS_WITH_AS(TokenCache{impossible}, ("cannot make folder " + impossible + ": Not a directory").c_str(),
+                       Error);
+}
