@@ -61,7 +61,7 @@ void evaluate_pairs(const EvalArguments& arguments) {
   const RunTranslator run = load_run_translator(arguments.run);
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
   const PairLimits limits = pair_limits(run.config);
-  const TokenPairs pairs = encode_pairs(text.pairs(), *run.tokenizers.source, *run.tokenizers.target, limits);
+  const TokenPairs pairs = encode_text(text, text.pairs(), run.tokenizers, run.config);
   const std::int64_t skipped = pairs.skipped().total();
   if (skipped > 0) {
     spdlog::warn("{} of {} pairs are not scored: {}", skipped, text.pairs().size(), describe(pairs.skipped(), limits));

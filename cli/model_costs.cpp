@@ -1,5 +1,7 @@
 #include "cli/model_costs.h"
 
+#include <optional>
+
 #include "autograd/core/error.h"
 #include "train/language_data.h"
 #include "train/model_config.h"
@@ -73,18 +75,17 @@ ModelCosts transformer_costs(const Config& config, const VocabSizes& vocab) {
   return costs;
 }
 
-ModelCosts costs(const Config& config, const VocabSizes& vocab) {
-  return config.model.type == "gpt" ? gpt_costs(config, vocab.source) : transformer_costs(config, vocab);
-}
-
 // The vocabularies that training would have.
 VocabSizes vocab_sizes(const Config& config) {
   const Config::Tokenizer& tokenizer = config.tokenizer;
-  if (!tokenizer.file.empty()) {
-    const std::int64_t source = Tokenizer::load(tokenizer.file)->vocab_size();
-    return {source, tokenizer.joint ? source : Tokenizer::load(tokenizer.target_file)->vocab_size()};
-  }
-  if (tokenizer.kind != "char") return {tokenizer.vocab, tokenizer.vocab};
+  const bool one = config.model.type == "gpt" || tokenizer.joint;
+  // Nothing where it depends on the text.
+  const auto size_of = [&](const std::string& file) -> std::optional<std::int64_t> {
+    if (!file.empty()) return Tokenizer::load(file)->vocab_size();
+    return tokenizer.kind == "char" ? std::nullopt : std::optional(tokenizer.vocab);
+  };
+  const auto source = size_of(tokenizer.file), target = one ? source : size_of(tokenizer.target_file);
+  if (source && target) return {*source, *target};
   const Config::Data& data = config.data;
   if (data.text.empty() && data.corpus.empty() && data.source.empty() && data.pairs.empty()) {
     fail_usage(
@@ -102,11 +103,14 @@ VocabSizes vocab_sizes(const Config& config) {
 
 ModelCosts costs_of_run(const Config& config, const std::string& folder) {
   const RunFolder run{folder};
-  const std::int64_t source = Tokenizer::load(run.tokenizer())->vocab_size();
-  const bool joint = !std::filesystem::exists(run.target_tokenizer());
-  return costs(config, {source, joint ? source : Tokenizer::load(run.target_tokenizer())->vocab_size()});
+  if (config.model.type == "gpt") return gpt_costs(config, Tokenizer::load(run.tokenizer())->vocab_size());
+  const PairTokenizers tokenizers = load_pair_tokenizers(run, config);
+  return transformer_costs(config, {tokenizers.source->vocab_size(), tokenizers.target->vocab_size()});
 }
 
-ModelCosts costs_of_config(const Config& config) { return costs(config, vocab_sizes(config)); }
+ModelCosts costs_of_config(const Config& config) {
+  const VocabSizes vocab = vocab_sizes(config);
+  return config.model.type == "gpt" ? gpt_costs(config, vocab.source) : transformer_costs(config, vocab);
+}
 
 }  // namespace tapeformer::cli

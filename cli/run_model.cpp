@@ -74,7 +74,7 @@ RunTranslator load_run_translator(const std::filesystem::path& path) {
                                   "for language models there are generate, and eval and "
                                   "surprisal with --text");
   const Weights weights = weights_of(reference);
-  RunTranslator run{config, load_pair_tokenizers(reference.run), nullptr, weights.step};
+  RunTranslator run{config, load_pair_tokenizers(reference.run, config), nullptr, weights.step};
   const std::int64_t source_vocab = run.tokenizers.source->vocab_size();
   run.model =
       std::make_unique<Transformer>(transformer_config(run.config, source_vocab, run.tokenizers.target->vocab_size()));

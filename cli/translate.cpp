@@ -30,17 +30,15 @@ class LineReader {
     while (static_cast<std::int64_t>(lines.size()) < most) {
       const std::size_t end = buffer_.find('\n', seen_);
       if (end != buffer_.npos) {
-        lines.push_back(buffer_.substr(0, end));
-        buffer_.erase(0, end + 1);
-        seen_ = 0;
-        if (!lines.back().empty() && lines.back().back() == '\r') lines.back().pop_back();
+        lines.push_back(take(end));
+        buffer_.erase(0, 1);
         continue;
       }
       seen_ = buffer_.size();
       if (at_end_ || (!lines.empty() && !is_readable())) break;
       read_more();
     }
-    if (lines.empty() && !buffer_.empty()) lines.push_back(std::exchange(buffer_, ""));  // a last line without its end
+    if (lines.empty() && !buffer_.empty()) lines.push_back(take(buffer_.size()));  // a last line without its end
     return !lines.empty();
   }
 
@@ -48,6 +46,15 @@ class LineReader {
   static bool is_readable() {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     return ::poll(&input, 1, 0) > 0;
+  }
+
+  // The first bytes of the buffer as a line, without the '\r' of Windows.
+  std::string take(std::size_t bytes) {
+    std::string line = buffer_.substr(0, bytes);
+    if (line.ends_with('\r')) line.pop_back();
+    buffer_.erase(0, bytes);
+    seen_ = 0;
+    return line;
   }
 
   void read_more() {
@@ -85,7 +92,7 @@ void translate_input(const TranslateArguments& arguments) {
     for (std::size_t i = 0; i < views.size(); ++i) {
       const std::size_t invalid = find_invalid_utf8(views[i]);
       if (invalid != std::string_view::npos) {
-        spdlog::warn("line {}: invalid UTF-8 at byte {}; translated as it is", number + i + 1, invalid);
+        spdlog::warn("line {}: invalid UTF-8 at byte {}; U+FFFD is translated in its place", number + i + 1, invalid);
       }
     }
     const auto translations = translate_lines(*run.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,

@@ -27,7 +27,7 @@ std::string_view take_line(std::string_view& text) {
 }  // namespace
 
 ParallelText ParallelText::from_files(const fs::path& source, const fs::path& target) {
-  ParallelText out;
+  ParallelText out(concat(source.string(), " and ", target.string()));
   std::string_view sources = out.files_.emplace_back(source).text();
   std::string_view targets = out.files_.emplace_back(target).text();
   const std::int64_t lines = count_lines(sources), translations = count_lines(targets);
@@ -39,26 +39,26 @@ ParallelText ParallelText::from_files(const fs::path& source, const fs::path& ta
 }
 
 ParallelText ParallelText::from_pairs(const fs::path& path) {
-  ParallelText out;
-  out.read_pairs(out.files_.emplace_back(path).text(), path.string());
+  ParallelText out(path.string());
+  out.read_pairs(out.files_.emplace_back(path).text());
   return out;
 }
 
 ParallelText ParallelText::from_lines(std::string text, const std::string& origin) {
   check(!text.empty(), origin, " is empty, expected lines of source, tab, target");
-  ParallelText out;
+  ParallelText out(origin);
   out.text_ = std::make_unique<const std::string>(std::move(text));
-  out.read_pairs(*out.text_, origin);
+  out.read_pairs(*out.text_);
   return out;
 }
 
-void ParallelText::read_pairs(std::string_view text, const std::string& origin) {
+void ParallelText::read_pairs(std::string_view text) {
   pairs_.resize(count_lines(text));
   for (std::size_t i = 0; i < pairs_.size(); ++i) {
     const std::string_view line = take_line(text);
     if (line.empty()) continue;
     const auto tabs = std::count(line.begin(), line.end(), '\t');
-    check(tabs == 1, origin, ":", i + 1, ": expected source, tab, target; got ", tabs, " tabs");
+    check(tabs == 1, origin_, ":", i + 1, ": expected source, tab, target; got ", tabs, " tabs");
     const std::size_t tab = line.find('\t');
     pairs_[i] = {line.substr(0, tab), line.substr(tab + 1)};
   }

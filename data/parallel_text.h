@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/text.h"
@@ -34,15 +35,18 @@ class ParallelText {
   static ParallelText from_lines(std::string text, const std::string& origin = "text");
 
   std::span<const SentencePair> pairs() const { return pairs_; }
+  // What errors call it: its file, its two files, or what it was called.
+  const std::string& origin() const { return origin_; }
 
   // The last part goes to `valid`: all but the first floor(pairs * (1 - valid_fraction)). Throws Error unless
   // 0 <= valid_fraction < 1.
   PairSplit split(double valid_fraction) const;
 
  private:
-  ParallelText() = default;
-  void read_pairs(std::string_view text, const std::string& origin);
+  explicit ParallelText(std::string origin) : origin_(std::move(origin)) {}
+  void read_pairs(std::string_view text);
 
+  std::string origin_;
   std::vector<MappedText> files_;
   std::unique_ptr<const std::string> text_;  // on the heap: views into it survive a move
   std::vector<SentencePair> pairs_;

@@ -30,6 +30,14 @@ bool longer(const std::vector<std::int32_t>& ids, std::int64_t limit) {
 
 }  // namespace
 
+bool is_usable(const SentencePair& pair, SkippedPairs& skipped) {
+  const bool empty = is_blank(pair.source) || is_blank(pair.target);
+  const bool valid = is_utf8(pair.source) && is_utf8(pair.target);
+  if (empty) ++skipped.empty;
+  if (!empty && !valid) ++skipped.invalid_utf8;
+  return !empty && valid;
+}
+
 std::string describe(const SkippedPairs& skipped, const PairLimits& limits) {
   std::string out;
   const auto add = [&](std::int64_t count, const char* one, const char* many, const std::string& what) {
@@ -66,14 +74,7 @@ TokenPairs encode_pairs(std::span<const SentencePair> pairs, const Tokenizer& so
   check(count > 0, "no sentence pairs given");
   const auto encode = [&](std::int64_t i, TokenPairs& out) {
     const SentencePair& pair = pairs[i];
-    if (is_blank(pair.source) || is_blank(pair.target)) {
-      ++out.skipped_.empty;
-      return;
-    }
-    if (!is_utf8(pair.source) || !is_utf8(pair.target)) {
-      ++out.skipped_.invalid_utf8;
-      return;
-    }
+    if (!is_usable(pair, out.skipped_)) return;
     const auto source_ids = source.encode(pair.source), target_ids = target.encode(pair.target);
     if (longer(source_ids, limits.source) || longer(target_ids, limits.target)) {
       ++out.skipped_.too_long;

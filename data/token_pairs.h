@@ -24,6 +24,9 @@ struct SkippedPairs {
   std::int64_t total() const { return empty + invalid_utf8 + too_long; }
 };
 
+// Whether a pair can be used, whatever the tokenizers and limits; counts the reason where it cannot.
+bool is_usable(const SentencePair& pair, SkippedPairs& skipped);
+
 // "3 have an empty side, 1 is not valid UTF-8, 9 are longer than 64 tokens": the reasons that occur; "" without any.
 std::string describe(const SkippedPairs& skipped, const PairLimits& limits);
 

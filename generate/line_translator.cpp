@@ -1,10 +1,25 @@
 #include "generate/line_translator.h"
 
+#include "tokenizer/utf8.h"
+
 namespace tapeformer {
+namespace {
+
+std::string with_valid_utf8(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Char c = read_utf8(text, at);
+    append_utf8(out, c.code_point == kInvalidUtf8 ? 0xFFFD : c.code_point);
+    at += c.length;
+  }
+  return out;
+}
+
+}  // namespace
 
 std::vector<LineTranslation> translate_lines(const Transformer& model, const Tokenizer& source, const Tokenizer& target,
                                              const PairSymbols& symbols, std::span<const std::string_view> lines,
-                                             const BeamOptions& options, std::int64_t first_line) {
+                                             const BeamOptions& options, std::int64_t first_number) {
   const std::size_t most = model.config().context - 1;  // and the end
   std::vector<LineTranslation> results(lines.size());
   std::vector<std::vector<std::int32_t>> sources;
@@ -16,9 +31,9 @@ std::vector<LineTranslation> translate_lines(const Transformer& model, const Tok
     }
     std::vector<std::int32_t> ids;
     try {
-      ids = source.encode(lines[i]);
+      ids = source.encode(with_valid_utf8(lines[i]));
     } catch (const Error& error) {
-      fail("line ", first_line + static_cast<std::int64_t>(i), ": ", error.what());
+      fail("line ", first_number + static_cast<std::int64_t>(i), ": ", error.what());
     }
     if (ids.size() > most) {
       results[i].dropped_tokens = static_cast<std::int64_t>(ids.size() - most);

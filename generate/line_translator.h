@@ -14,10 +14,11 @@ struct LineTranslation {
   std::int64_t dropped_tokens = 0;  // of a source longer than the model's context: its last ones were not translated
 };
 
-// What a line in the source language becomes. A line does not depend on those that are translated with it. Throws
-// Error, with the number of the line, counted from `first_line`, for what the source tokenizer does not know.
+// What a line in the source language becomes. Bytes that are not UTF-8 count as U+FFFD, one each. A line does not
+// depend on those that are translated with it. Throws Error, with the number of the line (the first is first_number),
+// for what the source tokenizer does not know.
 std::vector<LineTranslation> translate_lines(const Transformer& model, const Tokenizer& source, const Tokenizer& target,
                                              const PairSymbols& symbols, std::span<const std::string_view> lines,
-                                             const BeamOptions& options, std::int64_t first_line = 1);
+                                             const BeamOptions& options, std::int64_t first_number = 1);
 
 }  // namespace tapeformer

@@ -79,7 +79,7 @@ Config resolve(Config config) {
   choose(model.norm, "pre", "post");
   choose(model.activation, "gelu", "relu");
   choose(model.position, "learned", "sinusoidal");
-  choose(model.tie_embeddings, "output", "all");
+  choose(model.tie_embeddings, "output", config.tokenizer.joint ? "all" : "output");
   if (gpt && model.tie_embeddings == "all") model.tie_embeddings = "output";  // a gpt has no third embedding
   if (model.ff_dim == 0) model.ff_dim = 4 * model.dim;
   if (model.attention_dropout < 0) model.attention_dropout = model.dropout;

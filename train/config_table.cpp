@@ -110,7 +110,7 @@ const std::vector<ConfigEntry>& config_table() {
                               Words{"auto", "learned", "sinusoidal"}),
       model.key<&M::position_base>("position_base", "base of the sinusoidal wavelengths", above(0)),
       model.key<&M::tie_embeddings>("tie_embeddings",
-                                    "embeddings that share weights (auto = output for gpt, all for transformer)",
+                                    "embeddings that share weights (auto = all with a joint vocabulary, else output)",
                                     Words{"auto", "none", "output", "all"}),
       model.key<&M::bias>("bias", "biases in linear layers and layer norms"),
       model.key<&M::norm_eps>("norm_eps", "added to the variance in layer norm", above(0)),

@@ -33,7 +33,7 @@ class Trainer {
         saved_step_(state.step) {}
 
   TrainEnd run() {
-    TrainEnd end = TrainEnd::finished;
+    TrainEnd end = patience_is_out() ? TrainEnd::no_better : TrainEnd::finished;  // where it was resumed
     while (end == TrainEnd::finished && state_.step < config_.train.steps) {
       step();
       if (publishing_ended()) finish_publishing();  // tells at once of an error

@@ -33,8 +33,8 @@ struct TrainHooks {
 enum class TrainEnd { finished, no_better, stopped, out_of_time };
 
 // Trains from state.step to config.train.steps: metrics, evaluations and checkpoints go to the run's folder. Ends
-// earlier when the loss of eval.patience evaluations was not below the best. A run that has ended has its average,
-// where checkpoint.average asks for one. Stops, with a checkpoint to go on from, when asked to or after
+// earlier, or at once, when the loss of eval.patience evaluations was not below the best. A run that has ended has its
+// average, where checkpoint.average asks for one. Stops, with a checkpoint to go on from, when asked to or after
 // train.max_minutes. `state` follows the run.
 TrainEnd train(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
                const RunFolder& run, TrainingState& state, const TrainHooks& hooks);

@@ -33,7 +33,8 @@ class TranslationTask : public TrainingTask {
  public:
   TranslationTask(const Config& config, const RunFolder* resumed)
       : config_(config),
-        data_(prepare_translation_data(config, resumed ? std::optional(load_pair_tokenizers(*resumed)) : std::nullopt)),
+        data_(prepare_translation_data(config,
+                                       resumed ? std::optional(load_pair_tokenizers(*resumed, config)) : std::nullopt)),
         model_(
             transformer_config(config, data_.tokenizers.source->vocab_size(), data_.tokenizers.target->vocab_size())),
         objective_(config, model_, data_) {}

@@ -31,43 +31,59 @@ std::shared_ptr<const Tokenizer> train_pair_tokenizer(const Config::Tokenizer& c
   return train_tokenizer(options, texts);
 }
 
-PairTokenizers make_tokenizers(const Config& config, const PairSplit& split) {
+// A tokenizer, and what errors call it.
+struct NamedTokenizer {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::string origin;
+};
+
+NamedTokenizer load_named(const std::filesystem::path& path) { return {Tokenizer::load(path), path.string()}; }
+
+PairTokenizers pair_tokenizers(const NamedTokenizer& source, const NamedTokenizer& target) {
+  return {source.tokenizer,
+          target.tokenizer,
+          {sentence_symbols(*source.tokenizer, source.origin), sentence_symbols(*target.tokenizer, target.origin)}};
+}
+
+PairTokenizers make_tokenizers(const Config& config, const PairSplit& split, const std::string& origin) {
   const Config::Tokenizer& options = config.tokenizer;
   std::vector<std::string_view> sources, targets;
+  SkippedPairs skipped;
   const auto add = [&](std::span<const SentencePair> pairs) {
     for (const SentencePair& pair : pairs) {
+      if (!is_usable(pair, skipped)) continue;
       sources.push_back(pair.source);
       targets.push_back(pair.target);
     }
   };
   add(split.train);
+  check(!sources.empty(), origin, ": none of ", split.train.size(),
+        " sentence pairs can be used: ", describe(skipped, {}));
   if (options.kind == "char") add(split.valid);
   const auto make = [&](const std::string& file, std::span<const std::string_view> texts) {
-    return file.empty() ? train_pair_tokenizer(options, texts)
-                        : std::shared_ptr<const Tokenizer>(Tokenizer::load(file));
+    return file.empty() ? NamedTokenizer{train_pair_tokenizer(options, texts), "tokenizer"} : load_named(file);
   };
-  if (!options.joint)
-    return pair_tokenizers(make(options.file, sources), make(options.target_file, targets), "tokenizer");
+  if (!options.joint) return pair_tokenizers(make(options.file, sources), make(options.target_file, targets));
   sources.insert(sources.end(), targets.begin(), targets.end());
-  return pair_tokenizers(make(options.file, sources), nullptr, options.file.empty() ? "tokenizer" : options.file);
+  const NamedTokenizer both = make(options.file, sources);
+  return pair_tokenizers(both, both);
 }
 
 }  // namespace
 
-PairTokenizers pair_tokenizers(std::shared_ptr<const Tokenizer> source, std::shared_ptr<const Tokenizer> target,
-                               const std::string& origin) {
-  if (!target) target = source;
-  const PairSymbols symbols{sentence_symbols(*source, origin), sentence_symbols(*target, origin)};
-  return {std::move(source), std::move(target), symbols};
-}
-
-PairTokenizers load_pair_tokenizers(const RunFolder& run) {
-  std::shared_ptr<const Tokenizer> target;
-  if (std::filesystem::exists(run.target_tokenizer())) target = Tokenizer::load(run.target_tokenizer());
-  return pair_tokenizers(Tokenizer::load(run.tokenizer()), target, run.tokenizer().string());
+PairTokenizers load_pair_tokenizers(const RunFolder& run, const Config& config) {
+  const NamedTokenizer source = load_named(run.tokenizer());
+  return pair_tokenizers(source, config.tokenizer.joint ? source : load_named(run.target_tokenizer()));
 }
 
 PairLimits pair_limits(const Config& config) { return {config.model.context - 1, config.model.context - 1}; }
+
+TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> pairs, const PairTokenizers& tokenizers,
+                       const Config& config) try {
+  return encode_pairs(pairs, *tokenizers.source, *tokenizers.target, pair_limits(config));
+} catch (const Error& error) {
+  fail(text.origin(), ": ", error.what());
+}
 
 PairBatchOptions pair_batch_options(const Config& config) {
   return {.tokens = config.train.batch_tokens,
@@ -84,13 +100,12 @@ TranslationData prepare_translation_data(const Config& config, std::optional<Pai
   } else {
     split = data.texts[0].split(config.data.valid_fraction);
   }
-  data.tokenizers = tokenizers ? std::move(*tokenizers) : make_tokenizers(config, split);
-  const auto encode = [&](std::span<const SentencePair> pairs) {
-    return encode_pairs(pairs, *data.tokenizers.source, *data.tokenizers.target, pair_limits(config));
-  };
-  data.train = encode(split.train);
+  const ParallelText &train = data.texts.front(), &valid = data.texts.back();
+  check(!split.train.empty(), train.origin(), ": no sentence pair is left to train on, all are for validation");
+  data.tokenizers = tokenizers ? std::move(*tokenizers) : make_tokenizers(config, split, train.origin());
+  data.train = encode_text(train, split.train, data.tokenizers, config);
   data.hash = pairs_hash(split.train);
-  if (!split.valid.empty()) data.valid = encode(split.valid);
+  if (!split.valid.empty()) data.valid = encode_text(valid, split.valid, data.tokenizers, config);
   data.valid_text = split.valid;
   return data;
 }

@@ -19,13 +19,9 @@ struct PairTokenizers {
   bool joint() const { return source == target; }
 };
 
-// Throws Error when a vocabulary lacks one of the tokens that frame sentences; without `target` the source's serves
-// both.
-PairTokenizers pair_tokenizers(std::shared_ptr<const Tokenizer> source, std::shared_ptr<const Tokenizer> target,
-                               const std::string& origin);
-
-// Those of a run. Throws Error as Tokenizer::load() does, and for a lost token.
-PairTokenizers load_pair_tokenizers(const RunFolder& run);
+// Those of a run of this configuration. Throws Error as Tokenizer::load() does, and, naming the file, when a vocabulary
+// lacks one of the tokens that frame sentences.
+PairTokenizers load_pair_tokenizers(const RunFolder& run, const Config& config);
 
 struct TranslationData {
   PairTokenizers tokenizers;
@@ -38,12 +34,15 @@ struct TranslationData {
 
 // The most ids of a source and of a target: their end, or their beginning, fills the context.
 PairLimits pair_limits(const Config& config);
+// The ids of some pairs of a text. Throws Error as encode_pairs() does, naming the text.
+TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> pairs, const PairTokenizers& tokenizers,
+                       const Config& config);
 // How a configuration's batches are made.
 PairBatchOptions pair_batch_options(const Config& config);
 
 // Reads or generates the text, and encodes it. Without tokenizers, they are read from tokenizer.file (and target_file)
-// or trained: on the training text, by characters on the validation text too. Throws Error when no pair is left to
-// train on.
+// or trained: on the training text, by characters on the validation text too, of pairs that can be used alone. Throws
+// Error when no pair is left to train on, or of validation data.
 TranslationData prepare_translation_data(const Config& config, std::optional<PairTokenizers> tokenizers = std::nullopt);
 
 }  // namespace tapeformer

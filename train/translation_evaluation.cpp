@@ -26,7 +26,7 @@ Evaluation evaluate(const Transformer& model, const TokenPairs& pairs, const Pai
   Evaluation total;
   PairBatch batch;
   for (std::int64_t i = 0; i < count; ++i) {
-    batches.fill(i, batch);
+    batches.fill(i * batches.batches() / count, batch);
     Tape tape(no_grad);
     const PairTensors tensors(tape, batch);
     total.nats += model.loss(tensors.source, tensors.inputs, tensors.targets, {.normalizer = 1}).value().item();

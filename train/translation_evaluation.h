@@ -15,8 +15,8 @@ struct PairTensors {
   PairTensors(Tape& tape, const PairBatch& batch);
 };
 
-// Σ −ln P(target token | source, the target before it) over the targets with their ends; only the first max_batches
-// batches unless 0.
+// Σ −ln P(target token | source, the target before it) over the targets with their ends; unless 0, of max_batches
+// batches alone, of short sentences and long ones in equal parts.
 Evaluation evaluate(const Transformer& model, const TokenPairs& pairs, const PairSymbols& symbols,
                     const PairBatchOptions& batches, std::int64_t max_batches = 0,
                     const ProgressCallback& progress = {});

@@ -12,7 +12,9 @@ TranslationObjective::TranslationObjective(const Config& config, const Transform
     : config_(config),
       model_(model),
       data_(data),
-      batcher_(data.train, data.tokenizers.symbols, pair_batch_options(config)) {}
+      batcher_(data.train, data.tokenizers.symbols, pair_batch_options(config)) {
+  if (data.valid) PairsByLength(*data.valid, data.tokenizers.symbols, pair_batch_options(config));  // throws now
+}
 
 std::int64_t TranslationObjective::scored_targets(std::int64_t step) {
   std::int64_t sum = 0;

@@ -1,6 +1,7 @@
 // Training an encoder-decoder to translate, with teacher forcing.
 #pragma once
 
+#include "autograd/core/parallel.h"
 #include "nn/models/transformer.h"
 #include "train/objective.h"
 #include "train/translation_data.h"
@@ -9,7 +10,7 @@ namespace tapeformer {
 
 class TranslationObjective : public Objective {
  public:
-  // Keeps references to all three. Throws Error when a pair is longer than train.batch_tokens.
+  // Keeps references to all three. Throws Error when a pair, of validation too, is longer than train.batch_tokens.
   TranslationObjective(const Config& config, const Transformer& model, const TranslationData& data);
 
   const Module& model() const override { return model_; }
@@ -24,7 +25,7 @@ class TranslationObjective : public Objective {
 
   // The part of the positions of training batches that is padding.
   double padding_share() const { return batcher_.padding_share(); }
-  std::int64_t steps_per_epoch() const { return batcher_.batches_per_epoch() / config_.train.accumulate; }
+  std::int64_t steps_per_epoch() const { return chunk_count(batcher_.batches_per_epoch(), config_.train.accumulate); }
 
  private:
   // The batch of a micro-step, counted from the first step's first one.

@@ -121,6 +121,11 @@ TEST_CASE("config: a value out of range says what the range is") {
   check_override_error("data.document", "page", "data.document: expected none, file, line or mark, got \"page\"");
   check_override_error("tokenizer.sample", "-1", "tokenizer.sample: expected value >= 0, got -1");
   check_override_error("model.norm", "rms", "model.norm: expected auto, pre or post, got \"rms\"");
+  check_override_error("model.attention_dropout", "-2", "model.attention_dropout: expected -1 <= value < 1, got -2.0");
+  check_override_error("model.init_std", "-1", "model.init_std: expected value >= 0, got -1.0");
+  check_override_error("tokenizer.joint", "no", "tokenizer.joint: expected true or false, got \"no\"");
+  check_override_error("eval.patience", "-1", "eval.patience: expected value >= 0, got -1");
+  check_override_error("eval.bleu_tokenize", "zh", "eval.bleu_tokenize: expected 13a or none, got \"zh\"");
 }
 
 TEST_CASE("config: syntax errors and unreadable files") {
@@ -196,11 +201,33 @@ TEST_CASE("config: the list of keys has every key once, with a default that can 
   }
   CHECK(config == Config{});
   CHECK(parse(to_toml(config)) == config);
-  for (const char* name :
-       {"model.type", "model.ff_dim", "model.position_base", "model.tie_embeddings", "tokenizer.sample",
-        "tokenizer.file", "data.valid_fraction", "data.document", "data.text_field", "data.valid_target",
-        "data.valid_pairs", "data.lines", "optimizer.weight_decay", "schedule.factor", "train.batch_tokens",
-        "train.recompute", "train.max_minutes", "eval.batches", "checkpoint.average"}) {
+  for (const char* name : {"model.type",
+                           "model.ff_dim",
+                           "model.position_base",
+                           "model.tie_embeddings",
+                           "model.attention_dropout",
+                           "model.init_std",
+                           "tokenizer.sample",
+                           "tokenizer.file",
+                           "tokenizer.joint",
+                           "tokenizer.target_file",
+                           "data.valid_fraction",
+                           "data.document",
+                           "data.text_field",
+                           "data.valid_target",
+                           "data.valid_pairs",
+                           "data.lines",
+                           "optimizer.weight_decay",
+                           "schedule.factor",
+                           "train.batch_tokens",
+                           "train.recompute",
+                           "train.max_minutes",
+                           "eval.batches",
+                           "eval.patience",
+                           "eval.bleu_every",
+                           "eval.bleu_sentences",
+                           "eval.bleu_tokenize",
+                           "checkpoint.average"}) {
     CAPTURE(name);
     CHECK(names.contains(name));
   }
@@ -223,6 +250,8 @@ TEST_CASE("config: resolve works out the defaults that depend on other keys") {
   CHECK(gpt.schedule.total == 700);
   CHECK(gpt.eval.stride == 32);
   CHECK(gpt.checkpoint.keep == 3);
+  CHECK(gpt.model.attention_dropout == 0);
+  CHECK(gpt.model.init_std == 0.02);
 
   const Config transformer = resolved({"model.type=transformer", "optimizer.name=adam", "schedule.factor=1"});
   CHECK(transformer.model.norm == "post");
@@ -231,6 +260,15 @@ TEST_CASE("config: resolve works out the defaults that depend on other keys") {
   CHECK(transformer.model.tie_embeddings == "all");
   CHECK(transformer.optimizer.weight_decay == 0);
   CHECK(transformer.schedule.warmup == 4000);
+  CHECK(transformer.model.init_std == 0);  // Xavier's
+  CHECK(transformer.eval.patience == 0);
+  CHECK(transformer.eval.bleu_every == 1000);
+  CHECK(transformer.eval.bleu_sentences == 1000);
+  CHECK(transformer.eval.bleu_tokenize == "13a");
+  CHECK(resolved({"model.type=transformer", "tokenizer.joint=false"}).model.tie_embeddings == "output");
+  CHECK(resolved({"model.dropout=0.3"}).model.attention_dropout == 0.3);
+  CHECK(resolved({"model.dropout=0.3", "model.attention_dropout=0"}).model.attention_dropout == 0);
+  CHECK(resolved({"model.init_std=0.1"}).model.init_std == 0.1);
 
   const Config given = resolved({"model.norm=post", "model.ff_dim=10", "schedule.warmup=0", "schedule.total=9",
                                  "eval.stride=5", "checkpoint.average=10", "model.tie_embeddings=all"});
@@ -281,6 +319,12 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
   CHECK_NOTHROW(
       validate(resolved({seq2seq, "data.source=a", "data.target=b", "data.valid_source=c", "data.valid_target=d"})));
   CHECK_NOTHROW(validate(resolved({seq2seq, "data.pairs=a", "data.valid_pairs=b"})));
+  CHECK_NOTHROW(validate(resolved({seq2seq, "data.pairs=a", "tokenizer.joint=false", "tokenizer.target_file=t"})));
+  check_invalid({seq2seq, "data.pairs=a", "tokenizer.target_file=t"},
+                "tokenizer.target_file: expected tokenizer.joint = false beside it, since a joint vocabulary has one "
+                "file");
+  check_invalid({seq2seq, "data.pairs=a", "tokenizer.joint=false", "model.tie_embeddings=all"},
+                "model.tie_embeddings: all needs tokenizer.joint = true, expected none or output");
   check_invalid({"data.text=a", "data.corpus=stories"},
                 "data: expected one kind of training data, got data.text and data.corpus");
   check_invalid({"data.pairs=a", "data.source=a", "data.target=b"},

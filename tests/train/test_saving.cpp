@@ -80,6 +80,7 @@ void resume(const RunFolder& run, const Config& config) {
   }
   truncate_metrics(run.metrics(), state.step);
   remove_checkpoints_after(run, state.step);
+  remove_average(run);
   if (state.best_step > 0) mark_best(run, state.best_step);
   prune_checkpoints(run, config.checkpoint.keep);
   train(toy.objective, toy.slab, toy.optimizer, config, run, state, {});
@@ -229,8 +230,15 @@ TEST_CASE("saving: an error of the disk is told soon, not when the next checkpoi
 }
 
 TEST_CASE("saving: a kill at any moment of it leaves a run that resumes to the same bytes") {
-  const Config config = saving_config();
-  Fixture straight;
+  Config config = saving_config();
+  config.checkpoint.average = 2;
+  SUBCASE("that goes to its last step") {}
+  SUBCASE("that patience ends") {
+    config.optimizer.lr = 0;  // no evaluation after the first is better
+    config.eval.patience = 1;
+    config.train.steps = 12;
+  }
+  Fixture straight(config);
   straight.train({});
   const auto expected = contents(straight.run);
 
@@ -238,7 +246,7 @@ TEST_CASE("saving: a kill at any moment of it leaves a run that resumes to the s
   // be at the step that is saved, or beyond it.
   for (const std::int64_t ahead : {0, 1}) {
     CAPTURE(ahead);
-    Fixture f;
+    Fixture f(config);
     Reached reached;
     std::vector<RunFolder> killed;
     {

@@ -1,0 +1,285 @@
+// How a run ends: early when nothing gets better, and with the average of its last checkpoints.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/error.h"
+#include "autograd/ops/ops.h"
+#include "nn/safetensors.h"
+#include "tests/temp_folder.h"
+#include "train/metrics.h"
+#include "train/trainer.h"
+
+using namespace tapeformer;
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Steps = std::vector<std::int64_t>;
+
+namespace {
+
+// Some weights that shrink, and whatever validation losses and BLEU a test wants after each step.
+struct ScriptedObjective : Objective {
+  struct Weights : Module {
+    Variable w = register_parameter("w", {3}, DType::f32, Init::normal(1));
+    Variable v = register_parameter("v", {2, 2}, DType::f32, Init::normal(1));
+  } module;
+  std::function<double(std::int64_t step)> loss = [](std::int64_t step) { return 1.0 / static_cast<double>(step); };
+  std::int64_t step = 0;
+
+  const Module& model() const override { return module; }
+  std::int64_t scored_targets(std::int64_t) override { return 1; }
+  Variable micro_loss(Tape& tape, std::int64_t number, std::int64_t, double) override {
+    step = number;
+    const Variable w = module.w.on(tape), v = module.v.on(tape);
+    return add(sum(mul(w, w)), sum(mul(v, v)));
+  }
+  bool can_evaluate() const override { return true; }
+  Evaluation evaluate(const ProgressCallback&) override { return {.tokens = 1, .nats = loss(step)}; }
+  std::int64_t evaluation_tokens() const override { return 1; }
+  std::int64_t evaluation_bytes() const override { return 1; }
+  std::optional<double> bleu() override { return 10.0 + static_cast<double>(step); }
+};
+
+Config short_config() {
+  Config config;
+  config.train.steps = 20;
+  config.train.log_every = 1;
+  config.schedule.warmup = 1;
+  config.eval.every = 2;
+  config.eval.bleu_every = 0;
+  config.checkpoint.every = 5;
+  config.checkpoint.keep = 0;
+  return resolve(config);
+}
+
+// A run, begun or gone on with by each call of train().
+struct ScriptedRun {
+  explicit ScriptedRun(const Config& with = short_config()) : config(with) {
+    objective.module.initialize_parameters(1);
+  }
+  TrainEnd train(const TrainHooks& hooks = {}) {
+    return tapeformer::train(objective, slab, optimizer, config, run, state, hooks);
+  }
+  // What each evaluation wrote of a key: nothing where it did not.
+  std::map<std::int64_t, Json> evaluations(const char* key) const {
+    std::map<std::int64_t, Json> values;
+    for (const Json& line : read_metrics(run.metrics())) {
+      if (line.contains(key)) CHECK(values.emplace(line["step"].get<std::int64_t>(), line[key]).second);
+    }
+    return values;
+  }
+
+  TempFolder folder;
+  Config config;
+  ScriptedObjective objective;
+  ParameterSlab slab{objective.module};
+  AdamW optimizer{slab, optimizer_spec(config)};
+  RunFolder run = create_run(folder.path / "run", to_toml(config), {"{}", ""});
+  TrainingState state;
+};
+
+Steps steps_of(const std::map<std::int64_t, Json>& values) {
+  Steps steps;
+  for (const auto& [step, value] : values) steps.push_back(step);
+  return steps;
+}
+
+void check_mean(const RunFolder& run, const Steps& steps) {
+  const auto average = read_safetensors(run.average() / "model.safetensors");
+  CHECK(average.size() == 2);
+  for (const auto& [name, tensor] : average) {
+    CAPTURE(name);
+    CHECK(tensor.dtype() == DType::f32);
+    std::vector<double> sums(tensor.numel());
+    for (const std::int64_t step : steps) {
+      const auto values =
+          read_safetensors(run.checkpoint(step) / "model.safetensors").at(name).to(DType::f64).to_vector<double>();
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
+    }
+    const std::vector<float> means = tensor.to_vector<float>();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      CHECK(means[i] == static_cast<float>(sums[i] / static_cast<double>(steps.size())));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("patience: training ends when so many evaluations in a row were not below the best") {
+  ScriptedRun run;
+  run.config.eval.patience = 3;
+  // Better at 2, 4 and 8; equal to the best is no better.
+  run.objective.loss = [](std::int64_t step) { return step < 4 ? 5 : step == 6 ? 7 : step < 8 ? 4 : 3; };
+  CHECK(run.train() == TrainEnd::no_better);
+  CHECK(run.state.step == 14);
+  CHECK(run.state.best_step == 8);
+  CHECK(run.state.best_loss == 3);
+  CHECK(steps_of(run.evaluations("loss")).back() == 14);
+  CHECK(steps_of(run.evaluations("eval_loss")) == Steps{2, 4, 6, 8, 10, 12, 14});
+  CHECK(run.evaluations("eval_loss").at(6) == 7);
+  CHECK(latest_step(run.run) == 14);
+  CHECK(best_step(run.run) == 8);
+
+  const std::string metrics = read_all(run.run.metrics());
+  CHECK(run.train() == TrainEnd::no_better);  // it stays so when it is resumed
+  CHECK(run.state.step == 14);
+  CHECK(read_all(run.run.metrics()) == metrics);
+  run.config.eval.patience = 4;
+  CHECK(run.train() == TrainEnd::no_better);
+  CHECK(run.state.step == 16);
+  run.config.eval.patience = 0;
+  CHECK(run.train() == TrainEnd::finished);
+  CHECK(run.state.step == 20);
+}
+
+TEST_CASE("patience: a loss that is no number is not better, and a lower one at the end counts") {
+  ScriptedRun run;
+  run.config.eval.patience = 2;
+  run.objective.loss = [](std::int64_t step) { return step == 2 ? 1 : std::nan(""); };
+  CHECK(run.train() == TrainEnd::no_better);
+  CHECK(run.state.step == 6);
+  ScriptedRun whole;
+  whole.config.eval.patience = 10;
+  whole.objective.loss = [](std::int64_t) { return 1; };
+  CHECK(whole.train() == TrainEnd::finished);
+  CHECK(whole.state.step == 20);
+}
+
+TEST_CASE("BLEU: with the first evaluation from each multiple of eval.bleu_every on, and the last") {
+  const auto scored = [](std::int64_t eval_every, std::int64_t bleu_every) {
+    ScriptedRun run;
+    run.config.eval.every = eval_every;
+    run.config.eval.bleu_every = bleu_every;
+    std::map<std::int64_t, double> told;
+    run.train({.evaluated = [&](std::int64_t step, const Evaluation&, std::optional<double> bleu) {
+      if (bleu) told[step] = *bleu;
+    }});
+    const auto written = run.evaluations("eval_bleu");
+    CHECK(written.size() == told.size());
+    for (const auto& [step, bleu] : written) {
+      CHECK(bleu == 10.0 + static_cast<double>(step));
+      CHECK(told.at(step) == bleu);
+    }
+    return steps_of(written);
+  };
+  CHECK(scored(2, 0) == Steps{});
+  CHECK(scored(2, 8) == Steps{8, 16, 20});
+  CHECK(scored(3, 8) == Steps{9, 18, 20});
+  CHECK(scored(6, 2) == Steps{6, 12, 18, 20});
+  CHECK(scored(0, 5) == Steps{20});
+}
+
+TEST_CASE("average: the mean of the last checkpoints, when the run has ended") {
+  Config config = short_config();
+  config.eval.every = 0;
+  config.checkpoint.average = 3;
+  for (const std::int64_t keep : {0, 3}) {
+    CAPTURE(keep);
+    config.checkpoint.keep = keep;
+    ScriptedRun run(config);
+    Steps averaged;
+    CHECK(run.train({.averaged = [&](std::span<const std::int64_t> steps) {
+      averaged.assign(steps.begin(), steps.end());
+    }}) == TrainEnd::finished);
+    CHECK(averaged == Steps{10, 15, 20});
+    check_mean(run.run, averaged);
+    CHECK_FALSE(verify_checkpoint(run.run.average()).has_value());
+    const Json state = read_checkpoint_state(run.run.average());
+    CHECK(state["step"] == 20);
+    CHECK(state["averaged"] == Json(averaged));
+    CHECK(state["files"].size() == 1);
+    CHECK(latest_step(run.run) == 20);
+    CHECK(newest_valid_checkpoint(run.run).step == 20);
+    CHECK(list_checkpoints(run.run).back() == 20);
+    CHECK(find_run(run.run.average()).average);
+    CHECK_FALSE(find_run(run.run.root).average);
+
+    const std::string bytes = read_all(run.run.average() / "state.json");
+    remove_average(run.run);
+    CHECK_FALSE(fs::exists(run.run.average()));
+    CHECK_NOTHROW(remove_average(run.run));
+    CHECK(run.train() == TrainEnd::finished);  // nothing is left to train: the same average again
+    CHECK(read_all(run.run.average() / "state.json") == bytes);
+  }
+}
+
+TEST_CASE("average: of fewer checkpoints than asked for, and of one") {
+  Config config = short_config();
+  config.eval.every = 0;
+  config.checkpoint.every = 0;
+  config.checkpoint.average = 9;
+  ScriptedRun one(config);
+  CHECK(one.train() == TrainEnd::finished);
+  check_mean(one.run, {20});
+  one.config.train.steps = 30;
+  one.config.checkpoint.average = 2;
+  CHECK(one.train() == TrainEnd::finished);
+  CHECK(read_checkpoint_state(one.run.average())["averaged"] == Json(Steps{20, 30}));
+  check_mean(one.run, {20, 30});
+}
+
+TEST_CASE("average: also of a run that patience has ended, not of one that was stopped") {
+  Config config = short_config();
+  config.checkpoint.average = 2;
+  config.eval.patience = 2;
+  ScriptedRun run(config);
+  run.objective.loss = [](std::int64_t) { return 1; };
+  bool stop = true;
+  const TrainHooks hooks{.stop_requested = [&] { return stop && run.state.step == 6; }};
+  CHECK(run.train(hooks) == TrainEnd::stopped);  // as patience ends it, too
+  CHECK_FALSE(fs::exists(run.run.average()));
+  stop = false;
+  CHECK(run.train(hooks) == TrainEnd::no_better);
+  CHECK(run.state.step == 6);
+  check_mean(run.run, {5, 6});
+
+  config.eval.patience = 0;
+  config.train.max_minutes = 1e-9;
+  ScriptedRun late(config);
+  CHECK(late.train() == TrainEnd::out_of_time);
+  CHECK_FALSE(fs::exists(late.run.average()));
+}
+
+TEST_CASE("average: a checkpoint that is damaged is told, and no average is made") {
+  Config config = short_config();
+  config.eval.every = 0;
+  ScriptedRun run(config);
+  CHECK(run.train() == TrainEnd::finished);
+  CHECK_FALSE(fs::exists(run.run.average()));
+  const fs::path file = run.run.checkpoint(15) / "model.safetensors";
+  std::string bytes = read_all(file);
+  bytes.back() ^= 1;
+  std::ofstream(file, std::ios::binary) << bytes;
+  CHECK(write_average(run.run, 1) == Steps{20});
+  remove_average(run.run);
+  CHECK_THROWS_WITH_AS(
+      write_average(run.run, 2),
+      ("cannot average " + run.run.checkpoint(15).string() + ": model.safetensors is damaged: its checksum differs")
+          .c_str(),
+      Error);
+  CHECK_FALSE(fs::exists(run.run.average()));
+  for (const std::int64_t step : {5, 10, 15, 20}) fs::remove_all(run.run.checkpoint(step));
+  CHECK_THROWS_WITH_AS(write_average(run.run, 2), (run.run.root.string() + ": no checkpoints to average").c_str(),
+                       Error);
+}
+
+TEST_CASE("average: leftovers of a killed process are cleared away or put back") {
+  Config config = short_config();
+  config.checkpoint.average = 2;
+  ScriptedRun run(config);
+  run.train();
+  const fs::path folder = run.run.checkpoints(), partial = folder / ".average.partial",
+                 replaced = folder / ".average.replaced";
+  fs::copy(run.run.average(), partial);
+  fs::copy(run.run.average(), replaced);
+  remove_leftovers(run.run);
+  CHECK_FALSE(fs::exists(partial));
+  CHECK_FALSE(fs::exists(replaced));
+  CHECK(fs::exists(run.run.average()));
+  fs::rename(run.run.average(), replaced);
+  remove_leftovers(run.run);
+  CHECK_FALSE(verify_checkpoint(run.run.average()).has_value());
+}

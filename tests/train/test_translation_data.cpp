@@ -1,0 +1,180 @@
+// The pairs and the vocabularies that a configuration names.
+#include <doctest/doctest.h>
+
+#include "autograd/core/error.h"
+#include "tests/train/translation_toy.h"
+#include "train/training_task.h"
+
+using namespace tapeformer;
+
+namespace {
+
+struct Files : TempFolder {
+  std::string file(const std::string& name, std::string_view text) const { return write(name, text).string(); }
+
+  // A configuration of characters on pairs.
+  Config on_pairs(std::string_view pairs) const {
+    Config config = translation_config();
+    config.data.corpus = "";
+    config.data.pairs = file("pairs.tsv", pairs);
+    config.data.valid_fraction = 0;
+    return config;
+  }
+  // A vocabulary of characters with the given special tokens.
+  std::string vocabulary(const std::string& name, std::vector<std::string> special_tokens) const {
+    const std::string_view text = "abc";
+    train_tokenizer({.kind = "char", .vocab = 0, .special_tokens = std::move(special_tokens)}, std::span(&text, 1))
+        ->save(path / name);
+    return (path / name).string();
+  }
+};
+
+void check_refused(const Config& config, const std::string& message) {
+  CHECK_THROWS_WITH_AS(prepare_translation_data(config), message.c_str(), Error);
+}
+
+}  // namespace
+
+TEST_CASE("translation data: one vocabulary for both sides, or one each") {
+  const Files files;
+  Config config = files.on_pairs("ab\txyz\nba\tzyx\n");
+  const TranslationData joint = prepare_translation_data(config);
+  CHECK(joint.tokenizers.joint());
+  CHECK(joint.tokenizers.source->vocab_size() == 5 + 4);
+  CHECK_FALSE(joint.valid.has_value());
+  REQUIRE(joint.train.size() == 2);
+  CHECK(joint.tokenizers.target->decode(joint.train.target(1)) == "zyx");
+
+  config.tokenizer.joint = false;
+  const TranslationData apart = prepare_translation_data(config);
+  CHECK_FALSE(apart.tokenizers.joint());
+  CHECK(apart.tokenizers.source->vocab_size() == 2 + 4);
+  CHECK(apart.tokenizers.target->vocab_size() == 3 + 4);
+  CHECK(apart.tokenizers.symbols.source.end == 2 + 2);
+  CHECK(apart.tokenizers.symbols.target.end == 3 + 2);
+  CHECK(apart.train.source(0).front() == 0);
+  CHECK(apart.train.target(0).front() == 0);
+  CHECK(apart.hash == joint.hash);
+
+  config.tokenizer.kind = "bpe";
+  config.tokenizer.vocab = 300;
+  const TranslationData bpe = prepare_translation_data(config);
+  CHECK(bpe.tokenizers.source->special("</s>").has_value());
+  CHECK_FALSE(bpe.tokenizers.source->special("<unk>").has_value());  // it knows every byte
+}
+
+TEST_CASE("translation data: a vocabulary of characters knows those of validation, others are learned without") {
+  const Files files;
+  Config config = files.on_pairs("a b\tc d\n");
+  config.data.valid_pairs = files.file("valid.tsv", "a x\tc y\n");
+  CHECK(prepare_translation_data(config).tokenizers.source->vocab_size() == 7 + 4);
+  config.tokenizer.kind = "word";
+  const TranslationData words = prepare_translation_data(config);
+  CHECK(words.tokenizers.source->vocab_size() == 4 + 4);
+  CHECK(words.valid->source(0).back() == words.tokenizers.source->special("<unk>"));
+}
+
+TEST_CASE("translation data: vocabularies from files, of which an error names the one that it is about") {
+  const Files files;
+  Config config = files.on_pairs("ab\tca\n");
+  const std::string good = files.vocabulary("good.json", {"</s>", "<pad>", "<s>"});
+  config.tokenizer.file = good;
+  const TranslationData joint = prepare_translation_data(config);
+  CHECK(joint.tokenizers.joint());
+  CHECK(joint.tokenizers.symbols.target.begin == 3 + 2);
+
+  config.tokenizer.joint = false;
+  config.tokenizer.target_file = files.vocabulary("no-end.json", {"<s>", "<pad>"});
+  const std::string no_end = ": the vocabulary has no special token </s>, which ends a sentence";
+  check_refused(config, config.tokenizer.target_file + no_end);
+  std::swap(config.tokenizer.file, config.tokenizer.target_file);
+  check_refused(config, config.tokenizer.file + no_end);
+  config.tokenizer.file = "";  // learned
+  CHECK(prepare_translation_data(config).tokenizers.source->vocab_size() == 2 + 4);
+  config.tokenizer.target_file = files.vocabulary("no-begin.json", {"</s>", "<pad>"});
+  check_refused(config,
+                config.tokenizer.target_file + ": the vocabulary has no special token <s>, which begins a sentence");
+
+  // A character that a vocabulary without <unk> does not have.
+  config.tokenizer.target_file = good;
+  config.data.pairs = files.file("unknown.tsv", "a\ta\nab\tcab\nb\tbd\n");
+  check_refused(config, config.data.pairs +
+                            ": sentence pair 3: char tokenizer: character 'd' (U+0064) at byte 1 is not in the "
+                            "vocabulary; a bpe tokenizer takes any bytes");
+}
+
+TEST_CASE("translation data: a run's vocabularies, one of which may be lost") {
+  const Files files;
+  Config config = files.on_pairs("ab\tca\n");
+  config.tokenizer.joint = false;
+  config = resolve(config);
+  const std::string text = read_all(files.vocabulary("v.json", {"<s>", "</s>", "<pad>"}));
+  const RunFolder run = create_run(files.path / "run", to_toml(config), {text, text});
+  const PairTokenizers both = load_pair_tokenizers(run, config);
+  CHECK_FALSE(both.joint());
+  std::filesystem::remove(run.target_tokenizer());
+  CHECK_THROWS_WITH_AS(load_pair_tokenizers(run, config),
+                       (run.target_tokenizer().string() + ": cannot read: No such file or directory").c_str(), Error);
+  config.tokenizer.joint = true;
+  CHECK(load_pair_tokenizers(run, config).joint());
+}
+
+TEST_CASE("translation data: pairs that are no use are left out, of learning vocabularies too, and told") {
+  const Files files;
+  std::string pairs = "ab\tba\n\nba\tab\n \tQ\nX\xFF\tab\nab\t\xC3(\n";
+  for (const std::string kind : {"char", "word", "bpe"}) {
+    CAPTURE(kind);
+    Config config = files.on_pairs(pairs + "aaaaaaaaaaaaaaaa aaaaaaaaaaaaaaaa" + std::string(16, ' ') + "\tb\n");
+    config.tokenizer.kind = kind;
+    const TranslationData data = prepare_translation_data(config);
+    CHECK(data.train.skipped().empty == 2);
+    CHECK(data.train.skipped().invalid_utf8 == 2);
+    CHECK(data.train.skipped().too_long == (kind == "char" ? 1 : 0));
+    if (kind == "char") CHECK(data.tokenizers.source->vocab_size() == 3 + 4);  // 'a', 'b' and the space
+  }
+  Config config = files.on_pairs("ab\tba\n" + pairs);
+  config.data.valid_pairs = files.file("valid.tsv", "aaaaaaaaaaaaaaaa\tb\n" + pairs);
+  const auto task = make_training_task(config);
+  CHECK(task->warnings() ==
+        std::vector<std::string>{
+            "4 of 7 training pairs are left out: 2 have an empty side, 2 are not valid UTF-8",
+            "5 of 7 validation pairs are left out: 2 have an empty side, 2 are not valid UTF-8, 1 is longer than 15 "
+            "tokens"});
+  CHECK(make_training_task(files.on_pairs("ab\tba\n"))->warnings().empty());
+}
+
+TEST_CASE("translation data: a text of which nothing is left is named") {
+  const Files files;
+  const std::string path = (files.path / "pairs.tsv").string();
+  for (const std::string kind : {"char", "word", "bpe"}) {
+    CAPTURE(kind);
+    const auto refused = [&](std::string_view pairs, const std::string& message) {
+      Config config = files.on_pairs(pairs);
+      config.tokenizer.kind = kind;
+      config.model.context = 2;
+      check_refused(config, path + ": " + message);
+    };
+    refused("\n\ta\n\xFF\ta\n", "none of 3 sentence pairs can be used: 2 have an empty side, 1 is not valid UTF-8");
+    refused("a1b2\tb\n", "none of 1 sentence pairs can be used: 1 is longer than 1 tokens");
+  }
+}
+
+TEST_CASE("translation data: both sides' files, and validation's, are named") {
+  const Files files;
+  Config config = translation_config();
+  config.data.corpus = "";
+  config.data.source = files.file("a.src", "\n\n");
+  config.data.target = files.file("a.tgt", "x\ny\n");
+  const auto sides = [&] { return config.data.source + " and " + config.data.target; };
+  check_refused(config, sides() + ": none of 1 sentence pairs can be used: 1 has an empty side");
+  config.data.valid_fraction = 0.9;
+  check_refused(config, sides() + ": no sentence pair is left to train on, all are for validation");
+  config.data.source = files.file("b.src", "a\nb\n");
+  config.data.valid_source = files.file("v.src", "\n");
+  config.data.valid_target = files.file("v.tgt", "y\n");
+  check_refused(config, config.data.valid_source + " and " + config.data.valid_target +
+                            ": none of 1 sentence pairs can be used: 1 has an empty side");
+  config.data.valid_source = files.file("v.src", "a\n");
+  CHECK(prepare_translation_data(config).valid->size() == 1);
+  CHECK(prepare_translation_data(config).train.size() == 2);
+}

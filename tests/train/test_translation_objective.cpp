@@ -1,0 +1,193 @@
+// What an encoder-decoder is trained on, and how it is measured.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "autograd/core/error.h"
+#include "data/bleu.h"
+#include "generate/line_translator.h"
+#include "tests/train/translation_toy.h"
+#include "train/translation_evaluation.h"
+
+using namespace tapeformer;
+
+namespace {
+
+double summed_surprisals(const TranslationToy& toy, const TokenPairs& pairs) {
+  double nats = 0;
+  for (std::int64_t i = 0; i < pairs.size(); ++i) {
+    const auto values = surprisals(toy.model, pairs.source(i), pairs.target(i), toy.data.tokenizers.symbols);
+    CHECK(values.size() == pairs.target(i).size() + 1);
+    nats = std::accumulate(values.begin(), values.end(), nats);
+  }
+  return nats;
+}
+
+// Sentences of words with punctuation, which differ in how BLEU parts them; validation is on the same ones.
+Config memorizing_config(const TempFolder& folder) {
+  Config config = translation_config();
+  config.data.corpus = "";
+  config.data.pairs = config.data.valid_pairs =
+      folder
+          .write("pairs.tsv",
+                 "one two three\tuno, dos, tres, cuatro.\ntwo three four\tdos, tres, cuatro, cinco.\n"
+                 "three four five\ttres: cuatro cinco seis!\nfour five six\tcuatro cinco, seis siete.\n")
+          .string();
+  config.tokenizer.kind = "word";
+  config.train.batch = 4;
+  config.optimizer.lr = 1e-2;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("translation: a step's loss is the mean over the target tokens of all its sentences") {
+  Config config = translation_config();
+  config.train.batch = 5;  // the last batch of an epoch is smaller
+  config.train.accumulate = 8;
+  TranslationToy toy(config);
+  const TokenPairs& pairs = toy.data.train;
+  REQUIRE(pairs.size() == 36);
+  CHECK(toy.objective.steps_per_epoch() == 1);
+  const std::int64_t tokens = pairs.target_tokens() + pairs.size();
+  CHECK(toy.objective.scored_targets(1) == tokens);
+  CHECK(toy.objective.scored_targets(2) == tokens);
+  const double nats = summed_surprisals(toy, pairs);
+  CHECK(toy.step(1).loss == doctest::Approx(nats / static_cast<double>(tokens)).epsilon(1e-6));
+}
+
+TEST_CASE("translation: 1×36, 3×12, 9×4 and 36×1 sentences give the same loss and gradient") {
+  Config config = translation_config();
+  config.optimizer.lr = 0;
+  config.train.label_smoothing = 0.1;
+  std::vector<float> expected;
+  StepResult whole;
+  for (const std::int64_t accumulate : {1, 3, 9, 36}) {
+    CAPTURE(accumulate);
+    config.train.accumulate = accumulate;
+    config.train.batch = 36 / accumulate;
+    TranslationToy toy(config);
+    const StepResult result = toy.step(2);
+    const std::vector<float> gradient = toy.slab.gradients().to_vector<float>();
+    if (accumulate == 1) {
+      whole = result;
+      expected = gradient;
+      continue;
+    }
+    CHECK(result.loss == doctest::Approx(whole.loss).epsilon(1e-6));
+    double difference = 0;
+    for (std::size_t i = 0; i < gradient.size(); ++i) difference += std::pow(double{gradient[i]} - expected[i], 2);
+    CHECK(std::sqrt(difference) <= 1e-6 * whole.grad_norm);
+  }
+}
+
+TEST_CASE("translation evaluation: every target token and end once, whatever the batches") {
+  const TranslationToy toy(translation_config());
+  const TokenPairs& pairs = toy.data.train;
+  const double nats = summed_surprisals(toy, pairs);
+  for (const PairBatchOptions& options :
+       {PairBatchOptions{.sentences = 1}, {.sentences = 7}, {.sentences = 64}, {.tokens = 13}, {.tokens = 100}}) {
+    CAPTURE(options.tokens);
+    CAPTURE(options.sentences);
+    double share = 0;
+    const Evaluation result = evaluate(toy.model, pairs, toy.data.tokenizers.symbols, options, 0, [&](double done) {
+      CHECK(done > share);
+      share = done;
+    });
+    CHECK(share == 1);
+    CHECK(result.tokens == pairs.target_tokens() + pairs.size());
+    CHECK(result.nats == doctest::Approx(nats).epsilon(1e-6));
+    CHECK(result.loss() == result.nats / static_cast<double>(result.tokens));
+    CHECK(result.perplexity() == std::exp(result.loss()));
+  }
+}
+
+TEST_CASE("translation evaluation: some batches alone are of short and long sentences") {
+  const TranslationToy toy(translation_config());
+  const TokenPairs& pairs = toy.data.train;
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t i = 0; i < pairs.size(); ++i) lengths.push_back(std::ssize(pairs.target(i)) + 1);
+  std::ranges::sort(lengths);
+  const auto tokens = [&](std::int64_t batches) {
+    return evaluate(toy.model, pairs, toy.data.tokenizers.symbols, {.sentences = 1}, batches).tokens;
+  };
+  CHECK(tokens(1) == lengths[0]);
+  CHECK(tokens(3) == lengths[0] + lengths[12] + lengths[24]);
+  CHECK(tokens(99) == std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}));
+}
+
+TEST_CASE("translation evaluation: neither dropout nor label smoothing has a part in it") {
+  Config config = translation_config();
+  config.train.label_smoothing = 0.3;
+  TranslationToy smoothed(config);
+  config.model.dropout = config.model.attention_dropout = 0.5;
+  TranslationToy dropped(config);
+  TranslationToy plain(translation_config());
+  const Evaluation expected = plain.objective.evaluate({});
+  CHECK(expected.tokens == plain.objective.evaluation_tokens());
+  CHECK(expected.nats == doctest::Approx(summed_surprisals(plain, *plain.data.valid)).epsilon(1e-6));
+  CHECK(smoothed.objective.evaluate({}).nats == expected.nats);
+  CHECK(dropped.objective.evaluate({}).nats == expected.nats);
+  const double loss = plain.step(1).loss, smoothed_loss = smoothed.step(1).loss;
+  CHECK_FALSE(smoothed_loss == doctest::Approx(loss).epsilon(1e-4));
+  CHECK_FALSE(dropped.step(1).loss == doctest::Approx(smoothed_loss).epsilon(1e-4));
+}
+
+TEST_CASE("translation: a pair beyond train.batch_tokens is told before the training, one for validation too") {
+  Config config = translation_config();
+  config.train.batch_tokens = 12;  // the longest words have 12 letters
+  CHECK_THROWS_WITH_AS(
+      TranslationToy{config},
+      "train.batch_tokens: expected at least 13, which the longest target sentence takes with its end, got 12", Error);
+  const TempFolder folder;
+  config.data.corpus = "";
+  config.data.pairs = folder.write("train.tsv", "abc\tcba\n").string();
+  config.data.valid_pairs = folder.write("valid.tsv", "abcabcabcabc\tc\n").string();
+  CHECK_THROWS_WITH_AS(
+      TranslationToy{config},
+      "train.batch_tokens: expected at least 13, which the longest source sentence takes with its end, got 12", Error);
+  config.train.batch_tokens = 13;
+  TranslationToy fits(config);
+  CHECK(std::isfinite(fits.objective.evaluate({}).nats));
+}
+
+TEST_CASE("translation: BLEU is that of greedy translations of the first sentences") {
+  const TempFolder folder;
+  TranslationToy toy(memorizing_config(folder));
+  for (int step = 1; step <= 30; ++step) toy.step(step);
+  const PairTokenizers& tokenizers = toy.data.tokenizers;
+  const auto expected = [&](std::size_t count, BleuTokenization tokenization) {
+    Bleu bleu(tokenization);
+    for (std::size_t i = 0; i < count; ++i) {
+      const SentencePair& pair = toy.data.valid_text[i];
+      const auto lines = translate_lines(toy.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
+                                         std::span(&pair.source, 1), {.beam = 1});
+      bleu.add(lines[0].texts[0], pair.target);
+    }
+    return bleu.score().score;
+  };
+  CHECK(toy.objective.bleu() == expected(4, BleuTokenization::v13a));
+  toy.config.eval.bleu_sentences = 2;
+  const double two = *toy.objective.bleu();
+  CHECK(two == expected(2, BleuTokenization::v13a));
+  toy.config.eval.bleu_tokenize = "none";
+  CHECK(toy.objective.bleu() == expected(2, BleuTokenization::none));
+  toy.config.eval.bleu_sentences = 99;
+  CHECK(toy.objective.bleu() == expected(4, BleuTokenization::none));
+  CHECK(expected(4, BleuTokenization::none) > 0);
+  CHECK_FALSE(expected(4, BleuTokenization::none) == expected(4, BleuTokenization::v13a));
+  CHECK_FALSE(expected(2, BleuTokenization::v13a) == expected(4, BleuTokenization::v13a));
+}
+
+TEST_CASE("translation: sentences that are no use for training do not stop BLEU") {
+  const TempFolder folder;
+  Config config = memorizing_config(folder);
+  config.tokenizer.kind = "char";
+  config.model.context = 64;
+  config.data.valid_pairs = folder.write("valid.tsv", "one\tuno\n\n\xFF\tno UTF-8\nñandú\tunknown\n").string();
+  TranslationToy toy(config);
+  CHECK(toy.data.valid->size() == 2);
+  CHECK(toy.objective.bleu().has_value());
+}
