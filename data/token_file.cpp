@@ -80,7 +80,10 @@ TokenFile TokenFile::open(const fs::path& path) {
   std::memcpy(&header, bytes.data(), sizeof header);
   check(header.version == kVersion, where, "version ", header.version, ", expected ", kVersion);
   check(header.header_hash == hash_of(header), where, "damaged header: its checksum differs");
-  const std::uint64_t expected = sizeof header + header.count * (header.id_bits / 8);
+  check(header.id_bits == 16 || header.id_bits == 32, where, "ids of ", header.id_bits, " bits, expected 16 or 32");
+  const std::int64_t id_bytes = header.id_bits / 8, most = std::numeric_limits<std::int64_t>::max() / id_bytes;
+  check(header.count >= 0 && header.count < most - 64, where, "a count of ", header.count, " ids");
+  const std::uint64_t expected = sizeof header + static_cast<std::uint64_t>(header.count * id_bytes);
   check(bytes.size() == expected, where, bytes.size() < expected ? "truncated: " : "", "expected ", expected,
         " bytes for ", header.count, " ids of ", header.id_bits, " bits, got ", bytes.size());
   file.id_bits_ = static_cast<int>(header.id_bits);
