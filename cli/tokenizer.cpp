@@ -11,6 +11,7 @@
 #include "autograd/core/error.h"
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "cli/tokenizer_info.h"
 #include "cli/usage.h"
 #include "data/text.h"
 
@@ -22,9 +23,13 @@ struct TokenizerArguments {
   std::int64_t vocab = 4096;
   std::vector<std::string> texts, special_tokens = {"<|endoftext|>"};
   SplitPattern pattern = SplitPattern::gpt2;
+  FileOptions of_file;
+  TokenizerInfoRequest info;
   std::uint64_t max_memory = TokenizerOptions().max_memory;
   bool lines = false;
 };
+
+constexpr const char* kOutHelp = "FILE.json, FILE.tiktoken, or FOLDER/ for vocab.json and merges.txt";
 
 std::string read_standard_input() {
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
@@ -53,19 +58,23 @@ void train(const TokenizerArguments& arguments) {
   spdlog::info("{} tokens from {} bytes of text: {}", tokenizer->vocab_size(), corpus.bytes(), arguments.out);
 }
 
+std::unique_ptr<Tokenizer> load(const TokenizerArguments& arguments) {
+  return Tokenizer::load(arguments.file, arguments.of_file);
+}
+
 void print_ids(std::span<const std::int32_t> ids, char separator) {
   for (std::size_t i = 0; i < ids.size(); ++i) std::cout << (i ? std::string(1, separator) : "") << ids[i];
   std::cout << '\n';
 }
 
 void encode(const TokenizerArguments& arguments) {
-  const auto tokenizer = Tokenizer::load(arguments.file);
+  const auto tokenizer = load(arguments);
   if (!arguments.lines) return print_ids(tokenizer->encode(read_standard_input()), '\n');
   for (std::string line; std::getline(std::cin, line);) print_ids(tokenizer->encode(line), ' ');
 }
 
 void decode(const TokenizerArguments& arguments) {
-  const auto tokenizer = Tokenizer::load(arguments.file);
+  const auto tokenizer = load(arguments);
   for (std::string word; std::cin >> word;) {
     std::size_t read = 0;
     std::int32_t id = -1;
@@ -78,18 +87,10 @@ void decode(const TokenizerArguments& arguments) {
   }
 }
 
-void print_info(const TokenizerArguments& arguments) {
-  const auto tokenizer = Tokenizer::load(arguments.file);
-  std::cout << "kind            " << tokenizer->kind() << '\n' << "vocabulary      " << tokenizer->vocab_size() << '\n';
-  std::cout << "special tokens ";
-  for (std::int32_t id : tokenizer->special_ids()) std::cout << ' ' << tokenizer->token_bytes(id) << " (" << id << ')';
-  std::cout << '\n';
-  if (arguments.texts.empty()) return;
-  const TextCorpus corpus(expand_inputs(arguments.texts));
-  std::int64_t tokens = 0;
-  for (std::string_view piece : corpus.pieces()) tokens += static_cast<std::int64_t>(tokenizer->encode(piece).size());
-  std::cout << "text            " << corpus.bytes() << " bytes, " << tokens << " tokens, "
-            << static_cast<double>(corpus.bytes()) / static_cast<double>(tokens) << " bytes per token\n";
+void convert(const TokenizerArguments& arguments) {
+  const auto tokenizer = load(arguments);
+  tokenizer->save(arguments.out);
+  spdlog::info("{} tokens: {}", tokenizer->vocab_size(), arguments.out);
 }
 
 }  // namespace
@@ -104,31 +105,45 @@ void add_tokenizer_command(CLI::App& app) {
   training->add_option("--kind", arguments->kind, "char, word or bpe [bpe]");
   std::map<std::string, SplitPattern> patterns;
   for (const SplitPatternInfo& info : kSplitPatterns) patterns.emplace(info.name, info.pattern);
-  training->add_option("--pattern", arguments->pattern, "How bpe splits text into words: gpt2 or cl100k [gpt2]")
-      ->transform(CLI::Transformer(patterns).description(""))
-      ->option_text("NAME");
+  const auto add_pattern = [&](CLI::App* sub, auto& pattern, const char* help) {
+    sub->add_option("--pattern", pattern, help)
+        ->transform(CLI::Transformer(patterns).description(""))
+        ->option_text("NAME");
+  };
+  add_pattern(training, arguments->pattern, "How bpe splits text into words: gpt2 or cl100k [gpt2]");
   training
       ->add_option("--max-memory", arguments->max_memory,
                    "Bytes for counting words, such as 64M; what outgrows them goes to $TMPDIR [1G]; 0: no bound")
       ->transform(CLI::AsSizeValue(false))
       ->option_text("BYTES");
   training->add_option("--special", arguments->special_tokens, "Special tokens [<|endoftext|>]")->expected(1);
-  training->add_option("--out", arguments->out, "The tokenizer.json to write")->required();
+  training->add_option("--out", arguments->out, kOutHelp)->required();
   training->add_option("text", arguments->texts, "Files, folders or globs")->required();
   training->callback([arguments] { train(*arguments); });
 
   const auto with_file = [&](const char* name, const char* help) {
     CLI::App* sub = command->add_subcommand(name, help);
-    sub->add_option("file", arguments->file, "A tokenizer.json")->required();
+    sub->add_option("file", arguments->file,
+                    "FILE.json of Hugging Face, FILE.tiktoken, or GPT-2's: a folder with vocab.json and merges.txt")
+        ->required();
+    add_pattern(sub, arguments->of_file.pattern, "How text is split, where the file does not say it: gpt2 or cl100k");
+    sub->add_option("--special", arguments->of_file.special_tokens,
+                    "NAME or NAME=ID of a token that is not in the file")
+        ->expected(1);
     return sub;
   };
   CLI::App* encoding = with_file("encode", "Text on standard input to ids");
   encoding->add_flag("--lines", arguments->lines, "One line of ids per line of text");
   encoding->callback([arguments] { encode(*arguments); });
   with_file("decode", "Ids on standard input to text")->callback([arguments] { decode(*arguments); });
-  CLI::App* info = with_file("info", "What a tokenizer holds, and how well it compresses a text");
-  info->add_option("text", arguments->texts, "Files, folders or globs");
-  info->callback([arguments] { print_info(*arguments); });
+  CLI::App* info = with_file("info", "What a tokenizer holds, how it splits a text and how well it compresses files");
+  info->add_option("files", arguments->info.files, "Files, folders or globs");
+  info->add_option("--text", arguments->info.text, "Show how it splits");
+  info->add_flag("--json", arguments->info.json, "As JSON");
+  info->callback([arguments] { print_tokenizer_info(*load(*arguments), arguments->info); });
+  CLI::App* conversion = with_file("convert", "From one format of files to another");
+  conversion->add_option("--out", arguments->out, kOutHelp)->required();
+  conversion->callback([arguments] { convert(*arguments); });
 }
 
 }  // namespace tapeformer::cli
