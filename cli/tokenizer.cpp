@@ -2,15 +2,14 @@
 
 #include <spdlog/spdlog.h>
 
-#include <charconv>
 #include <iostream>
-#include <limits>
 #include <map>
 #include <memory>
 
 #include "autograd/core/error.h"
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "cli/tokenizer_info.h"
 #include "cli/usage.h"
 #include "data/byte_reader.h"
 #include "data/learn_tokenizer.h"
@@ -21,35 +20,20 @@ namespace tapeformer::cli {
 namespace {
 
 struct TokenizerArguments {
-  std::string file, out, kind = "bpe", pattern = "gpt2", max_memory = "1G", document = "none", text_field = "text";
+  std::string file, out, kind = "bpe", document = "none", text_field = "text";
   std::int64_t vocab = 4096, sample = 0;
   std::vector<std::string> texts, special_tokens = {"<|endoftext|>"};
+  SplitPattern pattern = SplitPattern::gpt2;
+  FileOptions of_file;
+  TokenizerInfoRequest info;
+  std::uint64_t max_memory = TokenizerOptions().max_memory;
   bool lines = false;
 };
 
+constexpr const char* kOutHelp = "FILE.json, FILE.tiktoken, or FOLDER/ for vocab.json and merges.txt";
+
 FileText open_text(const TokenizerArguments& arguments) {
   return {expand_inputs(arguments.texts), {document_end(arguments.document), arguments.text_field}};
-}
-
-SplitPattern read_pattern(const std::string& name) {
-  for (const SplitPatternInfo& info : kSplitPatterns) {
-    if (name == info.name) return info.pattern;
-  }
-  fail_usage("--pattern: unknown pattern '", name, "': expected gpt2 or cl100k");
-}
-
-// "67108864", "65536K", "64M" or "1G", in powers of 1024.
-std::size_t read_bytes_option(const std::string& text) {
-  std::size_t number = 0, shift = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  const std::size_t unit = rest + 1 == end ? std::string_view("KMGT").find(*rest) : std::string_view::npos;
-  if (unit != std::string_view::npos) shift = 10 * (unit + 1);
-  const bool understood = error == std::errc() && (rest == end || shift > 0);
-  if (!understood || number > std::numeric_limits<std::size_t>::max() >> shift) {
-    fail_usage("--max-memory: expected a number of bytes such as 64M, got '", text, "'");
-  }
-  return number << shift;
 }
 
 void train(const TokenizerArguments& arguments) {
@@ -57,8 +41,8 @@ void train(const TokenizerArguments& arguments) {
   TokenizerOptions options{.kind = arguments.kind,
                            .vocab = arguments.vocab,
                            .special_tokens = arguments.special_tokens,
-                           .pattern = read_pattern(arguments.pattern),
-                           .max_memory = read_bytes_option(arguments.max_memory)};
+                           .pattern = arguments.pattern,
+                           .max_memory = arguments.max_memory};
   if (options.kind == "char") options.special_tokens.clear();
   TextReader reader(text, kSamplePartBytes);
   TextReader* const readers[] = {&reader};
@@ -70,13 +54,17 @@ void train(const TokenizerArguments& arguments) {
   spdlog::info("{} tokens from {} bytes of text: {}", tokenizer->vocab_size(), reader.position(), arguments.out);
 }
 
+std::unique_ptr<Tokenizer> load(const TokenizerArguments& arguments) {
+  return Tokenizer::load(arguments.file, arguments.of_file);
+}
+
 void print_ids(std::span<const std::int32_t> ids, char separator) {
   for (std::size_t i = 0; i < ids.size(); ++i) std::cout << (i ? std::string(1, separator) : "") << ids[i];
   std::cout << '\n';
 }
 
 void encode(const TokenizerArguments& arguments) {
-  const auto tokenizer = Tokenizer::load(arguments.file);
+  const auto tokenizer = load(arguments);
   if (arguments.lines) {
     for (std::string line; std::getline(std::cin, line);) print_ids(tokenizer->encode(line), ' ');
     return;
@@ -91,7 +79,7 @@ void encode(const TokenizerArguments& arguments) {
 }
 
 void decode(const TokenizerArguments& arguments) {
-  const auto tokenizer = Tokenizer::load(arguments.file);
+  const auto tokenizer = load(arguments);
   for (std::string word; std::cin >> word;) {
     std::size_t read = 0;
     std::int32_t id = -1;
@@ -105,20 +93,16 @@ void decode(const TokenizerArguments& arguments) {
 }
 
 void print_info(const TokenizerArguments& arguments) {
-  const auto tokenizer = Tokenizer::load(arguments.file);
-  std::cout << "kind            " << tokenizer->kind() << '\n' << "vocabulary      " << tokenizer->vocab_size() << '\n';
-  std::cout << "special tokens ";
-  for (std::int32_t id : tokenizer->special_ids()) std::cout << ' ' << tokenizer->token_bytes(id) << " (" << id << ')';
-  std::cout << '\n';
-  if (arguments.texts.empty()) return;
+  const auto tokenizer = load(arguments);
+  if (arguments.texts.empty()) return print_tokenizer_info(*tokenizer, arguments.info, nullptr);
   const FileText text = open_text(arguments);
-  TextReader reader(text);
-  std::int64_t tokens = 0;
-  for (TextPart part; reader.next(part);) {
-    for (const auto& ids : encode_part(part, *tokenizer)) tokens += static_cast<std::int64_t>(ids.size());
-  }
-  std::cout << "text            " << reader.position() << " bytes, " << tokens << " tokens, "
-            << static_cast<double>(reader.position()) / static_cast<double>(tokens) << " bytes per token\n";
+  print_tokenizer_info(*tokenizer, arguments.info, &text);
+}
+
+void convert(const TokenizerArguments& arguments) {
+  const auto tokenizer = load(arguments);
+  tokenizer->save(arguments.out);
+  spdlog::info("{} tokens: {}", tokenizer->vocab_size(), arguments.out);
 }
 
 }  // namespace
@@ -137,11 +121,21 @@ void add_tokenizer_command(CLI::App& app) {
   CLI::App* training = command->add_subcommand("train", "Learn a vocabulary from text");
   training->add_option("--vocab", arguments->vocab, "Tokens, special ones counted [4096]")->check(at_least(1));
   training->add_option("--kind", arguments->kind, "char, word or bpe [bpe]");
-  training->add_option("--pattern", arguments->pattern, "How bpe splits text into words: gpt2 or cl100k [gpt2]");
-  training->add_option("--max-memory", arguments->max_memory,
-                       "Bytes for counting words, such as 64M; what outgrows them goes to $TMPDIR; 0: no bound [1G]");
+  std::map<std::string, SplitPattern> patterns;
+  for (const SplitPatternInfo& info : kSplitPatterns) patterns.emplace(info.name, info.pattern);
+  const auto add_pattern = [&](CLI::App* sub, auto& pattern, const char* help) {
+    sub->add_option("--pattern", pattern, help)
+        ->transform(CLI::Transformer(patterns).description(""))
+        ->option_text("NAME");
+  };
+  add_pattern(training, arguments->pattern, "How bpe splits text into words: gpt2 or cl100k [gpt2]");
+  training
+      ->add_option("--max-memory", arguments->max_memory,
+                   "Bytes for counting words, such as 64M; what outgrows them goes to $TMPDIR [1G]; 0: no bound")
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("BYTES");
   training->add_option("--special", arguments->special_tokens, "Special tokens [<|endoftext|>]")->expected(1);
-  training->add_option("--out", arguments->out, "The tokenizer.json to write")->required();
+  training->add_option("--out", arguments->out, kOutHelp)->required();
   training
       ->add_option("--sample", arguments->sample,
                    "MiB of the text, spread over it, that words and byte pairs are learned from; 0: all [0]")
@@ -151,7 +145,13 @@ void add_tokenizer_command(CLI::App& app) {
 
   const auto with_file = [&](const char* name, const char* help) {
     CLI::App* sub = command->add_subcommand(name, help);
-    sub->add_option("file", arguments->file, "A tokenizer.json")->required();
+    sub->add_option("file", arguments->file,
+                    "FILE.json of Hugging Face, FILE.tiktoken, or GPT-2's: a folder with vocab.json and merges.txt")
+        ->required();
+    add_pattern(sub, arguments->of_file.pattern, "How text is split, where the file does not say it: gpt2 or cl100k");
+    sub->add_option("--special", arguments->of_file.special_tokens,
+                    "NAME or NAME=ID of a token that is not in the file")
+        ->expected(1);
     return sub;
   };
   CLI::App* encoding = with_file("encode", "Text to ids");
@@ -162,9 +162,14 @@ void add_tokenizer_command(CLI::App& app) {
     encode(*arguments);
   });
   with_file("decode", "Ids on standard input to text")->callback([arguments] { decode(*arguments); });
-  CLI::App* info = with_file("info", "What a tokenizer holds, and how well it compresses a text");
+  CLI::App* info = with_file("info", "What a tokenizer holds, how it splits a text and how well it compresses files");
   add_texts(info);
+  info->add_option("--text", arguments->info.text, "Show how it splits");
+  info->add_flag("--json", arguments->info.json, "As JSON");
   info->callback([arguments] { print_info(*arguments); });
+  CLI::App* conversion = with_file("convert", "From one format of files to another");
+  conversion->add_option("--out", arguments->out, kOutHelp)->required();
+  conversion->callback([arguments] { convert(*arguments); });
 }
 
 }  // namespace tapeformer::cli

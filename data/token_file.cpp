@@ -87,6 +87,10 @@ TokenFile TokenFile::open(const fs::path& path) {
   std::memcpy(&header, bytes.data(), sizeof header);
   check(header.version == kVersion, where, "version ", header.version, ", expected ", kVersion);
   check(header.header_hash == hash_of(header), where, "damaged header: its checksum differs");
+  check(header.id_bits == 16 || header.id_bits == 32, where, "ids of ", header.id_bits, " bits, expected 16 or 32");
+  // So that none of the sums below can overflow.
+  check(header.count >= 0 && header.count <= static_cast<std::int64_t>(bytes.size()), where, "a count of ",
+        header.count, " ids in ", bytes.size(), " bytes");
   const std::uint64_t blocks_begin = sizeof header + ids_bytes(header) + padding(header);
   const std::uint64_t expected = blocks_begin + block_count(header) * sizeof(std::uint64_t);
   check(bytes.size() == expected, where, bytes.size() < expected ? "truncated: " : "", "expected ", expected,

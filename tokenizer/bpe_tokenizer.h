@@ -1,6 +1,8 @@
 // Byte-level byte pair encoding (Sennrich et al. 2016; GPT-2's form over bytes, Radford et al. 2019).
 #pragma once
 
+#include <unordered_map>
+
 #include "tokenizer/merge_table.h"
 #include "tokenizer/piece_encoder.h"
 #include "tokenizer/split_pattern.h"
@@ -12,10 +14,16 @@ class BpeTokenizer : public Tokenizer {
  public:
   // Merges in the order of their rank, each pair once. Each of the 256 bytes must be an ordinary token, and a merge's
   // result the bytes of its two sides: throws Error.
-  BpeTokenizer(Vocabulary vocabulary, std::vector<BpeMerge> merges, SplitPattern pattern = SplitPattern::gpt2);
+  // whole_pieces: a piece that is a token becomes that token, whether merges lead to it or not (tiktoken's way, Hugging
+  // Face's ignore_merges).
+  BpeTokenizer(Vocabulary vocabulary, std::vector<BpeMerge> merges, SplitPattern pattern = SplitPattern::gpt2,
+               bool whole_pieces = false);
   std::string kind() const override { return "bpe"; }
   const std::vector<BpeMerge>& merges() const { return table_.merges(); }
+  const MergeTable& merge_table() const { return table_; }
   SplitPattern pattern() const { return pattern_; }
+  // Whether there are tokens that whole pieces become and merges do not lead to.
+  bool whole_pieces() const { return !unmerged_.empty(); }
 
  private:
   // Each piece of the pre-tokeniser by itself (piece_encoder.h).
@@ -23,7 +31,8 @@ class BpeTokenizer : public Tokenizer {
 
   SplitPattern pattern_;
   MergeTable table_;
-  std::vector<std::uint32_t> lengths_;  // of the tokens, in bytes
+  std::vector<std::uint32_t> lengths_;                           // of the tokens, in bytes
+  std::unordered_map<std::string_view, std::int32_t> unmerged_;  // with whole_pieces: what merges do not lead to
   mutable EncoderPool encoders_;
 };
 

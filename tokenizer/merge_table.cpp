@@ -1,8 +1,23 @@
 #include "tokenizer/merge_table.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "autograd/core/error.h"
+
 namespace tapeformer {
+
+std::array<std::int32_t, 256> ids_of_bytes(std::span<const std::string> tokens,
+                                           std::span<const std::int32_t> special_ids) {
+  std::array<std::int32_t, 256> id_of_byte;
+  id_of_byte.fill(-1);
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(tokens.size()); ++id) {
+    if (tokens[id].size() != 1 || std::binary_search(special_ids.begin(), special_ids.end(), id)) continue;
+    id_of_byte[static_cast<std::uint8_t>(tokens[id][0])] = id;
+  }
+  for (int byte = 0; byte < 256; ++byte) check(id_of_byte[byte] >= 0, "byte ", byte, " has no token");
+  return id_of_byte;
+}
 
 MergeTable::MergeTable(std::vector<BpeMerge> merges, const std::array<std::int32_t, 256>& id_of_byte)
     : merges_(std::move(merges)), id_of_byte_(id_of_byte), by_bytes_(std::size_t{1} << 16) {

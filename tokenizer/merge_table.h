@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "tokenizer/pair_map.h"
@@ -14,6 +16,10 @@ struct BpeMerge {
   std::int32_t left, right, result;
   friend bool operator==(const BpeMerge&, const BpeMerge&) = default;
 };
+
+// The token of each byte, among those that are not special (ids ascending). Throws Error for a byte without one.
+std::array<std::int32_t, 256> ids_of_bytes(std::span<const std::string> tokens,
+                                           std::span<const std::int32_t> special_ids);
 
 class MergeTable {
  public:

@@ -28,4 +28,8 @@ constexpr std::string_view regex_of(SplitPattern pattern) {
   return kSplitPatterns[static_cast<std::size_t>(pattern)].regex;
 }
 
+constexpr std::string_view name_of(SplitPattern pattern) {
+  return kSplitPatterns[static_cast<std::size_t>(pattern)].name;
+}
+
 }  // namespace tapeformer

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <exception>
-#include <fstream>
 #include <numeric>
-#include <sstream>
 
 #include "autograd/core/error.h"
-#include "autograd/core/files.h"
 #include "autograd/core/hash.h"
 #include "autograd/core/parallel.h"
 #include "tokenizer/pretokenizer.h"
@@ -159,17 +154,5 @@ bool Tokenizer::is_special(std::int32_t id) const {
 }
 
 std::uint64_t Tokenizer::hash() const { return hash_bytes(to_json()); }
-
-void Tokenizer::save(const std::filesystem::path& path) const { write_file_atomically(path, to_json()); }
-
-std::unique_ptr<Tokenizer> Tokenizer::load(const std::filesystem::path& path) {
-  check(!std::filesystem::is_directory(path), path.string(), ": expected a tokenizer.json, got a folder");
-  std::ifstream in(path, std::ios::binary);
-  check(in.is_open(), path.string(), ": cannot read: ", std::strerror(errno));
-  std::ostringstream text;
-  text << in.rdbuf();
-  check(!in.bad(), path.string(), ": cannot read: ", std::strerror(errno));
-  return from_json(text.view(), path.string());
-}
 
 }  // namespace tapeformer

@@ -7,8 +7,8 @@
 //         any bytes and gives exactly them back; split by GPT-2's pattern or by cl100k's
 //
 // In all three the special tokens have the last ids, as GPT-2's <|endoftext|> has; a vocabulary's size counts
-// everything. Tokenizers are stored as tokenizer.json in Hugging Face's format (see tokenizer_json.cpp), and another
-// order of ids is read as it is.
+// everything. Tokenizers are stored as tokenizer.json in Hugging Face's format (tokenizer_json.h), and another order
+// of ids is read as it is; bpe in GPT-2's and tiktoken's files as well.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,12 @@ namespace tapeformer {
 struct Vocabulary {
   std::vector<std::string> tokens;
   std::vector<std::int32_t> special_ids;
+};
+
+// What tiktoken's files and GPT-2's do not say; a tokenizer.json says it itself.
+struct FileOptions {
+  std::optional<SplitPattern> pattern;      // GPT-2's where its files are read; tiktoken's need one
+  std::vector<std::string> special_tokens;  // "NAME" or "NAME=ID"
 };
 
 class Tokenizer {
@@ -67,9 +73,14 @@ class Tokenizer {
   // Throws Error naming the origin and what is wrong with the text.
   static std::unique_ptr<Tokenizer> from_json(std::string_view text, const std::string& origin);
 
-  // Writes beside `path` and renames: the file appears whole or not at all. Throws Error where the system refuses.
+  // By the path: FILE.tiktoken (rank_file.h), a folder that is there or whose name ends with "/" (vocab.json and
+  // merges.txt in it, gpt2_files.h), else a tokenizer.json. Files appear whole or not at all. Throws Error where the
+  // system refuses, and for what the format cannot hold.
   void save(const std::filesystem::path& path) const;
-  static std::unique_ptr<Tokenizer> load(const std::filesystem::path& path);
+  // The same formats; a folder's tokenizer.json where it has one, or a path that ends with vocab.json or merges.txt; a
+  // file of another name by its first character. Throws Error naming the file, and UsageError for options that the file
+  // does not take.
+  static std::unique_ptr<Tokenizer> load(const std::filesystem::path& path, const FileOptions& options = {});
 
  protected:
   explicit Tokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}

@@ -6,21 +6,11 @@
 #include "tokenizer/bpe_trainer.h"
 #include "tokenizer/byte_level.h"
 #include "tokenizer/char_tokenizer.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/special_tokens.h"
 #include "tokenizer/word_tokenizer.h"
 
 namespace tapeformer {
 namespace {
-
-void check_special_tokens(std::span<const std::string> names) {
-  std::unordered_set<std::string_view> seen;
-  for (const std::string& name : names) {
-    if (name.empty()) fail_usage("tokenizer: a special token is empty");
-    const std::size_t invalid = find_invalid_utf8(name);
-    if (invalid != std::string::npos) fail_usage("tokenizer: a special token has invalid UTF-8 at byte ", invalid);
-    if (!seen.insert(name).second) fail_usage("tokenizer: special token '", name, "' is given twice");
-  }
-}
 
 void check_vocab(const TokenizerOptions& options, std::int64_t bytes, std::int64_t specials) {
   const std::int64_t least = bytes + specials, most = std::numeric_limits<std::int32_t>::max();

@@ -1,8 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/bpe_tokenizer.h"
-#include "tokenizer/byte_level.h"
 #include "tokenizer/tokenizer_json.h"
+#include "tokenizer/written_bpe.h"
 
 namespace tapeformer {
 namespace {
@@ -28,17 +27,6 @@ ordered_json added_token(std::int32_t id, std::string_view content) {
           {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
-// Tokens as the file writes them, by id.
-std::vector<std::string> written_tokens(const Tokenizer& tokenizer, bool as_bytes) {
-  std::vector<std::string> written;
-  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    const std::string_view token = tokenizer.token_bytes(id);
-    written.push_back(as_bytes ? write_bytes(token) : std::string(token));
-  }
-  for (const std::int32_t id : tokenizer.special_ids()) written[id] = tokenizer.token_bytes(id);
-  return written;
-}
-
 // In the order of the ids. Appended as to a vector: inserting by key would look through all earlier ones each time.
 ordered_json::object_t vocab_of(const std::vector<std::string>& written) {
   ordered_json::object_t vocab;
@@ -58,7 +46,7 @@ ordered_json bpe_model(const BpeTokenizer& tokenizer, const std::vector<std::str
           {"end_of_word_suffix", nullptr},
           {"fuse_unk", false},
           {"byte_fallback", false},
-          {"ignore_merges", false},
+          {"ignore_merges", tokenizer.whole_pieces()},
           {"vocab", vocab_of(written)},
           {"merges", std::move(merges)}};
 }
@@ -67,7 +55,7 @@ ordered_json bpe_model(const BpeTokenizer& tokenizer, const std::vector<std::str
 
 std::string Tokenizer::to_json() const {
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(this);
-  const std::vector<std::string> written = written_tokens(*this, bpe != nullptr);
+  const std::vector<std::string> written = bpe ? written_tokens(*bpe) : tokens();
   ordered_json added = ordered_json::array();
   for (const std::int32_t id : special_ids()) added.push_back(added_token(id, token_bytes(id)));
   ordered_json file = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};

@@ -221,7 +221,13 @@ TEST_CASE("errors: tokenizers") {
   check_error(box, kFailure, "char tokenizer: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes",
               "tokenizer train --kind char --out new latin1.txt");
   check_error(box, kFailure, "missing.json: cannot read: No such file or directory", "tokenizer info missing.json");
-  check_error(box, kFailure, "broken.json: …", "tokenizer info broken.json");
+  check_error(box, kFailure, "broken.json: line 1: not valid JSON at byte 11", "tokenizer info broken.json");
+  box.write("t.tiktoken", "IQ== 0\n");
+  check_error(box, kUsage, "t.tiktoken: tiktoken's files do not say how text is split: expected a pattern, …",
+              "tokenizer info t.tiktoken");
+  check_error(box, kFailure, "t.tiktoken: byte 0 has no token", "tokenizer info t.tiktoken --pattern gpt2");
+  check_error(box, kFailure, "a char tokenizer cannot be written as a file of ranks, only bpe",
+              "tokenizer convert char.json --out x.tiktoken");
   check_error(box, kFailure, "char tokenizer: invalid UTF-8 at byte 0; a bpe tokenizer takes any bytes",
               "tokenizer encode char.json", {}, "\xE9");
   check_error(box, kFailure, "tokenizer decode: expected token ids apart by white space, got \"1.5\"",

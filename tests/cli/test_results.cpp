@@ -42,7 +42,7 @@ TEST_CASE("help: every command explains itself") {
   const std::string all = result_of(box, "--help");
   for (const std::string command :
        {"train", "eval", "generate", "surprisal", "info", "tokenizer", "corpus", "gradcheck", "tokenizer train",
-        "tokenizer encode", "tokenizer decode", "tokenizer info"}) {
+        "tokenizer encode", "tokenizer decode", "tokenizer info", "tokenizer convert"}) {
     CAPTURE(command);
     const Outcome help = box.run(command + " --help");
     CHECK(help.exit_code == 0);
@@ -289,8 +289,8 @@ TEST_CASE("tokenizer: train, encode, decode, info") {
   }
 
   const std::string info = result_of(box, "tokenizer info bpe.json text.txt");
-  for (const char* words :
-       {"kind            bpe\n", "vocabulary      300\n", "<|endoftext|> (299)", "bytes per token"}) {
+  for (const char* words : {"kind            bpe\n", "pattern         gpt2\n", "merges          43\n",
+                            "vocabulary      300\n", "<|endoftext|> (299)", "bytes per token"}) {
     CHECK(info.find(words) != info.npos);
   }
 
@@ -302,6 +302,49 @@ TEST_CASE("tokenizer: train, encode, decode, info") {
         text);
   REQUIRE(box.run("tokenizer train --kind word --vocab 50 --out word.json text.txt").exit_code == 0);
   CHECK(result_of(box, "tokenizer info word.json").find("vocabulary      50\n") != std::string::npos);
+}
+
+TEST_CASE("tokenizer: info shows how a text splits, and what is no printable character") {
+  const Sandbox box;
+  box.write("abc.txt", "abc abc abc ab");
+  REQUIRE(box.run("tokenizer train --vocab 261 --out t.json abc.txt").exit_code == 0);
+  const std::string shown = result_of(box, "tokenizer info t.json --text", {"abc abc\n\t\xC3\xA9\x01\xFF"});
+  // Not a terminal: brackets, no colours.
+  CHECK(shown.ends_with("split           8 tokens\n[abc][ abc][\\n][\\t][\\xC3][\\xA9][\\x01][\\xFF]\n"));
+  CHECK(shown.find("longest tokens  [ abc][ ab][abc][ab][!]") != shown.npos);
+  const Json info = json_of(box, "tokenizer info t.json abc.txt --json --text", {"abc <"});
+  CHECK(info["kind"] == "bpe");
+  CHECK(info["pattern"] == "gpt2");
+  CHECK(info["merges"] == 4);
+  CHECK(info["vocab"] == 261);
+  CHECK(info["special_tokens"].dump() == R"([{"id":260,"text":"<|endoftext|>"}])");
+  CHECK(info["longest_tokens"][0].dump() == R"({"id":258,"text":" abc"})");
+  CHECK(info["bytes"] == 14);
+  CHECK(info["tokens"] == 4);
+  CHECK(info["bytes_per_token"] == 3.5);
+  CHECK(info["split"][0]["text"] == "abc");
+  CHECK(info["split"].size() == 3);
+}
+
+TEST_CASE("tokenizer: convert, and use of other formats") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string text = box.read("text.txt");
+  REQUIRE(box.run("tokenizer train --vocab 400 --pattern cl100k --out t.json text.txt").exit_code == 0);
+  const std::string ids = result_of(box, "tokenizer encode t.json", {}, text);
+  const std::string others = " --pattern cl100k --special <|endoftext|>";
+  for (const std::string name : {"t.tiktoken", "pair/"}) {
+    CAPTURE(name);
+    const Outcome converted = box.run("tokenizer convert t.json --out " + name);
+    CHECK(converted.exit_code == 0);
+    CHECK(converted.tells("400 tokens: " + name));
+    CHECK(result_of(box, "tokenizer encode " + name + others, {}, text) == ids);
+    CHECK(result_of(box, "tokenizer decode " + name + others, {}, ids) == text);
+    REQUIRE(box.run("tokenizer convert " + name + others + " --out back.json").exit_code == 0);
+    CHECK(box.read("back.json") == box.read("t.json"));
+  }
+  CHECK(box.has("pair/vocab.json"));
+  CHECK(box.has("pair/merges.txt"));
 }
 
 TEST_CASE("train: a text that is no UTF-8, by byte pairs, with a tokenizer learned or given") {

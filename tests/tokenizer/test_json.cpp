@@ -106,6 +106,10 @@ TEST_CASE("tokenizer.json: cl100k's pattern as Llama 3's file has it") {
   written_out["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] =
       "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
   CHECK(read(written_out)->to_json() == read(gpt2)->to_json());
+  ordered_json inverted = file;
+  inverted["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed";
+  inverted["pre_tokenizer"]["pretokenizers"][0]["invert"] = true;
+  CHECK(read(inverted)->to_json() == tokenizer->to_json());
   const auto message = [&](const char* pointer, const ordered_json& value) {
     ordered_json changed = file;
     changed[ordered_json::json_pointer(pointer)] = value;
@@ -138,6 +142,11 @@ TEST_CASE("tokenizer.json: files that others wrote") {
   file["model"]["continuing_subword_prefix"] = "";
   file["model"]["end_of_word_suffix"] = "";
   file["post_processor"] = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}};
+  CHECK(read(file)->to_json() == ours->to_json());
+
+  // What Llama 3's file has around: no ids of the text itself come from it.
+  file["post_processor"] = ordered_json::parse(
+      R"({"type":"Sequence","processors":[{"type":"ByteLevel"},{"type":"TemplateProcessing","single":[]}]})");
   CHECK(read(file)->to_json() == ours->to_json());
 
   // A special token in added_tokens alone.
@@ -181,7 +190,7 @@ TEST_CASE("tokenizer.json: what is wrong with a file is named in one line") {
     file[ordered_json::json_pointer(parent)].erase(key);
     return message(file);
   };
-  CHECK_THROWS_WITH_AS(Tokenizer::from_json("{\"a\": ", "t.json"), "t.json: not valid JSON at byte 7", Error);
+  CHECK_THROWS_WITH_AS(Tokenizer::from_json("{\"a\": ", "t.json"), "t.json: line 1: not valid JSON at byte 7", Error);
   CHECK(message(ordered_json::array()) == "t.json: file: expected an object, got a list");
   CHECK(without("", "model") == "t.json: file: the key \"model\" is missing");
   CHECK(without("", "pre_tokenizer") == "t.json: file: the key \"pre_tokenizer\" is missing");
@@ -192,8 +201,10 @@ TEST_CASE("tokenizer.json: what is wrong with a file is named in one line") {
         "t.json: model.type: \"Unigram\" is not supported, only \"BPE\" and \"WordLevel\"");
   CHECK(with("/normalizer", {{"type", "NFC"}}) ==
         "t.json: file.normalizer: an object of type \"NFC\" is not supported, only null");
-  CHECK(with("/post_processor", {{"type", "TemplateProcessing"}}) ==
-        "t.json: post_processor: an object of type \"TemplateProcessing\" is not supported, only null or ByteLevel");
+  CHECK(with("/post_processor", {{"type", "BertProcessing"}}) ==
+        "t.json: post_processor: an object of type \"BertProcessing\" is not supported, only null, ByteLevel and "
+        "TemplateProcessing");
+  CHECK(with("/model/ignore_merges", 1) == "t.json: model.ignore_merges: expected true or false, got 1");
   CHECK(with("/pre_tokenizer", {{"type", "Metaspace"}}) ==
         "t.json: pre_tokenizer: an object of type \"Metaspace\" is not supported for BPE, only ByteLevel, or Split and "
         "ByteLevel");
@@ -214,7 +225,7 @@ TEST_CASE("tokenizer.json: what is wrong with a file is named in one line") {
   ordered_json no_byte = good;
   no_byte["model"]["vocab"].erase("!");
   no_byte["model"]["vocab"]["!!"] = 0;
-  CHECK(message(no_byte) == "t.json: byte 33 has no token");
+  CHECK(message(no_byte) == "t.json: model.vocab: byte 33 has no token");
 
   CHECK(with("/model/merges", 3) == "t.json: model.merges: expected a list, got 3");
   CHECK(with("/model/merges/1", "abc") ==
@@ -224,10 +235,10 @@ TEST_CASE("tokenizer.json: what is wrong with a file is named in one line") {
   CHECK(with("/model/merges/1", {"a"}) ==
         "t.json: model.merges: merge 2 of 2: expected \"a b\" or [\"a\", \"b\"], got a list");
   CHECK(with("/model/merges/1", "ab xy") ==
-        "t.json: model.merges: merge 2 of 2 ('ab' + 'xy'): 'xy' is not an ordinary token of model.vocab");
+        "t.json: model.merges: merge 2 of 2 (\"ab\" + \"xy\"): \"xy\" is not an ordinary token of the vocabulary");
   CHECK(with("/model/merges/1", "ab d") ==
-        "t.json: model.merges: merge 2 of 2 ('ab' + 'd'): 'abd' is not an ordinary token of model.vocab");
-  CHECK(with("/model/merges/1", "a b") == "t.json: model.merges: merge 2 of 2 ('a' + 'b') is there twice");
+        "t.json: model.merges: merge 2 of 2 (\"ab\" + \"d\"): \"abd\" is not an ordinary token of the vocabulary");
+  CHECK(with("/model/merges/1", "a b") == "t.json: model.merges: merge 2 of 2 (\"a\" + \"b\") is there twice");
 
   CHECK(with("/added_tokens", 3) == "t.json: added_tokens: expected a list, got 3");
   CHECK(with("/added_tokens/0", 3) == "t.json: added_tokens: expected an object, got 3");
@@ -265,11 +276,13 @@ TEST_CASE("tokenizer.json: files that cannot be read or written") {
   const auto at = [&](const char* name) { return (folder.path / name).string(); };
   CHECK_THROWS_WITH_AS(Tokenizer::load(at("none.json")),
                        (at("none.json") + ": cannot read: No such file or directory").c_str(), Error);
-  CHECK_THROWS_WITH_AS(Tokenizer::load(folder.path),
-                       (folder.path.string() + ": expected a tokenizer.json, got a folder").c_str(), Error);
+  CHECK_THROWS_WITH_AS(
+      Tokenizer::load(folder.path),
+      (folder.path.string() + ": expected a tokenizer, got a folder without tokenizer.json or vocab.json").c_str(),
+      Error);
   std::ofstream(at("empty.json"));
-  CHECK_THROWS_WITH_AS(Tokenizer::load(at("empty.json")), (at("empty.json") + ": not valid JSON at byte 1").c_str(),
-                       Error);
+  CHECK_THROWS_WITH_AS(Tokenizer::load(at("empty.json")),
+                       (at("empty.json") + ": line 1: not valid JSON at byte 1").c_str(), Error);
   const auto tokenizer = train("char", 0, "abc");
   CHECK_THROWS_WITH_AS(tokenizer->save(at("none/t.json")),
                        ("cannot write " + at("none/t.json") + ": No such file or directory").c_str(), Error);

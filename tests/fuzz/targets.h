@@ -1,0 +1,41 @@
+// What the fuzzers call: each target takes any bytes and checks what must hold for them. Errors that the readers throw
+// as Error are expected; every other exception, a crash or a check that fails is a finding.
+//
+// libfuzzer/main.cpp makes a fuzzer of each (cmake --preset fuzz); test_seeds.cpp calls them all for the seeds in
+// seeds/NAME/, among which every finding stays.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tapeformer::fuzz {
+
+// Text: the bytes behind the first, which chooses what is done with them. Decoding gives them back, whatever the
+// pattern; a safe cut and another number of threads change no id.
+void encode(std::string_view data);
+// The readers of tokenizers: what is read is written and read again, equal.
+void tokenizer_json(std::string_view data);
+void gpt2_files(std::string_view data);  // vocab.json, a byte 0, merges.txt
+void rank_file(std::string_view data);
+// A token file, whose header gets a right checksum.
+void token_file(std::string_view data);
+void safetensors(std::string_view data);
+void config(std::string_view data);
+
+// Throws std::logic_error, which no target expects.
+void require(bool condition, const char* what);
+
+// A file in memory with these bytes, for readers that take a path.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes);
+  ~MemoryFile();
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  std::string path() const;
+
+ private:
+  int fd_;
+};
+
+}  // namespace tapeformer::fuzz

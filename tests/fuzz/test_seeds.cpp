@@ -1,0 +1,35 @@
+// The fuzzers' targets, called for the seeds.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "targets.h"
+
+namespace fuzz = tapeformer::fuzz;
+
+TEST_CASE("fuzz: every seed passes") {
+  struct Target {
+    const char* name;
+    void (*call)(std::string_view);
+  };
+  const Target targets[] = {
+      {"encode", fuzz::encode},       {"tokenizer_json", fuzz::tokenizer_json}, {"gpt2_files", fuzz::gpt2_files},
+      {"rank_file", fuzz::rank_file}, {"token_file", fuzz::token_file},         {"safetensors", fuzz::safetensors},
+      {"config", fuzz::config},
+  };
+  for (const Target& target : targets) {
+    target.call("");
+    int seeds = 0;
+    for (const auto& seed :
+         std::filesystem::directory_iterator(std::filesystem::path(TEST_DATA) / "seeds" / target.name)) {
+      CAPTURE(seed.path().string());
+      std::ifstream in(seed.path(), std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+      CHECK_NOTHROW(target.call(bytes));
+      ++seeds;
+    }
+    CHECK(seeds > 0);
+  }
+}

@@ -1,0 +1,124 @@
+// vocab.json and merges.txt, and finding out by path and content which format a file has.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/error.h"
+#include "helpers.h"
+#include "tokenizer/gpt2_files.h"
+
+using namespace tapeformer;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+std::unique_ptr<Tokenizer> small() { return train("bpe", 259, "abc\nabc\nabc\nab", {"<s>"}); }
+
+std::unique_ptr<Tokenizer> read(const Gpt2Files& files, const std::vector<std::string>& specials = {}) {
+  return read_gpt2_files(files, {"v", "m"}, SplitPattern::gpt2, specials);
+}
+
+void write(const std::filesystem::path& path, std::string_view text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::string message_of(const auto& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("gpt2 files: as GPT-2's are written") {
+  const Gpt2Files files = write_gpt2_files(*small());
+  CHECK(files.merges == "#version: 0.2\na b\nab c\n");
+  CHECK(files.vocab.starts_with(R"({"!": 0, "\"": 1, "#": 2, )"));
+  CHECK(files.vocab.ends_with("\"\u0143\": 255, \"ab\": 256, \"abc\": 257, \"<s>\": 258}\n"));
+}
+
+TEST_CASE("gpt2 files: read back equal, ids as vocab.json has them") {
+  const auto tokenizer = train("bpe", 350, std::string(kStory) + "\u00E9\U0001F642\"\\", {"<|endoftext|>", "\u00DF x"});
+  CHECK(read(write_gpt2_files(*tokenizer))->to_json() == tokenizer->to_json());
+
+  // In any order, and with lines as others end them.
+  Gpt2Files files = write_gpt2_files(*small());
+  auto vocab = nlohmann::json::parse(files.vocab);
+  for (auto& [token, id] : vocab.items()) id = 258 - id.get<int>();
+  files = {vocab.dump(1), "a b\r\n\r\nab c"};
+  const auto turned = read(files);
+  CHECK(turned->encode("abcab<s>", true) == Ids{1, 2, 0});
+  CHECK(turned->special("<s>") == 0);
+  CHECK(read(write_gpt2_files(*turned))->to_json() == turned->to_json());
+}
+
+TEST_CASE("gpt2 files: special tokens are what no merge makes, and those given") {
+  const Gpt2Files files = write_gpt2_files(*small());
+  CHECK(read(files)->special_ids().size() == 1);
+  CHECK(read(files, {"<s>", "<pad>"})->special("<pad>") == 259);
+  CHECK(read(files, {"<pad>=261"})->special("<pad>") == 261);
+  CHECK(message_of([&] { read(files, {"ab"}); }) == "special token 'ab' is another token as well");
+  CHECK(message_of([&] { read(files, {"<s>=300"}); }) == "special token '<s>' is another token as well");
+  CHECK(message_of([&] { read(files, {"<t>=257"}); }) ==
+        "tokenizer: special token '<t>': the id 257 is another token's");
+  CHECK(message_of([&] { read(files, {"<t>=2000000000"}); }) ==
+        "tokenizer: special token '<t>': the id 2000000000 is too far behind the other tokens, 259");
+  CHECK(message_of([&] { read(files, {"<t>=3000000000"}); }) ==
+        "tokenizer: special token '<t>=3000000000': the id is out of range");
+  CHECK(message_of([&] { read(files, {"<t>", "<t>"}); }) == "tokenizer: special token '<t>' is given twice");
+  CHECK(message_of([&] { read(files, {""}); }) == "tokenizer: a special token is empty");
+}
+
+TEST_CASE("gpt2 files: what they cannot hold") {
+  CHECK(message_of([] { write_gpt2_files(*train("char", 0, "ab")); }) ==
+        "a char tokenizer cannot be written as GPT-2's files, only bpe");
+  auto file = nlohmann::json::parse(small()->to_json());
+  file["model"]["merges"].erase(1);
+  const auto unmade = [&] { write_gpt2_files(*Tokenizer::from_json(file.dump(), "t")); };
+  CHECK(message_of(unmade) == "no merge makes the token \"abc\": GPT-2's files would take it for a special one");
+  file["model"]["ignore_merges"] = true;
+  CHECK(message_of(unmade) == "GPT-2's files cannot say that pieces may be tokens to which no merges lead");
+}
+
+TEST_CASE("load: the format by the path or the content") {
+  const TemporaryFolder folder("formats");
+  const auto at = [&](const std::string& name) { return folder.path / name; };
+  const auto tokenizer = train("bpe", 300, kStory, {"<|endoftext|>"});
+  const std::string json = tokenizer->to_json();
+  const FileOptions gpt2{SplitPattern::gpt2, {"<|endoftext|>"}};
+
+  tokenizer->save(at("pair/"));
+  CHECK(std::filesystem::exists(at("pair/merges.txt")));
+  for (const char* name : {"pair", "pair/", "pair/vocab.json", "pair/merges.txt"}) {
+    CHECK(Tokenizer::load(at(name))->to_json() == json);
+  }
+  tokenizer->save(at("pair"));  // a folder that is there
+  std::filesystem::copy(at("pair/vocab.json"), at("x-vocab.json"));
+  std::filesystem::copy(at("pair/merges.txt"), at("x-merges.txt"));
+  CHECK(Tokenizer::load(at("x-merges.txt"))->to_json() == json);
+  CHECK(Tokenizer::load(at("x-vocab.json"), {SplitPattern::cl100k, {}})->to_json() != json);
+
+  tokenizer->save(at("t.tiktoken"));
+  CHECK(Tokenizer::load(at("t.tiktoken"), gpt2)->to_json() == json);
+  std::filesystem::copy(at("t.tiktoken"), at("ranks"));
+  CHECK(Tokenizer::load(at("ranks"), gpt2)->to_json() == json);
+  tokenizer->save(at("plain"));
+  CHECK(Tokenizer::load(at("plain"))->to_json() == json);
+  tokenizer->save(at("pair/tokenizer.json"));  // says more than the pair
+  CHECK(Tokenizer::load(at("pair"))->to_json() == json);
+
+  const auto refused = [&](const char* name, const FileOptions& options, const std::string& message) {
+    CHECK(message_of([&] { Tokenizer::load(at(name), options); }) == at(name).string() + message);
+  };
+  refused("plain", {SplitPattern::gpt2, {}}, ": a tokenizer.json itself says how text is split: expected no pattern");
+  refused("plain", {{}, {"<s>"}}, ": a tokenizer.json itself has its special tokens: expected none beside it");
+  refused("t.tiktoken", {},
+          ": tiktoken's files do not say how text is split: expected a pattern, gpt2 or cl100k, beside it");
+  write(at("alone-vocab.json"), "{}");
+  CHECK(message_of([&] { Tokenizer::load(at("alone-vocab.json")); }) ==
+        at("alone-merges.txt").string() + ": cannot read: No such file or directory");
+}

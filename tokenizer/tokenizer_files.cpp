@@ -1,0 +1,84 @@
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "autograd/core/error.h"
+#include "autograd/core/files.h"
+#include "tokenizer/gpt2_files.h"
+#include "tokenizer/rank_file.h"
+#include "tokenizer/tokenizer.h"
+
+namespace tapeformer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt";
+
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  check(in.is_open(), path.string(), ": cannot read: ", std::strerror(errno));
+  std::ostringstream text;
+  text << in.rdbuf();
+  check(!in.bad(), path.string(), ": cannot read: ", std::strerror(errno));
+  return std::move(text).str();
+}
+
+// The names of both files, given one of them: what stands before "vocab.json" or "merges.txt" is the same.
+std::optional<Gpt2Files> gpt2_names(const std::string& path) {
+  for (const std::string_view name : {kVocabName, kMergesName}) {
+    if (!path.ends_with(name)) continue;
+    const std::string stem = path.substr(0, path.size() - name.size());
+    return Gpt2Files{concat(stem, kVocabName), concat(stem, kMergesName)};
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<Tokenizer> load_gpt2(const Gpt2Files& names, const FileOptions& options) {
+  return read_gpt2_files({read_text(names.vocab), read_text(names.merges)}, names,
+                         options.pattern.value_or(SplitPattern::gpt2), options.special_tokens);
+}
+
+bool is_json(const fs::path& path, std::string_view text) {
+  if (path.extension() == ".json" || path.extension() == ".tiktoken") return path.extension() == ".json";
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && text[first] == '{';
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptions& options) {
+  const std::string name = path.string();
+  if (fs::is_directory(path)) {
+    if (fs::exists(path / "tokenizer.json")) return load(path / "tokenizer.json", options);
+    check(fs::exists(path / kVocabName), name, ": expected a tokenizer, got a folder without tokenizer.json or ",
+          kVocabName);
+    return load_gpt2({(path / kVocabName).string(), (path / kMergesName).string()}, options);
+  }
+  if (const auto names = gpt2_names(name)) return load_gpt2(*names, options);
+  const std::string text = read_text(path);
+  if (is_json(path, text)) {
+    if (options.pattern) fail_usage(name, ": a tokenizer.json itself says how text is split: expected no pattern");
+    if (!options.special_tokens.empty()) {
+      fail_usage(name, ": a tokenizer.json itself has its special tokens: expected none beside it");
+    }
+    return from_json(text, name);
+  }
+  if (!options.pattern) {
+    fail_usage(name, ": tiktoken's files do not say how text is split: expected a pattern, gpt2 or cl100k, beside it");
+  }
+  return read_rank_file(text, name, *options.pattern, options.special_tokens);
+}
+
+void Tokenizer::save(const fs::path& path) const {
+  if (path.extension() == ".tiktoken") return write_file_atomically(path, write_rank_file(*this));
+  if (path.extension() == ".json" || (path.has_filename() && !fs::is_directory(path)))
+    return write_file_atomically(path, to_json());
+  const Gpt2Files files = write_gpt2_files(*this);
+  fs::create_directories(path);
+  write_file_atomically(path / kVocabName, files.vocab);
+  write_file_atomically(path / kMergesName, files.merges);
+}
+
+}  // namespace tapeformer
