@@ -2,7 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <charconv>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -34,6 +36,27 @@ constexpr const char* kOutHelp = "FILE.json, FILE.tiktoken, or FOLDER/ for vocab
 
 FileText open_text(const TokenizerArguments& arguments) {
   return {expand_inputs(arguments.texts), {document_end(arguments.document), arguments.text_field}};
+}
+
+SplitPattern read_pattern(const std::string& name) {
+  for (const SplitPatternInfo& info : kSplitPatterns) {
+    if (name == info.name) return info.pattern;
+  }
+  fail_usage("--pattern: unknown pattern '", name, "': expected gpt2 or cl100k");
+}
+
+// "67108864", "65536K", "64M" or "1G", in powers of 1024.
+std::size_t read_bytes_option(const std::string& text) {
+  std::size_t number = 0, shift = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const std::size_t unit = rest + 1 == end ? std::string_view("KMGT").find(*rest) : std::string_view::npos;
+  if (unit != std::string_view::npos) shift = 10 * (unit + 1);
+  const bool understood = error == std::errc() && (rest == end || shift > 0);
+  if (!understood || number > std::numeric_limits<std::size_t>::max() >> shift) {
+    fail_usage("--max-memory: expected a number of bytes such as 64M, got '", text, "'");
+  }
+  return number << shift;
 }
 
 void train(const TokenizerArguments& arguments) {
@@ -121,19 +144,14 @@ void add_tokenizer_command(CLI::App& app) {
   CLI::App* training = command->add_subcommand("train", "Learn a vocabulary from text");
   training->add_option("--vocab", arguments->vocab, "Tokens, special ones counted [4096]")->check(at_least(1));
   training->add_option("--kind", arguments->kind, "char, word or bpe [bpe]");
-  std::map<std::string, SplitPattern> patterns;
-  for (const SplitPatternInfo& info : kSplitPatterns) patterns.emplace(info.name, info.pattern);
-  const auto add_pattern = [&](CLI::App* sub, auto& pattern, const char* help) {
-    sub->add_option("--pattern", pattern, help)
-        ->transform(CLI::Transformer(patterns).description(""))
-        ->option_text("NAME");
+  const auto add_pattern = [](CLI::App* sub, auto& pattern, const char* help) {
+    sub->add_option_function<std::string>(
+        "--pattern", [&pattern](const std::string& name) { pattern = read_pattern(name); }, help);
   };
   add_pattern(training, arguments->pattern, "How bpe splits text into words: gpt2 or cl100k [gpt2]");
-  training
-      ->add_option("--max-memory", arguments->max_memory,
-                   "Bytes for counting words, such as 64M; what outgrows them goes to $TMPDIR [1G]; 0: no bound")
-      ->transform(CLI::AsSizeValue(false))
-      ->option_text("BYTES");
+  training->add_option_function<std::string>(
+      "--max-memory", [arguments](const std::string& text) { arguments->max_memory = read_bytes_option(text); },
+      "Bytes for counting words, such as 64M; what outgrows them goes to $TMPDIR; 0: no bound [1G]");
   training->add_option("--special", arguments->special_tokens, "Special tokens [<|endoftext|>]")->expected(1);
   training->add_option("--out", arguments->out, kOutHelp)->required();
   training

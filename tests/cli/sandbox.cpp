@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <sstream>
 
@@ -40,6 +41,38 @@ batches = 4
 [checkpoint]
 every = 4
 keep = 3
+)";
+
+constexpr const char* kTinyTranslationConfig = R"([model]
+type = "transformer"
+layers = 1
+heads = 2
+dim = 32
+context = 16
+dropout = 0.1
+norm = "pre"
+[tokenizer]
+kind = "char"
+[data]
+pairs = "pairs.tsv"
+[optimizer]
+lr = 5e-3
+[schedule]
+warmup = 5
+[train]
+steps = 40
+batch_tokens = 96
+accumulate = 2
+label_smoothing = 0.1
+log_every = 1
+threads = 1
+[eval]
+every = 8
+bleu_every = 0
+[checkpoint]
+every = 4
+keep = 3
+average = 2
 )";
 
 // Standard input, output or error of the child becomes a file.
@@ -117,6 +150,11 @@ void Sandbox::prepare_tiny_run() const {
   write("tiny.toml", kTinyConfig);
 }
 
+void Sandbox::prepare_tiny_translation() const {
+  write("pairs.tsv", run("corpus reverse --lines 200").out);
+  write("tiny.toml", kTinyTranslationConfig);
+}
+
 void Sandbox::train(const std::string& name, std::string_view options) const {
   const Outcome outcome = run("train tiny.toml --out " + name + " " + std::string(options));
   INFO(outcome.err);
@@ -129,4 +167,44 @@ std::vector<nlohmann::ordered_json> Sandbox::metrics(const std::string& run) con
   std::istringstream stream(text.substr(0, text.rfind('\n') + 1));
   for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::ordered_json::parse(line));
   return lines;
+}
+
+void check_error(const Sandbox& box, int exit_code, const std::string& message, std::string_view words,
+                 const std::vector<std::string>& more, std::string_view input) {
+  CAPTURE(words);
+  CAPTURE(more);
+  const Outcome outcome = box.run(words, more, input);
+  CHECK(outcome.exit_code == exit_code);
+  CHECK(outcome.out == "");
+  const std::string expected = "tapeformer: " + message;
+  if (message.ends_with("…")) {
+    const std::size_t length = expected.size() - std::string_view("…").size();
+    CHECK(outcome.err.substr(0, length) == expected.substr(0, length));
+    CHECK(outcome.err.back() == '\n');
+    CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  } else {
+    CHECK(outcome.err == expected + "\n");
+  }
+  CHECK_FALSE(box.has("new"));
+}
+
+std::string result_of(const Sandbox& box, std::string_view words, const std::vector<std::string>& more,
+                      std::string_view input) {
+  const Outcome outcome = box.run(words, more, input);
+  INFO(outcome.err);
+  CAPTURE(words);
+  REQUIRE(outcome.exit_code == 0);
+  return outcome.out;
+}
+
+nlohmann::ordered_json json_of(const Sandbox& box, std::string_view words, const std::vector<std::string>& more) {
+  const std::string text = result_of(box, words, more);
+  CHECK(text.find('\n') == text.size() - 1);
+  return nlohmann::ordered_json::parse(text);
+}
+
+std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
 }

@@ -30,6 +30,8 @@ class Process {
   bool running();
   void send(int signal);
   Outcome wait();
+  // Standard output so far.
+  std::string out() const { return read_all(out_); }
 
  private:
   void reap(bool block);
@@ -48,6 +50,8 @@ class Sandbox {
 
   // text.txt, some generated stories, and tiny.toml, a model that learns a little from them in a second.
   void prepare_tiny_run() const;
+  // pairs.tsv, some words and their reverse, and tiny.toml, an encoder-decoder that learns a little from them.
+  void prepare_tiny_translation() const;
   // `tapeformer train tiny.toml --out NAME` with options; fails the test when that fails.
   void train(const std::string& name, std::string_view options = {}) const;
 
@@ -61,3 +65,19 @@ class Sandbox {
  private:
   TempFolder folder_;
 };
+
+// Exit codes.
+inline constexpr int kFailure = 1, kUsage = 2;
+
+// Expects that the command fails with `message` after "tapeformer: " as the whole of its standard error. What the
+// message goes on with may be cut off by "…". Nothing may be left under the name "new", where these tests put runs and
+// files.
+void check_error(const Sandbox& box, int exit_code, const std::string& message, std::string_view words,
+                 const std::vector<std::string>& more = {}, std::string_view input = {});
+
+// Standard output of a command that must succeed, and of one that must print a JSON object on one line.
+std::string result_of(const Sandbox& box, std::string_view words, const std::vector<std::string>& more = {},
+                      std::string_view input = {});
+nlohmann::ordered_json json_of(const Sandbox& box, std::string_view words, const std::vector<std::string>& more = {});
+
+std::vector<std::string> keys_of(const nlohmann::ordered_json& object);

@@ -1,36 +1,11 @@
 // What goes wrong is told in one line on standard error, with the right exit code, and nothing half-written stays.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "tests/cli/sandbox.h"
 
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr int kFailure = 1, kUsage = 2;
-
-// Expects that the command fails with `message` after "tapeformer: " as the whole of its standard error. What the
-// message goes on with may be cut off by "…".
-void check_error(const Sandbox& box, int exit_code, const std::string& message, std::string_view words,
-                 const std::vector<std::string>& more = {}, std::string_view input = {}) {
-  CAPTURE(words);
-  CAPTURE(more);
-  const Outcome outcome = box.run(words, more, input);
-  CHECK(outcome.exit_code == exit_code);
-  CHECK(outcome.out == "");
-  const std::string expected = "tapeformer: " + message;
-  if (message.ends_with("…")) {
-    const std::size_t length = expected.size() - std::string_view("…").size();
-    CHECK(outcome.err.substr(0, length) == expected.substr(0, length));
-    CHECK(outcome.err.back() == '\n');
-    CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
-  } else {
-    CHECK(outcome.err == expected + "\n");
-  }
-  CHECK_FALSE(box.has("new"));  // where these tests put runs and files
-}
 
 // A configuration like tiny.toml, with other words in place of some.
 void write_config_with(const Sandbox& box, const std::string& name, std::string_view old_text,

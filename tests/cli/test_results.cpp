@@ -10,39 +10,13 @@
 
 using Json = nlohmann::ordered_json;
 
-namespace {
-
-std::vector<std::string> keys_of(const Json& object) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : object.items()) keys.push_back(key);
-  return keys;
-}
-
-// Standard output of a command that must succeed.
-std::string result_of(const Sandbox& box, std::string_view words, const std::vector<std::string>& more = {},
-                      std::string_view input = {}) {
-  const Outcome outcome = box.run(words, more, input);
-  INFO(outcome.err);
-  CAPTURE(words);
-  REQUIRE(outcome.exit_code == 0);
-  return outcome.out;
-}
-
-Json json_of(const Sandbox& box, std::string_view words, const std::vector<std::string>& more = {}) {
-  const std::string text = result_of(box, words, more);
-  CHECK(text.find('\n') == text.size() - 1);  // one object on one line
-  return Json::parse(text);
-}
-
-}  // namespace
-
 TEST_CASE("help: every command explains itself") {
   const Sandbox box;
   CHECK(result_of(box, "--version") != "");
   const std::string all = result_of(box, "--help");
   for (const std::string command :
-       {"train", "eval", "generate", "surprisal", "info", "tokenizer", "corpus", "gradcheck", "tokenizer train",
-        "tokenizer encode", "tokenizer decode", "tokenizer info", "tokenizer convert"}) {
+       {"train", "eval", "generate", "translate", "surprisal", "bleu", "info", "tokenizer", "corpus", "gradcheck",
+        "tokenizer train", "tokenizer encode", "tokenizer decode", "tokenizer info", "tokenizer convert"}) {
     CAPTURE(command);
     const Outcome help = box.run(command + " --help");
     CHECK(help.exit_code == 0);
@@ -206,42 +180,6 @@ TEST_CASE("generate: the seed decides, the cache does not") {
   CHECK(result_of(box, "generate run --tokens 60 --top-k 1 --prompt", prompt) ==
         result_of(box, "generate run --tokens 60 --temperature 0 --prompt", prompt));
   CHECK(result_of(box, "generate run --tokens 0 --prompt", prompt) == "Once upon a time\n");
-}
-
-TEST_CASE("info: parameters by part, of a configuration and of a run") {
-  const Sandbox box;
-  const Json gpt2 = json_of(box, "info --json " PROJECT_ROOT "/configs/gpt2-small.toml");
-  CHECK(gpt2["vocab"] == 50257);
-  CHECK(gpt2["parameters"] == Json{{"embeddings", 50257 * 768},
-                                   {"positions", 1024 * 768},
-                                   {"blocks", 85054464},
-                                   {"final_norm", 2 * 768},
-                                   {"head", 0},
-                                   {"total", 124439808}});
-  CHECK(gpt2["tokens_per_step"] == 4 * 8 * 1024);
-  CHECK(gpt2["state_bytes"] == 16 * 124439808LL);
-  CHECK(gpt2["flops_per_token"] == 6.0 * (124439808 - 1024 * 768) + 6.0 * 12 * 768 * 1024);
-
-  box.prepare_tiny_run();
-  box.train("run", "--train.steps 2 --model.tie_embeddings none");
-  const Json run = json_of(box, "info run --json");
-  CHECK(keys_of(run) == keys_of(gpt2));
-  const Json& parts = run["parameters"];
-  const int vocab = run["vocab"];
-  CHECK(parts["embeddings"] == vocab * 32);
-  CHECK(parts["head"] == vocab * 32);
-  CHECK(parts["positions"] == 16 * 32);
-  CHECK(parts["blocks"] == 2 * (12 * 32 * 32 + 13 * 32));
-  CHECK(parts["total"] == 2 * vocab * 32 + 16 * 32 + 2 * (12 * 32 * 32 + 13 * 32) + 2 * 32);
-  const Json tied = json_of(box, "info tiny.toml --json");  // the vocabulary is learned from the text
-  CHECK(tied["vocab"] == vocab);
-  CHECK(tied["parameters"]["total"] == parts["total"].get<int>() - vocab * 32);
-  box.train("recomputed", "--train.steps 1 --train.recompute true");
-  const Json again = json_of(box, "info recomputed --json");
-  // One of the two blocks, forward: its products, and causal attention's.
-  CHECK(again["flops_per_token"].get<double>() - tied["flops_per_token"].get<double>() ==
-        2 * (12 * 32 * 32 + 13 * 32) + 2 * 32 * 16);
-  CHECK(result_of(box, "info run").find("total") != std::string::npos);
 }
 
 TEST_CASE("corpus: the same seed gives the same lines") {

@@ -1,0 +1,117 @@
+// Encoder-decoders: what goes wrong with parallel text, vocabularies and the wrong kind of run.
+#include <doctest/doctest.h>
+
+#include "tests/cli/sandbox.h"
+
+namespace fs = std::filesystem;
+
+TEST_CASE("errors: parallel text to train on") {
+  const Sandbox box;
+  box.prepare_tiny_translation();
+  const std::string cwd = fs::canonical(box / ".").string() + "/";
+  const auto refused = [&](int exit_code, const std::string& message, const std::string& words,
+                           const std::string& config = "tiny.toml") {
+    check_error(box, exit_code, message, "train " + config + " --out new " + words);
+  };
+  std::string text = box.read("tiny.toml");
+  const std::string_view pairs = "pairs = \"pairs.tsv\"\n";
+  box.write("bare.toml", text.replace(text.find(pairs), pairs.size(), ""));
+  const std::string files = "--data.source a.src --data.target a.tgt";
+  box.write("a.src", "a\nb\nc\n");
+  box.write("a.tgt", "a\nb\n");
+  refused(kFailure, cwd + "a.src has 3 lines, " + cwd + "a.tgt 2: expected a translation for each line", files,
+          "bare.toml");
+  box.write("a.tgt", "\n\n\n");
+  refused(kFailure, cwd + "a.src and " + cwd + "a.tgt: none of 2 sentence pairs can be used: 2 have an empty side",
+          files, "bare.toml");
+  box.write("tabs.tsv", "a\tb\n\na b\nc\td\n");
+  refused(kFailure, cwd + "tabs.tsv:3: expected source, tab, target; got 0 tabs", "--data.pairs tabs.tsv");
+  box.write("long.tsv", std::string(17, 'a') + "\tb\na\t" + std::string(17, 'b') + "\n");
+  refused(kFailure, cwd + "long.tsv: none of 2 sentence pairs can be used: 2 are longer than 15 tokens",
+          "--data.pairs long.tsv --data.valid_pairs pairs.tsv");
+  box.write("none.tsv", "\xFF\ta\n");
+  refused(kFailure, cwd + "none.tsv: none of 1 sentence pairs can be used: 1 is not valid UTF-8",
+          "--data.valid_pairs none.tsv");
+  refused(kFailure,
+          "train.batch_tokens: expected at least 13, which the longest target sentence takes with its end, got 12",
+          "--train.batch_tokens 12");
+  refused(kUsage, "data.corpus: expected parallel text for model.type = transformer, got stories, which is plain text",
+          "--data.corpus stories", "bare.toml");
+  refused(kUsage, "model.tie_embeddings: all needs tokenizer.joint = true, expected none or output",
+          "--tokenizer.joint false --model.tie_embeddings all");
+  refused(kUsage,
+          "tokenizer.target_file: expected tokenizer.joint = false beside it, since a joint vocabulary has one file",
+          "--tokenizer.target_file pairs.tsv");
+  refused(kFailure, cwd + "missing.json: cannot read: No such file or directory", "--tokenizer.file missing.json");
+}
+
+TEST_CASE("train: pairs that are left out are counted when it starts") {
+  const Sandbox box;
+  box.prepare_tiny_translation();
+  const std::string pairs = box.read("pairs.tsv");
+  box.write("pairs.tsv", "\n\ta\n\xFF\ta\n" + std::string(16, 'a') + "\tb\n" + pairs + "a\t\n");
+  const Outcome outcome = box.run("train tiny.toml --out run --train.steps 2");
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(
+      outcome.tells("warning: 4 of 184 training pairs are left out: 2 have an empty side, 1 is not valid UTF-8, 1 is "
+                    "longer than 15 tokens\n"));
+  CHECK(outcome.tells("warning: 1 of 21 validation pairs are left out: 1 has an empty side\n"));
+  CHECK(outcome.tells(", joint vocabulary of 30\n"));  // 26 letters
+  CHECK(outcome.tells("180 training pairs with "));
+}
+
+TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of the other kind") {
+  const Sandbox box;
+  box.prepare_tiny_translation();
+  box.train("run", "--train.steps 2 --tokenizer.joint false");
+  box.write("a.txt", "abc\n");
+  const std::string pairs = " --source a.txt --target a.txt";
+  const auto refused = [&](const std::string& message) {
+    check_error(box, kFailure, message, "translate run", {}, "abc\n");
+    check_error(box, kFailure, message, "eval run" + pairs);
+    check_error(box, kFailure, message, "surprisal run" + pairs);
+    check_error(box, kFailure, message, "info run");
+    check_error(box, kFailure, message, "train --resume run");
+  };
+  const auto without = [](std::string text, const std::string& symbol) {
+    for (std::size_t at = 0; (at = text.find('"' + symbol + '"')) != text.npos;) text.replace(at + 1, 1, "[");
+    return text;
+  };
+  for (const std::string name : {"run/tokenizer.json", "run/tokenizer-target.json"}) {
+    const std::string text = box.read(name);
+    box.write(name, without(text, "</s>"));
+    refused(name + ": the vocabulary has no special token </s>, which ends a sentence");
+    box.write(name, without(text, "<s>"));
+    refused(name + ": the vocabulary has no special token <s>, which begins a sentence");
+    fs::remove(box / name);
+    refused(name + ": cannot read: No such file or directory");
+    box.write(name, text);
+  }
+
+  const std::string advice =
+      "run: the model is a transformer, expected a gpt; for encoder-decoders there are translate, eval and surprisal "
+      "with --source and --target";
+  check_error(box, kFailure, advice, "generate run --prompt abc");
+  check_error(box, kFailure, advice, "eval run --text a.txt");
+  check_error(box, kFailure, advice, "surprisal run --prompt abc");
+  check_error(box, kFailure, "a.txt has 1 lines, pairs.tsv 200: expected a translation for each line",
+              "eval run --source a.txt --target pairs.tsv");
+  check_error(box, kUsage, "--source requires --target (see --help)", "eval run --source a.txt");
+  check_error(box, kUsage, "n-best: expected 1 to 5 (the beam), got 6", "translate run --n-best 6");
+  check_error(box, kUsage, "--beam: expected a whole number of at least 1, got 0 (see --help)",
+              "translate run --beam 0");
+  check_error(box, kUsage, "length penalty: expected at least 0, got -1", "translate run --length-penalty -1");
+  box.write("b.src", "\n");
+  check_error(box, kFailure, "b.src and a.txt: none of 1 sentence pairs can be used: 1 has an empty side",
+              "eval run --source b.src --target a.txt");
+
+  box.prepare_tiny_run();
+  box.train("gpt", "--train.steps 2");
+  const std::string other =
+      "gpt: the model is a gpt, expected a transformer; for language models there are generate, and eval and "
+      "surprisal with --text";
+  check_error(box, kFailure, other, "translate gpt", {}, "abc\n");
+  check_error(box, kFailure, other, "eval gpt" + pairs);
+  check_error(box, kFailure, other, "surprisal gpt" + pairs);
+}

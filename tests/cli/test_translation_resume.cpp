@@ -1,0 +1,66 @@
+// Encoder-decoders that are killed and resumed, in the middle of an epoch of batches in a drawn order.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "tests/cli/resume_support.h"
+
+using std::chrono::microseconds;
+
+TEST_CASE("resume: an encoder-decoder killed at random steps ends with the same bytes, its average too") {
+  const Sandbox box;
+  box.prepare_tiny_translation();
+  // About ten steps an epoch; the kills come anywhere in it.
+  const std::string options = "--optimizer.lr 0.05 --train.recompute true --eval.bleu_every 16 --eval.bleu_sentences 4";
+  box.train("straight", options);
+  CHECK(box.has("straight/checkpoints/average"));
+  std::mt19937 random(4);
+  check_kills(box, "straight", 4, options, [&](Process& process, const std::string& run, int kill) {
+    const std::size_t lines = lines_of(box, run) + 2 + random() % 9;
+    wait_until(process, [&] { return lines_of(box, run) >= lines; });
+    if (kill % 2 == 1) std::this_thread::sleep_for(microseconds(random() % 3000));
+  });
+}
+
+TEST_CASE("resume: an encoder-decoder killed while it ends, by patience, ends with the same bytes") {
+  const Sandbox box;
+  box.prepare_tiny_translation();
+  const std::string options = "--optimizer.lr 0 --eval.every 4 --eval.patience 2";
+  box.train("straight", options);
+  CHECK(box.metrics("straight").back()["step"] == 12);
+  CHECK(box.has("straight/checkpoints/average"));
+  std::mt19937 random(5);
+  check_kills(box, "straight", 4, options, [&](Process& process, const std::string& run, int kill) {
+    // The first kills leave a run without its end; what follows ends at once.
+    wait_until(process, [&] { return lines_of(box, run) >= 15; });
+    std::this_thread::sleep_for(microseconds((kill + 1) * (random() % 2000)));
+  });
+}
+
+TEST_CASE("resume: more steps do away with the average, until they are done") {
+  const Sandbox box;
+  box.prepare_tiny_translation();
+  box.train("straight", "--train.steps 16");
+  box.train("extended", "--train.steps 8");
+  const std::string before = box.read("extended/checkpoints/average/state.json");
+  const Outcome stopped = box.run("train --resume extended --train.steps 16 --train.max_minutes 1e-9");
+  CHECK(stopped.tells("out of time at step 9; go on with: tapeformer train --resume extended"));
+  CHECK_FALSE(box.has("extended/checkpoints/average"));
+  const Outcome outcome = box.run("train --resume extended --train.max_minutes 0");
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.tells("averaged the checkpoints of the steps 12, 16"));
+  const std::string weights = "/checkpoints/average/model.safetensors";
+  const bool same = box.read("extended" + weights) == box.read("straight" + weights);
+  CHECK(same);
+  CHECK_FALSE(box.read("extended/checkpoints/average/state.json") == before);
+
+  const std::string bytes = box.read("extended" + weights);
+  const Outcome again = box.run("train --resume extended");  // nothing is left to train
+  CHECK(again.exit_code == 0);
+  CHECK(again.tells("averaged the checkpoints of the steps 12, 16"));
+  const bool kept = box.read("extended" + weights) == bytes;
+  CHECK(kept);
+}
