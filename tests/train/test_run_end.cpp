@@ -90,7 +90,9 @@ Steps steps_of(const std::map<std::int64_t, Json>& values) {
 void check_mean(const RunFolder& run, const Steps& steps) {
   const auto average = read_safetensors(run.average() / "model.safetensors");
   CHECK(average.size() == 2);
-  for (const auto& [name, tensor] : average) {
+  for (const auto& entry : average) {
+    const std::string& name = entry.first;  // no structured binding: CAPTURE is a lambda
+    const Tensor& tensor = entry.second;
     CAPTURE(name);
     CHECK(tensor.dtype() == DType::f32);
     std::vector<double> sums(tensor.numel());
