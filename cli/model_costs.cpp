@@ -67,7 +67,9 @@ ModelCosts transformer_costs(const Config& config, const VocabSizes& vocab) {
                    .tokens_per_step = config.train.accumulate * (config.train.batch_tokens
                                                                      ? config.train.batch_tokens
                                                                      : config.train.batch * config.model.context)};
-  const double attention = static_cast<double>(config.model.layers * config.model.dim * config.model.context);
+  // Batches by tokens do not say how long their sentences are: then attention, the lesser part, is left out.
+  const std::int64_t length = config.train.batch_tokens ? 0 : config.model.context;
+  const double attention = static_cast<double>(config.model.layers * config.model.dim * length);
   // Attention of the encoder, to the encoder, and (causal) of the decoder: 4, 4 and 2 a token.
   const double layers_forward = 2 * static_cast<double>(count("encoder.") + count("decoder.")) + 10 * attention;
   const double head_forward = 2 * static_cast<double>(vocab.target * config.model.dim);
