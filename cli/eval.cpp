@@ -97,8 +97,11 @@ void add_eval_command(CLI::App& app) {
   command
       ->add_option("--stride", arguments->stride,
                    "Tokens between the beginnings of windows; smaller is slower and sees more context [the context]")
-      ->check(at_least(1));
-  command->add_option("--context", arguments->context, "Tokens of a window [the model's]")->check(at_least(1));
+      ->check(at_least(1))
+      ->excludes(source);
+  command->add_option("--context", arguments->context, "Tokens of a window [the model's]")
+      ->check(at_least(1))
+      ->excludes(source);
   command->add_option("--batch", arguments->batch, "Windows, or sentences, at once [16]")->check(at_least(1));
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments] {

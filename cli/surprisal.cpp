@@ -125,7 +125,8 @@ void add_surprisal_command(CLI::App& app) {
   source->excludes(text)->excludes(prompt)->needs(target);
   target->needs(source);
   command->add_option("--stride", arguments->stride, "Tokens between the beginnings of windows [half the context]")
-      ->check(at_least(1));
+      ->check(at_least(1))
+      ->excludes(source);
   command->add_flag("--json", arguments->json, "Print JSON: one object, or one a pair");
   command->callback([arguments] {
     if (!arguments->source.empty()) return print_pairs(*arguments);

@@ -104,6 +104,9 @@ void validate(const Config& config) {
   require(!has_floor || config.schedule.min_lr <= config.optimizer.lr,
           "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
           config.schedule.min_lr);
+  require(config.eval.patience == 0 || config.eval.every > 0,
+          "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got ",
+          config.eval.every);
   require(config.eval.stride <= config.model.context, "eval.stride: expected at most model.context, which is ",
           config.model.context, ", got ", config.eval.stride);
 }

@@ -98,6 +98,10 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
   check_error(box, kFailure, "a.txt has 1 lines, pairs.tsv 200: expected a translation for each line",
               "eval run --source a.txt --target pairs.tsv");
   check_error(box, kUsage, "--source requires --target (see --help)", "eval run --source a.txt");
+  check_error(box, kUsage, "--source excludes --stride (see --help)",
+              "eval run --stride 2 --source a.txt --target a.txt");
+  check_error(box, kUsage, "--source excludes --stride (see --help)",
+              "surprisal run --stride 2 --source a.txt --target a.txt");
   check_error(box, kUsage, "n-best: expected 1 to 5 (the beam), got 6", "translate run --n-best 6");
   check_error(box, kUsage, "--beam: expected a whole number of at least 1, got 0 (see --help)",
               "translate run --beam 0");

@@ -302,6 +302,8 @@ TEST_CASE("config: rules across keys") {
   check_invalid({"schedule.kind=linear", "schedule.min_lr=0.01"},
                 "schedule.min_lr: expected at most optimizer.lr, which is 0.001, got 0.01");
   CHECK_NOTHROW(validate(resolved({"schedule.kind=constant", "schedule.min_lr=0.01"})));
+  check_invalid({"eval.patience=3", "eval.every=0"},
+                "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got 0");
   check_invalid({"eval.stride=129"}, "eval.stride: expected at most model.context, which is 128, got 129");
   check_invalid({"train.batch_tokens=4096"},
                 "train.batch_tokens: expected 0 for gpt, whose sequences are all as long as model.context, got 4096");
