@@ -90,7 +90,8 @@ TEST_CASE("text source: how much is read is told by the bytes of the files") {
 TEST_CASE("text source: compressed files that are cut short, damaged or something else are refused") {
   const TempFolder folder;
   const std::string text = long_text();
-  for (const auto& [name, bytes] : {std::pair<std::string, std::string>{"a.gz", gzip(text)}, {"a.zst", zstd(text)}}) {
+  for (const auto& file : {std::pair<std::string, std::string>{"a.gz", gzip(text)}, {"a.zst", zstd(text)}}) {
+    const std::string &name = file.first, &bytes = file.second;
     CAPTURE(name);
     for (const std::size_t size : {std::size_t{5}, bytes.size() / 2, bytes.size() - 1}) {
       const fs::path path = folder.write(name, std::string_view(bytes).substr(0, size));
