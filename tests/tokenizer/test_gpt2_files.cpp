@@ -1,5 +1,6 @@
 // vocab.json and merges.txt, and finding out by path and content which format a file has.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -61,6 +62,7 @@ TEST_CASE("gpt2 files: special tokens are what no merge makes, and those given")
   CHECK(read(files)->special_ids().size() == 1);
   CHECK(read(files, {"<s>", "<pad>"})->special("<pad>") == 259);
   CHECK(read(files, {"<pad>=261"})->special("<pad>") == 261);
+  CHECK(read(files, {"<s>=258"})->vocab_size() == 259);  // as it is
   CHECK(message_of([&] { read(files, {"ab"}); }) == "special token 'ab' is another token as well");
   CHECK(message_of([&] { read(files, {"<s>=300"}); }) == "special token '<s>' is another token as well");
   CHECK(message_of([&] { read(files, {"<t>=257"}); }) ==
@@ -102,6 +104,13 @@ TEST_CASE("load: the format by the path or the content") {
   CHECK(Tokenizer::load(at("x-merges.txt"))->to_json() == json);
   CHECK(Tokenizer::load(at("x-vocab.json"), {SplitPattern::cl100k, {}})->to_json() != json);
 
+  for (const char* name : {"y-vocab.json", "z-merges.txt"}) {
+    tokenizer->save(at(name));
+    CHECK(Tokenizer::load(at(name))->to_json() == json);
+  }
+  CHECK(std::filesystem::exists(at("y-merges.txt")));
+  CHECK(std::filesystem::exists(at("z-vocab.json")));
+
   tokenizer->save(at("t.tiktoken"));
   CHECK(Tokenizer::load(at("t.tiktoken"), gpt2)->to_json() == json);
   std::filesystem::copy(at("t.tiktoken"), at("ranks"));
@@ -120,5 +129,31 @@ TEST_CASE("load: the format by the path or the content") {
           ": tiktoken's files do not say how text is split: expected a pattern, gpt2 or cl100k, beside it");
   write(at("alone-vocab.json"), "{}");
   CHECK(message_of([&] { Tokenizer::load(at("alone-vocab.json")); }) ==
-        at("alone-merges.txt").string() + ": cannot read: No such file or directory");
+        "cannot open " + at("alone-merges.txt").string() + ": No such file or directory");
+}
+
+TEST_CASE("load and save: what has the place of a file is named, and nothing is left of a pair that is half there") {
+  const TemporaryFolder folder("places");
+  const auto at = [&](const std::string& name) { return (folder.path / name).string(); };
+  const auto refused = [&](const std::string& name, const std::string& message) {
+    CHECK(message_of([&] { Tokenizer::load(at(name)); }) == message);
+  };
+  const auto tokenizer = small();
+  std::filesystem::create_directories(at("a/merges.txt"));
+  const std::string taken = at("a/merges.txt") + " is a folder, expected a file";
+  CHECK(message_of([&] { tokenizer->save(at("a")); }) == taken);
+  CHECK_FALSE(std::filesystem::exists(at("a/vocab.json")));
+  write(at("a/vocab.json"), write_gpt2_files(*tokenizer).vocab);
+  refused("a", taken);
+  std::filesystem::create_directories(at("b/tokenizer.json"));
+  refused("b", at("b/tokenizer.json") + ": expected a tokenizer, got a folder without tokenizer.json or vocab.json");
+  std::filesystem::create_symlink("circle", at("circle"));
+  refused("circle", "cannot open " + at("circle") + ": Too many levels of symbolic links");
+  std::filesystem::create_directories(at("c"));
+  std::filesystem::create_symlink("tokenizer.json", at("c/tokenizer.json"));
+  refused("c", "cannot open " + at("c/tokenizer.json") + ": Too many levels of symbolic links");
+  REQUIRE(::mkfifo(at("pipe.json").c_str(), 0600) == 0);
+  refused("pipe.json", at("pipe.json") + " is not a regular file");
+  write(at("file"), "");
+  CHECK(message_of([&] { tokenizer->save(at("file/")); }) == "cannot make folder " + at("file/") + ": File exists");
 }
