@@ -34,6 +34,15 @@ TEST_CASE("char: errors name the character and its byte") {
                        "char tokenizer: character U+000A at byte 2 is not in the vocabulary; "
                        "a bpe tokenizer takes any bytes",
                        Error);
+  // Whether a character is shown, at the bounds of what can be.
+  for (const auto& [text, shown] : {std::pair{"\x1F", "U+001F at"},
+                                    {" ", "' ' (U+0020) at"},
+                                    {"\x7F", "U+007F at"},
+                                    {"\u009F", "U+009F at"},
+                                    {"\u00A0", "'\u00A0' (U+00A0) at"}}) {
+    CHECK_THROWS_WITH_AS(train("char", 0, "a")->encode(text),
+                         doctest::Contains(concat("char tokenizer: character ", shown).c_str()), Error);
+  }
   CHECK_THROWS_WITH_AS(tokenizer->encode("ab\xFF"),
                        "char tokenizer: invalid UTF-8 at byte 2; a bpe tokenizer takes any bytes", Error);
   CHECK_THROWS_WITH_AS(train("char", 0, "\u00E9\xC3"),
@@ -46,6 +55,8 @@ TEST_CASE("char: errors name the character and its byte") {
                        "char tokenizer: character '!' (U+0021) at byte 5 is not in the vocabulary; "
                        "a bpe tokenizer takes any bytes",
                        Error);
+  CHECK_THROWS_WITH_AS(special->encode("<s>ab\xFF", true),
+                       "char tokenizer: invalid UTF-8 at byte 5; a bpe tokenizer takes any bytes", Error);
 }
 
 TEST_CASE("char: <unk> stands for characters without a token, never for invalid UTF-8") {
