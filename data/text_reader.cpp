@@ -56,17 +56,22 @@ void TextReader::skip_to(std::int64_t begin) {
   for (TextPart dropped; next(dropped);) continue;
 }
 
-// Beyond what is handed out by one byte at least, which tells whether a character begins there.
+// Beyond what is handed out by one byte at least, which tells whether a character begins there. No more of a fragment
+// than that: what is pending is moved up after each part.
 void TextReader::fill() {
   if (!fragments_) fragments_ = source_.read();
-  TextFragment fragment;
   while (!exhausted_ && pending_.text.size() <= part_bytes_ &&
          static_cast<std::int64_t>(pending_.text.size()) <= end_ - position_) {
-    exhausted_ = !fragments_->next(fragment);
-    if (exhausted_) break;
-    pending_.text += fragment.text;
-    if (fragment.bound != Bound::none) {
-      pending_.ends.push_back({pending_.text.size(), fragment.bound == Bound::document});
+    if (!within_fragment_ && !fragments_->next(fragment_)) {
+      exhausted_ = true;
+      break;
+    }
+    const std::string_view taken = fragment_.text.substr(0, part_bytes_ + 1 - pending_.text.size());
+    pending_.text += taken;
+    fragment_.text.remove_prefix(taken.size());
+    within_fragment_ = !fragment_.text.empty();
+    if (!within_fragment_ && fragment_.bound != Bound::none) {
+      pending_.ends.push_back({pending_.text.size(), fragment_.bound == Bound::document});
     }
   }
 }
