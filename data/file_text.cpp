@@ -146,7 +146,7 @@ class JsonLinesReader : public FileReader {
       fail(where, "expected a line of JSON: a number is out of range");
     }
     const auto found = object.find(field_);
-    check(object.is_object() && found != object.end(), where, "expected an object with the field \"", field_, "\"");
+    check(found != object.end(), where, "expected an object with the field \"", field_, "\"");
     check(found->is_string(), where, "expected a string in the field \"", field_, "\", got ", found->type_name());
     return document_ = std::move(found->get_ref<std::string&>());
   }

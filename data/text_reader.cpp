@@ -79,14 +79,12 @@ void TextReader::fill() {
 // How much of the pending text to hand out.
 std::size_t TextReader::cut() const {
   const std::string_view text = pending_.text;
-  const std::size_t most = std::min(text.size(), part_bytes_);
-  if (most == text.size() && exhausted_) return most;
-  const auto later = std::upper_bound(pending_.ends.begin(), pending_.ends.end(), most,
+  if (text.size() <= part_bytes_) return text.size();  // the end
+  const auto later = std::upper_bound(pending_.ends.begin(), pending_.ends.end(), part_bytes_,
                                       [](std::size_t at, const TextPart::End& end) { return at < end.at; });
   const std::size_t last_end = later == pending_.ends.begin() ? 0 : std::prev(later)->at;
-  if (last_end == most) return most;
-  if (const std::size_t safe = last_safe_cut(text.substr(last_end, most - last_end))) return last_end + safe;
-  return last_end > 0 ? last_end : std::max<std::size_t>(character_start(text, most), 1);
+  if (const std::size_t safe = last_safe_cut(text.substr(last_end, part_bytes_ - last_end))) return last_end + safe;
+  return last_end > 0 ? last_end : std::max<std::size_t>(character_start(text, part_bytes_), 1);
 }
 
 bool TextReader::next(TextPart& part) {
@@ -113,7 +111,7 @@ bool TextReader::next(TextPart& part) {
   pending_.ends.erase(pending_.ends.begin(), kept);
   for (TextPart::End& end : pending_.ends) end.at -= size;
   position_ += static_cast<std::int64_t>(size);
-  return !part.text.empty() || !part.ends.empty();
+  return !part.text.empty();
 }
 
 std::int64_t TextSummary::split(double valid_fraction) const {
