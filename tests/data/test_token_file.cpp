@@ -147,3 +147,22 @@ TEST_CASE("token file: a damaged block of ids is refused when it is first read, 
     CHECK_THROWS_WITH_AS(file.verify(), damaged.c_str(), Error);
   }
 }
+
+TEST_CASE("token file: each block is checked, whichever was before, the first and the last too") {
+  const TempFolder folder;
+  const fs::path path = folder.path / "a.tokens";
+  constexpr std::int64_t kBlock = BlockChecksums::kBlockBytes / 2, kCount = 2 * kBlock + 1;
+  for (const std::int64_t place : {std::int64_t{0}, kBlock - 1, kBlock, kCount - 1}) {
+    CAPTURE(place);
+    write(path, counting(kCount));
+    overwrite(path, 64 + 2 * place, "\x7e\x7e");
+    const TokenFile file = TokenFile::open(path);
+    const TokenView ids = file.view();
+    for (const std::int64_t block : {1, 2, 0, 1}) {
+      if (block != place / kBlock) CHECK(ids[block * kBlock] == block * kBlock % 60000);
+    }
+    CHECK_THROWS_AS(ids[place], Error);
+    CHECK_THROWS_AS(ids[place / kBlock * kBlock], Error);
+    CHECK_THROWS_AS(file.verify(), Error);
+  }
+}

@@ -69,6 +69,10 @@ TEST_CASE("gpt2 files: special tokens are what no merge makes, and those given")
         "tokenizer: special token '<t>': the id 257 is another token's");
   CHECK(message_of([&] { read(files, {"<t>=2000000000"}); }) ==
         "tokenizer: special token '<t>': the id 2000000000 is too far behind the other tokens, 259");
+  CHECK(read(files, {"<t>=1258"})->special_ids().size() == 1 + 1000);  // the others are unused
+  CHECK(message_of([&] { read(files, {"<t>=1259"}); }) ==
+        "tokenizer: special token '<t>': the id 1259 is too far behind the other tokens, 259");
+  CHECK(message_of([&] { read(files, {"<t>=-1"}); }) == "tokenizer: special token '<t>=-1': the id is out of range");
   CHECK(message_of([&] { read(files, {"<t>=3000000000"}); }) ==
         "tokenizer: special token '<t>=3000000000': the id is out of range");
   CHECK(message_of([&] { read(files, {"<t>", "<t>"}); }) == "tokenizer: special token '<t>' is given twice");
@@ -117,6 +121,11 @@ TEST_CASE("load: the format by the path or the content") {
   CHECK(Tokenizer::load(at("ranks"), gpt2)->to_json() == json);
   tokenizer->save(at("plain"));
   CHECK(Tokenizer::load(at("plain"))->to_json() == json);
+  write(at("spaced"), "\r\n\t " + json);
+  CHECK(Tokenizer::load(at("spaced"))->to_json() == json);
+  std::filesystem::create_directories(at("alone"));
+  tokenizer->save(at("alone/tokenizer.json"));
+  CHECK(Tokenizer::load(at("alone"))->to_json() == json);
   tokenizer->save(at("pair/tokenizer.json"));  // says more than the pair
   CHECK(Tokenizer::load(at("pair"))->to_json() == json);
 
@@ -127,6 +136,8 @@ TEST_CASE("load: the format by the path or the content") {
   refused("plain", {{}, {"<s>"}}, ": a tokenizer.json itself has its special tokens: expected none beside it");
   refused("t.tiktoken", {},
           ": tiktoken's files do not say how text is split: expected a pattern, gpt2 or cl100k, beside it");
+  write(at("json.tiktoken"), json);
+  refused("json.tiktoken", gpt2, ": line 1: expected a token in base64 and its rank, got \"{\"");
   write(at("alone-vocab.json"), "{}");
   CHECK(message_of([&] { Tokenizer::load(at("alone-vocab.json")); }) ==
         "cannot open " + at("alone-merges.txt").string() + ": No such file or directory");

@@ -96,6 +96,8 @@ TEST_CASE("malformed: tokenizer.json") {
            "t.json: model.vocab: no token has the id 256, but \"abc\" has 257"},
           {with("\"ab\": 256", "\"ab\": 256.0"),
            "t.json: model.vocab: token \"ab\": expected a token id (0 or more), got 256.0"},
+          {with("\"ab\": 256", "\"\": 256"),
+           "t.json: model.vocab: token 256 is not made of GPT-2's byte-level characters"},
           {with("\"ab\": 256", "\"abc\": 256"), "t.json: the key \"abc\" is there twice"},
           {with("\"id\": 258", "\"id\": 2147483647"),
            "t.json: added_tokens: token \"<s>\" has id 2147483647, but in model.vocab 258"},
@@ -188,6 +190,8 @@ TEST_CASE("malformed: vocab.json and merges.txt") {
       {
           {"a b\nabc", "m.txt: line 2: expected two tokens, \"a b\", got \"abc\""},
           {"a b\n\nab  c", "m.txt: line 3: expected two tokens, \"a b\", got \"ab  c\""},
+          {"ab ", "m.txt: line 1: expected two tokens, \"a b\", got \"ab \""},
+          {" c", "m.txt: line 1: expected two tokens, \"a b\", got \" c\""},
           {"a b c", "m.txt: line 1: expected two tokens, \"a b\", got \"a b c\""},
           {"a b\n#version: 0.2\n",
            "m.txt: line 2 (\"#version:\" + \"0.2\"): \"#version:\" is not an ordinary token of "

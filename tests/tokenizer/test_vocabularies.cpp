@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "autograd/core/error.h"
 #include "helpers.h"
@@ -80,11 +81,14 @@ TEST_CASE("word: the most frequent pieces, equally frequent ones by their bytes,
   CHECK(all->decode(all->encode(kStory)) == kStory);
   CHECK(all->encode(" th\xFFis") == Ids{*all->special("<unk>"), *all->special("<unk>"), *all->special("<unk>")});
   CHECK(train("word", 9, "a b", {"<unk>", "<s>"})->special("<unk>") == 2);
+  CHECK(train("word", 9, "a b", {"pad"})->encode("pad b") == Ids{3, 0});  // plain text is never a special token
 }
 
 TEST_CASE("word: invalid UTF-8 in the training text is an error with its byte") {
   CHECK_THROWS_WITH_AS(train("word", 9, "the c\xFFt"),
                        "word tokenizer: invalid UTF-8 at byte 5; a bpe tokenizer takes any bytes", Error);
+  CHECK_THROWS_WITH_AS(train_tokenizer({"word", 9, {}}, std::vector<std::string_view>{"the", "c\xFFt"}),
+                       "word tokenizer: invalid UTF-8 at byte 1 of text 2; a bpe tokenizer takes any bytes", Error);
 }
 
 TEST_CASE("special tokens: the last ids, found by name, in text only when allowed") {
@@ -111,6 +115,28 @@ TEST_CASE("special tokens: the last ids, found by name, in text only when allowe
     for (const std::int32_t id : tokenizer->encode("<s")) expected.push_back(id);
     CHECK(tokenizer->encode(text, true) == expected);
   }
+}
+
+TEST_CASE("special tokens: the first, of those at one place the longest, and none within another") {
+  const auto ids = [](const std::vector<std::string>& names, std::string_view text) {
+    return train("char", 0, "xy", names)->encode(text, true);
+  };
+  for (const std::vector<std::string>& names : {std::vector<std::string>{"<s>", "<s>>"}, {"<s>>", "<s>"}}) {
+    const std::int32_t longer = names[0] == "<s>>" ? 2 : 3;
+    CHECK(ids(names, "<s>>x<s>y<s>>") == Ids{longer, 0, 5 - longer, 1, longer});
+  }
+  CHECK(ids({"<a>", ">"}, "<a>x><a>>") == Ids{2, 0, 3, 2, 3});
+  CHECK(ids({"<a>", "a"}, "<a>x<a>a") == Ids{2, 0, 2, 3});
+}
+
+TEST_CASE("special tokens: one that is a single byte takes no ordinary token's place") {
+  auto file = nlohmann::json::parse(train("bpe", 258, "a a a", {"<s>"})->to_json());
+  file["model"]["vocab"].erase("<s>");
+  file["model"]["vocab"][" "] = 257;
+  file["added_tokens"][0]["content"] = " ";
+  const auto tokenizer = Tokenizer::from_json(file.dump(), "t.json");
+  CHECK(tokenizer->encode(" x") == Ids{220, 87});
+  CHECK(tokenizer->encode(" x", true) == Ids{257, 87});
 }
 
 TEST_CASE("tokenizer: ids outside the vocabulary are errors") {
