@@ -51,6 +51,28 @@ void encode(std::string_view data) {
   require(same, "the number of threads changes ids");
 }
 
+void decode(std::string_view data) {
+  static const std::unique_ptr<Tokenizer> tokenizer = learn(SplitPattern::gpt2);
+  Ids ids;
+  std::string expected;
+  bool all_are_ids = true;
+  for (std::size_t i = 0; i + 1 < data.size(); i += 2) {
+    const auto low = static_cast<unsigned char>(data[i]), high = static_cast<unsigned char>(data[i + 1]);
+    // From 8 below the first id to some above the last.
+    const std::int32_t id = (low | high << 8) % (tokenizer->vocab_size() + 16) - 8;
+    ids.push_back(id);
+    const bool is_id = id >= 0 && id < tokenizer->vocab_size();
+    all_are_ids = all_are_ids && is_id;
+    if (is_id) expected += tokenizer->token_bytes(id);
+  }
+  try {
+    require(tokenizer->decode(ids) == expected, "decoding is not the bytes of the tokens");
+    require(all_are_ids, "decoding takes what is no id");
+  } catch (const Error&) {
+    require(!all_are_ids, "decoding refuses ids");
+  }
+}
+
 void tokenizer_json(std::string_view data) {
   std::string json;
   try {
