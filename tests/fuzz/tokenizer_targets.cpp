@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "autograd/core/error.h"
+#include "autograd/core/hash.h"
 #include "autograd/core/parallel.h"
 #include "targets.h"
 #include "tokenizer/gpt2_files.h"
@@ -32,9 +33,9 @@ void encode(std::string_view data) {
   if (data.size() < 2) return;
   const auto choice = static_cast<unsigned char>(data[0]);
   std::string text(data.substr(1));
-  if (choice >> 4 == 15) {  // long enough for several threads
-    while (text.size() < 600000) text += text;
-  }
+  // One in many, whatever the fuzzer likes to keep, becomes long enough for several threads.
+  const bool is_long = hash_bytes(data) % 512 == 0;
+  while (is_long && text.size() < 300000) text += text;
   const Tokenizer& tokenizer = *tokenizers[choice % 2];
   const Ids ids = tokenizer.encode(text);
   require(tokenizer.decode(ids) == text, "decoding gives other bytes");
@@ -44,6 +45,7 @@ void encode(std::string_view data) {
   Ids parts = tokenizer.encode(std::string_view(text).substr(0, cut));
   for (const std::int32_t id : tokenizer.encode(std::string_view(text).substr(cut))) parts.push_back(id);
   require(parts == ids, "a safe cut changes ids");
+  if (!is_long) return;
   const int threads = thread_count();
   set_thread_count(threads == 1 ? 3 : 1);
   const bool same = tokenizer.encode(text) == ids;
