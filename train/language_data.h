@@ -23,9 +23,6 @@ struct LanguageData {
 // the user's cache folder.
 std::filesystem::path token_cache_folder();
 
-// Starts to show the progress of some work, such as "encoding".
-using ProgressMaker = std::function<ReadProgress(std::string what)>;
-
 // Reads or generates the text, and encodes it, in memory that does not depend on its size; what was made before is
 // found in the cache. Without a tokenizer, one is read from tokenizer.file or learned: from the training text,
 // characters from the validation text too. Throws Error when the training text is too short for the model's context.

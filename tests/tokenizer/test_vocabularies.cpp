@@ -7,6 +7,7 @@
 
 #include "autograd/core/error.h"
 #include "helpers.h"
+#include "tokenizer/sentence_symbols.h"
 
 using namespace tapeformer;
 
@@ -49,7 +50,7 @@ TEST_CASE("char: errors name the character and its byte") {
   CHECK_THROWS_WITH_AS(train("char", 0, "\u00E9\xC3"),
                        "char tokenizer: invalid UTF-8 at byte 2; a bpe tokenizer takes any bytes", Error);
   CHECK_THROWS_WITH_AS(train_tokenizer({"char", 0, {}}, std::vector<std::string_view>{"ab", "c\x80"}),
-                       "char tokenizer: invalid UTF-8 at byte 1 of text 2; a bpe tokenizer takes any bytes", Error);
+                       "char tokenizer: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes", Error);
   // Offsets are those of the whole text where special tokens part it.
   const auto special = train("char", 0, "abc", {"<s>"});
   CHECK_THROWS_WITH_AS(special->encode("<s>ab!", true),
@@ -87,8 +88,10 @@ TEST_CASE("word: the most frequent pieces, equally frequent ones by their bytes,
 TEST_CASE("word: invalid UTF-8 in the training text is an error with its byte") {
   CHECK_THROWS_WITH_AS(train("word", 9, "the c\xFFt"),
                        "word tokenizer: invalid UTF-8 at byte 5; a bpe tokenizer takes any bytes", Error);
-  CHECK_THROWS_WITH_AS(train_tokenizer({"word", 9, {}}, std::vector<std::string_view>{"the", "c\xFFt"}),
-                       "word tokenizer: invalid UTF-8 at byte 1 of text 2; a bpe tokenizer takes any bytes", Error);
+  const auto trainer = make_tokenizer_trainer({"word", 9, {}});
+  trainer->add(std::vector<std::string_view>{"the ", "cat"});
+  CHECK_THROWS_WITH_AS(trainer->add(std::vector<std::string_view>{"a", "\xFF"}),
+                       "word tokenizer: invalid UTF-8 at byte 8; a bpe tokenizer takes any bytes", Error);
 }
 
 TEST_CASE("special tokens: the last ids, found by name, in text only when allowed") {
@@ -127,6 +130,25 @@ TEST_CASE("special tokens: the first, of those at one place the longest, and non
   }
   CHECK(ids({"<a>", ">"}, "<a>x><a>>") == Ids{2, 0, 3, 2, 3});
   CHECK(ids({"<a>", "a"}, "<a>x<a>a") == Ids{2, 0, 2, 3});
+}
+
+TEST_CASE("special tokens: those of a file in any order") {
+  auto file = nlohmann::json::parse(train("char", 0, "ab", {"<s>", "<pad>"})->to_json());
+  std::swap(file["added_tokens"][0], file["added_tokens"][1]);
+  const auto tokenizer = Tokenizer::from_json(file.dump(), "t.json");
+  CHECK(tokenizer->encode("a<s><pad>b", true) == Ids{0, 2, 3, 1});
+  CHECK(tokenizer->is_special(2));
+  CHECK(tokenizer->is_special(3));
+  CHECK(tokenizer->to_json() == train("char", 0, "ab", {"<s>", "<pad>"})->to_json());
+}
+
+TEST_CASE("special tokens: those that frame sentences, found by their names") {
+  const SentenceSymbols symbols = sentence_symbols(*train("char", 0, "ab", {"</s>", "<pad>", "<s>"}), "t.json");
+  CHECK(symbols.end == 2);
+  CHECK(symbols.padding == 3);
+  CHECK(symbols.begin == 4);
+  CHECK_THROWS_WITH_AS(sentence_symbols(*train("char", 0, "ab", {"<s>", "</s>"}), "t.json"),
+                       "t.json: the vocabulary has no special token <pad>, which fills up short sentences", Error);
 }
 
 TEST_CASE("special tokens: one that is a single byte takes no ordinary token's place") {
