@@ -119,6 +119,19 @@ TEST_CASE("token file: errors for truncated, foreign, other-version and damaged 
   build();
   overwrite(path, 16, "\x08");
   CHECK(message() == where + "damaged header: its checksum differs");
+  // A header that is damaged and says of itself that it is not.
+  const auto forge = [&](std::int64_t offset, std::string_view bytes) {
+    build();
+    overwrite(path, offset, bytes);
+    const std::uint64_t hash = hash_bytes(read_all(path).substr(0, 56));
+    overwrite(path, 56, {reinterpret_cast<const char*>(&hash), sizeof hash});
+  };
+  forge(12, "\x08");
+  CHECK(message() == where + "ids of 8 bits, expected 16 or 32");
+  forge(16, std::string("\x09\0\0\0\0\0\0\x80", 8));
+  CHECK(message() == where + "a count of -9223372036854775799 ids in 96 bytes");
+  forge(16, std::string("\x09\0\0\0\0\0\0\x40", 8));
+  CHECK(message() == where + "a count of 4611686018427387913 ids in 96 bytes");
   build();
   overwrite(path, 90, "\x7f");
   CHECK(message() == where + "damaged: the checksum of its checksums differs");

@@ -224,6 +224,7 @@ TEST_CASE("malformed: tiktoken's files") {
   };
   CHECK(read(good)->vocab_size() == 258);
   CHECK(read(good + line(repeated("z", 4096), "258"))->vocab_size() == 259);
+  CHECK(read(good + line("abd", "1258"))->vocab_size() == 1259);
   check_messages(
       {
           {"", "r.tiktoken: no tokens in it"},
@@ -240,6 +241,7 @@ TEST_CASE("malformed: tiktoken's files") {
           {good + line("abd", "2147483647"), "r.tiktoken: line 259: the rank 2147483647 is out of range"},
           {good + line("abd", "2147483646"),
            "r.tiktoken: the greatest rank is 2147483646, but 259 tokens are all there are"},
+          {good + line("abd", "1259"), "r.tiktoken: the greatest rank is 1259, but 259 tokens are all there are"},
           {good + line("abd", "257"), "r.tiktoken: line 259: the rank 257 is there twice"},
           {good + line("abc", "258"), "r.tiktoken: line 259: the token is there twice"},
           {good + "YW=J 258", "r.tiktoken: line 259: not base64: \"YW=J\""},
