@@ -85,7 +85,7 @@ TEST_CASE("text reader: parts end at the ends of pieces, or at safe cuts, or bet
   CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd\n"}), 5) == "ab\n|/cd\n|");
   CHECK(parts_of(MemoryText("ab\ncd\nef gh"), 7) == "ab\ncd/\nef gh|");
   CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd ef gh ij"}), 10) == "ab\n|cd ef/ gh ij|");
-  CHECK(parts_of(MemoryText("ab cd"), 5) == "ab cd|");
+  CHECK(parts_of(MemoryText(MemoryText::Fragments{{"ab cd", Bound::none}}), 5) == "ab cd");
   CHECK(parts_of(MemoryText("abcdefgh"), 3) == "abc/def/gh|");
   CHECK(parts_of(MemoryText("aé€😀b"), 4) == "aé/€/😀/b|");
   CHECK(parts_of(MemoryText({{"a", Bound::none}, {"b", Bound::document}, {"", Bound::document}, {"c", Bound::none}}),
