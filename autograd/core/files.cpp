@@ -61,6 +61,10 @@ void read_ahead(std::string_view mapped) {
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  // A link stays, and what it leads to is written.
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path_, error);
+  if (!error && std::filesystem::is_symlink(path_, error)) path_ = target;
   // A rename would put a file in the place of a device, /dev/null for one, where the user may do that.
   struct stat there {};
   if (::stat(path_.c_str(), &there) == 0) check_is_file(there, path_);

@@ -88,6 +88,13 @@ TEST_CASE("atomic file: errors for a missing folder, a full disk, and what is no
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK_THROWS_WITH_AS(AtomicFile{pipe}, (pipe + " is not a regular file").c_str(), Error);
   CHECK(folder.entries() == 2);
+
+  const std::filesystem::path link = folder.path / "link", target = folder.path / "taken" / "target";
+  write_file_atomically(target, "old");
+  std::filesystem::create_symlink("taken/target", link);
+  write_file_atomically(link, "new");
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(MappedFile(target).bytes() == "new");
 }
 
 TEST_CASE("nearest name: fewest letters changed, the first of several") {
