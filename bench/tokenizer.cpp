@@ -4,14 +4,15 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "autograd/core/parallel.h"
 #include "bench/work.h"
+#include "data/learn_tokenizer.h"
 #include "data/text.h"
-#include "tokenizer/tokenizer.h"
 
 namespace tapeformer::bench {
 namespace {
@@ -33,8 +34,7 @@ double peak_rss_mib() {
 
 nlohmann::ordered_json measure(const TokenizerWork& work) {
   set_thread_count(work.threads);
-  const MappedText text(work.text);
-  const double megabytes = static_cast<double>(text.text().size()) * 1e-6;
+  const double megabytes = static_cast<double>(std::filesystem::file_size(work.text)) * 1e-6;
   nlohmann::ordered_json report = {{"name", "tapeformer"}, {"threads", work.threads}, {"text_mb", megabytes}};
 
   std::unique_ptr<Tokenizer> tokenizer;
@@ -47,8 +47,10 @@ nlohmann::ordered_json measure(const TokenizerWork& work) {
                                    .special_tokens = {},
                                    .pattern = work.pattern,
                                    .max_memory = work.max_memory};
-    const double seconds =
-        seconds_of([&] { tokenizer = train_tokenizer(options, std::vector<std::string_view>{text.text()}); });
+    const FileText text({work.text}, {});
+    TextReader reader(text, kLearnPartBytes);
+    TextReader* const readers[] = {&reader};
+    const double seconds = seconds_of([&] { tokenizer = learn_tokenizer(options, readers, 0); });
     report["vocab"] = tokenizer->vocab_size();
     report["train_s"] = seconds;
     report["train_peak_rss_mib"] = peak_rss_mib();
@@ -56,6 +58,7 @@ nlohmann::ordered_json measure(const TokenizerWork& work) {
   }
   if (work.train_only) return report;
 
+  const MappedText text(work.text);
   std::vector<std::int32_t> ids;
   std::string decoded;
   std::vector<double> encode_s, decode_s;

@@ -67,9 +67,9 @@ void train(const TokenizerArguments& arguments) {
                            .pattern = arguments.pattern,
                            .max_memory = arguments.max_memory};
   if (options.kind == "char") options.special_tokens.clear();
-  TextReader reader(text, kSamplePartBytes);
+  TextReader reader(text, kLearnPartBytes);
   TextReader* const readers[] = {&reader};
-  const auto tokenizer = learn_tokenizer(options, readers, arguments.sample << 20, by_phase(show_progress));
+  const auto tokenizer = learn_tokenizer(options, readers, arguments.sample << 20, show_progress);
   tokenizer->save(arguments.out);
   if (options.kind != "char" && tokenizer->vocab_size() < options.vocab) {
     spdlog::warn("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);

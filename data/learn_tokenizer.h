@@ -2,29 +2,25 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
-#include <string>
+#include <vector>
 
 #include "data/text_reader.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/train_tokenizer.h"
 
 namespace tapeformer {
 
-// Of a reader whose text is sampled.
-inline constexpr std::size_t kSamplePartBytes = std::size_t{1} << 20;
+// Of a reader of a text to learn from: what is sampled, and what is held while it is read.
+inline constexpr std::size_t kLearnPartBytes = std::size_t{1} << 20;
 
 // Parts of a text, spread evenly over it, of `bytes` at most (or one part, where that is more): all of a text that is
 // no longer, else every 2nd, 4th, 8th, … part. 0: all of any text.
 std::vector<TextPart> sample_text(TextReader& reader, std::int64_t bytes);
 
-// Tells each phase's share of its work to what make(name of the phase) gives, if that is callable.
-TrainProgress by_phase(std::function<std::function<void(double)>(std::string)> make);
-
-// Words and byte pairs are learned from a sample of the first text, which is held in memory; characters from all texts,
-// which are only read. Throws as train_tokenizer() and the readers do.
+// Words and byte pairs are learned from the first text, or from a sample of it that is held in memory; characters from
+// all texts. What is not sampled is only read, part by part. Throws as TokenizerTrainer and the readers do.
 std::unique_ptr<Tokenizer> learn_tokenizer(const TokenizerOptions& options, std::span<TextReader* const> texts,
-                                           std::int64_t sample_bytes, const TrainProgress& progress = {});
+                                           std::int64_t sample_bytes, const ProgressMaker& progress = {});
 
 }  // namespace tapeformer

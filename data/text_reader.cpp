@@ -1,6 +1,8 @@
 #include "data/text_reader.h"
 
 #include <algorithm>
+#include <future>
+#include <optional>
 
 #include "autograd/core/error.h"
 #include "autograd/core/hash.h"
@@ -109,6 +111,19 @@ bool TextReader::next(TextPart& part) {
   for (TextPart::End& end : pending_.ends) end.at -= size;
   position_ += static_cast<std::int64_t>(size);
   return !part.text.empty() || !part.ends.empty();
+}
+
+void for_each_part(TextReader& reader, const std::function<void(const TextPart& part)>& f) {
+  const auto read = [&]() -> std::optional<TextPart> {
+    TextPart part;
+    if (!reader.next(part)) return std::nullopt;
+    return part;
+  };
+  auto coming = std::async(std::launch::async, read);
+  while (const std::optional<TextPart> part = coming.get()) {
+    coming = std::async(std::launch::async, read);
+    f(*part);
+  }
 }
 
 std::int64_t TextSummary::split(double valid_fraction) const {

@@ -16,6 +16,9 @@ namespace tapeformer {
 // Called now and then with the share that is done, 0 to 1.
 using ReadProgress = std::function<void(double share)>;
 
+// Starts to show the progress of some work, such as "encoding".
+using ProgressMaker = std::function<ReadProgress(std::string what)>;
+
 // A stretch of a piece, to be encoded by itself; whether a document ends with it.
 struct TextSegment {
   std::string_view text;
@@ -77,6 +80,9 @@ class TextReader {
   std::int64_t position_ = 0, end_ = kToTheEnd;
   bool stopped_ = false, exhausted_ = false;
 };
+
+// Calls f(part) for all that the reader hands out; while it is at work, the next part is read.
+void for_each_part(TextReader& reader, const std::function<void(const TextPart& part)>& f);
 
 // Of the whole text: other bytes, or other ends of pieces and documents, give another hash.
 struct TextSummary {

@@ -1,6 +1,5 @@
 #include "data/token_cache.h"
 
-#include <future>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -67,26 +66,19 @@ std::vector<Ids> encode_part(const TextPart& part, const Tokenizer& tokenizer) {
 void build_token_file(const fs::path& path, TextReader& reader, const TextRange& range, const Tokenizer& tokenizer,
                       const ReadProgress& progress) {
   TokenFileWriter file(path, tokenizer.vocab_size(), range.hash(), tokenizer.hash());
-  const auto read = [&]() -> std::optional<TextPart> {
-    TextPart part;
-    if (!reader.next(part)) return std::nullopt;
-    return part;
-  };
   std::int64_t bytes = 0;
   reader.skip_to(range.begin);
   reader.stop_at(range.end);
-  auto coming = std::async(std::launch::async, read);
-  while (const std::optional<TextPart> part = coming.get()) {
-    coming = std::async(std::launch::async, read);
+  for_each_part(reader, [&](const TextPart& part) {
     try {
-      for (const Ids& ids : encode_part(*part, tokenizer)) file.append(ids);
+      for (const Ids& ids : encode_part(part, tokenizer)) file.append(ids);
     } catch (const Error& error) {
       if (bytes == 0) throw;
       fail("the text from byte ", range.begin + bytes, " on: ", error.what());
     }
-    bytes += static_cast<std::int64_t>(part->text.size());
-    if (progress) progress(part->share);
-  }
+    bytes += static_cast<std::int64_t>(part.text.size());
+    if (progress) progress(part.share);
+  });
   if (progress) progress(1);
   check(reader.source().stamp().value == range.text.stamp.value, "the text was changed while it was encoded");
   file.commit(bytes);

@@ -5,13 +5,13 @@
 namespace tapeformer {
 
 std::vector<BpeMerge> learn_merges(std::unique_ptr<PieceCounts> pieces, std::int64_t wanted,
-                                   const TrainProgress& progress) {
+                                   const MergeProgress& progress) {
   PairIndex index(*pieces);
   pieces.reset();
   std::vector<BpeMerge> merges;
   BpeMerge merge{};
   const auto tell = [&] {
-    if (progress) progress(TrainPhase::merge, static_cast<std::int64_t>(merges.size()), wanted);
+    if (progress) progress(static_cast<std::int64_t>(merges.size()), wanted);
   };
   while (static_cast<std::int64_t>(merges.size()) < wanted &&
          index.merge_best(256 + static_cast<std::int32_t>(merges.size()), merge)) {

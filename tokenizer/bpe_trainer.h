@@ -3,6 +3,7 @@
 
 #include "tokenizer/bpe_tokenizer.h"
 #include "tokenizer/piece_counter.h"
+#include "tokenizer/train_tokenizer.h"
 
 namespace tapeformer {
 
@@ -11,6 +12,6 @@ namespace tapeformer {
 // one with the smallest left id, then the smallest right id. Pairs are found from the left, without overlap. The pieces
 // are freed once they are laid out.
 std::vector<BpeMerge> learn_merges(std::unique_ptr<PieceCounts> pieces, std::int64_t wanted,
-                                   const TrainProgress& progress);
+                                   const MergeProgress& progress);
 
 }  // namespace tapeformer

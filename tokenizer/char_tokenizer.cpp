@@ -1,7 +1,6 @@
 #include "tokenizer/char_tokenizer.h"
 
 #include <iomanip>
-#include <set>
 #include <sstream>
 
 #include "autograd/core/error.h"
@@ -36,22 +35,6 @@ CharTokenizer::CharTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabu
     if (static_cast<std::size_t>(c.code_point) >= id_of_.size()) id_of_.resize(c.code_point + 1, -1);
     id_of_[c.code_point] = id;
   }
-}
-
-std::vector<std::string> CharTokenizer::learn(std::span<const std::string_view> texts) {
-  std::set<std::int32_t> code_points;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    for (std::size_t at = 0; at < texts[i].size();) {
-      const Utf8Char c = read_utf8(texts[i], at);
-      check(c.code_point != kInvalidUtf8, "char tokenizer: invalid UTF-8 at byte ", at,
-            texts.size() > 1 ? concat(" of text ", i + 1) : "", kTryBytes);
-      code_points.insert(c.code_point);
-      at += c.length;
-    }
-  }
-  std::vector<std::string> tokens;
-  for (const std::int32_t code_point : code_points) append_utf8(tokens.emplace_back(), code_point);
-  return tokens;
 }
 
 void CharTokenizer::encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const {

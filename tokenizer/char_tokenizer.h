@@ -11,9 +11,6 @@ class CharTokenizer : public Tokenizer {
   explicit CharTokenizer(Vocabulary vocabulary);
   std::string kind() const override { return "char"; }
 
-  // The characters of the texts in the order of their code points. Throws Error at invalid UTF-8.
-  static std::vector<std::string> learn(std::span<const std::string_view> texts);
-
  private:
   void encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const override;
 

@@ -1,6 +1,5 @@
 #include "tokenizer/piece_counter.h"
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -24,45 +23,45 @@ class CountsInMemory : public PieceCounts {
 
 }  // namespace
 
-std::unique_ptr<PieceCounts> count_pieces(std::span<const std::string_view> texts, const CountOptions& options,
-                                          const CountProgress& progress) {
+PieceCounter::PieceCounter(const CountOptions& options)
+    : options_(options),
+      share_(options.max_memory / thread_count()),
+      runs_(std::make_unique<SortedRuns>(options.max_memory)) {}
+
+PieceCounter::~PieceCounter() = default;
+
+void PieceCounter::count(std::string_view text, PieceTable& table) {
+  for_each_piece(text, options_.pattern, [&](std::string_view piece) {
+    if (share_ > 0 && table.bytes_with_one_more() > share_ && table.size() > 0) runs_->add(table);
+    table.add(piece);
+  });
+}
+
+void PieceCounter::add(std::span<const std::string_view> texts) {
   const std::vector<std::string_view> parts = cut_texts(texts, kPartBytes);
-  std::int64_t done = 0, wanted = 0;
-  for (const std::string_view part : parts) wanted += static_cast<std::int64_t>(part.size());
-  const std::size_t share = options.max_memory / available_threads();
-  auto runs = std::make_unique<SortedRuns>(options.max_memory);
-  std::mutex mutex;  // of the tables that no thread works with now, and of the progress
-  std::vector<PieceTable> tables;
   parallel_chunks(static_cast<std::int64_t>(parts.size()), 1, [&](std::int64_t chunk, std::int64_t, std::int64_t) {
     PieceTable table;
     {
-      const std::lock_guard lock(mutex);
-      if (!tables.empty()) {
-        table = std::move(tables.back());
-        tables.pop_back();
+      const std::lock_guard lock(mutex_);
+      if (!tables_.empty()) {
+        table = std::move(tables_.back());
+        tables_.pop_back();
       }
     }
-    for_each_piece(parts[chunk], options.pattern, [&](std::string_view piece) {
-      if (share > 0 && table.bytes_with_one_more() > share && table.size() > 0) {
-        runs->add(table);
-        table.clear();
-      }
-      table.add(piece);
-    });
-    const std::lock_guard lock(mutex);
-    tables.push_back(std::move(table));
-    done += static_cast<std::int64_t>(parts[chunk].size());
-    if (progress) progress(done, wanted);
+    count(parts[chunk], table);
+    const std::lock_guard lock(mutex_);
+    tables_.push_back(std::move(table));
   });
-  if (!runs->empty()) {
-    for (PieceTable& table : tables) {
-      runs->add(table);
-      table.clear();
-    }
-    return runs;
+}
+
+std::unique_ptr<PieceCounts> PieceCounter::finish() {
+  if (!runs_->empty()) {
+    for (PieceTable& table : tables_) runs_->add(table);
+    tables_.clear();
+    return std::move(runs_);
   }
   PieceTable all;
-  for (PieceTable& table : tables) {
+  for (PieceTable& table : tables_) {
     if (all.size() < table.size()) std::swap(all, table);
     table.for_each([&](std::string_view piece, std::int64_t count) { all.add(piece, count); });
     table.clear();

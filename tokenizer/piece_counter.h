@@ -4,12 +4,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "tokenizer/piece_table.h"
 #include "tokenizer/split_pattern.h"
 
 namespace tapeformer {
+
+class SortedRuns;
 
 // The distinct pieces of some texts and how often each occurs.
 class PieceCounts {
@@ -31,12 +36,27 @@ struct CountOptions {
   std::size_t max_memory = 0;
 };
 
-// Bytes of text; called by one thread at a time.
-using CountProgress = std::function<void(std::int64_t done, std::int64_t wanted)>;
+// Takes texts a few at a time. Each is split by itself; neither their order nor the number of threads matters.
+class PieceCounter {
+ public:
+  explicit PieceCounter(const CountOptions& options = {});
+  ~PieceCounter();
+  PieceCounter(const PieceCounter&) = delete;
+  PieceCounter& operator=(const PieceCounter&) = delete;
 
-// Each text is split by itself; neither their order nor the number of threads matters. Throws Error where a temporary
-// file (in $TMPDIR, else /tmp) cannot be written.
-std::unique_ptr<PieceCounts> count_pieces(std::span<const std::string_view> texts, const CountOptions& options = {},
-                                          const CountProgress& progress = {});
+  // Uses all threads. Throws Error where a temporary file (in $TMPDIR, else /tmp) cannot be written.
+  void add(std::span<const std::string_view> texts);
+  // What was added. To be called once, as the last.
+  std::unique_ptr<PieceCounts> finish();
+
+ private:
+  void count(std::string_view text, PieceTable& table);
+
+  CountOptions options_;
+  std::size_t share_;  // of the memory, a table's
+  std::unique_ptr<SortedRuns> runs_;
+  std::mutex mutex_;                // of the tables
+  std::vector<PieceTable> tables_;  // that no thread works with now
+};
 
 }  // namespace tapeformer

@@ -1,5 +1,7 @@
 #include "tokenizer/piece_table.h"
 
+#include <algorithm>
+
 #include "autograd/core/hash.h"
 
 namespace tapeformer {
@@ -53,6 +55,12 @@ void PieceTable::grow() {
     while (slot->count != 0) slot = after(slot);
     *slot = entry;
   }
+}
+
+void PieceTable::sort() {
+  std::partition(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.count != 0; });
+  std::sort(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(size_),
+            [&](const Slot& a, const Slot& b) { return piece_in(a) < piece_in(b); });
 }
 
 }  // namespace tapeformer

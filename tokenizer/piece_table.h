@@ -43,6 +43,14 @@ class PieceTable {
     }
   }
 
+  // The same in the order of the pieces' bytes, without more memory; forgets all, and gives the memory back.
+  template <class F>
+  void drain(const F& f) {
+    sort();
+    for (std::size_t i = 0; i < size_; ++i) f(piece_in(slots_[i]), slots_[i].count);
+    clear();
+  }
+
   // Forgets all, and gives the memory back.
   void clear() { *this = PieceTable(); }
 
@@ -65,6 +73,8 @@ class PieceTable {
   // Puts the key in the free slot, or where it belongs in a larger table.
   Slot* new_slot(Slot* slot, const PieceKey& key, std::uint64_t hash);
   void grow();
+  // Puts the pieces first, ascending. It is no hash table then.
+  void sort();
 
   std::vector<Slot> slots_;  // a power of two
   int shift_ = 64 - 6;       // a hash's upper bits are its slot

@@ -86,16 +86,7 @@ SortedRuns::~SortedRuns() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void SortedRuns::add(const PieceTable& table) {
-  struct Record {
-    std::string_view piece;
-    std::int64_t count;
-  };
-  std::vector<Record> records;
-  records.reserve(table.size());
-  table.for_each([&](std::string_view piece, std::int64_t count) { records.push_back({piece, count}); });
-  std::sort(records.begin(), records.end(), [](const Record& a, const Record& b) { return a.piece < b.piece; });
-
+void SortedRuns::add(PieceTable& table) {
   const std::lock_guard lock(mutex_);
   if (fd_ < 0) fd_ = open_temporary_file();
   const std::int64_t begin = size_;
@@ -110,12 +101,12 @@ void SortedRuns::add(const PieceTable& table) {
     }
     buffer.clear();
   };
-  for (const Record& record : records) {
-    append(buffer, record.piece.size());
-    append(buffer, record.count);
-    buffer += record.piece;
+  table.drain([&](std::string_view piece, std::int64_t count) {
+    append(buffer, piece.size());
+    append(buffer, count);
+    buffer += piece;
     if (buffer.size() >= std::size_t{1} << 16) flush();
-  }
+  });
   flush();
   runs_.push_back({begin, size_});
 }

@@ -19,8 +19,8 @@ class SortedRuns : public PieceCounts {
   SortedRuns& operator=(const SortedRuns&) = delete;
 
   bool empty() const { return runs_.empty(); }
-  // Writes what the table holds as one more run. May be called from several threads at once.
-  void add(const PieceTable& table);
+  // Moves what the table holds into one more run. May be called from several threads at once.
+  void add(PieceTable& table);
   void for_each(const Visit& f) const override;
 
  private:

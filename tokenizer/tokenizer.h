@@ -98,30 +98,4 @@ class Tokenizer {
   Vocabulary vocabulary_;
 };
 
-struct TokenizerOptions {
-  std::string kind;                           // char, word or bpe
-  std::int64_t vocab = 0;                     // at most so many tokens, special ones counted; char takes no notice
-  std::vector<std::string> special_tokens;    // in the order of their ids; word adds <unk> where it is not among them
-  SplitPattern pattern = SplitPattern::gpt2;  // of bpe; the others take no notice
-  // Bytes for the tables in which the text's distinct pieces are counted (bpe and word); 0 for no bound. What outgrows
-  // them goes to temporary files. The tokenizer learned is the same. Beside them, bpe takes some 8 bytes for each byte
-  // of the distinct pieces, and word the distinct pieces themselves.
-  std::size_t max_memory = std::size_t{1} << 30;
-};
-
-// What is done: bytes of text whose pieces are counted, or merges learned (bpe alone).
-enum class TrainPhase { count, merge };
-
-// Called now and then, by one thread at a time.
-using TrainProgress = std::function<void(TrainPhase phase, std::int64_t done, std::int64_t wanted)>;
-
-// Learns a vocabulary from the texts, which are plain text and are each split by themselves. It is smaller than asked
-// for when the texts run out of characters, words or pairs. bpe learns the most frequent pair first; of equally
-// frequent ones the one with the smallest left id, then the smallest right id. Neither the order of the texts nor the
-// number of threads nor max_memory makes a difference. Throws UsageError for an unknown kind, a vocabulary too small,
-// and special tokens that are empty, repeated, not UTF-8, or ordinary tokens as well; Error for empty texts, and for
-// invalid UTF-8 unless bpe.
-std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std::span<const std::string_view> texts,
-                                           const TrainProgress& progress = {});
-
 }  // namespace tapeformer

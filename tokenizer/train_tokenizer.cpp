@@ -1,3 +1,5 @@
+#include "tokenizer/train_tokenizer.h"
+
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
@@ -6,7 +8,9 @@
 #include "tokenizer/bpe_trainer.h"
 #include "tokenizer/byte_level.h"
 #include "tokenizer/char_tokenizer.h"
+#include "tokenizer/piece_counter.h"
 #include "tokenizer/special_tokens.h"
+#include "tokenizer/utf8.h"
 #include "tokenizer/word_tokenizer.h"
 
 namespace tapeformer {
@@ -38,49 +42,142 @@ Vocabulary with_special_tokens(std::vector<std::string> tokens, std::span<const 
   return vocabulary;
 }
 
+std::string as_it_is(const std::string& token) { return token; }
+
+[[noreturn]] void fail_invalid_utf8(const char* kind, std::int64_t at) {
+  fail(kind, " tokenizer: invalid UTF-8 at byte ", at, "; a bpe tokenizer takes any bytes");
+}
+
+class CharTrainer : public TokenizerTrainer {
+ public:
+  explicit CharTrainer(std::vector<std::string> special_tokens) : TokenizerTrainer(std::move(special_tokens)) {}
+
+ private:
+  void take(std::span<const std::string_view> texts) override {
+    std::int64_t before = bytes();
+    for (const std::string_view text : texts) {
+      for (std::size_t at = 0; at < text.size();) {
+        const Utf8Char c = read_utf8(text, at);
+        if (c.code_point == kInvalidUtf8) fail_invalid_utf8("char", before + static_cast<std::int64_t>(at));
+        seen_[c.code_point] = true;
+        at += c.length;
+      }
+      before += static_cast<std::int64_t>(text.size());
+    }
+  }
+
+  std::unique_ptr<Tokenizer> learn(const MergeProgress&) override {
+    std::vector<std::string> tokens;
+    for (std::int32_t c = 0; c < static_cast<std::int32_t>(seen_.size()); ++c) {
+      if (seen_[c]) append_utf8(tokens.emplace_back(), c);
+    }
+    return std::make_unique<CharTokenizer>(with_special_tokens(std::move(tokens), special_tokens(), as_it_is));
+  }
+
+  std::vector<bool> seen_ = std::vector<bool>(0x110000);  // by code point
+};
+
+class WordTrainer : public TokenizerTrainer {
+ public:
+  WordTrainer(const TokenizerOptions& options, std::vector<std::string> special_tokens)
+      : TokenizerTrainer(std::move(special_tokens)),
+        most_(options.vocab - static_cast<std::int64_t>(this->special_tokens().size())),
+        pieces_({.pattern = SplitPattern::gpt2, .max_memory = options.max_memory}) {}
+
+ private:
+  // tokenizer.json could not hold invalid UTF-8.
+  void take(std::span<const std::string_view> texts) override {
+    std::int64_t before = bytes();
+    for (const std::string_view text : texts) {
+      const std::size_t invalid = find_invalid_utf8(text);
+      if (invalid != std::string_view::npos) fail_invalid_utf8("word", before + static_cast<std::int64_t>(invalid));
+      before += static_cast<std::int64_t>(text.size());
+    }
+    pieces_.add(texts);
+  }
+
+  std::unique_ptr<Tokenizer> learn(const MergeProgress&) override {
+    struct Word {
+      std::string text;
+      std::int64_t count;
+    };
+    std::vector<Word> words;
+    pieces_.finish()->for_each([&](std::string_view piece, std::int64_t count) {
+      words.push_back({std::string(piece), count});
+    });
+    std::sort(words.begin(), words.end(),
+              [](const Word& a, const Word& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });
+    std::vector<std::string> tokens;
+    for (Word& word : std::span(words).first(std::min<std::size_t>(words.size(), most_))) {
+      tokens.push_back(std::move(word.text));
+    }
+    return std::make_unique<WordTokenizer>(with_special_tokens(std::move(tokens), special_tokens(), as_it_is));
+  }
+
+  std::int64_t most_;
+  PieceCounter pieces_;
+};
+
+class BpeTrainer : public TokenizerTrainer {
+ public:
+  BpeTrainer(const TokenizerOptions& options, std::vector<std::string> special_tokens)
+      : TokenizerTrainer(std::move(special_tokens)),
+        most_merges_(options.vocab - 256 - static_cast<std::int64_t>(this->special_tokens().size())),
+        pattern_(options.pattern),
+        pieces_({.pattern = options.pattern, .max_memory = options.max_memory}) {}
+
+ private:
+  void take(std::span<const std::string_view> texts) override { pieces_.add(texts); }
+
+  std::unique_ptr<Tokenizer> learn(const MergeProgress& progress) override {
+    std::vector<std::string> tokens;
+    for (const std::uint8_t byte : byte_order()) tokens.emplace_back(1, static_cast<char>(byte));
+    std::vector<BpeMerge> merges = learn_merges(pieces_.finish(), most_merges_, progress);
+    for (const BpeMerge& merge : merges) tokens.push_back(tokens[merge.left] + tokens[merge.right]);
+    return std::make_unique<BpeTokenizer>(with_special_tokens(std::move(tokens), special_tokens(), write_bytes),
+                                          std::move(merges), pattern_);
+  }
+
+  std::int64_t most_merges_;
+  SplitPattern pattern_;
+  PieceCounter pieces_;
+};
+
 }  // namespace
 
-std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std::span<const std::string_view> texts,
-                                           const TrainProgress& progress) {
+void TokenizerTrainer::add(std::span<const std::string_view> texts) {
+  take(texts);
+  for (const std::string_view text : texts) bytes_ += static_cast<std::int64_t>(text.size());
+}
+
+std::unique_ptr<Tokenizer> TokenizerTrainer::finish(const MergeProgress& progress) {
+  check(bytes_ > 0, "tokenizer: the text to train on is empty");
+  return learn(progress);
+}
+
+std::unique_ptr<TokenizerTrainer> make_tokenizer_trainer(const TokenizerOptions& options) {
   std::vector<std::string> specials = options.special_tokens;
   if (options.kind == "word" && std::find(specials.begin(), specials.end(), "<unk>") == specials.end()) {
     specials.push_back("<unk>");
   }
   check_special_tokens(specials);
   const auto special_count = static_cast<std::int64_t>(specials.size());
-  const auto require_text = [&] {
-    const bool empty = std::all_of(texts.begin(), texts.end(), [](std::string_view text) { return text.empty(); });
-    check(!empty, "tokenizer: the text to train on is empty");
-  };
-  const CountProgress on_count = [&](std::int64_t done, std::int64_t wanted) {
-    if (progress) progress(TrainPhase::count, done, wanted);
-  };
-  const auto as_it_is = [](const std::string& token) { return token; };
-
-  if (options.kind == "char") {
-    require_text();
-    return std::make_unique<CharTokenizer>(with_special_tokens(CharTokenizer::learn(texts), specials, as_it_is));
-  }
+  if (options.kind == "char") return std::make_unique<CharTrainer>(std::move(specials));
   if (options.kind == "word") {
     check_vocab(options, 0, special_count);
-    require_text();
-    std::vector<std::string> words =
-        WordTokenizer::learn(texts, options.vocab - special_count, options.max_memory, on_count);
-    return std::make_unique<WordTokenizer>(with_special_tokens(std::move(words), specials, as_it_is));
+    return std::make_unique<WordTrainer>(options, std::move(specials));
   }
   if (options.kind == "bpe") {
     check_vocab(options, 256, special_count);
-    require_text();
-    std::vector<std::string> tokens;
-    for (const std::uint8_t byte : byte_order()) tokens.emplace_back(1, static_cast<char>(byte));
-    const CountOptions counting{options.pattern, options.max_memory};
-    std::vector<BpeMerge> merges =
-        learn_merges(count_pieces(texts, counting, on_count), options.vocab - 256 - special_count, progress);
-    for (const BpeMerge& merge : merges) tokens.push_back(tokens[merge.left] + tokens[merge.right]);
-    return std::make_unique<BpeTokenizer>(with_special_tokens(std::move(tokens), specials, write_bytes),
-                                          std::move(merges), options.pattern);
+    return std::make_unique<BpeTrainer>(options, std::move(specials));
   }
   fail_usage("tokenizer: unknown kind '", options.kind, "': expected char, word or bpe");
+}
+
+std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std::span<const std::string_view> texts) {
+  const auto trainer = make_tokenizer_trainer(options);
+  trainer->add(texts);
+  return trainer->finish();
 }
 
 }  // namespace tapeformer

@@ -77,12 +77,12 @@ std::unique_ptr<Tokenizer> make_tokenizer(const Config& config, const TokenCache
     key.update(number);
   }
   return cache.tokenizer(key.digest(), [&] {
-    TextReader train_reader(train_source, kSamplePartBytes), valid_reader(valid_source, kSamplePartBytes);
+    TextReader train_reader(train_source, kLearnPartBytes), valid_reader(valid_source, kLearnPartBytes);
     train_reader.stop_at(train.end);
     if (learns_all) valid_reader.skip_to(valid.begin);
     valid_reader.stop_at(valid.end);
     TextReader* const readers[] = {&train_reader, &valid_reader};
-    return learn_tokenizer(options, readers, wanted.sample << 20, by_phase(progress));
+    return learn_tokenizer(options, readers, wanted.sample << 20, progress);
   });
 }
 

@@ -24,9 +24,6 @@ struct LanguageData {
 // the user's cache folder.
 std::filesystem::path token_cache_folder();
 
-// Starts to show the progress of some work, such as "encoding".
-using ProgressMaker = std::function<ReadProgress(std::string what)>;
-
 // How the configuration says that text files are read.
 TextOptions text_options(const Config& config);
 

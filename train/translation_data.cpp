@@ -2,6 +2,7 @@
 
 #include "autograd/core/error.h"
 #include "data/corpora.h"
+#include "tokenizer/train_tokenizer.h"
 
 namespace tapeformer {
 namespace {

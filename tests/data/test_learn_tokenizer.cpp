@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <map>
+
 #include "autograd/core/error.h"
 #include "data/learn_tokenizer.h"
 #include "tests/data/texts.h"
@@ -58,6 +60,22 @@ TEST_CASE("learn tokenizer: characters come from all of all texts, whatever the 
         train_tokenizer(options, std::span(&view, 1))->to_json());
   CHECK_THROWS_WITH_AS(learn(options, MemoryText("ab\xff"), MemoryText("c")),
                        doctest::Contains("invalid UTF-8 at byte 2"), Error);
+}
+
+TEST_CASE("learn tokenizer: progress is told of each kind's work, up to the end") {
+  const MemoryText source(varied_text(3000)), other("other");
+  const auto told = [&](const char* kind) {
+    std::map<std::string, double> shares;
+    TextReader a(source, 300), b(other, 300);
+    TextReader* const readers[] = {&a, &b};
+    learn_tokenizer({.kind = kind, .vocab = 300, .special_tokens = {}}, readers, 0,
+                    [&](const std::string& what) { return [&share = shares[what]](double done) { share = done; }; });
+    return shares;
+  };
+  using Shares = std::map<std::string, double>;
+  CHECK(told("char") == Shares{{"finding characters", 1}});
+  CHECK(told("word") == Shares{{"counting words", 1}});
+  CHECK(told("bpe") == Shares{{"counting words", 1}, {"learning merges", 1}});
 }
 
 TEST_CASE("learn tokenizer: nothing is learned across the ends of documents") {

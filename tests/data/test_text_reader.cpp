@@ -4,7 +4,7 @@
 
 #include "autograd/core/error.h"
 #include "tests/data/texts.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
 namespace fs = std::filesystem;

@@ -9,6 +9,7 @@
 #include "data/token_cache.h"
 #include "tests/data/texts.h"
 #include "tests/temp_folder.h"
+#include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
 namespace fs = std::filesystem;

@@ -4,6 +4,7 @@
 #include "autograd/core/parallel.h"
 #include "data/corpora.h"
 #include "data/token_pairs.h"
+#include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
 

@@ -6,6 +6,7 @@
 #include "tokenizer/gpt2_files.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/rank_file.h"
+#include "tokenizer/train_tokenizer.h"
 
 namespace tapeformer::fuzz {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autograd/core/random.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/train_tokenizer.h"
 
 namespace tapeformer {
 

@@ -26,6 +26,14 @@ Counts counted(const PieceCounts& pieces) {
   return counts;
 }
 
+using Texts = std::vector<std::string_view>;
+
+Counts counted(const Texts& texts, const CountOptions& options = {}) {
+  PieceCounter counter(options);
+  counter.add(texts);
+  return counted(*counter.finish());
+}
+
 }  // namespace
 
 TEST_CASE("piece key: holds the bytes, and differs where they do") {
@@ -70,9 +78,8 @@ TEST_CASE("pair map: holds what a std::map holds through insertions and removals
 }
 
 TEST_CASE("pieces are counted over all texts, each text by itself") {
-  const std::vector<std::string_view> texts = {"a b a", "", " b", "b"};
-  CHECK(counted(*count_pieces(texts)) == Counts{{"a", 1}, {" b", 2}, {" a", 1}, {"b", 1}});
-  CHECK(counted(*count_pieces({})).empty());
+  CHECK(counted(Texts{"a b a", "", " b", "b"}) == Counts{{"a", 1}, {" b", 2}, {" a", 1}, {"b", 1}});
+  CHECK(counted(Texts{}).empty());
 }
 
 TEST_CASE("pieces are counted exactly in any memory, by any number of threads") {
@@ -86,7 +93,7 @@ TEST_CASE("pieces are counted exactly in any memory, by any number of threads") 
       text += random_text(random, random.below(2) ? "ab" : "abcdefgh\xC3\xA9", length) + " ";
     }
   }
-  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  const Texts views(texts.begin(), texts.end());
   Counts expected;
   for (const std::string_view text : views) {
     for_each_piece(text, SplitPattern::cl100k, [&](std::string_view piece) { ++expected[std::string(piece)]; });
@@ -98,7 +105,9 @@ TEST_CASE("pieces are counted exactly in any memory, by any number of threads") 
     for (const std::size_t max_memory : {0, 20000, 300000}) {
       CAPTURE(threads);
       CAPTURE(max_memory);
-      const auto pieces = count_pieces(views, {.pattern = SplitPattern::cl100k, .max_memory = max_memory});
+      PieceCounter counter({.pattern = SplitPattern::cl100k, .max_memory = max_memory});
+      for (const std::string_view text : views) counter.add(Texts{text});
+      const auto pieces = counter.finish();
       CHECK(counted(*pieces) == expected);
       CHECK(counted(*pieces) == expected);  // again
     }
@@ -109,8 +118,7 @@ TEST_CASE("pieces are counted exactly in any memory, by any number of threads") 
 TEST_CASE("pieces are counted exactly where each table holds next to nothing") {
   RandomStream random(RandomKey{.seed = 55});
   const std::string text = random_text(random, "abcd ", 20000);
-  const std::vector<std::string_view> texts = {text};
-  CHECK(counted(*count_pieces(texts, {.max_memory = 1})) == counted(*count_pieces(texts)));
+  CHECK(counted(Texts{text}, {.max_memory = 1}) == counted(Texts{text}));
 }
 
 TEST_CASE("pieces: no folder for temporary files is an error") {
@@ -119,7 +127,7 @@ TEST_CASE("pieces: no folder for temporary files is an error") {
   setenv("TMPDIR", "/none", 1);
   RandomStream random(RandomKey{.seed = 54});
   const std::string text = random_text(random, "abcdefgh ", 100000);
-  CHECK_THROWS_WITH_AS(count_pieces(std::vector<std::string_view>{text}, {.max_memory = 1000}),
+  CHECK_THROWS_WITH_AS(counted(Texts{text}, {.max_memory = 1000}),
                        doctest::Contains("tokenizer: temporary file for counts of words: no folder for it: "), Error);
   folder ? setenv("TMPDIR", before.c_str(), 1) : unsetenv("TMPDIR");
 }

@@ -39,7 +39,7 @@ TEST_CASE("char: errors name the character and its byte") {
   CHECK_THROWS_WITH_AS(train("char", 0, "\u00E9\xC3"),
                        "char tokenizer: invalid UTF-8 at byte 2; a bpe tokenizer takes any bytes", Error);
   CHECK_THROWS_WITH_AS(train_tokenizer({"char", 0, {}}, std::vector<std::string_view>{"ab", "c\x80"}),
-                       "char tokenizer: invalid UTF-8 at byte 1 of text 2; a bpe tokenizer takes any bytes", Error);
+                       "char tokenizer: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes", Error);
   // Offsets are those of the whole text where special tokens part it.
   const auto special = train("char", 0, "abc", {"<s>"});
   CHECK_THROWS_WITH_AS(special->encode("<s>ab!", true),
@@ -74,6 +74,10 @@ TEST_CASE("word: the most frequent pieces, equally frequent ones by their bytes,
 TEST_CASE("word: invalid UTF-8 in the training text is an error with its byte") {
   CHECK_THROWS_WITH_AS(train("word", 9, "the c\xFFt"),
                        "word tokenizer: invalid UTF-8 at byte 5; a bpe tokenizer takes any bytes", Error);
+  const auto trainer = make_tokenizer_trainer({"word", 9, {}});
+  trainer->add(std::vector<std::string_view>{"the ", "cat"});
+  CHECK_THROWS_WITH_AS(trainer->add(std::vector<std::string_view>{"a", "\xFF"}),
+                       "word tokenizer: invalid UTF-8 at byte 8; a bpe tokenizer takes any bytes", Error);
 }
 
 TEST_CASE("special tokens: the last ids, found by name, in text only when allowed") {

@@ -3,6 +3,7 @@
 
 #include "autograd/core/error.h"
 #include "tests/train/translation_toy.h"
+#include "tokenizer/train_tokenizer.h"
 #include "train/training_task.h"
 
 using namespace tapeformer;
