@@ -1,5 +1,6 @@
 #include "tokenizer/bpe_tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "autograd/core/error.h"
@@ -22,23 +23,33 @@ BpeTokenizer::BpeTokenizer(Vocabulary vocabulary, std::vector<BpeMerge> merges, 
   for (std::int32_t id = 0; id < vocab_size(); ++id) {
     if (is_special(id)) continue;
     ids.clear();
-    encoder->encode(tokens()[id], ids);
-    if (ids.size() > 1) unmerged_.emplace(tokens()[id], id);
+    if (find_unknown_byte(tokens()[id]) == std::string_view::npos) encoder->encode(tokens()[id], ids);
+    if (ids.size() != 1) unmerged_.emplace(tokens()[id], id);
   }
 }
 
-void BpeTokenizer::encode_plain(std::string_view text, std::size_t, std::vector<std::int32_t>& ids) const {
+std::size_t BpeTokenizer::find_unknown_byte(std::string_view text) const {
+  if (table_.has_all_bytes()) return text.npos;
+  const auto at = std::find_if(text.begin(), text.end(), [&](char c) { return table_.id_of_byte(c) < 0; });
+  return at == text.end() ? text.npos : static_cast<std::size_t>(at - text.begin());
+}
+
+void BpeTokenizer::encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const {
   const EncoderPool::Lease encoder = encoders_.take(table_, lengths_);
-  if (unmerged_.empty()) {
+  if (unmerged_.empty() && table_.has_all_bytes()) {
     for_each_piece(text, pattern_, [&](std::string_view piece) { encoder->encode(piece, ids); });
     return;
   }
   for_each_piece(text, pattern_, [&](std::string_view piece) {
     if (const auto token = unmerged_.find(piece); token != unmerged_.end()) {
       ids.push_back(token->second);
-    } else {
-      encoder->encode(piece, ids);
+      return;
     }
+    if (const std::size_t unknown = find_unknown_byte(piece); unknown != piece.npos) {
+      fail("bpe tokenizer: byte ", offset + static_cast<std::size_t>(piece.data() - text.data()) + unknown, " is ",
+           static_cast<int>(static_cast<std::uint8_t>(piece[unknown])), ", which has no token in this vocabulary");
+    }
+    encoder->encode(piece, ids);
   });
 }
 

@@ -12,8 +12,8 @@ namespace tapeformer {
 
 class BpeTokenizer : public Tokenizer {
  public:
-  // Merges in the order of their rank, each pair once. Each of the 256 bytes must be an ordinary token, and a merge's
-  // result the bytes of its two sides: throws Error.
+  // Merges in the order of their rank, each pair once. A merge's result must be the bytes of its two sides: throws
+  // Error. Bytes that are no ordinary token cannot be encoded, except within whole pieces that are tokens.
   // whole_pieces: a piece that is a token becomes that token, whether merges lead to it or not (tiktoken's way, Hugging
   // Face's ignore_merges).
   BpeTokenizer(Vocabulary vocabulary, std::vector<BpeMerge> merges, SplitPattern pattern = SplitPattern::gpt2,
@@ -28,6 +28,9 @@ class BpeTokenizer : public Tokenizer {
  private:
   // Each piece of the pre-tokeniser by itself (piece_encoder.h).
   void encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const override;
+
+  // The place of the first byte that has no token; npos where there is none.
+  std::size_t find_unknown_byte(std::string_view text) const;
 
   SplitPattern pattern_;
   MergeTable table_;

@@ -17,7 +17,7 @@ struct BpeMerge {
   friend bool operator==(const BpeMerge&, const BpeMerge&) = default;
 };
 
-// The token of each byte, among those that are not special (ids ascending). Throws Error for a byte without one.
+// The token of each byte, among those that are not special (ids ascending); -1 for a byte without one.
 std::array<std::int32_t, 256> ids_of_bytes(std::span<const std::string> tokens,
                                            std::span<const std::int32_t> special_ids);
 
@@ -29,11 +29,12 @@ class MergeTable {
   static constexpr std::int32_t rank_of(Candidate candidate) { return static_cast<std::int32_t>(candidate >> 32); }
   static constexpr std::int32_t result_of(Candidate candidate) { return static_cast<std::int32_t>(candidate); }
 
-  // Merges in the order of their rank, each pair once; the token of each byte.
+  // Merges in the order of their rank, each pair once; the token of each byte, or -1.
   MergeTable(std::vector<BpeMerge> merges, const std::array<std::int32_t, 256>& id_of_byte);
 
   const std::vector<BpeMerge>& merges() const { return merges_; }
   std::int32_t id_of_byte(char byte) const { return id_of_byte_[static_cast<std::uint8_t>(byte)]; }
+  bool has_all_bytes() const { return has_all_bytes_; }
   // Of two tokens side by side; kNone where they do not merge.
   Candidate find(std::int32_t left, std::int32_t right) const {
     const Candidate* candidate = by_pair_.find(pair_key(left, right));
@@ -47,6 +48,7 @@ class MergeTable {
  private:
   std::vector<BpeMerge> merges_;
   std::array<std::int32_t, 256> id_of_byte_;
+  bool has_all_bytes_;
   std::vector<Candidate> by_bytes_;
   PairMap<Candidate> by_pair_;
 };

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "autograd/core/error.h"
@@ -72,14 +73,19 @@ void PairIndex::for_each_pair(const F& f) const {
 }
 
 void PairIndex::index_pairs() {
-  // Counts by a hash of the pair are never too low. They leave few pairs that are counted in vain.
-  const int bits = std::clamp(static_cast<int>(std::bit_width(words_.size())), 8, 20);
-  std::vector<std::int64_t> at_most(std::size_t{1} << bits);
-  const auto bound = [&](std::uint64_t key) -> std::int64_t& { return at_most[pair_hash(key) >> (64 - bits)]; };
-  for_each_pair([&](std::uint32_t, std::uint64_t key, std::int64_t weight) { bound(key) += weight; });
   pairs_ = {};
+  // Counts by a hash of the pair, up to what 32 bits hold, are never too low. They leave few pairs that are counted in
+  // vain.
+  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  const int bits = std::clamp(static_cast<int>(std::bit_width(words_.size())), 8, 20);
+  std::vector<std::uint32_t> at_most(std::size_t{1} << bits);
+  const auto bound = [&](std::uint64_t key) -> std::uint32_t& { return at_most[pair_hash(key) >> (64 - bits)]; };
+  for_each_pair([&](std::uint32_t, std::uint64_t key, std::int64_t weight) {
+    std::uint32_t& count = bound(key);
+    count = static_cast<std::uint32_t>(std::min(kMost, count + std::min(kMost, weight)));
+  });
   for_each_pair([&](std::uint32_t at, std::uint64_t key, std::int64_t weight) {
-    if (bound(key) < threshold_) return;
+    if (bound(key) < std::min(kMost, threshold_)) return;
     Pair& pair = pairs_[key];
     pair.count += weight;
     pair.places.push_back(at);

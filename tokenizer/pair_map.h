@@ -1,4 +1,4 @@
-// A flat hash table from pairs of ids to values: open addressing, at most half full.
+// A flat hash table from pairs of ids to values: open addressing, at most three quarters full.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class PairMap {
   Value& operator[](std::uint64_t key) {
     std::size_t place = place_of(key);
     if (slots_[place].key != key) {
-      if (2 * (size_ + 1) > slots_.size()) {
+      if (size_ + 1 > slots_.size() / 4 * 3) {
         grow();
         place = place_of(key);
       }

@@ -40,6 +40,7 @@ std::optional<std::pair<std::int32_t, std::int32_t>> last_pair(std::string_view 
 RankMerges merges_of_ranks(const Vocabulary& vocabulary) {
   const std::vector<std::string>& tokens = vocabulary.tokens;
   const auto id_of_byte = ids_of_bytes(tokens, vocabulary.special_ids);
+  for (int byte = 0; byte < 256; ++byte) check(id_of_byte[byte] >= 0, "byte ", byte, " has no token");
   // A token comes about from shorter ones, whatever their ranks.
   std::vector<std::int32_t> by_length;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(tokens.size()); ++id) {

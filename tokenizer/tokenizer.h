@@ -48,7 +48,8 @@ class Tokenizer {
   virtual std::string kind() const = 0;
 
   // Special tokens written in the text become their ids only when allow_special; otherwise the text is plain text.
-  // Throws Error for char: invalid UTF-8, and a character without a token where there is no <unk> to stand for it.
+  // Throws Error for char: invalid UTF-8, and a character without a token where there is no <unk> to stand for it; for
+  // bpe: a byte without a token, which vocabularies learned elsewhere may have (ours know every byte).
   // Long texts are encoded by all threads; the ids do not depend on their number. May be called from several threads at
   // once.
   std::vector<std::int32_t> encode(std::string_view text, bool allow_special = false) const;

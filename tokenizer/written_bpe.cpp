@@ -53,10 +53,7 @@ std::unique_ptr<BpeTokenizer> bpe_of_written(const Vocabulary& written, const st
     vocabulary.tokens[id] = *bytes;
     ordinary.emplace(written.tokens[id], id);
   }
-  for (int byte = 0; byte < 256; ++byte) {
-    check(ordinary.contains(write_bytes(std::string(1, static_cast<char>(byte)))), where_tokens, ": byte ", byte,
-          " has no token");
-  }
+  check(!ordinary.empty(), where_tokens, ": no ordinary tokens in it");
   std::vector<BpeMerge> merges;
   std::unordered_set<std::uint64_t> seen;
   for (const WrittenPair& pair : pairs) {

@@ -1,6 +1,7 @@
 // Ids by Hugging Face's tokenizers, to be compared with `tapeformer tokenizer encode FILE.json --lines < TEXT`: one line
 // of ids for each line of TEXT. An aid for comparison alone, as hf_tokenizers.mjs is, and installed like it:
 //   node PATH/bench/peers/hf_ids.mjs --tokenizer FILE.json --text TEXT > ids
+// With --whole the text is one sequence, and every id has a line, as `tapeformer tokenizer encode FILE.json TEXT` prints.
 // With --fuzz N [--seed S] it writes a TEXT instead: N lines of characters from all of Unicode and of those on which the
 // patterns turn.
 import { createRequire } from 'node:module'
@@ -11,6 +12,7 @@ const { values: flags } = parseArgs({
   options: {
     tokenizer: { type: 'string' },
     text: { type: 'string' },
+    whole: { type: 'boolean', default: false },
     fuzz: { type: 'string' },
     seed: { type: 'string', default: '1' },
   },
@@ -39,7 +41,13 @@ if (flags.fuzz) {
   // From the folder where one stands, since the package is installed there.
   const hf = createRequire(process.cwd() + '/')('tokenizers')
   const tokenizer = hf.Tokenizer.fromFile(flags.tokenizer)
-  const lines = readFileSync(flags.text, 'utf8').replace(/\n$/, '').split('\n')
+  const text = readFileSync(flags.text, 'utf8')
+  if (flags.whole) {
+    const ids = (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
+    for (let i = 0; i < ids.length; i += 100000) print(ids.slice(i, i + 100000))
+    process.exit()
+  }
+  const lines = text.replace(/\n$/, '').split('\n')
   for (let i = 0; i < lines.length; i += 10000) {
     const encodings = await tokenizer.encodeBatch(lines.slice(i, i + 10000), { addSpecialTokens: false })
     print(encodings.map((encoding) => encoding.getIds().join(' ')))

@@ -13,6 +13,11 @@ namespace tapeformer::fuzz {
 // Text: the bytes behind the first, which chooses what is done with them. Decoding gives them back, whatever the
 // pattern; a safe cut and another number of threads change no id.
 void encode(std::string_view data);
+// Ids: pairs of bytes as numbers. Decoding puts their bytes one after another, and refuses what is no id.
+void decode(std::string_view data);
+// A text file: the first byte chooses its kind, where documents end and how large the parts are; the text and its
+// documents do not depend on the parts.
+void text_file(std::string_view data);
 // The readers of tokenizers: what is read is written and read again, equal.
 void tokenizer_json(std::string_view data);
 void gpt2_files(std::string_view data);  // vocab.json, a byte 0, merges.txt

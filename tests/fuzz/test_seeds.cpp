@@ -15,8 +15,10 @@ TEST_CASE("fuzz: every seed passes") {
     void (*call)(std::string_view);
   };
   const Target targets[] = {
-      {"encode", fuzz::encode},       {"tokenizer_json", fuzz::tokenizer_json}, {"gpt2_files", fuzz::gpt2_files},
-      {"rank_file", fuzz::rank_file}, {"token_file", fuzz::token_file},         {"safetensors", fuzz::safetensors},
+      {"encode", fuzz::encode},         {"decode", fuzz::decode},
+      {"text_file", fuzz::text_file},   {"tokenizer_json", fuzz::tokenizer_json},
+      {"gpt2_files", fuzz::gpt2_files}, {"rank_file", fuzz::rank_file},
+      {"token_file", fuzz::token_file}, {"safetensors", fuzz::safetensors},
       {"config", fuzz::config},
   };
   for (const Target& target : targets) {

@@ -8,6 +8,7 @@
 #include "autograd/core/error.h"
 #include "helpers.h"
 #include "tokenizer/bpe_tokenizer.h"
+#include "tokenizer/bpe_trainer.h"
 #include "tokenizer/byte_level.h"
 #include "tokenizer/pretokenizer.h"
 
@@ -42,25 +43,40 @@ Ids bytes_as_ids(std::string_view piece) {
   return ids;
 }
 
+using Words = std::vector<std::pair<Ids, std::int64_t>>;  // and how often each occurs
+
 // Straight from the definition: count all pairs, merge the best everywhere, again.
-std::vector<BpeMerge> reference_merges(std::string_view text, int wanted) {
-  std::vector<Ids> words;
-  for_each_piece(text, SplitPattern::gpt2, [&](std::string_view piece) { words.push_back(bytes_as_ids(piece)); });
+std::vector<BpeMerge> reference_merges(Words words, int wanted) {
   std::vector<BpeMerge> merges;
   for (std::int32_t result = 256; result < 256 + wanted; ++result) {
     std::map<Pair, std::int64_t> counts;
-    for (const Ids& word : words) {
-      for (std::size_t i = 0; i + 1 < word.size(); ++i) ++counts[{word[i], word[i + 1]}];
+    for (const auto& [word, count] : words) {
+      for (std::size_t i = 0; i + 1 < word.size(); ++i) counts[{word[i], word[i + 1]}] += count;
     }
     if (counts.empty()) break;
     // The map ascends by left, then right id, and the first of the greatest is kept.
     const auto best = std::max_element(counts.begin(), counts.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     merges.push_back({best->first.first, best->first.second, result});
-    for (Ids& word : words) word = merged(word, best->first, result);
+    for (auto& [word, count] : words) word = merged(word, best->first, result);
   }
   return merges;
 }
+
+std::vector<BpeMerge> reference_merges(std::string_view text, int wanted) {
+  Words words;
+  for_each_piece(text, SplitPattern::gpt2, [&](std::string_view piece) { words.emplace_back(bytes_as_ids(piece), 1); });
+  return reference_merges(std::move(words), wanted);
+}
+
+// Counts without a text.
+struct GivenCounts : PieceCounts {
+  explicit GivenCounts(std::map<std::string, std::int64_t> given) : counts(std::move(given)) {}
+  void for_each(const Visit& f) const override {
+    for (const auto& [piece, count] : counts) f(piece, count);
+  }
+  std::map<std::string, std::int64_t> counts;
+};
 
 // Every merge in the order of rank, everywhere.
 Ids reference_encode(std::string_view text, const std::vector<BpeMerge>& merges) {
@@ -106,6 +122,19 @@ TEST_CASE("bpe: merges equal those of a trainer written from the definition") {
     }
   }
   CHECK(as_bpe(*train("bpe", 256 + 130, kStory)).merges() == reference_merges(kStory, 130));
+}
+
+TEST_CASE("bpe: counts beyond 32 bits are exact") {
+  RandomStream random(RandomKey{.seed = 3});
+  std::map<std::string, std::int64_t> counts;
+  Words words;
+  for (int i = 0; i < 300; ++i) {
+    // Of all sizes, and many of them apart by less than a float tells.
+    const auto count = static_cast<std::int64_t>(random.below(std::uint64_t{1} << random.below(50)) + 1);
+    counts.emplace(random_text(random, "abcdef", 2 + static_cast<std::int64_t>(random.below(6))), count);
+  }
+  for (const auto& [piece, count] : counts) words.emplace_back(bytes_as_ids(piece), count);
+  CHECK(learn_merges(std::make_unique<GivenCounts>(counts), 200, {}) == reference_merges(words, 200));
 }
 
 TEST_CASE("bpe: no two tokens stand for the same bytes") {

@@ -216,6 +216,29 @@ TEST_CASE("char: of several errors in a long text the first is told") {
   }
 }
 
+TEST_CASE("bpe: a vocabulary of some bytes alone encodes those, and names the first other one") {
+  // As other tools learn it from a text without those bytes. "bc" is a token that no merge leads to.
+  const auto json = [](bool whole_pieces) {
+    return concat(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3, "bc": 4},)",
+                  R"("merges": ["a b"], "ignore_merges": )", whole_pieces ? "true" : "false",
+                  R"(}, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}})");
+  };
+  for (const bool whole_pieces : {false, true}) {
+    const auto tokenizer = Tokenizer::from_json(json(whole_pieces), "t.json");
+    CHECK(tokenizer->encode("abba ab") == Ids{2, 1, 0, 3, 2});
+    CHECK(Tokenizer::from_json(tokenizer->to_json(), "t.json")->encode("abba ab") == Ids{2, 1, 0, 3, 2});
+    CHECK_THROWS_WITH_AS(tokenizer->encode("ab ab\xFF"),
+                         "bpe tokenizer: byte 5 is 255, which has no token in this vocabulary", Error);
+    std::string text(1000000, 'a');
+    text[900000] = 'd';
+    text[700000] = 'c';
+    CHECK_THROWS_WITH_AS(tokenizer->encode(text),
+                         "bpe tokenizer: byte 700000 is 99, which has no token in this vocabulary", Error);
+  }
+  CHECK(Tokenizer::from_json(json(true), "t.json")->encode("bc") == Ids{4});
+  CHECK_THROWS_AS(Tokenizer::from_json(json(false), "t.json")->encode("bc"), Error);
+}
+
 TEST_CASE("bpe: a merge must give the bytes of its sides") {
   const auto learned = train("bpe", 258, "abab cd cd cd");
   Vocabulary vocabulary;

@@ -124,7 +124,7 @@ TEST_CASE("malformed: vocab.json and merges.txt") {
           {"[1]", "v.json: file: expected an object, got a list"},
           {repeated("{\"a\":", 200), "v.json: lists and objects are more than 100 deep"},
           {"{\"model\": {}}", "v.json: file: token \"model\": expected a token id (0 or more), got an object"},
-          {"{}", "v.json: byte 0 has no token"},
+          {"{}", "v.json: no ordinary tokens in it"},
           {with("\"ab\": 256", "\"ab\": -256"),
            "v.json: file: token \"ab\": expected a token id (0 or more), got -256"},
           {with("\"ab\": 256", "\"ab\": 257"), "v.json: file: the tokens \"ab\" and \"abc\" have the same id 257"},

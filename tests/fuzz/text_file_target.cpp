@@ -1,0 +1,55 @@
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "autograd/core/error.h"
+#include "data/text_reader.h"
+#include "targets.h"
+
+namespace tapeformer::fuzz {
+namespace {
+
+struct Read {
+  std::string text;
+  std::vector<std::pair<std::size_t, bool>> ends;  // of pieces; whether of a document
+  bool operator==(const Read&) const = default;
+};
+
+// Nothing where the file is refused.
+std::optional<Read> read(const TextSource& source, std::size_t part_bytes) {
+  Read all;
+  try {
+    TextReader reader(source, part_bytes);
+    for (TextPart part; reader.next(part);) {
+      require(part.text.size() <= part_bytes, "a part is too large");
+      for (const TextPart::End& end : part.ends) all.ends.emplace_back(all.text.size() + end.at, end.document);
+      all.text += part.text;
+    }
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return all;
+}
+
+}  // namespace
+
+void text_file(std::string_view data) {
+  static const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / concat("tapeformer-fuzz-", ::getpid());
+  if (data.empty()) return;
+  const auto choice = static_cast<unsigned char>(data[0]);
+  constexpr const char* kNames[] = {"a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.zst"};
+  constexpr DocumentEnd kEnds[] = {DocumentEnd::none, DocumentEnd::file, DocumentEnd::line, DocumentEnd::mark};
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path path = folder / kNames[choice % 4];
+  std::ofstream(path, std::ios::binary) << data.substr(1);
+  const FileText source({path}, {.document = kEnds[choice / 4 % 4]});
+  const std::optional<Read> whole = read(source, TextReader::kPartBytes);
+  require(read(source, 1 + choice / 16) == whole, "the parts change what is read");
+  if (whole && choice % 16 == 0) require(whole->text == data.substr(1), "the text is not the file's");
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace tapeformer::fuzz
