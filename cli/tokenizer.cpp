@@ -17,6 +17,7 @@
 #include "data/learn_tokenizer.h"
 #include "data/text.h"
 #include "data/token_cache.h"
+#include "tokenizer/json_text.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -110,7 +111,8 @@ void decode(const TokenizerArguments& arguments) {
       id = std::stoi(word, &read);
     } catch (const std::exception&) {
     }
-    check(read == word.size(), "tokenizer decode: expected token ids apart by white space, got \"", word, "\"");
+    check(read == word.size(), "tokenizer decode: expected token ids apart by white space, got ",
+          show(nlohmann::json(word)));
     std::cout << tokenizer->decode(std::span(&id, 1));
   }
 }

@@ -134,15 +134,19 @@ class JsonLinesReader : public FileReader {
 
  private:
   const std::string& read_document() {
+    using nlohmann::json;
     const std::string where = concat(path_.string(), ":", number_, ": ");
-    nlohmann::json object;
-    try {
-      object = nlohmann::json::parse(line_);
-    } catch (const nlohmann::json::exception& error) {
-      fail(where, "expected a line of JSON: ", error.what());
+    check(line_.find('\0') == line_.npos, where, "expected a line of JSON, got a byte 0 in it");
+    json object;
+    try {  // the messages of the parser quote what it has read, however long
+      object = json::parse(line_);
+    } catch (const json::parse_error& error) {
+      fail(where, "expected a line of JSON: not valid at byte ", error.byte, " of the line");
+    } catch (const json::out_of_range&) {
+      fail(where, "expected a line of JSON: a number is out of range");
     }
     const auto found = object.find(field_);
-    check(object.is_object() && found != object.end(), where, "expected an object with the field \"", field_, "\"");
+    check(found != object.end(), where, "expected an object with the field \"", field_, "\"");
     check(found->is_string(), where, "expected a string in the field \"", field_, "\", got ", found->type_name());
     return document_ = std::move(found->get_ref<std::string&>());
   }

@@ -54,7 +54,7 @@ void PairsByLength::cut(const PairBatchOptions& options) {
     longest_target = std::max(longest_target, target);
     ++rows;
     longest = std::max({longest, source, target});
-    if (rows > 1 && rows * (by_tokens ? longest : 1) > most) {
+    if (rows * (by_tokens ? longest : 1) > most) {
       begins_.push_back(static_cast<std::int64_t>(at));
       rows = 1;
       longest = std::max(source, target);

@@ -11,8 +11,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Of a text that is not empty.
 std::int64_t count_lines(std::string_view text) {
-  return std::count(text.begin(), text.end(), '\n') + (text.empty() || text.ends_with('\n') ? 0 : 1);
+  return std::count(text.begin(), text.end(), '\n') + (text.ends_with('\n') ? 0 : 1);
 }
 
 // Cuts the first line off a text that is not empty.

@@ -58,17 +58,22 @@ void TextReader::skip_to(std::int64_t begin) {
   for (TextPart dropped; next(dropped);) continue;
 }
 
-// Beyond what is handed out by one byte at least, which tells whether a character begins there.
+// Beyond what is handed out by one byte at least, which tells whether a character begins there. No more of a fragment
+// than that: what is pending is moved up after each part.
 void TextReader::fill() {
   if (!fragments_) fragments_ = source_.read();
-  TextFragment fragment;
   while (!exhausted_ && pending_.text.size() <= part_bytes_ &&
          static_cast<std::int64_t>(pending_.text.size()) <= end_ - position_) {
-    exhausted_ = !fragments_->next(fragment);
-    if (exhausted_) break;
-    pending_.text += fragment.text;
-    if (fragment.bound != Bound::none) {
-      pending_.ends.push_back({pending_.text.size(), fragment.bound == Bound::document});
+    if (!within_fragment_ && !fragments_->next(fragment_)) {
+      exhausted_ = true;
+      break;
+    }
+    const std::string_view taken = fragment_.text.substr(0, part_bytes_ + 1 - pending_.text.size());
+    pending_.text += taken;
+    fragment_.text.remove_prefix(taken.size());
+    within_fragment_ = !fragment_.text.empty();
+    if (!within_fragment_ && fragment_.bound != Bound::none) {
+      pending_.ends.push_back({pending_.text.size(), fragment_.bound == Bound::document});
     }
   }
 }
@@ -76,14 +81,12 @@ void TextReader::fill() {
 // How much of the pending text to hand out.
 std::size_t TextReader::cut() const {
   const std::string_view text = pending_.text;
-  const std::size_t most = std::min(text.size(), part_bytes_);
-  if (most == text.size() && exhausted_) return most;
-  const auto later = std::upper_bound(pending_.ends.begin(), pending_.ends.end(), most,
+  if (text.size() <= part_bytes_) return text.size();  // the end
+  const auto later = std::upper_bound(pending_.ends.begin(), pending_.ends.end(), part_bytes_,
                                       [](std::size_t at, const TextPart::End& end) { return at < end.at; });
   const std::size_t last_end = later == pending_.ends.begin() ? 0 : std::prev(later)->at;
-  if (last_end == most) return most;
-  if (const std::size_t safe = last_safe_cut(text.substr(last_end, most - last_end))) return last_end + safe;
-  return last_end > 0 ? last_end : std::max<std::size_t>(character_start(text, most), 1);
+  if (const std::size_t safe = last_safe_cut(text.substr(last_end, part_bytes_ - last_end))) return last_end + safe;
+  return last_end > 0 ? last_end : std::max<std::size_t>(character_start(text, part_bytes_), 1);
 }
 
 bool TextReader::next(TextPart& part) {
@@ -110,7 +113,7 @@ bool TextReader::next(TextPart& part) {
   pending_.ends.erase(pending_.ends.begin(), kept);
   for (TextPart::End& end : pending_.ends) end.at -= size;
   position_ += static_cast<std::int64_t>(size);
-  return !part.text.empty() || !part.ends.empty();
+  return !part.text.empty();
 }
 
 void for_each_part(TextReader& reader, const std::function<void(const TextPart& part)>& f) {

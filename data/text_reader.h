@@ -76,6 +76,8 @@ class TextReader {
   const TextSource& source_;
   std::size_t part_bytes_;
   std::unique_ptr<FragmentReader> fragments_;
+  TextFragment fragment_;  // what is left of the one that was read last
+  bool within_fragment_ = false;
   TextPart pending_;
   std::int64_t position_ = 0, end_ = kToTheEnd;
   bool stopped_ = false, exhausted_ = false;

@@ -28,7 +28,7 @@ std::optional<TextSummary> read_summary(const fs::path& path, const TextStamp& s
   if (!fs::exists(path, error)) return std::nullopt;
   const auto fields = nlohmann::json::parse(MappedFile(path).bytes(), nullptr, /*allow_exceptions=*/false);
   if (!fields.is_object() || !fields.contains("bytes") || !fields.contains("hash")) return std::nullopt;
-  if (!fields["bytes"].is_number_integer() || !fields["hash"].is_number_unsigned()) return std::nullopt;
+  if (!fields["bytes"].is_number_unsigned() || !fields["hash"].is_number_unsigned()) return std::nullopt;
   return TextSummary{
       .bytes = fields["bytes"].get<std::int64_t>(), .hash = fields["hash"].get<std::uint64_t>(), .stamp = stamp};
 }

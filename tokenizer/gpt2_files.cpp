@@ -49,7 +49,10 @@ bool is_byte(const std::string& written) {
 // Adds those of the special tokens that are not among the vocabulary's.
 void add_new_special_tokens(Vocabulary& vocabulary, std::span<const std::string> special_tokens) {
   std::unordered_set<std::string> known;
-  for (const std::int32_t id : vocabulary.special_ids) known.insert(vocabulary.tokens[id]);
+  for (const std::int32_t id : vocabulary.special_ids) {
+    const std::string& name = vocabulary.tokens[id];
+    known.insert({name, concat(name, "=", id)});
+  }
   std::vector<std::string> others;
   for (const std::string& name : special_tokens) {
     if (!known.contains(name)) others.push_back(name);

@@ -26,14 +26,18 @@ json parse_json(std::string_view text) {
     }
     return true;
   };
-  try {
-    return json::parse(text, look);
-  } catch (const json::parse_error& error) {
-    const std::string_view before = text.substr(0, error.byte > 0 ? error.byte - 1 : 0);
-    fail("line ", std::count(before.begin(), before.end(), '\n') + 1, ": not valid JSON at byte ", error.byte);
-  } catch (const json::out_of_range&) {  // its message quotes the number, however long
-    fail("not valid JSON: a number is out of range");
+  std::size_t invalid = text.find('\0') + 1;  // the first byte is 1; the parser would take a 0 for the end
+  if (invalid == 0) {
+    try {
+      return json::parse(text, look);
+    } catch (const json::parse_error& error) {
+      invalid = error.byte;
+    } catch (const json::out_of_range&) {  // its message quotes the number, however long
+      fail("not valid JSON: a number is out of range");
+    }
   }
+  const std::string_view before = text.substr(0, invalid - 1);
+  fail("line ", std::count(before.begin(), before.end(), '\n') + 1, ": not valid JSON at byte ", invalid);
 }
 
 std::string show(const json& value) {

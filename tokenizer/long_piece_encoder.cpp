@@ -1,7 +1,5 @@
 #include "tokenizer/long_piece_encoder.h"
 
-#include <algorithm>
-
 #include "autograd/core/error.h"
 
 namespace tapeformer {
@@ -40,11 +38,7 @@ void LongPieceEncoder::consider(std::uint32_t left) {
   if (candidate == MergeTable::kNone) return;
   const std::int32_t rank = MergeTable::rank_of(candidate);
   Waiting& waiting = waiting_[rank];
-  if (waiting.places.empty()) {
-    ranks_.push(rank);
-  } else if (left < waiting.places.back()) {
-    waiting.ascending = false;
-  }
+  if (waiting.places.empty()) ranks_.push(rank);
   waiting.places.push_back(left);
 }
 
@@ -52,8 +46,6 @@ bool LongPieceEncoder::merge_waiting(std::int32_t rank) {
   const BpeMerge& merge = merges_.merges()[rank];
   Waiting& waiting = waiting_[rank];
   std::vector<std::uint32_t>& places = waiting.places;
-  if (!waiting.ascending) std::sort(places.begin() + static_cast<std::ptrdiff_t>(waiting.next), places.end());
-  waiting.ascending = true;
   while (waiting.next < places.size()) {
     if (!ranks_.empty() && ranks_.top() < rank) return false;
     const std::uint32_t at = places[waiting.next++];

@@ -13,9 +13,11 @@
 
 namespace tapeformer {
 
-// Places where a merge is possible wait by rank, the least rank first, and in the order of the text: they mostly come
-// in that order. A merge may make one of lesser rank possible (in a vocabulary that was not learned in the order of its
-// ranks), which then goes first.
+// Places where a merge is possible wait by rank, the least rank first, and in the order of the text. A merge may make
+// one of lesser rank possible (in a vocabulary that was not learned in the order of its ranks), which then goes first.
+//
+// Places come in the order of the text. For a token always arises by the same merges (rank_merges.h), and so as soon as
+// the last of those of them that have the greatest rank is done; and of one rank, all are done from left to right.
 class LongPieceEncoder {
  public:
   LongPieceEncoder(const MergeTable& merges, const std::vector<std::uint32_t>& lengths)
@@ -28,7 +30,6 @@ class LongPieceEncoder {
   struct Waiting {
     std::vector<std::uint32_t> places;  // cells of left symbols, of which some may be out of date
     std::size_t next = 0;
-    bool ascending = true;
   };
 
   void consider(std::uint32_t left);

@@ -89,8 +89,10 @@ std::string write_rank_file(const Tokenizer& tokenizer) {
     if (!bpe->is_special(id)) text += concat(write_base64(bpe->token_bytes(id)), " ", id, "\n");
   }
   const RankMerges ranks = merges_of_ranks(vocabulary);
-  check(ranks.merges == effective_merges(*bpe) && (ranks.reach_all || bpe->whole_pieces()),
+  check(ranks.merges == effective_merges(*bpe),
         "a file of ranks would give other ids: the order of the merges is not that of the ids of their tokens");
+  check(ranks.reach_all || bpe->whole_pieces(),
+        "a file of ranks would give other ids: pieces would become tokens to which no merges lead");
   return text;
 }
 

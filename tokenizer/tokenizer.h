@@ -75,8 +75,8 @@ class Tokenizer {
   static std::unique_ptr<Tokenizer> from_json(std::string_view text, const std::string& origin);
 
   // By the path: FILE.tiktoken (rank_file.h), a folder that is there or whose name ends with "/" (vocab.json and
-  // merges.txt in it, gpt2_files.h), else a tokenizer.json. Files appear whole or not at all. Throws Error where the
-  // system refuses, and for what the format cannot hold.
+  // merges.txt in it, gpt2_files.h), or a path that ends with vocab.json or merges.txt (both), else a tokenizer.json.
+  // Files appear whole or not at all. Throws Error where the system refuses, and for what the format cannot hold.
   void save(const std::filesystem::path& path) const;
   // The same formats; a folder's tokenizer.json where it has one, or a path that ends with vocab.json or merges.txt; a
   // file of another name by its first character. Throws Error naming the file, and UsageError for options that the file

@@ -1,7 +1,4 @@
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <system_error>
 
 #include "autograd/core/error.h"
 #include "autograd/core/files.h"
@@ -16,14 +13,19 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt";
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  check(in.is_open(), path.string(), ": cannot read: ", std::strerror(errno));
-  std::ostringstream text;
-  text << in.rdbuf();
-  check(!in.bad(), path.string(), ": cannot read: ", std::strerror(errno));
-  return std::move(text).str();
+std::string read_text(const fs::path& path) { return std::string(MappedFile(path).bytes()); }
+
+bool is_folder(const fs::path& path) {
+  std::error_code unreachable;  // reading it will say why
+  return fs::is_directory(path, unreachable);
 }
+
+bool is_there(const fs::path& path) {
+  std::error_code unreachable;
+  return fs::exists(path, unreachable) || unreachable;
+}
+
+Gpt2Files names_in(const fs::path& folder) { return {(folder / kVocabName).string(), (folder / kMergesName).string()}; }
 
 // The names of both files, given one of them: what stands before "vocab.json" or "merges.txt" is the same.
 std::optional<Gpt2Files> gpt2_names(const std::string& path) {
@@ -50,11 +52,11 @@ bool is_json(const fs::path& path, std::string_view text) {
 
 std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptions& options) {
   const std::string name = path.string();
-  if (fs::is_directory(path)) {
-    if (fs::exists(path / "tokenizer.json")) return load(path / "tokenizer.json", options);
-    check(fs::exists(path / kVocabName), name, ": expected a tokenizer, got a folder without tokenizer.json or ",
+  if (is_folder(path)) {
+    if (is_there(path / "tokenizer.json")) return load(path / "tokenizer.json", options);
+    check(is_there(path / kVocabName), name, ": expected a tokenizer, got a folder without tokenizer.json or ",
           kVocabName);
-    return load_gpt2({(path / kVocabName).string(), (path / kMergesName).string()}, options);
+    return load_gpt2(names_in(path), options);
   }
   if (const auto names = gpt2_names(name)) return load_gpt2(*names, options);
   const std::string text = read_text(path);
@@ -73,12 +75,22 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptio
 
 void Tokenizer::save(const fs::path& path) const {
   if (path.extension() == ".tiktoken") return write_file_atomically(path, write_rank_file(*this));
-  if (path.extension() == ".json" || (path.has_filename() && !fs::is_directory(path)))
+  std::optional<Gpt2Files> names = gpt2_names(path.string());
+  if (!names && (path.extension() == ".json" || (path.has_filename() && !is_folder(path))))
     return write_file_atomically(path, to_json());
   const Gpt2Files files = write_gpt2_files(*this);
-  fs::create_directories(path);
-  write_file_atomically(path / kVocabName, files.vocab);
-  write_file_atomically(path / kMergesName, files.merges);
+  if (!names) {
+    std::error_code error;
+    fs::create_directories(path, error);
+    check(!error, "cannot make folder ", path.string(), ": ", error.message());
+    names = names_in(path);
+  }
+  // Both are written before either appears.
+  AtomicFile vocab(names->vocab), merges(names->merges);
+  vocab.append(files.vocab);
+  merges.append(files.merges);
+  vocab.commit();
+  merges.commit();
 }
 
 }  // namespace tapeformer

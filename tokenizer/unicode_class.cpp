@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <iterator>
 
+#include "tokenizer/utf8.h"
+
 namespace tapeformer {
 namespace {
 
@@ -54,7 +56,7 @@ constexpr ClassTable kTable;
 }  // namespace
 
 CharClass char_class(std::int32_t code_point) {
-  if (code_point < 0 || code_point >= kCodePoints) return other;
+  if (code_point == kInvalidUtf8) return other;
   return kTable.classes[kTable.block[code_point / kBlockSize]][code_point % kBlockSize];
 }
 

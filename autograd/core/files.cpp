@@ -24,6 +24,11 @@ void require(bool succeeded, const char* verb, const std::filesystem::path& path
   if (!succeeded) fail("cannot ", verb, " ", path.string(), ": ", std::generic_category().message(errno));
 }
 
+void check_is_file(const struct stat& status, const std::filesystem::path& path) {
+  check(!S_ISDIR(status.st_mode), path.string(), " is a folder, expected a file");
+  check(S_ISREG(status.st_mode), path.string(), " is not a regular file");
+}
+
 // Closes on leaving the scope.
 struct OpenFile {
   int fd;
@@ -39,8 +44,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   require(file.fd >= 0, "open", path);
   struct stat status {};
   require(::fstat(file.fd, &status) == 0, "open", path);
-  check(!S_ISDIR(status.st_mode), path.string(), " is a folder, expected a file");
-  check(S_ISREG(status.st_mode), path.string(), " is not a regular file");
+  check_is_file(status, path);
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;  // the system maps no empty files
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
@@ -57,6 +61,9 @@ void read_ahead(std::string_view mapped) {
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  // A rename would put a file in the place of a device, /dev/null for one, where the user may do that.
+  struct stat there {};
+  if (::stat(path_.c_str(), &there) == 0) check_is_file(there, path_);
   // Two writers of one path, in this process or in two, must not share the file beside.
   static std::atomic<int> counter = 0;
   beside_ = path_;

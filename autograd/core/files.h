@@ -29,7 +29,7 @@ void read_ahead(std::string_view mapped);
 
 // Writes beside `path` and renames into place on commit(), after fsync: a reader sees the old file or the new one,
 // never a part. Without commit() nothing stays behind, but for what a killed process leaves (remove_abandoned()).
-// Throws Error where the system refuses.
+// Throws Error where the system refuses, and where something other than a file has the path.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);

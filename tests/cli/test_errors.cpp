@@ -98,7 +98,7 @@ TEST_CASE("errors: texts to train on") {
   refused("the training text has 16 tokens: model.context = 16 takes at least 17", "--data.text short.txt");
   refused("char tokenizer: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes", "--data.text latin1.txt");
   refused("no such file or folder: " + cwd + "missing.txt", "--data.valid missing.txt");
-  refused(cwd + "missing.json: cannot read: No such file or directory", "--tokenizer.file missing.json");
+  refused("cannot open " + cwd + "missing.json: No such file or directory", "--tokenizer.file missing.json");
 }
 
 TEST_CASE("errors: runs that are there, are not, or do not fit") {
@@ -195,7 +195,7 @@ TEST_CASE("errors: tokenizers") {
   check_error(box, kFailure, "no such file or folder: missing.txt", "tokenizer train --out new missing.txt");
   check_error(box, kFailure, "char tokenizer: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes",
               "tokenizer train --kind char --out new latin1.txt");
-  check_error(box, kFailure, "missing.json: cannot read: No such file or directory", "tokenizer info missing.json");
+  check_error(box, kFailure, "cannot open missing.json: No such file or directory", "tokenizer info missing.json");
   check_error(box, kFailure, "broken.json: line 1: not valid JSON at byte 11", "tokenizer info broken.json");
   box.write("t.tiktoken", "IQ== 0\n");
   check_error(box, kUsage, "t.tiktoken: tiktoken's files do not say how text is split: expected a pattern, …",

@@ -42,7 +42,7 @@ TEST_CASE("errors: parallel text to train on") {
   refused(kUsage,
           "tokenizer.target_file: expected tokenizer.joint = false beside it, since a joint vocabulary has one file",
           "--tokenizer.target_file pairs.tsv");
-  refused(kFailure, cwd + "missing.json: cannot read: No such file or directory", "--tokenizer.file missing.json");
+  refused(kFailure, "cannot open " + cwd + "missing.json: No such file or directory", "--tokenizer.file missing.json");
 }
 
 TEST_CASE("train: pairs that are left out are counted when it starts") {
@@ -85,7 +85,7 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
     box.write(name, without(text, "<s>"));
     refused(name + ": the vocabulary has no special token <s>, which begins a sentence");
     fs::remove(box / name);
-    refused(name + ": cannot read: No such file or directory");
+    refused("cannot open " + name + ": No such file or directory");
     box.write(name, text);
   }
 

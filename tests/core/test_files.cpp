@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 
@@ -62,7 +63,7 @@ TEST_CASE("atomic file: appears whole on commit, and leaves nothing behind witho
   CHECK(folder.entries() == 1);
 }
 
-TEST_CASE("atomic file: errors for a missing folder, a full disk and a folder in its place") {
+TEST_CASE("atomic file: errors for a missing folder, a full disk, and what is no file in its place") {
   const TempFolder folder;
   const std::string lost = (folder.path / "none" / "out").string();
   CHECK_THROWS_WITH_AS(AtomicFile{lost}, ("cannot write " + lost + ": No such file or directory").c_str(), Error);
@@ -82,8 +83,11 @@ TEST_CASE("atomic file: errors for a missing folder, a full disk and a folder in
 
   std::filesystem::create_directory(folder.path / "taken");
   const std::string taken = (folder.path / "taken").string();
-  CHECK_THROWS_WITH_AS(AtomicFile(taken).commit(), ("cannot write " + taken + ": Is a directory").c_str(), Error);
-  CHECK(folder.entries() == 1);
+  CHECK_THROWS_WITH_AS(AtomicFile{taken}, (taken + " is a folder, expected a file").c_str(), Error);
+  const std::string pipe = (folder.path / "pipe").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH_AS(AtomicFile{pipe}, (pipe + " is not a regular file").c_str(), Error);
+  CHECK(folder.entries() == 2);
 }
 
 TEST_CASE("nearest name: fewest letters changed, the first of several") {

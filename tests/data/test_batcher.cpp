@@ -101,10 +101,12 @@ TEST_CASE("text batcher: reading ahead asks for the pages of every token of the 
     return reinterpret_cast<std::uintptr_t>(address) / static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   };
   std::set<std::uintptr_t> asked, used;
+  std::vector<const void*> ends, last_used;
   {
     const WillNeedHook hook([&](const void* address, std::size_t bytes) {
       const std::uintptr_t last = page_of(static_cast<const char*>(address) + bytes - 1);
       for (std::uintptr_t page = page_of(address); page <= last; ++page) asked.insert(page);
+      ends.push_back(static_cast<const char*>(address) + bytes);
     });
     batcher.read_ahead(7, 3);
   }
@@ -113,6 +115,8 @@ TEST_CASE("text batcher: reading ahead asks for the pages of every token of the 
   for (const auto* drawn : {&batch.inputs, &batch.targets}) {
     for (const std::int32_t id : *drawn) used.insert(page_of(&ids[id]));
   }
+  for (int row = 0; row < 4; ++row) last_used.push_back(&ids[batch.targets[row * 2000 + 1999]] + 1);
+  CHECK(ends == last_used);
   CHECK(used.size() > 4);
   CHECK((asked == used));
 }

@@ -84,6 +84,8 @@ TEST_CASE("text reader: parts end at the ends of pieces, or at safe cuts, or bet
   CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd\n"}), 3) == "ab\n|/cd\n|");
   CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd\n"}), 5) == "ab\n|/cd\n|");
   CHECK(parts_of(MemoryText("ab\ncd\nef gh"), 7) == "ab\ncd/\nef gh|");
+  CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd ef gh ij"}), 10) == "ab\n|cd ef/ gh ij|");
+  CHECK(parts_of(MemoryText(MemoryText::Fragments{{"ab cd", Bound::none}}), 5) == "ab cd");
   CHECK(parts_of(MemoryText("abcdefgh"), 3) == "abc/def/gh|");
   CHECK(parts_of(MemoryText("aé€😀b"), 4) == "aé/€/😀/b|");
   CHECK(parts_of(MemoryText({{"a", Bound::none}, {"b", Bound::document}, {"", Bound::document}, {"c", Bound::none}}),
@@ -105,6 +107,10 @@ TEST_CASE("text reader: segments are the pieces of a part, and say where documen
   CHECK_FALSE(segments[2].ends_document);
   CHECK_FALSE(reader.next(part));
   CHECK(reader.position() == 5);
+  const MemoryText piece("ab");
+  TextReader another(piece);
+  REQUIRE(another.next(part));
+  CHECK(part.segments().size() == 1);
 }
 
 TEST_CASE("text reader: memory is bounded by the size of a part, for any text") {
@@ -152,7 +158,13 @@ TEST_CASE("text reader: stops where it is told, moved back to where a character 
       CHECK(after == text.substr(starts[cut]));
     }
   }
+  // What is not UTF-8 is parted where asked.
   CHECK(read(MemoryText(std::string(10, '\x80')), 5, kAll) == std::string(5, '\x80') + "|");
+  CHECK(character_start("\x80\x80\x80", 1) == 1);
+  CHECK(character_start("\xF0\x9F\x99\x82", 3) == 0);
+  CHECK(character_start("a\x80\x80\x80\x80", 4) == 4);
+  // No character goes from one piece to the next.
+  CHECK(read(MemoryText(std::vector<std::string>{"ab\xC3", "\xA9"}), 0, 3) == "ab\xC3|");
 }
 
 TEST_CASE("text reader: the end of a piece goes with the text before it") {
@@ -197,6 +209,15 @@ TEST_CASE("text summary: tells bytes and ends apart, and not how the text comes 
   CHECK(hash({{"abd", Bound::piece}}) != abc);
   CHECK(hash({{"abc", Bound::document}}) != abc);
   CHECK(hash({{"ab", Bound::piece}, {"c", Bound::piece}}) != abc);
+  CHECK(hash({{"ab", Bound::piece}, {"c", Bound::piece}}) != hash({{"a", Bound::piece}, {"bc", Bound::piece}}));
+}
+
+TEST_CASE("text summary: a text that is changed while it is read has none") {
+  struct Changing : MemoryText {
+    using MemoryText::MemoryText;
+    TextStamp stamp() const override { return {.value = static_cast<std::uint64_t>(times_read), .settled = true}; }
+  };
+  CHECK_THROWS_WITH_AS(summarize(Changing("abc")), "the text was changed while it was read", Error);
 }
 
 TEST_CASE("text reader: tinyshakespeare parts where nanoGPT parts it") {

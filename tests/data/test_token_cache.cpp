@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <set>
 #include <thread>
 
 #include "autograd/core/error.h"
@@ -199,6 +200,8 @@ TEST_CASE("token cache: tokens are reused while text and tokenizer are unchanged
   check_rebuilt();
   build(path, other, *chars);
   check_rebuilt();
+  build(path, text, *words);
+  check_rebuilt();
 }
 
 TEST_CASE("token cache: a text is read for its summary once, unless it may have changed") {
@@ -221,9 +224,24 @@ TEST_CASE("token cache: a text is read for its summary once, unless it may have 
   CHECK(files_in(folder.path) == 2);
   // A damaged summary is not believed.
   text.stamped = {.value = 5, .settled = true};
-  for (const auto& entry : fs::directory_iterator(folder.path)) std::ofstream(entry.path()) << "{\"bytes\": 1";
-  CHECK(cache.summary(text).bytes == 10);
-  CHECK(text.times_read == 5);
+  for (const char* damaged :
+       {"{\"bytes\": 1", "[1, 2]", "{\"bytes\": 1}", "{\"hash\": 1}", "{\"bytes\": \"1\", \"hash\": 2}",
+        "{\"bytes\": -1, \"hash\": 2}", "{\"bytes\": 1.5, \"hash\": 2}", "{\"bytes\": 1, \"hash\": -2}"}) {
+    for (const auto& entry : fs::directory_iterator(folder.path)) std::ofstream(entry.path()) << damaged;
+    text.times_read = 0;
+    CHECK(cache.summary(text).bytes == 10);
+    CHECK(text.times_read == 1);
+  }
+}
+
+TEST_CASE("text range: other bounds or another text give another hash") {
+  std::set<std::uint64_t> hashes;
+  for (const std::uint64_t text : {1, 2}) {
+    for (const auto& [begin, end] : {std::pair{0, 5}, {0, 6}, {1, 5}, {1, 6}, {5, 0}}) {
+      hashes.insert(TextRange{{.bytes = 9, .hash = text, .stamp = {}}, begin, end}.hash());
+    }
+  }
+  CHECK(hashes.size() == 10);
 }
 
 TEST_CASE("token cache: a tokenizer is learned once for a key") {

@@ -119,6 +119,19 @@ TEST_CASE("token file: errors for truncated, foreign, other-version and damaged 
   build();
   overwrite(path, 16, "\x08");
   CHECK(message() == where + "damaged header: its checksum differs");
+  // A header that is damaged and says of itself that it is not.
+  const auto forge = [&](std::int64_t offset, std::string_view bytes) {
+    build();
+    overwrite(path, offset, bytes);
+    const std::uint64_t hash = hash_bytes(read_all(path).substr(0, 56));
+    overwrite(path, 56, {reinterpret_cast<const char*>(&hash), sizeof hash});
+  };
+  forge(12, "\x08");
+  CHECK(message() == where + "ids of 8 bits, expected 16 or 32");
+  forge(16, std::string("\x09\0\0\0\0\0\0\x80", 8));
+  CHECK(message() == where + "a count of -9223372036854775799 ids in 96 bytes");
+  forge(16, std::string("\x09\0\0\0\0\0\0\x40", 8));
+  CHECK(message() == where + "a count of 4611686018427387913 ids in 96 bytes");
   build();
   overwrite(path, 90, "\x7f");
   CHECK(message() == where + "damaged: the checksum of its checksums differs");
@@ -145,5 +158,24 @@ TEST_CASE("token file: a damaged block of ids is refused when it is first read, 
     CHECK_THROWS_WITH_AS(copy(kBlock - 1, 2), damaged.c_str(), Error);
     CHECK_THROWS_WITH_AS(copy(2 * kBlock - 1, 1), damaged.c_str(), Error);
     CHECK_THROWS_WITH_AS(file.verify(), damaged.c_str(), Error);
+  }
+}
+
+TEST_CASE("token file: each block is checked, whichever was before, the first and the last too") {
+  const TempFolder folder;
+  const fs::path path = folder.path / "a.tokens";
+  constexpr std::int64_t kBlock = BlockChecksums::kBlockBytes / 2, kCount = 2 * kBlock + 1;
+  for (const std::int64_t place : {std::int64_t{0}, kBlock - 1, kBlock, kCount - 1}) {
+    CAPTURE(place);
+    write(path, counting(kCount));
+    overwrite(path, 64 + 2 * place, "\x7e\x7e");
+    const TokenFile file = TokenFile::open(path);
+    const TokenView ids = file.view();
+    for (const std::int64_t block : {1, 2, 0, 1}) {
+      if (block != place / kBlock) CHECK(ids[block * kBlock] == block * kBlock % 60000);
+    }
+    CHECK_THROWS_AS(ids[place], Error);
+    CHECK_THROWS_AS(ids[place / kBlock * kBlock], Error);
+    CHECK_THROWS_AS(file.verify(), Error);
   }
 }

@@ -108,6 +108,8 @@ TEST_CASE("byte level: GPT-2's order and characters of the bytes") {
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   CHECK(read_bytes(write_bytes(all)) == all);
   CHECK_FALSE(read_bytes("a b").has_value());
+  CHECK(read_bytes("\u0143") == "\xAD");  // the last of the characters
+  CHECK_FALSE(read_bytes("\u0144").has_value());
   CHECK_FALSE(read_bytes("\u4F60").has_value());
 }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <thread>
 
 #include "autograd/core/error.h"
@@ -62,11 +63,23 @@ Ids encode_piece_slowly(const BpeTokenizer& tokenizer, std::string_view piece) {
 }
 
 // The tokenizer with its merges in another order, so that a merge of lesser rank may become possible by one of greater.
-std::unique_ptr<BpeTokenizer> shuffled(const BpeTokenizer& tokenizer, RandomStream& random) {
+// With `all_pairs`, a token has every pair of tokens that it can be made of, as in the files that others make of ranks.
+std::unique_ptr<BpeTokenizer> shuffled(const BpeTokenizer& tokenizer, bool all_pairs, RandomStream& random) {
   Vocabulary vocabulary;
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id)
     vocabulary.tokens.emplace_back(tokenizer.token_bytes(id));
   std::vector<BpeMerge> merges = tokenizer.merges();
+  if (all_pairs) {
+    std::map<std::string, std::int32_t> id_of;
+    for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) id_of[vocabulary.tokens[id]] = id;
+    merges.clear();
+    for (const auto& [token, id] : id_of) {
+      for (std::size_t cut = 1; cut < token.size(); ++cut) {
+        const auto left = id_of.find(token.substr(0, cut)), right = id_of.find(token.substr(cut));
+        if (left != id_of.end() && right != id_of.end()) merges.push_back({left->second, right->second, id});
+      }
+    }
+  }
   for (std::size_t i = merges.size(); i > 1; --i) std::swap(merges[i - 1], merges[random.below(i)]);
   return std::make_unique<BpeTokenizer>(std::move(vocabulary), std::move(merges), tokenizer.pattern());
 }
@@ -162,8 +175,8 @@ TEST_CASE("bpe: words of any length and merges in any order of rank, as the defi
   RandomStream random(RandomKey{.seed = 65});
   for (const std::string_view alphabet : {"a", "ab", "abc", "a\xC3\xA9"}) {
     const auto learned = train("bpe", 256 + 50, random_text(random, alphabet, 3000));
-    for (int order = 0; order < 6; ++order) {
-      const auto tokenizer = shuffled(as_bpe(*learned), random);
+    for (int order = 0; order < 8; ++order) {
+      const auto tokenizer = shuffled(as_bpe(*learned), order % 2 == 1, random);
       for (int i = 0; i < 40; ++i) {
         const std::string word =
             random_text(random, alphabet, 1 + static_cast<std::int64_t>(random.below(i % 2 ? 150 : 20)));

@@ -1,5 +1,6 @@
 // vocab.json and merges.txt, and finding out by path and content which format a file has.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -61,12 +62,17 @@ TEST_CASE("gpt2 files: special tokens are what no merge makes, and those given")
   CHECK(read(files)->special_ids().size() == 1);
   CHECK(read(files, {"<s>", "<pad>"})->special("<pad>") == 259);
   CHECK(read(files, {"<pad>=261"})->special("<pad>") == 261);
+  CHECK(read(files, {"<s>=258"})->vocab_size() == 259);  // as it is
   CHECK(message_of([&] { read(files, {"ab"}); }) == "special token 'ab' is another token as well");
   CHECK(message_of([&] { read(files, {"<s>=300"}); }) == "special token '<s>' is another token as well");
   CHECK(message_of([&] { read(files, {"<t>=257"}); }) ==
         "tokenizer: special token '<t>': the id 257 is another token's");
   CHECK(message_of([&] { read(files, {"<t>=2000000000"}); }) ==
         "tokenizer: special token '<t>': the id 2000000000 is too far behind the other tokens, 259");
+  CHECK(read(files, {"<t>=1258"})->special_ids().size() == 1 + 1000);  // the others are unused
+  CHECK(message_of([&] { read(files, {"<t>=1259"}); }) ==
+        "tokenizer: special token '<t>': the id 1259 is too far behind the other tokens, 259");
+  CHECK(message_of([&] { read(files, {"<t>=-1"}); }) == "tokenizer: special token '<t>=-1': the id is out of range");
   CHECK(message_of([&] { read(files, {"<t>=3000000000"}); }) ==
         "tokenizer: special token '<t>=3000000000': the id is out of range");
   CHECK(message_of([&] { read(files, {"<t>", "<t>"}); }) == "tokenizer: special token '<t>' is given twice");
@@ -102,12 +108,24 @@ TEST_CASE("load: the format by the path or the content") {
   CHECK(Tokenizer::load(at("x-merges.txt"))->to_json() == json);
   CHECK(Tokenizer::load(at("x-vocab.json"), {SplitPattern::cl100k, {}})->to_json() != json);
 
+  for (const char* name : {"y-vocab.json", "z-merges.txt"}) {
+    tokenizer->save(at(name));
+    CHECK(Tokenizer::load(at(name))->to_json() == json);
+  }
+  CHECK(std::filesystem::exists(at("y-merges.txt")));
+  CHECK(std::filesystem::exists(at("z-vocab.json")));
+
   tokenizer->save(at("t.tiktoken"));
   CHECK(Tokenizer::load(at("t.tiktoken"), gpt2)->to_json() == json);
   std::filesystem::copy(at("t.tiktoken"), at("ranks"));
   CHECK(Tokenizer::load(at("ranks"), gpt2)->to_json() == json);
   tokenizer->save(at("plain"));
   CHECK(Tokenizer::load(at("plain"))->to_json() == json);
+  write(at("spaced"), "\r\n\t " + json);
+  CHECK(Tokenizer::load(at("spaced"))->to_json() == json);
+  std::filesystem::create_directories(at("alone"));
+  tokenizer->save(at("alone/tokenizer.json"));
+  CHECK(Tokenizer::load(at("alone"))->to_json() == json);
   tokenizer->save(at("pair/tokenizer.json"));  // says more than the pair
   CHECK(Tokenizer::load(at("pair"))->to_json() == json);
 
@@ -118,7 +136,35 @@ TEST_CASE("load: the format by the path or the content") {
   refused("plain", {{}, {"<s>"}}, ": a tokenizer.json itself has its special tokens: expected none beside it");
   refused("t.tiktoken", {},
           ": tiktoken's files do not say how text is split: expected a pattern, gpt2 or cl100k, beside it");
+  write(at("json.tiktoken"), json);
+  refused("json.tiktoken", gpt2, ": line 1: expected a token in base64 and its rank, got \"{\"");
   write(at("alone-vocab.json"), "{}");
   CHECK(message_of([&] { Tokenizer::load(at("alone-vocab.json")); }) ==
-        at("alone-merges.txt").string() + ": cannot read: No such file or directory");
+        "cannot open " + at("alone-merges.txt").string() + ": No such file or directory");
+}
+
+TEST_CASE("load and save: what has the place of a file is named, and nothing is left of a pair that is half there") {
+  const TemporaryFolder folder("places");
+  const auto at = [&](const std::string& name) { return (folder.path / name).string(); };
+  const auto refused = [&](const std::string& name, const std::string& message) {
+    CHECK(message_of([&] { Tokenizer::load(at(name)); }) == message);
+  };
+  const auto tokenizer = small();
+  std::filesystem::create_directories(at("a/merges.txt"));
+  const std::string taken = at("a/merges.txt") + " is a folder, expected a file";
+  CHECK(message_of([&] { tokenizer->save(at("a")); }) == taken);
+  CHECK_FALSE(std::filesystem::exists(at("a/vocab.json")));
+  write(at("a/vocab.json"), write_gpt2_files(*tokenizer).vocab);
+  refused("a", taken);
+  std::filesystem::create_directories(at("b/tokenizer.json"));
+  refused("b", at("b/tokenizer.json") + ": expected a tokenizer, got a folder without tokenizer.json or vocab.json");
+  std::filesystem::create_symlink("circle", at("circle"));
+  refused("circle", "cannot open " + at("circle") + ": Too many levels of symbolic links");
+  std::filesystem::create_directories(at("c"));
+  std::filesystem::create_symlink("tokenizer.json", at("c/tokenizer.json"));
+  refused("c", "cannot open " + at("c/tokenizer.json") + ": Too many levels of symbolic links");
+  REQUIRE(::mkfifo(at("pipe.json").c_str(), 0600) == 0);
+  refused("pipe.json", at("pipe.json") + " is not a regular file");
+  write(at("file"), "");
+  CHECK(message_of([&] { tokenizer->save(at("file/")); }) == "cannot make folder " + at("file/") + ": File exists");
 }

@@ -1,6 +1,7 @@
 // Files that are damaged or never were right: one clear line with the file's name, whatever is in them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "autograd/core/error.h"
@@ -77,9 +78,14 @@ TEST_CASE("malformed: tokenizer.json") {
       {
           {"", "t.json: line 1: not valid JSON at byte 1"},
           {"{\n\"a\": 1,\n\"b\" 2}", "t.json: line 3: not valid JSON at byte 15"},
+          {"{\"a\n\": 1}", "t.json: line 1: not valid JSON at byte 4"},
+          {json + std::string("\0 ", 2), concat("t.json: line ", 1 + std::count(json.begin(), json.end(), '\n'),
+                                                ": not valid JSON at byte ", json.size() + 1)},
           {"{\"a\": \"\xFF\"}", "t.json: line 1: not valid JSON at byte 8"},
           {"{\"a\": 1e999}", "t.json: not valid JSON: a number is out of range"},
           {"[]", "t.json: file: expected an object, got a list"},
+          {repeated("[", 100) + repeated("]", 100), "t.json: file: expected an object, got a list"},
+          {repeated("[", 101) + repeated("]", 101), "t.json: lists and objects are more than 100 deep"},
           {repeated("[", 1000000), "t.json: lists and objects are more than 100 deep"},
           {"{\"model\": " + repeated("{\"a\":", 1000000), "t.json: lists and objects are more than 100 deep"},
           {with("\"ab\": 256", "\"ab\": 18446744073709551615"),
@@ -90,11 +96,24 @@ TEST_CASE("malformed: tokenizer.json") {
            "t.json: model.vocab: no token has the id 256, but \"abc\" has 257"},
           {with("\"ab\": 256", "\"ab\": 256.0"),
            "t.json: model.vocab: token \"ab\": expected a token id (0 or more), got 256.0"},
+          {with("\"ab\": 256", "\"\": 256"),
+           "t.json: model.vocab: token 256 is not made of GPT-2's byte-level characters"},
           {with("\"ab\": 256", "\"abc\": 256"), "t.json: the key \"abc\" is there twice"},
           {with("\"id\": 258", "\"id\": 2147483647"),
            "t.json: added_tokens: token \"<s>\" has id 2147483647, but in model.vocab 258"},
           {with("\"a b\"", "[\"a\", 3]"),
            "t.json: model.merges: merge 1 of 2: expected \"a b\" or [\"a\", \"b\"], got a list"},
+          {with("\"a b\"", "[\"a\", \"b\", \"c\"]"),
+           "t.json: model.merges: merge 1 of 2: expected \"a b\" or [\"a\", \"b\"], got a list"},
+          {with("\"a b\"", "\"" + repeated("x", 58) + "\""),
+           "t.json: model.merges: merge 1 of 2: expected \"a b\" or [\"a\", \"b\"], got \"" + repeated("x", 58) + "\""},
+          {with("\"a b\"", "\"" + repeated("x", 58) + "\u00E9\""),
+           "t.json: model.merges: merge 1 of 2: expected \"a b\" or [\"a\", \"b\"], got \"" + repeated("x", 58) +
+               "..."},
+          {with("\"single_word\": false", "\"single_word\": true"),
+           "t.json: added_tokens: token \"<s>\".single_word: true is not supported, only false"},
+          {with("\"rstrip\": false", "\"rstrip\": 1"),
+           "t.json: added_tokens: token \"<s>\".rstrip: 1 is not supported, only false"},
           {with("\"a b\"", "\"a\\u0000 b\""),
            "t.json: model.merges: merge 1 of 2 (\"a\\u0000\" + \"b\"): \"a\\u0000\" is not an ordinary token of the "
            "vocabulary"},
@@ -105,6 +124,39 @@ TEST_CASE("malformed: tokenizer.json") {
   check_damage(json, "t.json", read);
   check_damage(train("word", 40, kStory)->to_json(), "t.json", read);
   check_damage(train("char", 0, kStory)->to_json(), "t.json", read);
+}
+
+TEST_CASE("malformed: settings of a tokenizer.json that would give other ids") {
+  using Json = nlohmann::json;
+  const auto message = [](const Json& file) -> std::string {
+    try {
+      Tokenizer::from_json(file.dump(), "t.json");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const Json bpe = Json::parse(
+      train_tokenizer({.kind = "bpe", .vocab = 257, .special_tokens = {"<s>"}, .pattern = SplitPattern::cl100k},
+                      std::vector{kStory})
+          ->to_json());
+  const auto with = [&](const std::string& pointer, const Json& value) {
+    Json file = bpe;
+    file[Json::json_pointer(pointer)] = value;
+    return message(file);
+  };
+  const std::string split = "/pre_tokenizer/pretokenizers/0";
+  CHECK(message(bpe) == "no error");
+  CHECK(with(split + "/behavior", "MergedWithNext") ==
+        "t.json: pre_tokenizer: Split.behavior: \"MergedWithNext\" is not supported, only \"Isolated\"");
+  CHECK(with(split + "/behavior", "Removed") ==
+        "t.json: pre_tokenizer: Split.behavior: \"Removed\" is not supported, only \"Isolated\"");
+  CHECK(with("/pre_tokenizer/pretokenizers/2", {{"type", "Digits"}}) ==
+        "t.json: pre_tokenizer: an object of type \"Sequence\" is not supported for BPE, only ByteLevel, or Split and "
+        "ByteLevel");
+  CHECK(with("/post_processor", Json::parse(R"({"type": "Sequence", "processors": [{"type": "BertProcessing"}]})")) ==
+        "t.json: post_processor: an object of type \"BertProcessing\" is not supported, only null, ByteLevel and "
+        "TemplateProcessing");
 }
 
 TEST_CASE("malformed: vocab.json and merges.txt") {
@@ -138,6 +190,8 @@ TEST_CASE("malformed: vocab.json and merges.txt") {
       {
           {"a b\nabc", "m.txt: line 2: expected two tokens, \"a b\", got \"abc\""},
           {"a b\n\nab  c", "m.txt: line 3: expected two tokens, \"a b\", got \"ab  c\""},
+          {"ab ", "m.txt: line 1: expected two tokens, \"a b\", got \"ab \""},
+          {" c", "m.txt: line 1: expected two tokens, \"a b\", got \" c\""},
           {"a b c", "m.txt: line 1: expected two tokens, \"a b\", got \"a b c\""},
           {"a b\n#version: 0.2\n",
            "m.txt: line 2 (\"#version:\" + \"0.2\"): \"#version:\" is not an ordinary token of "
@@ -169,6 +223,8 @@ TEST_CASE("malformed: tiktoken's files") {
     return write_base64(bytes) + " " + std::string(rank) + "\n";
   };
   CHECK(read(good)->vocab_size() == 258);
+  CHECK(read(good + line(repeated("z", 4096), "258"))->vocab_size() == 259);
+  CHECK(read(good + line("abd", "1258"))->vocab_size() == 1259);
   check_messages(
       {
           {"", "r.tiktoken: no tokens in it"},
@@ -185,6 +241,7 @@ TEST_CASE("malformed: tiktoken's files") {
           {good + line("abd", "2147483647"), "r.tiktoken: line 259: the rank 2147483647 is out of range"},
           {good + line("abd", "2147483646"),
            "r.tiktoken: the greatest rank is 2147483646, but 259 tokens are all there are"},
+          {good + line("abd", "1259"), "r.tiktoken: the greatest rank is 1259, but 259 tokens are all there are"},
           {good + line("abd", "257"), "r.tiktoken: line 259: the rank 257 is there twice"},
           {good + line("abc", "258"), "r.tiktoken: line 259: the token is there twice"},
           {good + "YW=J 258", "r.tiktoken: line 259: not base64: \"YW=J\""},

@@ -32,10 +32,11 @@ TEST_CASE("utf8: valid characters are read and written back, and only shortest f
     // Cut short it is no character.
     if (text.size() > 1) CHECK(read_utf8(text.substr(0, text.size() - 1), 0).code_point == kInvalidUtf8);
   }
-  for (const std::string text : {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xED\xBF\xBF",
-                                 "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF",
-                                 "\xC3"
-                                 "A"}) {
+  for (const std::string text :
+       {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xF8\x90\x80\x80", "\xFF\x90\x80\x80", "\xFF",
+        "\xC3"
+        "A"}) {
     CHECK(read_utf8(text, 0).code_point == kInvalidUtf8);
     CHECK(read_utf8(text, 0).length == 1);
   }

@@ -137,13 +137,13 @@ TEST_CASE("rank files: a learned tokenizer as ranks and back") {
 TEST_CASE("rank files: special tokens with ids of their own, and unused ids between") {
   RandomStream random(RandomKey{.seed = 73});
   const std::string file = file_of(random_ranks(random, 4, 3));  // ranks 0 to 259
-  const std::vector<std::string> specials = {"<end>", "<mask>=263", "a=b", "<s>=261"};
+  const std::vector<std::string> specials = {"<end>", "<m=k>=263", "a=b=", "<s>=261"};
   const auto tokenizer = read_rank_file(file, "r", SplitPattern::cl100k, specials);
   CHECK(tokenizer->vocab_size() == 266);
   CHECK(tokenizer->special("<s>") == 261);
-  CHECK(tokenizer->special("<mask>") == 263);
+  CHECK(tokenizer->special("<m=k>") == 263);
   CHECK(tokenizer->special("<end>") == 264);
-  CHECK(tokenizer->special("a=b") == 265);
+  CHECK(tokenizer->special("a=b=") == 265);
   CHECK(tokenizer->special("<|unused_260|>") == 260);
   CHECK(tokenizer->special("<|unused_262|>") == 262);
   CHECK(tokenizer->encode("<s><end>", true) == Ids{261, 264});
@@ -181,4 +181,10 @@ TEST_CASE("rank files: what cannot be written") {
   const std::string file = write_rank_file(BpeTokenizer(vocabulary, merges));
   merges.push_back({'a', 258, 257});
   CHECK(write_rank_file(BpeTokenizer(vocabulary, merges)) == file);
+  // By ranks a whole piece becomes a token even where no merges lead to it.
+  vocabulary.tokens.emplace_back("xyz");
+  CHECK_THROWS_WITH_AS(write_rank_file(BpeTokenizer(vocabulary, merges)),
+                       "a file of ranks would give other ids: pieces would become tokens to which no merges lead",
+                       Error);
+  CHECK(write_rank_file(BpeTokenizer(vocabulary, merges, SplitPattern::gpt2, true)) == file + "eHl6 259\n");
 }

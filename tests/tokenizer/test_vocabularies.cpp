@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "autograd/core/error.h"
 #include "helpers.h"
+#include "tokenizer/sentence_symbols.h"
 
 using namespace tapeformer;
 
@@ -34,6 +36,15 @@ TEST_CASE("char: errors name the character and its byte") {
                        "char tokenizer: character U+000A at byte 2 is not in the vocabulary; "
                        "a bpe tokenizer takes any bytes",
                        Error);
+  // Whether a character is shown, at the bounds of what can be.
+  for (const auto& [text, shown] : {std::pair{"\x1F", "U+001F at"},
+                                    {" ", "' ' (U+0020) at"},
+                                    {"\x7F", "U+007F at"},
+                                    {"\u009F", "U+009F at"},
+                                    {"\u00A0", "'\u00A0' (U+00A0) at"}}) {
+    CHECK_THROWS_WITH_AS(train("char", 0, "a")->encode(text),
+                         doctest::Contains(concat("char tokenizer: character ", shown).c_str()), Error);
+  }
   CHECK_THROWS_WITH_AS(tokenizer->encode("ab\xFF"),
                        "char tokenizer: invalid UTF-8 at byte 2; a bpe tokenizer takes any bytes", Error);
   CHECK_THROWS_WITH_AS(train("char", 0, "\u00E9\xC3"),
@@ -46,6 +57,8 @@ TEST_CASE("char: errors name the character and its byte") {
                        "char tokenizer: character '!' (U+0021) at byte 5 is not in the vocabulary; "
                        "a bpe tokenizer takes any bytes",
                        Error);
+  CHECK_THROWS_WITH_AS(special->encode("<s>ab\xFF", true),
+                       "char tokenizer: invalid UTF-8 at byte 5; a bpe tokenizer takes any bytes", Error);
 }
 
 TEST_CASE("char: <unk> stands for characters without a token, never for invalid UTF-8") {
@@ -69,6 +82,7 @@ TEST_CASE("word: the most frequent pieces, equally frequent ones by their bytes,
   CHECK(all->decode(all->encode(kStory)) == kStory);
   CHECK(all->encode(" th\xFFis") == Ids{*all->special("<unk>"), *all->special("<unk>"), *all->special("<unk>")});
   CHECK(train("word", 9, "a b", {"<unk>", "<s>"})->special("<unk>") == 2);
+  CHECK(train("word", 9, "a b", {"pad"})->encode("pad b") == Ids{3, 0});  // plain text is never a special token
 }
 
 TEST_CASE("word: invalid UTF-8 in the training text is an error with its byte") {
@@ -104,6 +118,47 @@ TEST_CASE("special tokens: the last ids, found by name, in text only when allowe
     for (const std::int32_t id : tokenizer->encode("<s")) expected.push_back(id);
     CHECK(tokenizer->encode(text, true) == expected);
   }
+}
+
+TEST_CASE("special tokens: the first, of those at one place the longest, and none within another") {
+  const auto ids = [](const std::vector<std::string>& names, std::string_view text) {
+    return train("char", 0, "xy", names)->encode(text, true);
+  };
+  for (const std::vector<std::string>& names : {std::vector<std::string>{"<s>", "<s>>"}, {"<s>>", "<s>"}}) {
+    const std::int32_t longer = names[0] == "<s>>" ? 2 : 3;
+    CHECK(ids(names, "<s>>x<s>y<s>>") == Ids{longer, 0, 5 - longer, 1, longer});
+  }
+  CHECK(ids({"<a>", ">"}, "<a>x><a>>") == Ids{2, 0, 3, 2, 3});
+  CHECK(ids({"<a>", "a"}, "<a>x<a>a") == Ids{2, 0, 2, 3});
+}
+
+TEST_CASE("special tokens: those of a file in any order") {
+  auto file = nlohmann::json::parse(train("char", 0, "ab", {"<s>", "<pad>"})->to_json());
+  std::swap(file["added_tokens"][0], file["added_tokens"][1]);
+  const auto tokenizer = Tokenizer::from_json(file.dump(), "t.json");
+  CHECK(tokenizer->encode("a<s><pad>b", true) == Ids{0, 2, 3, 1});
+  CHECK(tokenizer->is_special(2));
+  CHECK(tokenizer->is_special(3));
+  CHECK(tokenizer->to_json() == train("char", 0, "ab", {"<s>", "<pad>"})->to_json());
+}
+
+TEST_CASE("special tokens: those that frame sentences, found by their names") {
+  const SentenceSymbols symbols = sentence_symbols(*train("char", 0, "ab", {"</s>", "<pad>", "<s>"}), "t.json");
+  CHECK(symbols.end == 2);
+  CHECK(symbols.padding == 3);
+  CHECK(symbols.begin == 4);
+  CHECK_THROWS_WITH_AS(sentence_symbols(*train("char", 0, "ab", {"<s>", "</s>"}), "t.json"),
+                       "t.json: the vocabulary has no special token <pad>, which fills up short sentences", Error);
+}
+
+TEST_CASE("special tokens: one that is a single byte takes no ordinary token's place") {
+  auto file = nlohmann::json::parse(train("bpe", 258, "a a a", {"<s>"})->to_json());
+  file["model"]["vocab"].erase("<s>");
+  file["model"]["vocab"][" "] = 257;
+  file["added_tokens"][0]["content"] = " ";
+  const auto tokenizer = Tokenizer::from_json(file.dump(), "t.json");
+  CHECK(tokenizer->encode(" x") == Ids{220, 87});
+  CHECK(tokenizer->encode(" x", true) == Ids{257, 87});
 }
 
 TEST_CASE("tokenizer: ids outside the vocabulary are errors") {
