@@ -35,8 +35,8 @@ nlohmann::ordered_json measures(const Evaluation& result, std::int64_t bytes) {
 
 void evaluate_text(const EvalArguments& arguments) {
   const RunModel run = load_run_model(arguments.run);
-  const std::string text = read_text(arguments.text);
-  const std::vector<std::int32_t> ids = run.tokenizer->encode(text);
+  const EncodedText text = read_tokens(run, arguments.text);
+  const std::vector<std::int32_t>& ids = text.ids;
   check(ids.size() >= 2, arguments.text, ": has ", ids.size(), " tokens, at least 2 are needed");
   WindowOptions options{.context = arguments.context, .stride = arguments.stride, .batch = arguments.batch};
   if (options.context == 0) options.context = run.model->config().context;
@@ -44,16 +44,15 @@ void evaluate_text(const EvalArguments& arguments) {
   const Evaluation result =
       evaluate(*run.model, std::span<const std::int32_t>(ids), options, show_progress("evaluating"));
 
-  const std::int64_t bytes = static_cast<std::int64_t>(text.size());
   if (arguments.json) {
-    nlohmann::ordered_json json = measures(result, bytes);
+    nlohmann::ordered_json json = measures(result, text.bytes);
     json.update({{"context", options.context}, {"stride", options.stride}});
     std::cout << json << '\n';
     return;
   }
   std::cout << "tokens         " << result.tokens << " scored of " << ids.size()
             << " (the first has nothing before it)\n";
-  print_table(result, bytes);
+  print_table(result, text.bytes);
   std::cout << "context        " << options.context << ", stride " << options.stride << ", step " << run.step << '\n';
 }
 

@@ -43,7 +43,9 @@ ModelCosts gpt_costs(const Config& config, std::int64_t vocab) {
                              {"head", head ? "head" : "head (tied)", head}},
                    .total = model.parameter_count(),
                    .tokens_per_step = config.train.batch * config.train.accumulate * config.model.context};
-  const double attention = static_cast<double>(config.model.layers * config.model.dim * config.model.context);
+  // Documents do not say how long they are: then attention, the lesser part, is left out.
+  const std::int64_t length = config.data.within_document ? 0 : config.model.context;
+  const double attention = static_cast<double>(config.model.layers * config.model.dim * length);
   const double products =
       static_cast<double>(costs.total - count("position_embedding.") - (head ? count("token_embedding.") : 0));
   const double blocks_forward = 2 * static_cast<double>(count("blocks.")) + 2 * attention;

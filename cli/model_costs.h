@@ -19,7 +19,7 @@ struct ModelCosts {
   std::int64_t tokens_per_step = 0;  // of the target
   // Forward and backward of training sequences of the whole context; an encoder-decoder's with as many source tokens. 6
   // for each parameter of a product, 12·dim·T a layer more for attention to T tokens, half of that where it is causal;
-  // without attention where batches are by tokens.
+  // without attention where batches are by tokens, or attention keeps to documents.
   double flops_per_token = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "data/text.h"
+#include "data/token_cache.h"
 #include "train/checkpoint.h"
 #include "train/model_config.h"
 #include "train/progress.h"
@@ -63,7 +64,7 @@ RunModel load_run_model(const std::filesystem::path& path) {
                                   "with --source and --target");
   const Weights weights = weights_of(reference);
   RunModel run{config, Tokenizer::load(reference.run.tokenizer()), nullptr, weights.step};
-  run.model = std::make_unique<Gpt>(gpt_config(run.config, run.tokenizer->vocab_size()));
+  run.model = std::make_unique<Gpt>(gpt_config(run.config, *run.tokenizer));
   load_weights(reference.run, weights.folder, *run.model);
   return run;
 }
@@ -83,6 +84,23 @@ RunTranslator load_run_translator(const std::filesystem::path& path) {
 }
 
 std::string read_text(const std::filesystem::path& path) { return std::string(MappedText(path).text()); }
+
+EncodedText read_tokens(const RunModel& run, const std::filesystem::path& path) {
+  if (!run.config.data.within_document) {
+    const MappedText text(path);
+    return {run.tokenizer->encode(text.text()), static_cast<std::int64_t>(text.text().size())};
+  }
+  const FileText source({path}, text_options(run.config));
+  TextReader reader(source);
+  EncodedText encoded;
+  for (TextPart part; reader.next(part);) {
+    for (const std::vector<std::int32_t>& ids : encode_part(part, *run.tokenizer)) {
+      encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
+    }
+  }
+  encoded.bytes = reader.position();
+  return encoded;
+}
 
 ProgressCallback show_progress(std::string what) {
   if (!isatty(STDERR_FILENO)) return {};

@@ -42,6 +42,14 @@ std::int64_t usable_checkpoint(const RunReference& reference);
 // The whole file. Throws Error when it cannot be read, or is empty.
 std::string read_text(const std::filesystem::path& path);
 
+// A text file as the run's model reads it, and its bytes: one text; of a model that keeps to documents cut into them as
+// its training text was (data.document, JSON lines, compressed files), each followed by its <|endoftext|>.
+struct EncodedText {
+  std::vector<std::int32_t> ids;
+  std::int64_t bytes = 0;  // the ends of documents count none
+};
+EncodedText read_tokens(const RunModel& run, const std::filesystem::path& path);
+
 // A line "what 45%  12s left" on standard error, if that is a terminal; cleared at the end.
 ProgressCallback show_progress(std::string what);
 

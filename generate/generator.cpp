@@ -26,17 +26,24 @@ std::vector<std::int32_t> generate(const Gpt& model, std::span<const std::int32_
   check_options(options.sampling);
   const std::int64_t context = model.config().context;
   const std::int64_t kept = std::max<std::int64_t>(context / 2, 1);
+  // All before a document's beginning is dropped, since nothing looks at it.
+  const std::int32_t document_token = model.config().document_token;
+  const auto last_document = std::find(prompt.rbegin(), prompt.rend(), document_token);
+  if (last_document != prompt.rend()) prompt = prompt.last(last_document - prompt.rbegin() + 1);
   // The tokens that the model sees, of which the cache holds all but the last `fresh`.
   const std::size_t visible = std::min<std::size_t>(prompt.size(), context);
   std::vector<std::int32_t> window(prompt.end() - visible, prompt.end());
   StackCache cache = model.make_cache();
   std::size_t fresh = window.size();
+  const auto clear_cache = [&] {
+    for (BlockCache& block : cache) block.self.clear();
+  };
 
   std::vector<std::int32_t> generated;
   for (std::int64_t i = 0; i < options.tokens; ++i) {
     if (static_cast<std::int64_t>(window.size()) > context) {
       window.erase(window.begin(), window.end() - kept);
-      for (BlockCache& block : cache) block.self.clear();
+      clear_cache();
       fresh = window.size();
     }
     const Tensor logits = options.use_cache ? next_logits(model, std::span(window).last(fresh), &cache)
@@ -46,6 +53,10 @@ std::vector<std::int32_t> generate(const Gpt& model, std::span<const std::int32_
     if (token == options.stop_token) break;
     generated.push_back(token);
     if (on_token) on_token(token);
+    if (token == document_token) {
+      window.clear();
+      clear_cache();
+    }
     window.push_back(token);
     fresh = 1;
   }

@@ -18,8 +18,10 @@ struct GenerateOptions {
 };
 
 // Continues a prompt of at least one token (Error otherwise); calls on_token with each new token as soon as it is
-// known. When the context is full, its older half is dropped and generation goes on from the younger half: the same
-// rule with the cache and without. Token number i is drawn with the key (seed, step = i).
+// known. A model that keeps to documents (GptConfig) looks at the last one that the prompt begins, and at nothing
+// before a document that it begins itself. When the context is full, its older half is dropped and generation goes on
+// from the younger half: the same rule with the cache and without. Token number i is drawn with the key (seed, step =
+// i).
 std::vector<std::int32_t> generate(const Gpt& model, std::span<const std::int32_t> prompt,
                                    const GenerateOptions& options,
                                    const std::function<void(std::int32_t)>& on_token = {});

@@ -91,7 +91,8 @@ Variable MultiHeadAttention::forward(const Variable& x, const NormWeights& norm,
     parts[1] = Variable::constant(*x.tape(), cache->keys());
     parts[2] = Variable::constant(*x.tape(), cache->values());
   }
-  const AttentionOptions options{.causal = mask.causal, .key_lengths = mask.lengths, .dropout = dropout_};
+  const AttentionOptions options{
+      .causal = mask.causal, .key_lengths = mask.lengths, .first_keys = mask.first_keys, .dropout = dropout_};
   return out.forward(join_heads(scaled_dot_product_attention(parts[0], parts[1], parts[2], options), x.sizes()));
 }
 

@@ -35,8 +35,9 @@ class KeyValueCache {
 
 // Which keys of its own stream a token sees.
 struct SelfMask {
-  bool causal = true;  // those up to itself
-  Tensor lengths{};    // i32 (B): a row's tokens past this length are padding, seen by none; undefined: there is none
+  bool causal = true;   // those up to itself
+  Tensor lengths{};     // i32 (B): a row's tokens past this length are padding, seen by none; undefined: there is none
+  Tensor first_keys{};  // i32 (B, T): the first token that each one sees (AttentionOptions); undefined: the row's first
 };
 
 // Self-attention (Vaswani et al. 2017, section 3.2.2): Q, K, V from one stream by one fused product, heads joined,

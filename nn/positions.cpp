@@ -32,11 +32,21 @@ Positions::Positions(PositionKind kind, std::int64_t context, std::int64_t dim, 
   }
 }
 
+void Positions::check_length(std::int64_t length) const {
+  check(length <= context_, "positions: ", length, " tokens are more than the context of ", context_);
+}
+
 Variable Positions::forward(Tape& tape, std::int64_t first, std::int64_t length) const {
-  check(first + length <= context_, "positions: ", first + length, " tokens are more than the context of ", context_);
+  check_length(first + length);
   if (fixed_.defined()) return Variable::constant(tape, fixed_.slice(0, first, first + length));
   const Variable table = weight_.on(tape);
   return first == 0 && length == context_ ? table : slice(table, 0, first, first + length);
+}
+
+Variable Positions::forward(Tape& tape, const Tensor& positions) const {
+  check_length(positions.size(1));
+  const Variable table = fixed_.defined() ? Variable::constant(tape, fixed_) : weight_.on(tape);
+  return embedding(table, Variable::constant(tape, positions));
 }
 
 }  // namespace tapeformer

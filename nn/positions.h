@@ -17,8 +17,13 @@ class Positions : public Module {
   Positions(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init, DType dtype);
   // Positions first … first + length − 1, (length, dim). Throws Error past the context.
   Variable forward(Tape& tape, std::int64_t first, std::int64_t length) const;
+  // The given ones, i32 (B, T) → (B, T, dim): of documents that begin within rows. Throws Error for rows longer than
+  // the context.
+  Variable forward(Tape& tape, const Tensor& positions) const;
 
  private:
+  void check_length(std::int64_t length) const;
+
   std::int64_t context_;
   Variable weight_;  // learned
   Tensor fixed_;     // sinusoidal

@@ -34,6 +34,7 @@ struct Config {
     std::vector<std::string> text, valid;
     double valid_fraction = 0.1;
     std::string document = "none", text_field = "text";
+    bool within_document = false;
     std::string source, target, valid_source, valid_target, pairs, valid_pairs, corpus;
     std::int64_t lines = 20000, seed = 1;
     bool operator==(const Data&) const = default;

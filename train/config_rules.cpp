@@ -63,6 +63,8 @@ void validate_data(const Config& config) {
           kinds.empty() ? "" : kinds[0]);
   require(config.model.type != "transformer" || data.text.empty(),
           "model.type: transformer trains on data.source and data.target, data.pairs or data.corpus, got data.text");
+  require(!data.within_document || config.model.type == "gpt",
+          "data.within_document: expected model.type = gpt beside it, got ", config.model.type);
   require(config.train.batch_tokens == 0 || config.model.type == "transformer",
           "train.batch_tokens: expected 0 for gpt, whose sequences are all as long as model.context, got ",
           config.train.batch_tokens);

@@ -138,6 +138,8 @@ const std::vector<ConfigEntry>& config_table() {
                              "end of a document in plain text, where <|endoftext|> is put (mark = where it is written)",
                              Words{"none", "file", "line", "mark"}),
       data.key<&D::text_field>("text_field", "field of JSON lines (.jsonl) that holds a document's text"),
+      data.key<&D::within_document>("within_document",
+                                    "gpt: a token sees its own document alone, whose positions begin at 0"),
       data.key<&D::source>("source", "source side of parallel text, a sentence a line"),
       data.key<&D::target>("target", "target side of parallel text, a sentence a line"),
       data.key<&D::valid_source>("valid_source", "source side for validation"),

@@ -13,7 +13,8 @@ namespace tapeformer {
 // The measure of a text: never smoothed, every scored token counted once.
 struct Evaluation {
   std::int64_t tokens = 0;  // that were scored
-  double nats = 0;          // Σ −ln P(token | the tokens before it in its window)
+  // Σ −ln P(token | the tokens before it in its window, and in its document where the model keeps to documents)
+  double nats = 0;
 
   double loss() const { return nats / static_cast<double>(tokens); }  // nats per token
   double perplexity() const;                                          // exp(loss)

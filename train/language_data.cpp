@@ -7,6 +7,7 @@
 #include "data/byte_reader.h"
 #include "data/learn_tokenizer.h"
 #include "data/text.h"
+#include "train/model_config.h"
 
 namespace tapeformer {
 namespace {
@@ -30,22 +31,18 @@ class SpooledInput {
 struct Text {
   std::vector<std::unique_ptr<SpooledInput>> spooled;
   std::unique_ptr<TextSource> source;
-  std::unique_ptr<TextReader> reader;
-  TextSummary summary;
+  std::unique_ptr<TextReader> reader = nullptr;
+  TextSummary summary = {};
 
+  // To be called once, before all else.
+  void open(const TokenCache& cache, const ProgressMaker& progress) {
+    summary = cache.summary(*source, progress ? progress("reading the text") : ReadProgress());
+    reader = std::make_unique<TextReader>(*source);
+  }
   TextRange range(std::int64_t begin, std::int64_t end) const { return {summary, begin, end}; }
 };
 
-Text open_text(std::unique_ptr<TextSource> source, const TokenCache& cache, const ProgressMaker& progress) {
-  Text text;
-  text.summary = cache.summary(*source, progress ? progress("reading the text") : ReadProgress());
-  text.reader = std::make_unique<TextReader>(*source);
-  text.source = std::move(source);
-  return text;
-}
-
-Text open_files(const std::vector<std::string>& inputs, const Config& config, const TokenCache& cache,
-                const ProgressMaker& progress) {
+Text text_of_files(const std::vector<std::string>& inputs, const Config& config, const TokenCache& cache) {
   std::vector<std::unique_ptr<SpooledInput>> spooled;
   std::vector<std::filesystem::path> paths = expand_inputs(inputs);
   for (std::filesystem::path& path : paths) {
@@ -53,18 +50,15 @@ Text open_files(const std::vector<std::string>& inputs, const Config& config, co
     spooled.push_back(std::make_unique<SpooledInput>(cache.folder()));
     path = spooled.back()->path();
   }
-  const TextOptions options{.document = document_end(config.data.document), .field = config.data.text_field};
-  Text text = open_text(std::make_unique<FileText>(std::move(paths), options), cache, progress);
-  text.spooled = std::move(spooled);
-  return text;
+  return {std::move(spooled), std::make_unique<FileText>(std::move(paths), text_options(config))};
 }
 
-Text open_training_text(const Config& config, const TokenCache& cache, const ProgressMaker& progress) {
+Text training_text(const Config& config, const TokenCache& cache) {
   const Config::Data& data = config.data;
-  if (data.corpus.empty()) return open_files(data.text, config, cache, progress);
-  return open_text(std::make_unique<CorpusText>(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed),
-                                                document_end(data.document)),
-                   cache, progress);
+  if (data.corpus.empty()) return text_of_files(data.text, config, cache);
+  return {{},
+          std::make_unique<CorpusText>(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed),
+                                       document_end(data.document))};
 }
 
 std::unique_ptr<Tokenizer> make_tokenizer(const Config& config, const TokenCache& cache, const TextRange& train,
@@ -105,12 +99,23 @@ std::filesystem::path token_cache_folder() {
   return std::filesystem::temp_directory_path() / "tapeformer-cache";
 }
 
+TextOptions text_options(const Config& config) {
+  return {.document = document_end(config.data.document), .field = config.data.text_field};
+}
+
 LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokenizer> tokenizer,
                                    const ProgressMaker& progress) {
   const TokenCache cache(token_cache_folder());
-  const Text text = open_training_text(config, cache, progress);
+  Text text = training_text(config, cache);
+  if (config.data.within_document && !text.source->has_documents()) {
+    fail_usage("data.within_document: expected documents (data.document other than none, or JSON lines), got none");
+  }
+  text.open(cache, progress);
   std::optional<Text> other;
-  if (!config.data.valid.empty()) other = open_files(config.data.valid, config, cache, progress);
+  if (!config.data.valid.empty()) {
+    other = text_of_files(config.data.valid, config, cache);
+    other->open(cache, progress);
+  }
   const std::int64_t bytes = text.summary.bytes;
   const std::int64_t cut = other ? bytes : text.summary.split(config.data.valid_fraction);
   const TextRange train = text.range(0, cut);
@@ -119,6 +124,7 @@ LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokeniz
   if (!tokenizer) {
     tokenizer = make_tokenizer(config, cache, train, *text.source, valid, *valid_text.source, progress);
   }
+  document_token(config, *tokenizer);  // throws before the text is encoded
 
   const ReadProgress show = progress ? progress("encoding the text") : ReadProgress();
   LanguageData result{.tokenizer = nullptr,

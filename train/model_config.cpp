@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "data/text_source.h"
+
 namespace tapeformer {
 namespace {
 
@@ -28,6 +30,19 @@ PositionKind position_kind(const Config::Model& model) {
 }
 
 }  // namespace
+
+std::int32_t document_token(const Config& config, const Tokenizer& tokenizer) {
+  if (!config.data.within_document) return -1;
+  const std::optional<std::int32_t> token = tokenizer.special(kEndOfText);
+  if (!token) fail_usage("data.within_document: expected a tokenizer with the token ", kEndOfText, ", got one without");
+  return *token;
+}
+
+GptConfig gpt_config(const Config& config, const Tokenizer& tokenizer) {
+  GptConfig gpt = gpt_config(config, tokenizer.vocab_size());
+  gpt.document_token = document_token(config, tokenizer);
+  return gpt;
+}
 
 GptConfig gpt_config(const Config& config, std::int64_t vocab) {
   const Config::Model& model = config.model;

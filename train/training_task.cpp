@@ -11,7 +11,7 @@ class LanguageTask : public TrainingTask {
  public:
   LanguageTask(const Config& config, const RunFolder* resumed, const ProgressMaker& progress)
       : data_(prepare_language_data(config, resumed ? Tokenizer::load(resumed->tokenizer()) : nullptr, progress)),
-        model_(gpt_config(config, data_.tokenizer->vocab_size())),
+        model_(gpt_config(config, *data_.tokenizer)),
         objective_(config, model_, data_) {}
 
   const Module& model() const override { return model_; }

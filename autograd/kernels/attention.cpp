@@ -55,6 +55,7 @@ struct Workspace {
   T *scores, *dweights, *row_values;
   T *keys, *values;  // (d_k, T_k), (d_v, T_k): transposed
   std::uint32_t* words;
+  std::int32_t* first_seen;  // of a block's rows
 
   Workspace(const AttentionShape& shape, bool backward) {
     // A cache line more than a row needs, so that rows of 4096 bytes do not all compete for the same cache sets.
@@ -75,6 +76,7 @@ struct Workspace {
     keys = arrays.take<T>(shape.query_dim * ld);
     values = backward ? arrays.take<T>(shape.value_dim * ld) : nullptr;
     words = shape.dropout > 0 ? arrays.take<std::uint32_t>(dropout_words_room(shape.keys)) : nullptr;
+    first_seen = shape.first_keys ? arrays.take<std::int32_t>(rows) : nullptr;
   }
 };
 
@@ -82,46 +84,57 @@ std::int64_t start_of(const AttentionStrides& strides, std::int64_t batch, std::
   return batch * strides.batch + head * strides.head + row * strides.row;
 }
 
-// The block of queries first … of one head, over the keys that at least one of them sees.
+// The keys begin … end − 1 of a head.
+struct Keys {
+  std::int64_t begin, end;
+};
+Keys keys_of(const ScoreBlock& block) { return {block.first_key, block.first_key + block.cols}; }
+
+// The block of queries first … of one head, over those of the given keys that at least one of them sees, and what lies
+// between.
 template <class T>
 ScoreBlock score_block(const AttentionShape& shape, std::int64_t batch, std::int64_t head, std::int64_t first,
-                       const Workspace<T>& workspace) {
+                       const Keys& keys, const Workspace<T>& workspace) {
   ScoreBlock block;
   block.rows = std::min(kBlockRows, shape.queries - first);
   block.ld = workspace.ld;
   block.causal = shape.causal;
-  block.cols = shape.keys;
-  if (shape.key_lengths) block.cols = std::clamp<std::int64_t>(shape.key_lengths[batch], 0, shape.keys);
+  std::int64_t end = shape.keys;
+  if (shape.key_lengths) end = std::clamp<std::int64_t>(shape.key_lengths[batch], 0, end);
   block.first_visible = shape.keys;
   if (shape.causal) {
     block.first_visible = first + shape.keys - shape.queries + 1;
-    block.cols = std::clamp<std::int64_t>(block.first_visible + block.rows - 1, 0, block.cols);
+    end = std::clamp<std::int64_t>(block.first_visible + block.rows - 1, 0, end);
+  }
+  end = std::clamp(end, keys.begin, keys.end);
+  const std::int32_t* const first_keys = shape.first_keys ? shape.first_keys + batch * shape.queries + first : nullptr;
+  block.first_key = first_keys ? std::clamp<std::int64_t>(first_keys[0], keys.begin, end) : keys.begin;
+  block.cols = end - block.first_key;
+  block.first_visible -= block.first_key;
+  block.first_seen = workspace.first_seen;
+  for (std::int64_t r = 0; first_keys && r < block.rows; ++r) {
+    workspace.first_seen[r] =
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(first_keys[r] - block.first_key, 0, block.cols));
   }
   block.dropout = shape.dropout;
   block.key = shape.dropout_key;
   block.words_per_row = shape.keys;
-  block.first_word = ((batch * shape.heads + head) * shape.queries + first) * shape.keys;
+  block.first_word = ((batch * shape.heads + head) * shape.queries + first) * shape.keys + block.first_key;
   block.words = workspace.words;
   return block;
 }
 
-// Floating point operations of one product of scores' size, in all heads; half of it where causality skips the rest.
+// Floating point operations of one product of scores' size, in all heads, without what masks skip: half of it where it
+// is causal, and the keys before each query's first one.
 double product_flops(const AttentionShape& shape) {
-  const double all = 2.0 * shape.batches * shape.heads * shape.queries * shape.keys * shape.query_dim;
-  return shape.causal ? all / 2 : all;
-}
-
-// The part of a block that lies over the keys first … first + keys.
-ScoreBlock of_keys(ScoreBlock block, std::int64_t first, std::int64_t keys) {
-  block.cols = std::clamp<std::int64_t>(block.cols - first, 0, keys);
-  block.first_visible -= first;
-  block.first_word += first;
-  return block;
+  double seen = 1.0 * shape.batches * shape.queries * shape.keys / (shape.causal ? 2 : 1);
+  for (std::int64_t i = 0; shape.first_keys && i < shape.batches * shape.queries; ++i) seen -= shape.first_keys[i];
+  return 2 * seen * shape.heads * shape.query_dim;
 }
 
 // The mask of a block as its products see it.
 Band band_of(const ScoreBlock& block, Band::Kind kind) {
-  return block.causal ? Band{kind, block.first_visible} : Band{};
+  return block.causal || block.first_seen ? Band{kind, block.first_visible, block.first_seen} : Band{};
 }
 
 }  // namespace
@@ -139,29 +152,36 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
     const Workspace<T> workspace(shape, false);
     T* const scores = workspace.scores;
     const T* const v_head = v + start_of(v_strides, batch, head, 0);
-    const std::int64_t seen = score_block(shape, batch, head, (end - 1) * kBlockRows, workspace).cols;
     const T* const k_head = k + start_of(k_strides, batch, head, 0);
+    const Keys all{0, shape.keys};
     // A few queries, as in generation, cost less than the transposed keys would.
     const bool few = few_rows_gemm_takes<T>({}, {k_head, k_strides.row, true}, shape.queries);
-    if (!few) transpose(workspace.keys, workspace.ld, k_head, k_strides.row, seen, shape.query_dim);
+    if (!few) {
+      const std::int64_t begin =
+          keys_of(score_block(shape, batch, head, group * kForwardBlocks * kBlockRows, all, workspace)).begin;
+      const std::int64_t seen = keys_of(score_block(shape, batch, head, (end - 1) * kBlockRows, all, workspace)).end;
+      transpose(workspace.keys + begin, workspace.ld, k_head + begin * k_strides.row, k_strides.row, seen - begin,
+                shape.query_dim);
+    }
 
     for (std::int64_t first = group * kForwardBlocks * kBlockRows; first < std::min(end * kBlockRows, shape.queries);
          first += kBlockRows) {
-      const ScoreBlock block = score_block(shape, batch, head, first, workspace);
+      const ScoreBlock block = score_block(shape, batch, head, first, all, workspace);
       T* const o_block = o + start_of(o_strides, batch, head, first);
       T* const lse_block = log_sum_exp + (batch * shape.heads + head) * shape.queries + first;
       const T* const q_block = q + start_of(q_strides, batch, head, first);
       const T scale = static_cast<T>(shape.scale);
       if (few) {
-        few_rows_gemm<T>(scores, block.ld, {q_block, q_strides.row}, {k_head, k_strides.row, true}, block.rows,
-                         block.cols, shape.query_dim, scale, 0);
+        few_rows_gemm<T>(scores, block.ld, {q_block, q_strides.row},
+                         {k_head + block.first_key * k_strides.row, k_strides.row, true}, block.rows, block.cols,
+                         shape.query_dim, scale, 0);
       } else {
-        band_gemm<T>(scores, block.ld, {q_block, q_strides.row, 1}, workspace.keys, workspace.ld, block.rows,
-                     block.cols, shape.query_dim, scale, 0, band_of(block, Band::output));
+        band_gemm<T>(scores, block.ld, {q_block, q_strides.row, 1}, workspace.keys + block.first_key, workspace.ld,
+                     block.rows, block.cols, shape.query_dim, scale, 0, band_of(block, Band::output));
       }
       softmax_rows(scores, lse_block, workspace.row_values, block);
-      band_gemm<T>(o_block, o_strides.row, {scores, block.ld, 1}, v_head, v_strides.row, block.rows, shape.value_dim,
-                   block.cols, 1, 0, band_of(block, Band::left));
+      band_gemm<T>(o_block, o_strides.row, {scores, block.ld, 1}, v_head + block.first_key * v_strides.row,
+                   v_strides.row, block.rows, shape.value_dim, block.cols, 1, 0, band_of(block, Band::left));
       scale_rows(o_block, o_strides.row, workspace.row_values, block.rows, shape.value_dim);
     }
   });
@@ -169,8 +189,9 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
 
 // A task is a range of the keys of one head: all keys where there are heads enough for all threads, else kKeyRange of
 // them, so that few heads of long sequences occupy many threads. All query blocks of a task add to the same dK and dV.
-// The last block goes first: it sees every key that any sees, so its products apply beta, and the others add to what
-// they find. dQ gets a part from each range; those behind the first lie apart until they are added up in order.
+// Beta is applied once: by the products of the last block, which goes first, for the keys that it sees (all that any
+// sees, as a rule), and beforehand for the others; the other blocks add to what they find. dQ gets a part from each
+// range; those behind the first lie apart until they are added up in order.
 template <class T>
 void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, AttentionGradient<T> dv, const T* dout,
                         AttentionStrides dout_strides, const T* o, AttentionStrides o_strides, const T* log_sum_exp,
@@ -186,61 +207,63 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
 
   parallel_for(0, heads * ranges, 1, [&](std::int64_t task, std::int64_t) {
     const std::int64_t i = task / ranges, batch = i / shape.heads, head = i % shape.heads;
-    const std::int64_t first_key = task % ranges * range, keys = std::min(range, shape.keys - first_key);
+    const std::int64_t first_key = task % ranges * range;
+    const Keys keys{first_key, std::min(first_key + range, shape.keys)};
     const Workspace<T> workspace(shape, true);
     T *const scores = workspace.scores, *const dweights = workspace.dweights;
     const std::int64_t last = (chunk_count(shape.queries, kBlockRows) - 1) * kBlockRows;
-    const auto block_at = [&](std::int64_t first) {
-      return of_keys(score_block(shape, batch, head, first, workspace), first_key, keys);
+    const auto block_at = [&](std::int64_t first) { return score_block(shape, batch, head, first, keys, workspace); };
+    const Keys seen = shape.queries > 0 ? keys_of(block_at(last)) : Keys{first_key, first_key};  // by the last block
+    transpose(workspace.keys, workspace.ld, k + start_of(k_strides, batch, head, first_key), k_strides.row,
+              seen.end - first_key, dim);
+    transpose(workspace.values, workspace.ld, v + start_of(v_strides, batch, head, first_key), v_strides.row,
+              seen.end - first_key, shape.value_dim);
+
+    // Beta times what is there, as a product over nothing.
+    const auto apply_beta = [&](const AttentionGradient<T>& gradient, std::int64_t width, const Keys& of) {
+      if (!gradient.data) return;
+      T* const start = gradient.data + start_of(gradient.strides, batch, head, of.begin);
+      band_gemm<T>(start, gradient.strides.row, {start, 0, 0}, start, 0, of.end - of.begin, width, 0, 0, gradient.beta);
     };
-    const std::int64_t seen = shape.queries > 0 ? block_at(last).cols : 0;
-    const T* const k_range = k + start_of(k_strides, batch, head, first_key);
-    transpose(workspace.keys, workspace.ld, k_range, k_strides.row, seen, dim);
-    transpose(workspace.values, workspace.ld, v + start_of(v_strides, batch, head, first_key), v_strides.row, seen,
-              shape.value_dim);
-    T* const dk_range = dk.data ? dk.data + start_of(dk.strides, batch, head, first_key) : nullptr;
-    T* const dv_range = dv.data ? dv.data + start_of(dv.strides, batch, head, first_key) : nullptr;
+    for (const Keys& of : {Keys{keys.begin, seen.begin}, Keys{seen.end, keys.end}}) {
+      apply_beta(dk, dim, of);
+      apply_beta(dv, shape.value_dim, of);
+    }
 
     for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
       const ScoreBlock block = block_at(first);
       const T* const q_block = q + start_of(q_strides, batch, head, first);
       const T* const dout_block = dout + start_of(dout_strides, batch, head, first);
+      const std::int64_t skipped = block.first_key - first_key;
 
       dot_rows(workspace.row_values, dout_block, dout_strides.row, o + start_of(o_strides, batch, head, first),
                o_strides.row, block.rows, shape.value_dim);
-      band_gemm<T>(scores, block.ld, {q_block, q_strides.row, 1}, workspace.keys, workspace.ld, block.rows, block.cols,
-                   dim, scale, 0, band_of(block, Band::output));
-      band_gemm<T>(dweights, block.ld, {dout_block, dout_strides.row, 1}, workspace.values, workspace.ld, block.rows,
-                   block.cols, shape.value_dim, 1, 0, band_of(block, Band::output));
+      band_gemm<T>(scores, block.ld, {q_block, q_strides.row, 1}, workspace.keys + skipped, workspace.ld, block.rows,
+                   block.cols, dim, scale, 0, band_of(block, Band::output));
+      band_gemm<T>(dweights, block.ld, {dout_block, dout_strides.row, 1}, workspace.values + skipped, workspace.ld,
+                   block.rows, block.cols, shape.value_dim, 1, 0, band_of(block, Band::output));
       gradient_rows(scores, dweights, log_sum_exp + i * shape.queries + first, workspace.row_values, block);
 
       const Band by_key = band_of(block, Band::left_transposed);
-      if (dv_range) {
-        band_gemm<T>(dv_range, dv.strides.row, {scores, 1, block.ld}, dout_block, dout_strides.row, block.cols,
-                     shape.value_dim, block.rows, 1, first == last ? dv.beta : 1, by_key);
+      if (dv.data) {
+        band_gemm<T>(dv.data + start_of(dv.strides, batch, head, block.first_key), dv.strides.row,
+                     {scores, 1, block.ld}, dout_block, dout_strides.row, block.cols, shape.value_dim, block.rows, 1,
+                     first == last ? dv.beta : 1, by_key);
       }
-      if (dk_range) {
-        band_gemm<T>(dk_range, dk.strides.row, {dweights, 1, block.ld}, q_block, q_strides.row, block.cols, dim,
-                     block.rows, scale, first == last ? dk.beta : 1, by_key);
+      if (dk.data) {
+        band_gemm<T>(dk.data + start_of(dk.strides, batch, head, block.first_key), dk.strides.row,
+                     {dweights, 1, block.ld}, q_block, q_strides.row, block.cols, dim, block.rows, scale,
+                     first == last ? dk.beta : 1, by_key);
       }
       if (dq.data) {
         const bool apart = first_key > 0;
         T* const place = apart ? dq_parts + (i * (ranges - 1) + task % ranges - 1) * part_size + first * dim
                                : dq.data + start_of(dq.strides, batch, head, first);
-        band_gemm<T>(place, apart ? dim : dq.strides.row, {dweights, block.ld, 1}, k_range, k_strides.row, block.rows,
-                     dim, block.cols, scale, apart ? 0 : dq.beta, band_of(block, Band::left));
+        band_gemm<T>(place, apart ? dim : dq.strides.row, {dweights, block.ld, 1},
+                     k + start_of(k_strides, batch, head, block.first_key), k_strides.row, block.rows, dim, block.cols,
+                     scale, apart ? 0 : dq.beta, band_of(block, Band::left));
       }
     }
-
-    // Keys that no query sees: beta times what is there, as a product over nothing.
-    const auto apply_beta = [&](T* start, const AttentionGradient<T>& gradient, std::int64_t width) {
-      if (start) {
-        band_gemm<T>(start + seen * gradient.strides.row, gradient.strides.row, {start, 0, 0}, start, 0, keys - seen,
-                     width, 0, 0, gradient.beta);
-      }
-    };
-    apply_beta(dk_range, dk, dim);
-    apply_beta(dv_range, dv, shape.value_dim);
   });
 
   if (dq_parts) {

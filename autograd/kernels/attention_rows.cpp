@@ -24,19 +24,25 @@ namespace {
 template <class T>
 using RowTag = hn::CappedTag<T, 64 / sizeof(T)>;
 
-// n rounded up to whole vectors.
+// The keys begin … end − 1 that a row sees, and the whole vectors first … last − 1 that they lie in; all are 0 where
+// there is none.
+struct Seen {
+  std::int64_t begin = 0, end = 0, first = 0, last = 0;
+};
 template <class T>
-std::int64_t whole_vectors(std::int64_t n) {
-  const std::int64_t step = lanes(RowTag<T>());
-  return (n + step - 1) / step * step;
+Seen seen_of_row(const ScoreBlock& block, std::int64_t row) {
+  const std::int64_t begin = block.hidden(row), end = block.visible(row), step = lanes(RowTag<T>());
+  if (begin == end) return {};
+  return {begin, end, begin / step * step, (end + step - 1) / step * step};
 }
 
-// Fills the row past its n visible elements: up to whole vectors with `value`, the rest with 0.
+// Fills a row's masked elements: in the vectors of those that are seen with `before` and `after`, the others with 0.
 template <class T>
-void mask_row(T* row, std::int64_t n, std::int64_t cols, T value) {
-  const std::int64_t whole = whole_vectors<T>(n);
-  std::fill(row + n, row + whole, value);
-  if (whole < cols) std::fill(row + whole, row + cols, T{0});
+void mask_row(T* row, const Seen& seen, std::int64_t cols, T before, T after) {
+  std::fill(row, row + seen.first, T{0});
+  std::fill(row + seen.first, row + seen.begin, before);
+  std::fill(row + seen.end, row + seen.last, after);
+  if (seen.last < cols) std::fill(row + seen.last, row + cols, T{0});
 }
 
 template <class D>
@@ -60,11 +66,11 @@ void drop(T* row, const std::uint32_t* words, std::uint32_t threshold, T factor,
   }
 }
 
-// The words of the first n weights of a row.
-const std::uint32_t* draw_row(const ScoreBlock& block, std::int64_t row, std::int64_t n) {
-  const std::uint64_t first = block.first_word + row * block.words_per_row;
+// The words of the weights in the vectors of a row that are seen.
+const std::uint32_t* draw_row(const ScoreBlock& block, std::int64_t row, const Seen& seen) {
+  const std::uint64_t first = block.first_word + row * block.words_per_row + seen.first;
   const std::int64_t skipped = first % 4;
-  philox_words(block.words, block.key, first / 4, (skipped + n + 3) / 4);
+  philox_words(block.words, block.key, first / 4, (skipped + seen.last - seen.first + 3) / 4);
   return block.words + skipped;
 }
 
@@ -74,16 +80,16 @@ template <class T>
 void softmax_rows(T* scores, T* log_sum_exp, T* factor, const ScoreBlock& block) {
   // At first log_sum_exp holds the rows' shifts and factor their sums.
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    T* const row = scores + r * block.ld;
-    const std::int64_t visible = block.visible(r);
-    mask_row(row, visible, block.cols, T{0});
-    const T shift = visible > 0 ? shift_of_row(row, visible) : T{0};
-    const auto keep = [&](std::int64_t j, auto e)
-                          SIMD_LAMBDA { store(hn::DFromV<decltype(e)>(), e, row + j, visible - j); };
+    const Seen seen = seen_of_row<T>(block, r);
+    mask_row(scores + r * block.ld, seen, block.cols, -std::numeric_limits<T>::infinity(), T{0});
+    T* const row = scores + r * block.ld + seen.first;
+    const std::int64_t n = seen.end - seen.first;
+    const T shift = n > 0 ? shift_of_row(row, n) : T{0};
+    const auto keep = [&](std::int64_t j, auto e) SIMD_LAMBDA { store(hn::DFromV<decltype(e)>(), e, row + j, n - j); };
     log_sum_exp[r] = shift;
-    factor[r] = static_cast<T>(sum_of_exp(row, shift, visible, keep));
-    if (block.dropout > 0 && visible > 0) {
-      drop(row, draw_row(block, r, whole_vectors<T>(visible)), dropout_threshold(block.dropout), T{1}, visible);
+    factor[r] = static_cast<T>(sum_of_exp(row, shift, n, keep));
+    if (block.dropout > 0 && n > 0) {
+      drop(row, draw_row(block, r, seen), dropout_threshold(block.dropout), T{1}, n);
     }
   }
   const hn::ScalableTag<T> d;
@@ -103,19 +109,21 @@ void gradient_rows(T* scores, T* dweights, const T* log_sum_exp, const T* dots, 
   const T inverse_kept = static_cast<T>(1 / (1 - block.dropout));
   const std::uint32_t threshold = dropout_threshold(block.dropout);
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    T *const row = scores + r * block.ld, *const drow = dweights + r * block.ld;
-    const std::int64_t visible = block.visible(r), whole = whole_vectors<T>(visible);
-    mask_row(row, visible, block.cols, -std::numeric_limits<T>::infinity());
-    mask_row(drow, visible, block.cols, T{0});
-    const std::uint32_t* const words = block.dropout > 0 ? draw_row(block, r, whole) : nullptr;
-    if (words) drop(drow, words, threshold, inverse_kept, visible);
+    constexpr T kMasked = -std::numeric_limits<T>::infinity();
+    const Seen seen = seen_of_row<T>(block, r);
+    mask_row(scores + r * block.ld, seen, block.cols, kMasked, kMasked);
+    mask_row(dweights + r * block.ld, seen, block.cols, T{0}, T{0});
+    T *const row = scores + r * block.ld + seen.first, *const drow = dweights + r * block.ld + seen.first;
+    const std::int64_t n = seen.end - seen.first;
+    const std::uint32_t* const words = block.dropout > 0 ? draw_row(block, r, seen) : nullptr;
+    if (words) drop(drow, words, threshold, inverse_kept, n);
     const auto shift = hn::Set(d, log_sum_exp[r]), dot = hn::Set(d, dots[r]);
-    for (std::int64_t j = 0; j < whole; j += lanes(d)) {
+    for (std::int64_t j = 0; j < n; j += lanes(d)) {
       const auto p = exp(d, hn::Sub(hn::Load(d, row + j), shift));
       hn::Store(p, d, row + j);
       hn::Store(hn::Mul(p, hn::Sub(hn::Load(d, drow + j), dot)), d, drow + j);
     }
-    if (words) drop(row, words, threshold, inverse_kept, visible);
+    if (words) drop(row, words, threshold, inverse_kept, n);
   }
 }
 

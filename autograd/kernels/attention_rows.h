@@ -9,12 +9,14 @@
 
 namespace tapeformer::kernels {
 
-// A block of scores (rows, cols), rows `ld` apart. Row r sees the first `visible(r)` keys; the rest of it, up to cols,
-// is masked. Rows have room for whole cache lines.
+// A block of scores (rows, cols), rows `ld` apart. Row r sees the keys hidden(r) … visible(r) − 1; the rest of it, up
+// to cols, is masked. Rows have room for whole cache lines.
 struct ScoreBlock {
   std::int64_t rows, cols, ld;
-  std::int64_t first_visible;  // of row 0; may be below 0 or above cols
-  bool causal;                 // each further row sees one key more
+  std::int64_t first_key;          // of the head's keys, the one of column 0
+  std::int64_t first_visible;      // of row 0; may be below 0 or above cols
+  bool causal;                     // each further row sees one key more
+  const std::int32_t* first_seen;  // (rows), ascending, 0 to cols: the first key that a row may see; null: 0 for all
 
   // Dropout: a weight is kept where its word of the key's sequence is at least the threshold; row r begins at word
   // first_word + r·words_per_row.
@@ -25,6 +27,9 @@ struct ScoreBlock {
 
   std::int64_t visible(std::int64_t row) const {
     return std::clamp<std::int64_t>(causal ? first_visible + row : first_visible, 0, cols);
+  }
+  std::int64_t hidden(std::int64_t row) const {
+    return first_seen ? std::min<std::int64_t>(first_seen[row], visible(row)) : 0;
   }
 };
 

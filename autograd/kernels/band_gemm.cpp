@@ -85,11 +85,18 @@ HWY_INLINE void strip(T* c, std::int64_t ldc, const StridedMatrix<T>& a, const T
   for (std::int64_t i = 0; i < m; i += kTileRows) {
     const std::int64_t rows = std::min<std::int64_t>(kTileRows, m - i),
                        last_visible = band.first_visible + i + rows - 1;
-    if (band.kind == Band::output && j >= last_visible) continue;
+    const std::int64_t first_seen = band.first_seen && band.kind != Band::left_transposed ? band.first_seen[i] : 0;
+    if (band.kind == Band::output && (j >= last_visible || j + width <= first_seen)) continue;
     std::int64_t from = begin, to = end;
-    if (band.kind == Band::left) to = std::min(to, std::max<std::int64_t>(last_visible, begin));
+    if (band.kind == Band::left) {
+      from = std::min(end, std::max(begin, first_seen));
+      to = std::min(end, std::max(from, last_visible));
+    }
     if (band.kind == Band::left_transposed) {
-      from = std::min(end, std::max(from, i - band.first_visible + 1));  // the first query that sees key i
+      from = std::min(end, std::max(begin, i - band.first_visible + 1));  // the first query that sees key i
+      if (band.first_seen) {
+        while (to > from && band.first_seen[to - 1] >= i + rows) --to;  // whose document begins behind these keys
+      }
     }
     if (from == to && beta == T{1}) continue;
     tile<kVectors, kTail>(rows, c + i * ldc + j, ldc, {a.data + i * a.row + from * a.column, a.row, a.column},

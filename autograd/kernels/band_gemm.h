@@ -1,5 +1,5 @@
 // Matrix products on the calling thread, of the sizes that attention has inside its parallel loop: nothing is packed,
-// and what a causal mask hides is not computed.
+// and what a mask hides is not computed.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct StridedMatrix {
   std::int64_t row, column;
 };
 
-// Which elements of a product count. In a causal block, query i sees the keys below first_visible + i.
+// Which elements of a product count: query i sees the keys first_seen[i] … first_visible + i − 1.
 struct Band {
   enum Kind {
     all,
@@ -23,6 +23,7 @@ struct Band {
     left_transposed,  // a is (keys, queries), the same
   } kind = all;
   std::int64_t first_visible = 0;
+  const std::int32_t* first_seen = nullptr;  // of each query, ascending; null: 0 for all
 };
 
 // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n), b's rows contiguous and ldb apart. With beta 0, c is not

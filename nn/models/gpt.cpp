@@ -1,8 +1,19 @@
 #include "nn/models/gpt.h"
 
+#include <algorithm>
+
 #include "autograd/tape/tape.h"
+#include "nn/documents.h"
 
 namespace tapeformer {
+namespace {
+
+bool has_token(const Tensor& ids, std::int32_t token) {
+  const Tensor dense = ids.contiguous();
+  return std::ranges::find(dense.span<std::int32_t>(), token) != dense.span<std::int32_t>().end();
+}
+
+}  // namespace
 
 Gpt::Gpt(const GptConfig& config)
     : config_(config),
@@ -24,9 +35,20 @@ Gpt::Gpt(const GptConfig& config)
 
 Variable Gpt::forward(const Variable& ids, StackCache* cache) const {
   check(ids.value().rank() == 2, "gpt: expected ids (B, T), got ", ids.sizes());
-  const std::int64_t first = cache ? cache->front().self.length() : 0;
-  const Variable positions = positions_.forward(*ids.tape(), first, ids.size(1));
-  return stack_.forward(dropout_.forward(add(token_embedding_.forward(ids), positions)), {}, cache);
+  const std::int64_t first = cache ? cache->front().self.length() : 0, length = ids.size(1);
+  const std::int32_t token = config_.document_token;
+  SelfMask mask;
+  Variable positions;
+  if (token >= 0 && !cache) {
+    const Documents documents = find_documents(ids.value(), token);
+    mask.first_keys = documents.first_tokens;
+    positions = positions_.forward(*ids.tape(), documents.positions);
+  } else {
+    check(token < 0 || !has_token(ids.value().slice(1, first == 0, length), token),
+          "gpt: the key/value cache holds one document, but another one begins");
+    positions = positions_.forward(*ids.tape(), first, length);
+  }
+  return stack_.forward(dropout_.forward(add(token_embedding_.forward(ids), positions)), {.mask = mask}, cache);
 }
 
 Variable Gpt::logits(const Variable& hidden) const { return linear(hidden, head_, {}); }

@@ -15,6 +15,10 @@ struct GptConfig {
   PositionKind position = PositionKind::learned;
   double position_base = 10000;
   bool tie_embeddings = true;  // the head's matrix is the token embedding
+  // The token with which each document of a row begins: from one to the next, tokens see each other and nothing before,
+  // and positions count from 0, so that a document gives what it gives alone. What stands before the first one is a
+  // document too. -1: there is none, a row is one text.
+  std::int32_t document_token = -1;
 };
 
 class Gpt : public Module {
@@ -24,8 +28,9 @@ class Gpt : public Module {
   const GptConfig& config() const { return config_; }
   StackCache make_cache() const { return stack_.make_cache(config_.context); }
 
-  // ids i32 (B, T) → the stream behind the final norm (B, T, dim). With a cache, ids continue the cached tokens. On a
-  // tape of options.recompute the model must live until backward.
+  // ids i32 (B, T) → the stream behind the final norm (B, T, dim). With a cache, ids continue the cached tokens, which
+  // are of one document: Error when ids begin another behind the first token. On a tape of options.recompute the model
+  // must live until backward.
   Variable forward(const Variable& ids, StackCache* cache = nullptr) const;
   // forward()'s result, or rows of it (…, dim) → logits (…, vocab).
   Variable logits(const Variable& hidden) const;

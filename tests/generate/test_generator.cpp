@@ -201,3 +201,30 @@ TEST_CASE("generate: errors for an empty prompt, bad options and ids outside the
   CHECK_THROWS_WITH_AS(generate(model, Ids{2, 19}, {}), "embedding: id 19 at place 1 is outside of the table's 19 rows",
                        Error);
 }
+
+TEST_CASE("generate: a model that keeps to documents looks at the last one that has begun") {
+  GptConfig config = config_of(NormPlace::pre, PositionKind::learned, DType::f64);
+  config.document_token = 7;
+  const Gpt model(config);
+  randomize(model);
+  // Prompt and text fit the context, so that a full forward pass over all of it is what must be seen.
+  const Ids prompt = {3, 7, 4, 1, 7, 5};
+  int begun = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    GenerateOptions options = draw(10, seed);
+    options.sampling = {.temperature = 2, .top_k = 4};
+    const Ids cached = generate(model, prompt, options);
+    CHECK(generate(model, Ids{7, 5}, options) == cached);
+    options.use_cache = false;
+    CHECK(generate(model, prompt, options) == cached);
+    Ids all = prompt;
+    for (const std::int32_t token : cached) {
+      const std::vector<float> logits = last_logits(model, all);
+      CHECK(std::ranges::count_if(logits, [&](float other) { return other > logits[token]; }) < 4);
+      all.push_back(token);
+      begun += token == 7;
+    }
+  }
+  CHECK(begun > 5);
+}

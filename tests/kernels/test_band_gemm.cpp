@@ -12,7 +12,9 @@ using namespace tapeformer::kernels;
 namespace {
 
 // Whether the band lets query i see key j.
-bool sees(const Band& band, std::int64_t query, std::int64_t key) { return key < band.first_visible + query; }
+bool sees(const Band& band, std::int64_t query, std::int64_t key) {
+  return key < band.first_visible + query && (!band.first_seen || key >= band.first_seen[query]);
+}
 
 // One product with operands of odd strides, against plain loops in double. What a band leaves out of a is 0; what it
 // leaves out of c may become anything.
@@ -75,6 +77,19 @@ TEST_CASE_TEMPLATE("band_gemm: any size, stride and band agrees with plain loops
         check_product<T>(50, 40, 600, true, {Band::left_transposed, first}, T{1}, beta);
       }
     }
+    // Queries that begin at later and later keys, some with many others.
+    std::vector<std::int32_t> first_seen(600);
+    for (int i = 0; i < 600; ++i) first_seen[i] = i / 7 % 3 == 0 ? i / 21 * 21 : i / 2 * 2 - i % 2;
+    std::sort(first_seen.begin(), first_seen.end());
+    for (std::int64_t first : {1, 5, 300}) {
+      for (T beta : {T{0}, T{1}, T{0.5}}) {
+        check_product<T>(64, 97, 8, false, {Band::output, first, first_seen.data()}, T{1}, beta);
+        check_product<T>(64, 32, 64, false, {Band::left, first, first_seen.data()}, T{1}, beta);
+        check_product<T>(500, 9, 600, false, {Band::left, first, first_seen.data()}, T{1}, beta);
+        check_product<T>(64, 32, 64, true, {Band::left_transposed, first, first_seen.data()}, T{1}, beta);
+        check_product<T>(50, 40, 600, true, {Band::left_transposed, first, first_seen.data()}, T{1}, beta);
+      }
+    }
     check_product<T>(3, 5, 0, false, {}, T{1}, T{0.5});
     check_product<T>(3, 5, 0, false, {}, T{1}, T{0});
     check_product<T>(0, 5, 4, false, {}, T{1}, T{0});
@@ -90,6 +105,20 @@ TEST_CASE_TEMPLATE("band_gemm: what a band hides is not read", T, float, double)
     for (std::int64_t p = 0; p < size; ++p) a[p] = p < 1 ? T{3} : T{0};
     band_gemm<T>(c, size, {a.data(), size, 1}, b, size, 1, 8, size, 1, 0, {Band::left, 1});
     for (std::int64_t j = 0; j < 8; ++j) CHECK(c[j] == 3);
+    // Queries that see the last key alone.
+    Array<T> later(size * size), twos(size * size, 2);
+    for (std::int64_t i = (size - 1) * size; i < size * size; ++i) later[i] = 1;
+    const std::vector<std::int32_t> last(size, size - 1);
+    band_gemm<T>(c, size, {twos.data(), size, 1}, later, size, size, size, size, 1, 0, {Band::left, size, last.data()});
+    CHECK(worst_error(c, [](std::int64_t) { return 2; }) == 0);
+    // Keys that the first 8 queries alone see.
+    Array<T> early(size * 8, 1), sums(6 * 8);
+    std::fill(early.data() + 8 * 8, early.data() + size * 8, std::numeric_limits<T>::quiet_NaN());
+    std::vector<std::int32_t> first(size, 6);
+    std::fill(first.begin(), first.begin() + 8, 0);
+    band_gemm<T>(sums, 8, {twos.data(), 1, size}, early, 8, 6, 8, size, 1, 0,
+                 {Band::left_transposed, size, first.data()});
+    CHECK(worst_error(sums, [](std::int64_t) { return 16; }) == 0);
   });
 }
 

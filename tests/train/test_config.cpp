@@ -173,6 +173,7 @@ TEST_CASE("config: to_toml reads back to an equal configuration, to the last bit
   config.model.bias = false;
   config.data.text = {"a \"quoted\" name.txt", "tab\there", "back\\slash", "line\nbreak", "del\x7f", "größe.txt"};
   config.data.corpus = std::string(1, '\x01');
+  config.data.within_document = true;
   config.optimizer.lr = 0.1 + 0.2;
   config.optimizer.eps = std::numeric_limits<double>::denorm_min();
   config.optimizer.clip = 1e22;
@@ -214,6 +215,7 @@ TEST_CASE("config: the list of keys has every key once, with a default that can 
                            "data.valid_fraction",
                            "data.document",
                            "data.text_field",
+                           "data.within_document",
                            "data.valid_target",
                            "data.valid_pairs",
                            "data.lines",
@@ -343,6 +345,11 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
   check_invalid(
       {seq2seq, "data.text=a"},
       "model.type: transformer trains on data.source and data.target, data.pairs or data.corpus, got data.text");
+
+  CHECK_NOTHROW(validate(resolved({"data.text=a", "data.within_document=true"})));
+  check_invalid({seq2seq, "data.pairs=a", "data.within_document=true"},
+                "data.within_document: expected model.type = gpt beside it, got transformer");
+  CHECK_FALSE(parse("[data]\ndocument = \"line\"\n").data.within_document);  // of before there was the key
 
   CHECK_NOTHROW(require_data(resolved({"data.text=a"})));
   CHECK_THROWS_WITH_AS(

@@ -148,7 +148,7 @@ TEST_CASE("evaluation: neither dropout nor label smoothing has a part in it") {
   CHECK(objective.evaluation_bytes() == valid.text_bytes());
 
   config.model.dropout = config.model.attention_dropout = 0;
-  const Gpt plain(gpt_config(config, toy.data.tokenizer->vocab_size()));
+  const Gpt plain(gpt_config(config, *toy.data.tokenizer));
   plain.load_state_dict(toy.model.state_dict());
   const std::vector<double> values = surprisals(plain, valid.view(), {});
   CHECK(result.nats == doctest::Approx(std::accumulate(values.begin(), values.end(), 0.0)).epsilon(1e-6));

@@ -45,7 +45,7 @@ struct Toy {
 
   Config config;
   LanguageData data = prepare_language_data(config);
-  Gpt model{gpt_config(config, data.tokenizer->vocab_size())};
+  Gpt model{gpt_config(config, *data.tokenizer)};
   LanguageObjective objective{config, model, data};
   ParameterSlab slab{model};
   AdamW optimizer{slab, optimizer_spec(config)};

@@ -1,0 +1,155 @@
+// Attention whose queries see no key before their document's first one.
+#include "tests/kernels/attention_test.h"
+
+using namespace tapeformer;
+
+namespace {
+
+// first_keys of rows whose documents begin at the given keys and at key 0; query i stands at key i + keys − queries.
+std::vector<std::int32_t> first_keys(const AttentionShape& shape, const std::vector<std::vector<std::int32_t>>& rows) {
+  std::vector<std::int32_t> out;
+  for (const std::vector<std::int32_t>& begins : rows) {
+    for (std::int64_t i = 0; i < shape.queries; ++i) {
+      std::int32_t first = 0;
+      for (const std::int32_t begin : begins) {
+        if (begin <= i + shape.keys - shape.queries) first = begin;
+      }
+      out.push_back(first);
+    }
+  }
+  return out;
+}
+
+// Where documents of 1 to `longest` tokens begin; one token long are as many as all other lengths together.
+std::vector<std::int32_t> ragged(std::int64_t keys, std::int64_t longest, std::uint64_t seed) {
+  RandomStream random(RandomKey{.seed = seed});
+  std::vector<std::int32_t> begins;
+  for (std::int64_t at = 0; at < keys; at += random.below(2) ? 1 : 1 + random.below(longest)) {
+    begins.push_back(static_cast<std::int32_t>(at));
+  }
+  return begins;
+}
+
+// Four rows: ragged documents; one that spans the row; documents of one token each; and beginnings at and beside the
+// edges of attention's blocks.
+std::vector<std::int32_t> four_rows(const AttentionShape& shape) {
+  std::vector<std::int32_t> edges;
+  for (const std::int32_t edge : {63, 64, 65, 128, 191, 256, 511, 512, 513, 576}) {
+    if (edge < shape.keys) edges.push_back(edge);
+  }
+  return first_keys(shape, {ragged(shape.keys, 30, 1), {}, ragged(shape.keys, 1, 2), edges});
+}
+
+template <class T>
+void check_documents() {
+  const std::int64_t sizes[][4] = {{1, 1, 4, 4},     {5, 5, 3, 7},     {40, 40, 32, 32},
+                                   {65, 65, 16, 24}, {130, 130, 8, 8}, {300, 300, 5, 4},
+                                   {1, 150, 64, 64}, {7, 150, 9, 9},   {70, 133, 20, 20}};
+  Place place = Place::heads_apart;
+  for (const auto& [queries, keys, query_dim, value_dim] : sizes) {
+    const auto n = static_cast<std::int32_t>(keys);
+    for (bool causal : {true, false}) {
+      for (double dropout : {0.0, 0.3}) {
+        const AttentionShape shape = shape_of(4, 2, queries, keys, query_dim, value_dim, causal, dropout);
+        check_against_reference<T>(shape, {{}, four_rows(shape)}, place);
+        check_against_reference<T>(shape, {{n, (n + 1) / 2, n / 3, 0}, four_rows(shape)}, place);
+        place = static_cast<Place>((static_cast<int>(place) + 1) % 3);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("attention, documents: values and gradients against the definition, under every instruction set") {
+  for_each_simd_target([] {
+    check_documents<float>();
+    check_documents<double>();
+  });
+}
+
+TEST_CASE_TEMPLATE("attention, documents: few heads over many keys, whose backward goes by ranges of keys", T, float,
+                   double) {
+  for (bool causal : {true, false}) {
+    const AttentionShape shape = shape_of(4, 1, 600, 600, 4, 4, causal, 0.1);
+    check_against_reference<T>(shape, {{}, four_rows(shape)}, Place::packed);
+    check_against_reference<T>(shape, {{600, 520, 30, 0}, four_rows(shape)}, Place::heads_apart);
+  }
+  const AttentionShape longer = shape_of(1, 1, 100, 1300, 4, 4, true);
+  check_against_reference<T>(longer, {{}, first_keys(longer, {{1250}})}, Place::side_by_side);
+}
+
+TEST_CASE("attention, documents: queries that all begin at key 0 give the bits of none that say where they begin") {
+  for (const AttentionShape& shape : {shape_of(2, 3, 150, 150, 8, 8, true, 0.2), shape_of(2, 2, 3, 90, 8, 8, true),
+                                      shape_of(1, 2, 70, 9, 8, 8, false)}) {
+    const std::vector<std::int32_t> zeros(shape.batches * shape.queries, 0);
+    Attention<float> plain(shape, {}, Place::packed), one(shape, {{}, zeros}, Place::packed);
+    for (auto* a : {&plain, &one}) a->forward(), a->backward();
+    // The places between the heads hold NaN.
+    const auto same = [](const std::vector<float>& a, const std::vector<float>& b) {
+      return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+    };
+    CHECK(same(one.o.values, plain.o.values));
+    CHECK(same(one.log_sum_exp, plain.log_sum_exp));
+    CHECK(same(one.dq.values, plain.dq.values));
+    CHECK(same(one.dk.values, plain.dk.values));
+    CHECK(same(one.dv.values, plain.dv.values));
+  }
+}
+
+TEST_CASE("attention, documents: gradients honour beta and leave what lies between the heads alone") {
+  const AttentionShape many = shape_of(4, 3, 200, 200, 8, 8, true), few = shape_of(4, 1, 600, 600, 8, 8, true);
+  check_beta(many, {{20, 90, 200, 200}, four_rows(many)});
+  check_beta(few, {{}, four_rows(few)});
+}
+
+TEST_CASE("attention, documents: the same bits for any number of threads") {
+  for (const AttentionShape& shape :
+       {shape_of(4, 2, 130, 130, 32, 32, true, 0.1), shape_of(4, 1, 700, 700, 8, 8, true)}) {
+    check_same_for_any_thread_count([&] {
+      Attention<float> a(shape, {{}, four_rows(shape)}, Place::side_by_side);
+      a.forward();
+      a.backward();
+      std::vector<float> results = a.log_sum_exp;
+      for (const auto* part : {&a.o, &a.dq, &a.dk, &a.dv}) {
+        results.insert(results.end(), part->values.begin(), part->values.end());
+      }
+      Array<float> array(results.size());
+      std::copy(results.begin(), results.end(), array.data());
+      return array;
+    });
+  }
+}
+
+TEST_CASE("attention, documents: blocks of keys that no query of a block sees are not computed") {
+  // Two documents of 128 tokens; where the first one's keys are NaN, any product with them would tell.
+  for (const std::int64_t heads : {1, 16}) {
+    const AttentionShape shape = shape_of(1, heads, 256, 256, 8, 8, true);
+    Attention<float> clean(shape, {{}, first_keys(shape, {{128}})}, Place::heads_apart), poisoned = clean;
+    for (std::int64_t h = 0; h < heads; ++h) {
+      for (std::int64_t t = 0; t < 128; ++t) {
+        std::fill_n(poisoned.k.row(0, h, t), 8, std::numeric_limits<float>::quiet_NaN());
+        std::fill_n(poisoned.v.row(0, h, t), 8, std::numeric_limits<float>::quiet_NaN());
+      }
+    }
+    for (auto* a : {&clean, &poisoned}) a->forward(), a->backward();
+    for (const auto part :
+         {&Attention<float>::o, &Attention<float>::dq, &Attention<float>::dk, &Attention<float>::dv}) {
+      for (std::int64_t h = 0; h < heads; ++h) {
+        const float *got = (poisoned.*part).row(0, h, 128), *expected = (clean.*part).row(0, h, 128);
+        const std::int64_t row = (clean.*part).strides.row;
+        for (std::int64_t t = 0; t < 128; ++t) {
+          REQUIRE(std::equal(got + t * row, got + t * row + 8, expected + t * row));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("attention, documents: gradients match finite differences") {
+  const AttentionShape shape = shape_of(2, 2, 5, 7, 4, 3, true, 0.2);
+  Attention<double> a(shape, {{6, 7}, first_keys(shape, {{3, 4}, {5}})}, Place::side_by_side);
+  a.forward();
+  a.backward();
+  check_finite_differences(a);
+}

@@ -1,0 +1,166 @@
+// Runs with data.within_document: training, evaluation and the data that they take.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "autograd/core/error.h"
+#include "tests/train/toy.h"
+#include "train/evaluation.h"
+#include "train/language_data.h"
+
+using namespace tapeformer;
+
+namespace {
+
+// On 200 documents of 1 to 30 letters in the order of the alphabet's first nine, each a line.
+Config documents_config(const CacheFolder& folder) {
+  RandomStream random({.seed = 5});
+  std::string text;
+  for (int line = 0; line < 200; ++line) {
+    const std::uint64_t first = random.below(9), length = 1 + random.below(30);
+    for (std::uint64_t i = 0; i < length; ++i) text += static_cast<char>('a' + (first + i) % 9);
+    text += '\n';
+  }
+  Config config = toy_config();
+  config.data.corpus = "";
+  config.data.text = {folder.write("lines.txt", text).string()};
+  config.model.context = 48;
+  config.eval.stride = 48;
+  config.data.document = "line";
+  config.data.within_document = true;
+  return config;
+}
+
+// The same weights, but a row is one text.
+struct PlainGpt : Gpt {
+  static GptConfig of_one_text(GptConfig config) {
+    config.document_token = -1;
+    return config;
+  }
+  explicit PlainGpt(const Gpt& model) : Gpt(of_one_text(model.config())) { load_state_dict(model.state_dict()); }
+};
+
+// −ln P of each target of a batch that is not ignored, by every document of every row alone.
+std::vector<double> nats_alone(const Gpt& model, std::int32_t begin, const Batch& batch) {
+  const PlainGpt plain(model);
+  std::vector<double> nats;
+  const std::span<const std::int32_t> inputs = batch.inputs, targets = batch.targets;
+  for (std::int64_t first = 0, end = 0; first < batch.rows * batch.length; first = end) {
+    for (end = first + 1; end % batch.length != 0 && inputs[end] != begin; ++end) {
+    }
+    Tape tape(no_grad);
+    const Tensor ids = Tensor::from(inputs.subspan(first, end - first), {1, end - first});
+    append_surprisals(
+        plain.forward(Variable::constant(tape, ids)), targets.subspan(first, end - first),
+        [&](const Variable& rows) { return plain.logits(rows); }, nats);
+  }
+  return nats;
+}
+
+double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+}  // namespace
+
+TEST_CASE("documents: a step's loss is that of the documents of its rows, each alone") {
+  const CacheFolder folder;
+  const Config config = documents_config(folder);
+  Toy toy(config);
+  const std::int32_t end_of_text = *toy.data.tokenizer->special("<|endoftext|>");
+  CHECK(toy.model.config().document_token == end_of_text);
+  Batch batch;
+  TextBatcher(toy.data.train.view(), config.train.batch, config.model.context,
+              static_cast<std::uint64_t>(config.train.seed))
+      .draw(1, 0, batch);
+  REQUIRE(std::ranges::count(batch.inputs, end_of_text) > 2);
+  const std::vector<double> nats = nats_alone(toy.model, end_of_text, batch);
+  REQUIRE(nats.size() == batch.targets.size());
+  const double first = toy.step(1).loss;
+  CHECK(first == doctest::Approx(sum_of(nats) / static_cast<double>(nats.size())).epsilon(1e-5));
+
+  toy.config.optimizer.lr = 1e-2;
+  StepResult last;
+  for (int step = 2; step <= 30; ++step) last = toy.step(step);
+  CHECK(last.loss < first - 0.5);
+}
+
+TEST_CASE("documents: without the key the same steps are taken as where documents mean nothing") {
+  const CacheFolder folder;
+  Config config = documents_config(folder);
+  Toy within(config);
+  config.data.within_document = false;
+  Toy across(config);
+  CHECK(across.model.config().document_token == -1);
+  CHECK(within.weights() == across.weights());
+  CHECK(within.data.train.path() == across.data.train.path());
+  CHECK(within.step(1).loss != across.step(1).loss);
+}
+
+TEST_CASE("documents: evaluation and surprisals score each token given its document in its window") {
+  const CacheFolder folder;
+  const Toy toy(documents_config(folder));
+  const std::int32_t end_of_text = *toy.data.tokenizer->special("<|endoftext|>");
+  // Weights that look back.
+  std::uint64_t stream = 0;
+  for (const NamedParameter& parameter : toy.model.named_parameters()) {
+    initialize(parameter.variable.value(), Init::normal(0.3), RandomKey{.seed = 4, .stream = stream++});
+  }
+  const TokenView tokens = toy.data.valid->view();
+  for (const std::int64_t stride : {48, 20}) {
+    CAPTURE(stride);
+    const WindowOptions options{.stride = stride, .batch = 3};
+    const WindowBatcher batcher(tokens, 3, 48, stride);
+    std::vector<double> expected;
+    Batch batch;
+    for (std::int64_t i = 0; i < batcher.batches(); ++i) {
+      batcher.fill(i, batch);
+      const std::vector<double> nats = nats_alone(toy.model, end_of_text, batch);
+      expected.insert(expected.end(), nats.begin(), nats.end());
+    }
+    REQUIRE(static_cast<std::int64_t>(expected.size()) == tokens.size() - 1);
+    const std::vector<double> values = surprisals(toy.model, tokens, options);
+    REQUIRE(values.size() == expected.size());
+    for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == doctest::Approx(expected[i]).epsilon(1e-4));
+    const Evaluation result = evaluate(toy.model, tokens, options);
+    CHECK(result.tokens == tokens.size() - 1);
+    CHECK(result.nats == doctest::Approx(sum_of(expected)).epsilon(1e-5));
+    // It is not what a model gives that looks across.
+    const std::vector<double> across = surprisals(PlainGpt(toy.model), tokens, options);
+    std::size_t others = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) others += std::abs(values[i] - across[i]) > 1e-2;
+    CHECK(others > values.size() / 2);
+  }
+  Config config = toy.config;
+  config.eval.stride = 20;
+  LanguageObjective objective(config, toy.model, toy.data);
+  CHECK(objective.evaluate({}).nats == doctest::Approx(evaluate(toy.model, tokens, {.stride = 20}).nats).epsilon(1e-6));
+}
+
+TEST_CASE("documents: a text without any, or a tokenizer without their token, is refused before anything is read") {
+  const CacheFolder folder;
+  Config config = documents_config(folder);
+  const auto refused = [&](const char* message) {
+    CHECK_THROWS_WITH_AS(prepare_language_data(config), message, UsageError);
+  };
+  const char* none =
+      "data.within_document: expected documents (data.document other than none, or JSON lines), got none";
+  config.data.document = "none";
+  refused(none);
+  config.data.text = {};
+  config.data.corpus = "stories";
+  refused(none);
+  config.data.corpus = "";
+  config.data.text = {folder.write("text.jsonl", "{\"text\": \"" + std::string(100, 'a') + "\"}\n").string()};
+  const LanguageData data = prepare_language_data(config);
+  CHECK(document_token(config, *data.tokenizer) == *data.tokenizer->special("<|endoftext|>"));
+
+  // Characters of a text without documents have no token for their ends.
+  config.data.within_document = false;
+  config.data.text = {folder.write("text.txt", std::string(100, 'a')).string()};
+  const auto tokenizer = prepare_language_data(config).tokenizer;
+  CHECK(document_token(config, *tokenizer) == -1);
+  config.tokenizer.file = folder.write("tokenizer.json", tokenizer->to_json()).string();
+  config.data.document = "file";
+  config.data.within_document = true;
+  refused("data.within_document: expected a tokenizer with the token <|endoftext|>, got one without");
+}
