@@ -85,6 +85,13 @@ RunTranslator load_run_translator(const std::filesystem::path& path) {
 
 std::string read_text(const std::filesystem::path& path) { return std::string(MappedText(path).text()); }
 
+std::vector<std::int32_t> prompt_tokens(const RunModel& run, std::string_view prompt) {
+  std::vector<std::int32_t> ids = run.tokenizer->encode(prompt);
+  const std::int32_t document = run.model->config().document_token;
+  if (document >= 0) ids.insert(ids.begin(), document);
+  return ids;
+}
+
 EncodedText read_tokens(const RunModel& run, const std::filesystem::path& path) {
   if (!run.config.data.within_document) {
     const MappedText text(path);

@@ -42,6 +42,9 @@ std::int64_t usable_checkpoint(const RunReference& reference);
 // The whole file. Throws Error when it cannot be read, or is empty.
 std::string read_text(const std::filesystem::path& path);
 
+// The ids of a prompt; behind <|endoftext|>, which begins every document, for a model that keeps to documents.
+std::vector<std::int32_t> prompt_tokens(const RunModel& run, std::string_view prompt);
+
 // A text file as the run's model reads it, and its bytes: one text; of a model that keeps to documents cut into them as
 // its training text was (data.document, JSON lines, compressed files), each followed by its <|endoftext|>.
 struct EncodedText {

@@ -58,7 +58,7 @@ void print_mean(double nats, std::int64_t tokens) {
 void print_text(const SurprisalArguments& arguments) {
   const RunModel run = load_run_model(arguments.run);
   const std::vector<std::int32_t> ids =
-      arguments.text.empty() ? run.tokenizer->encode(arguments.prompt) : read_tokens(run, arguments.text).ids;
+      arguments.text.empty() ? prompt_tokens(run, arguments.prompt) : read_tokens(run, arguments.text).ids;
   check(ids.size() >= 2, "surprisal: the text has ", ids.size(), " tokens, at least 2 are needed");
   // Half overlapping windows: every token but the first ones is predicted from at least half a context.
   const std::int64_t context = run.model->config().context;

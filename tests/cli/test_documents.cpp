@@ -76,6 +76,13 @@ TEST_CASE("documents: eval and surprisal cut a text as the training did, and sco
   }
   CHECK_FALSE(nats[18 + 2] == doctest::Approx(nats[6 + 2]).epsilon(1e-4));
 
+  // A prompt begins a document: its first token is predicted from <|endoftext|>, as that of every other.
+  const Json prompt = json_of(box, "surprisal run --prompt ddbac --json");
+  REQUIRE(prompt["tokens"].size() == 6);
+  CHECK(prompt["tokens"][0]["token"] == "<|endoftext|>");
+  for (int i = 1; i < 6; ++i) CHECK(nats_of(prompt["tokens"])[i] == doctest::Approx(nats[5 + i]).epsilon(1e-4));
+  CHECK(result_of(box, "generate run --prompt dd --tokens 3").starts_with("dd"));
+
   // What a run that looks across documents is given stays one text.
   box.train("across", "--data.document line --data.text lines.txt,text.txt --train.steps 4");
   CHECK_FALSE(box.run("eval across --text lines.txt").exit_code == 0);  // its characters have no newline
