@@ -46,6 +46,12 @@ bool is_byte(const std::string& written) {
   return bytes && bytes->size() == 1;
 }
 
+// Written with a character that stands for white space or a control: no name that anybody gives a special token.
+bool is_of_text(const std::string& written) {
+  const auto bytes = read_bytes(written);
+  return bytes && std::any_of(bytes->begin(), bytes->end(), [](char c) { return c >= 0 && c <= ' '; });
+}
+
 // Adds those of the special tokens that are not among the vocabulary's.
 void add_new_special_tokens(Vocabulary& vocabulary, std::span<const std::string> special_tokens) {
   std::unordered_set<std::string> known;
@@ -81,9 +87,14 @@ std::unique_ptr<Tokenizer> read_gpt2_files(const Gpt2Files& text, const Gpt2File
     for (std::size_t id = 0; id < written.tokens.size(); ++id) {
       const std::string& token = written.tokens[id];
       check(!token.empty(), "the token with id ", id, " is empty");
-      if (!is_byte(token) && !merged.contains(token)) written.special_ids.push_back(static_cast<std::int32_t>(id));
+      if (is_byte(token) || merged.contains(token)) continue;
+      written.special_ids.push_back(static_cast<std::int32_t>(id));
     }
   });
+  for (const std::int32_t id : written.special_ids) {
+    check(!is_of_text(written.tokens[id]), names.merges, ": not whole: no merge makes the token ",
+          show(written.tokens[id]), " of ", names.vocab);
+  }
   add_new_special_tokens(written, special_tokens);
   const auto where_merge = [&](std::size_t index) { return concat(names.merges, ": line ", numbered[index].line); };
   return bpe_of_written(written, merges, names.vocab, where_merge, pattern);
@@ -103,6 +114,8 @@ Gpt2Files write_gpt2_files(const Tokenizer& tokenizer) {
   for (std::int32_t id = 0; id < bpe->vocab_size(); ++id) {
     check(bpe->is_special(id) || bpe->token_bytes(id).size() == 1 || merged.contains(id), "no merge makes the token ",
           show(written[id]), ": GPT-2's files would take it for a special one");
+    check(!bpe->is_special(id) || !is_of_text(written[id]), "GPT-2's files would take the special token ",
+          show(written[id]), " for one of text that no merge makes");
     files.vocab += concat(id > 0 ? ", " : "", nlohmann::json(written[id]).dump(), ": ", id);
   }
   files.vocab += "}\n";

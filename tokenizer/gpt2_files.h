@@ -1,6 +1,7 @@
 // GPT-2's pair of files: vocab.json, {"token": id, …}, and merges.txt, a line "left right" for each merge by rank,
 // behind a first line "#version: …". They do not say which tokens are special: those are that are neither a byte nor
-// made by a merge, as GPT-2's <|endoftext|> is. Nor do they say by which pattern text is split.
+// made by a merge, as GPT-2's <|endoftext|> is; one with white space in it is a sign that merges are missing. Nor do
+// they say by which pattern text is split.
 #pragma once
 
 #include <memory>

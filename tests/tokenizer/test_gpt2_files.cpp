@@ -57,6 +57,17 @@ TEST_CASE("gpt2 files: read back equal, ids as vocab.json has them") {
   CHECK(read(write_gpt2_files(*turned))->to_json() == turned->to_json());
 }
 
+TEST_CASE("gpt2 files: merges that were cut off are missed where a token with a space needs them") {
+  const auto tokenizer = train("bpe", 258, "x ab ab ab ab", {});  // "ab", " ab"
+  Gpt2Files files = write_gpt2_files(*tokenizer);
+  const std::size_t last = files.merges.rfind('\n', files.merges.size() - 2) + 1;
+  REQUIRE(tokenizer->token_bytes(257) == " ab");
+  files.merges.resize(last);
+  CHECK(message_of([&] { read(files); }) == "m: not whole: no merge makes the token \"\u0120ab\" of v");
+  CHECK(message_of([&] { write_gpt2_files(*train("bpe", 257, "ab", {"\u0120x"})); }) ==
+        "GPT-2's files would take the special token \"\u0120x\" for one of text that no merge makes");
+}
+
 TEST_CASE("gpt2 files: special tokens are what no merge makes, and those given") {
   const Gpt2Files files = write_gpt2_files(*small());
   CHECK(read(files)->special_ids().size() == 1);
