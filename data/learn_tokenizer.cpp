@@ -12,7 +12,7 @@ std::vector<TextPart> sample_text(TextReader& reader, std::int64_t bytes) {
     if (index % stride != 0) continue;
     held += static_cast<std::int64_t>(part.text.size());
     parts.push_back(std::move(part));
-    while (bytes > 0 && held > bytes && parts.size() > 1) {
+    while (held > bytes && parts.size() > 1) {
       std::vector<TextPart> every_second;
       held = 0;
       for (std::size_t i = 0; i < parts.size(); i += 2) {
