@@ -95,6 +95,19 @@ struct Attention {
                                    with_masks());
   }
 
+  // Everything that forward and backward write, one after another.
+  Array<T> results() {
+    forward();
+    backward();
+    std::vector<T> all = log_sum_exp;
+    for (const auto* operand : {&o, &dq, &dk, &dv}) {
+      all.insert(all.end(), operand->values.begin(), operand->values.end());
+    }
+    Array<T> array(all.size());
+    std::copy(all.begin(), all.end(), array.data());
+    return array;
+  }
+
   bool sees(std::int64_t batch, std::int64_t query, std::int64_t key) const {
     if (!masks.lengths.empty() && key >= masks.lengths[batch]) return false;
     if (!masks.first_keys.empty() && key < masks.first_keys[batch * shape.queries + query]) return false;

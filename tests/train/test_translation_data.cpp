@@ -115,7 +115,8 @@ TEST_CASE("translation data: a run's vocabularies, one of which may be lost") {
   CHECK_FALSE(both.joint());
   std::filesystem::remove(run.target_tokenizer());
   CHECK_THROWS_WITH_AS(load_pair_tokenizers(run, config),
-                       ("cannot open " + run.target_tokenizer().string() + ": No such file or directory").c_str(), Error);
+                       ("cannot open " + run.target_tokenizer().string() + ": No such file or directory").c_str(),
+                       Error);
   config.tokenizer.joint = true;
   CHECK(load_pair_tokenizers(run, config).joint());
 }
