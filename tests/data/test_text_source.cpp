@@ -152,7 +152,8 @@ TEST_CASE("text source: a wrong line of JSON is named by file and line") {
   refused("{\"text\": \"\xff\"}\n", "expected a line of JSON: not valid at byte 11 of the line");
   refused("{\"text\": \"" + std::string(100000, 'x'), "expected a line of JSON: not valid at byte 100011 of the line");
   refused("{\"text\": " + std::string(100000, '9') + "}\n", "expected a line of JSON: a number is out of range");
-  refused(std::string("{\"text\": \"x\"}\0{\"text\": \"y\"}\n", 30), "expected a line of JSON, got a byte 0 in it");
+  refused("{\"text\": \"x\"}" + std::string(1, '\0') + "{\"text\": \"y\"}\n",
+          "expected a line of JSON, got a byte 0 in it");
   const fs::path path = folder.write("a.jsonl", "\n{\"text\": \"\"}\n");
   check_refused(path, path.string() + " is empty, expected text");
 }
