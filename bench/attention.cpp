@@ -3,10 +3,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/parallel.h"
 #include "autograd/kernels/attention.h"
 #include "autograd/tensor/tensor.h"
 #include "bench/work.h"
+#include "core/parallel.h"
 
 namespace tapeformer::bench {
 namespace {

@@ -4,11 +4,11 @@
 // same machine; medians over the rounds. Prints one JSON line.
 #include <iostream>
 
-#include "autograd/core/parallel.h"
-#include "autograd/core/random.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "bench/model_work.h"
+#include "core/parallel.h"
+#include "core/random.h"
 #include "generate/generator.h"
 
 namespace tapeformer::bench {
@@ -45,7 +45,7 @@ double seconds_to_read(const Tensor& buffer) {
   const Tensor x = Tensor::full({kColumns}, DType::f32, 1), y = Tensor::empty({rows}, DType::f32);
   float sum = 0;
   const double summed =
-      seconds_of([&] { kernels::sum_middle<float>(&sum, buffer.data<float>(), 1, buffer.numel(), 1, 0); });
+      seconds_of([&] { kernels::sum_axis<float>(&sum, buffer.data<float>(), 1, buffer.numel(), 1, 0); });
   const double multiplied = seconds_of([&] {
     kernels::gemm<float>(y.data<float>(), rows, {x.data<float>(), kColumns}, {buffer.data<float>(), kColumns, true}, 1,
                          rows, kColumns, 1, 0);

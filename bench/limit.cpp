@@ -9,11 +9,11 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/parallel.h"
 #include "autograd/kernels/adamw.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/tensor/tensor.h"
 #include "bench/work.h"
+#include "core/parallel.h"
 
 namespace tapeformer::bench {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <map>
 
-#include "autograd/core/profile.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/tensor/tensor.h"
+#include "core/profile.h"
 
 namespace tapeformer::bench {
 namespace {

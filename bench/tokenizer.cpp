@@ -9,10 +9,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/parallel.h"
 #include "bench/work.h"
-#include "data/learn_tokenizer.h"
-#include "data/text.h"
+#include "core/parallel.h"
+#include "data/text/learn_tokenizer.h"
+#include "data/text/text.h"
 
 namespace tapeformer::bench {
 namespace {

@@ -2,12 +2,12 @@
 // clipping by the global norm, AdamW. Prints one JSON line; bench/peers/torch_step.py prints the same keys for PyTorch.
 #include <iostream>
 
-#include "autograd/core/parallel.h"
-#include "autograd/core/random.h"
 #include "autograd/tape/tape.h"
 #include "bench/model_work.h"
 #include "bench/profile_report.h"
-#include "train/optimizer.h"
+#include "core/parallel.h"
+#include "core/random.h"
+#include "nn/optim/optimizer.h"
 
 namespace tapeformer::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 
 namespace tapeformer::bench {
 

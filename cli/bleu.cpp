@@ -1,13 +1,13 @@
-#include "data/bleu.h"
+#include "data/scores/bleu.h"
 
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/error.h"
 #include "cli/commands.h"
-#include "data/text.h"
+#include "core/error.h"
+#include "data/text/text.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/corpora.h"
+#include "data/synthetic/corpora.h"
 
 #include <spdlog/spdlog.h>
 

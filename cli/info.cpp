@@ -4,13 +4,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/tensor/tensor.h"
 #include "cli/commands.h"
 #include "cli/model_costs.h"
-#include "train/progress.h"
-#include "train/run_folder.h"
+#include "cli/progress_line.h"
+#include "core/parallel.h"
+#include "train/run/run_folder.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <iostream>
 
-#include "autograd/core/error.h"
 #include "autograd/kernels/gemm.h"
 #include "cli/commands.h"
 #include "cli/usage.h"
+#include "core/error.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -55,7 +55,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    print_error(concat(explain(app, error), " (see --help)"));
+    print_error(str_cat(explain(app, error), " (see --help)"));
     return 2;
   } catch (const UsageError& error) {
     print_error(error.what());

@@ -2,10 +2,10 @@
 
 #include <optional>
 
-#include "autograd/core/error.h"
-#include "train/language_data.h"
-#include "train/model_config.h"
-#include "train/translation_data.h"
+#include "core/error.h"
+#include "train/config/model_config.h"
+#include "train/objectives/language_data.h"
+#include "train/objectives/translation_data.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <iostream>
 
-#include "data/text.h"
-#include "data/token_cache.h"
-#include "train/checkpoint.h"
-#include "train/model_config.h"
-#include "train/progress.h"
+#include "cli/progress_line.h"
+#include "data/text/text.h"
+#include "data/text/token_cache.h"
+#include "train/config/model_config.h"
+#include "train/run/checkpoint.h"
 
 namespace tapeformer::cli {
 

@@ -6,10 +6,10 @@
 #include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 #include "tokenizer/tokenizer.h"
-#include "train/config.h"
+#include "train/config/config.h"
 #include "train/evaluation.h"
-#include "train/run_folder.h"
-#include "train/translation_data.h"
+#include "train/objectives/translation_data.h"
+#include "train/run/run_folder.h"
 
 namespace tapeformer::cli {
 

@@ -8,16 +8,16 @@
 #include <map>
 #include <memory>
 
-#include "autograd/core/error.h"
 #include "cli/commands.h"
 #include "cli/run_model.h"
 #include "cli/tokenizer_info.h"
 #include "cli/usage.h"
-#include "data/byte_reader.h"
-#include "data/learn_tokenizer.h"
-#include "data/text.h"
-#include "data/token_cache.h"
-#include "tokenizer/json_text.h"
+#include "core/error.h"
+#include "data/text/byte_reader.h"
+#include "data/text/learn_tokenizer.h"
+#include "data/text/text.h"
+#include "data/text/token_cache.h"
+#include "tokenizer/formats/json_text.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -7,10 +7,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "data/text_reader.h"
-#include "data/token_cache.h"
-#include "tokenizer/bpe_tokenizer.h"
-#include "tokenizer/utf8.h"
+#include "core/utf8.h"
+#include "data/text/text_reader.h"
+#include "data/text/token_cache.h"
+#include "tokenizer/bpe/bpe_tokenizer.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "data/text_source.h"
+#include "data/text/text_source.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tapeformer::cli {

@@ -4,16 +4,18 @@
 #include <iostream>
 #include <memory>
 
-#include "autograd/core/parallel.h"
 #include "cli/commands.h"
+#include "cli/progress_line.h"
 #include "cli/run_model.h"
-#include "data/byte_reader.h"
-#include "data/corpora.h"
-#include "train/disk.h"
-#include "train/metrics.h"
-#include "train/stop_signal.h"
+#include "cli/stop_signal.h"
+#include "core/parallel.h"
+#include "data/synthetic/corpora.h"
+#include "data/text/byte_reader.h"
+#include "train/config/optim_config.h"
+#include "train/objectives/training_task.h"
+#include "train/run/disk.h"
+#include "train/run/metrics.h"
 #include "train/trainer.h"
-#include "train/training_task.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -93,10 +95,10 @@ void train_run(const Config& config, TrainingTask& task, const ParameterSlab& sl
                          .stop_requested = [&] { return stop.requested(); }};
   const TrainEnd end = train(task.objective(), slab, optimizer, config, run, state, hooks);
   progress.finish(last);
-  if (end == TrainEnd::no_better) {
+  if (end == TrainEnd::early_stopped) {
     spdlog::info("ended at step {}: no lower validation loss in {} evaluations", state.step, config.eval.patience);
   }
-  if (end == TrainEnd::finished || end == TrainEnd::no_better) {
+  if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
     return print_summary(config, task.objective(), state, run);
   }
   spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
@@ -168,8 +170,8 @@ void add_train_command(CLI::App& app) {
   CLI::Option* from = command->add_option("--resume", arguments->resume, "Folder of a run to go on with, bit for bit");
   from->excludes(out)->excludes(config);
   for (const ConfigKey& key : config_keys()) {
-    const std::string words = key.allowed.empty() ? "" : concat(" {", CLI::detail::join(key.allowed, ","), "}");
-    const std::string help = concat(key.help, words, key.default_value.empty() ? "" : " [" + key.default_value + "]");
+    const std::string words = key.allowed.empty() ? "" : str_cat(" {", CLI::detail::join(key.allowed, ","), "}");
+    const std::string help = str_cat(key.help, words, key.default_value.empty() ? "" : " [" + key.default_value + "]");
     CLI::Option* option = command->add_option("--" + key.name, arguments->overrides[key.name], help);
     option->group("[" + key.name.substr(0, key.name.find('.')) + "]")->type_name("");
     if (key.type != ConfigType::list) option->expected(1);

@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
+#include "core/utf8.h"
 #include "generate/line_translator.h"
-#include "tokenizer/utf8.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "autograd/core/error.h"
-#include "autograd/core/nearest_name.h"
+#include "core/error.h"
+#include "core/nearest_name.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -16,7 +16,7 @@ std::string unknown(const char* what, const std::string& name, const std::vector
   std::vector<std::string_view> found_by;
   for (const KnownName& other : known) found_by.push_back(other.found_by);
   const auto nearest = std::ranges::find(found_by, nearest_name(name, found_by)) - found_by.begin();
-  return concat("unknown ", what, " ", name, ": did you mean ", known[nearest].name, "?");
+  return str_cat("unknown ", what, " ", name, ": did you mean ", known[nearest].name, "?");
 }
 
 std::vector<KnownName> options_of(const CLI::App& command) {
@@ -38,7 +38,7 @@ CLI::Validator at_least(std::int64_t least) {
   return {[least](const std::string& text) {
             std::int64_t value = 0;
             if (CLI::detail::lexical_cast(text, value) && value >= least) return std::string();
-            return concat("expected a whole number of at least ", least, ", got ", text);
+            return str_cat("expected a whole number of at least ", least, ", got ", text);
           },
           ""};
 }

@@ -1,6 +1,6 @@
 #include "generate/line_translator.h"
 
-#include "tokenizer/utf8.h"
+#include "core/utf8.h"
 
 namespace tapeformer {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 
 namespace tapeformer {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "autograd/core/random.h"
+#include "core/random.h"
 
 namespace tapeformer {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "autograd/core/parallel.h"
 #include "autograd/tape/tape.h"
+#include "core/parallel.h"
 
 namespace tapeformer {
 namespace {
@@ -96,7 +96,7 @@ class BatchSearch {
     Tape tape(no_grad);
     const Variable input =
         Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), {rows, length - seen}));
-    const Encoded encoded{Variable::constant(tape, encoded_), lengths_};
+    const EncoderOutput encoded{Variable::constant(tape, encoded_), lengths_};
     const Tensor hidden = model_.decode(input, encoded, options_.use_cache ? &cache_ : nullptr).value();
     const Tensor last = hidden.slice(1, length - seen - 1, length - seen).reshape({rows, -1});
     return log_softmax(model_.logits(Variable::constant(tape, last))).value();

@@ -92,7 +92,7 @@ Variable MultiHeadAttention::forward(const Variable& x, const NormWeights& norm,
     parts[2] = Variable::constant(*x.tape(), cache->values());
   }
   const AttentionOptions options{
-      .causal = mask.causal, .key_lengths = mask.lengths, .first_keys = mask.first_keys, .dropout = dropout_};
+      .causal = mask.causal, .key_lengths = mask.lengths, .key_begin = mask.key_begin, .dropout = dropout_};
   return out.forward(join_heads(scaled_dot_product_attention(parts[0], parts[1], parts[2], options), x.sizes()));
 }
 
@@ -107,7 +107,7 @@ CrossAttention::CrossAttention(const BlockConfig& config)
   register_module("out", out);
 }
 
-Variable CrossAttention::forward(const Variable& x, const NormWeights& norm, const Encoded& encoded,
+Variable CrossAttention::forward(const Variable& x, const NormWeights& norm, const EncoderOutput& encoded,
                                  KeyValueCache* cache) const {
   const std::int64_t batch = encoded.hidden.size(0), dim = x.size(2), halves[] = {dim, dim};
   check(x.size(0) % batch == 0, "cross-attention: ", x.size(0), " rows cannot share ", batch, " encoded ones");

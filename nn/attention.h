@@ -35,9 +35,9 @@ class KeyValueCache {
 
 // Which keys of its own stream a token sees.
 struct SelfMask {
-  bool causal = true;   // those up to itself
-  Tensor lengths{};     // i32 (B): a row's tokens past this length are padding, seen by none; undefined: there is none
-  Tensor first_keys{};  // i32 (B, T): the first token that each one sees (AttentionOptions); undefined: the row's first
+  bool causal = true;  // those up to itself
+  Tensor lengths{};    // i32 (B): a row's tokens past this length are padding, seen by none; undefined: there is none
+  Tensor key_begin{};  // i32 (B, T): the first token that each one sees (AttentionOptions); undefined: the row's first
 };
 
 // Self-attention (Vaswani et al. 2017, section 3.2.2): Q, K, V from one stream by one fused product, heads joined,
@@ -59,7 +59,7 @@ class MultiHeadAttention : public Module {
 
 // What an encoder made of its input, for a decoder to look at: hidden (B, S, dim), of which row b has lengths[b] tokens
 // (i32 (B)) and padding behind them.
-struct Encoded {
+struct EncoderOutput {
   Variable hidden;
   Tensor lengths;
 };
@@ -71,7 +71,7 @@ class CrossAttention : public Module {
   // norm(x) (R, T, dim) → (R, T, dim), where R is B or a multiple of it: rows i·R/B … (i + 1)·R/B − 1, such as the
   // hypotheses of a beam, look at row i of `encoded`. A cache keeps its keys and values from the first call on; only
   // without recording.
-  Variable forward(const Variable& x, const NormWeights& norm, const Encoded& encoded,
+  Variable forward(const Variable& x, const NormWeights& norm, const EncoderOutput& encoded,
                    KeyValueCache* cache = nullptr) const;
 
   Linear q, kv, out;

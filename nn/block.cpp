@@ -64,7 +64,7 @@ BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cros
   }
   for (std::int64_t i = 0; i < layers; ++i) {
     blocks_.push_back(std::make_unique<Block>(block, cross));
-    register_module(concat("blocks.", i), *blocks_.back());
+    register_module(str_cat("blocks.", i), *blocks_.back());
   }
   if (config.norm == NormPlace::pre) {
     final_norm_ = std::make_unique<LayerNorm>(config.dim, config.bias, config.norm_eps, config.dtype);

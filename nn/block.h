@@ -24,7 +24,7 @@ class FeedForward : public Module {
 // What a block's attention may look at.
 struct BlockContext {
   SelfMask mask = {};
-  std::optional<Encoded> encoded = {};  // for the blocks that have cross-attention
+  std::optional<EncoderOutput> encoded = {};  // for the blocks that have cross-attention
 };
 
 // Of one block: of the tokens so far, and of what the encoder gave.

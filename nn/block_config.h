@@ -1,8 +1,8 @@
 // What every block of a model shares.
 #pragma once
 
-#include "autograd/core/dtype.h"
 #include "autograd/ops/ops.h"
+#include "autograd/tensor/dtype.h"
 #include "nn/init.h"
 
 namespace tapeformer {

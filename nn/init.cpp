@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "autograd/core/parallel.h"
+#include "core/parallel.h"
 
 namespace tapeformer {
 namespace {

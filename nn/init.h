@@ -1,8 +1,8 @@
 // How parameters begin.
 #pragma once
 
-#include "autograd/core/random.h"
 #include "autograd/tensor/tensor.h"
+#include "core/random.h"
 
 namespace tapeformer {
 

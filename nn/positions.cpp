@@ -22,8 +22,8 @@ Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, 
   return table;
 }
 
-Positions::Positions(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init,
-                     DType dtype)
+PositionEmbedding::PositionEmbedding(PositionKind kind, std::int64_t context, std::int64_t dim, double base,
+                                     const Init& init, DType dtype)
     : context_(context) {
   if (kind == PositionKind::learned) {
     weight_ = register_parameter("weight", {context, dim}, dtype, init);
@@ -32,18 +32,18 @@ Positions::Positions(PositionKind kind, std::int64_t context, std::int64_t dim, 
   }
 }
 
-void Positions::check_length(std::int64_t length) const {
+void PositionEmbedding::check_length(std::int64_t length) const {
   check(length <= context_, "positions: ", length, " tokens are more than the context of ", context_);
 }
 
-Variable Positions::forward(Tape& tape, std::int64_t first, std::int64_t length) const {
+Variable PositionEmbedding::forward(Tape& tape, std::int64_t first, std::int64_t length) const {
   check_length(first + length);
   if (fixed_.defined()) return Variable::constant(tape, fixed_.slice(0, first, first + length));
   const Variable table = weight_.on(tape);
   return first == 0 && length == context_ ? table : slice(table, 0, first, first + length);
 }
 
-Variable Positions::forward(Tape& tape, const Tensor& positions) const {
+Variable PositionEmbedding::forward(Tape& tape, const Tensor& positions) const {
   check_length(positions.size(1));
   const Variable table = fixed_.defined() ? Variable::constant(tape, fixed_) : weight_.on(tape);
   return embedding(table, Variable::constant(tape, positions));

@@ -12,9 +12,10 @@ namespace tapeformer {
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, DType dtype);
 
 // A vector for each position below `context`: a learned table, or the fixed sinusoids.
-class Positions : public Module {
+class PositionEmbedding : public Module {
  public:
-  Positions(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init, DType dtype);
+  PositionEmbedding(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init,
+                    DType dtype);
   // Positions first … first + length − 1, (length, dim). Throws Error past the context.
   Variable forward(Tape& tape, std::int64_t first, std::int64_t length) const;
   // The given ones, i32 (B, T) → (B, T, dim): of documents that begin within rows. Throws Error for rows longer than

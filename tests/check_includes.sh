@@ -5,19 +5,19 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 declare -A may_use=(
-  [autograd/core]=""
-  [autograd/kernels]="autograd/core"
-  [autograd/tensor]="autograd/core autograd/kernels"
-  [autograd/tape]="autograd/core autograd/tensor"
-  [autograd/ops]="autograd/core autograd/kernels autograd/tensor autograd/tape"
-  [autograd/gradcheck]="autograd/core autograd/tensor autograd/tape autograd/ops"
-  [tokenizer]="autograd/core"
-  [data]="autograd/core tokenizer"
-  [nn]="autograd/core autograd/tensor autograd/tape autograd/ops"
-  [generate]="autograd/core autograd/tensor autograd/tape autograd/ops nn tokenizer"
-  [train]="autograd/core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate"
-  [cli]="autograd/core autograd/kernels autograd/tensor autograd/gradcheck nn tokenizer data generate train"
-  [bench]="autograd/core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate train"
+  [core]=""
+  [autograd/kernels]="core"
+  [autograd/tensor]="core autograd/kernels"
+  [autograd/tape]="core autograd/tensor"
+  [autograd/ops]="core autograd/kernels autograd/tensor autograd/tape"
+  [autograd/gradcheck]="core autograd/tensor autograd/tape autograd/ops"
+  [tokenizer]="core"
+  [data]="core tokenizer"
+  [nn]="core autograd/kernels autograd/tensor autograd/tape autograd/ops"
+  [generate]="core autograd/tensor autograd/tape autograd/ops nn tokenizer"
+  [train]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate"
+  [cli]="core autograd/kernels autograd/tensor autograd/gradcheck nn tokenizer data generate train"
+  [bench]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate train"
 )
 # A library with a place of its own: the pattern of its include, and the only files that may have it.
 declare -A only_in=(["cblas\.h"]="autograd/kernels/gemm.cpp" ["CLI/"]="(cli|bench)/" ["hwy/"]="autograd/kernels/")

@@ -3,8 +3,8 @@
 #include <iomanip>
 #include <sstream>
 
-#include "autograd/core/error.h"
-#include "tokenizer/utf8.h"
+#include "core/error.h"
+#include "core/utf8.h"
 
 namespace tapeformer {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/utf8.h"
 #include "tokenizer/unicode_class.h"
-#include "tokenizer/utf8.h"
 
 namespace tapeformer {
 namespace {
@@ -82,12 +82,12 @@ Spaces spaces_at(std::string_view text, std::size_t begin) {
   return spaces;
 }
 
-// \s+(?!\S)|\s+: before anything else the last character is left to the next piece, unless it is the only one.
+// \s+(?!\S)|\s+: before anything else the last character is left to the next pretoken, unless it is the only one.
 std::size_t spaces_end(std::string_view text, std::size_t begin, const Spaces& spaces) {
   return spaces.end < text.size() && spaces.last > begin ? spaces.last : spaces.end;
 }
 
-std::size_t piece_end_gpt2(std::string_view text, std::size_t begin) {
+std::size_t pretoken_end_gpt2(std::string_view text, std::size_t begin) {
   if (text[begin] == '\'') {
     if (const std::size_t length = contraction_length(text, begin, SplitPattern::gpt2)) return begin + length;
   }
@@ -108,7 +108,7 @@ std::size_t symbols_end(std::string_view text, std::size_t at) {
   return at;
 }
 
-std::size_t piece_end_cl100k(std::string_view text, std::size_t begin) {
+std::size_t pretoken_end_cl100k(std::string_view text, std::size_t begin) {
   if (text[begin] == '\'') {
     if (const std::size_t length = contraction_length(text, begin, SplitPattern::cl100k)) return begin + length;
   }
@@ -141,8 +141,8 @@ bool word_ends(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::size_t piece_end(std::string_view text, std::size_t begin, SplitPattern pattern) {
-  return pattern == SplitPattern::gpt2 ? piece_end_gpt2(text, begin) : piece_end_cl100k(text, begin);
+std::size_t pretoken_end(std::string_view text, std::size_t begin, SplitPattern pattern) {
+  return pattern == SplitPattern::gpt2 ? pretoken_end_gpt2(text, begin) : pretoken_end_cl100k(text, begin);
 }
 
 std::size_t safe_cut(std::string_view text, std::size_t from) {

@@ -1,6 +1,6 @@
 #include "tokenizer/sentence_symbols.h"
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 
 namespace tapeformer {
 

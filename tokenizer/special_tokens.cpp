@@ -4,8 +4,8 @@
 #include <charconv>
 #include <unordered_set>
 
-#include "autograd/core/error.h"
-#include "tokenizer/utf8.h"
+#include "core/error.h"
+#include "core/utf8.h"
 
 namespace tapeformer {
 namespace {
@@ -62,7 +62,7 @@ void add_special_tokens(Vocabulary& vocabulary, std::span<const std::string> spe
   for (const SpecialToken& special : specials)
     place(special.name, special.id ? static_cast<std::size_t>(*special.id) : tokens.size());
   for (std::size_t id = 0; id < tokens.size(); ++id) {
-    if (tokens[id].empty()) place(concat("<|unused_", id, "|>"), id);
+    if (tokens[id].empty()) place(str_cat("<|unused_", id, "|>"), id);
   }
   std::sort(vocabulary.special_ids.begin(), vocabulary.special_ids.end());
 }

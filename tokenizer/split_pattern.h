@@ -1,4 +1,4 @@
-// The regular expressions by which text is split into the pieces within which tokens lie.
+// The regular expressions by which text is split into the pretokens within which tokens lie.
 #pragma once
 
 #include <array>

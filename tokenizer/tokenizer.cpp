@@ -5,9 +5,9 @@
 #include <exception>
 #include <numeric>
 
-#include "autograd/core/error.h"
-#include "autograd/core/hash.h"
-#include "autograd/core/parallel.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/parallel.h"
 #include "tokenizer/pretokenizer.h"
 
 namespace tapeformer {

@@ -1,7 +1,8 @@
 // Text to token ids and back.
 //
 //   char  one token per Unicode character that occurs in the training text, in the order of their code points
-//   word  the most frequent pieces of GPT-2's pre-tokenisation (a word with the space before it, a run of digits, …);
+//   word  the most frequent pretokens of GPT-2's pre-tokenisation (a word with the space before it, a run of digits,
+//   …);
 //         all others become <unk>, so decoding loses them
 //   bpe   byte-level byte pair encoding as GPT-2's: 256 tokens for the bytes, then one for each learned merge; takes
 //         any bytes and gives exactly them back; split by GPT-2's pattern or by cl100k's
@@ -74,7 +75,7 @@ class Tokenizer {
   // Throws Error naming the origin and what is wrong with the text.
   static std::unique_ptr<Tokenizer> from_json(std::string_view text, const std::string& origin);
 
-  // By the path: FILE.tiktoken (rank_file.h), a folder that is there or whose name ends with "/" (vocab.json and
+  // By the path: FILE.tiktoken (tiktoken_file.h), a folder that is there or whose name ends with "/" (vocab.json and
   // merges.txt in it, gpt2_files.h), or a path that ends with vocab.json or merges.txt (both), else a tokenizer.json.
   // Files appear whole or not at all. Throws Error where the system refuses, and for what the format cannot hold.
   void save(const std::filesystem::path& path) const;

@@ -4,13 +4,13 @@
 #include <limits>
 #include <unordered_set>
 
-#include "autograd/core/error.h"
-#include "tokenizer/bpe_trainer.h"
-#include "tokenizer/byte_level.h"
+#include "core/error.h"
+#include "core/utf8.h"
+#include "tokenizer/bpe/bpe_trainer.h"
+#include "tokenizer/bpe/byte_level.h"
+#include "tokenizer/bpe/pretoken_counter.h"
 #include "tokenizer/char_tokenizer.h"
-#include "tokenizer/piece_counter.h"
 #include "tokenizer/special_tokens.h"
-#include "tokenizer/utf8.h"
 #include "tokenizer/word_tokenizer.h"
 
 namespace tapeformer {
@@ -18,7 +18,7 @@ namespace {
 
 void check_vocab(const TokenizerOptions& options, std::int64_t bytes, std::int64_t specials) {
   const std::int64_t least = bytes + specials, most = std::numeric_limits<std::int32_t>::max();
-  const std::string parts = concat(bytes > 0 ? concat(bytes, " bytes and ") : "", specials, " special");
+  const std::string parts = str_cat(bytes > 0 ? str_cat(bytes, " bytes and ") : "", specials, " special");
   if (options.vocab < least) {
     fail_usage("tokenizer: a vocabulary of ", options.vocab, " is too small for ", options.kind, ": expected at least ",
                least, " (", parts, ")");
@@ -82,7 +82,7 @@ class WordTrainer : public TokenizerTrainer {
   WordTrainer(const TokenizerOptions& options, std::vector<std::string> special_tokens)
       : TokenizerTrainer(std::move(special_tokens)),
         most_(options.vocab - static_cast<std::int64_t>(this->special_tokens().size())),
-        pieces_({.pattern = SplitPattern::gpt2, .max_memory = options.max_memory}) {}
+        pretokens_({.pattern = SplitPattern::gpt2, .max_memory = options.max_memory}) {}
 
  private:
   // tokenizer.json could not hold invalid UTF-8.
@@ -93,7 +93,7 @@ class WordTrainer : public TokenizerTrainer {
       if (invalid != std::string_view::npos) fail_invalid_utf8("word", before + static_cast<std::int64_t>(invalid));
       before += static_cast<std::int64_t>(text.size());
     }
-    pieces_.add(texts);
+    pretokens_.add(texts);
   }
 
   std::unique_ptr<Tokenizer> learn(const MergeProgress&) override {
@@ -102,8 +102,8 @@ class WordTrainer : public TokenizerTrainer {
       std::int64_t count;
     };
     std::vector<Word> words;
-    pieces_.finish()->for_each([&](std::string_view piece, std::int64_t count) {
-      words.push_back({std::string(piece), count});
+    pretokens_.finish()->for_each([&](std::string_view pretoken, std::int64_t count) {
+      words.push_back({std::string(pretoken), count});
     });
     std::sort(words.begin(), words.end(),
               [](const Word& a, const Word& b) { return a.count != b.count ? a.count > b.count : a.text < b.text; });
@@ -115,7 +115,7 @@ class WordTrainer : public TokenizerTrainer {
   }
 
   std::int64_t most_;
-  PieceCounter pieces_;
+  PretokenCounter pretokens_;
 };
 
 class BpeTrainer : public TokenizerTrainer {
@@ -124,15 +124,15 @@ class BpeTrainer : public TokenizerTrainer {
       : TokenizerTrainer(std::move(special_tokens)),
         most_merges_(options.vocab - 256 - static_cast<std::int64_t>(this->special_tokens().size())),
         pattern_(options.pattern),
-        pieces_({.pattern = options.pattern, .max_memory = options.max_memory}) {}
+        pretokens_({.pattern = options.pattern, .max_memory = options.max_memory}) {}
 
  private:
-  void take(std::span<const std::string_view> texts) override { pieces_.add(texts); }
+  void take(std::span<const std::string_view> texts) override { pretokens_.add(texts); }
 
   std::unique_ptr<Tokenizer> learn(const MergeProgress& progress) override {
     std::vector<std::string> tokens;
     for (const std::uint8_t byte : byte_order()) tokens.emplace_back(1, static_cast<char>(byte));
-    std::vector<BpeMerge> merges = learn_merges(pieces_.finish(), most_merges_, progress);
+    std::vector<BpeMerge> merges = learn_merges(pretokens_.finish(), most_merges_, progress);
     for (const BpeMerge& merge : merges) tokens.push_back(tokens[merge.left] + tokens[merge.right]);
     return std::make_unique<BpeTokenizer>(with_special_tokens(std::move(tokens), special_tokens(), write_bytes),
                                           std::move(merges), pattern_);
@@ -140,7 +140,7 @@ class BpeTrainer : public TokenizerTrainer {
 
   std::int64_t most_merges_;
   SplitPattern pattern_;
-  PieceCounter pieces_;
+  PretokenCounter pretokens_;
 };
 
 }  // namespace

@@ -19,9 +19,9 @@ struct TokenizerOptions {
   std::int64_t vocab = 0;                     // at most so many tokens, special ones counted; char takes no notice
   std::vector<std::string> special_tokens;    // in the order of their ids; word adds <unk> where it is not among them
   SplitPattern pattern = SplitPattern::gpt2;  // of bpe; the others take no notice
-  // Bytes for the tables in which the texts' distinct pieces are counted (bpe and word); 0 for no bound. What outgrows
-  // them goes to temporary files. The tokenizer learned is the same. Once the texts are counted, bpe takes some 8 bytes
-  // for each byte of the distinct pieces, and word the distinct pieces themselves.
+  // Bytes for the tables in which the texts' distinct pretokens are counted (bpe and word); 0 for no bound. What
+  // outgrows them goes to temporary files. The tokenizer learned is the same. Once the texts are counted, bpe takes
+  // some 8 bytes for each byte of the distinct pretokens, and word the distinct pretokens themselves.
   std::size_t max_memory = std::size_t{1} << 30;
 };
 
@@ -29,10 +29,10 @@ struct TokenizerOptions {
 using MergeProgress = std::function<void(std::int64_t done, std::int64_t wanted)>;
 
 // Learns a vocabulary from texts that are handed in a few at a time: what is kept of them are their distinct characters
-// (char), or how often each of their distinct pieces occurs. The texts are plain text, and each is split by itself.
+// (char), or how often each of their distinct pretokens occurs. The texts are plain text, and each is split by itself.
 //
 // The vocabulary is smaller than asked for when the texts run out of characters, words or pairs. word takes the most
-// frequent pieces, of equally frequent ones the first in the order of their bytes. bpe learns the most frequent pair
+// frequent pretokens, of equally frequent ones the first in the order of their bytes. bpe learns the most frequent pair
 // first; of equally frequent ones the one with the smallest left id, then the smallest right id. Neither the order of
 // the texts nor the number of threads nor max_memory makes a difference.
 class TokenizerTrainer {

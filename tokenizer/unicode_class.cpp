@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include "tokenizer/utf8.h"
+#include "core/utf8.h"
 
 namespace tapeformer {
 namespace {

@@ -1,6 +1,6 @@
 #include "tokenizer/word_tokenizer.h"
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tokenizer/pretokenizer.h"
 
 namespace tapeformer {
@@ -14,8 +14,8 @@ WordTokenizer::WordTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabu
 }
 
 void WordTokenizer::encode_plain(std::string_view text, std::size_t, std::vector<std::int32_t>& ids) const {
-  for_each_piece(text, SplitPattern::gpt2, [&](std::string_view piece) {
-    const auto entry = id_of_.find(piece);
+  for_each_pretoken(text, SplitPattern::gpt2, [&](std::string_view pretoken) {
+    const auto entry = id_of_.find(pretoken);
     ids.push_back(entry == id_of_.end() ? unknown_ : entry->second);
   });
 }

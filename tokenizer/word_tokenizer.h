@@ -1,4 +1,4 @@
-// One token per frequent piece of GPT-2's pre-tokenisation; <unk> for all others.
+// One token per frequent pretoken of GPT-2's pre-tokenisation; <unk> for all others.
 #pragma once
 
 #include <unordered_map>

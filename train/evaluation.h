@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "data/batcher.h"
+#include "data/text/batcher.h"
 #include "nn/models/gpt.h"
 
 namespace tapeformer {

@@ -5,8 +5,8 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "train/metrics.h"
-#include "train/schedule.h"
+#include "train/config/optim_config.h"
+#include "train/run/metrics.h"
 
 namespace tapeformer {
 namespace {
@@ -33,13 +33,13 @@ class Trainer {
         saved_step_(state.step) {}
 
   TrainEnd run() {
-    TrainEnd end = patience_is_out() ? TrainEnd::no_better : TrainEnd::finished;  // where it was resumed
+    TrainEnd end = patience_is_out() ? TrainEnd::early_stopped : TrainEnd::finished;  // where it was resumed
     while (end == TrainEnd::finished && state_.step < config_.train.steps) {
       step();
       if (publishing_ended()) finish_publishing();  // tells at once of an error
       if (is_due(config_.eval.every) || is_last()) {
         evaluate();
-        if (patience_is_out()) end = TrainEnd::no_better;
+        if (patience_is_out()) end = TrainEnd::early_stopped;
       }
       if (is_due(config_.checkpoint.every) || is_last() || minutes_due()) save();
       if (hooks_.stop_requested && hooks_.stop_requested()) end = TrainEnd::stopped;
@@ -50,7 +50,7 @@ class Trainer {
     save();
     finish_publishing();
     if (is_last()) end = TrainEnd::finished;
-    if (config_.checkpoint.average > 0 && (end == TrainEnd::finished || end == TrainEnd::no_better)) {
+    if (config_.checkpoint.average > 0 && (end == TrainEnd::finished || end == TrainEnd::early_stopped)) {
       const std::vector<std::int64_t> steps = write_average(run_, config_.checkpoint.average);
       if (hooks_.averaged) hooks_.averaged(steps);
     }
@@ -173,11 +173,6 @@ class Trainer {
 };
 
 }  // namespace
-
-OptimizerSpec optimizer_spec(const Config& config) {
-  const Config::Optimizer& o = config.optimizer;
-  return {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps, .weight_decay = o.weight_decay, .clip = o.clip};
-}
 
 StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
                       std::int64_t step) {

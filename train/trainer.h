@@ -5,10 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "train/checkpoint.h"
-#include "train/config.h"
-#include "train/objective.h"
-#include "train/progress.h"
+#include "train/config/config.h"
+#include "train/objectives/objective.h"
+#include "train/run/checkpoint.h"
 
 namespace tapeformer {
 
@@ -23,6 +22,16 @@ struct StepResult {
 StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
                       std::int64_t step);
 
+// How far a run is.
+struct ProgressState {
+  std::int64_t step = 0, steps = 0;
+  std::int64_t first_step = 0;  // steps that were done before this process began (resume)
+  double loss = 0;              // nats per token
+  double lr = 0;
+  double tokens_per_s = 0;
+  double elapsed_s = 0;  // of this process
+};
+
 struct TrainHooks {
   std::function<void(const ProgressState&)> progress = {};  // after every step
   std::function<void(std::int64_t step, const Evaluation&, std::optional<double> bleu)> evaluated = {};
@@ -30,7 +39,7 @@ struct TrainHooks {
   std::function<bool()> stop_requested = {};                               // asked after every step
 };
 
-enum class TrainEnd { finished, no_better, stopped, out_of_time };
+enum class TrainEnd { finished, early_stopped, stopped, out_of_time };
 
 // Trains from state.step to config.train.steps: metrics, evaluations and checkpoints go to the run's folder. Ends
 // earlier, or at once, when the loss of eval.patience evaluations was not below the best. A run that has ended has its
@@ -38,7 +47,5 @@ enum class TrainEnd { finished, no_better, stopped, out_of_time };
 // train.max_minutes. `state` follows the run.
 TrainEnd train(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
                const RunFolder& run, TrainingState& state, const TrainHooks& hooks);
-
-OptimizerSpec optimizer_spec(const Config& config);
 
 }  // namespace tapeformer

@@ -21,7 +21,7 @@ PairTensors::PairTensors(Tape& tape, const PairBatch& batch)
 
 Evaluation evaluate(const Transformer& model, const TokenPairs& pairs, const PairSymbols& symbols,
                     const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress) {
-  const PairsByLength batches(pairs, symbols, options);
+  const LengthBuckets batches(pairs, symbols, options);
   const std::int64_t count = max_batches > 0 ? std::min(max_batches, batches.batches()) : batches.batches();
   Evaluation total;
   PairBatch batch;
@@ -41,7 +41,7 @@ std::vector<double> surprisals(const Transformer& model, std::span<const std::in
   TokenPairs pair;
   pair.add(source, target, 0);
   PairBatch batch;
-  PairsByLength(pair, symbols, {}).fill(0, batch);
+  LengthBuckets(pair, symbols, {}).fill(0, batch);
   Tape tape(no_grad);
   const PairTensors tensors(tape, batch);
   const Variable hidden = model.decode(tensors.inputs, model.encode(tape, tensors.source));

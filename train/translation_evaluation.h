@@ -1,7 +1,7 @@
 // How well an encoder-decoder predicts translations, and how good its own are.
 #pragma once
 
-#include "data/pair_batcher.h"
+#include "data/parallel/pair_batcher.h"
 #include "nn/models/transformer.h"
 #include "train/evaluation.h"
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <set>
 
-#include "autograd/core/nearest_name.h"
 #include "autograd/ops/ops.h"
 #include "autograd/tape/record.h"
+#include "core/nearest_name.h"
 
 namespace tapeformer {
 namespace {
@@ -20,7 +20,7 @@ OpCase labelled(OpCase row, const std::string& label) {
 
 // The row with another leaf for one input, which the function sees through a view.
 OpCase seen_through(const OpCase& row, std::size_t input, Tensor leaf, const View& view, const std::string& label) {
-  OpCase variant = labelled(row, concat("input ", input, " ", label));
+  OpCase variant = labelled(row, str_cat("input ", input, " ", label));
   variant.inputs[input] = std::move(leaf);
   variant.function = [input, view, f = row.function](std::span<const Variable> inputs) {
     std::vector<Variable> seen(inputs.begin(), inputs.end());
@@ -34,7 +34,7 @@ OpCase transposed(const OpCase& row, std::size_t input, int axis) {
   return seen_through(
       row, input, row.inputs[input].transpose(axis, axis + 1).clone(),
       [axis](const Variable& leaf) { return transpose(leaf, axis, axis + 1); },
-      concat("transposed (", axis, ", ", axis + 1, ")"));
+      str_cat("transposed (", axis, ", ", axis + 1, ")"));
 }
 
 OpCase sliced(const OpCase& row, std::size_t input, int axis) {
@@ -45,18 +45,18 @@ OpCase sliced(const OpCase& row, std::size_t input, int axis) {
   leaf.slice(axis, 1, stop, 2).copy_from(row.inputs[input]);
   return seen_through(
       row, input, leaf, [axis, stop](const Variable& x) { return slice(x, axis, 1, stop, 2); },
-      concat("sliced along ", axis));
+      str_cat("sliced along ", axis));
 }
 
 OpCase expanded(const OpCase& row, std::size_t input, int axis) {
   const Tensor& whole = row.inputs[input];
   return seen_through(
       row, input, whole.slice(axis, 0, 1).clone(),
-      [sizes = whole.sizes()](const Variable& leaf) { return expand(leaf, sizes); }, concat("expanded along ", axis));
+      [sizes = whole.sizes()](const Variable& leaf) { return expand(leaf, sizes); }, str_cat("expanded along ", axis));
 }
 
 OpCase shared(const OpCase& row, std::size_t first, std::size_t second) {
-  OpCase variant = labelled(row, concat("input ", first, " also as input ", second));
+  OpCase variant = labelled(row, str_cat("input ", first, " also as input ", second));
   variant.inputs.erase(variant.inputs.begin() + static_cast<std::ptrdiff_t>(second));
   variant.function = [first, second, f = row.function](std::span<const Variable> inputs) {
     std::vector<Variable> seen(inputs.begin(), inputs.end());
@@ -124,7 +124,7 @@ OpCheck check_op(const std::string& op, std::span<const OpCase> rows) {
       }
       ++total.checks;
       if (!result.ok && (total.ok || result.worst > total.worst)) {
-        total.message = concat(op, variant.label.empty() ? "" : " (" + variant.label + ")", ": ", result.message);
+        total.message = str_cat(op, variant.label.empty() ? "" : " (" + variant.label + ")", ": ", result.message);
       }
       total.ok &= result.ok;
       total.worst = std::max(total.worst, result.worst);

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "autograd/core/parallel.h"
+#include "core/parallel.h"
 
 namespace tapeformer {
 namespace {
@@ -90,9 +90,9 @@ GradCheckResult check_gradients(const TapeFunction& f, std::span<const Tensor> i
       result.worst = std::isnan(error) ? INFINITY : error;
       if (error <= 1) continue;
       result.ok = false;
-      result.message = concat("input ", input, " ", leaves[input].sizes(), ", element ",
-                              place_of(static_cast<std::int64_t>(i), leaves[input].sizes()), ": analytic ", analytic[i],
-                              ", numeric ", numeric);
+      result.message = str_cat("input ", input, " ", leaves[input].sizes(), ", element ",
+                               place_of(static_cast<std::int64_t>(i), leaves[input].sizes()), ": analytic ",
+                               analytic[i], ", numeric ", numeric);
     }
   }
   return result;

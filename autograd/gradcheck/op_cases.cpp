@@ -193,12 +193,12 @@ void add_attention(Table& t) {
   row("causal, more queries than keys", 4, 2, 2, {.causal = true});
   row("key_lengths", 2, 3, 2, {.key_lengths = lengths});
   row("causal, key_lengths", 3, 3, 2, {.causal = true, .key_lengths = lengths});
-  const Tensor first_keys = ids({0, 0, 1, 3, 0, 1, 1, 1}, {2, 4});
-  row("first_keys", 4, 5, 2, {.first_keys = first_keys});
-  row("causal, first_keys", 4, 4, 2, {.causal = true, .first_keys = first_keys});
-  row("causal, first_keys, fewer queries than keys", 4, 6, 2, {.causal = true, .first_keys = first_keys});
-  row("causal, key_lengths, first_keys, dropout", 4, 4, 2,
-      {.causal = true, .key_lengths = ids({3, 4}, {2}), .first_keys = first_keys, .dropout = 0.4});
+  const Tensor key_begin = ids({0, 0, 1, 3, 0, 1, 1, 1}, {2, 4});
+  row("key_begin", 4, 5, 2, {.key_begin = key_begin});
+  row("causal, key_begin", 4, 4, 2, {.causal = true, .key_begin = key_begin});
+  row("causal, key_begin, fewer queries than keys", 4, 6, 2, {.causal = true, .key_begin = key_begin});
+  row("causal, key_lengths, key_begin, dropout", 4, 4, 2,
+      {.causal = true, .key_lengths = ids({3, 4}, {2}), .key_begin = key_begin, .dropout = 0.4});
   row("dropout", 3, 4, 2, {.dropout = 0.4});
   row("causal, key_lengths, dropout", 3, 3, 2, {.causal = true, .key_lengths = lengths, .dropout = 0.4});
   // As a transformer's self-attention does it: q, k, v side by side in one row, heads joined behind.

@@ -1,8 +1,8 @@
 #include "autograd/kernels/activations.h"
 
-#include "autograd/core/parallel.h"
-#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
+#include "core/parallel.h"
+#include "core/profile.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/activations.cpp"

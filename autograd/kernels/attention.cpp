@@ -5,12 +5,12 @@
 #include <memory>
 #include <new>
 
-#include "autograd/core/parallel.h"
-#include "autograd/core/profile.h"
 #include "autograd/kernels/attention_rows.h"
 #include "autograd/kernels/band_gemm.h"
-#include "autograd/kernels/few_rows_gemm.h"
 #include "autograd/kernels/simd.h"
+#include "autograd/kernels/skinny_gemm.h"
+#include "core/parallel.h"
+#include "core/profile.h"
 
 namespace tapeformer::kernels {
 namespace {
@@ -76,7 +76,7 @@ struct Workspace {
     keys = arrays.take<T>(shape.query_dim * ld);
     values = backward ? arrays.take<T>(shape.value_dim * ld) : nullptr;
     words = shape.dropout > 0 ? arrays.take<std::uint32_t>(dropout_words_room(shape.keys)) : nullptr;
-    first_seen = shape.first_keys ? arrays.take<std::int32_t>(rows) : nullptr;
+    first_seen = shape.key_begin ? arrays.take<std::int32_t>(rows) : nullptr;
   }
 };
 
@@ -107,14 +107,14 @@ ScoreBlock score_block(const AttentionShape& shape, std::int64_t batch, std::int
     end = std::clamp<std::int64_t>(block.first_visible + block.rows - 1, 0, end);
   }
   end = std::clamp(end, keys.begin, keys.end);
-  const std::int32_t* const first_keys = shape.first_keys ? shape.first_keys + batch * shape.queries + first : nullptr;
-  block.first_key = first_keys ? std::clamp<std::int64_t>(first_keys[0], keys.begin, end) : keys.begin;
+  const std::int32_t* const key_begin = shape.key_begin ? shape.key_begin + batch * shape.queries + first : nullptr;
+  block.first_key = key_begin ? std::clamp<std::int64_t>(key_begin[0], keys.begin, end) : keys.begin;
   block.cols = end - block.first_key;
   block.first_visible -= block.first_key;
   block.first_seen = workspace.first_seen;
-  for (std::int64_t r = 0; first_keys && r < block.rows; ++r) {
+  for (std::int64_t r = 0; key_begin && r < block.rows; ++r) {
     workspace.first_seen[r] =
-        static_cast<std::int32_t>(std::clamp<std::int64_t>(first_keys[r] - block.first_key, 0, block.cols));
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(key_begin[r] - block.first_key, 0, block.cols));
   }
   block.dropout = shape.dropout;
   block.key = shape.dropout_key;
@@ -128,7 +128,7 @@ ScoreBlock score_block(const AttentionShape& shape, std::int64_t batch, std::int
 // is causal, and the keys before each query's first one.
 double product_flops(const AttentionShape& shape) {
   double seen = 1.0 * shape.batches * shape.queries * shape.keys / (shape.causal ? 2 : 1);
-  for (std::int64_t i = 0; shape.first_keys && i < shape.batches * shape.queries; ++i) seen -= shape.first_keys[i];
+  for (std::int64_t i = 0; shape.key_begin && i < shape.batches * shape.queries; ++i) seen -= shape.key_begin[i];
   return 2 * seen * shape.heads * shape.query_dim;
 }
 
@@ -155,7 +155,7 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
     const T* const k_head = k + start_of(k_strides, batch, head, 0);
     const Keys all{0, shape.keys};
     // A few queries, as in generation, cost less than the transposed keys would.
-    const bool few = few_rows_gemm_takes<T>({}, {k_head, k_strides.row, true}, shape.queries);
+    const bool few = skinny_gemm_takes<T>({}, {k_head, k_strides.row, true}, shape.queries);
     if (!few) {
       const std::int64_t begin =
           keys_of(score_block(shape, batch, head, group * kForwardBlocks * kBlockRows, all, workspace)).begin;
@@ -172,9 +172,9 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
       const T* const q_block = q + start_of(q_strides, batch, head, first);
       const T scale = static_cast<T>(shape.scale);
       if (few) {
-        few_rows_gemm<T>(scores, block.ld, {q_block, q_strides.row},
-                         {k_head + block.first_key * k_strides.row, k_strides.row, true}, block.rows, block.cols,
-                         shape.query_dim, scale, 0);
+        skinny_gemm<T>(scores, block.ld, {q_block, q_strides.row},
+                       {k_head + block.first_key * k_strides.row, k_strides.row, true}, block.rows, block.cols,
+                       shape.query_dim, scale, 0);
       } else {
         band_gemm<T>(scores, block.ld, {q_block, q_strides.row, 1}, workspace.keys + block.first_key, workspace.ld,
                      block.rows, block.cols, shape.query_dim, scale, 0, band_of(block, Band::output));

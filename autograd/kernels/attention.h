@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "autograd/core/random.h"
+#include "core/random.h"
 
 namespace tapeformer::kernels {
 
@@ -26,7 +26,7 @@ struct AttentionShape {
   const std::int32_t* key_lengths = nullptr;
   // (B, T_q): keys before the query's first one are not seen by it, such as those of another document; it never
   // decreases from one query of a row to the next. null: all begin at key 0. Together with the other two.
-  const std::int32_t* first_keys = nullptr;
+  const std::int32_t* key_begin = nullptr;
   // Dropout on the weights: element ((b·h + head)·T_q + i)·T_k + j of the key's sequence, as in dropout.h.
   double dropout = 0;
   RandomKey dropout_key = {};

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "autograd/core/random.h"
+#include "core/random.h"
 
 namespace tapeformer::kernels {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "autograd/core/random.h"
+#include "core/random.h"
 
 namespace tapeformer::kernels {
 

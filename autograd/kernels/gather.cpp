@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "autograd/core/parallel.h"
-#include "autograd/core/profile.h"
 #include "autograd/kernels/simd.h"
+#include "core/parallel.h"
+#include "core/profile.h"
 
 namespace tapeformer::kernels {
 namespace {

@@ -9,10 +9,10 @@
 #include <limits>
 #include <utility>
 
-#include "autograd/core/error.h"
-#include "autograd/core/parallel.h"
-#include "autograd/core/profile.h"
-#include "autograd/kernels/few_rows_gemm.h"
+#include "autograd/kernels/skinny_gemm.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/profile.h"
 
 namespace tapeformer::kernels {
 namespace {
@@ -99,7 +99,7 @@ std::pair<std::int64_t, std::int64_t> grid_part(std::int64_t size, std::int64_t 
 
 // What the profile calls a product, e.g. "gemm 256x2304x768 NT": m, n, k, and which operands are read transposed.
 std::string product_name(bool a_transposed, bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k) {
-  return concat("gemm ", m, "x", n, "x", k, a_transposed ? " T" : " N", b_transposed ? "T" : "N");
+  return str_cat("gemm ", m, "x", n, "x", k, a_transposed ? " T" : " N", b_transposed ? "T" : "N");
 }
 
 // A product checked and ready for BLAS.
@@ -142,7 +142,7 @@ void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const Span span(SpanKind::kernel, name.c_str(), {.flops = flops});
   const Product<T> product(c, ldc, a, b, m, n, k, alpha, beta);
-  if (few_rows_gemm_takes(a, b, m)) return few_rows_gemm(c, ldc, a, b, m, n, k, alpha, beta);
+  if (skinny_gemm_takes(a, b, m)) return skinny_gemm(c, ldc, a, b, m, n, k, alpha, beta);
   const Grid grid = thread_grid(m, n, flops);
   if (grid.rows * grid.columns == 1) return product.run(0, m, 0, n);
   parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t i, std::int64_t) {
@@ -175,8 +175,8 @@ void gemm_batched(T* c, const std::int64_t* c_offsets, std::int64_t ldc, MatrixV
 
 std::string blas_description() {
   const char* const threading[] = {"no threads", "pthreads", "OpenMP"};
-  return concat(openblas_get_config(), ", kernels for ", openblas_get_corename(), ", ",
-                threading[openblas_get_parallel()]);
+  return str_cat(openblas_get_config(), ", kernels for ", openblas_get_corename(), ", ",
+                 threading[openblas_get_parallel()]);
 }
 
 bool blas_uses_openmp() { return openblas_get_parallel() == OPENBLAS_OPENMP; }

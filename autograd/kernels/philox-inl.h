@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "autograd/core/random.h"
+#include "core/random.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

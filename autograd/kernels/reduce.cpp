@@ -2,10 +2,10 @@
 
 #include <limits>
 
-#include "autograd/core/parallel.h"
-#include "autograd/core/profile.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/simd.h"
+#include "core/parallel.h"
+#include "core/profile.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
@@ -121,8 +121,8 @@ SIMD_EXPORT(sum_rows);
 
 // The middle axis is cut into pieces of a fixed length, each summed by itself into a partial; then the partials are.
 template <class T>
-void sum_middle(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner, T beta) {
-  const Span span(SpanKind::kernel, "sum_middle", {.bytes = 1.0 * sizeof(T) * outer * middle * inner});
+void sum_axis(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner, T beta) {
+  const Span span(SpanKind::kernel, "sum_axis", {.bytes = 1.0 * sizeof(T) * outer * middle * inner});
   const std::int64_t width = std::clamp<std::int64_t>(inner, 1, kWide), bands = chunk_count(inner, width);
   const std::int64_t length = rows_per_piece(width), pieces = std::max<std::int64_t>(1, chunk_count(middle, length));
   const auto sum = [&](T* to, T to_beta) {
@@ -144,7 +144,7 @@ void sum_middle(T* out, const T* x, std::int64_t outer, std::int64_t middle, std
     }
   });
 }
-SIMD_INSTANTIATE(sum_middle);
+SIMD_INSTANTIATE(sum_axis);
 
 SIMD_EXPORT(max_of_columns);
 SIMD_EXPORT(max_of_row);

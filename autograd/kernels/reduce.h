@@ -7,7 +7,7 @@ namespace tapeformer::kernels {
 
 // out (outer, inner) = beta·out + Σ_k x (outer, k, inner). Also serves bias gradients (outer = 1).
 template <class T>
-void sum_middle(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner, T beta);
+void sum_axis(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner, T beta);
 
 // out (outer, inner) = max_k x (outer, k, inner); argmax holds the first k that attains it. middle >= 1.
 template <class T>

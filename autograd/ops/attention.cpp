@@ -53,7 +53,7 @@ struct ScaledDotProductAttention {
     shape = {q.size(0), q.size(1), q.size(2), k.size(2), q.size(3), v.size(3), options.scale, options.causal};
     if (options.scale == 0) shape.scale = 1 / std::sqrt(static_cast<double>(shape.query_dim));
     if (options.key_lengths.defined()) shape.key_lengths = options.key_lengths.data<std::int32_t>();
-    if (options.first_keys.defined()) shape.first_keys = options.first_keys.data<std::int32_t>();
+    if (options.key_begin.defined()) shape.key_begin = options.key_begin.data<std::int32_t>();
     if (context.training() && options.dropout > 0) {
       shape.dropout = options.dropout;
       shape.dropout_key = context.next_random_key();
@@ -84,15 +84,15 @@ struct ScaledDotProductAttention {
   }
 };
 
-void check_first_keys(const Tensor& first_keys, std::int64_t keys, bool causal) {
-  const std::int64_t batches = first_keys.size(0), queries = first_keys.size(1);
-  const std::int32_t* key = first_keys.data<std::int32_t>();
+void check_key_begin(const Tensor& key_begin, std::int64_t keys, bool causal) {
+  const std::int64_t batches = key_begin.size(0), queries = key_begin.size(1);
+  const std::int32_t* key = key_begin.data<std::int32_t>();
   for (std::int64_t b = 0; b < batches; ++b) {
     std::int64_t least = 0;
     for (std::int64_t i = 0; i < queries; ++i, ++key) {
       // A query before all keys, where there are more queries than keys, sees none wherever it begins.
       const std::int64_t most = std::max<std::int64_t>(causal ? i + keys - queries : keys - 1, 0);
-      check(*key >= least && *key <= most, "scaled_dot_product_attention: expected first_keys of ", least, " to ", most,
+      check(*key >= least && *key <= most, "scaled_dot_product_attention: expected key_begin of ", least, " to ", most,
             " for query ", i, " of row ", b, ", got ", *key);
       least = *key;
     }
@@ -112,17 +112,17 @@ Variable scaled_dot_product_attention(const Variable& q, const Variable& k, cons
             (options.key_lengths.sizes() == Dims{a[0]} && options.key_lengths.dtype() == DType::i32),
         "scaled_dot_product_attention: expected key_lengths i32 (", a[0], "), got ", options.key_lengths.dtype(), " ",
         options.key_lengths.sizes());
-  check(!options.first_keys.defined() ||
-            (options.first_keys.sizes() == Dims{a[0], a[2]} && options.first_keys.dtype() == DType::i32),
-        "scaled_dot_product_attention: expected first_keys i32 (", a[0], ", ", a[2], "), got ",
-        options.first_keys.dtype(), " ", options.first_keys.sizes());
+  check(!options.key_begin.defined() ||
+            (options.key_begin.sizes() == Dims{a[0], a[2]} && options.key_begin.dtype() == DType::i32),
+        "scaled_dot_product_attention: expected key_begin i32 (", a[0], ", ", a[2], "), got ",
+        options.key_begin.dtype(), " ", options.key_begin.sizes());
   check(options.dropout >= 0 && options.dropout < 1, "scaled_dot_product_attention: expected 0 <= dropout < 1, got ",
         options.dropout);
   AttentionOptions dense = options;
   if (dense.key_lengths.defined()) dense.key_lengths = dense.key_lengths.contiguous();
-  if (dense.first_keys.defined()) {
-    dense.first_keys = dense.first_keys.contiguous();
-    check_first_keys(dense.first_keys, b[2], options.causal);
+  if (dense.key_begin.defined()) {
+    dense.key_begin = dense.key_begin.contiguous();
+    check_key_begin(dense.key_begin, b[2], options.causal);
   }
   return record(ScaledDotProductAttention{dense}, q, k, v);
 }

@@ -94,7 +94,7 @@ struct LinearCrossEntropy {
                         dim, rows, T{1}, beta(to_weight));
         }
         if (to_bias.tensor.defined()) {
-          kernels::sum_middle(to_bias.tensor.data<T>(), dz, std::int64_t{1}, rows, vocab, beta(to_bias));
+          kernels::sum_axis(to_bias.tensor.data<T>(), dz, std::int64_t{1}, rows, vocab, beta(to_bias));
         }
       });
     });

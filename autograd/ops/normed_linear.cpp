@@ -82,7 +82,7 @@ void add_bias(const Tensor& y, const Tensor& bias) {
 void write_bias_gradient(GradSlot& dbias, const Tensor& dz) {
   write_gradient(dbias, [&, dense = dz.contiguous()]<class T>(T* out, T beta) {
     const std::int64_t outputs = dense.size(-1), rows = outputs ? dense.numel() / outputs : 0;
-    kernels::sum_middle(out, dense.data<T>(), std::int64_t{1}, rows, outputs, beta);
+    kernels::sum_axis(out, dense.data<T>(), std::int64_t{1}, rows, outputs, beta);
   });
 }
 

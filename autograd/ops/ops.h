@@ -86,7 +86,7 @@ struct AttentionOptions {
   Tensor key_lengths{};  // i32 (B): keys at or past this length are padding; undefined: none are
   // i32 (B, T_q): a query sees no key before its first one, which never decreases along a row; undefined: key 0 for
   // all. A causal query sees itself: its first key is at most its own position.
-  Tensor first_keys{};
+  Tensor key_begin{};
   double dropout = 0;  // on the attention weights, while training
   double scale = 0;    // 0: 1/√d_k
 };

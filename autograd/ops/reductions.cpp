@@ -78,7 +78,7 @@ Tensor sum_axis(const Tensor& x, int axis) {
   const auto [outer, middle, inner] = AroundAxis(x.sizes(), axis);
   const Tensor source = x.contiguous(), y = Tensor::empty(without_axis(x.sizes(), axis), x.dtype());
   dispatch_floating(x.dtype(), [&, outer = outer, middle = middle, inner = inner]<class T>(T) {
-    kernels::sum_middle(y.data<T>(), source.data<T>(), outer, middle, inner, T{0});
+    kernels::sum_axis(y.data<T>(), source.data<T>(), outer, middle, inner, T{0});
   });
   return y;
 }

@@ -19,8 +19,8 @@
 #include <string>
 #include <utility>
 
-#include "autograd/core/profile.h"
 #include "autograd/tape/tape.h"
+#include "core/profile.h"
 
 namespace tapeformer {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "autograd/core/profile.h"
+#include "core/profile.h"
 
 namespace tapeformer {
 namespace {

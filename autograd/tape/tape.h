@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/core/random.h"
 #include "autograd/tape/variable.h"
+#include "core/random.h"
 
 namespace tapeformer {
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 
 namespace tapeformer {
 namespace {

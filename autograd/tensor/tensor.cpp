@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "autograd/kernels/copy.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/tensor/allocator.h"
+#include "autograd/tensor/strided_copy.h"
 
 namespace tapeformer {
 
@@ -45,7 +45,7 @@ template <class T>
 std::vector<T> Tensor::to_vector() const {
   std::vector<T> values(numel());
   check_dtype(dtype_of<T>());
-  kernels::copy_to_contiguous(values.data(), storage_data<T>(), layout_);
+  copy_to_contiguous(values.data(), storage_data<T>(), layout_);
   return values;
 }
 template std::vector<float> Tensor::to_vector() const;
@@ -74,7 +74,7 @@ Tensor Tensor::clone() const {
   Tensor copy = empty(sizes(), dtype_);
   dispatch_all(dtype_, [&](auto zero) {
     using T = decltype(zero);
-    kernels::copy_to_contiguous(copy.data<T>(), storage_data<T>(), layout_);
+    copy_to_contiguous(copy.data<T>(), storage_data<T>(), layout_);
   });
   return copy;
 }
@@ -108,9 +108,9 @@ void Tensor::copy_from(const Tensor& source) const {
   dispatch_all(dtype_, [&](auto zero) {
     using T = decltype(zero);
     if (is_contiguous()) {
-      kernels::copy_to_contiguous(data<T>(), source.storage_data<T>(), source.layout_);
+      copy_to_contiguous(data<T>(), source.storage_data<T>(), source.layout_);
     } else {
-      kernels::accumulate_strided(storage_data<T>(), layout_, source.contiguous().data<T>(), T{0});
+      accumulate_strided(storage_data<T>(), layout_, source.contiguous().data<T>(), T{0});
     }
   });
 }
@@ -125,7 +125,7 @@ void Tensor::add_from(const Tensor& source) const {
     if (is_contiguous()) {
       kernels::add(data<T>(), data<T>(), values.data<T>(), numel());
     } else {
-      kernels::accumulate_strided(storage_data<T>(), layout_, values.data<T>(), T{1});
+      accumulate_strided(storage_data<T>(), layout_, values.data<T>(), T{1});
     }
   });
 }

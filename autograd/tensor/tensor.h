@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "autograd/core/dtype.h"
-#include "autograd/core/layout.h"
+#include "autograd/tensor/dtype.h"
+#include "autograd/tensor/layout.h"
 
 namespace tapeformer {
 

@@ -41,7 +41,7 @@ Variable Gpt::forward(const Variable& ids, StackCache* cache) const {
   Variable positions;
   if (token >= 0 && !cache) {
     const Documents documents = find_documents(ids.value(), token);
-    mask.first_keys = documents.first_tokens;
+    mask.key_begin = documents.first_tokens;
     positions = positions_.forward(*ids.tape(), documents.positions);
   } else {
     check(token < 0 || !has_token(ids.value().slice(1, first == 0, length), token),

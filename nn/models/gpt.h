@@ -40,7 +40,7 @@ class Gpt : public Module {
  private:
   GptConfig config_;
   Embedding token_embedding_;
-  Positions positions_;
+  PositionEmbedding positions_;
   Dropout dropout_;
   BlockStack stack_;
   Variable head_;

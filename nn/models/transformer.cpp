@@ -48,13 +48,13 @@ Transformer::Transformer(const TransformerConfig& config)
 }
 
 // √dim · embedding + positions, from position `first` on.
-Variable Transformer::embed(const Embedding& embedding, const Positions& positions, const Variable& ids,
+Variable Transformer::embed(const Embedding& embedding, const PositionEmbedding& positions, const Variable& ids,
                             std::int64_t first) const {
   const Variable vectors = scale(embedding.forward(ids), std::sqrt(static_cast<double>(config_.block.dim)));
   return dropout_.forward(add(vectors, positions.forward(*ids.tape(), first, ids.size(1))));
 }
 
-Encoded Transformer::encode(Tape& tape, const SourceBatch& source) const {
+EncoderOutput Transformer::encode(Tape& tape, const SourceBatch& source) const {
   check(source.ids.rank() == 2 && source.lengths.sizes() == Dims{source.ids.size(0)},
         "transformer: expected source ids (B, S) and lengths (B), got ", source.ids.sizes(), " and ",
         source.lengths.sizes());
@@ -62,7 +62,7 @@ Encoded Transformer::encode(Tape& tape, const SourceBatch& source) const {
   return {encoder_.forward(x, {.mask = {.causal = false, .lengths = source.lengths}}), source.lengths};
 }
 
-Variable Transformer::decode(const Variable& ids, const Encoded& encoded, StackCache* cache) const {
+Variable Transformer::decode(const Variable& ids, const EncoderOutput& encoded, StackCache* cache) const {
   check(ids.value().rank() == 2, "transformer: expected target ids (R, T), got ", ids.sizes());
   const std::int64_t first = cache ? cache->front().self.length() : 0;
   const Variable x = embed(target_embedding_, target_positions_, ids, first);
@@ -73,7 +73,7 @@ Variable Transformer::logits(const Variable& hidden) const { return linear(hidde
 
 Variable Transformer::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                            const CrossEntropyOptions& options) const {
-  const Encoded encoded = encode(*inputs.tape(), source);
+  const EncoderOutput encoded = encode(*inputs.tape(), source);
   const Variable rows = reshape(decode(inputs, encoded), {-1, config_.block.dim});
   const Variable flat_targets = Variable::constant(*inputs.tape(), targets.value().reshape({-1}));
   return linear_cross_entropy(rows, head_, {}, flat_targets, options);

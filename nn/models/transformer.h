@@ -33,11 +33,11 @@ class Transformer : public Module {
 
   const TransformerConfig& config() const { return config_; }
 
-  Encoded encode(Tape& tape, const SourceBatch& source) const;
+  EncoderOutput encode(Tape& tape, const SourceBatch& source) const;
   // The stream of the decoder (R, T, dim) for target ids i32 (R, T) that begin with the start of a sentence; R as in
   // CrossAttention. What stands behind a position has no effect on it, so padding at the end needs no mask. With a
   // cache, ids continue the cached tokens.
-  Variable decode(const Variable& ids, const Encoded& encoded, StackCache* cache = nullptr) const;
+  Variable decode(const Variable& ids, const EncoderOutput& encoded, StackCache* cache = nullptr) const;
   // decode()'s result, or rows of it (…, dim) → logits (…, target_vocab).
   Variable logits(const Variable& hidden) const;
   // For targets of up to `length` tokens, and sources of `source_length`.
@@ -51,12 +51,13 @@ class Transformer : public Module {
                 const CrossEntropyOptions& options) const;
 
  private:
-  Variable embed(const Embedding& embedding, const Positions& positions, const Variable& ids, std::int64_t first) const;
+  Variable embed(const Embedding& embedding, const PositionEmbedding& positions, const Variable& ids,
+                 std::int64_t first) const;
 
   TransformerConfig config_;
   Embedding source_embedding_;
   Embedding target_embedding_;  // not registered where it is the source's
-  Positions source_positions_, target_positions_;
+  PositionEmbedding source_positions_, target_positions_;
   Dropout dropout_;
   BlockStack encoder_, decoder_;
   Variable head_;

@@ -21,16 +21,16 @@ Variable beside(const Variable& x, const Tensor& values) { return Variable::cons
 Tensor attention_mask(std::int64_t batches, std::int64_t queries, std::int64_t keys, const AttentionOptions& options) {
   const Tensor mask = full({batches, 1, queries, keys}, DType::f64, 0);
   double* place = mask.data<double>();
-  const std::vector<std::int32_t> first_keys = options.first_keys.defined()
-                                                   ? options.first_keys.to_vector<std::int32_t>()
-                                                   : std::vector<std::int32_t>(batches * queries, 0);
+  const std::vector<std::int32_t> key_begin = options.key_begin.defined()
+                                                  ? options.key_begin.to_vector<std::int32_t>()
+                                                  : std::vector<std::int32_t>(batches * queries, 0);
   for (std::int64_t b = 0; b < batches; ++b) {
     const std::int64_t length = options.key_lengths.defined()
                                     ? options.key_lengths.to_vector<std::int32_t>()[static_cast<std::size_t>(b)]
                                     : keys;
     for (std::int64_t i = 0; i < queries; ++i) {
       for (std::int64_t j = 0; j < keys; ++j, ++place) {
-        if (j >= length || (options.causal && j > i + keys - queries) || j < first_keys[b * queries + i]) {
+        if (j >= length || (options.causal && j > i + keys - queries) || j < key_begin[b * queries + i]) {
           *place = -INFINITY;
         }
       }
@@ -89,13 +89,13 @@ TEST_CASE("scaled_dot_product_attention: agrees with its composite twin") {
   check_attention(1, 3, 1, 33, 8, 8, {.causal = true});
   check_attention(2, 2, 70, 70, 16, 16, {.causal = true, .key_lengths = beyond, .dropout = 0.2});
   check_attention(1, 2, 130, 200, 8, 24, {.causal = true, .dropout = 0.1});
-  const Tensor first_keys = Tensor::empty({2, 70}, DType::i32);
+  const Tensor key_begin = Tensor::empty({2, 70}, DType::i32);
   for (std::int32_t i = 0; i < 70; ++i) {
-    first_keys.data<std::int32_t>()[i] = i / 9 * 9;
-    first_keys.data<std::int32_t>()[70 + i] = i < 66 ? i / 33 * 33 : i;
+    key_begin.data<std::int32_t>()[i] = i / 9 * 9;
+    key_begin.data<std::int32_t>()[70 + i] = i < 66 ? i / 33 * 33 : i;
   }
-  check_attention(2, 2, 70, 70, 16, 16, {.causal = true, .first_keys = first_keys, .dropout = 0.2});
-  check_attention(2, 2, 70, 80, 16, 16, {.key_lengths = beyond, .first_keys = first_keys});
+  check_attention(2, 2, 70, 70, 16, 16, {.causal = true, .key_begin = key_begin, .dropout = 0.2});
+  check_attention(2, 2, 70, 80, 16, 16, {.key_lengths = beyond, .key_begin = key_begin});
 }
 
 TEST_CASE("scaled_dot_product_attention: one variable as query, key and value") {

@@ -132,27 +132,24 @@ TEST_CASE("errors: attention") {
                        "scaled_dot_product_attention: expected key_lengths i32 (2), got i32 (3)", Error);
   CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.key_lengths = Tensor::zeros({2}, DType::f32)}),
                        "scaled_dot_product_attention: expected key_lengths i32 (2), got f32 (2)", Error);
-  const auto first_keys = [](std::initializer_list<std::int32_t> keys, const Dims& sizes, bool causal = true) {
-    return AttentionOptions{.causal = causal, .first_keys = Tensor::from(keys, sizes)};
+  const auto key_begin = [](std::initializer_list<std::int32_t> keys, const Dims& sizes, bool causal = true) {
+    return AttentionOptions{.causal = causal, .key_begin = Tensor::from(keys, sizes)};
   };
-  CHECK_NOTHROW(attend(fits, fits, fits, first_keys({0, 1, 2, 0, 0, 2}, {2, 3})));
-  CHECK_NOTHROW(attend({1, 1, 3, 4}, {1, 1, 2, 4}, {1, 1, 2, 4}, first_keys({0, 0, 1}, {1, 3})));
-  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, first_keys({0, 0, 0}, {1, 3})),
-                       "scaled_dot_product_attention: expected first_keys i32 (2, 3), got i32 (1, 3)", Error);
-  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.first_keys = Tensor::zeros({2, 3}, DType::f64)}),
-                       "scaled_dot_product_attention: expected first_keys i32 (2, 3), got f64 (2, 3)", Error);
-  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, first_keys({0, 1, 2, 0, 2, 2}, {2, 3})),
-                       "scaled_dot_product_attention: expected first_keys of 0 to 1 for query 1 of row 1, got 2",
+  CHECK_NOTHROW(attend(fits, fits, fits, key_begin({0, 1, 2, 0, 0, 2}, {2, 3})));
+  CHECK_NOTHROW(attend({1, 1, 3, 4}, {1, 1, 2, 4}, {1, 1, 2, 4}, key_begin({0, 0, 1}, {1, 3})));
+  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, key_begin({0, 0, 0}, {1, 3})),
+                       "scaled_dot_product_attention: expected key_begin i32 (2, 3), got i32 (1, 3)", Error);
+  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.key_begin = Tensor::zeros({2, 3}, DType::f64)}),
+                       "scaled_dot_product_attention: expected key_begin i32 (2, 3), got f64 (2, 3)", Error);
+  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, key_begin({0, 1, 2, 0, 2, 2}, {2, 3})),
+                       "scaled_dot_product_attention: expected key_begin of 0 to 1 for query 1 of row 1, got 2", Error);
+  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, key_begin({0, 1, 0, 0, 0, 0}, {2, 3})),
+                       "scaled_dot_product_attention: expected key_begin of 1 to 2 for query 2 of row 0, got 0", Error);
+  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, key_begin({-1, 0, 0, 0, 0, 0}, {2, 3}, false)),
+                       "scaled_dot_product_attention: expected key_begin of 0 to 2 for query 0 of row 0, got -1",
                        Error);
-  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, first_keys({0, 1, 0, 0, 0, 0}, {2, 3})),
-                       "scaled_dot_product_attention: expected first_keys of 1 to 2 for query 2 of row 0, got 0",
-                       Error);
-  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, first_keys({-1, 0, 0, 0, 0, 0}, {2, 3}, false)),
-                       "scaled_dot_product_attention: expected first_keys of 0 to 2 for query 0 of row 0, got -1",
-                       Error);
-  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, first_keys({0, 0, 3, 0, 0, 0}, {2, 3}, false)),
-                       "scaled_dot_product_attention: expected first_keys of 0 to 2 for query 2 of row 0, got 3",
-                       Error);
+  CHECK_THROWS_WITH_AS(attend(fits, fits, fits, key_begin({0, 0, 3, 0, 0, 0}, {2, 3}, false)),
+                       "scaled_dot_product_attention: expected key_begin of 0 to 2 for query 2 of row 0, got 3", Error);
   CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.dropout = 1}),
                        "scaled_dot_product_attention: expected 0 <= dropout < 1, got 1", Error);
 }

@@ -6,13 +6,13 @@
 #include <random>
 #include <thread>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tests/cli/resume_support.h"
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 
 namespace fs = std::filesystem;
 using tapeformer::checkpoint_name;
-using tapeformer::concat;
+using tapeformer::str_cat;
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
@@ -77,13 +77,13 @@ TEST_CASE("resume: SIGTERM and SIGINT finish the step, save, and say how to go o
     REQUIRE(stopped.exit_code == 0);
     CHECK(stopped.out.empty());  // no result yet
     const int last = box.metrics(name).back()["step"];
-    CHECK(stopped.tells(concat("stopped at step ", last, "; go on with: tapeformer train --resume ", name, "\n")));
+    CHECK(stopped.tells(str_cat("stopped at step ", last, "; go on with: tapeformer train --resume ", name, "\n")));
     CHECK(box.read(name + "/checkpoints/latest") == checkpoint_name(last) + "\n");
 
-    const std::string more = concat("--train.steps ", last + 20);
+    const std::string more = str_cat("--train.steps ", last + 20);
     const Outcome resumed = box.run("train --resume " + name + " " + more);
     CHECK(resumed.exit_code == 0);
-    CHECK(resumed.tells(concat("resumed at step ", last, "\n")));
+    CHECK(resumed.tells(str_cat("resumed at step ", last, "\n")));
     box.train("straight-" + name, more);
     check_same_run(box, "straight-" + name, name);
   }

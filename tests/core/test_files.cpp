@@ -4,10 +4,10 @@
 
 #include <csignal>
 
-#include "autograd/core/error.h"
-#include "autograd/core/files.h"
-#include "autograd/core/hash.h"
-#include "autograd/core/nearest_name.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/hash.h"
+#include "core/nearest_name.h"
 #include "tests/temp_folder.h"
 
 using namespace tapeformer;

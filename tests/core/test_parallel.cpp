@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/core/error.h"
-#include "autograd/core/parallel.h"
+#include "core/error.h"
+#include "core/parallel.h"
 
 using namespace tapeformer;
 

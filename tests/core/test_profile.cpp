@@ -1,10 +1,10 @@
-#include "autograd/core/profile.h"
+#include "core/profile.h"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
 
-#include "autograd/core/parallel.h"
+#include "core/parallel.h"
 
 using namespace tapeformer;
 

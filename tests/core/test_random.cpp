@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "autograd/core/random.h"
+#include "core/random.h"
 
 using namespace tapeformer;
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/pair_batcher.h"
+#include "data/parallel/pair_batcher.h"
 
 namespace tapeformer {
 

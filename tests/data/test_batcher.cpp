@@ -7,8 +7,8 @@
 #include <numeric>
 #include <set>
 
-#include "autograd/core/error.h"
-#include "data/batcher.h"
+#include "core/error.h"
+#include "data/text/batcher.h"
 #include "tests/system_calls.h"
 
 using namespace tapeformer;

@@ -1,4 +1,4 @@
-#include "data/bleu.h"
+#include "data/scores/bleu.h"
 
 #include <doctest/doctest.h>
 

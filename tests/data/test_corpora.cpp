@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "autograd/core/error.h"
-#include "data/corpora.h"
-#include "data/stories_grammar.h"
+#include "core/error.h"
+#include "data/synthetic/corpora.h"
+#include "data/synthetic/stories_grammar.h"
 
 using namespace tapeformer;
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <map>
 
-#include "autograd/core/error.h"
-#include "data/grammar.h"
+#include "core/error.h"
+#include "data/synthetic/grammar.h"
 
 using namespace tapeformer;
 

@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "autograd/core/error.h"
-#include "data/learn_tokenizer.h"
+#include "core/error.h"
+#include "data/text/learn_tokenizer.h"
 #include "tests/data/texts.h"
 
 using namespace tapeformer;

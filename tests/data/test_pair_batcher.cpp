@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
-#include "autograd/core/error.h"
-#include "autograd/core/parallel.h"
+#include "core/error.h"
+#include "core/parallel.h"
 #include "tests/data/pair_batches.h"
 
 using namespace tapeformer;

@@ -3,9 +3,9 @@
 #include <set>
 #include <utility>
 
-#include "autograd/core/error.h"
-#include "data/corpora.h"
-#include "data/parallel_text.h"
+#include "core/error.h"
+#include "data/parallel/parallel_text.h"
+#include "data/synthetic/corpora.h"
 #include "tests/temp_folder.h"
 
 using namespace tapeformer;

@@ -1,4 +1,4 @@
-#include "data/tasks.h"
+#include "data/synthetic/tasks.h"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <sstream>
 #include <utility>
 
-#include "autograd/core/error.h"
-#include "data/corpora.h"
+#include "core/error.h"
+#include "data/synthetic/corpora.h"
 
 using namespace tapeformer;
 
@@ -91,10 +91,10 @@ TEST_CASE("tasks: dates are of the calendar, and every part of the source is in 
     const int days[] = {31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     CHECK((year >= 1900 && year <= 2099));
     CHECK((day >= 1 && day <= days[month - 1]));
-    CHECK(source.ends_with(concat(year)));
-    const bool numeric = source == concat(day, '.', month, '.', year);
+    CHECK(source.ends_with(str_cat(year)));
+    const bool numeric = source == str_cat(day, '.', month, '.', year);
     CHECK((numeric || source.find(months[month - 1]) != source.npos));
-    CHECK(source.find(concat(day)) != source.npos);
+    CHECK(source.find(str_cat(day)) != source.npos);
     // Letters and digits alike tell the forms apart.
     std::string form = source.find("day,") != source.npos ? "weekday" : source.find(" of ") != source.npos ? "of" : "";
     if (numeric) form = "numeric";

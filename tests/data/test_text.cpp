@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "autograd/core/error.h"
-#include "data/text.h"
+#include "core/error.h"
+#include "data/text/text.h"
 #include "tests/temp_folder.h"
 
 using namespace tapeformer;

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tests/data/texts.h"
 #include "tokenizer/train_tokenizer.h"
 

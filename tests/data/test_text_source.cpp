@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "autograd/core/error.h"
-#include "data/byte_reader.h"
-#include "data/corpora.h"
+#include "core/error.h"
+#include "data/synthetic/corpora.h"
+#include "data/text/byte_reader.h"
 #include "tests/data/texts.h"
 #include "tests/temp_folder.h"
 
@@ -26,7 +26,7 @@ void check_refused(const fs::path& path, const std::string& message, const std::
 
 std::string long_text() {
   std::string text;
-  for (int i = 0; i < 400000; ++i) text += concat(i, i % 7 ? " " : "\n");
+  for (int i = 0; i < 400000; ++i) text += str_cat(i, i % 7 ? " " : "\n");
   return text;
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("text source: a wrong line of JSON is named by file and line") {
   const std::string good = "{\"text\": \"one\"}\n\n";
   const auto refused = [&](const std::string& line, const std::string& message) {
     const fs::path path = folder.write("a.jsonl", good + line);
-    check_refused(path, concat(path.string(), ":3: ", message));
+    check_refused(path, str_cat(path.string(), ":3: ", message));
   };
   refused("{\"content\": 1}", "expected an object with the field \"text\"");
   refused("[\"text\"]\n", "expected an object with the field \"text\"");

@@ -6,8 +6,8 @@
 #include <set>
 #include <thread>
 
-#include "autograd/core/error.h"
-#include "data/token_cache.h"
+#include "core/error.h"
+#include "data/text/token_cache.h"
 #include "tests/data/texts.h"
 #include "tests/temp_folder.h"
 #include "tokenizer/train_tokenizer.h"
@@ -82,7 +82,7 @@ TEST_CASE("build token file: documents end with the end-of-text token where the 
   MemoryText::Fragments fragments;
   std::string text;
   for (int i = 0; i < 1000; ++i) {
-    fragments.emplace_back(concat("document ", i), i % 10 == 9 ? Bound::piece : Bound::document);
+    fragments.emplace_back(str_cat("document ", i), i % 10 == 9 ? Bound::piece : Bound::document);
     text += fragments.back().first + "\n";
   }
   const MemoryText source(fragments);

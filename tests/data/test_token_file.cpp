@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "autograd/core/error.h"
-#include "data/token_file.h"
+#include "core/error.h"
+#include "data/text/token_file.h"
 #include "tests/temp_folder.h"
 
 using namespace tapeformer;

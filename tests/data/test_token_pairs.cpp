@@ -1,9 +1,9 @@
 #include <doctest/doctest.h>
 
-#include "autograd/core/error.h"
-#include "autograd/core/parallel.h"
-#include "data/corpora.h"
-#include "data/token_pairs.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "data/parallel/token_pairs.h"
+#include "data/synthetic/corpora.h"
 #include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "autograd/core/random.h"
+#include "core/random.h"
 
 namespace tapeformer {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/text_reader.h"
+#include "data/text/text_reader.h"
 
 namespace tapeformer {
 

@@ -1,6 +1,6 @@
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "targets.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 namespace tapeformer::fuzz {
 

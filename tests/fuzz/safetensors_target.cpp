@@ -1,5 +1,5 @@
-#include "autograd/core/error.h"
-#include "nn/safetensors.h"
+#include "core/error.h"
+#include "nn/formats/safetensors.h"
 #include "targets.h"
 
 namespace tapeformer::fuzz {

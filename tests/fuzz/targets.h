@@ -22,7 +22,7 @@ void text_file(std::string_view data);
 // The readers of tokenizers: what is read is written and read again, equal.
 void tokenizer_json(std::string_view data);
 void gpt2_files(std::string_view data);  // vocab.json, a byte 0, merges.txt
-void rank_file(std::string_view data);
+void tiktoken_file(std::string_view data);
 // A token file, whose header gets a right checksum.
 void token_file(std::string_view data);
 void safetensors(std::string_view data);

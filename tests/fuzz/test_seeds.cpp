@@ -17,7 +17,7 @@ TEST_CASE("fuzz: every seed passes") {
   const Target targets[] = {
       {"encode", fuzz::encode},         {"decode", fuzz::decode},
       {"text_file", fuzz::text_file},   {"tokenizer_json", fuzz::tokenizer_json},
-      {"gpt2_files", fuzz::gpt2_files}, {"rank_file", fuzz::rank_file},
+      {"gpt2_files", fuzz::gpt2_files}, {"tiktoken_file", fuzz::tiktoken_file},
       {"token_file", fuzz::token_file}, {"safetensors", fuzz::safetensors},
       {"config", fuzz::config},
   };

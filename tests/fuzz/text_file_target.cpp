@@ -4,8 +4,8 @@
 #include <fstream>
 #include <optional>
 
-#include "autograd/core/error.h"
-#include "data/text_reader.h"
+#include "core/error.h"
+#include "data/text/text_reader.h"
 #include "targets.h"
 
 namespace tapeformer::fuzz {
@@ -37,7 +37,7 @@ std::optional<Read> read(const TextSource& source, std::size_t part_bytes) {
 
 void text_file(std::string_view data) {
   static const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / concat("tapeformer-fuzz-", ::getpid());
+      std::filesystem::temp_directory_path() / str_cat("tapeformer-fuzz-", ::getpid());
   if (data.empty()) return;
   const auto choice = static_cast<unsigned char>(data[0]);
   constexpr const char* kNames[] = {"a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.zst"};

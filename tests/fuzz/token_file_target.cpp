@@ -1,8 +1,8 @@
 #include <cstring>
 
-#include "autograd/core/error.h"
-#include "autograd/core/hash.h"
-#include "data/token_file.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "data/text/token_file.h"
 #include "targets.h"
 
 namespace tapeformer::fuzz {

@@ -1,12 +1,12 @@
 #include <vector>
 
-#include "autograd/core/error.h"
-#include "autograd/core/hash.h"
-#include "autograd/core/parallel.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/parallel.h"
 #include "targets.h"
-#include "tokenizer/gpt2_files.h"
+#include "tokenizer/formats/gpt2_files.h"
+#include "tokenizer/formats/tiktoken_file.h"
 #include "tokenizer/pretokenizer.h"
-#include "tokenizer/rank_file.h"
 #include "tokenizer/train_tokenizer.h"
 
 namespace tapeformer::fuzz {
@@ -100,15 +100,15 @@ void gpt2_files(std::string_view data) {
   require(read(write_gpt2_files(*tokenizer))->to_json() == tokenizer->to_json(), "GPT-2's files read back otherwise");
 }
 
-void rank_file(std::string_view data) {
+void tiktoken_file(std::string_view data) {
   std::unique_ptr<Tokenizer> tokenizer;
   try {
-    tokenizer = read_rank_file(data, "fuzz", SplitPattern::cl100k, kNone);
+    tokenizer = read_tiktoken_file(data, "fuzz", SplitPattern::cl100k, kNone);
   } catch (const Error&) {
     return;
   }
-  const std::string written = write_rank_file(*tokenizer);
-  const auto again = read_rank_file(written, "fuzz", SplitPattern::cl100k, kNone);
+  const std::string written = write_tiktoken_file(*tokenizer);
+  const auto again = read_tiktoken_file(written, "fuzz", SplitPattern::cl100k, kNone);
   require(again->encode(kText) == tokenizer->encode(kText), "ranks read back otherwise");
   require(tokenizer->decode(tokenizer->encode(kText)) == kText, "decoding gives other bytes");
 }

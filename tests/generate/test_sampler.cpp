@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 
 using namespace tapeformer;
 

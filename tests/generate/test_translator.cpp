@@ -1,7 +1,7 @@
 // What beam search finds, against searches written out plainly.
 #include <set>
 
-#include "autograd/core/profile.h"
+#include "core/profile.h"
 #include "tests/generate/translator_support.h"
 
 using namespace tapeformer;

@@ -155,7 +155,7 @@ TEST_CASE("translate: errors for sources that are empty or too long, and for ids
   for (std::int32_t end : {-1, 11}) {
     symbols.target.end = end;
     CHECK_THROWS_WITH_AS(translate(model, random_sources(1), symbols, {}),
-                         concat("translate: the end's id is ", end, ", expected 0 to 10").c_str(), Error);
+                         str_cat("translate: the end's id is ", end, ", expected 0 to 10").c_str(), Error);
   }
 }
 

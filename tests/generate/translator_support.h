@@ -91,7 +91,7 @@ class Oracle {
     };
     Tape tape(no_grad);
     const Tensor length = Tensor::from({static_cast<std::int32_t>(source_.size())}, {1});
-    const Encoded encoded = model_.encode(tape, {tensor(source_), length});
+    const EncoderOutput encoded = model_.encode(tape, {tensor(source_), length});
     const Tensor logits = model_.logits(model_.decode(Variable::constant(tape, tensor(inputs)), encoded)).value();
     return logits.slice(1, logits.size(1) - 1, logits.size(1)).to(DType::f64).to_vector<double>();
   }

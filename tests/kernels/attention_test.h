@@ -48,8 +48,8 @@ struct Operand {
 
 // What a case masks beside causality; an empty part masks nothing.
 struct Masks {
-  std::vector<std::int32_t> lengths = {};     // (B)
-  std::vector<std::int32_t> first_keys = {};  // (B, T_q)
+  std::vector<std::int32_t> lengths = {};    // (B)
+  std::vector<std::int32_t> key_begin = {};  // (B, T_q)
 };
 
 // All that goes in and comes out of attention in one case, the gradients included.
@@ -81,7 +81,7 @@ struct Attention {
 
   const AttentionShape& with_masks() {
     shape.key_lengths = masks.lengths.empty() ? nullptr : masks.lengths.data();
-    shape.first_keys = masks.first_keys.empty() ? nullptr : masks.first_keys.data();
+    shape.key_begin = masks.key_begin.empty() ? nullptr : masks.key_begin.data();
     return shape;
   }
   void forward() {
@@ -110,7 +110,7 @@ struct Attention {
 
   bool sees(std::int64_t batch, std::int64_t query, std::int64_t key) const {
     if (!masks.lengths.empty() && key >= masks.lengths[batch]) return false;
-    if (!masks.first_keys.empty() && key < masks.first_keys[batch * shape.queries + query]) return false;
+    if (!masks.key_begin.empty() && key < masks.key_begin[batch * shape.queries + query]) return false;
     return !shape.causal || key <= query + shape.keys - shape.queries;
   }
   double dropout_factor(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
@@ -192,7 +192,7 @@ void check_against_reference(const AttentionShape& shape, const Masks& masks, Pl
   CAPTURE(shape.causal);
   CAPTURE(shape.dropout);
   CAPTURE(masks.lengths.size());
-  CAPTURE(masks.first_keys.size());
+  CAPTURE(masks.key_begin.size());
   CAPTURE(sizeof(T));
   Attention<T> got(shape, masks, place);
   Attention<double> expected(shape, masks, place);

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/core/parallel.h"
-#include "autograd/core/random.h"
 #include "autograd/kernels/simd.h"
+#include "core/parallel.h"
+#include "core/random.h"
 // After simd.h, which chooses the targets.
 #include "hwy/targets.h"
 

@@ -5,8 +5,8 @@ using namespace tapeformer;
 
 namespace {
 
-// first_keys of rows whose documents begin at the given keys and at key 0; query i stands at key i + keys − queries.
-std::vector<std::int32_t> first_keys(const AttentionShape& shape, const std::vector<std::vector<std::int32_t>>& rows) {
+// key_begin of rows whose documents begin at the given keys and at key 0; query i stands at key i + keys − queries.
+std::vector<std::int32_t> key_begin(const AttentionShape& shape, const std::vector<std::vector<std::int32_t>>& rows) {
   std::vector<std::int32_t> out;
   for (const std::vector<std::int32_t>& begins : rows) {
     for (std::int64_t i = 0; i < shape.queries; ++i) {
@@ -37,7 +37,7 @@ std::vector<std::int32_t> four_rows(const AttentionShape& shape) {
   for (const std::int32_t edge : {63, 64, 65, 128, 191, 256, 511, 512, 513, 576}) {
     if (edge < shape.keys) edges.push_back(edge);
   }
-  return first_keys(shape, {ragged(shape.keys, 30, 1), {}, ragged(shape.keys, 1, 2), edges});
+  return key_begin(shape, {ragged(shape.keys, 30, 1), {}, ragged(shape.keys, 1, 2), edges});
 }
 
 template <class T>
@@ -76,7 +76,7 @@ TEST_CASE_TEMPLATE("attention, documents: few heads over many keys, whose backwa
     check_against_reference<T>(shape, {{600, 520, 30, 0}, four_rows(shape)}, Place::heads_apart);
   }
   const AttentionShape longer = shape_of(1, 1, 100, 1300, 4, 4, true);
-  check_against_reference<T>(longer, {{}, first_keys(longer, {{1250}})}, Place::side_by_side);
+  check_against_reference<T>(longer, {{}, key_begin(longer, {{1250}})}, Place::side_by_side);
 }
 
 TEST_CASE("attention, documents: queries that all begin at key 0 give the bits of none that say where they begin") {
@@ -116,7 +116,7 @@ TEST_CASE("attention, documents: blocks of keys that no query of a block sees ar
   // Two documents of 128 tokens; where the first one's keys are NaN, any product with them would tell.
   for (const std::int64_t heads : {1, 16}) {
     const AttentionShape shape = shape_of(1, heads, 256, 256, 8, 8, true);
-    Attention<float> clean(shape, {{}, first_keys(shape, {{128}})}, Place::heads_apart), poisoned = clean;
+    Attention<float> clean(shape, {{}, key_begin(shape, {{128}})}, Place::heads_apart), poisoned = clean;
     for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t t = 0; t < 128; ++t) {
         std::fill_n(poisoned.k.row(0, h, t), 8, std::numeric_limits<float>::quiet_NaN());
@@ -139,7 +139,7 @@ TEST_CASE("attention, documents: blocks of keys that no query of a block sees ar
 
 TEST_CASE("attention, documents: gradients match finite differences") {
   const AttentionShape shape = shape_of(2, 2, 5, 7, 4, 3, true, 0.2);
-  Attention<double> a(shape, {{6, 7}, first_keys(shape, {{3, 4}, {5}})}, Place::side_by_side);
+  Attention<double> a(shape, {{6, 7}, key_begin(shape, {{3, 4}, {5}})}, Place::side_by_side);
   a.forward();
   a.backward();
   check_finite_differences(a);

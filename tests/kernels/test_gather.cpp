@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "autograd/core/parallel.h"
+#include "core/parallel.h"
 #include "tests/kernels/kernel_test.h"
 
 using namespace tapeformer;

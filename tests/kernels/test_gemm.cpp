@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "autograd/core/error.h"
-#include "autograd/core/parallel.h"
+#include "core/error.h"
+#include "core/parallel.h"
 #include "tests/kernels/gemm_test.h"
 
 using namespace tapeformer;

@@ -28,7 +28,7 @@ std::vector<Shape> shapes() {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("sum_middle: every axis, with every beta", T, float, double) {
+TEST_CASE_TEMPLATE("sum_axis: every axis, with every beta", T, float, double) {
   for_each_simd_target([] {
     for (const Shape& shape : shapes()) {
       const std::int64_t outer = shape.outer, middle = shape.middle, inner = shape.inner;
@@ -40,18 +40,17 @@ TEST_CASE_TEMPLATE("sum_middle: every axis, with every beta", T, float, double) 
       // Numbers of one sign: each of the sums in a row adds at most half a rounding.
       const double tolerance = std::numeric_limits<T>::epsilon() * (inner == 1 ? 34 : 64);
       check_accumulates<T>(
-          outer * inner, [&](T* out, T beta) { sum_middle<T>(out, x, outer, middle, inner, beta); },
+          outer * inner, [&](T* out, T beta) { sum_axis<T>(out, x, outer, middle, inner, beta); },
           [&](std::int64_t i) { return expected[i]; }, tolerance);
     }
   });
 }
 
-TEST_CASE("sum_middle: an empty sum is zero") {
+TEST_CASE("sum_axis: an empty sum is zero") {
   check_accumulates<float>(
-      5, [](float* out, float beta) { sum_middle<float>(out, nullptr, 1, 0, 5, beta); },
-      [](std::int64_t) { return 0; });
+      5, [](float* out, float beta) { sum_axis<float>(out, nullptr, 1, 0, 5, beta); }, [](std::int64_t) { return 0; });
   check_accumulates<double>(
-      5, [](double* out, double beta) { sum_middle<double>(out, nullptr, 5, 0, 1, beta); },
+      5, [](double* out, double beta) { sum_axis<double>(out, nullptr, 5, 0, 1, beta); },
       [](std::int64_t) { return 0; });
 }
 
@@ -135,9 +134,9 @@ TEST_CASE_TEMPLATE("reductions: the same bits for any number of threads", T, flo
   for_each_simd_target([&] {
     check_same_for_any_thread_count([&] {
       Array<T> out(300, 0);
-      sum_middle<T>(out, x, 1, n / 200, 200, 0);
-      sum_middle<T>(out.data() + 200, x, 1, n, 1, 0);
-      sum_middle<T>(out.data() + 201, x, 3, n / 3, 1, 0);
+      sum_axis<T>(out, x, 1, n / 200, 200, 0);
+      sum_axis<T>(out.data() + 200, x, 1, n, 1, 0);
+      sum_axis<T>(out.data() + 201, x, 3, n / 3, 1, 0);
       out[250] = static_cast<T>(sum_of_squares<T>(x, n));
       return out;
     });

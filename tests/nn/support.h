@@ -40,8 +40,8 @@ inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
 }
 
 inline std::string name_of(const GptConfig& config) {
-  return concat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
-                config.position == PositionKind::learned ? "learned" : "sinusoidal", " positions");
+  return str_cat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
+                 config.position == PositionKind::learned ? "learned" : "sinusoidal", " positions");
 }
 
 // Large random values for every parameter, biases and norms too (the gains around one), so that nothing is zero or

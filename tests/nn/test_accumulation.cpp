@@ -1,7 +1,7 @@
 // One effective batch in any number of micro-steps, and evaluation in between.
 #include <functional>
 
-#include "data/batcher.h"
+#include "data/text/batcher.h"
 #include "tests/nn/support.h"
 #include "train/evaluation.h"
 

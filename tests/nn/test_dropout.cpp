@@ -1,4 +1,4 @@
-#include "autograd/core/parallel.h"
+#include "core/parallel.h"
 #include "tests/nn/transformer_support.h"
 
 using namespace tapeformer;

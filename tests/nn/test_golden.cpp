@@ -1,8 +1,8 @@
 // Against PyTorch: golden/make_gpt_golden.py and golden/make_transformer_golden.py made the numbers and say what they
 // are.
-#include "nn/safetensors.h"
+#include "nn/formats/safetensors.h"
+#include "nn/optim/optimizer.h"
 #include "tests/nn/transformer_support.h"
-#include "train/optimizer.h"
 
 using namespace tapeformer;
 
@@ -129,7 +129,7 @@ void check_model(const std::string& model_name, const GptConfig& config, double 
 
 void check_model(const std::string& model_name, const TransformerConfig& config, double smoothing, double tolerance) {
   const Transformer model(config);
-  const auto tensor = [&](const char* name) { return golden().at(concat(model_name, "/", name)); };
+  const auto tensor = [&](const char* name) { return golden().at(str_cat(model_name, "/", name)); };
   const PairBatch batch{{tensor("source"), tensor("source_lengths")}, tensor("inputs"), tensor("targets")};
   check_training(model_name, model, config.block.dtype, 0, tolerance,
                  [&] { return add_gradients(model, batch, {.smoothing = smoothing}, {.training = true}); });

@@ -1,4 +1,4 @@
-#include "autograd/core/parallel.h"
+#include "core/parallel.h"
 #include "tests/nn/transformer_support.h"
 
 using namespace tapeformer;
@@ -94,7 +94,7 @@ TEST_CASE("gpt: the same seed the same parameters, another seed others, and no t
     CHECK_FALSE(same_bits(first.at(name), other.at(name)));
   }
   for (const char* part : {"attention.qkv.weight", "attention.out.weight", "feed_forward.up.weight"}) {
-    CHECK_FALSE(same_bits(first.at(concat("blocks.0.", part)), first.at(concat("blocks.1.", part))));
+    CHECK_FALSE(same_bits(first.at(str_cat("blocks.0.", part)), first.at(str_cat("blocks.1.", part))));
   }
   CHECK_FALSE(same_bits(first.at("token_embedding.weight").slice(0, 0, 12), first.at("position_embedding.weight")));
 }

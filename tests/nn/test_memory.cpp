@@ -2,9 +2,9 @@
 #include <malloc.h>
 
 #include "autograd/tensor/allocator.h"
-#include "data/batcher.h"
+#include "data/text/batcher.h"
+#include "nn/optim/optimizer.h"
 #include "tests/nn/support.h"
-#include "train/optimizer.h"
 
 using namespace tapeformer;
 

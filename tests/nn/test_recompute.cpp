@@ -1,7 +1,7 @@
 // A model whose blocks are recomputed: the same bits in far less memory.
 #include "autograd/tensor/allocator.h"
+#include "nn/optim/parameter_slab.h"
 #include "tests/nn/transformer_support.h"
-#include "train/parameter_slab.h"
 
 using namespace tapeformer;
 

@@ -1,7 +1,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "nn/safetensors.h"
+#include "nn/formats/safetensors.h"
 #include "tests/nn/support.h"
 #include "tests/temp_folder.h"
 
@@ -133,7 +133,7 @@ TEST_CASE("safetensors: a file cut short anywhere, or with bytes behind its end,
 TEST_CASE("safetensors: wrong headers are errors that say what is wrong") {
   const TempFolder folder;
   const auto entry = [](const char* dtype, const char* shape, const char* offsets) {
-    return concat(R"({"w":{"dtype":")", dtype, R"(","shape":)", shape, R"(,"data_offsets":)", offsets, "}}");
+    return str_cat(R"({"w":{"dtype":")", dtype, R"(","shape":)", shape, R"(,"data_offsets":)", offsets, "}}");
   };
   const auto error = [&](const std::string& header, std::size_t data = 8) {
     return error_of(folder, file_of(header, data));
@@ -174,7 +174,7 @@ TEST_CASE("safetensors: a header longer than the file, or than the format allows
   const TempFolder folder;
   for (std::uint64_t claimed : {std::uint64_t{3}, std::uint64_t{1} << 40, ~std::uint64_t{0}, ~std::uint64_t{0} - 7}) {
     CHECK(error_of(folder, bytes_of(std::vector<std::uint64_t>{claimed}) + "{}") ==
-          concat("the header claims ", claimed, " bytes, the file has 10"));
+          str_cat("the header claims ", claimed, " bytes, the file has 10"));
   }
 }
 

@@ -1,7 +1,7 @@
 // A few steps of a whole model on each instruction set that this machine has.
+#include "nn/optim/optimizer.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/nn/transformer_support.h"
-#include "train/optimizer.h"
 
 using namespace tapeformer;
 

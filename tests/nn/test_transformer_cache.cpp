@@ -47,7 +47,7 @@ struct Decoding {
 
   const Transformer& model;
   Tape tape{no_grad};
-  Encoded encoded;
+  EncoderOutput encoded;
   StackCache cache;
 };
 
@@ -134,7 +134,7 @@ TEST_CASE("transformer cache: errors past its capacities and the context, and wh
   const SourceBatch source = random_source(model.config());
   const auto decode = [&](StackCache& cache, std::int64_t length, const TapeOptions& options) {
     Tape tape(options);
-    const Encoded encoded = model.encode(tape, source);
+    const EncoderOutput encoded = model.encode(tape, source);
     model.decode(Variable::constant(tape, ids.slice(1, 0, length).contiguous()), encoded, &cache);
   };
   StackCache few = model.make_cache(4, 9);

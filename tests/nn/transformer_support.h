@@ -28,8 +28,8 @@ inline std::vector<TransformerConfig> transformer_architectures(DType dtype = DT
 }
 
 inline std::string name_of(const TransformerConfig& config) {
-  return concat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
-                config.block.bias ? "biases" : "no biases");
+  return str_cat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
+                 config.block.bias ? "biases" : "no biases");
 }
 
 // A sentence and its translation: targets[t] follows inputs[0 … t].
@@ -89,7 +89,7 @@ inline PairBatch full_batch(const TransformerConfig& config, std::int64_t rows, 
 // Logits of every position, (B, T, vocab).
 inline Tensor logits_of(const Transformer& model, const SourceBatch& source, const Tensor& inputs) {
   Tape tape(no_grad);
-  const Encoded encoded = model.encode(tape, source);
+  const EncoderOutput encoded = model.encode(tape, source);
   return model.logits(model.decode(Variable::constant(tape, inputs), encoded)).value();
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/core/random.h"
+#include "core/random.h"
 #include "tokenizer/train_tokenizer.h"
 
 namespace tapeformer {

@@ -5,11 +5,11 @@
 #include <set>
 #include <tuple>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "helpers.h"
-#include "tokenizer/bpe_tokenizer.h"
-#include "tokenizer/bpe_trainer.h"
-#include "tokenizer/byte_level.h"
+#include "tokenizer/bpe/bpe_tokenizer.h"
+#include "tokenizer/bpe/bpe_trainer.h"
+#include "tokenizer/bpe/byte_level.h"
 #include "tokenizer/pretokenizer.h"
 
 using namespace tapeformer;
@@ -33,9 +33,9 @@ Ids merged(const Ids& word, Pair pair, std::int32_t result) {
   return out;
 }
 
-Ids bytes_as_ids(std::string_view piece) {
+Ids bytes_as_ids(std::string_view pretoken) {
   Ids ids;
-  for (const char c : piece) {
+  for (const char c : pretoken) {
     for (int id = 0; id < 256; ++id) {
       if (byte_order()[id] == static_cast<std::uint8_t>(c)) ids.push_back(id);
     }
@@ -65,15 +65,16 @@ std::vector<BpeMerge> reference_merges(Words words, int wanted) {
 
 std::vector<BpeMerge> reference_merges(std::string_view text, int wanted) {
   Words words;
-  for_each_piece(text, SplitPattern::gpt2, [&](std::string_view piece) { words.emplace_back(bytes_as_ids(piece), 1); });
+  for_each_pretoken(text, SplitPattern::gpt2,
+                    [&](std::string_view pretoken) { words.emplace_back(bytes_as_ids(pretoken), 1); });
   return reference_merges(std::move(words), wanted);
 }
 
 // Counts without a text.
-struct GivenCounts : PieceCounts {
+struct GivenCounts : PretokenCounts {
   explicit GivenCounts(std::map<std::string, std::int64_t> given) : counts(std::move(given)) {}
   void for_each(const Visit& f) const override {
-    for (const auto& [piece, count] : counts) f(piece, count);
+    for (const auto& [pretoken, count] : counts) f(pretoken, count);
   }
   std::map<std::string, std::int64_t> counts;
 };
@@ -81,8 +82,8 @@ struct GivenCounts : PieceCounts {
 // Every merge in the order of rank, everywhere.
 Ids reference_encode(std::string_view text, const std::vector<BpeMerge>& merges) {
   Ids ids;
-  for_each_piece(text, SplitPattern::gpt2, [&](std::string_view piece) {
-    Ids word = bytes_as_ids(piece);
+  for_each_pretoken(text, SplitPattern::gpt2, [&](std::string_view pretoken) {
+    Ids word = bytes_as_ids(pretoken);
     for (const BpeMerge& merge : merges) word = merged(word, {merge.left, merge.right}, merge.result);
     ids.insert(ids.end(), word.begin(), word.end());
   });
@@ -135,7 +136,7 @@ TEST_CASE("bpe: counts beyond 32 bits are exact") {
     const auto count = static_cast<std::int64_t>(random.below(std::uint64_t{1} << random.below(50)) + 1);
     counts.emplace(random_text(random, "abcdef", 2 + static_cast<std::int64_t>(random.below(6))), count);
   }
-  for (const auto& [piece, count] : counts) words.emplace_back(bytes_as_ids(piece), count);
+  for (const auto& [pretoken, count] : counts) words.emplace_back(bytes_as_ids(pretoken), count);
   CHECK(learn_merges(std::make_unique<GivenCounts>(counts), 200, {}) == reference_merges(words, 200));
 }
 
@@ -175,7 +176,7 @@ TEST_CASE("bpe: decoding gives back any bytes, and every token encodes to itself
   for (std::int32_t id = 0; id < 379; ++id) CHECK(tokenizer->encode(tokenizer->token_bytes(id)) == Ids{id});
 }
 
-TEST_CASE("bpe: long pieces without a break are encoded in time that grows like their length") {
+TEST_CASE("bpe: long pretokens without a break are encoded in time that grows like their length") {
   const auto tokenizer = train("bpe", 380, kStory);
   RandomStream random(RandomKey{.seed = 6});
   // A quadratic encoder would take minutes.
@@ -185,7 +186,7 @@ TEST_CASE("bpe: long pieces without a break are encoded in time that grows like 
   CHECK(long_words->vocab_size() == 700);
 }
 
-TEST_CASE("bpe: training twice, or on the text in other pieces with the same words, gives the same tokenizer") {
+TEST_CASE("bpe: training twice, or on the text in other parts with the same words, gives the same tokenizer") {
   const auto first = train("bpe", 370, kStory, {"<pad>"});
   CHECK(first->to_json() == train("bpe", 370, kStory, {"<pad>"})->to_json());
   CHECK(first->hash() == train("bpe", 370, kStory, {"<pad>"})->hash());

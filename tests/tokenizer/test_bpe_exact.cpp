@@ -5,11 +5,11 @@
 #include <map>
 #include <thread>
 
-#include "autograd/core/error.h"
-#include "autograd/core/parallel.h"
+#include "core/error.h"
+#include "core/parallel.h"
 #include "helpers.h"
-#include "tokenizer/bpe_tokenizer.h"
-#include "tokenizer/byte_level.h"
+#include "tokenizer/bpe/bpe_tokenizer.h"
+#include "tokenizer/bpe/byte_level.h"
 #include "tokenizer/pretokenizer.h"
 
 using namespace tapeformer;
@@ -41,9 +41,9 @@ std::string varied_text(RandomStream& random, std::size_t size) {
 
 // From the definition: of all pairs that may merge the one of least rank, and of equal ones the leftmost, again and
 // again.
-Ids encode_piece_slowly(const BpeTokenizer& tokenizer, std::string_view piece) {
+Ids encode_pretoken_slowly(const BpeTokenizer& tokenizer, std::string_view pretoken) {
   Ids ids;
-  for (const char c : piece) {
+  for (const char c : pretoken) {
     for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
       if (tokenizer.token_bytes(id) == std::string_view(&c, 1)) ids.push_back(id);
     }
@@ -130,10 +130,10 @@ TEST_CASE("bpe: the same ids for any number of threads, and from several threads
   const std::string text = varied_text(random, 1500000);
   for (const SplitPattern pattern : {SplitPattern::gpt2, SplitPattern::cl100k}) {
     const auto tokenizer = train_bpe(pattern, 1500, std::vector<std::string_view>{text});
-    // By pieces, without any cut.
+    // By pretokens, without any cut.
     Ids expected;
-    for_each_piece(text, pattern, [&](std::string_view piece) {
-      for (const std::int32_t id : tokenizer->encode(piece)) expected.push_back(id);
+    for_each_pretoken(text, pattern, [&](std::string_view pretoken) {
+      for (const std::int32_t id : tokenizer->encode(pretoken)) expected.push_back(id);
     });
     for (const int threads : {1, 2, 7}) {
       const Threads setting(threads);
@@ -181,8 +181,8 @@ TEST_CASE("bpe: words of any length and merges in any order of rank, as the defi
         const std::string word =
             random_text(random, alphabet, 1 + static_cast<std::int64_t>(random.below(i % 2 ? 150 : 20)));
         Ids expected;
-        for_each_piece(word, SplitPattern::gpt2, [&](std::string_view piece) {
-          for (const std::int32_t id : encode_piece_slowly(*tokenizer, piece)) expected.push_back(id);
+        for_each_pretoken(word, SplitPattern::gpt2, [&](std::string_view pretoken) {
+          for (const std::int32_t id : encode_pretoken_slowly(*tokenizer, pretoken)) expected.push_back(id);
         });
         CAPTURE(word);
         REQUIRE(tokenizer->encode(word) == expected);
@@ -231,13 +231,13 @@ TEST_CASE("char: of several errors in a long text the first is told") {
 
 TEST_CASE("bpe: a vocabulary of some bytes alone encodes those, and names the first other one") {
   // As other tools learn it from a text without those bytes. "bc" is a token that no merge leads to.
-  const auto json = [](bool whole_pieces) {
-    return concat(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3, "bc": 4},)",
-                  R"("merges": ["a b"], "ignore_merges": )", whole_pieces ? "true" : "false",
-                  R"(}, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}})");
+  const auto json = [](bool whole_pretokens) {
+    return str_cat(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3, "bc": 4},)",
+                   R"("merges": ["a b"], "ignore_merges": )", whole_pretokens ? "true" : "false",
+                   R"(}, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}})");
   };
-  for (const bool whole_pieces : {false, true}) {
-    const auto tokenizer = Tokenizer::from_json(json(whole_pieces), "t.json");
+  for (const bool whole_pretokens : {false, true}) {
+    const auto tokenizer = Tokenizer::from_json(json(whole_pretokens), "t.json");
     CHECK(tokenizer->encode("abba ab") == Ids{2, 1, 0, 3, 2});
     CHECK(Tokenizer::from_json(tokenizer->to_json(), "t.json")->encode("abba ab") == Ids{2, 1, 0, 3, 2});
     CHECK_THROWS_WITH_AS(tokenizer->encode("ab ab\xFF"),

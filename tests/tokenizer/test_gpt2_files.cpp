@@ -6,9 +6,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "helpers.h"
-#include "tokenizer/gpt2_files.h"
+#include "tokenizer/formats/gpt2_files.h"
 
 using namespace tapeformer;
 
@@ -98,7 +98,7 @@ TEST_CASE("gpt2 files: what they cannot hold") {
   const auto unmade = [&] { write_gpt2_files(*Tokenizer::from_json(file.dump(), "t")); };
   CHECK(message_of(unmade) == "no merge makes the token \"abc\": GPT-2's files would take it for a special one");
   file["model"]["ignore_merges"] = true;
-  CHECK(message_of(unmade) == "GPT-2's files cannot say that pieces may be tokens to which no merges lead");
+  CHECK(message_of(unmade) == "GPT-2's files cannot say that pretokens may be tokens to which no merges lead");
 }
 
 TEST_CASE("load: the format by the path or the content") {

@@ -3,10 +3,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "helpers.h"
-#include "tokenizer/bpe_tokenizer.h"
-#include "tokenizer/byte_level.h"
+#include "tokenizer/bpe/bpe_tokenizer.h"
+#include "tokenizer/bpe/byte_level.h"
 
 using namespace tapeformer;
 

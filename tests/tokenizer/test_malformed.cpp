@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "helpers.h"
-#include "tokenizer/base64.h"
-#include "tokenizer/gpt2_files.h"
-#include "tokenizer/rank_file.h"
+#include "tokenizer/formats/base64.h"
+#include "tokenizer/formats/gpt2_files.h"
+#include "tokenizer/formats/tiktoken_file.h"
 
 using namespace tapeformer;
 
@@ -79,8 +79,8 @@ TEST_CASE("malformed: tokenizer.json") {
           {"", "t.json: line 1: not valid JSON at byte 1"},
           {"{\n\"a\": 1,\n\"b\" 2}", "t.json: line 3: not valid JSON at byte 15"},
           {"{\"a\n\": 1}", "t.json: line 1: not valid JSON at byte 4"},
-          {json + std::string("\0 ", 2), concat("t.json: line ", 1 + std::count(json.begin(), json.end(), '\n'),
-                                                ": not valid JSON at byte ", json.size() + 1)},
+          {json + std::string("\0 ", 2), str_cat("t.json: line ", 1 + std::count(json.begin(), json.end(), '\n'),
+                                                 ": not valid JSON at byte ", json.size() + 1)},
           {"{\"a\": \"\xFF\"}", "t.json: line 1: not valid JSON at byte 8"},
           {"{\"a\": 1e999}", "t.json: not valid JSON: a number is out of range"},
           {"[]", "t.json: file: expected an object, got a list"},
@@ -215,9 +215,9 @@ TEST_CASE("malformed: vocab.json and merges.txt") {
 }
 
 TEST_CASE("malformed: tiktoken's files") {
-  const std::string good = write_rank_file(*small());
+  const std::string good = write_tiktoken_file(*small());
   const auto read = [](const std::string& text) {
-    return read_rank_file(text, "r.tiktoken", SplitPattern::gpt2, kNone);
+    return read_tiktoken_file(text, "r.tiktoken", SplitPattern::gpt2, kNone);
   };
   const auto line = [](std::string_view bytes, std::string_view rank) {
     return write_base64(bytes) + " " + std::string(rank) + "\n";
@@ -254,6 +254,6 @@ TEST_CASE("malformed: tiktoken's files") {
       read);
   check_damage(good, "r.tiktoken", read);
   const std::vector<std::string> ordinary = {"ab"};
-  CHECK_THROWS_WITH_AS(read_rank_file(good, "r", SplitPattern::gpt2, ordinary),
+  CHECK_THROWS_WITH_AS(read_tiktoken_file(good, "r", SplitPattern::gpt2, ordinary),
                        "special token 'ab' is an ordinary token as well", UsageError);
 }

@@ -3,21 +3,21 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/utf8.h"
 #include "helpers.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/unicode_class.h"
-#include "tokenizer/utf8.h"
 
 using namespace tapeformer;
 
 namespace {
 
-using Pieces = std::vector<std::string>;
+using Pretokens = std::vector<std::string>;
 
-Pieces split(std::string_view text, SplitPattern pattern = SplitPattern::gpt2) {
-  Pieces pieces;
-  for_each_piece(text, pattern, [&](std::string_view piece) { pieces.emplace_back(piece); });
-  return pieces;
+Pretokens split(std::string_view text, SplitPattern pattern = SplitPattern::gpt2) {
+  Pretokens pretokens;
+  for_each_pretoken(text, pattern, [&](std::string_view pretoken) { pretokens.emplace_back(pretoken); });
+  return pretokens;
 }
 
 }  // namespace
@@ -62,17 +62,17 @@ TEST_CASE("unicode classes: as many letters, numbers and spaces, with the same s
 }
 
 TEST_CASE("pretokenizer: known splits of GPT-2's pattern") {
-  CHECK(split("Hello, world!") == Pieces{"Hello", ",", " world", "!"});
-  CHECK(split("I'm sure they'll've") == Pieces{"I", "'m", " sure", " they", "'ll", "'ve"});
-  CHECK(split("we'd 'd it'S O'Neil") == Pieces{"we", "'d", " '", "d", " it", "'", "S", " O", "'", "Neil"});
-  CHECK(split("in 1984, 3.14 2nd") == Pieces{"in", " 1984", ",", " 3", ".", "14", " 2", "nd"});
-  CHECK(split("a  b   c") == Pieces{"a", " ", " b", "  ", " c"});
-  CHECK(split("end   ") == Pieces{"end", "   "});
-  CHECK(split("a\n\nb\n c") == Pieces{"a", "\n", "\n", "b", "\n", " c"});
-  CHECK(split("a\tb \tc") == Pieces{"a", "\t", "b", " ", "\t", "c"});
+  CHECK(split("Hello, world!") == Pretokens{"Hello", ",", " world", "!"});
+  CHECK(split("I'm sure they'll've") == Pretokens{"I", "'m", " sure", " they", "'ll", "'ve"});
+  CHECK(split("we'd 'd it'S O'Neil") == Pretokens{"we", "'d", " '", "d", " it", "'", "S", " O", "'", "Neil"});
+  CHECK(split("in 1984, 3.14 2nd") == Pretokens{"in", " 1984", ",", " 3", ".", "14", " 2", "nd"});
+  CHECK(split("a  b   c") == Pretokens{"a", " ", " b", "  ", " c"});
+  CHECK(split("end   ") == Pretokens{"end", "   "});
+  CHECK(split("a\n\nb\n c") == Pretokens{"a", "\n", "\n", "b", "\n", " c"});
+  CHECK(split("a\tb \tc") == Pretokens{"a", "\t", "b", " ", "\t", "c"});
   CHECK(split("caf\u00E9 \u4F60\u597D \U0001F642\U0001F642!") ==
-        Pieces{"caf\u00E9", " \u4F60\u597D", " \U0001F642\U0001F642!"});
-  CHECK(split("e\u0301") == Pieces{"e", "\u0301"});
+        Pretokens{"caf\u00E9", " \u4F60\u597D", " \U0001F642\U0001F642!"});
+  CHECK(split("e\u0301") == Pretokens{"e", "\u0301"});
   CHECK(split("").empty());
 }
 
@@ -82,13 +82,13 @@ TEST_CASE("pretokenizer: splits as Perl's regular expressions do (make_splits.pl
   int texts = 0;
   for (std::string line; std::getline(file, line); ++texts) {
     std::istringstream words(line);
-    Pieces expected;
+    Pretokens expected;
     std::string text;
     for (std::string hex; words >> hex;) {
-      std::string& piece = expected.emplace_back();
+      std::string& pretoken = expected.emplace_back();
       for (std::size_t i = 0; i < hex.size(); i += 2)
-        piece += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-      text += piece;
+        pretoken += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+      text += pretoken;
     }
     CAPTURE(text);
     CHECK(split(text) == expected);
@@ -98,16 +98,16 @@ TEST_CASE("pretokenizer: splits as Perl's regular expressions do (make_splits.pl
 
 TEST_CASE("pretokenizer: a byte that is not valid UTF-8 is one character of the class of symbols") {
   CHECK(split("ab\xFF"
-              "c") == Pieces{"ab", "\xFF", "c"});
-  CHECK(split("a \xC3!\x80 b") == Pieces{"a", " \xC3!\x80", " b"});
-  CHECK(split("\xE4\xBD") == Pieces{"\xE4\xBD"});
+              "c") == Pretokens{"ab", "\xFF", "c"});
+  CHECK(split("a \xC3!\x80 b") == Pretokens{"a", " \xC3!\x80", " b"});
+  CHECK(split("\xE4\xBD") == Pretokens{"\xE4\xBD"});
   RandomStream random(RandomKey{.seed = 1});
   for (int i = 0; i < 200; ++i) {
     const std::string text = random_bytes(random, i);
     std::string joined;
-    for (const std::string& piece : split(text)) {
-      CHECK_FALSE(piece.empty());
-      joined += piece;
+    for (const std::string& pretoken : split(text)) {
+      CHECK_FALSE(pretoken.empty());
+      joined += pretoken;
     }
     CHECK(joined == text);
   }

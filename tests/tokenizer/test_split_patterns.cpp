@@ -8,16 +8,16 @@
 #include <memory>
 #include <set>
 
+#include "core/utf8.h"
 #include "helpers.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/unicode_class.h"
-#include "tokenizer/utf8.h"
 
 using namespace tapeformer;
 
 namespace {
 
-using Pieces = std::vector<std::string>;
+using Pretokens = std::vector<std::string>;
 
 // A regular expression over UTF-8 with Unicode's classes.
 class Regex {
@@ -39,13 +39,13 @@ class Regex {
     return result;
   }
 
-  Pieces split(std::string_view text) const {
-    Pieces pieces;
+  Pretokens split(std::string_view text) const {
+    Pretokens pretokens;
     for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
       REQUIRE(match(text, begin, end) > 0);
-      pieces.emplace_back(text.substr(begin, end - begin));
+      pretokens.emplace_back(text.substr(begin, end - begin));
     }
-    return pieces;
+    return pretokens;
   }
 
  private:
@@ -59,10 +59,10 @@ class Regex {
   std::unique_ptr<pcre2_match_data, Free> match_;
 };
 
-Pieces split(std::string_view text, SplitPattern pattern) {
-  Pieces pieces;
-  for_each_piece(text, pattern, [&](std::string_view piece) { pieces.emplace_back(piece); });
-  return pieces;
+Pretokens split(std::string_view text, SplitPattern pattern) {
+  Pretokens pretokens;
+  for_each_pretoken(text, pattern, [&](std::string_view pretoken) { pretokens.emplace_back(pretoken); });
+  return pretokens;
 }
 
 std::string utf8(std::int32_t code_point) {
@@ -168,8 +168,8 @@ TEST_CASE("pretokenizer: splits as PCRE2 does by the patterns' regular expressio
 }
 
 TEST_CASE("pretokenizer: known splits of cl100k's pattern") {
-  const auto check = [](std::string_view text, const Pieces& pieces) {
-    CHECK(split(text, SplitPattern::cl100k) == pieces);
+  const auto check = [](std::string_view text, const Pretokens& pretokens) {
+    CHECK(split(text, SplitPattern::cl100k) == pretokens);
   };
   check("Hello, world!", {"Hello", ",", " world", "!"});
   check("I'M they'LL we'\u017F 'sam", {"I", "'M", " they", "'LL", " we", "'\u017F", " '", "sam"});
@@ -187,7 +187,7 @@ TEST_CASE("pretokenizer: known splits of cl100k's pattern") {
        " \xC3\n", "1"});
 }
 
-TEST_CASE("pretokenizer: safe cuts change no piece, whatever the bytes") {
+TEST_CASE("pretokenizer: safe cuts change no pretoken, whatever the bytes") {
   RandomStream random(RandomKey{.seed = 42});
   int cuts = 0;
   for (int i = 0; i < 4000; ++i) {
@@ -197,9 +197,9 @@ TEST_CASE("pretokenizer: safe cuts change no piece, whatever the bytes") {
     REQUIRE(cut >= std::min(from, text.size()));
     if (cut < text.size()) ++cuts;
     for (const SplitPatternInfo& info : kSplitPatterns) {
-      Pieces pieces = split(text.substr(0, cut), info.pattern);
-      for (std::string& piece : split(text.substr(cut), info.pattern)) pieces.push_back(std::move(piece));
-      REQUIRE(pieces == split(text, info.pattern));
+      Pretokens pretokens = split(text.substr(0, cut), info.pattern);
+      for (std::string& pretoken : split(text.substr(cut), info.pattern)) pretokens.push_back(std::move(pretoken));
+      REQUIRE(pretokens == split(text, info.pattern));
     }
   }
   CHECK(cuts > 1000);

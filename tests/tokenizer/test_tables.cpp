@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <map>
 
-#include "autograd/core/error.h"
-#include "autograd/core/parallel.h"
+#include "core/error.h"
+#include "core/parallel.h"
 #include "helpers.h"
-#include "tokenizer/pair_map.h"
-#include "tokenizer/piece_counter.h"
-#include "tokenizer/piece_key.h"
+#include "tokenizer/bpe/pair_map.h"
+#include "tokenizer/bpe/pretoken_counter.h"
+#include "tokenizer/bpe/pretoken_key.h"
 #include "tokenizer/pretokenizer.h"
 
 using namespace tapeformer;
@@ -18,10 +18,10 @@ namespace {
 
 using Counts = std::map<std::string, std::int64_t>;
 
-Counts counted(const PieceCounts& pieces) {
+Counts counted(const PretokenCounts& pretokens) {
   Counts counts;
-  pieces.for_each([&](std::string_view piece, std::int64_t count) {
-    if (!counts.emplace(piece, count).second) FAIL("twice: ", piece);
+  pretokens.for_each([&](std::string_view pretoken, std::int64_t count) {
+    if (!counts.emplace(pretoken, count).second) FAIL("twice: ", pretoken);
   });
   return counts;
 }
@@ -29,25 +29,25 @@ Counts counted(const PieceCounts& pieces) {
 using Texts = std::vector<std::string_view>;
 
 Counts counted(const Texts& texts, const CountOptions& options = {}) {
-  PieceCounter counter(options);
+  PretokenCounter counter(options);
   counter.add(texts);
   return counted(*counter.finish());
 }
 
 }  // namespace
 
-TEST_CASE("piece key: holds the bytes, and differs where they do") {
+TEST_CASE("pretoken key: holds the bytes, and differs where they do") {
   RandomStream random(RandomKey{.seed = 51});
   for (int i = 0; i < 3000; ++i) {
-    std::string piece =
+    std::string pretoken =
         random_text(random, std::string_view("\0ab\xFF", 4), 1 + static_cast<std::int64_t>(random.below(15)));
-    const PieceKey key(piece);
-    CHECK(key.view() == piece);
-    CHECK(key == PieceKey(piece));
-    CHECK(key.hash() == PieceKey(piece).hash());
+    const PretokenKey key(pretoken);
+    CHECK(key.view() == pretoken);
+    CHECK(key == PretokenKey(pretoken));
+    CHECK(key.hash() == PretokenKey(pretoken).hash());
     const std::string other =
         random_text(random, std::string_view("\0ab\xFF", 4), 1 + static_cast<std::int64_t>(random.below(15)));
-    CHECK((key == PieceKey(other)) == (piece == other));
+    CHECK((key == PretokenKey(other)) == (pretoken == other));
   }
 }
 
@@ -77,12 +77,12 @@ TEST_CASE("pair map: holds what a std::map holds through insertions and removals
   CHECK(all == expected);
 }
 
-TEST_CASE("pieces are counted over all texts, each text by itself") {
+TEST_CASE("pretokens are counted over all texts, each text by itself") {
   CHECK(counted(Texts{"a b a", "", " b", "b"}) == Counts{{"a", 1}, {" b", 2}, {" a", 1}, {"b", 1}});
   CHECK(counted(Texts{}).empty());
 }
 
-TEST_CASE("pieces are counted exactly in any memory, by any number of threads") {
+TEST_CASE("pretokens are counted exactly in any memory, by any number of threads") {
   RandomStream random(RandomKey{.seed = 53});
   std::vector<std::string> texts;
   for (int i = 0; i < 3; ++i) {
@@ -96,7 +96,8 @@ TEST_CASE("pieces are counted exactly in any memory, by any number of threads") 
   const Texts views(texts.begin(), texts.end());
   Counts expected;
   for (const std::string_view text : views) {
-    for_each_piece(text, SplitPattern::cl100k, [&](std::string_view piece) { ++expected[std::string(piece)]; });
+    for_each_pretoken(text, SplitPattern::cl100k,
+                      [&](std::string_view pretoken) { ++expected[std::string(pretoken)]; });
   }
   CHECK(expected.size() > 10000);
   const int threads_before = thread_count();
@@ -105,23 +106,23 @@ TEST_CASE("pieces are counted exactly in any memory, by any number of threads") 
     for (const std::size_t max_memory : {0, 20000, 300000}) {
       CAPTURE(threads);
       CAPTURE(max_memory);
-      PieceCounter counter({.pattern = SplitPattern::cl100k, .max_memory = max_memory});
+      PretokenCounter counter({.pattern = SplitPattern::cl100k, .max_memory = max_memory});
       for (const std::string_view text : views) counter.add(Texts{text});
-      const auto pieces = counter.finish();
-      CHECK(counted(*pieces) == expected);
-      CHECK(counted(*pieces) == expected);  // again
+      const auto pretokens = counter.finish();
+      CHECK(counted(*pretokens) == expected);
+      CHECK(counted(*pretokens) == expected);  // again
     }
   }
   set_thread_count(threads_before);
 }
 
-TEST_CASE("pieces are counted exactly where each table holds next to nothing") {
+TEST_CASE("pretokens are counted exactly where each table holds next to nothing") {
   RandomStream random(RandomKey{.seed = 55});
   const std::string text = random_text(random, "abcd ", 20000);
   CHECK(counted(Texts{text}, {.max_memory = 1}) == counted(Texts{text}));
 }
 
-TEST_CASE("pieces: no folder for temporary files is an error") {
+TEST_CASE("pretokens: no folder for temporary files is an error") {
   const char* folder = std::getenv("TMPDIR");
   const std::string before = folder ? folder : "";
   setenv("TMPDIR", "/none", 1);

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "helpers.h"
 #include "tokenizer/sentence_symbols.h"
 
@@ -43,7 +43,7 @@ TEST_CASE("char: errors name the character and its byte") {
                                     {"\u009F", "U+009F at"},
                                     {"\u00A0", "'\u00A0' (U+00A0) at"}}) {
     CHECK_THROWS_WITH_AS(train("char", 0, "a")->encode(text),
-                         doctest::Contains(concat("char tokenizer: character ", shown).c_str()), Error);
+                         doctest::Contains(str_cat("char tokenizer: character ", shown).c_str()), Error);
   }
   CHECK_THROWS_WITH_AS(tokenizer->encode("ab\xFF"),
                        "char tokenizer: invalid UTF-8 at byte 2; a bpe tokenizer takes any bytes", Error);
@@ -68,9 +68,9 @@ TEST_CASE("char: <unk> stands for characters without a token, never for invalid 
   CHECK_THROWS_AS(tokenizer->encode("a\xC3"), Error);
 }
 
-TEST_CASE("word: the most frequent pieces, equally frequent ones by their bytes, the rest <unk>") {
+TEST_CASE("word: the most frequent pretokens, equally frequent ones by their bytes, the rest <unk>") {
   const auto tokenizer = train("word", 5, "the cat the dog the cat", {"<pad>"});
-  // Pieces: "the" 1, " cat" 2, " the" 2, " dog" 1. Two special tokens leave three places.
+  // Pretokens: "the" 1, " cat" 2, " the" 2, " dog" 1. Two special tokens leave three places.
   CHECK(tokenizer->kind() == "word");
   CHECK(tokenizer->vocab_size() == 5);
   const std::vector<std::string> expected = {" cat", " the", " dog", "<pad>", "<unk>"};

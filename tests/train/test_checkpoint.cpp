@@ -1,8 +1,8 @@
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 #include <doctest/doctest.h>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tests/train/toy.h"
 
 using namespace tapeformer;
@@ -76,14 +76,14 @@ TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
   Toy other(wider);
   const std::vector<float> before = other.weights();
   CHECK_THROWS_WITH_AS(load_checkpoint(f.run, 1, other.model, other.optimizer),
-                       concat(folder, " does not fit the model of ", config_path, ": optimizer state: ",
-                              "m.blocks.0.feed_forward.up.weight: expected (24, 16) f32, got (64, 16) f32")
+                       str_cat(folder, " does not fit the model of ", config_path, ": optimizer state: ",
+                               "m.blocks.0.feed_forward.up.weight: expected (24, 16) f32, got (64, 16) f32")
                            .c_str(),
                        Error);
   CHECK_THROWS_WITH_AS(
       load_weights(f.run, f.run.checkpoint(1), other.model),
-      concat(folder, "/model.safetensors does not fit the model of ", config_path,
-             ": load_state_dict: blocks.0.feed_forward.up.weight: the model has (24, 16) f32, ", "got (64, 16) f32")
+      str_cat(folder, "/model.safetensors does not fit the model of ", config_path,
+              ": load_state_dict: blocks.0.feed_forward.up.weight: the model has (24, 16) f32, ", "got (64, 16) f32")
           .c_str(),
       Error);
   CHECK(other.weights() == before);

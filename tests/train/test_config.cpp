@@ -5,9 +5,9 @@
 #include <limits>
 #include <set>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tests/temp_folder.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 using namespace tapeformer;
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tests/train/toy.h"
 #include "train/evaluation.h"
-#include "train/language_data.h"
+#include "train/objectives/language_data.h"
 
 using namespace tapeformer;
 

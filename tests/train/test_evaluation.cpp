@@ -4,7 +4,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tests/train/toy.h"
 #include "train/evaluation.h"
 

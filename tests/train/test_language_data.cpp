@@ -2,10 +2,10 @@
 
 #include <set>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tests/data/texts.h"
 #include "tests/train/toy.h"
-#include "train/language_data.h"
+#include "train/objectives/language_data.h"
 
 using namespace tapeformer;
 namespace fs = std::filesystem;

@@ -3,9 +3,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tests/temp_folder.h"
-#include "train/metrics.h"
+#include "train/run/metrics.h"
 
 using namespace tapeformer;
 using Json = nlohmann::ordered_json;

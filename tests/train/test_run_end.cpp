@@ -6,11 +6,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/error.h"
 #include "autograd/ops/ops.h"
-#include "nn/safetensors.h"
+#include "core/error.h"
+#include "nn/formats/safetensors.h"
 #include "tests/temp_folder.h"
-#include "train/metrics.h"
+#include "train/config/optim_config.h"
+#include "train/run/metrics.h"
 #include "train/trainer.h"
 
 using namespace tapeformer;
@@ -115,7 +116,7 @@ TEST_CASE("patience: training ends when so many evaluations in a row were not be
   run.config.eval.patience = 3;
   // Better at 2, 4 and 8; equal to the best is no better.
   run.objective.loss = [](std::int64_t step) { return step < 4 ? 5 : step == 6 ? 7 : step < 8 ? 4 : 3; };
-  CHECK(run.train() == TrainEnd::no_better);
+  CHECK(run.train() == TrainEnd::early_stopped);
   CHECK(run.state.step == 14);
   CHECK(run.state.best_step == 8);
   CHECK(run.state.best_loss == 3);
@@ -126,11 +127,11 @@ TEST_CASE("patience: training ends when so many evaluations in a row were not be
   CHECK(best_step(run.run) == 8);
 
   const std::string metrics = read_all(run.run.metrics());
-  CHECK(run.train() == TrainEnd::no_better);  // it stays so when it is resumed
+  CHECK(run.train() == TrainEnd::early_stopped);  // it stays so when it is resumed
   CHECK(run.state.step == 14);
   CHECK(read_all(run.run.metrics()) == metrics);
   run.config.eval.patience = 4;
-  CHECK(run.train() == TrainEnd::no_better);
+  CHECK(run.train() == TrainEnd::early_stopped);
   CHECK(run.state.step == 16);
   run.config.eval.patience = 0;
   CHECK(run.train() == TrainEnd::finished);
@@ -141,7 +142,7 @@ TEST_CASE("patience: a loss that is no number is not better, and a lower one at 
   ScriptedRun run;
   run.config.eval.patience = 2;
   run.objective.loss = [](std::int64_t step) { return step == 2 ? 1 : std::nan(""); };
-  CHECK(run.train() == TrainEnd::no_better);
+  CHECK(run.train() == TrainEnd::early_stopped);
   CHECK(run.state.step == 6);
   ScriptedRun whole;
   whole.config.eval.patience = 10;
@@ -234,7 +235,7 @@ TEST_CASE("average: also of a run that patience has ended, not of one that was s
   CHECK(run.train(hooks) == TrainEnd::stopped);  // as patience ends it, too
   CHECK_FALSE(fs::exists(run.run.average()));
   stop = false;
-  CHECK(run.train(hooks) == TrainEnd::no_better);
+  CHECK(run.train(hooks) == TrainEnd::early_stopped);
   CHECK(run.state.step == 6);
   check_mean(run.run, {5, 6});
 

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/error.h"
-#include "autograd/core/files.h"
+#include "core/error.h"
+#include "core/files.h"
 #include "tests/system_calls.h"
 #include "tests/temp_folder.h"
-#include "train/run_folder.h"
-#include "train/run_folder_checkpoints.h"
+#include "train/run/checkpoint_store.h"
+#include "train/run/run_folder.h"
 
 using namespace tapeformer;
 namespace fs = std::filesystem;

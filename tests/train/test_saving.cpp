@@ -9,10 +9,10 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tests/system_calls.h"
 #include "tests/train/toy.h"
-#include "train/metrics.h"
+#include "train/run/metrics.h"
 
 using namespace tapeformer;
 namespace fs = std::filesystem;
@@ -186,13 +186,14 @@ TEST_CASE("saving: an error of the disk ends the training, and leaves the checkp
       Fixture f(config);
       const FsyncHook hook(
           [&](const fs::path& path) { return path.filename() == name && latest_step(f.run) == step - 2 ? ENOSPC : 0; });
-      const fs::path folder = *name == 'm' ? f.run.root : f.run.checkpoints() / concat(".step-00000", step, ".partial");
+      const fs::path folder =
+          *name == 'm' ? f.run.root : f.run.checkpoints() / str_cat(".step-00000", step, ".partial");
       CHECK_THROWS_WITH_AS(
-          f.train({}), concat("cannot write ", (folder / name).string(), " to disk: No space left on device").c_str(),
+          f.train({}), str_cat("cannot write ", (folder / name).string(), " to disk: No space left on device").c_str(),
           Error);
       CHECK(list_checkpoints(f.run).back() == step - 2);
       CHECK(latest_step(f.run) == step - 2);
-      CHECK_FALSE(f.has(concat(".step-00000", step, ".partial")));
+      CHECK_FALSE(f.has(str_cat(".step-00000", step, ".partial")));
     }
   }
 }
@@ -253,9 +254,9 @@ TEST_CASE("saving: a kill at any moment of it leaves a run that resumes to the s
       const FsyncHook hook([&](const fs::path& path) {
         const std::string folder = path.parent_path().filename().string();
         for (const std::int64_t step : {2, 4}) {
-          if (folder == concat(".", checkpoint_name(step), ".partial")) CHECK(reached.wait_for(step + ahead));
+          if (folder == str_cat(".", checkpoint_name(step), ".partial")) CHECK(reached.wait_for(step + ahead));
         }
-        killed.push_back({f.folder.path / concat("killed-", killed.size())});
+        killed.push_back({f.folder.path / str_cat("killed-", killed.size())});
         fs::copy(f.run.root, killed.back().root, fs::copy_options::recursive);
         return 0;
       });

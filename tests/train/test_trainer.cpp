@@ -5,12 +5,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "autograd/core/error.h"
 #include "autograd/ops/ops.h"
+#include "core/error.h"
 #include "tests/system_calls.h"
 #include "tests/train/toy.h"
-#include "train/metrics.h"
-#include "train/run_folder_checkpoints.h"
+#include "train/run/checkpoint_store.h"
+#include "train/run/metrics.h"
 
 using namespace tapeformer;
 using Steps = std::vector<std::int64_t>;

@@ -1,10 +1,10 @@
 // The pairs and the vocabularies that a configuration names.
 #include <doctest/doctest.h>
 
-#include "autograd/core/error.h"
+#include "core/error.h"
 #include "tests/train/translation_toy.h"
 #include "tokenizer/train_tokenizer.h"
-#include "train/training_task.h"
+#include "train/objectives/training_task.h"
 
 using namespace tapeformer;
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "autograd/core/error.h"
-#include "data/bleu.h"
+#include "core/error.h"
+#include "data/scores/bleu.h"
 #include "generate/line_translator.h"
 #include "tests/train/translation_toy.h"
 #include "train/translation_evaluation.h"

@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "autograd/tape/tape.h"
-#include "data/corpora.h"
+#include "data/synthetic/corpora.h"
 #include "tests/temp_folder.h"
-#include "train/config.h"
-#include "train/language_objective.h"
-#include "train/model_config.h"
+#include "train/config/config.h"
+#include "train/config/model_config.h"
+#include "train/config/optim_config.h"
+#include "train/objectives/language_objective.h"
 #include "train/trainer.h"
 
 namespace tapeformer {

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "tests/temp_folder.h"
-#include "train/model_config.h"
+#include "train/config/model_config.h"
+#include "train/config/optim_config.h"
+#include "train/objectives/translation_objective.h"
 #include "train/trainer.h"
-#include "train/translation_objective.h"
 
 namespace tapeformer {
 

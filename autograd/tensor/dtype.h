@@ -1,0 +1,62 @@
+// Element types of tensors.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <type_traits>
+
+#include "core/error.h"
+
+namespace tapeformer {
+
+// f32 trains, f64 checks gradients, i32 holds token ids.
+enum class DType { f32, f64, i32 };
+
+template <class T>
+constexpr DType dtype_of() {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t>);
+  if constexpr (std::is_same_v<T, float>) return DType::f32;
+  if constexpr (std::is_same_v<T, double>) return DType::f64;
+  return DType::i32;
+}
+
+constexpr std::int64_t size_of(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
+constexpr bool is_floating(DType dtype) { return dtype != DType::i32; }
+
+inline const char* name_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
+    case DType::i32:
+      return "i32";
+  }
+  return "?";
+}
+
+inline std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name_of(dtype); }
+
+// Calls f(T{}) with the C++ type of a floating dtype: `dispatch_floating(x.dtype(), [&](auto zero) { using T =
+// decltype(zero); … })`. Throws Error for i32.
+template <class F>
+decltype(auto) dispatch_floating(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      return f(double{});
+    case DType::i32:
+      break;
+  }
+  fail("expected a floating-point tensor (f32 or f64), got ", dtype);
+}
+
+// The same over every dtype.
+template <class F>
+decltype(auto) dispatch_all(DType dtype, F&& f) {
+  if (dtype == DType::i32) return f(std::int32_t{});
+  return dispatch_floating(dtype, f);
+}
+
+}  // namespace tapeformer

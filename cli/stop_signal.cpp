@@ -1,0 +1,62 @@
+#include "cli/stop_signal.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/error.h"
+
+namespace tapeformer {
+
+namespace {
+
+constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds
+
+// A signal handler has no other way to its state than globals.
+std::atomic<bool> in_use = false;
+std::atomic<int> received = 0;
+std::atomic<std::int64_t> received_at = 0;
+struct sigaction old_interrupt, old_terminate;
+
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
+
+std::int64_t nanoseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+extern "C" void on_signal(int signal) {
+  if (received == 0) {
+    received_at = nanoseconds();
+    received = signal;
+  } else if (signal == SIGINT && nanoseconds() - received_at > kSamePress) {
+    ::signal(SIGINT, SIG_DFL);
+    ::raise(SIGINT);  // delivered when this handler returns
+  }
+}
+
+}  // namespace
+
+StopSignal::StopSignal() {
+  check(!in_use.exchange(true), "StopSignal: another one is alive");
+  received = 0;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, &old_interrupt);
+  ::sigaction(SIGTERM, &action, &old_terminate);
+}
+
+StopSignal::~StopSignal() {
+  ::sigaction(SIGINT, &old_interrupt, nullptr);
+  ::sigaction(SIGTERM, &old_terminate, nullptr);
+  in_use = false;
+}
+
+int StopSignal::signal() const { return received; }
+
+}  // namespace tapeformer

@@ -1,0 +1,23 @@
+#include "core/hash.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace tapeformer {
+
+struct Hasher::State {
+  XXH3_state_t xxh;
+};
+
+std::uint64_t hash_bytes(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+Hasher::Hasher() : state_(std::make_unique<State>()) { XXH3_64bits_reset(&state_->xxh); }
+Hasher::~Hasher() = default;
+
+void Hasher::update(std::string_view bytes) { XXH3_64bits_update(&state_->xxh, bytes.data(), bytes.size()); }
+
+void Hasher::update(std::uint64_t value) { XXH3_64bits_update(&state_->xxh, &value, sizeof value); }
+
+std::uint64_t Hasher::digest() const { return XXH3_64bits_digest(&state_->xxh); }
+
+}  // namespace tapeformer

@@ -1,0 +1,195 @@
+#include "core/parallel.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "core/error.h"
+
+namespace tapeformer {
+namespace {
+
+// Cores, counting the hardware threads of one core once, among the CPUs of the affinity mask.
+int physical_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    std::ifstream file(str_cat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"));
+    std::string siblings;
+    if (!std::getline(file, siblings)) siblings = str_cat("cpu", cpu);
+    cores.insert(siblings);
+  }
+  return std::max(1, static_cast<int>(cores.size()));
+}
+
+// The CPU quota of a cgroup (v2 or v1), rounded up; 0 when there is none.
+int cgroup_quota() {
+  std::string quota;
+  double period = 0;
+  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> quota >> period) {
+    return quota == "max" || period <= 0 ? 0 : static_cast<int>(std::ceil(std::stod(quota) / period));
+  }
+  double quota_us = 0;
+  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  if (quota_file >> quota_us && period_file >> period && quota_us > 0 && period > 0) {
+    return static_cast<int>(std::ceil(quota_us / period));
+  }
+  return 0;
+}
+
+std::atomic<int>& threads_in_use() {
+  static std::atomic<int> threads = default_thread_count();
+  return threads;
+}
+
+// Whether this thread is inside of a loop already.
+thread_local bool inside_loop = false;
+
+struct InsideLoop {
+  InsideLoop() { inside_loop = true; }
+  ~InsideLoop() { inside_loop = false; }
+  InsideLoop(const InsideLoop&) = delete;
+  InsideLoop& operator=(const InsideLoop&) = delete;
+};
+
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Tries `ready` for a while that is short against a loop of a small model, then gives up.
+template <class F>
+bool spin_until(const F& ready) {
+  constexpr auto kPatience = std::chrono::microseconds(200);
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (ready()) return true;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() - begin < kPatience);
+  return false;
+}
+
+// Threads that take part in loops. The caller of a loop works too, and never waits for a thread that has not begun: on
+// a machine that is busy with other things it does all chunks itself, and waits at most for chunks that were taken.
+// (OpenMP's loops end when every thread of the team has arrived; beside one busy process that made a training run of a
+// minute last eight.)
+class ThreadPool {
+ public:
+  void run(std::int64_t chunks, int threads, void (*body)(const void*, std::int64_t), const void* context) {
+    const std::unique_lock one_loop(mutex_, std::try_to_lock);
+    if (!one_loop) {  // the threads are busy with the loop of another thread
+      const InsideLoop inside;
+      for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(context, chunk);
+      return;
+    }
+    for (; workers_ < threads - 1; ++workers_) add_worker(workers_);
+    chunks_ = chunks, body_ = body, context_ = context, error_ = nullptr;
+    helpers_ = threads - 1;
+    next_ = 0;
+    open_ = true;
+    ++loops_;
+    if (sleeping_ > 0) loops_.notify_all();
+    take_chunks();
+    open_ = false;
+    // Whoever enters from now on finds the loop closed, and leaves.
+    while (inside_ != 0) {
+      if (!spin_until([&] { return inside_ == 0; })) sched_yield();
+    }
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void take_chunks() {
+    const InsideLoop inside;
+    for (std::int64_t chunk = next_++; chunk < chunks_; chunk = next_++) {
+      try {
+        body_(context_, chunk);
+      } catch (...) {
+        const std::lock_guard lock(error_mutex_);
+        if (!error_) error_ = std::current_exception();
+      }
+    }
+  }
+
+  void add_worker(int index) {
+    std::thread([this, index, seen = loops_.load()]() mutable {
+      while (true) {
+        if (!spin_until([&] { return loops_ != seen; })) {
+          ++sleeping_;
+          loops_.wait(seen);
+          --sleeping_;
+        }
+        seen = loops_;
+        ++inside_;
+        if (open_ && index < helpers_) take_chunks();
+        --inside_;
+      }
+    }).detach();
+  }
+
+  std::mutex mutex_;  // held by the thread whose loop runs
+  int workers_ = 0;
+  // The loop; read only between ++inside_ and --inside_, written only when it is closed and nobody is inside.
+  std::int64_t chunks_ = 0;
+  void (*body_)(const void*, std::int64_t) = nullptr;
+  const void* context_ = nullptr;
+  int helpers_ = 0;
+  std::mutex error_mutex_;
+  std::exception_ptr error_;
+  // Each on a cache line of its own: the threads write them while others read.
+  alignas(64) std::atomic<std::int64_t> next_ = 0;
+  alignas(64) std::atomic<bool> open_ = false;
+  alignas(64) std::atomic<int> inside_ = 0;  // workers that look at the loop
+  alignas(64) std::atomic<int> sleeping_ = 0;
+  alignas(64) std::atomic<std::uint32_t> loops_ = 0;  // counted, to wait for the next
+};
+
+}  // namespace
+
+int default_thread_count() {
+  static const int threads = [] {
+    const int cores = physical_cores(), quota = cgroup_quota();
+    return quota > 0 ? std::min(cores, quota) : cores;
+  }();
+  return threads;
+}
+
+int thread_count() { return threads_in_use(); }
+
+int available_threads() { return inside_loop ? 1 : thread_count(); }
+
+void set_thread_count(int threads) {
+  check(threads >= 1, "threads: expected at least 1, got ", threads);
+  threads_in_use() = threads;
+}
+
+namespace detail {
+
+void run_chunks(std::int64_t chunks, void (*body)(const void*, std::int64_t), const void* context) {
+  const int threads = static_cast<int>(std::min<std::int64_t>(available_threads(), chunks));
+  if (threads <= 1) {
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(context, chunk);
+    return;
+  }
+  static ThreadPool& pool = *new ThreadPool;  // never destroyed: its threads may outlive every static object
+  pool.run(chunks, threads, body, context);
+}
+
+}  // namespace detail
+}  // namespace tapeformer

@@ -1,0 +1,133 @@
+#include "data/scores/bleu.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "core/error.h"
+#include "core/utf8.h"
+#include "tokenizer/unicode_class.h"
+
+namespace tapeformer {
+namespace {
+
+constexpr int kOrder = 4;
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_point(char c) { return c == '.' || c == ','; }
+// ASCII punctuation but ' - . , and the space itself.
+bool is_symbol(char c) {
+  return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
+         (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
+
+// Replaces every pair of neighbours, from left to right, for which fits(first, second), by before + first + between +
+// second + after.
+template <class Fits>
+std::string separate(const std::string& text, std::string_view before, std::string_view between, std::string_view after,
+                     const Fits& fits) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i + 1 < text.size() && fits(text[i], text[i + 1])) {
+      out.append(before).append(1, text[i]).append(between).append(1, text[i + 1]).append(after);
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+// The rules of mteval-v13a.pl for Western languages. All of them concern ASCII, so bytes will do.
+std::string separate_punctuation(std::string_view line) {
+  std::string text(1, ' ');
+  text.append(line).append(1, ' ');
+  replace_all(text, "<skipped>", "");
+  replace_all(text, "&quot;", "\"");
+  replace_all(text, "&amp;", "&");
+  replace_all(text, "&lt;", "<");
+  replace_all(text, "&gt;", ">");
+  std::string apart;
+  for (char c : text) is_symbol(c) ? apart.append({' ', c, ' '}) : apart.append(1, c);
+  apart = separate(apart, "", " ", " ", [](char a, char b) { return !is_digit(a) && is_point(b); });
+  apart = separate(apart, " ", " ", "", [](char a, char b) { return is_point(a) && !is_digit(b); });
+  return separate(apart, "", " ", " ", [](char a, char b) { return is_digit(a) && b == '-'; });
+}
+
+using Counts = std::map<std::vector<std::string_view>, std::int64_t>;
+
+Counts count_ngrams(std::span<const std::string> words, int n) {
+  Counts counts;
+  for (std::size_t i = 0; i + n <= words.size(); ++i) ++counts[{words.begin() + i, words.begin() + i + n}];
+  return counts;
+}
+
+}  // namespace
+std::vector<std::string> bleu_words(std::string_view line, BleuTokenization tokenization) {
+  const std::string text = tokenization == BleuTokenization::v13a ? separate_punctuation(line) : std::string(line);
+  std::vector<std::string> words;
+  bool inside = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Char c = read_utf8(text, at);
+    // What Python's split() parts at: Unicode's white space and four control characters.
+    const bool space = char_class(c.code_point) == CharClass::space || (c.code_point >= 0x1C && c.code_point <= 0x1F);
+    if (!space) {
+      if (!inside) words.emplace_back();
+      words.back().append(text, at, c.length);
+    }
+    inside = !space;
+    at += c.length;
+  }
+  return words;
+}
+
+void Bleu::add(std::string_view hypothesis, std::string_view reference) {
+  const std::vector<std::string> words = bleu_words(hypothesis, tokenization_);
+  const std::vector<std::string> expected = bleu_words(reference, tokenization_);
+  hypothesis_words_ += static_cast<std::int64_t>(words.size());
+  reference_words_ += static_cast<std::int64_t>(expected.size());
+  for (int n = 1; n <= kOrder; ++n) {
+    const Counts known = count_ngrams(expected, n);
+    for (const auto& [ngram, count] : count_ngrams(words, n)) {
+      totals_[n - 1] += count;
+      if (const auto found = known.find(ngram); found != known.end()) {
+        matches_[n - 1] += std::min(count, found->second);
+      }
+    }
+  }
+}
+
+BleuScore Bleu::score() const {
+  BleuScore score{.hypothesis_words = hypothesis_words_, .reference_words = reference_words_};
+  if (hypothesis_words_ < reference_words_) {
+    score.brevity_penalty =
+        hypothesis_words_ == 0
+            ? 0
+            : std::exp(1 - static_cast<double>(reference_words_) / static_cast<double>(hypothesis_words_));
+  }
+  if (matches_[0] == 0) return score;
+  double logs = 0, smoothing = 1;
+  for (int n = 0; n < kOrder; ++n) {
+    if (totals_[n] == 0) return score;
+    double matches = static_cast<double>(matches_[n]);
+    if (matches == 0) matches = 1 / (smoothing *= 2);
+    score.precisions[n] = 100 * matches / static_cast<double>(totals_[n]);
+    logs += std::log(score.precisions[n]);
+  }
+  score.score = score.brevity_penalty * std::exp(logs / kOrder);
+  return score;
+}
+
+std::string Bleu::signature() const {
+  return str_cat("nrefs:1|case:mixed|eff:no|tok:", tokenization_ == BleuTokenization::v13a ? "13a" : "none",
+                 "|smooth:exp");
+}
+
+}  // namespace tapeformer

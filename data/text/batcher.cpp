@@ -1,0 +1,82 @@
+#include "data/text/batcher.h"
+
+#include <algorithm>
+#include <span>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace tapeformer {
+
+namespace {
+
+constexpr std::uint64_t kBatcherStream = 0x6261746368657221;  // far from the streams of ops, which count from 0
+
+void check_shape(std::int64_t batch, std::int64_t context) {
+  check(batch >= 1, "batch: expected at least 1 sequence, got ", batch);
+  check(context >= 1, "context: expected at least 1 token, got ", context);
+}
+
+void set_shape(Batch& out, std::int64_t rows, std::int64_t length) {
+  out.rows = rows;
+  out.length = length;
+  out.inputs.resize(rows * length);
+  out.targets.resize(rows * length);
+}
+
+}  // namespace
+
+TextBatcher::TextBatcher(TokenView tokens, std::int64_t batch, std::int64_t context, std::uint64_t seed)
+    : tokens_(tokens), batch_(batch), context_(context), seed_(seed) {
+  check_shape(batch, context);
+  check(tokens.size() > context, "text is too short: ", tokens.size(), " tokens, but context ", context,
+        " needs at least ", context + 1);
+}
+
+std::int64_t TextBatcher::place(std::uint32_t step, std::uint32_t micro_step, std::int64_t row) const {
+  // The key's place for the micro-step holds the row of the whole batch instead, whatever the micro-steps are.
+  const auto step_row = static_cast<std::uint32_t>(micro_step * batch_ + row);
+  RandomStream random(RandomKey{seed_, step, step_row, kBatcherStream});
+  return static_cast<std::int64_t>(random.below(tokens_.size() - context_));
+}
+
+void TextBatcher::read_ahead(std::uint32_t step, std::uint32_t micro_step) const {
+  for (std::int64_t row = 0; row < batch_; ++row) tokens_.read_ahead(place(step, micro_step, row), context_ + 1);
+}
+
+void TextBatcher::draw(std::uint32_t step, std::uint32_t micro_step, Batch& out) const {
+  set_shape(out, batch_, context_);
+  out.scored = batch_ * context_;
+  for (std::int64_t row = 0; row < batch_; ++row) {
+    const std::int64_t begin = place(step, micro_step, row);
+    tokens_.copy(begin, std::span(out.inputs).subspan(row * context_, context_));
+    tokens_.copy(begin + 1, std::span(out.targets).subspan(row * context_, context_));
+  }
+}
+
+WindowBatcher::WindowBatcher(TokenView tokens, std::int64_t batch, std::int64_t context, std::int64_t stride)
+    : tokens_(tokens), batch_(batch), context_(context), stride_(stride) {
+  check_shape(batch, context);
+  check(stride >= 1 && stride <= context, "stride: expected 1 to ", context, " (the context), got ", stride);
+  check(tokens.size() >= 2, "text is too short to evaluate: expected at least 2 tokens, got ", tokens.size());
+  const std::int64_t beyond_first = std::max<std::int64_t>(0, tokens.size() - 1 - context);
+  windows_ = 1 + (beyond_first + stride - 1) / stride;
+}
+
+void WindowBatcher::fill(std::int64_t i, Batch& out) const {
+  check(i >= 0 && i < batches(), "evaluation batch ", i, " is out of range for ", batches());
+  set_shape(out, batch_, context_);
+  std::fill(out.inputs.begin(), out.inputs.end(), 0);
+  std::fill(out.targets.begin(), out.targets.end(), kIgnoredTarget);
+  out.scored = 0;
+  for (std::int64_t window = i * batch_; window < std::min(windows_, (i + 1) * batch_); ++window) {
+    const std::int64_t row = window - i * batch_, begin = window * stride_;
+    const std::int64_t length = std::min(context_, tokens_.size() - 1 - begin);
+    const std::int64_t seen = window == 0 ? 0 : context_ - stride_;  // positions whose target was scored before
+    tokens_.copy(begin, std::span(out.inputs).subspan(row * context_, length));
+    tokens_.copy(begin + 1 + seen, std::span(out.targets).subspan(row * context_ + seen, length - seen));
+    out.scored += length - seen;
+  }
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,250 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/hash.h"
+#include "data/text/byte_reader.h"
+#include "data/text/text_source.h"
+
+namespace tapeformer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kReadBytes = 1 << 20;
+// A file's times move in steps, of up to two seconds on old file systems: what changes twice within one looks the same.
+constexpr std::int64_t kSettleSeconds = 3;
+
+bool is_json_lines(const fs::path& path) {
+  const bool compressed = path.extension() == ".gz" || path.extension() == ".zst";
+  return (compressed ? path.stem() : path).extension() == ".jsonl";
+}
+
+// Cuts the bytes of a file at a delimiter, or not at all where that is empty.
+class Splitter {
+ public:
+  Splitter(const fs::path& path, std::string_view delimiter) : bytes_(open_bytes(path)), delimiter_(delimiter) {}
+
+  // The next bytes, valid until the next call; whether the delimiter, or the end of the file, comes after them. False
+  // once that end was told.
+  bool next(std::string_view& text, bool& complete) {
+    while (!finished_) {
+      const std::string_view held = std::string_view(buffer_).substr(begin_);
+      const std::size_t found = delimiter_.empty() ? held.npos : held.find(delimiter_);
+      finished_ = found == held.npos && ended_;
+      complete = found != held.npos || ended_;
+      if (complete) {
+        text = held.substr(0, found);
+        begin_ += text.size() + delimiter_.size();
+        return true;
+      }
+      // The last bytes may be the beginning of a delimiter.
+      const std::size_t unsure = delimiter_.empty() ? 0 : delimiter_.size() - 1;
+      if (held.size() > unsure) {
+        text = held.substr(0, held.size() - unsure);
+        begin_ += text.size();
+        return true;
+      }
+      refill();
+    }
+    return false;
+  }
+  std::int64_t consumed() const { return bytes_->consumed(); }
+
+ private:
+  void refill() {
+    buffer_.erase(0, begin_);
+    begin_ = 0;
+    const std::size_t kept = buffer_.size();
+    buffer_.resize(kept + kReadBytes);
+    const std::size_t count = bytes_->read(std::span(buffer_).subspan(kept));
+    buffer_.resize(kept + count);
+    ended_ = count == 0;
+  }
+
+  std::unique_ptr<ByteReader> bytes_;
+  std::string_view delimiter_;
+  std::string buffer_;
+  std::size_t begin_ = 0;
+  bool ended_ = false, finished_ = false;
+};
+
+// One file.
+class FileReader {
+ public:
+  FileReader(const fs::path& path, std::string_view delimiter) : path_(path), splitter_(path, delimiter) {}
+  virtual ~FileReader() = default;
+  virtual bool next(TextFragment& fragment) = 0;
+  std::int64_t consumed() const { return splitter_.consumed(); }
+
+ protected:
+  fs::path path_;
+  Splitter splitter_;
+};
+
+class PlainTextReader : public FileReader {
+ public:
+  PlainTextReader(const fs::path& path, DocumentEnd document)
+      : FileReader(path, document == DocumentEnd::line   ? "\n"
+                         : document == DocumentEnd::mark ? kEndOfText
+                                                         : ""),
+        bound_(document == DocumentEnd::none ? Bound::piece : Bound::document) {}
+
+  bool next(TextFragment& fragment) override {
+    bool complete = false;
+    while (splitter_.next(fragment.text, complete)) {
+      fragment.bound = complete ? bound_ : Bound::none;
+      if (fragment.text.empty() && !inside_) continue;  // a document without text
+      inside_ = !complete;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  Bound bound_;
+  bool inside_ = false;
+};
+
+class JsonLinesReader : public FileReader {
+ public:
+  JsonLinesReader(const fs::path& path, const std::string& field) : FileReader(path, "\n"), field_(field) {}
+
+  bool next(TextFragment& fragment) override {
+    line_.clear();
+    std::string_view text;
+    for (bool complete = false; splitter_.next(text, complete);) {
+      line_ += text;
+      if (!complete) continue;
+      ++number_;
+      if (line_.find_first_not_of(" \t\r") != std::string::npos && !read_document().empty()) {
+        fragment = {document_, Bound::document};
+        return true;
+      }
+      line_.clear();
+    }
+    return false;
+  }
+
+ private:
+  const std::string& read_document() {
+    using nlohmann::json;
+    const std::string where = str_cat(path_.string(), ":", number_, ": ");
+    check(line_.find('\0') == line_.npos, where, "expected a line of JSON, got a byte 0 in it");
+    json object;
+    try {  // the messages of the parser quote what it has read, however long
+      object = json::parse(line_);
+    } catch (const json::parse_error& error) {
+      fail(where, "expected a line of JSON: not valid at byte ", error.byte, " of the line");
+    } catch (const json::out_of_range&) {
+      fail(where, "expected a line of JSON: a number is out of range");
+    }
+    const auto found = object.find(field_);
+    check(found != object.end(), where, "expected an object with the field \"", field_, "\"");
+    check(found->is_string(), where, "expected a string in the field \"", field_, "\", got ", found->type_name());
+    return document_ = std::move(found->get_ref<std::string&>());
+  }
+
+  std::string field_, line_, document_;
+  std::int64_t number_ = 0;
+};
+
+// One file after another.
+class FilesReader : public FragmentReader {
+ public:
+  FilesReader(const std::vector<fs::path>& paths, const TextOptions& options) : paths_(paths), options_(options) {
+    std::error_code unknown;
+    for (const fs::path& path : paths) {
+      const auto bytes = fs::file_size(path, unknown);
+      if (!unknown) total_ += static_cast<std::int64_t>(bytes);
+    }
+  }
+
+  bool next(TextFragment& fragment) override {
+    for (; index_ < paths_.size(); ++index_) {
+      const fs::path& path = paths_[index_];
+      if (!file_) {
+        if (is_json_lines(path)) {
+          file_ = std::make_unique<JsonLinesReader>(path, options_.field);
+        } else {
+          file_ = std::make_unique<PlainTextReader>(path, options_.document);
+        }
+        has_text_ = false;
+      }
+      if (file_->next(fragment)) return has_text_ = true;
+      check(has_text_, path == kStandardInput ? "standard input" : path.string(), " is empty, expected text");
+      finished_ += file_->consumed();
+      file_.reset();
+    }
+    return false;
+  }
+
+  double share() const override {
+    const std::int64_t read = finished_ + (file_ ? file_->consumed() : 0);
+    return total_ > 0 ? static_cast<double>(read) / static_cast<double>(total_) : 0;
+  }
+
+ private:
+  const std::vector<fs::path> paths_;
+  const TextOptions options_;
+  std::unique_ptr<FileReader> file_;
+  std::size_t index_ = 0;
+  bool has_text_ = false;
+  std::int64_t finished_ = 0, total_ = 0;
+};
+
+}  // namespace
+
+DocumentEnd document_end(std::string_view word) {
+  if (word == "none") return DocumentEnd::none;
+  if (word == "file") return DocumentEnd::file;
+  if (word == "line") return DocumentEnd::line;
+  if (word == "mark") return DocumentEnd::mark;
+  fail_usage("document: expected none, file, line or mark, got \"", word, "\"");
+}
+
+FileText::FileText(std::vector<fs::path> paths, TextOptions options)
+    : paths_(std::move(paths)), options_(std::move(options)) {
+  check(!paths_.empty(), "text: no files given");
+}
+
+std::unique_ptr<FragmentReader> FileText::read() const { return std::make_unique<FilesReader>(paths_, options_); }
+
+bool FileText::has_documents() const {
+  return options_.document != DocumentEnd::none || std::any_of(paths_.begin(), paths_.end(), is_json_lines);
+}
+
+TextStamp FileText::stamp() const {
+  const auto now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  TextStamp stamp{.value = 0, .settled = true};
+  Hasher hasher;
+  hasher.update(static_cast<std::uint64_t>(options_.document));
+  hasher.update(options_.field);
+  for (const fs::path& path : paths_) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+      fail("cannot open ", path.string(), ": ", std::generic_category().message(errno));
+    }
+    hasher.update(path.extension().native());
+    hasher.update(static_cast<std::uint64_t>(is_json_lines(path)));
+    for (const auto number :
+         {static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino),
+          static_cast<std::int64_t>(status.st_size), static_cast<std::int64_t>(status.st_mtim.tv_sec),
+          static_cast<std::int64_t>(status.st_mtim.tv_nsec), static_cast<std::int64_t>(status.st_ctim.tv_sec),
+          static_cast<std::int64_t>(status.st_ctim.tv_nsec)}) {
+      hasher.update(static_cast<std::uint64_t>(number));
+    }
+    if (std::max(status.st_mtim.tv_sec, status.st_ctim.tv_sec) + kSettleSeconds > now.count()) stamp.settled = false;
+  }
+  stamp.value = hasher.digest();
+  return stamp;
+}
+
+}  // namespace tapeformer

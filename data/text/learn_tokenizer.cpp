@@ -1,0 +1,53 @@
+#include "data/text/learn_tokenizer.h"
+
+#include <string_view>
+#include <utility>
+
+namespace tapeformer {
+
+std::vector<TextPart> sample_text(TextReader& reader, std::int64_t bytes) {
+  std::vector<TextPart> parts;
+  std::int64_t stride = 1, held = 0, index = 0;
+  for (TextPart part; reader.next(part); ++index) {
+    if (index % stride != 0) continue;
+    held += static_cast<std::int64_t>(part.text.size());
+    parts.push_back(std::move(part));
+    while (held > bytes && parts.size() > 1) {
+      std::vector<TextPart> every_second;
+      held = 0;
+      for (std::size_t i = 0; i < parts.size(); i += 2) {
+        held += static_cast<std::int64_t>(parts[i].text.size());
+        every_second.push_back(std::move(parts[i]));
+      }
+      parts = std::move(every_second);
+      stride *= 2;
+    }
+  }
+  return parts;
+}
+
+std::unique_ptr<Tokenizer> learn_tokenizer(const TokenizerOptions& options, std::span<TextReader* const> texts,
+                                           std::int64_t sample_bytes, const ProgressMaker& progress) {
+  const auto trainer = make_tokenizer_trainer(options);
+  const bool is_char = options.kind == "char";
+  const ReadProgress reading = progress ? progress(is_char ? "finding characters" : "counting words") : ReadProgress();
+  const auto add = [&](const TextPart& part) {
+    std::vector<std::string_view> views;
+    for (const TextSegment& segment : part.segments()) views.push_back(segment.text);
+    trainer->add(views);
+    if (reading) reading(part.share);
+  };
+  if (is_char || sample_bytes == 0) {
+    for (TextReader* text : texts.first(is_char ? texts.size() : 1)) for_each_part(*text, add);
+  } else {
+    for (const TextPart& part : sample_text(*texts.front(), sample_bytes)) add(part);
+  }
+  if (reading) reading(1);
+  ReadProgress learning;
+  return trainer->finish([&](std::int64_t done, std::int64_t wanted) {
+    if (!learning && progress) learning = progress("learning merges");
+    if (learning) learning(wanted > 0 ? static_cast<double>(done) / static_cast<double>(wanted) : 1);
+  });
+}
+
+}  // namespace tapeformer

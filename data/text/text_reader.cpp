@@ -1,0 +1,163 @@
+#include "data/text/text_reader.h"
+
+#include <algorithm>
+#include <future>
+#include <optional>
+
+#include "core/error.h"
+#include "core/hash.h"
+
+namespace tapeformer {
+
+namespace {
+
+bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
+
+std::size_t last_cut_before(char space, std::string_view text) {
+  for (std::size_t at = text.rfind(space); at != text.npos && at > 0; at = text.rfind(space, at - 1)) {
+    if (is_letter_or_digit(text[at - 1])) return at;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<TextSegment> TextPart::segments() const {
+  std::vector<TextSegment> out;
+  out.reserve(ends.size() + 1);
+  const std::string_view all = text;
+  std::size_t begin = 0;
+  for (const End& end : ends) {
+    out.push_back({all.substr(begin, end.at - begin), end.document});
+    begin = end.at;
+  }
+  if (begin < all.size()) out.push_back({all.substr(begin), false});
+  return out;
+}
+
+std::size_t last_safe_cut(std::string_view text) {
+  const std::size_t line = last_cut_before('\n', text);
+  return line > 0 ? line : last_cut_before(' ', text);
+}
+
+std::size_t character_start(std::string_view text, std::size_t at) {
+  // Continuation bytes are 10xxxxxx, at most three; more than that is not UTF-8 and is cut where asked.
+  for (std::size_t back = 0; back <= 3 && back <= at && at < text.size(); ++back) {
+    if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) return at - back;
+  }
+  return at;
+}
+
+void TextReader::stop_at(std::int64_t end) {
+  end_ = end;
+  stopped_ = false;
+}
+
+void TextReader::skip_to(std::int64_t begin) {
+  stop_at(begin);
+  for (TextPart dropped; next(dropped);) continue;
+}
+
+// Beyond what is handed out by one byte at least, which tells whether a character begins there. No more of a fragment
+// than that: what is pending is moved up after each part.
+void TextReader::fill() {
+  if (!fragments_) fragments_ = source_.read();
+  while (!exhausted_ && pending_.text.size() <= part_bytes_ &&
+         static_cast<std::int64_t>(pending_.text.size()) <= end_ - position_) {
+    if (!within_fragment_ && !fragments_->next(fragment_)) {
+      exhausted_ = true;
+      break;
+    }
+    const std::string_view taken = fragment_.text.substr(0, part_bytes_ + 1 - pending_.text.size());
+    pending_.text += taken;
+    fragment_.text.remove_prefix(taken.size());
+    within_fragment_ = !fragment_.text.empty();
+    if (!within_fragment_ && fragment_.bound != Bound::none) {
+      pending_.ends.push_back({pending_.text.size(), fragment_.bound == Bound::document});
+    }
+  }
+}
+
+// How much of the pending text to hand out.
+std::size_t TextReader::cut() const {
+  const std::string_view text = pending_.text;
+  if (text.size() <= part_bytes_) return text.size();  // the end
+  const auto later = std::upper_bound(pending_.ends.begin(), pending_.ends.end(), part_bytes_,
+                                      [](std::size_t at, const TextPart::End& end) { return at < end.at; });
+  const std::size_t last_end = later == pending_.ends.begin() ? 0 : std::prev(later)->at;
+  if (const std::size_t safe = last_safe_cut(text.substr(last_end, part_bytes_ - last_end))) return last_end + safe;
+  return last_end > 0 ? last_end : std::max<std::size_t>(character_start(text, part_bytes_), 1);
+}
+
+bool TextReader::next(TextPart& part) {
+  if (stopped_) return false;
+  fill();
+  const std::int64_t left = end_ - position_;
+  std::size_t size = 0;
+  if (left <= static_cast<std::int64_t>(std::min(pending_.text.size(), part_bytes_))) {
+    stopped_ = true;
+    std::size_t piece = 0;
+    for (const TextPart::End& end : pending_.ends) {
+      if (static_cast<std::int64_t>(end.at) <= left) piece = end.at;
+    }
+    size = piece + character_start(std::string_view(pending_.text).substr(piece), left - piece);
+  } else {
+    size = cut();
+  }
+  const auto kept =
+      std::find_if(pending_.ends.begin(), pending_.ends.end(), [&](const auto& end) { return end.at > size; });
+  part.text.assign(pending_.text, 0, size);
+  part.ends.assign(pending_.ends.begin(), kept);
+  part.share = fragments_->share();
+  pending_.text.erase(0, size);
+  pending_.ends.erase(pending_.ends.begin(), kept);
+  for (TextPart::End& end : pending_.ends) end.at -= size;
+  position_ += static_cast<std::int64_t>(size);
+  return !part.text.empty();
+}
+
+void for_each_part(TextReader& reader, const std::function<void(const TextPart& part)>& f) {
+  const auto read = [&]() -> std::optional<TextPart> {
+    TextPart part;
+    if (!reader.next(part)) return std::nullopt;
+    return part;
+  };
+  auto coming = std::async(std::launch::async, read);
+  while (const std::optional<TextPart> part = coming.get()) {
+    coming = std::async(std::launch::async, read);
+    f(*part);
+  }
+}
+
+std::int64_t TextSummary::split(double valid_fraction) const {
+  check(valid_fraction >= 0 && valid_fraction < 1, "valid_fraction: expected at least 0 and below 1, got ",
+        valid_fraction);
+  return static_cast<std::int64_t>(static_cast<double>(bytes) * (1 - valid_fraction));
+}
+
+TextSummary summarize(const TextSource& source, const ReadProgress& progress) {
+  TextSummary summary;
+  summary.stamp = source.stamp();
+  Hasher text, ends;
+  TextFragment fragment;
+  std::int64_t told = 0;
+  for (const auto fragments = source.read(); fragments->next(fragment);) {
+    text.update(fragment.text);
+    summary.bytes += static_cast<std::int64_t>(fragment.text.size());
+    if (fragment.bound != Bound::none) {
+      ends.update(static_cast<std::uint64_t>(summary.bytes));
+      ends.update(static_cast<std::uint64_t>(fragment.bound));
+    }
+    if (progress && summary.bytes - told > static_cast<std::int64_t>(TextReader::kPartBytes)) {
+      told = summary.bytes;
+      progress(fragments->share());
+    }
+  }
+  if (progress) progress(1);
+  text.update(ends.digest());
+  summary.hash = text.digest();
+  check(summary.stamp.value == source.stamp().value, "the text was changed while it was read");
+  return summary;
+}
+
+}  // namespace tapeformer

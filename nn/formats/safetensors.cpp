@@ -1,0 +1,108 @@
+#include "nn/formats/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace tapeformer {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors are little-endian, and so must the machine be");
+
+constexpr std::uint64_t kMaxHeaderBytes = 100 << 20;  // the format's own limit
+constexpr std::uint64_t kMaxTensorBytes = std::numeric_limits<std::int64_t>::max();
+
+const char* format_name(DType dtype) { return dtype == DType::f32 ? "F32" : dtype == DType::f64 ? "F64" : "I32"; }
+
+char* raw_bytes(const Tensor& tensor) {
+  return dispatch_all(tensor.dtype(), [&]<class T>(T) { return reinterpret_cast<char*>(tensor.span<T>().data()); });
+}
+
+DType parse_dtype(const std::string& name, const std::string& tensor) {
+  for (DType dtype : {DType::f32, DType::f64, DType::i32}) {
+    if (name == format_name(dtype)) return dtype;
+  }
+  fail("tensor ", tensor, ": dtype ", name, " is not supported (F32, F64 and I32 are)");
+}
+
+std::map<std::string, Tensor> read_stream(std::ifstream& file, std::uint64_t file_bytes) {
+  std::uint64_t header_bytes = 0;
+  check(file_bytes >= 8 && file.read(reinterpret_cast<char*>(&header_bytes), 8), "truncated header");
+  check(header_bytes <= kMaxHeaderBytes && header_bytes + 8 <= file_bytes, "the header claims ", header_bytes,
+        " bytes, the file has ", file_bytes);
+  std::string header(header_bytes, '\0');
+  check(static_cast<bool>(file.read(header.data(), static_cast<std::streamsize>(header_bytes))), "truncated header");
+  const std::uint64_t data_bytes = file_bytes - 8 - header_bytes;
+
+  std::map<std::string, Tensor> tensors;
+  std::uint64_t named_bytes = 0;
+  const auto entries = nlohmann::json::parse(header);  // named: items() refers to it
+  check(entries.is_object(), "the header is no JSON object");
+  for (const auto& [name, entry] : entries.items()) {
+    if (name == "__metadata__") continue;
+    const DType dtype = parse_dtype(entry.at("dtype").get<std::string>(), name);
+    const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
+    const auto [begin, end] = entry.at("data_offsets").get<std::pair<std::uint64_t, std::uint64_t>>();
+    std::uint64_t bytes = size_of(dtype);
+    for (std::int64_t size : shape) {  // sizes of 0 count as 1 here: the strides beside them must not overflow either
+      const auto counted = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 1));
+      check(size >= 0 && !__builtin_mul_overflow(bytes, counted, &bytes) && bytes <= kMaxTensorBytes, "tensor ", name,
+            ": bad shape");
+    }
+    if (std::ranges::find(shape, 0) != shape.end()) bytes = 0;
+    check(begin <= end && end <= data_bytes && end - begin == bytes, "tensor ", name, ": ", bytes,
+          " bytes are expected, the header places it at ", begin, " to ", end, " of ", data_bytes);
+    const Tensor tensor = Tensor::empty(Dims(shape), dtype);
+    file.seekg(static_cast<std::streamoff>(8 + header_bytes + begin));
+    check(static_cast<bool>(file.read(raw_bytes(tensor), static_cast<std::streamsize>(bytes))), "tensor ", name,
+          ": truncated");
+    tensors.emplace(name, tensor);
+    named_bytes += bytes;
+  }
+  check(named_bytes == data_bytes, "the tensors have ", named_bytes, " bytes, the file has ", data_bytes);
+  return tensors;
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  auto header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::int64_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    header[name] = {{"dtype", format_name(tensor.dtype())},
+                    {"shape", std::vector<std::int64_t>(tensor.sizes().begin(), tensor.sizes().end())},
+                    {"data_offsets", {offset, offset + tensor.bytes()}}};
+    offset += tensor.bytes();
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // aligns the data
+  const std::uint64_t header_bytes = text.size();
+
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(&header_bytes), 8);
+  file << text;
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor dense = tensor.contiguous();
+    file.write(raw_bytes(dense), dense.bytes());
+  }
+  file.close();
+  check(!file.fail(), path.string(), ": cannot be written: ", std::strerror(errno));
+}
+
+std::map<std::string, Tensor> read_safetensors(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  check(file.is_open(), "cannot open ", path.string(), ": ", std::strerror(errno));
+  try {
+    return read_stream(file, std::filesystem::file_size(path));
+  } catch (const std::exception& error) {
+    fail(path.string(), ": not a valid safetensors file: ", error.what());
+  }
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,33 @@
+// The learning rate of a step.
+#pragma once
+
+#include <cstdint>
+
+namespace tapeformer {
+
+enum class ScheduleKind { inverse_sqrt, cosine, linear, constant };
+
+struct ScheduleSpec {
+  ScheduleKind kind = ScheduleKind::inverse_sqrt;
+  double peak = 1e-3;
+  double min_lr = 0;        // cosine, linear: the rate from step `total` on
+  double factor = 0;        // inverse_sqrt: above 0, the paper's form in place of the peak
+  std::int64_t dim = 0;     // the model's width, for the paper's form
+  std::int64_t warmup = 0;  // steps; 0 or 1: none
+  std::int64_t total = 0;   // cosine, linear: the step at which min_lr is reached
+};
+
+// The learning rate of a step, the first being step 1. Throws Error below 1.
+//
+// While step <= warmup the rate is peak · step / warmup. After that:
+//   inverse_sqrt  peak · √(warmup / step)
+//                 with a factor the paper's: factor · dim^−0.5 · min(step^−0.5, step · warmup^−1.5), which is the same
+//                 curve with peak = factor / √(dim · warmup)     (Vaswani et al. 2017, section 5.3)
+//   cosine        min_lr + (peak − min_lr) · (1 + cos(π t)) / 2, t = (step − warmup) / (total − warmup)
+//                 (Loshchilov & Hutter 2017, one cycle, as nanoGPT has it)
+//   linear        min_lr + (peak − min_lr) · (1 − t)
+//   constant      peak
+// Without warm-up inverse_sqrt falls from step 1 on, as if warmup were 1.
+double learning_rate(const ScheduleSpec& schedule, std::int64_t step);
+
+}  // namespace tapeformer

@@ -1,0 +1,106 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "nn/optim/schedule.h"
+#include "train/config/optim_config.h"
+
+using namespace tapeformer;
+using doctest::Approx;
+
+namespace {
+
+Approx near(double value) { return Approx(value).epsilon(1e-12); }
+
+}  // namespace
+
+TEST_CASE("schedule: inverse square root, the paper's: d = 512, warm-up 4000") {
+  const ScheduleSpec paper{.kind = ScheduleKind::inverse_sqrt, .factor = 1, .dim = 512, .warmup = 4000};
+  CHECK(learning_rate(paper, 4000) == near(1 / std::sqrt(512.0 * 4000)));
+  CHECK(learning_rate(paper, 4000) == Approx(6.99e-4).epsilon(1e-3));
+  CHECK(learning_rate(paper, 1) == near(std::pow(512, -0.5) * std::pow(4000, -1.5)));
+  CHECK(learning_rate(paper, 1) == Approx(1.7469e-7).epsilon(1e-4));
+  CHECK(learning_rate(paper, 16000) == near(learning_rate(paper, 4000) / 2));
+  CHECK(learning_rate(paper, 100000) == Approx(1.3975e-4).epsilon(1e-4));
+  for (const std::int64_t step : {1, 3999, 4001}) CHECK(learning_rate(paper, step) < learning_rate(paper, 4000));
+}
+
+TEST_CASE("schedule: inverse square root by its peak is the paper's curve with another factor") {
+  const ScheduleSpec paper{.factor = 2, .dim = 128, .warmup = 100};
+  const ScheduleSpec peak{.peak = 2 / std::sqrt(128.0 * 100), .warmup = 100};
+  for (const std::int64_t step : {1, 2, 50, 99, 100, 101, 1000, 123456}) {
+    CHECK(learning_rate(peak, step) == near(learning_rate(paper, step)));
+  }
+  const ScheduleSpec round{.peak = 1e-3, .warmup = 100};
+  CHECK(learning_rate(round, 25) == near(2.5e-4));
+  CHECK(learning_rate(round, 100) == near(1e-3));
+  CHECK(learning_rate(round, 400) == near(5e-4));
+}
+
+TEST_CASE("schedule: inverse square root without warm-up falls from the first step") {
+  const ScheduleSpec by_peak{.peak = 1e-3}, by_factor{.factor = 1, .dim = 4};
+  CHECK(learning_rate(by_peak, 1) == near(1e-3));
+  CHECK(learning_rate(by_peak, 4) == near(5e-4));
+  CHECK(learning_rate(by_factor, 1) == near(0.5));
+  CHECK(learning_rate(by_factor, 4) == near(0.25));
+}
+
+TEST_CASE("schedule: cosine warms up, falls through the middle and stays at its floor") {
+  const ScheduleSpec cosine{.kind = ScheduleKind::cosine, .peak = 1e-3, .min_lr = 1e-4, .warmup = 100, .total = 2000};
+  CHECK(learning_rate(cosine, 1) == near(1e-5));
+  CHECK(learning_rate(cosine, 100) == near(1e-3));
+  CHECK(learning_rate(cosine, 575) == near(1e-4 + 9e-4 * (1 + std::sqrt(0.5)) / 2));  // a quarter of the way
+  CHECK(learning_rate(cosine, 1050) == near(5.5e-4));
+  CHECK(learning_rate(cosine, 2000) == near(1e-4));
+  CHECK(learning_rate(cosine, 5000) == near(1e-4));
+  CHECK(learning_rate(cosine, 1999) > 1e-4);
+}
+
+TEST_CASE("schedule: linear and constant") {
+  ScheduleSpec schedule{.kind = ScheduleKind::linear, .peak = 1e-3, .min_lr = 2e-4, .warmup = 10, .total = 110};
+  CHECK(learning_rate(schedule, 5) == near(5e-4));
+  CHECK(learning_rate(schedule, 10) == near(1e-3));
+  CHECK(learning_rate(schedule, 60) == near(6e-4));
+  CHECK(learning_rate(schedule, 110) == near(2e-4));
+  CHECK(learning_rate(schedule, 111) == near(2e-4));
+  schedule.kind = ScheduleKind::constant;
+  CHECK(learning_rate(schedule, 5) == near(5e-4));
+  CHECK(learning_rate(schedule, 11) == near(1e-3));
+  CHECK(learning_rate(schedule, 100000) == near(1e-3));
+  schedule.warmup = 0;
+  CHECK(learning_rate(schedule, 1) == near(1e-3));
+}
+
+TEST_CASE("schedule: a run shorter than its warm-up ends in it") {
+  const ScheduleSpec cosine{.kind = ScheduleKind::cosine, .peak = 1e-3, .min_lr = 1e-4, .warmup = 100, .total = 50};
+  CHECK(learning_rate(cosine, 50) == near(5e-4));
+  CHECK(learning_rate(cosine, 101) == near(1e-4));
+}
+
+TEST_CASE("schedule: steps are counted from 1") {
+  CHECK_THROWS_WITH_AS(learning_rate(ScheduleSpec{}, 0), "learning_rate: steps are counted from 1, got 0", Error);
+}
+
+TEST_CASE("schedule: made from a configuration") {
+  Config config;
+  config.model.dim = 512;
+  config.optimizer.lr = 0.5;
+  config.schedule = {.kind = "linear", .warmup = 7, .total = 0, .min_lr = 0.25, .factor = 2};
+  config.train.steps = 70;
+  const ScheduleSpec spec = schedule_spec(resolve(config));
+  CHECK(spec.kind == ScheduleKind::linear);
+  CHECK(spec.peak == 0.5);
+  CHECK(spec.min_lr == 0.25);
+  CHECK(spec.factor == 2);
+  CHECK(spec.dim == 512);
+  CHECK(spec.warmup == 7);
+  CHECK(spec.total == 70);
+  const auto kind = [&](const char* name) {
+    config.schedule.kind = name;
+    return schedule_spec(config).kind;
+  };
+  CHECK(kind("inverse_sqrt") == ScheduleKind::inverse_sqrt);
+  CHECK(kind("cosine") == ScheduleKind::cosine);
+  CHECK(kind("constant") == ScheduleKind::constant);
+}

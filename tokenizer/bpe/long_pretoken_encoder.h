@@ -1,0 +1,45 @@
+// Byte pair encoding of pretokens of any length in time that grows about like their length.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/bpe/merge_table.h"
+#include "tokenizer/bpe/symbol_cells.h"
+
+namespace tapeformer {
+
+// Places where a merge is possible wait by rank, the least rank first, and in the order of the text. A merge may make
+// one of lesser rank possible (in a vocabulary that was not learned in the order of its ranks), which then goes first.
+//
+// Places come in the order of the text. For a token always arises by the same merges (rank_merges.h), and so as soon as
+// the last of those of them that have the greatest rank is done; and of one rank, all are done from left to right.
+class LongPretokenEncoder {
+ public:
+  LongPretokenEncoder(const MergeTable& merges, const std::vector<std::uint32_t>& lengths)
+      : merges_(merges), word_(lengths) {}
+
+  // Appends the ids of `pretoken`. Throws Error for one of 2 GB or more.
+  void encode(std::string_view pretoken, std::vector<std::int32_t>& ids);
+
+ private:
+  struct Waiting {
+    std::vector<std::uint32_t> places;  // cells of left symbols, of which some may be out of date
+    std::size_t next = 0;
+  };
+
+  void consider(std::uint32_t left);
+  // Does the merges of this rank, and says whether all are done: one of lesser rank that became possible goes first.
+  bool merge_waiting(std::int32_t rank);
+
+  const MergeTable& merges_;
+  SymbolCells word_;
+  std::vector<Waiting> waiting_;                                                        // by rank
+  std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>> ranks_;  // of those with places
+};
+
+}  // namespace tapeformer

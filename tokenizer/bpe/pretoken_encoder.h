@@ -1,0 +1,67 @@
+// Byte pair encoding of one pretoken after another: within each, the merge of least rank is done first, the leftmost of
+// equal ones, until none is left.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tokenizer/bpe/long_pretoken_encoder.h"
+#include "tokenizer/bpe/merge_table.h"
+#include "tokenizer/bpe/pretoken_key.h"
+
+namespace tapeformer {
+
+// One thread's workspace. It remembers the ids of short pretokens: most of a text's pretokens are repeats.
+class PretokenEncoder {
+ public:
+  // Both must outlive it; `lengths` are those of the tokens in bytes, by id.
+  PretokenEncoder(const MergeTable& merges, const std::vector<std::uint32_t>& lengths)
+      : merges_(merges), long_pretokens_(merges, lengths), remembered_(kRemembered) {}
+
+  // Appends the ids of `pretoken`, which is not empty. Throws Error for one of 2 GB or more.
+  void encode(std::string_view pretoken, std::vector<std::int32_t>& ids);
+
+ private:
+  static constexpr std::size_t kRemembered = std::size_t{1} << 16;  // 2 MB: more do not stay in a core's caches
+  static constexpr std::size_t kMostIds = 4, kShort = 64;
+  struct Remembered {
+    PretokenKey key;
+    std::array<std::int32_t, kMostIds> ids;  // -1 behind the last
+  };
+
+  void encode_short(std::string_view pretoken, std::vector<std::int32_t>& ids) const;
+
+  const MergeTable& merges_;
+  LongPretokenEncoder long_pretokens_;
+  std::vector<Remembered> remembered_;  // at the place that the hash of the key gives; the newest one stays
+};
+
+// Workspaces for as many threads as encode at the same time; each keeps what it remembers for the next text.
+class EncoderPool {
+ public:
+  // A workspace, given back when this goes out of scope.
+  class Lease {
+   public:
+    Lease(EncoderPool& pool, std::unique_ptr<PretokenEncoder> encoder) : pool_(pool), encoder_(std::move(encoder)) {}
+    ~Lease();
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    PretokenEncoder* operator->() const { return encoder_.get(); }
+
+   private:
+    EncoderPool& pool_;
+    std::unique_ptr<PretokenEncoder> encoder_;
+  };
+
+  Lease take(const MergeTable& merges, const std::vector<std::uint32_t>& lengths);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<PretokenEncoder>> idle_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,96 @@
+#include <system_error>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "tokenizer/formats/gpt2_files.h"
+#include "tokenizer/formats/tiktoken_file.h"
+#include "tokenizer/tokenizer.h"
+
+namespace tapeformer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt";
+
+std::string read_text(const fs::path& path) { return std::string(MappedFile(path).bytes()); }
+
+bool is_folder(const fs::path& path) {
+  std::error_code unreachable;  // reading it will say why
+  return fs::is_directory(path, unreachable);
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code unreachable;
+  return fs::exists(path, unreachable) || unreachable;
+}
+
+Gpt2Files names_in(const fs::path& folder) { return {(folder / kVocabName).string(), (folder / kMergesName).string()}; }
+
+// The names of both files, given one of them: what stands before "vocab.json" or "merges.txt" is the same.
+std::optional<Gpt2Files> gpt2_names(const std::string& path) {
+  for (const std::string_view name : {kVocabName, kMergesName}) {
+    if (!path.ends_with(name)) continue;
+    const std::string stem = path.substr(0, path.size() - name.size());
+    return Gpt2Files{str_cat(stem, kVocabName), str_cat(stem, kMergesName)};
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<Tokenizer> load_gpt2(const Gpt2Files& names, const FileOptions& options) {
+  return read_gpt2_files({read_text(names.vocab), read_text(names.merges)}, names,
+                         options.pattern.value_or(SplitPattern::gpt2), options.special_tokens);
+}
+
+bool is_json(const fs::path& path, std::string_view text) {
+  if (path.extension() == ".json" || path.extension() == ".tiktoken") return path.extension() == ".json";
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && text[first] == '{';
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptions& options) {
+  const std::string name = path.string();
+  if (is_folder(path)) {
+    if (is_there(path / "tokenizer.json")) return load(path / "tokenizer.json", options);
+    check(is_there(path / kVocabName), name, ": expected a tokenizer, got a folder without tokenizer.json or ",
+          kVocabName);
+    return load_gpt2(names_in(path), options);
+  }
+  if (const auto names = gpt2_names(name)) return load_gpt2(*names, options);
+  const std::string text = read_text(path);
+  if (is_json(path, text)) {
+    if (options.pattern) fail_usage(name, ": a tokenizer.json itself says how text is split: expected no pattern");
+    if (!options.special_tokens.empty()) {
+      fail_usage(name, ": a tokenizer.json itself has its special tokens: expected none beside it");
+    }
+    return from_json(text, name);
+  }
+  if (!options.pattern) {
+    fail_usage(name, ": tiktoken's files do not say how text is split: expected a pattern, gpt2 or cl100k, beside it");
+  }
+  return read_tiktoken_file(text, name, *options.pattern, options.special_tokens);
+}
+
+void Tokenizer::save(const fs::path& path) const {
+  if (path.extension() == ".tiktoken") return write_file_atomically(path, write_tiktoken_file(*this));
+  std::optional<Gpt2Files> names = gpt2_names(path.string());
+  if (!names && (path.extension() == ".json" || (path.has_filename() && !is_folder(path))))
+    return write_file_atomically(path, to_json());
+  const Gpt2Files files = write_gpt2_files(*this);
+  if (!names) {
+    std::error_code error;
+    fs::create_directories(path, error);
+    check(!error, "cannot make folder ", path.string(), ": ", error.message());
+    names = names_in(path);
+  }
+  // Both are written before either appears.
+  AtomicFile vocab(names->vocab), merges(names->merges);
+  vocab.append(files.vocab);
+  merges.append(files.merges);
+  vocab.commit();
+  merges.commit();
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,143 @@
+#include "train/objectives/language_data.h"
+
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/hash.h"
+#include "data/text/byte_reader.h"
+#include "data/text/learn_tokenizer.h"
+#include "data/text/text.h"
+#include "train/config/model_config.h"
+
+namespace tapeformer {
+namespace {
+
+// Standard input as a file that can be read again and again. It is gone with this object.
+class SpooledInput {
+ public:
+  explicit SpooledInput(const std::filesystem::path& folder) : file_(folder / "standard-input") {
+    const auto input = open_bytes(kStandardInput);
+    std::string buffer(std::size_t{1} << 20, '\0');
+    while (const std::size_t count = input->read(buffer)) file_.append(std::string_view(buffer).substr(0, count));
+    check(input->consumed() > 0, "standard input is empty, expected text");
+  }
+  const std::filesystem::path& path() const { return file_.beside(); }
+
+ private:
+  AtomicFile file_;
+};
+
+// A text and the reader that goes through it once, for training and validation.
+struct Text {
+  std::vector<std::unique_ptr<SpooledInput>> spooled;
+  std::unique_ptr<TextSource> source;
+  std::unique_ptr<TextReader> reader = nullptr;
+  TextSummary summary = {};
+
+  // To be called once, before all else.
+  void open(const TokenCache& cache, const ProgressMaker& progress) {
+    summary = cache.summary(*source, progress ? progress("reading the text") : ReadProgress());
+    reader = std::make_unique<TextReader>(*source);
+  }
+  TextRange range(std::int64_t begin, std::int64_t end) const { return {summary, begin, end}; }
+};
+
+Text text_of_files(const std::vector<std::string>& inputs, const Config& config, const TokenCache& cache) {
+  std::vector<std::unique_ptr<SpooledInput>> spooled;
+  std::vector<std::filesystem::path> paths = expand_inputs(inputs);
+  for (std::filesystem::path& path : paths) {
+    if (path != kStandardInput) continue;
+    spooled.push_back(std::make_unique<SpooledInput>(cache.folder()));
+    path = spooled.back()->path();
+  }
+  return {std::move(spooled), std::make_unique<FileText>(std::move(paths), text_options(config))};
+}
+
+Text training_text(const Config& config, const TokenCache& cache) {
+  const Config::Data& data = config.data;
+  if (data.corpus.empty()) return text_of_files(data.text, config, cache);
+  return {{},
+          std::make_unique<CorpusText>(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed),
+                                       document_end(data.document))};
+}
+
+std::unique_ptr<Tokenizer> make_tokenizer(const Config& config, const TokenCache& cache, const TextRange& train,
+                                          const TextSource& train_source, const TextRange& valid,
+                                          const TextSource& valid_source, const ProgressMaker& progress) {
+  const Config::Tokenizer& wanted = config.tokenizer;
+  if (!wanted.file.empty()) return Tokenizer::load(wanted.file);
+  TokenizerOptions options{.kind = wanted.kind, .vocab = wanted.vocab, .special_tokens = {}};
+  if (options.kind == "bpe" || train_source.has_documents()) options.special_tokens = {std::string(kEndOfText)};
+  const bool learns_all = options.kind == "char";
+  Hasher key;
+  key.update(options.kind);
+  for (const std::uint64_t number :
+       {std::uint64_t{options.special_tokens.size()}, static_cast<std::uint64_t>(options.vocab),
+        static_cast<std::uint64_t>(wanted.sample), train.hash(), learns_all ? valid.hash() : 0}) {
+    key.update(number);
+  }
+  return cache.tokenizer(key.digest(), [&] {
+    TextReader train_reader(train_source, kLearnPartBytes), valid_reader(valid_source, kLearnPartBytes);
+    train_reader.stop_at(train.end);
+    if (learns_all) valid_reader.skip_to(valid.begin);
+    valid_reader.stop_at(valid.end);
+    TextReader* const readers[] = {&train_reader, &valid_reader};
+    return learn_tokenizer(options, readers, wanted.sample << 20, progress);
+  });
+}
+
+}  // namespace
+
+std::filesystem::path token_cache_folder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value ? std::filesystem::path(value) : std::filesystem::path();
+  };
+  if (const auto folder = variable("TAPEFORMER_CACHE"); !folder.empty()) return folder;
+  if (const auto folder = variable("XDG_CACHE_HOME"); !folder.empty()) return folder / "tapeformer";
+  if (const auto home = variable("HOME"); !home.empty()) return home / ".cache" / "tapeformer";
+  return std::filesystem::temp_directory_path() / "tapeformer-cache";
+}
+
+TextOptions text_options(const Config& config) {
+  return {.document = document_end(config.data.document), .field = config.data.text_field};
+}
+
+LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokenizer> tokenizer,
+                                   const ProgressMaker& progress) {
+  const TokenCache cache(token_cache_folder());
+  Text text = training_text(config, cache);
+  if (config.data.within_document && !text.source->has_documents()) {
+    fail_usage("data.within_document: expected documents (data.document other than none, or JSON lines), got none");
+  }
+  text.open(cache, progress);
+  std::optional<Text> other;
+  if (!config.data.valid.empty()) {
+    other = text_of_files(config.data.valid, config, cache);
+    other->open(cache, progress);
+  }
+  const std::int64_t bytes = text.summary.bytes;
+  const std::int64_t cut = other ? bytes : text.summary.split(config.data.valid_fraction);
+  const TextRange train = text.range(0, cut);
+  const Text& valid_text = other ? *other : text;
+  const TextRange valid = other ? other->range(0, other->summary.bytes) : text.range(cut, bytes);
+  if (!tokenizer) {
+    tokenizer = make_tokenizer(config, cache, train, *text.source, valid, *valid_text.source, progress);
+  }
+  document_token(config, *tokenizer);  // throws before the text is encoded
+
+  const ReadProgress show = progress ? progress("encoding the text") : ReadProgress();
+  LanguageData result{.tokenizer = nullptr,
+                      .train = cache.tokens("train", *text.reader, train, *tokenizer, show),
+                      .valid = std::nullopt};
+  check(result.train.size() > config.model.context, "the training text has ", result.train.size(),
+        " tokens: model.context = ", config.model.context, " takes at least ", config.model.context + 1);
+  if (!valid.empty()) {
+    TokenFile tokens = cache.tokens("valid", *valid_text.reader, valid, *tokenizer, show);
+    if (tokens.size() >= 2) result.valid = std::move(tokens);
+  }
+  result.tokenizer = std::move(tokenizer);
+  return result;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,114 @@
+#include "train/objectives/translation_data.h"
+
+#include "core/error.h"
+#include "data/synthetic/corpora.h"
+#include "tokenizer/train_tokenizer.h"
+
+namespace tapeformer {
+namespace {
+
+ParallelText read_training_text(const Config::Data& data) {
+  if (!data.pairs.empty()) return ParallelText::from_pairs(data.pairs);
+  if (!data.source.empty()) return ParallelText::from_files(data.source, data.target);
+  if (!is_parallel_corpus(data.corpus)) {
+    fail_usage("data.corpus: expected parallel text for model.type = transformer, got ", data.corpus,
+               ", which is plain text");
+  }
+  return ParallelText::from_lines(generate_corpus(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed)),
+                                  str_cat("corpus ", data.corpus));
+}
+
+std::optional<ParallelText> read_validation_text(const Config::Data& data) {
+  if (!data.valid_pairs.empty()) return ParallelText::from_pairs(data.valid_pairs);
+  if (!data.valid_source.empty()) return ParallelText::from_files(data.valid_source, data.valid_target);
+  return std::nullopt;
+}
+
+std::shared_ptr<const Tokenizer> train_pair_tokenizer(const Config::Tokenizer& config,
+                                                      std::span<const std::string_view> texts) {
+  TokenizerOptions options{.kind = config.kind, .vocab = config.vocab, .special_tokens = {}};
+  options.special_tokens = {kPaddingToken, kBeginToken, kEndToken};
+  if (config.kind != "bpe") options.special_tokens.push_back("<unk>");  // bpe knows every byte
+  return train_tokenizer(options, texts);
+}
+
+// A tokenizer, and what errors call it.
+struct NamedTokenizer {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::string origin;
+};
+
+NamedTokenizer load_named(const std::filesystem::path& path) { return {Tokenizer::load(path), path.string()}; }
+
+PairTokenizers pair_tokenizers(const NamedTokenizer& source, const NamedTokenizer& target) {
+  return {source.tokenizer,
+          target.tokenizer,
+          {sentence_symbols(*source.tokenizer, source.origin), sentence_symbols(*target.tokenizer, target.origin)}};
+}
+
+PairTokenizers make_tokenizers(const Config& config, const PairSplit& split, const std::string& origin) {
+  const Config::Tokenizer& options = config.tokenizer;
+  std::vector<std::string_view> sources, targets;
+  SkippedPairs skipped;
+  const auto add = [&](std::span<const SentencePair> pairs) {
+    for (const SentencePair& pair : pairs) {
+      if (!is_usable(pair, skipped)) continue;
+      sources.push_back(pair.source);
+      targets.push_back(pair.target);
+    }
+  };
+  add(split.train);
+  check(!sources.empty(), origin, ": none of ", split.train.size(),
+        " sentence pairs can be used: ", describe(skipped, {}));
+  if (options.kind == "char") add(split.valid);
+  const auto make = [&](const std::string& file, std::span<const std::string_view> texts) {
+    return file.empty() ? NamedTokenizer{train_pair_tokenizer(options, texts), "tokenizer"} : load_named(file);
+  };
+  if (!options.joint) return pair_tokenizers(make(options.file, sources), make(options.target_file, targets));
+  sources.insert(sources.end(), targets.begin(), targets.end());
+  const NamedTokenizer both = make(options.file, sources);
+  return pair_tokenizers(both, both);
+}
+
+}  // namespace
+
+PairTokenizers load_pair_tokenizers(const RunFolder& run, const Config& config) {
+  const NamedTokenizer source = load_named(run.tokenizer());
+  return pair_tokenizers(source, config.tokenizer.joint ? source : load_named(run.target_tokenizer()));
+}
+
+PairLimits pair_limits(const Config& config) { return {config.model.context - 1, config.model.context - 1}; }
+
+TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> pairs, const PairTokenizers& tokenizers,
+                       const Config& config) try {
+  return encode_pairs(pairs, *tokenizers.source, *tokenizers.target, pair_limits(config));
+} catch (const Error& error) {
+  fail(text.origin(), ": ", error.what());
+}
+
+PairBatchOptions pair_batch_options(const Config& config) {
+  return {.tokens = config.train.batch_tokens,
+          .sentences = config.train.batch,
+          .seed = static_cast<std::uint64_t>(config.train.seed)};
+}
+
+TranslationData prepare_translation_data(const Config& config, std::optional<PairTokenizers> tokenizers) {
+  TranslationData data;
+  data.texts.push_back(read_training_text(config.data));
+  PairSplit split{data.texts[0].pairs(), {}};
+  if (auto text = read_validation_text(config.data)) {
+    split.valid = data.texts.emplace_back(std::move(*text)).pairs();
+  } else {
+    split = data.texts[0].split(config.data.valid_fraction);
+  }
+  const ParallelText &train = data.texts.front(), &valid = data.texts.back();
+  check(!split.train.empty(), train.origin(), ": no sentence pair is left to train on, all are for validation");
+  data.tokenizers = tokenizers ? std::move(*tokenizers) : make_tokenizers(config, split, train.origin());
+  data.train = encode_text(train, split.train, data.tokenizers, config);
+  data.hash = pairs_hash(split.train);
+  if (!split.valid.empty()) data.valid = encode_text(valid, split.valid, data.tokenizers, config);
+  data.valid_text = split.valid;
+  return data;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,43 @@
+// Training an encoder-decoder to translate, with teacher forcing.
+#pragma once
+
+#include "core/parallel.h"
+#include "nn/models/transformer.h"
+#include "train/objectives/objective.h"
+#include "train/objectives/translation_data.h"
+
+namespace tapeformer {
+
+class TranslationObjective : public Objective {
+ public:
+  // Keeps references to all three. Throws Error when a pair, of validation too, is longer than train.batch_tokens.
+  TranslationObjective(const Config& config, const Transformer& model, const TranslationData& data);
+
+  const Module& model() const override { return model_; }
+  std::int64_t scored_targets(std::int64_t step) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  bool can_evaluate() const override { return data_.valid.has_value(); }
+  Evaluation evaluate(const ProgressCallback& progress) override;
+  std::int64_t evaluation_tokens() const override { return data_.valid->target_tokens() + data_.valid->size(); }
+  std::int64_t evaluation_bytes() const override { return data_.valid->target_bytes(); }
+  // Of greedy translations of the first eval.bleu_sentences validation pairs.
+  std::optional<double> bleu() override;
+
+  // The part of the positions of training batches that is padding.
+  double padding_share() const { return batcher_.padding_share(); }
+  std::int64_t steps_per_epoch() const { return chunk_count(batcher_.batches_per_epoch(), config_.train.accumulate); }
+
+ private:
+  // The batch of a micro-step, counted from the first step's first one.
+  std::int64_t index(std::int64_t step, std::int64_t micro_step) const {
+    return (step - 1) * config_.train.accumulate + micro_step;
+  }
+
+  const Config& config_;
+  const Transformer& model_;
+  const TranslationData& data_;
+  PairBatcher batcher_;
+  PairBatch batch_;
+};
+
+}  // namespace tapeformer

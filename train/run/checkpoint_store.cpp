@@ -1,0 +1,270 @@
+#include "train/run/checkpoint_store.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/hash.h"
+#include "train/run/disk.h"
+
+namespace tapeformer {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr int kFormat = 1;
+constexpr const char* kStateFile = "state.json";
+constexpr std::string_view kPartial = ".partial", kReplaced = ".replaced", kAverage = "average";
+
+fs::path hidden(const RunFolder& run, std::string_view name, std::string_view suffix) {
+  return run.checkpoints() / str_cat(".", name, suffix);
+}
+
+// The checkpoint, or average, of the name ".NAME<suffix>".
+std::optional<std::string> hidden_name(std::string_view name, std::string_view suffix) {
+  if (!name.starts_with('.') || !name.ends_with(suffix) || name.size() <= suffix.size()) return std::nullopt;
+  const std::string_view base = name.substr(1, name.size() - 1 - suffix.size());
+  return base == kAverage || checkpoint_step(base) ? std::optional(std::string(base)) : std::nullopt;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    names.push_back(it->path().filename().string());
+  }
+  check(!error || error == std::errc::no_such_file_or_directory, "cannot read ", folder.string(), ": ",
+        error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// 16 hexadecimal digits: JSON readers elsewhere keep integers to 53 bits only.
+std::string checksum(std::string_view bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  const std::uint64_t hash = hash_bytes(bytes);
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[hash >> shift & 15];
+  return text;
+}
+
+Json describe_file(const fs::path& path) {
+  const MappedFile file(path);
+  return {{"bytes", file.bytes().size()}, {"xxh3", checksum(file.bytes())}};
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+// Out of sight at once, then gone: a kill in between leaves no half checkpoint under a checkpoint's name.
+void remove_whole(const RunFolder& run, std::string_view name) {
+  const fs::path doomed = hidden(run, name, kPartial);
+  remove_path(doomed);
+  rename_path(run.checkpoints() / name, doomed);
+  remove_path(doomed);
+}
+
+void remove_checkpoint(const RunFolder& run, std::int64_t step) { remove_whole(run, checkpoint_name(step)); }
+
+// The step that `latest` or `best` holds, whether there is such a checkpoint or not.
+std::optional<std::int64_t> read_name(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return std::nullopt;
+  const MappedFile file(path);
+  return checkpoint_step(file.bytes().substr(0, file.bytes().find('\n')));
+}
+
+std::optional<std::int64_t> named_checkpoint(const RunFolder& run, const fs::path& path) {
+  const auto step = read_name(path);
+  return step && is_folder(run.checkpoint(*step)) ? step : std::nullopt;
+}
+
+void write_name(const fs::path& path, std::int64_t step) { write_file_atomically(path, checkpoint_name(step) + "\n"); }
+
+// Every file of the staging folder on disk, and state.json with their checksums as the last of them.
+void seal(const fs::path& staging, std::int64_t step, const Json& state) {
+  Json sealed = {{"format", kFormat}, {"step", step}};
+  for (const auto& [key, value] : state.items()) {
+    check(!sealed.contains(key) && key != "files" && key != "xxh3", "checkpoint state: the field ", key,
+          " is reserved");
+    sealed[key] = value;
+  }
+  sealed["files"] = Json::object();
+  for (const std::string& name : names_in(staging)) {
+    sync_to_disk(staging / name);
+    sealed["files"][name] = describe_file(staging / name);
+  }
+  sealed["xxh3"] = checksum(sealed.dump());
+  write_file_atomically(staging / kStateFile, sealed.dump(2) + "\n");
+  sync_to_disk(staging);
+}
+
+}  // namespace
+
+StagedCheckpoint::StagedCheckpoint(const RunFolder& run, std::int64_t step, const Json& state,
+                                   const std::function<void(const fs::path& staging)>& write_files)
+    : StagedCheckpoint(run, checkpoint_name(step), step, state, write_files) {}
+
+std::unique_ptr<StagedCheckpoint> StagedCheckpoint::average(
+    const RunFolder& run, std::int64_t step, const Json& state,
+    const std::function<void(const fs::path& staging)>& write_files) {
+  return std::unique_ptr<StagedCheckpoint>(new StagedCheckpoint(run, std::string(kAverage), step, state, write_files));
+}
+
+StagedCheckpoint::StagedCheckpoint(const RunFolder& run, std::string name, std::int64_t step, const Json& state,
+                                   const std::function<void(const fs::path& staging)>& write_files)
+    : run_(run),
+      name_(std::move(name)),
+      step_(step),
+      state_(std::make_unique<Json>(state)),
+      staging_(hidden(run, name_, kPartial)) {
+  remove_path(staging_);
+  std::error_code error;
+  fs::create_directories(staging_, error);
+  check(!error, "cannot make the folder ", staging_.string(), ": ", error.message());
+  try {
+    write_files(staging_);
+  } catch (...) {
+    fs::remove_all(staging_, error);
+    throw;
+  }
+}
+
+StagedCheckpoint::~StagedCheckpoint() {
+  std::error_code error;
+  fs::remove_all(staging_, error);
+}
+
+void StagedCheckpoint::publish() {
+  const fs::path published = run_.checkpoints() / name_, replaced = hidden(run_, name_, kReplaced);
+  seal(staging_, step_, *state_);
+  if (is_folder(published)) {
+    remove_path(replaced);
+    rename_path(published, replaced);  // killed after this line, remove_leftovers() puts it back
+  }
+  try {
+    rename_path(staging_, published);
+  } catch (...) {
+    std::error_code error;
+    if (is_folder(replaced)) fs::rename(replaced, published, error);
+    throw;
+  }
+  sync_to_disk(run_.checkpoints());
+  remove_path(replaced);
+  sync_to_disk(run_.root);  // the name `checkpoints` is new with the first one
+  if (name_ != kAverage) write_name(run_.latest(), step_);
+}
+
+Json read_checkpoint_state(const fs::path& checkpoint) {
+  const fs::path path = checkpoint / kStateFile;
+  const MappedFile file(path);
+  Json state = Json::parse(file.bytes(), nullptr, /*allow_exceptions=*/false);
+  check(state.is_object() && state.contains("format"), path.string(),
+        " is damaged: expected a JSON object with a format");
+  check(state["format"] == kFormat, path.string(), ": expected format ", kFormat, ", got ", state["format"].dump());
+  Json unsigned_state = state;
+  unsigned_state.erase("xxh3");
+  check(state.value("xxh3", Json()) == checksum(unsigned_state.dump()), path.string(),
+        " is damaged: its checksum differs");
+  return unsigned_state;
+}
+
+std::optional<std::string> verify_checkpoint(const fs::path& checkpoint) try {
+  const Json state = read_checkpoint_state(checkpoint);
+  const std::string name = checkpoint.filename().string();
+  check(name == kAverage || checkpoint_step(name) == state.at("step").get<std::int64_t>(), name, ": holds step ",
+        state.at("step").dump());
+  for (const auto& [file, expected] : state.at("files").items()) {
+    const Json found = describe_file(checkpoint / file);
+    check(found["bytes"] == expected.at("bytes"), file, ": expected ", expected.at("bytes").dump(), " bytes, got ",
+          found["bytes"].dump());
+    check(found == expected, file, " is damaged: its checksum differs");
+  }
+  return std::nullopt;
+} catch (const std::exception& error) {  // Error, or JSON without the fields above
+  return error.what();
+}
+
+std::vector<std::int64_t> list_checkpoints(const RunFolder& run) {
+  std::vector<std::int64_t> steps;
+  for (const std::string& name : names_in(run.checkpoints())) {
+    if (const auto step = checkpoint_step(name)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+NewestCheckpoint newest_valid_checkpoint(const RunFolder& run) {
+  NewestCheckpoint newest;
+  const auto steps = list_checkpoints(run);
+  const auto latest = read_name(run.latest());
+  if (latest && !is_folder(run.checkpoint(*latest))) {
+    newest.skipped.push_back(run.checkpoint(*latest).string() + ": no such folder, yet `latest` names it");
+  }
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const auto reason = verify_checkpoint(run.checkpoint(*step));
+    if (!reason) {
+      newest.step = *step;
+      break;
+    }
+    newest.skipped.push_back(str_cat(run.checkpoint(*step).string(), ": ", *reason));
+  }
+  return newest;
+}
+
+std::optional<std::int64_t> latest_step(const RunFolder& run) { return named_checkpoint(run, run.latest()); }
+std::optional<std::int64_t> best_step(const RunFolder& run) { return named_checkpoint(run, run.best()); }
+
+void mark_best(const RunFolder& run, std::int64_t step) {
+  check(is_folder(run.checkpoint(step)), "cannot mark the best: ", run.checkpoint(step).string(), " does not exist");
+  write_name(run.best(), step);
+}
+
+void remove_average(const RunFolder& run) {
+  if (is_folder(run.average())) remove_whole(run, kAverage);
+}
+
+void prune_checkpoints(const RunFolder& run, std::int64_t keep) {
+  if (keep == 0) return;
+  const auto steps = list_checkpoints(run);
+  const auto best = best_step(run), latest = latest_step(run);
+  const auto old = static_cast<std::int64_t>(steps.size()) - keep;
+  for (std::int64_t i = 0; i < old; ++i) {
+    if (steps[i] != best && steps[i] != latest) remove_checkpoint(run, steps[i]);
+  }
+}
+
+void remove_checkpoints_after(const RunFolder& run, std::int64_t step) {
+  const auto best = read_name(run.best()), latest = read_name(run.latest());
+  if (best && *best > step) remove_path(run.best());
+  if (is_folder(run.checkpoint(step))) {
+    if (latest != step) write_name(run.latest(), step);
+  } else if (latest && *latest > step) {
+    remove_path(run.latest());
+  }
+  for (const std::int64_t other : list_checkpoints(run)) {
+    if (other > step) remove_checkpoint(run, other);
+  }
+}
+
+void remove_leftovers(const RunFolder& run) {
+  remove_unfinished_files(run.root);
+  for (const std::string& name : names_in(run.checkpoints())) {
+    const fs::path path = run.checkpoints() / name;
+    if (hidden_name(name, kPartial)) remove_path(path);
+    const auto replaced = hidden_name(name, kReplaced);
+    if (replaced && is_folder(run.checkpoints() / *replaced))
+      remove_path(path);
+    else if (replaced)
+      rename_path(path, run.checkpoints() / *replaced);
+  }
+  if (is_folder(run.checkpoints())) remove_unfinished_files(run.checkpoints());
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,49 @@
+#include "train/run/disk.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace tapeformer {
+
+namespace fs = std::filesystem;
+
+void sync_to_disk(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  check(fd >= 0, "cannot open ", path.string(), ": ", std::generic_category().message(errno));
+  const bool synced = ::fsync(fd) == 0 || errno == EINVAL;  // EINVAL: a file system that knows no fsync of a folder
+  const int error = errno;
+  ::close(fd);
+  check(synced, "cannot write ", path.string(), " to disk: ", std::generic_category().message(error));
+}
+
+void rename_path(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  check(!error, "cannot rename ", from.string(), " to ", to.string(), ": ", error.message());
+}
+
+void remove_path(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  check(!error, "cannot remove ", path.string(), ": ", error.message());
+}
+
+void remove_unfinished_files(const fs::path& folder) {
+  std::vector<fs::path> unfinished;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.find(".tmp-") != std::string::npos && it->is_regular_file()) unfinished.push_back(it->path());
+  }
+  check(!error, "cannot read ", folder.string(), ": ", error.message());
+  for (const fs::path& path : unfinished) remove_path(path);
+}
+
+}  // namespace tapeformer

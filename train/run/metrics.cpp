@@ -1,0 +1,85 @@
+#include "train/run/metrics.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "train/run/disk.h"
+
+namespace tapeformer {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+std::string last_error() { return std::generic_category().message(errno); }
+
+bool is_metrics(const Json& line) {
+  return line.is_object() && line.contains("step") && line["step"].is_number_integer();
+}
+
+Json parse(std::string_view line) { return Json::parse(line, nullptr, /*allow_exceptions=*/false); }
+
+// Calls f(line) for every line that ends with a newline, without it.
+template <class F>
+void for_each_line(std::string_view bytes, const F& f) {
+  for (std::size_t end; (end = bytes.find('\n')) != bytes.npos; bytes.remove_prefix(end + 1)) f(bytes.substr(0, end));
+}
+
+}  // namespace
+
+MetricsWriter::MetricsWriter(std::filesystem::path path)
+    : path_(std::move(path)), fd_(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
+  check(fd_ >= 0, "cannot open ", path_.string(), ": ", last_error());
+}
+
+MetricsWriter::~MetricsWriter() { ::close(fd_); }
+
+void MetricsWriter::write(const Json& line) {
+  check(is_metrics(line), "metrics: expected an object with a whole number `step`, got ", line.dump());
+  const std::string text = line.dump() + "\n";
+  std::string_view rest = text;
+  while (!rest.empty()) {  // once, but for a disk that fills up
+    const ssize_t written = ::write(fd_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    check(written >= 0, "cannot write ", path_.string(), ": ", last_error());
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void MetricsWriter::sync() {
+  const bool synced = ::fsync(fd_) == 0;  // first: the order of a call's arguments is open
+  check(synced, "cannot write ", path_.string(), " to disk: ", last_error());
+}
+
+void truncate_metrics(const std::filesystem::path& path, std::int64_t step) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return;
+  const MappedFile file(path);
+  std::string kept;
+  for_each_line(file.bytes(), [&](std::string_view line) {
+    const Json json = parse(line);
+    if (is_metrics(json) && json["step"].get<std::int64_t>() <= step) kept.append(line) += '\n';
+  });
+  if (kept != file.bytes()) write_file_atomically(path, kept);
+}
+
+std::vector<Json> read_metrics(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  std::vector<Json> lines;
+  for_each_line(file.bytes(), [&](std::string_view line) {
+    lines.push_back(parse(line));
+    check(is_metrics(lines.back()), path.string(), ":", lines.size(),
+          ": expected an object with a whole number `step`, got ", line);
+  });
+  return lines;
+}
+
+}  // namespace tapeformer

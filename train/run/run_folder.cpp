@@ -1,0 +1,109 @@
+#include "train/run/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+
+#include "core/error.h"
+#include "train/run/checkpoint_store.h"
+#include "train/run/disk.h"
+
+namespace tapeformer {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kStepPrefix = "step-";
+constexpr std::size_t kStepDigits = 6;
+
+// fs::exists() without exceptions: what cannot be looked at is not there.
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+// Without a slash at the end or dots within, so that the parents of "." are found as well.
+fs::path plain(const fs::path& path) {
+  std::error_code error;
+  fs::path absolute = fs::weakly_canonical(path, error);
+  return error ? path : absolute;
+}
+
+}  // namespace
+
+fs::path RunFolder::checkpoint(std::int64_t step) const { return checkpoints() / checkpoint_name(step); }
+
+std::string checkpoint_name(std::int64_t step) {
+  std::string digits = std::to_string(step);
+  digits.insert(0, kStepDigits - std::min(digits.size(), kStepDigits), '0');
+  return std::string(kStepPrefix) + digits;
+}
+
+std::optional<std::int64_t> checkpoint_step(std::string_view name) {
+  if (!name.starts_with(kStepPrefix)) return std::nullopt;
+  std::int64_t step = 0;
+  std::from_chars(name.data() + kStepPrefix.size(), name.data() + name.size(), step);
+  if (step < 0 || checkpoint_name(step) != name) return std::nullopt;
+  return step;
+}
+
+void require_no_run(const fs::path& root) {
+  const RunFolder run{root};
+  std::error_code error;
+  check(!is_there(root) || fs::is_directory(root, error), root.string(), " is a file, expected a folder for the run");
+  check(!is_there(run.config()) && !is_there(run.metrics()) && !is_there(run.checkpoints()), root.string(),
+        " already holds a run: go on with --resume ", root.string(), ", or give another --out");
+}
+
+RunFolder create_run(const fs::path& root, std::string_view config_toml, const RunTokenizers& tokenizers) {
+  require_no_run(root);
+  const RunFolder run{root};
+  std::error_code error;
+  const bool created = fs::create_directories(root, error);
+  check(!error, "cannot make the folder ", root.string(), ": ", error.message());
+  try {
+    write_file_atomically(run.tokenizer(), tokenizers.source);
+    if (!tokenizers.target.empty()) write_file_atomically(run.target_tokenizer(), tokenizers.target);
+    write_file_atomically(run.config(), config_toml);
+    sync_to_disk(plain(root).parent_path());
+  } catch (...) {
+    if (created) fs::remove_all(root, error);
+    throw;
+  }
+  return run;
+}
+
+RunReference find_run(const fs::path& path) {
+  check(is_there(path), path.string(), ": no such run or checkpoint");
+  if (is_there(RunFolder{path}.config())) return {RunFolder{path}, std::nullopt};
+  const fs::path named = plain(path), folder = named.parent_path();
+  const RunFolder run{folder.parent_path()};
+  if (folder.filename() == "checkpoints" && is_there(run.config())) {
+    if (named == run.latest() || named == run.best()) {
+      const auto step = named == run.latest() ? latest_step(run) : best_step(run);
+      check(step.has_value(), path.string(), " names no checkpoint of the run");
+      return {run, step};
+    }
+    if (named == run.average()) return {run, std::nullopt, true};
+    if (const auto step = checkpoint_step(named.filename().string())) return {run, step};
+  }
+  fail(path.string(), " is not a run: it has no config.toml");
+}
+
+RunLock::RunLock(const RunFolder& run) : fd_(::open(run.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  check(fd_ >= 0, "cannot open ", run.root.string(), ": ", std::generic_category().message(errno));
+  // A file system without locks (other errors) is no reason not to train.
+  if (::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(fd_);
+  fail(run.root.string(), ": another process is training this run");
+}
+
+RunLock::~RunLock() { ::close(fd_); }
+
+}  // namespace tapeformer

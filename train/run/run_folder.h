@@ -1,0 +1,72 @@
+// The folder of a run: where its files are, how it begins, and who may write in it.
+//
+//   RUN/config.toml           the complete resolved configuration; written last, it makes the folder a run
+//   RUN/tokenizer.json
+//   RUN/tokenizer-target.json  only where source and target have a vocabulary each
+//   RUN/metrics.jsonl
+//   RUN/checkpoints/          see checkpoint_store.h
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tapeformer {
+
+struct RunFolder {
+  std::filesystem::path root;
+
+  std::filesystem::path config() const { return root / "config.toml"; }
+  std::filesystem::path tokenizer() const { return root / "tokenizer.json"; }
+  std::filesystem::path target_tokenizer() const { return root / "tokenizer-target.json"; }
+  std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+  std::filesystem::path checkpoint(std::int64_t step) const;                   // checkpoints/step-000500
+  std::filesystem::path latest() const { return checkpoints() / "latest"; }    // one line, the newest's name
+  std::filesystem::path best() const { return checkpoints() / "best"; }        // one line, the best's name
+  std::filesystem::path average() const { return checkpoints() / "average"; }  // of a finished run's last checkpoints
+};
+
+// "step-000500", and back; nothing for any other name.
+std::string checkpoint_name(std::int64_t step);
+std::optional<std::int64_t> checkpoint_step(std::string_view name);
+
+// Throws Error when `root` is a file or holds a run already. Nothing is written; call it before long preparations.
+void require_no_run(const std::filesystem::path& root);
+
+// The texts of a run's tokenizers; `target` is empty where one serves both sides, or there is one side.
+struct RunTokenizers {
+  std::string source, target;
+};
+
+// Makes the folder, its parents too, and writes the files. Throws Error as require_no_run() does; when writing fails
+// the folder is no run, and gone if it was made here.
+RunFolder create_run(const std::filesystem::path& root, std::string_view config_toml, const RunTokenizers& tokenizers);
+
+// What a RUN of the command line names: a run's folder, or one checkpoint in it (RUN/checkpoints/step-000500, or
+// RUN/checkpoints/latest or best), or RUN/checkpoints/average.
+struct RunReference {
+  RunFolder run;
+  std::optional<std::int64_t> step;  // of the checkpoint, if the path names one
+  bool average = false;              // the path names the average
+};
+
+// Throws Error when there is no such run or checkpoint. Reads alone, so it does no harm to a run in training.
+RunReference find_run(const std::filesystem::path& path);
+
+// The right to write in a run, held until destruction or the death of the process.
+class RunLock {
+ public:
+  // Throws Error when another process holds it.
+  explicit RunLock(const RunFolder& run);
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace tapeformer
