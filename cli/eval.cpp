@@ -34,12 +34,12 @@ nlohmann::ordered_json measures(const Evaluation& result, std::int64_t bytes) {
 }
 
 void evaluate_text(const EvalArguments& arguments) {
-  const RunModel run = load_run_model(arguments.run);
+  const TrainedLanguageModel run = open_language_model(arguments.run);
   const EncodedText text = read_tokens(run, arguments.text);
   const std::vector<std::int32_t>& ids = text.ids;
   check(ids.size() >= 2, arguments.text, ": has ", ids.size(), " tokens, at least 2 are needed");
   WindowOptions options{.context = arguments.context, .stride = arguments.stride, .batch = arguments.batch};
-  if (options.context == 0) options.context = run.model->config().context;
+  options.context = window_context(*run.model, options.context);
   if (options.stride == 0) options.stride = options.context;
   const Evaluation result =
       evaluate(*run.model, std::span<const std::int32_t>(ids), options, show_progress("evaluating"));
@@ -57,7 +57,7 @@ void evaluate_text(const EvalArguments& arguments) {
 }
 
 void evaluate_pairs(const EvalArguments& arguments) {
-  const RunTranslator run = load_run_translator(arguments.run);
+  const TrainedTranslator run = open_translator(arguments.run);
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
   const PairLimits limits = pair_limits(run.config);
   const TokenPairs pairs = encode_text(text, text.pairs(), run.tokenizers, run.config);

@@ -18,7 +18,7 @@ struct GenerateArguments {
 
 void generate_text(const GenerateArguments& arguments) {
   check_options(arguments.options.sampling);
-  const RunModel run = load_run_model(arguments.run);
+  const TrainedLanguageModel run = open_language_model(arguments.run);
   const std::vector<std::int32_t> prompt = prompt_tokens(run, arguments.prompt);
   GenerateOptions options = arguments.options;
   options.use_cache = !arguments.no_cache;

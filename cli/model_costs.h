@@ -10,21 +10,20 @@ namespace tapeformer::cli {
 
 struct ModelCosts {
   struct Part {
-    std::string key, label;  // of the JSON object, and for people
+    std::string key, label;  // the key of the JSON object; what people read
     std::int64_t parameters;
   };
   std::int64_t vocab = 0;  // of the target, where source and target differ
   std::vector<Part> parts;
   std::int64_t total = 0;
   std::int64_t tokens_per_step = 0;  // of the target
-  // Forward and backward of training sequences of the whole context; an encoder-decoder's with as many source tokens. 6
-  // for each parameter of a product, 12·dim·T a layer more for attention to T tokens, half of that where it is causal;
-  // without attention where batches are by tokens, or attention keeps to documents.
+  // Forward and backward of training sequences of the whole context; for an encoder-decoder with as many source tokens.
+  // Attention is left out where the length of its rows is not known: batches by tokens, and documents.
   double flops_per_token = 0;
 };
 
-// Of a run or a configuration file, resolved. The vocabulary is read, or learned where that can be done: throws
-// UsageError where it cannot.
+// Costs of a run or of a configuration file, resolved. No memory is taken for the model, whatever its size. The
+// vocabulary is read, or learned where that can be done: throws UsageError where it cannot.
 ModelCosts costs_of_run(const Config& config, const std::string& folder);
 ModelCosts costs_of_config(const Config& config);
 

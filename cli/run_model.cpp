@@ -8,91 +8,35 @@
 #include "cli/progress_line.h"
 #include "data/text/text.h"
 #include "data/text/token_cache.h"
-#include "train/config/model_config.h"
-#include "train/run/checkpoint.h"
 
 namespace tapeformer::cli {
 
-std::int64_t usable_checkpoint(const RunReference& reference) {
-  const RunFolder& run = reference.run;
-  if (reference.step) {
-    const std::filesystem::path folder = run.checkpoint(*reference.step);
-    const auto reason = verify_checkpoint(folder);
-    check(!reason.has_value(), folder.string(), ": ", reason.value_or(""));
-    return *reference.step;
-  }
-  const NewestCheckpoint newest = newest_valid_checkpoint(run);
-  for (const std::string& reason : newest.skipped) spdlog::warn("damaged checkpoint skipped: {}", reason);
-  check(newest.step.has_value(), run.root.string(), ": the run has no usable checkpoint");
-  if (!newest.skipped.empty()) spdlog::warn("the newest checkpoint that is whole is of step {}", *newest.step);
-  return *newest.step;
-}
-
 namespace {
 
-struct Weights {
-  std::filesystem::path folder;
-  std::int64_t step;
-};
-
-Weights weights_of(const RunReference& reference) {
-  const std::filesystem::path average = reference.run.average();
-  const bool has_average = std::filesystem::is_directory(average);
-  if (reference.average || (!reference.step && has_average)) {
-    const auto reason = verify_checkpoint(average);
-    if (!reason) return {average, read_checkpoint_state(average).at("step").get<std::int64_t>()};
-    check(!reference.average, average.string(), ": ", *reason);
-    spdlog::warn("damaged average skipped: {}: {}", average.string(), *reason);
-  }
-  const std::int64_t step = usable_checkpoint(reference);
-  return {reference.run.checkpoint(step), step};
-}
-
-Config config_of(const RunFolder& run, const char* type, const char* advice) {
-  const Config config = resolve(load_config(run.config()));
-  check(config.model.type == type, run.root.string(), ": the model is a ", config.model.type, ", expected a ", type,
-        "; ", advice);
-  return config;
+template <class Trained>
+Trained with_warnings_shown(Trained trained) {
+  for (const std::string& warning : trained.warnings) spdlog::warn("{}", warning);
+  return trained;
 }
 
 }  // namespace
 
-RunModel load_run_model(const std::filesystem::path& path) {
-  const RunReference reference = find_run(path);
-  const Config config = config_of(reference.run, "gpt",
-                                  "for encoder-decoders there are translate, eval and surprisal "
-                                  "with --source and --target");
-  const Weights weights = weights_of(reference);
-  RunModel run{config, Tokenizer::load(reference.run.tokenizer()), nullptr, weights.step};
-  run.model = std::make_unique<Gpt>(gpt_config(run.config, *run.tokenizer));
-  load_weights(reference.run, weights.folder, *run.model);
-  return run;
+TrainedLanguageModel open_language_model(const std::filesystem::path& run) {
+  return with_warnings_shown(load_language_model(run));
 }
 
-RunTranslator load_run_translator(const std::filesystem::path& path) {
-  const RunReference reference = find_run(path);
-  const Config config = config_of(reference.run, "transformer",
-                                  "for language models there are generate, and eval and "
-                                  "surprisal with --text");
-  const Weights weights = weights_of(reference);
-  RunTranslator run{config, load_pair_tokenizers(reference.run, config), nullptr, weights.step};
-  const std::int64_t source_vocab = run.tokenizers.source->vocab_size();
-  run.model =
-      std::make_unique<Transformer>(transformer_config(run.config, source_vocab, run.tokenizers.target->vocab_size()));
-  load_weights(reference.run, weights.folder, *run.model);
-  return run;
+TrainedTranslator open_translator(const std::filesystem::path& run) {
+  return with_warnings_shown(load_translator(run));
 }
 
-std::string read_text(const std::filesystem::path& path) { return std::string(MappedText(path).text()); }
-
-std::vector<std::int32_t> prompt_tokens(const RunModel& run, std::string_view prompt) {
+std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt) {
   std::vector<std::int32_t> ids = run.tokenizer->encode(prompt);
-  const std::int32_t document = run.model->config().document_token;
+  const std::int32_t document = run.model->document_token();
   if (document >= 0) ids.insert(ids.begin(), document);
   return ids;
 }
 
-EncodedText read_tokens(const RunModel& run, const std::filesystem::path& path) {
+EncodedText read_tokens(const TrainedLanguageModel& run, const std::filesystem::path& path) {
   if (!run.config.data.within_document) {
     const MappedText text(path);
     return {run.tokenizer->encode(text.text()), static_cast<std::int64_t>(text.text().size())};

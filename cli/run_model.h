@@ -1,49 +1,17 @@
-// A trained model, read from a run's folder.
+// What the commands do with a trained model: load it with its warnings shown, and read texts as it reads them.
 #pragma once
 
-#include <memory>
-
-#include "nn/models/gpt.h"
-#include "nn/models/transformer.h"
-#include "tokenizer/tokenizer.h"
-#include "train/config/config.h"
 #include "train/evaluation.h"
-#include "train/objectives/translation_data.h"
-#include "train/run/run_folder.h"
+#include "train/trained_model.h"
 
 namespace tapeformer::cli {
 
-// A language model.
-struct RunModel {
-  Config config;
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<Gpt> model;
-  std::int64_t step;  // of the checkpoint
-};
-
-// An encoder-decoder.
-struct RunTranslator {
-  Config config;
-  PairTokenizers tokenizers;
-  std::unique_ptr<Transformer> model;
-  std::int64_t step;
-};
-
-// `run` as on the command line: one checkpoint in a run's folder, or its average; or the folder, of which the average
-// is taken where the run has ended with one, else the newest valid checkpoint. Throws Error when there is none, it does
-// not fit, or the run is of the other kind of model.
-RunModel load_run_model(const std::filesystem::path& run);
-RunTranslator load_run_translator(const std::filesystem::path& run);
-
-// The step of the checkpoint that is named or, where none is, of the newest that verifies, with a warning of newer ones
-// that do not. Throws Error when the named one does not verify, or there is none.
-std::int64_t usable_checkpoint(const RunReference& reference);
-
-// The whole file. Throws Error when it cannot be read, or is empty.
-std::string read_text(const std::filesystem::path& path);
+// load_language_model() and load_translator(), with the warnings on standard error.
+TrainedLanguageModel open_language_model(const std::filesystem::path& run);
+TrainedTranslator open_translator(const std::filesystem::path& run);
 
 // The ids of a prompt; behind <|endoftext|>, which begins every document, for a model that keeps to documents.
-std::vector<std::int32_t> prompt_tokens(const RunModel& run, std::string_view prompt);
+std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
 // A text file as the run's model reads it, and its bytes: one text; of a model that keeps to documents cut into them as
 // its training text was (data.document, JSON lines, compressed files), each followed by its <|endoftext|>.
@@ -51,7 +19,7 @@ struct EncodedText {
   std::vector<std::int32_t> ids;
   std::int64_t bytes = 0;  // the ends of documents count none
 };
-EncodedText read_tokens(const RunModel& run, const std::filesystem::path& path);
+EncodedText read_tokens(const TrainedLanguageModel& run, const std::filesystem::path& path);
 
 // A line "what 45%  12s left" on standard error, if that is a terminal; cleared at the end.
 ProgressCallback show_progress(std::string what);

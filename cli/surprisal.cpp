@@ -56,12 +56,12 @@ void print_mean(double nats, std::int64_t tokens) {
 }
 
 void print_text(const SurprisalArguments& arguments) {
-  const RunModel run = load_run_model(arguments.run);
+  const TrainedLanguageModel run = open_language_model(arguments.run);
   const std::vector<std::int32_t> ids =
       arguments.text.empty() ? prompt_tokens(run, arguments.prompt) : read_tokens(run, arguments.text).ids;
   check(ids.size() >= 2, "surprisal: the text has ", ids.size(), " tokens, at least 2 are needed");
   // Half overlapping windows: every token but the first ones is predicted from at least half a context.
-  const std::int64_t context = run.model->config().context;
+  const std::int64_t context = window_context(*run.model, 0);
   const WindowOptions options{.stride = arguments.stride ? arguments.stride : std::max<std::int64_t>(context / 2, 1)};
   const std::vector<double> nats = surprisals(*run.model, std::span<const std::int32_t>(ids), options);
   std::vector<TokenSurprisal> tokens;
@@ -82,7 +82,7 @@ void print_text(const SurprisalArguments& arguments) {
 
 // One JSON line, or one table, for each pair.
 void print_pairs(const SurprisalArguments& arguments) {
-  const RunTranslator run = load_run_translator(arguments.run);
+  const TrainedTranslator run = open_translator(arguments.run);
   const PairTokenizers& both = run.tokenizers;
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
   const PairLimits limits = pair_limits(run.config);

@@ -12,7 +12,7 @@
 #include "data/synthetic/corpora.h"
 #include "data/text/byte_reader.h"
 #include "train/config/optim_config.h"
-#include "train/objectives/training_task.h"
+#include "train/objectives/objective.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
 #include "train/trainer.h"
@@ -66,11 +66,11 @@ void print_summary(const Config& config, const Objective& objective, const Train
 }
 
 // Trains a run that is set up, from `state` on.
-void train_run(const Config& config, TrainingTask& task, const ParameterSlab& slab, AdamW& optimizer,
+void train_run(const Config& config, Objective& objective, const ParameterSlab& slab, AdamW& optimizer,
                const RunFolder& run, TrainingState& state) {
-  for (const std::string& line : task.warnings()) spdlog::warn("{}", line);
-  if (!task.objective().can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
-  for (const std::string& line : task.description()) spdlog::info("{}", line);
+  for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
+  if (!objective.can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
+  for (const std::string& line : objective.description()) spdlog::info("{}", line);
   spdlog::info("{} threads", thread_count());
 
   const StopSignal stop;
@@ -93,13 +93,13 @@ void train_run(const Config& config, TrainingTask& task, const ParameterSlab& sl
                                spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
                              },
                          .stop_requested = [&] { return stop.requested(); }};
-  const TrainEnd end = train(task.objective(), slab, optimizer, config, run, state, hooks);
+  const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
   progress.finish(last);
   if (end == TrainEnd::early_stopped) {
     spdlog::info("ended at step {}: no lower validation loss in {} evaluations", state.step, config.eval.patience);
   }
   if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
-    return print_summary(config, task.objective(), state, run);
+    return print_summary(config, objective, state, run);
   }
   spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
                end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
@@ -113,15 +113,15 @@ void start(const TrainArguments& arguments) {
   const Config config = overridden(load_config(arguments.config), arguments);
   require_no_run(arguments.out);
   set_threads(config);
-  const auto task = make_training_task(config, nullptr, show_progress);
-  task->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
-  const ParameterSlab slab(task->model());
+  const auto objective = make_objective(config, nullptr, show_progress);
+  objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  const ParameterSlab slab(objective->model());
   AdamW optimizer(slab, optimizer_spec(config));
-  const RunFolder run = create_run(arguments.out, to_toml(config), task->tokenizers());
+  const RunFolder run = create_run(arguments.out, to_toml(config), objective->tokenizers());
   const RunLock lock(run);
   TrainingState state;
-  state.data_hash = task->data_hash();
-  train_run(config, *task, slab, optimizer, run, state);
+  state.data_hash = objective->data_hash();
+  train_run(config, *objective, slab, optimizer, run, state);
 }
 
 void resume(const TrainArguments& arguments) {
@@ -132,21 +132,24 @@ void resume(const TrainArguments& arguments) {
   remove_leftovers(run);
   const Config config = overridden(load_config(run.config()), arguments);
   set_threads(config);
-  const auto task = make_training_task(config, &run, show_progress);
-  const ParameterSlab slab(task->model());
+  const auto objective = make_objective(config, &run, show_progress);
+  const ParameterSlab slab(objective->model());
   AdamW optimizer(slab, optimizer_spec(config));
 
   TrainingState state;
   if (list_checkpoints(run).empty() && !reference.step) {  // ended before its first checkpoint
-    task->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+    objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   } else {
-    state = load_checkpoint(run, usable_checkpoint(reference), task->model(), optimizer);
-    if (state.data_hash != task->data_hash()) {
+    std::vector<std::string> warnings;
+    const std::int64_t step = usable_checkpoint(reference, warnings);
+    for (const std::string& warning : warnings) spdlog::warn("{}", warning);
+    state = load_checkpoint(run, step, objective->model(), optimizer);
+    if (state.data_hash != objective->data_hash()) {
       spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
     }
   }
-  state.data_hash = task->data_hash();
-  if (const std::string text = to_toml(config); text != read_text(run.config()))
+  state.data_hash = objective->data_hash();
+  if (const std::string text = to_toml(config); text != std::string(MappedFile(run.config()).bytes()))
     write_file_atomically(run.config(), text);
   truncate_metrics(run.metrics(), state.step);
   remove_checkpoints_after(run, state.step);
@@ -157,7 +160,7 @@ void resume(const TrainArguments& arguments) {
   for (const auto& [key, values] : arguments.overrides) {
     if (!values.empty()) spdlog::info("{} is now {}", key, fmt::join(values, ", "));
   }
-  train_run(config, *task, slab, optimizer, run, state);
+  train_run(config, *objective, slab, optimizer, run, state);
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ void translate_input(const TranslateArguments& arguments) {
   BeamOptions options = arguments.options;
   options.use_cache = !arguments.no_cache;
   check_options(options);
-  const RunTranslator run = load_run_translator(arguments.run);
+  const TrainedTranslator run = open_translator(arguments.run);
   const PairTokenizers& tokenizers = run.tokenizers;
   LineReader reader;
   std::vector<std::string> lines;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "generate/sampler.h"
-#include "nn/models/gpt.h"
+#include "nn/language_model.h"
 
 namespace tapeformer {
 
@@ -17,12 +17,12 @@ struct GenerateOptions {
   bool use_cache = true;         // off: every token by a full forward pass (the same tokens, slower)
 };
 
-// Continues a prompt of at least one token (Error otherwise); calls on_token with each new token as soon as it is
-// known. A model that keeps to documents (GptConfig) looks at the last one that the prompt begins, and at nothing
-// before a document that it begins itself. When the context is full, its older half is dropped and generation goes on
-// from the younger half: the same rule with the cache and without. Token number i is drawn with the key (seed, step =
-// i).
-std::vector<std::int32_t> generate(const Gpt& model, std::span<const std::int32_t> prompt,
+// Continues a prompt of at least one token (Error otherwise), and calls on_token with each new token as soon as it is
+// known. A model that keeps to documents sees only the last document of the prompt, and nothing before a document that
+// it begins itself. When the context is full, the older half is dropped and generation goes on from the younger half:
+// the same rule with the cache and without. A model without a limit never drops anything. Token i is drawn with the key
+// (seed, step = i).
+std::vector<std::int32_t> generate(const LanguageModel& model, std::span<const std::int32_t> prompt,
                                    const GenerateOptions& options,
                                    const std::function<void(std::int32_t)>& on_token = {});
 

@@ -1,5 +1,7 @@
 #include "generate/line_translator.h"
 
+#include <limits>
+
 #include "core/utf8.h"
 
 namespace tapeformer {
@@ -17,10 +19,12 @@ std::string with_valid_utf8(std::string_view text) {
 
 }  // namespace
 
-std::vector<LineTranslation> translate_lines(const Transformer& model, const Tokenizer& source, const Tokenizer& target,
-                                             const PairSymbols& symbols, std::span<const std::string_view> lines,
-                                             const BeamOptions& options, std::int64_t first_number) {
-  const std::size_t most = model.config().context - 1;  // and the end
+std::vector<LineTranslation> translate_lines(const SequenceToSequence& model, const Tokenizer& source,
+                                             const Tokenizer& target, const PairSymbols& symbols,
+                                             std::span<const std::string_view> lines, const BeamOptions& options,
+                                             std::int64_t first_number) {
+  // The end of the sentence takes a place of the context.
+  const std::size_t most = model.context() ? *model.context() - 1 : std::numeric_limits<std::size_t>::max();
   std::vector<LineTranslation> results(lines.size());
   std::vector<std::vector<std::int32_t>> sources;
   std::vector<std::size_t> places;

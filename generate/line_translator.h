@@ -17,8 +17,9 @@ struct LineTranslation {
 // What a line in the source language becomes. Bytes that are not UTF-8 count as U+FFFD, one each. A line does not
 // depend on those that are translated with it. Throws Error, with the number of the line (the first is first_number),
 // for what the source tokenizer does not know.
-std::vector<LineTranslation> translate_lines(const Transformer& model, const Tokenizer& source, const Tokenizer& target,
-                                             const PairSymbols& symbols, std::span<const std::string_view> lines,
-                                             const BeamOptions& options, std::int64_t first_number = 1);
+std::vector<LineTranslation> translate_lines(const SequenceToSequence& model, const Tokenizer& source,
+                                             const Tokenizer& target, const PairSymbols& symbols,
+                                             std::span<const std::string_view> lines, const BeamOptions& options,
+                                             std::int64_t first_number = 1);
 
 }  // namespace tapeformer

@@ -29,6 +29,13 @@ struct Candidate {
   }
 };
 
+// The tokens that a translation may have, its end counted.
+std::int64_t longest_target(const SequenceToSequence& model, std::int64_t wanted) {
+  constexpr std::int64_t kUnlimited = 1024;  // for a model without a limit
+  const std::int64_t most = model.context().value_or(std::max(wanted, kUnlimited));
+  return wanted > 0 ? std::min(wanted, most) : most;
+}
+
 bool better(const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; }
 
 // One sentence's search.
@@ -41,12 +48,8 @@ struct Search {
 // The sentences of one batch, searched side by side. Row s·beam + i of the decoder is hypothesis i of searches_[s].
 class BatchSearch {
  public:
-  BatchSearch(const Transformer& model, const PairSymbols& symbols, const BeamOptions& options)
-      : model_(model),
-        symbols_(symbols),
-        options_(options),
-        max_length_(options.max_length > 0 ? std::min(options.max_length, model.config().context)
-                                           : model.config().context) {}
+  BatchSearch(const SequenceToSequence& model, const PairSymbols& symbols, const BeamOptions& options)
+      : model_(model), symbols_(symbols), options_(options), max_length_(longest_target(model, options.max_length)) {}
 
   // Translates the sources at the given places into results at the same places.
   void run(std::span<const std::vector<std::int32_t>> sources, std::span<const std::size_t> places,
@@ -82,7 +85,7 @@ class BatchSearch {
     Tape tape(no_grad);
     encoded_ = model_.encode(tape, {Tensor::from(std::span<const std::int32_t>(ids), {count, longest}), lengths_})
                    .hidden.value();
-    cache_ = model_.make_cache(max_length_, longest);
+    state_ = model_.make_state(max_length_, longest);
   }
 
   // log P of the next token of every row, (rows, vocab): of the hypotheses so far, `length` tokens each.
@@ -97,8 +100,8 @@ class BatchSearch {
     const Variable input =
         Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), {rows, length - seen}));
     const EncoderOutput encoded{Variable::constant(tape, encoded_), lengths_};
-    const Tensor hidden = model_.decode(input, encoded, options_.use_cache ? &cache_ : nullptr).value();
-    const Tensor last = hidden.slice(1, length - seen - 1, length - seen).reshape({rows, -1});
+    const Tensor features = model_.decode(input, encoded, options_.use_cache ? state_.get() : nullptr).value();
+    const Tensor last = features.slice(1, length - seen - 1, length - seen).reshape({rows, -1});
     return log_softmax(model_.logits(Variable::constant(tape, last))).value();
   }
 
@@ -197,10 +200,8 @@ class BatchSearch {
     searches_ = std::move(kept);
     if (searches_.empty()) return;
     const bool in_place = all_kept && options_.beam == 1;  // every row continues itself
-    for (BlockCache& block : cache_) {
-      if (options_.use_cache && !in_place) block.self.select(rows);
-      if (options_.use_cache && !all_kept) block.cross.select(sentences);
-    }
+    if (options_.use_cache && !in_place) state_->select_targets(rows);
+    if (options_.use_cache && !all_kept) state_->select_sources(sentences);
     if (all_kept) return;
     encoded_ = select_rows(encoded_, sentences);
     std::vector<std::int32_t> lengths;
@@ -208,14 +209,14 @@ class BatchSearch {
     lengths_ = Tensor::from(std::span<const std::int32_t>(lengths), {static_cast<std::int64_t>(lengths.size())});
   }
 
-  const Transformer& model_;
+  const SequenceToSequence& model_;
   const PairSymbols& symbols_;
   const BeamOptions& options_;
   const std::int64_t max_length_;
   std::vector<Search> searches_;
   std::vector<std::int64_t> parents_;  // the row that each row continues
   Tensor encoded_, lengths_;
-  StackCache cache_;
+  std::unique_ptr<DecoderState> state_;
 };
 
 }  // namespace
@@ -230,18 +231,19 @@ void check_options(const BeamOptions& options) {
   if (options.max_length < 0) fail_usage("max length: expected at least 1 token, got ", options.max_length);
 }
 
-std::vector<std::vector<Hypothesis>> translate(const Transformer& model,
+std::vector<std::vector<Hypothesis>> translate(const SequenceToSequence& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,
                                                const std::function<void(double)>& progress) {
   check_options(options);
-  const std::int64_t vocab = model.config().target_vocab;
+  const std::int64_t vocab = model.target_vocab();
   check(symbols.target.end >= 0 && symbols.target.end < vocab, "translate: the end's id is ", symbols.target.end,
         ", expected 0 to ", vocab - 1);
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto tokens = static_cast<std::int64_t>(sources[i].size()) + 1;
-    check(tokens >= 2 && tokens <= model.config().context, "translate: source ", i + 1, " has ", tokens,
-          " tokens with its end, expected 2 to ", model.config().context);
+    const std::int64_t most = model.context().value_or(std::max<std::int64_t>(tokens, 2));
+    check(tokens >= 2 && tokens <= most, "translate: source ", i + 1, " has ", tokens,
+          " tokens with its end, expected 2 to ", most);
   }
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), 0);

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "nn/models/transformer.h"
+#include "nn/sequence_to_sequence.h"
 #include "tokenizer/sentence_symbols.h"
 
 namespace tapeformer {
@@ -14,7 +14,7 @@ struct BeamOptions {
   double length_penalty = 0.6;  // α: a finished hypothesis scores log P / ((5 + tokens)/6)^α
   std::int64_t n_best = 1;      // translations of each sentence, at most `beam`
   std::int64_t batch = 64;      // sentences at once
-  std::int64_t max_length = 0;  // tokens of a translation, its end counted; 0, or beyond it: the model's context
+  std::int64_t max_length = 0;  // tokens of a translation with its end; 0, or more than the limit: the model's context
   bool use_cache = true;        // off: every token by a full pass of the decoder (the same translations, slower)
 };
 
@@ -33,7 +33,7 @@ void check_options(const BeamOptions& options);
 // score of its n-th best finished one. At max_length a hypothesis can only end. A sentence's result does not depend on
 // the others that are translated with it. Throws Error for a source that is empty or longer than the context, its end
 // counted, and for a model whose predictions are no finite numbers. `progress` is told the share that is done.
-std::vector<std::vector<Hypothesis>> translate(const Transformer& model,
+std::vector<std::vector<Hypothesis>> translate(const SequenceToSequence& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,
                                                const std::function<void(double)>& progress = {});

@@ -29,16 +29,6 @@ void require_no_recording(const Variable& x) {
 
 }  // namespace
 
-Tensor select_rows(const Tensor& x, std::span<const std::int64_t> rows) {
-  const std::vector<std::int32_t> ids(rows.begin(), rows.end());
-  Dims sizes = x.sizes();
-  sizes[0] = static_cast<std::int64_t>(ids.size());
-  Tape tape(no_grad);
-  const Variable table = Variable::constant(tape, x.reshape({x.size(0), -1}));
-  const Tensor places = Tensor::from(std::span<const std::int32_t>(ids), {sizes[0]});
-  return embedding(table, Variable::constant(tape, places)).value().reshape(sizes);
-}
-
 // Room for `length` tokens, of rows, heads and widths as those of k, keeping what is there.
 void KeyValueCache::reserve(const Tensor& k, std::int64_t length) {
   constexpr std::int64_t kLeast = 16;

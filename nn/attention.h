@@ -5,11 +5,9 @@
 
 #include "nn/block_config.h"
 #include "nn/layers.h"
+#include "nn/sequence_to_sequence.h"
 
 namespace tapeformer {
-
-// Row i of the result (rows, …) is row rows[i] of x (B, …), which is floating.
-Tensor select_rows(const Tensor& x, std::span<const std::int64_t> rows);
 
 // Keys and values of the tokens seen so far, of one attention layer: (B, h, length, d_k) each, growing up to
 // `capacity`. Memory grows by doubling.
@@ -55,13 +53,6 @@ class MultiHeadAttention : public Module {
  private:
   std::int64_t heads_;
   double dropout_;
-};
-
-// What an encoder made of its input, for a decoder to look at: hidden (B, S, dim), of which row b has lengths[b] tokens
-// (i32 (B)) and padding behind them.
-struct EncoderOutput {
-  Variable hidden;
-  Tensor lengths;
 };
 
 // Cross-attention: Q from the decoder's stream, K and V from what the encoder gave, its padding masked.

@@ -3,12 +3,28 @@
 
 #include "autograd/ops/ops.h"
 #include "autograd/tensor/dtype.h"
+#include "core/keys.h"
 #include "nn/init.h"
 
 namespace tapeformer {
 
 enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
 enum class PositionKind { learned, sinusoidal };
+
+template <>
+struct Words<NormPlace> {
+  static constexpr std::pair<NormPlace, std::string_view> list[] = {{NormPlace::pre, "pre"}, {NormPlace::post, "post"}};
+};
+template <>
+struct Words<PositionKind> {
+  static constexpr std::pair<PositionKind, std::string_view> list[] = {{PositionKind::learned, "learned"},
+                                                                       {PositionKind::sinusoidal, "sinusoidal"}};
+};
+template <>
+struct Words<ActivationKind> {
+  static constexpr std::pair<ActivationKind, std::string_view> list[] = {
+      {ActivationKind::gelu, "gelu"}, {ActivationKind::gelu_tanh, "gelu_tanh"}, {ActivationKind::relu, "relu"}};
+};
 
 struct BlockConfig {
   std::int64_t dim = 128;

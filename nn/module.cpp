@@ -3,9 +3,19 @@
 #include <algorithm>
 
 namespace tapeformer {
+namespace {
+
+thread_local int shapes_only = 0;
+
+}  // namespace
+
+ShapesOnly::ShapesOnly() { ++shapes_only; }
+ShapesOnly::~ShapesOnly() { --shapes_only; }
+bool ShapesOnly::active() { return shapes_only > 0; }
 
 Variable Module::register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init) {
-  entries_.push_back({std::move(name), Variable::parameter(Tensor::zeros(sizes, dtype)), init, nullptr});
+  const Tensor value = ShapesOnly::active() ? Tensor::scalar(0, dtype).expand(sizes) : Tensor::zeros(sizes, dtype);
+  entries_.push_back({std::move(name), Variable::parameter(value), init, nullptr});
   return entries_.back().parameter;
 }
 
@@ -34,9 +44,11 @@ std::vector<NamedParameter> Module::named_parameters() const {
   return parameters;
 }
 
-std::int64_t Module::parameter_count() const {
+std::int64_t Module::parameter_count(std::string_view prefix) const {
   std::int64_t count = 0;
-  for (const NamedParameter& parameter : named_parameters()) count += parameter.variable.value().numel();
+  for (const NamedParameter& parameter : named_parameters()) {
+    if (parameter.name.starts_with(prefix)) count += parameter.variable.value().numel();
+  }
   return count;
 }
 

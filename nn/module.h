@@ -16,6 +16,17 @@ struct NamedParameter {
   Init init;
 };
 
+// While an object lives, the modules that its thread makes have parameters with shapes and without memory: enough to
+// count them, whatever their size.
+class ShapesOnly {
+ public:
+  ShapesOnly();
+  ~ShapesOnly();
+  ShapesOnly(const ShapesOnly&) = delete;
+  ShapesOnly& operator=(const ShapesOnly&) = delete;
+  static bool active();
+};
+
 // A module's members are its submodules and its parameters' Variables; its constructor registers each once.
 class Module {
  public:
@@ -26,7 +37,8 @@ class Module {
 
   // Every parameter, depth first in registration order. A tied weight appears once, under its first name.
   std::vector<NamedParameter> named_parameters() const;
-  std::int64_t parameter_count() const;
+  // The elements of all parameters whose names begin with the prefix.
+  std::int64_t parameter_count(std::string_view prefix = "") const;
 
   // Fills every parameter by its Init. The values depend on the seed and on the parameter's place in the order.
   void initialize_parameters(std::uint64_t seed) const;

@@ -27,7 +27,7 @@ PositionEmbedding::PositionEmbedding(PositionKind kind, std::int64_t context, st
     : context_(context) {
   if (kind == PositionKind::learned) {
     weight_ = register_parameter("weight", {context, dim}, dtype, init);
-  } else {
+  } else if (!ShapesOnly::active()) {
     fixed_ = sinusoidal_positions(context, dim, base, dtype);
   }
 }

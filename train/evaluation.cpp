@@ -9,10 +9,10 @@
 namespace tapeformer {
 namespace {
 
-WindowBatcher window_batcher(const Gpt& model, TokenView tokens, const WindowOptions& options) {
-  const std::int64_t most = model.config().context;
-  const std::int64_t context = options.context ? options.context : most;
-  if (context < 1 || context > most) fail_usage("context: expected 1 to ", most, " (the model's), got ", context);
+constexpr std::int64_t kUnlimitedWindow = 1024;  // tokens of a window for a model without a limit
+
+WindowBatcher window_batcher(const LanguageModel& model, TokenView tokens, const WindowOptions& options) {
+  const std::int64_t context = window_context(model, options.context);
   const std::int64_t stride = options.stride ? options.stride : context;
   if (stride < 1 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
   return WindowBatcher(tokens, options.batch, context, stride);
@@ -37,13 +37,21 @@ void for_windows(const WindowBatcher& batcher, std::int64_t max_batches, const P
 
 }  // namespace
 
+std::int64_t window_context(const LanguageModel& model, std::int64_t wanted) {
+  const std::optional<std::int64_t> most = model.context();
+  const std::int64_t context = wanted ? wanted : most.value_or(kUnlimitedWindow);
+  if (context < 1) fail_usage("context: expected at least 1, got ", context);
+  if (most && context > *most) fail_usage("context: expected 1 to ", *most, " (the model's), got ", context);
+  return context;
+}
+
 double Evaluation::perplexity() const { return std::exp(loss()); }
 
 double Evaluation::bits_per_byte(std::int64_t bytes) const {
   return nats / (std::numbers::ln2 * static_cast<double>(bytes));
 }
 
-Evaluation evaluate(const Gpt& model, TokenView tokens, const WindowOptions& options,
+Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress) {
   Evaluation total;
   for_windows(window_batcher(model, tokens, options), options.max_batches, progress, [&](const Batch& batch) {
@@ -71,7 +79,7 @@ void append_surprisals(const Variable& hidden, std::span<const std::int32_t> tar
   }
 }
 
-std::vector<double> surprisals(const Gpt& model, TokenView tokens, const WindowOptions& options) {
+std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options) {
   std::vector<double> values;
   for_windows(window_batcher(model, tokens, options), options.max_batches, {}, [&](const Batch& batch) {
     Tape tape(no_grad);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/text/batcher.h"
-#include "nn/models/gpt.h"
+#include "nn/language_model.h"
 
 namespace tapeformer {
 
@@ -25,15 +25,19 @@ struct Evaluation {
 using ProgressCallback = std::function<void(double)>;
 
 struct WindowOptions {
-  std::int64_t context = 0;      // tokens of a window; 0: the model's context
+  std::int64_t context = 0;      // tokens of a window; 0: the model's context, or 1024 where it has no limit
   std::int64_t stride = 0;       // between the beginnings of windows; 0: the context (windows do not overlap)
   std::int64_t batch = 16;       // windows at once
   std::int64_t max_batches = 0;  // only the first batches; 0: the whole text
 };
 
+// The tokens of a window: `wanted`, or the default of WindowOptions where that is 0. Throws UsageError when the model
+// cannot look at so many.
+std::int64_t window_context(const LanguageModel& model, std::int64_t wanted);
+
 // Scores the tokens by sliding windows (WindowBatcher): all but the first, which has nothing before it. Throws Error
 // for fewer than two tokens, UsageError for a stride above the context.
-Evaluation evaluate(const Gpt& model, TokenView tokens, const WindowOptions& options,
+Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {});
 
 // Appends −ln P of every target that is not ignored, given the rows of a model's stream, one for each target, on a
@@ -42,6 +46,6 @@ void append_surprisals(const Variable& hidden, std::span<const std::int32_t> tar
                        const std::function<Variable(const Variable&)>& logits, std::vector<double>& values);
 
 // −ln P(token) of tokens 1 … n − 1, by the same windows.
-std::vector<double> surprisals(const Gpt& model, TokenView tokens, const WindowOptions& options);
+std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options);
 
 }  // namespace tapeformer

@@ -19,7 +19,7 @@ PairTensors::PairTensors(Tape& tape, const PairBatch& batch)
       inputs(Variable::constant(tape, ids_tensor(batch.inputs, {batch.rows, batch.target_length}))),
       targets(Variable::constant(tape, ids_tensor(batch.targets, {batch.rows, batch.target_length}))) {}
 
-Evaluation evaluate(const Transformer& model, const TokenPairs& pairs, const PairSymbols& symbols,
+Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, const PairSymbols& symbols,
                     const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress) {
   const LengthBuckets batches(pairs, symbols, options);
   const std::int64_t count = max_batches > 0 ? std::min(max_batches, batches.batches()) : batches.batches();
@@ -36,7 +36,7 @@ Evaluation evaluate(const Transformer& model, const TokenPairs& pairs, const Pai
   return total;
 }
 
-std::vector<double> surprisals(const Transformer& model, std::span<const std::int32_t> source,
+std::vector<double> surprisals(const SequenceToSequence& model, std::span<const std::int32_t> source,
                                std::span<const std::int32_t> target, const PairSymbols& symbols) {
   TokenPairs pair;
   pair.add(source, target, 0);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/parallel/pair_batcher.h"
-#include "nn/models/transformer.h"
+#include "nn/sequence_to_sequence.h"
 #include "train/evaluation.h"
 
 namespace tapeformer {
@@ -17,12 +17,12 @@ struct PairTensors {
 
 // Σ −ln P(target token | source, the target before it) over the targets with their ends; unless 0, of max_batches
 // batches alone, of short sentences and long ones in equal parts.
-Evaluation evaluate(const Transformer& model, const TokenPairs& pairs, const PairSymbols& symbols,
+Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, const PairSymbols& symbols,
                     const PairBatchOptions& batches, std::int64_t max_batches = 0,
                     const ProgressCallback& progress = {});
 
 // −ln P of every token of a target and of its end.
-std::vector<double> surprisals(const Transformer& model, std::span<const std::int32_t> source,
+std::vector<double> surprisals(const SequenceToSequence& model, std::span<const std::int32_t> source,
                                std::span<const std::int32_t> target, const PairSymbols& symbols);
 
 }  // namespace tapeformer

@@ -4,6 +4,7 @@
 
 #include "autograd/tape/tape.h"
 #include "nn/documents.h"
+#include "nn/models/transformer_keys.h"
 
 namespace tapeformer {
 namespace {
@@ -33,9 +34,11 @@ Gpt::Gpt(const GptConfig& config)
   }
 }
 
-Variable Gpt::forward(const Variable& ids, StackCache* cache) const {
+Variable Gpt::forward(const Variable& ids, LanguageState* state) const {
   check(ids.value().rank() == 2, "gpt: expected ids (B, T), got ", ids.sizes());
-  const std::int64_t first = cache ? cache->front().self.length() : 0, length = ids.size(1);
+  auto* const cache = dynamic_cast<GptState*>(state);
+  check(!state || cache, "gpt: the state is another model's");
+  const std::int64_t first = cache ? cache->length() : 0, length = ids.size(1);
   const std::int32_t token = config_.document_token;
   SelfMask mask;
   Variable positions;
@@ -48,15 +51,72 @@ Variable Gpt::forward(const Variable& ids, StackCache* cache) const {
           "gpt: the key/value cache holds one document, but another one begins");
     positions = positions_.forward(*ids.tape(), first, length);
   }
-  return stack_.forward(dropout_.forward(add(token_embedding_.forward(ids), positions)), {.mask = mask}, cache);
+  return stack_.forward(dropout_.forward(add(token_embedding_.forward(ids), positions)), {.mask = mask},
+                        cache ? &cache->blocks : nullptr);
 }
 
-Variable Gpt::logits(const Variable& hidden) const { return linear(hidden, head_, {}); }
+Variable Gpt::logits(const Variable& features) const { return linear(features, head_, {}); }
 
 Variable Gpt::loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const {
   const Variable rows = reshape(forward(ids), {-1, config_.block.dim});
   const Variable flat_targets = Variable::constant(*ids.tape(), targets.value().reshape({-1}));
   return linear_cross_entropy(rows, head_, {}, flat_targets, options);
+}
+
+namespace {
+
+std::vector<Key> gpt_keys() {
+  std::vector<Key> keys =
+      transformer_keys({.norm = NormPlace::pre, .activation = ActivationKind::gelu, .position = PositionKind::learned});
+  keys.push_back(word_key("tie_embeddings", TiedEmbeddings::output, "embeddings that share weights with the head"));
+  return keys;
+}
+
+void resolve_gpt(KeyValues& options, bool) {
+  constexpr double kInitStd = 0.02;  // Radford et al. 2019
+  resolve_transformer_keys(options);
+  if (options.number("init_std") == 0) options.set("init_std", kInitStd);
+  // There is no third embedding that could be tied.
+  if (options.text("tie_embeddings") == "all") options.set("tie_embeddings", std::string("output"));
+}
+
+GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary) {
+  return {.vocab = vocabulary.target,
+          .context = options.integer("context"),
+          .layers = options.integer("layers"),
+          .block = block_config(options),
+          .position = options.word<PositionKind>("position"),
+          .position_base = options.number("position_base"),
+          .tie_embeddings = options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none,
+          .document_token = vocabulary.document_token};
+}
+
+// A product costs two operations a weight. Causal attention to T tokens costs 2·T·dim a layer: half of 4·T·dim.
+ForwardFlops gpt_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
+                       std::int64_t length) {
+  const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
+  return {.blocks = 2 * static_cast<double>(model.parameter_count("blocks.")) +
+                    2 * static_cast<double>(layers * dim * length),
+          .other = 2 * static_cast<double>(model.parameter_count("final_norm.") + vocabulary.target * dim),
+          .count = layers};
+}
+
+}  // namespace
+
+ModelFamily gpt_family() {
+  return {.name = "gpt",
+          .help = "decoder-only Transformer (Radford et al. 2019)",
+          .keys = gpt_keys(),
+          .resolve = resolve_gpt,
+          .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<LanguageModel> {
+            return std::make_unique<Gpt>(gpt_config(options, vocabulary));
+          },
+          .parts = {{"embeddings", "token embedding", {"token_embedding."}},
+                    {"positions", "position embedding", {"position_embedding."}},
+                    {"blocks", "blocks", {"blocks."}},
+                    {"final_norm", "final norm", {"final_norm."}},
+                    {"head", "head", {"head."}}},
+          .flops = gpt_flops};
 }
 
 }  // namespace tapeformer

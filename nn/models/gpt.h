@@ -1,8 +1,9 @@
 // A decoder-only language model: GPT-2's architecture (Radford et al. 2019) and its neighbours.
 #pragma once
 
-#include "autograd/ops/ops.h"
 #include "nn/block.h"
+#include "nn/language_model.h"
+#include "nn/models/registry.h"
 #include "nn/positions.h"
 
 namespace tapeformer {
@@ -21,21 +22,38 @@ struct GptConfig {
   std::int32_t document_token = -1;
 };
 
-class Gpt : public Module {
+// The row of the registry.
+ModelFamily gpt_family();
+
+class GptState : public LanguageState {
+ public:
+  explicit GptState(StackCache cache) : blocks(std::move(cache)) {}
+  void clear() override {
+    for (BlockCache& block : blocks) block.self.clear();
+  }
+  std::int64_t length() const { return blocks.front().self.length(); }
+
+  StackCache blocks;
+};
+
+class Gpt : public LanguageModel {
  public:
   explicit Gpt(const GptConfig& config);
 
   const GptConfig& config() const { return config_; }
-  StackCache make_cache() const { return stack_.make_cache(config_.context); }
+  std::int64_t vocab() const override { return config_.vocab; }
+  std::optional<std::int64_t> context() const override { return config_.context; }
+  std::int32_t document_token() const override { return config_.document_token; }
+  std::unique_ptr<LanguageState> make_state() const override {
+    return std::make_unique<GptState>(stack_.make_cache(config_.context));
+  }
 
-  // ids i32 (B, T) → the stream behind the final norm (B, T, dim). With a cache, ids continue the cached tokens, which
-  // are of one document: Error when ids begin another behind the first token. On a tape of options.recompute the model
-  // must live until backward.
-  Variable forward(const Variable& ids, StackCache* cache = nullptr) const;
-  // forward()'s result, or rows of it (…, dim) → logits (…, vocab).
-  Variable logits(const Variable& hidden) const;
-  // Cross-entropy of targets i32 (B, T) as ops.h says, without ever holding all logits.
-  Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const;
+  // The features are the residual stream behind the final norm (B, T, dim). With a state, ids are of the document that
+  // it holds: Error when they begin another one behind the first token.
+  Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
+  Variable logits(const Variable& features) const override;
+  // Never holds all logits.
+  Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
 
  private:
   GptConfig config_;

@@ -62,14 +62,16 @@ EncoderOutput Transformer::encode(Tape& tape, const SourceBatch& source) const {
   return {encoder_.forward(x, {.mask = {.causal = false, .lengths = source.lengths}}), source.lengths};
 }
 
-Variable Transformer::decode(const Variable& ids, const EncoderOutput& encoded, StackCache* cache) const {
+Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, DecoderState* state) const {
+  auto* const cache = dynamic_cast<TransformerState*>(state);
+  check(!state || cache, "transformer: the state is another model's");
   check(ids.value().rank() == 2, "transformer: expected target ids (R, T), got ", ids.sizes());
-  const std::int64_t first = cache ? cache->front().self.length() : 0;
+  const std::int64_t first = cache ? cache->length() : 0;
   const Variable x = embed(target_embedding_, target_positions_, ids, first);
-  return decoder_.forward(x, {.encoded = encoded}, cache);
+  return decoder_.forward(x, {.encoded = source}, cache ? &cache->blocks : nullptr);
 }
 
-Variable Transformer::logits(const Variable& hidden) const { return linear(hidden, head_, {}); }
+Variable Transformer::logits(const Variable& features) const { return linear(features, head_, {}); }
 
 Variable Transformer::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                            const CrossEntropyOptions& options) const {
@@ -77,6 +79,69 @@ Variable Transformer::loss(const SourceBatch& source, const Variable& inputs, co
   const Variable rows = reshape(decode(inputs, encoded), {-1, config_.block.dim});
   const Variable flat_targets = Variable::constant(*inputs.tape(), targets.value().reshape({-1}));
   return linear_cross_entropy(rows, head_, {}, flat_targets, options);
+}
+
+namespace {
+
+std::vector<Key> family_keys() {
+  std::vector<Key> keys = transformer_keys(
+      {.norm = NormPlace::post, .activation = ActivationKind::relu, .position = PositionKind::sinusoidal});
+  Key tied = word_key("tie_embeddings", TiedEmbeddings::all,
+                      "embeddings that share weights (auto = all with a joint vocabulary, else output)");
+  std::get<std::vector<std::string>>(tied.allowed).push_back("auto");
+  tied.default_value = std::string("auto");
+  keys.push_back(std::move(tied));
+  return keys;
+}
+
+void resolve_transformer(KeyValues& options, bool joint) {
+  resolve_transformer_keys(options);
+  const std::string& tied = options.text("tie_embeddings");
+  if (tied == "auto") options.set("tie_embeddings", std::string(joint ? "all" : "output"));
+  if (!joint && tied == "all") {
+    fail_usage("model.tie_embeddings: all needs tokenizer.joint = true, expected none or output");
+  }
+}
+
+TransformerConfig transformer_config(const KeyValues& options, const ModelVocabulary& vocabulary) {
+  return {.source_vocab = vocabulary.source,
+          .target_vocab = vocabulary.target,
+          .context = options.integer("context"),
+          .layers = options.integer("layers"),
+          .block = block_config(options),
+          .position = options.word<PositionKind>("position"),
+          .position_base = options.number("position_base"),
+          .tied = options.word<TiedEmbeddings>("tie_embeddings")};
+}
+
+// A product costs two operations a weight. With as many source tokens as target tokens, attention to T tokens costs
+// 4·T·dim in the encoder, 4·T·dim to the encoder's output, and, being causal, 2·T·dim in the decoder.
+ForwardFlops transformer_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
+                               std::int64_t length) {
+  const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
+  const std::int64_t weights = model.parameter_count("encoder.") + model.parameter_count("decoder.");
+  return {.blocks = 2 * static_cast<double>(weights) + 10 * static_cast<double>(layers * dim * length),
+          .other = 2 * static_cast<double>(vocabulary.target * dim),
+          .count = layers};
+}
+
+}  // namespace
+
+ModelFamily transformer_family() {
+  return {
+      .name = "transformer",
+      .help = "encoder-decoder Transformer (Vaswani et al. 2017)",
+      .keys = family_keys(),
+      .resolve = resolve_transformer,
+      .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<SequenceToSequence> {
+        return std::make_unique<Transformer>(transformer_config(options, vocabulary));
+      },
+      .parts = {{"embeddings", "embeddings", {"source_embedding.", "target_embedding."}},
+                {"positions", "position embeddings", {"source_position_embedding.", "target_position_embedding."}},
+                {"encoder", "encoder", {"encoder."}},
+                {"decoder", "decoder", {"decoder."}},
+                {"head", "head", {"head."}}},
+      .flops = transformer_flops};
 }
 
 }  // namespace tapeformer

@@ -1,14 +1,12 @@
 // The encoder-decoder (Vaswani et al. 2017): reads a source sentence, and writes its target token by token.
 #pragma once
 
-#include "autograd/ops/ops.h"
 #include "nn/block.h"
+#include "nn/models/registry.h"
+#include "nn/models/transformer_keys.h"
 #include "nn/positions.h"
 
 namespace tapeformer {
-
-// Which of the source embedding, the target embedding and the output matrix are one: none, the last two, or all.
-enum class TiedEmbeddings { none, output, all };
 
 struct TransformerConfig {
   std::int64_t source_vocab = 0, target_vocab = 0;
@@ -20,35 +18,43 @@ struct TransformerConfig {
   TiedEmbeddings tied = TiedEmbeddings::all;
 };
 
-// Source sentences as a batch: ids i32 (B, S), of which row b has lengths[b] tokens (i32 (B)) and padding behind them.
-struct SourceBatch {
-  Tensor ids, lengths;
+// The row of the registry.
+ModelFamily transformer_family();
+
+class TransformerState : public DecoderState {
+ public:
+  explicit TransformerState(StackCache cache) : blocks(std::move(cache)) {}
+  void select_targets(std::span<const std::int64_t> rows) override {
+    for (BlockCache& block : blocks) block.self.select(rows);
+  }
+  void select_sources(std::span<const std::int64_t> rows) override {
+    for (BlockCache& block : blocks) block.cross.select(rows);
+  }
+  std::int64_t length() const { return blocks.front().self.length(); }
+
+  StackCache blocks;
 };
 
 // Embeddings begin normal with deviation 1/√dim and are multiplied by √dim.
-class Transformer : public Module {
+class Transformer : public SequenceToSequence {
  public:
   // Throws UsageError when all embeddings are to be one but the vocabularies differ in size.
   explicit Transformer(const TransformerConfig& config);
 
   const TransformerConfig& config() const { return config_; }
-
-  EncoderOutput encode(Tape& tape, const SourceBatch& source) const;
-  // The stream of the decoder (R, T, dim) for target ids i32 (R, T) that begin with the start of a sentence; R as in
-  // CrossAttention. What stands behind a position has no effect on it, so padding at the end needs no mask. With a
-  // cache, ids continue the cached tokens.
-  Variable decode(const Variable& ids, const EncoderOutput& encoded, StackCache* cache = nullptr) const;
-  // decode()'s result, or rows of it (…, dim) → logits (…, target_vocab).
-  Variable logits(const Variable& hidden) const;
-  // For targets of up to `length` tokens, and sources of `source_length`.
-  StackCache make_cache(std::int64_t length, std::int64_t source_length) const {
-    return decoder_.make_cache(length, source_length);
+  std::int64_t target_vocab() const override { return config_.target_vocab; }
+  std::optional<std::int64_t> context() const override { return config_.context; }
+  std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const override {
+    return std::make_unique<TransformerState>(decoder_.make_cache(length, source_length));
   }
 
-  // Teacher forcing: cross-entropy of targets i32 (B, T), each given the source and the inputs (B, T) up to its place,
-  // as ops.h says, without ever holding all logits.
+  EncoderOutput encode(Tape& tape, const SourceBatch& source) const override;
+  // The features are the decoder's residual stream (R, T, dim).
+  Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
+  Variable logits(const Variable& features) const override;
+  // Never holds all logits.
   Variable loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
-                const CrossEntropyOptions& options) const;
+                const CrossEntropyOptions& options) const override;
 
  private:
   Variable embed(const Embedding& embedding, const PositionEmbedding& positions, const Variable& ids,

@@ -90,7 +90,8 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
   }
 
   const std::string advice =
-      "run: the model is a transformer, expected a gpt; for encoder-decoders there are translate, eval and surprisal "
+      "run: the model is a transformer, expected a language model; for encoder-decoders there are translate, eval and "
+      "surprisal "
       "with --source and --target";
   check_error(box, kFailure, advice, "generate run --prompt abc");
   check_error(box, kFailure, advice, "eval run --text a.txt");
@@ -113,7 +114,7 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
   box.prepare_tiny_run();
   box.train("gpt", "--train.steps 2");
   const std::string other =
-      "gpt: the model is a gpt, expected a transformer; for language models there are generate, and eval and "
+      "gpt: the model is a gpt, expected an encoder-decoder; for language models there are generate, and eval and "
       "surprisal with --text";
   check_error(box, kFailure, other, "translate gpt", {}, "abc\n");
   check_error(box, kFailure, other, "eval gpt" + pairs);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "autograd/tape/tape.h"
+#include "nn/models/gpt.h"
 
 using namespace tapeformer;
 

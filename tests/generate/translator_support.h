@@ -9,6 +9,7 @@
 
 #include "autograd/tape/tape.h"
 #include "generate/translator.h"
+#include "nn/models/transformer.h"
 
 namespace tapeformer {
 

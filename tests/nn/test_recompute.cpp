@@ -110,7 +110,8 @@ TEST_CASE("gpt: all blocks but the last are recomputed, and random numbers go on
   CHECK(count("scaled_dot_product_attention") == 1);
   CHECK(tape.next_random_key().stream == plain.next_random_key().stream);
 
-  StackCache cache = model.make_cache();
+  const std::unique_ptr<LanguageState> cache_owner = model.make_state();
+  LanguageState& cache = *cache_owner;
   TapeOptions silent = no_grad;
   silent.recompute = true;
   Tape generating(silent);

@@ -184,7 +184,7 @@ TEST_CASE("config: to_toml reads back to an equal configuration, to the last bit
   CHECK(to_toml(parse(text)) == text);
   CHECK(parse(to_toml(Config{})) == Config{});
   CHECK(text.find("\nbias = false                # biases in linear layers") != std::string::npos);
-  CHECK(text.find("# decoder only, or encoder-decoder: gpt, transformer\n") != std::string::npos);
+  CHECK(text.find("# model family: gpt, transformer\n") != std::string::npos);
 
   config.data.corpus = std::string(1, '\xff');
   CHECK_THROWS_WITH_AS(to_toml(config), "configuration: expected text in UTF-8, got \"\xEF\xBF\xBD\"", UsageError);

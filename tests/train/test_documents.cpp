@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "nn/models/gpt.h"
 #include "tests/train/toy.h"
 #include "train/evaluation.h"
 #include "train/objectives/language_data.h"
@@ -38,11 +39,13 @@ struct PlainGpt : Gpt {
     config.document_token = -1;
     return config;
   }
-  explicit PlainGpt(const Gpt& model) : Gpt(of_one_text(model.config())) { load_state_dict(model.state_dict()); }
+  explicit PlainGpt(const LanguageModel& model) : Gpt(of_one_text(dynamic_cast<const Gpt&>(model).config())) {
+    load_state_dict(model.state_dict());
+  }
 };
 
 // −ln P of each target of a batch that is not ignored, by every document of every row alone.
-std::vector<double> nats_alone(const Gpt& model, std::int32_t begin, const Batch& batch) {
+std::vector<double> nats_alone(const LanguageModel& model, std::int32_t begin, const Batch& batch) {
   const PlainGpt plain(model);
   std::vector<double> nats;
   const std::span<const std::int32_t> inputs = batch.inputs, targets = batch.targets;
@@ -67,7 +70,7 @@ TEST_CASE("documents: a step's loss is that of the documents of its rows, each a
   const Config config = documents_config(folder);
   Toy toy(config);
   const std::int32_t end_of_text = *toy.data.tokenizer->special("<|endoftext|>");
-  CHECK(toy.model.config().document_token == end_of_text);
+  CHECK(toy.model.document_token() == end_of_text);
   Batch batch;
   TextBatcher(toy.data.train.view(), config.train.batch, config.model.context,
               static_cast<std::uint64_t>(config.train.seed))
@@ -90,7 +93,7 @@ TEST_CASE("documents: without the key the same steps are taken as where document
   Toy within(config);
   config.data.within_document = false;
   Toy across(config);
-  CHECK(across.model.config().document_token == -1);
+  CHECK(across.model.document_token() == -1);
   CHECK(within.weights() == across.weights());
   CHECK(within.data.train.path() == across.data.train.path());
   CHECK(within.step(1).loss != across.step(1).loss);
@@ -132,7 +135,8 @@ TEST_CASE("documents: evaluation and surprisals score each token given its docum
   }
   Config config = toy.config;
   config.eval.stride = 20;
-  LanguageObjective objective(config, toy.model, toy.data);
+  LanguageObjective objective(config, prepare_language_data(config));
+  objective.model().load_state_dict(toy.model.state_dict());
   CHECK(objective.evaluate({}).nats == doctest::Approx(evaluate(toy.model, tokens, {.stride = 20}).nats).epsilon(1e-6));
 }
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "nn/models/gpt.h"
 #include "tests/train/toy.h"
 #include "train/evaluation.h"
 
@@ -140,17 +141,16 @@ TEST_CASE("evaluation: neither dropout nor label smoothing has a part in it") {
   Config config = toy_config();
   config.model.dropout = config.model.attention_dropout = 0.5;
   config.train.label_smoothing = 0.3;
-  const Toy toy(config);
+  Toy toy(config);
   const TokenFile& valid = *toy.data.valid;
-  LanguageObjective objective(toy.config, toy.model, toy.data);
-  const Evaluation result = objective.evaluate({});
+  const Evaluation result = toy.objective.evaluate({});
   CHECK(result.tokens == valid.size() - 1);
-  CHECK(objective.evaluation_bytes() == valid.text_bytes());
+  CHECK(toy.objective.evaluation_bytes() == valid.text_bytes());
 
   config.model.dropout = config.model.attention_dropout = 0;
-  const Gpt plain(gpt_config(config, *toy.data.tokenizer));
-  plain.load_state_dict(toy.model.state_dict());
-  const std::vector<double> values = surprisals(plain, valid.view(), {});
+  const auto plain = make_language_model(config, model_vocabulary(config, *toy.data.tokenizer));
+  plain->load_state_dict(toy.model.state_dict());
+  const std::vector<double> values = surprisals(*plain, valid.view(), {});
   CHECK(result.nats == doctest::Approx(std::accumulate(values.begin(), values.end(), 0.0)).epsilon(1e-6));
 }
 

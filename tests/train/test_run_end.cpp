@@ -31,6 +31,9 @@ struct ScriptedObjective : Objective {
   std::int64_t step = 0;
 
   const Module& model() const override { return module; }
+  RunTokenizers tokenizers() const override { return {}; }
+  std::uint64_t data_hash() const override { return 0; }
+  std::vector<std::string> description() const override { return {}; }
   std::int64_t scored_targets(std::int64_t) override { return 1; }
   Variable micro_loss(Tape& tape, std::int64_t number, std::int64_t, double) override {
     step = number;

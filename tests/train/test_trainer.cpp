@@ -28,6 +28,9 @@ struct RootObjective : Objective {
   } module;
 
   const Module& model() const override { return module; }
+  RunTokenizers tokenizers() const override { return {}; }
+  std::uint64_t data_hash() const override { return 0; }
+  std::vector<std::string> description() const override { return {}; }
   std::int64_t scored_targets(std::int64_t) override { return 1; }
   Variable micro_loss(Tape& tape, std::int64_t, std::int64_t, double) override { return sum(sqrt(module.w.on(tape))); }
   bool can_evaluate() const override { return false; }

@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "tests/train/translation_toy.h"
 #include "tokenizer/train_tokenizer.h"
-#include "train/objectives/training_task.h"
+#include "train/objectives/objective.h"
 
 using namespace tapeformer;
 
@@ -136,13 +136,13 @@ TEST_CASE("translation data: pairs that are no use are left out, of learning voc
   }
   Config config = files.on_pairs("ab\tba\n" + pairs);
   config.data.valid_pairs = files.file("valid.tsv", "aaaaaaaaaaaaaaaa\tb\n" + pairs);
-  const auto task = make_training_task(config);
+  const auto task = make_objective(config);
   CHECK(task->warnings() ==
         std::vector<std::string>{
             "4 of 7 training pairs are left out: 2 have an empty side, 2 are not valid UTF-8",
             "5 of 7 validation pairs are left out: 2 have an empty side, 2 are not valid UTF-8, 1 is longer than 15 "
             "tokens"});
-  CHECK(make_training_task(files.on_pairs("ab\tba\n"))->warnings().empty());
+  CHECK(make_objective(files.on_pairs("ab\tba\n"))->warnings().empty());
 }
 
 TEST_CASE("translation data: a text of which nothing is left is named") {

@@ -45,9 +45,9 @@ struct Toy {
   Toy() : Toy(toy_config()) {}
 
   Config config;
-  LanguageData data = prepare_language_data(config);
-  Gpt model{gpt_config(config, *data.tokenizer)};
-  LanguageObjective objective{config, model, data};
+  LanguageObjective objective{config, prepare_language_data(config)};
+  const LanguageData& data = objective.data();
+  const LanguageModel& model = objective.model();
   ParameterSlab slab{model};
   AdamW optimizer{slab, optimizer_spec(config)};
 

@@ -34,10 +34,9 @@ struct TranslationToy {
   }
 
   Config config;
-  TranslationData data = prepare_translation_data(config);
-  Transformer model{
-      transformer_config(config, data.tokenizers.source->vocab_size(), data.tokenizers.target->vocab_size())};
-  TranslationObjective objective{config, model, data};
+  TranslationObjective objective{config, prepare_translation_data(config)};
+  const TranslationData& data = objective.data();
+  const SequenceToSequence& model = objective.model();
   ParameterSlab slab{model};
   AdamW optimizer{slab, optimizer_spec(config)};
 

@@ -9,20 +9,15 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "nn/models/registry.h"
 
 namespace tapeformer {
 
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMaxSize = 1 << 20;  // a width, length or count above this is a slip of the hand
 
-using Words = std::vector<std::string>;
-
-ConfigRange at_least(double min) { return {min, kInfinity}; }
-ConfigRange above(double min) { return {min, kInfinity, true}; }
-ConfigRange between(double min, double max) { return {min, max}; }
-ConfigRange fraction() { return {0, 1, false, true}; }
+using WordList = std::vector<std::string>;
 
 // One section of Config, which makes the entries of its keys.
 template <auto Section>
@@ -73,6 +68,12 @@ std::string format_double(double value) {
   return text;
 }
 
+WordList family_names() {
+  WordList names;
+  for (const ModelFamily& family : model_families()) names.push_back(family.name);
+  return names;
+}
+
 }  // namespace
 
 const std::vector<ConfigEntry>& config_table() {
@@ -93,7 +94,7 @@ const std::vector<ConfigEntry>& config_table() {
   constexpr SectionOf<&Config::eval> eval{"eval"};
   constexpr SectionOf<&Config::checkpoint> checkpoint{"checkpoint"};
   static const std::vector<ConfigEntry> table = {
-      model.key<&M::type>("type", "decoder only, or encoder-decoder", Words{"gpt", "transformer"}),
+      model.key<&M::type>("type", "model family", family_names()),
       model.key<&M::layers>("layers", "blocks (of the encoder and of the decoder)", between(1, kMaxSize)),
       model.key<&M::heads>("heads", "attention heads of a block", between(1, kMaxSize)),
       model.key<&M::dim>("dim", "width of the residual stream", between(1, kMaxSize)),
@@ -103,15 +104,15 @@ const std::vector<ConfigEntry>& config_table() {
       model.key<&M::attention_dropout>("attention_dropout", "the same of an attention weight (-1 = dropout)",
                                        ConfigRange{-1, 1, false, true}),
       model.key<&M::norm>("norm", "layer norm before or after each part (auto = pre for gpt, post for transformer)",
-                          Words{"auto", "pre", "post"}),
+                          WordList{"auto", "pre", "post"}),
       model.key<&M::activation>("activation", "of the feed-forward part (auto = gelu for gpt, relu for transformer)",
-                                Words{"auto", "gelu", "gelu_tanh", "relu"}),
+                                WordList{"auto", "gelu", "gelu_tanh", "relu"}),
       model.key<&M::position>("position", "positions (auto = learned for gpt, sinusoidal for transformer)",
-                              Words{"auto", "learned", "sinusoidal"}),
+                              WordList{"auto", "learned", "sinusoidal"}),
       model.key<&M::position_base>("position_base", "base of the sinusoidal wavelengths", above(0)),
       model.key<&M::tie_embeddings>("tie_embeddings",
                                     "embeddings that share weights (auto = all with a joint vocabulary, else output)",
-                                    Words{"auto", "none", "output", "all"}),
+                                    WordList{"auto", "none", "output", "all"}),
       model.key<&M::bias>("bias", "biases in linear layers and layer norms"),
       model.key<&M::norm_eps>("norm_eps", "added to the variance in layer norm", above(0)),
       model.key<&M::init_std>(
@@ -121,7 +122,7 @@ const std::vector<ConfigEntry>& config_table() {
           at_least(0)),
 
       tokenizer.key<&K::kind>("kind", "characters, words, or byte-level byte pair encoding",
-                              Words{"char", "word", "bpe"}),
+                              WordList{"char", "word", "bpe"}),
       tokenizer.key<&K::vocab>("vocab", "tokens to learn, at most (char takes every character)", between(1, kMaxSize)),
       tokenizer.key<&K::sample>(
           "sample", "MiB of text, spread over it, that words and byte pairs are learned from (0 = all)", at_least(0)),
@@ -136,7 +137,7 @@ const std::vector<ConfigEntry>& config_table() {
                                    fraction()),
       data.key<&D::document>("document",
                              "end of a document in plain text, where <|endoftext|> is put (mark = where it is written)",
-                             Words{"none", "file", "line", "mark"}),
+                             WordList{"none", "file", "line", "mark"}),
       data.key<&D::text_field>("text_field", "field of JSON lines (.jsonl) that holds a document's text"),
       data.key<&D::within_document>("within_document",
                                     "gpt: a token sees its own document alone, whose positions begin at 0"),
@@ -150,7 +151,7 @@ const std::vector<ConfigEntry>& config_table() {
       data.key<&D::lines>("lines", "lines of the generated corpus", at_least(1)),
       data.key<&D::seed>("seed", "seed of the generated corpus", at_least(0)),
 
-      optimizer.key<&O::name>("name", "Adam with decoupled weight decay, or without any", Words{"adamw", "adam"}),
+      optimizer.key<&O::name>("name", "Adam with decoupled weight decay, or without any", WordList{"adamw", "adam"}),
       optimizer.key<&O::lr>("lr", "peak learning rate", at_least(0)),
       optimizer.key<&O::beta1>("beta1", "decay of the mean of gradients", fraction()),
       optimizer.key<&O::beta2>("beta2", "decay of the mean of squared gradients", fraction()),
@@ -160,7 +161,7 @@ const std::vector<ConfigEntry>& config_table() {
       optimizer.key<&O::clip>("clip", "largest global norm of the gradient (0 = no limit)", at_least(0)),
 
       schedule.key<&S::kind>("kind", "course of the learning rate after warm-up",
-                             Words{"inverse_sqrt", "cosine", "linear", "constant"}),
+                             WordList{"inverse_sqrt", "cosine", "linear", "constant"}),
       schedule.key<&S::warmup>(
           "warmup", "steps of linear warm-up (-1 = 4000, the paper's, with factor, and 200 without)", at_least(-1)),
       schedule.key<&S::total>("total", "step at which cosine and linear reach min_lr (0 = train.steps)", at_least(0)),
@@ -191,7 +192,7 @@ const std::vector<ConfigEntry>& config_table() {
                                at_least(0)),
       eval.key<&E::bleu_sentences>("bleu_sentences", "the first validation sentences, for BLEU (0 = all)", at_least(0)),
       eval.key<&E::bleu_tokenize>("bleu_tokenize", "how BLEU finds words: as mteval-v13a does, or at spaces alone",
-                                  Words{"13a", "none"}),
+                                  WordList{"13a", "none"}),
 
       checkpoint.key<&C::every>("every", "steps between checkpoints (0 = at the end alone)", at_least(0)),
       checkpoint.key<&C::every_minutes>("every_minutes", "minutes between checkpoints as well (0 = off)", at_least(0)),
@@ -244,7 +245,7 @@ void check_config_value(const ConfigEntry& entry, const ConfigValue& value, cons
     if (!contains(*range, integer ? static_cast<double>(*integer) : std::get<double>(value)))
       refuse(range_text(*range));
   }
-  if (const auto* words = std::get_if<Words>(&entry.allowed)) {
+  if (const auto* words = std::get_if<WordList>(&entry.allowed)) {
     if (std::find(words->begin(), words->end(), std::get<std::string>(value)) != words->end()) return;
     std::string expected;
     for (const std::string& word : *words) {

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/keys.h"
 #include "train/config/config.h"
 
 namespace tapeformer {
@@ -14,11 +15,7 @@ namespace tapeformer {
 // In the order of ConfigType.
 using ConfigValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
 
-// The numbers that a key takes; infinity where there is no upper limit (infinite values are refused all the same).
-struct ConfigRange {
-  double min, max;
-  bool excludes_min = false, excludes_max = false;
-};
+using ConfigRange = KeyRange;
 
 struct ConfigEntry {
   std::string section, key;

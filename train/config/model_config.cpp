@@ -1,35 +1,38 @@
 #include "train/config/model_config.h"
 
-#include <map>
-
 #include "data/text/text_source.h"
 
 namespace tapeformer {
 namespace {
 
-BlockConfig block_config(const Config::Model& model) {
-  static const std::map<std::string, NormPlace> norms{{"pre", NormPlace::pre}, {"post", NormPlace::post}};
-  static const std::map<std::string, ActivationKind> activations{
-      {"gelu", ActivationKind::gelu}, {"gelu_tanh", ActivationKind::gelu_tanh}, {"relu", ActivationKind::relu}};
-  const Init init = model.init_std > 0 ? Init::normal(model.init_std) : Init::xavier_uniform();
-  return {.dim = model.dim,
-          .heads = model.heads,
-          .ff_dim = model.ff_dim,
-          .dropout = model.dropout,
-          .attention_dropout = model.attention_dropout,
-          .norm = norms.at(model.norm),
-          .activation = activations.at(model.activation),
-          .bias = model.bias,
-          .norm_eps = model.norm_eps,
-          .init = init,
-          .residual_init = init};
-}
-
-PositionKind position_kind(const Config::Model& model) {
-  return model.position == "learned" ? PositionKind::learned : PositionKind::sinusoidal;
+template <class Maker>
+const Maker& maker_of(const ModelFamily& family, const char* expected) {
+  const Maker* maker = std::get_if<Maker>(&family.make);
+  if (!maker) fail_usage("model.type: expected ", expected, ", got ", family.name, ", which is none");
+  return *maker;
 }
 
 }  // namespace
+
+const ModelFamily& model_family(const Config& config) { return find_model_family(config.model.type); }
+
+KeyValues model_options(const Config& config) {
+  const Config::Model& m = config.model;
+  const ModelFamily& family = model_family(config);
+  KeyValues options(family.keys);
+  const auto set = [&](const char* name, const KeyValue& value) {
+    if (options.has(name) && value != KeyValue(std::string("auto"))) options.set(name, value);
+  };
+  set("layers", m.layers), set("heads", m.heads), set("dim", m.dim), set("ff_dim", m.ff_dim);
+  set("context", m.context), set("dropout", m.dropout), set("attention_dropout", m.attention_dropout);
+  set("norm", m.norm), set("activation", m.activation), set("position", m.position);
+  set("tie_embeddings", m.tie_embeddings), set("position_base", m.position_base), set("norm_eps", m.norm_eps);
+  set("init_std", m.init_std), set("bias", m.bias);
+  family.resolve(options, config.tokenizer.joint);
+  return options;
+}
+
+std::int64_t row_tokens(const Config& config) { return config.model.context; }
 
 std::int32_t document_token(const Config& config, const Tokenizer& tokenizer) {
   if (!config.data.within_document) return -1;
@@ -38,35 +41,23 @@ std::int32_t document_token(const Config& config, const Tokenizer& tokenizer) {
   return *token;
 }
 
-GptConfig gpt_config(const Config& config, const Tokenizer& tokenizer) {
-  GptConfig gpt = gpt_config(config, tokenizer.vocab_size());
-  gpt.document_token = document_token(config, tokenizer);
-  return gpt;
+ModelVocabulary model_vocabulary(const Config& config, const Tokenizer& tokenizer) {
+  const std::int64_t size = tokenizer.vocab_size();
+  return {.source = size, .target = size, .document_token = document_token(config, tokenizer)};
 }
 
-GptConfig gpt_config(const Config& config, std::int64_t vocab) {
-  const Config::Model& model = config.model;
-  return {.vocab = vocab,
-          .context = model.context,
-          .layers = model.layers,
-          .block = block_config(model),
-          .position = position_kind(model),
-          .position_base = model.position_base,
-          .tie_embeddings = model.tie_embeddings != "none"};
+ModelVocabulary model_vocabulary(const Config& config, const Tokenizer& source, const Tokenizer& target) {
+  return {.source = source.vocab_size(), .target = target.vocab_size(), .joint = config.tokenizer.joint};
 }
 
-TransformerConfig transformer_config(const Config& config, std::int64_t source_vocab, std::int64_t target_vocab) {
-  static const std::map<std::string, TiedEmbeddings> ties{
-      {"none", TiedEmbeddings::none}, {"output", TiedEmbeddings::output}, {"all", TiedEmbeddings::all}};
-  const Config::Model& model = config.model;
-  return {.source_vocab = source_vocab,
-          .target_vocab = target_vocab,
-          .context = model.context,
-          .layers = model.layers,
-          .block = block_config(model),
-          .position = position_kind(model),
-          .position_base = model.position_base,
-          .tied = ties.at(model.tie_embeddings)};
+std::unique_ptr<LanguageModel> make_language_model(const Config& config, const ModelVocabulary& vocabulary) {
+  const auto& make = maker_of<LanguageModelMaker>(model_family(config), "a language model");
+  return make(model_options(config), vocabulary);
+}
+
+std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const Config& config, const ModelVocabulary& vocabulary) {
+  const auto& make = maker_of<SequenceToSequenceMaker>(model_family(config), "an encoder-decoder");
+  return make(model_options(config), vocabulary);
 }
 
 }  // namespace tapeformer

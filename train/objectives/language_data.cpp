@@ -130,8 +130,9 @@ LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokeniz
   LanguageData result{.tokenizer = nullptr,
                       .train = cache.tokens("train", *text.reader, train, *tokenizer, show),
                       .valid = std::nullopt};
-  check(result.train.size() > config.model.context, "the training text has ", result.train.size(),
-        " tokens: model.context = ", config.model.context, " takes at least ", config.model.context + 1);
+  const std::int64_t row = row_tokens(config);
+  check(result.train.size() > row, "the training text has ", result.train.size(), " tokens: model.context = ", row,
+        " takes at least ", row + 1);
   if (!valid.empty()) {
     TokenFile tokens = cache.tokens("valid", *valid_text.reader, valid, *tokenizer, show);
     if (tokens.size() >= 2) result.valid = std::move(tokens);

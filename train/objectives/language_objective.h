@@ -1,6 +1,7 @@
-// Training a decoder-only model on the next token of a text.
+// Training a language model on the next token of a text.
 #pragma once
 
+#include "nn/language_model.h"
 #include "train/objectives/language_data.h"
 #include "train/objectives/objective.h"
 
@@ -8,10 +9,14 @@ namespace tapeformer {
 
 class LanguageObjective : public Objective {
  public:
-  // Keeps references to all three.
-  LanguageObjective(const Config& config, const Gpt& model, const LanguageData& data);
+  // Makes the model that the configuration describes. Keeps a reference to the configuration.
+  LanguageObjective(const Config& config, LanguageData data);
 
-  const Module& model() const override { return model_; }
+  const LanguageModel& model() const override { return *model_; }
+  const LanguageData& data() const { return data_; }
+  RunTokenizers tokenizers() const override { return {data_.tokenizer->to_json(), ""}; }
+  std::uint64_t data_hash() const override { return data_.train.source_hash(); }
+  std::vector<std::string> description() const override;
   std::int64_t scored_targets(std::int64_t step) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
   bool can_evaluate() const override { return data_.valid.has_value(); }
@@ -21,8 +26,8 @@ class LanguageObjective : public Objective {
 
  private:
   const Config& config_;
-  const Gpt& model_;
-  const LanguageData& data_;
+  const LanguageData data_;
+  const std::unique_ptr<LanguageModel> model_;
   TextBatcher batcher_;
   Batch batch_;
 };

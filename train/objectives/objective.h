@@ -1,11 +1,15 @@
-// What a run trains: a model on its data. The trainer knows no more of either.
+// What a run trains: a model, its data, and the loss over both. The trainer knows no more of them.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "autograd/tape/tape.h"
+#include "data/text/text_reader.h"
 #include "nn/module.h"
+#include "train/config/config.h"
 #include "train/evaluation.h"
+#include "train/run/run_folder.h"
 
 namespace tapeformer {
 
@@ -14,8 +18,14 @@ class Objective {
   virtual ~Objective() = default;
 
   virtual const Module& model() const = 0;
+  virtual RunTokenizers tokenizers() const = 0;
+  // A hash of the training data, so that a resume can tell when it has changed.
+  virtual std::uint64_t data_hash() const = 0;
+  // What a user should know before the training starts, a line each; and what is wrong with the data.
+  virtual std::vector<std::string> description() const = 0;
+  virtual std::vector<std::string> warnings() const { return {}; }
 
-  // Targets that are scored in all micro-steps of a step together.
+  // The targets that all micro-steps of a step score together.
   virtual std::int64_t scored_targets(std::int64_t step) = 0;
   // The loss of one micro-step: its summed negative log-likelihood divided by `normalizer`, the scored targets of the
   // whole step, so that the losses and gradients of the micro-steps add up to those of the step. Its value may be known
@@ -24,11 +34,17 @@ class Objective {
 
   virtual bool can_evaluate() const = 0;
   virtual Evaluation evaluate(const ProgressCallback& progress) = 0;
-  // Of the whole validation data: what evaluate() scores of it, and the bytes of its text.
+  // What evaluate() scores of the whole validation data, and the bytes of its text.
   virtual std::int64_t evaluation_tokens() const = 0;
   virtual std::int64_t evaluation_bytes() const = 0;
   // BLEU of the model's own output for the validation data; nothing where that is no translation.
   virtual std::optional<double> bleu() { return std::nullopt; }
 };
+
+// Reads the data and makes the model, its parameters not set yet. The tokenizers are those of the run that is resumed;
+// without one, those that the configuration names, or learned ones. Keeps a reference to the configuration, which is
+// resolved. Reading a language model's text shows its progress.
+std::unique_ptr<Objective> make_objective(const Config& config, const RunFolder* resumed = nullptr,
+                                          const ProgressMaker& progress = {});
 
 }  // namespace tapeformer

@@ -4,16 +4,46 @@
 
 #include "data/scores/bleu.h"
 #include "generate/line_translator.h"
+#include "train/config/model_config.h"
 #include "train/translation_evaluation.h"
 
 namespace tapeformer {
 
-TranslationObjective::TranslationObjective(const Config& config, const Transformer& model, const TranslationData& data)
+TranslationObjective::TranslationObjective(const Config& config, TranslationData data)
     : config_(config),
-      model_(model),
-      data_(data),
-      batcher_(data.train, data.tokenizers.symbols, pair_batch_options(config)) {
-  if (data.valid) LengthBuckets(*data.valid, data.tokenizers.symbols, pair_batch_options(config));  // throws now
+      data_(std::move(data)),
+      model_(make_sequence_to_sequence(config,
+                                       model_vocabulary(config, *data_.tokenizers.source, *data_.tokenizers.target))),
+      batcher_(data_.train, data_.tokenizers.symbols, pair_batch_options(config)) {
+  if (data_.valid) LengthBuckets(*data_.valid, data_.tokenizers.symbols, pair_batch_options(config));  // throws now
+}
+
+RunTokenizers TranslationObjective::tokenizers() const {
+  const PairTokenizers& both = data_.tokenizers;
+  return {both.source->to_json(), both.joint() ? "" : both.target->to_json()};
+}
+
+std::vector<std::string> TranslationObjective::description() const {
+  const PairTokenizers& both = data_.tokenizers;
+  const std::string vocabulary =
+      both.joint() ? str_cat("joint vocabulary of ", both.source->vocab_size())
+                   : str_cat("vocabularies of ", both.source->vocab_size(), " and ", both.target->vocab_size());
+  return {str_cat(model_->parameter_count(), " parameters, ", vocabulary),
+          str_cat(data_.train.size(), " training pairs with ", data_.train.source_tokens(), " source and ",
+                  data_.train.target_tokens(), " target tokens; ", steps_per_epoch(), " steps an epoch, ",
+                  static_cast<int>(1000 * padding_share() + 0.5) / 10.0, " % of their positions padding")};
+}
+
+std::vector<std::string> TranslationObjective::warnings() const {
+  std::vector<std::string> lines;
+  const auto tell = [&](const TokenPairs& pairs, const char* what) {
+    if (pairs.skipped().total() == 0) return;
+    lines.push_back(str_cat(pairs.skipped().total(), " of ", pairs.skipped().total() + pairs.size(), " ", what,
+                            " pairs are left out: ", describe(pairs.skipped(), pair_limits(config_))));
+  };
+  tell(data_.train, "training");
+  if (data_.valid) tell(*data_.valid, "validation");
+  return lines;
 }
 
 std::int64_t TranslationObjective::scored_targets(std::int64_t step) {
@@ -25,12 +55,12 @@ std::int64_t TranslationObjective::scored_targets(std::int64_t step) {
 Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
   batcher_.draw(index(step, micro_step), batch_);
   const PairTensors tensors(tape, batch_);
-  return model_.loss(tensors.source, tensors.inputs, tensors.targets,
-                     {.smoothing = config_.train.label_smoothing, .normalizer = normalizer, .deferred = true});
+  return model_->loss(tensors.source, tensors.inputs, tensors.targets,
+                      {.smoothing = config_.train.label_smoothing, .normalizer = normalizer, .deferred = true});
 }
 
 Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {
-  return tapeformer::evaluate(model_, *data_.valid, data_.tokenizers.symbols, pair_batch_options(config_),
+  return tapeformer::evaluate(*model_, *data_.valid, data_.tokenizers.symbols, pair_batch_options(config_),
                               config_.eval.batches, progress);
 }
 
@@ -42,7 +72,7 @@ std::optional<double> TranslationObjective::bleu() {
   for (const SentencePair& pair : data_.valid_text.first(count)) lines.push_back(pair.source);
   const PairTokenizers& tokenizers = data_.tokenizers;
   const auto translations =
-      translate_lines(model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols, lines, {.beam = 1});
+      translate_lines(*model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols, lines, {.beam = 1});
   Bleu bleu(config_.eval.bleu_tokenize == "none" ? BleuTokenization::none : BleuTokenization::v13a);
   for (std::int64_t i = 0; i < count; ++i) bleu.add(translations[i].texts[0], data_.valid_text[i].target);
   return bleu.score().score;

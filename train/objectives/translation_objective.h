@@ -1,8 +1,8 @@
-// Training an encoder-decoder to translate, with teacher forcing.
+// Training a model from sequences to sequences, with teacher forcing.
 #pragma once
 
 #include "core/parallel.h"
-#include "nn/models/transformer.h"
+#include "nn/sequence_to_sequence.h"
 #include "train/objectives/objective.h"
 #include "train/objectives/translation_data.h"
 
@@ -10,10 +10,16 @@ namespace tapeformer {
 
 class TranslationObjective : public Objective {
  public:
-  // Keeps references to all three. Throws Error when a pair, of validation too, is longer than train.batch_tokens.
-  TranslationObjective(const Config& config, const Transformer& model, const TranslationData& data);
+  // Makes the model that the configuration describes. Keeps a reference to the configuration. Throws Error when a pair,
+  // of validation too, is longer than train.batch_tokens.
+  TranslationObjective(const Config& config, TranslationData data);
 
-  const Module& model() const override { return model_; }
+  const SequenceToSequence& model() const override { return *model_; }
+  const TranslationData& data() const { return data_; }
+  RunTokenizers tokenizers() const override;
+  std::uint64_t data_hash() const override { return data_.hash; }
+  std::vector<std::string> description() const override;
+  std::vector<std::string> warnings() const override;
   std::int64_t scored_targets(std::int64_t step) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
   bool can_evaluate() const override { return data_.valid.has_value(); }
@@ -34,8 +40,8 @@ class TranslationObjective : public Objective {
   }
 
   const Config& config_;
-  const Transformer& model_;
-  const TranslationData& data_;
+  const TranslationData data_;
+  const std::unique_ptr<SequenceToSequence> model_;
   PairBatcher batcher_;
   PairBatch batch_;
 };

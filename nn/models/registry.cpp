@@ -1,0 +1,39 @@
+#include "nn/models/registry.h"
+
+#include <algorithm>
+
+#include "core/nearest_name.h"
+#include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
+
+namespace tapeformer {
+namespace {
+
+std::vector<ModelFamily>& families() {
+  static std::vector<ModelFamily> table{gpt_family(), transformer_family()};
+  return table;
+}
+
+}  // namespace
+
+const std::vector<ModelFamily>& model_families() { return families(); }
+
+void register_model_family(ModelFamily family) {
+  for (const ModelFamily& other : families()) {
+    check(other.name != family.name, "model family ", family.name, ": registered twice");
+  }
+  families().push_back(std::move(family));
+}
+
+const ModelFamily& find_model_family(std::string_view name) {
+  std::vector<std::string_view> names;
+  std::string known;
+  for (const ModelFamily& family : families()) {
+    if (family.name == name) return family;
+    names.push_back(family.name);
+    known += (known.empty() ? "" : ", ") + family.name;
+  }
+  fail_usage("model.type: expected one of ", known, ", got ", name, ": did you mean ", nearest_name(name, names), "?");
+}
+
+}  // namespace tapeformer

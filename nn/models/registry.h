@@ -1,0 +1,68 @@
+// The table of model families. A family is one file with its model and one row here; nothing else names it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/keys.h"
+#include "nn/language_model.h"
+#include "nn/sequence_to_sequence.h"
+
+namespace tapeformer {
+
+// What a model must know of its tokens.
+struct ModelVocabulary {
+  std::int64_t source = 0, target = 0;  // sizes; of a language model both are the text's
+  bool joint = true;                    // source and target have the same vocabulary
+  std::int32_t document_token = -1;     // LanguageModel::document_token()
+};
+
+// What families are trained for.
+enum class ModelTask { language_model, sequence_to_sequence };
+using LanguageModelMaker = std::function<std::unique_ptr<LanguageModel>(const KeyValues&, const ModelVocabulary&)>;
+using SequenceToSequenceMaker =
+    std::function<std::unique_ptr<SequenceToSequence>(const KeyValues&, const ModelVocabulary&)>;
+
+// A part of a model, for the count of its parameters: those whose names begin with one of the prefixes.
+struct ModelPart {
+  std::string key, label;  // the key of the JSON object; what people read
+  std::vector<std::string> prefixes;
+};
+
+// Floating point operations of the forward pass, for each target token.
+struct ForwardFlops {
+  double blocks = 0;       // of all blocks; train.recompute repeats all but the last
+  double other = 0;        // of everything else
+  std::int64_t count = 1;  // blocks
+};
+
+struct ModelFamily {
+  std::string name;  // model.type
+  std::string help;  // one line
+  // The keys of the section [model], apart from type. Families that share a key give it the same type.
+  std::vector<Key> keys;
+  // Works out the values that stand for others (ff_dim 0: 4·dim), and throws UsageError, beginning with "model.KEY: ",
+  // for values that do not go together. Resolving twice changes nothing. `joint`: source and target share a vocabulary.
+  std::function<void(KeyValues& options, bool joint)> resolve;
+  // Makes the model of resolved options; its alternative says what the family is trained for.
+  std::variant<LanguageModelMaker, SequenceToSequenceMaker> make;
+  // In the order in which they are shown; every parameter belongs to one.
+  std::vector<ModelPart> parts;
+  // `model` may have parameters without memory (ShapesOnly). Each token looks at up to `length` tokens; 0 where the
+  // length is not known: then attention is left out.
+  std::function<ForwardFlops(const KeyValues&, const Module& model, const ModelVocabulary&, std::int64_t length)> flops;
+
+  ModelTask task() const { return static_cast<ModelTask>(make.index()); }
+};
+
+// All families, those of this library first.
+const std::vector<ModelFamily>& model_families();
+// Throws Error when a family of that name is there already.
+void register_model_family(ModelFamily family);
+// Throws UsageError for an unknown name.
+const ModelFamily& find_model_family(std::string_view name);
+
+}  // namespace tapeformer

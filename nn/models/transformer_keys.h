@@ -1,0 +1,30 @@
+// The configuration keys that the families made of Transformer blocks share.
+#pragma once
+
+#include "core/keys.h"
+#include "nn/block_config.h"
+
+namespace tapeformer {
+
+// Which of the source embedding, the target embedding and the output matrix are one: none, the last two, or all.
+enum class TiedEmbeddings { none, output, all };
+template <>
+struct Words<TiedEmbeddings> {
+  static constexpr std::pair<TiedEmbeddings, std::string_view> list[] = {
+      {TiedEmbeddings::none, "none"}, {TiedEmbeddings::output, "output"}, {TiedEmbeddings::all, "all"}};
+};
+
+// What differs between the families' defaults.
+struct TransformerDefaults {
+  NormPlace norm;
+  ActivationKind activation;
+  PositionKind position;
+};
+
+std::vector<Key> transformer_keys(const TransformerDefaults& defaults);
+// Works out ff_dim and attention_dropout, and checks what the keys say about each other (ModelFamily::resolve).
+void resolve_transformer_keys(KeyValues& options);
+// The block that resolved options describe.
+BlockConfig block_config(const KeyValues& options);
+
+}  // namespace tapeformer

@@ -1,0 +1,24 @@
+#include "nn/sequence_to_sequence.h"
+
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+
+Tensor select_rows(const Tensor& x, std::span<const std::int64_t> rows) {
+  const std::vector<std::int32_t> ids(rows.begin(), rows.end());
+  Dims sizes = x.sizes();
+  sizes[0] = static_cast<std::int64_t>(ids.size());
+  Tape tape(no_grad);
+  const Variable table = Variable::constant(tape, x.reshape({x.size(0), -1}));
+  const Tensor places = Tensor::from(std::span<const std::int32_t>(ids), {sizes[0]});
+  return embedding(table, Variable::constant(tape, places)).value().reshape(sizes);
+}
+
+Variable SequenceToSequence::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
+                                  const CrossEntropyOptions& options) const {
+  const EncoderOutput encoded = encode(*inputs.tape(), source);
+  const Variable rows = reshape(logits(decode(inputs, encoded)), {-1, target_vocab()});
+  return cross_entropy(rows, Variable::constant(*inputs.tape(), targets.value().reshape({-1})), options);
+}
+
+}  // namespace tapeformer

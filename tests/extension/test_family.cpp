@@ -1,0 +1,139 @@
+// A model family defined in this file alone: a table of bigrams, log P(next | token) up to a constant, with a key of
+// its own. It trains, resumes, evaluates, generates and is refused where it does not fit, as the library's families
+// are.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "autograd/tape/tape.h"
+#include "generate/generator.h"
+#include "nn/layers.h"
+#include "nn/models/registry.h"
+#include "tests/train/toy.h"
+#include "train/run/checkpoint.h"
+#include "train/trained_model.h"
+
+using namespace tapeformer;
+
+namespace {
+
+// It looks at one token, however long the text is: it has no context limit, and nothing to remember.
+class Bigram : public LanguageModel {
+ public:
+  Bigram(std::int64_t vocab, double spread) : table_(vocab, vocab, Init::normal(spread), DType::f32) {
+    register_module("table", table_);
+  }
+  std::int64_t vocab() const override { return table_.weight.size(0); }
+  std::optional<std::int64_t> context() const override { return std::nullopt; }
+  std::unique_ptr<LanguageState> make_state() const override {
+    struct Nothing : LanguageState {
+      void clear() override {}
+    };
+    return std::make_unique<Nothing>();
+  }
+  Variable forward(const Variable& ids, LanguageState*) const override { return table_.forward(ids); }
+  Variable logits(const Variable& features) const override { return features; }
+
+ private:
+  Embedding table_;
+};
+
+ModelFamily bigram_family() {
+  return {
+      .name = "bigram",
+      .help = "a table of bigrams",
+      .keys = {{"spread", 0.01, "standard deviation of the initial table", at_least(0)}},
+      .resolve = [](KeyValues&, bool) {},
+      .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<LanguageModel> {
+        return std::make_unique<Bigram>(vocabulary.target, options.number("spread"));
+      },
+      .parts = {{"table", "table", {"table."}}},
+      .flops = [](const KeyValues&, const Module&, const ModelVocabulary&, std::int64_t) { return ForwardFlops{}; }};
+}
+
+const bool registered = (register_model_family(bigram_family()), true);
+
+Config bigram_config() {
+  Config config;
+  config.model.type = "bigram";
+  config.tokenizer.kind = "char";
+  config.data.corpus = "stories";
+  config.data.lines = 300;
+  config.optimizer.lr = 0.1;
+  config.schedule.warmup = 2;
+  config.train.steps = 300;
+  config.train.batch = 8;
+  config.eval.every = 100;
+  config.checkpoint.every = 100;
+  return resolve(config);
+}
+
+}  // namespace
+
+TEST_CASE("toy family: a table of bigrams learns the bigrams of its text") {
+  REQUIRE(registered);
+  const CacheFolder folder;
+  Toy toy(bigram_config());
+  const RunFolder run = create_run(folder.path / "run", to_toml(toy.config), toy.objective.tokenizers());
+  TrainingState state;
+  CHECK(train(toy.objective, toy.slab, toy.optimizer, toy.config, run, state, {}) == TrainEnd::finished);
+
+  // The entropy of the bigrams in the validation text is the least loss that a table of bigrams can have there.
+  const TokenView valid = toy.data.valid->view();
+  std::map<std::pair<std::int32_t, std::int32_t>, double> pairs;
+  std::map<std::int32_t, double> firsts;
+  std::vector<std::int32_t> ids(valid.size());
+  valid.copy(0, ids);
+  for (std::size_t i = 0; i + 1 < ids.size(); ++i) ++pairs[{ids[i], ids[i + 1]}], ++firsts[ids[i]];
+  double entropy = 0;
+  for (const auto& [pair, count] : pairs) entropy -= count * std::log(count / firsts[pair.first]);
+  entropy /= static_cast<double>(ids.size() - 1);
+  CHECK(state.best_loss > entropy);
+  CHECK(state.best_loss < entropy + 0.1);
+
+  const TrainedLanguageModel trained = load_language_model(run.root);
+  CHECK(trained.step == 300);
+  CHECK(evaluate(*trained.model, valid, {}).loss() == doctest::Approx(state.best_loss).epsilon(1e-6));
+  const std::vector<std::int32_t> prompt = trained.tokenizer->encode("T");
+  const auto text = generate(*trained.model, prompt, {.sampling = {.temperature = 0}, .tokens = 30});
+  CHECK(text.size() == 30);
+  CHECK(text == generate(*trained.model, prompt, {.sampling = {.temperature = 0}, .tokens = 30, .use_cache = false}));
+}
+
+TEST_CASE("toy family: a run that was cut in two has the weights of one that was not") {
+  const CacheFolder folder;
+  const Config config = bigram_config();
+  const auto finish = [&](const std::string& name, bool cut) {
+    const RunFolder run{folder.path / name};
+    TrainingState state;
+    if (cut) {
+      Toy first(config);
+      create_run(run.root, to_toml(config), first.objective.tokenizers());
+      train(first.objective, first.slab, first.optimizer, config, run, state,
+            {.stop_requested = [&] { return state.step == 50; }});
+    }
+    Toy toy(config);
+    if (cut) {
+      state = load_checkpoint(run, 50, toy.model, toy.optimizer);
+    } else {
+      create_run(run.root, to_toml(config), toy.objective.tokenizers());
+    }
+    train(toy.objective, toy.slab, toy.optimizer, config, run, state, {});
+    return toy.weights();
+  };
+  CHECK(finish("cut", true) == finish("whole", false));
+}
+
+TEST_CASE("toy family: what it is not made for is refused") {
+  const CacheFolder folder;
+  const Config config = bigram_config();
+  Toy toy(config);
+  const RunFolder run = create_run(folder.path / "run", to_toml(config), toy.objective.tokenizers());
+  const std::string expected =
+      run.root.string() +
+      ": the model is a bigram, expected an encoder-decoder; for language models there are generate, "
+      "and eval and surprisal with --text";
+  CHECK_THROWS_WITH_AS(load_translator(run.root), expected.c_str(), Error);
+  CHECK_THROWS_WITH_AS(register_model_family(bigram_family()), "model family bigram: registered twice", Error);
+  CHECK_THROWS_AS(find_model_family("trigram"), UsageError);
+}

@@ -1,0 +1,23 @@
+#include "train/objectives/objective.h"
+
+#include "train/config/model_config.h"
+#include "train/objectives/language_objective.h"
+#include "train/objectives/translation_objective.h"
+
+namespace tapeformer {
+
+std::unique_ptr<Objective> make_objective(const Config& config, const RunFolder* resumed,
+                                          const ProgressMaker& progress) {
+  switch (model_family(config).task()) {
+    case ModelTask::language_model:
+      return std::make_unique<LanguageObjective>(
+          config, prepare_language_data(config, resumed ? Tokenizer::load(resumed->tokenizer()) : nullptr, progress));
+    case ModelTask::sequence_to_sequence:
+      return std::make_unique<TranslationObjective>(
+          config, prepare_translation_data(
+                      config, resumed ? std::optional(load_pair_tokenizers(*resumed, config)) : std::nullopt));
+  }
+  fail("model.type: a family without a task");
+}
+
+}  // namespace tapeformer
