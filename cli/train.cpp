@@ -66,7 +66,7 @@ void print_summary(const Config& config, const Objective& objective, const Train
 }
 
 // Trains a run that is set up, from `state` on.
-void train_run(const Config& config, TrainingTask& task, const ParameterSlab& slab, AdamW& optimizer,
+void train_run(const Config& config, TrainingTask& task, const ParameterSlab& slab, Optimizer& optimizer,
                const RunFolder& run, TrainingState& state) {
   for (const std::string& line : task.warnings()) spdlog::warn("{}", line);
   if (!task.objective().can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
@@ -116,12 +116,12 @@ void start(const TrainArguments& arguments) {
   const auto task = make_training_task(config, nullptr, show_progress);
   task->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   const ParameterSlab slab(task->model());
-  AdamW optimizer(slab, optimizer_spec(config));
+  const auto optimizer = make_optimizer(config, slab);
   const RunFolder run = create_run(arguments.out, to_toml(config), task->tokenizers());
   const RunLock lock(run);
   TrainingState state;
   state.data_hash = task->data_hash();
-  train_run(config, *task, slab, optimizer, run, state);
+  train_run(config, *task, slab, *optimizer, run, state);
 }
 
 void resume(const TrainArguments& arguments) {
@@ -134,13 +134,13 @@ void resume(const TrainArguments& arguments) {
   set_threads(config);
   const auto task = make_training_task(config, &run, show_progress);
   const ParameterSlab slab(task->model());
-  AdamW optimizer(slab, optimizer_spec(config));
+  const auto optimizer = make_optimizer(config, slab);
 
   TrainingState state;
   if (list_checkpoints(run).empty() && !reference.step) {  // ended before its first checkpoint
     task->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   } else {
-    state = load_checkpoint(run, usable_checkpoint(reference), task->model(), optimizer);
+    state = load_checkpoint(run, usable_checkpoint(reference), task->model(), *optimizer);
     if (state.data_hash != task->data_hash()) {
       spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
     }
@@ -157,7 +157,7 @@ void resume(const TrainArguments& arguments) {
   for (const auto& [key, values] : arguments.overrides) {
     if (!values.empty()) spdlog::info("{} is now {}", key, fmt::join(values, ", "));
   }
-  train_run(config, *task, slab, optimizer, run, state);
+  train_run(config, *task, slab, *optimizer, run, state);
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ struct TranslationToy {
       transformer_config(config, data.tokenizers.source->vocab_size(), data.tokenizers.target->vocab_size())};
   TranslationObjective objective{config, model, data};
   ParameterSlab slab{model};
-  AdamW optimizer{slab, optimizer_spec(config)};
+  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(config, slab);
+  Optimizer& optimizer = *owned_optimizer;
 
   StepResult step(std::int64_t number) { return train_step(objective, slab, optimizer, config, number); }
 };
