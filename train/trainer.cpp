@@ -18,8 +18,8 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 // The state of one call of train().
 class Trainer {
  public:
-  Trainer(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config, const RunFolder& run,
-          TrainingState& state, const TrainHooks& hooks)
+  Trainer(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const Config& config,
+          const RunFolder& run, TrainingState& state, const TrainHooks& hooks)
       : objective_(objective),
         slab_(slab),
         optimizer_(optimizer),
@@ -156,7 +156,7 @@ class Trainer {
 
   Objective& objective_;
   const ParameterSlab& slab_;
-  AdamW& optimizer_;
+  Optimizer& optimizer_;
   const Config& config_;
   const RunFolder& run_;
   TrainingState& state_;
@@ -174,7 +174,7 @@ class Trainer {
 
 }  // namespace
 
-StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
+StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const Config& config,
                       std::int64_t step) {
   StepResult result;
   const double normalizer = static_cast<double>(objective.scored_targets(step));
@@ -191,12 +191,12 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& op
   }
   const char* advice = "a lower optimizer.lr or a longer schedule.warmup may help";
   check(std::isfinite(result.loss), "step ", step, ": the loss is ", result.loss, "; ", advice);
-  result.grad_norm = optimizer.update(learning_rate(schedule_spec(config), step), step);
+  result.grad_norm = optimizer.step(learning_rate(schedule_spec(config), step), step);
   check(std::isfinite(result.grad_norm), "step ", step, ": the gradient's norm is ", result.grad_norm, "; ", advice);
   return result;
 }
 
-TrainEnd train(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const Config& config,
+TrainEnd train(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const Config& config,
                const RunFolder& run, TrainingState& state, const TrainHooks& hooks) {
   return Trainer(objective, slab, optimizer, config, run, state, hooks).run();
 }

@@ -80,7 +80,8 @@ struct ScriptedRun {
   Config config;
   ScriptedObjective objective;
   ParameterSlab slab{objective.module};
-  AdamW optimizer{slab, optimizer_spec(config)};
+  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(config, slab);
+  Optimizer& optimizer = *owned_optimizer;
   RunFolder run = create_run(folder.path / "run", to_toml(config), {"{}", ""});
   TrainingState state;
 };

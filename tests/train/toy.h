@@ -49,7 +49,8 @@ struct Toy {
   const LanguageData& data = objective.data();
   const LanguageModel& model = objective.model();
   ParameterSlab slab{model};
-  AdamW optimizer{slab, optimizer_spec(config)};
+  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(config, slab);
+  Optimizer& optimizer = *owned_optimizer;
 
   StepResult step(std::int64_t number) { return train_step(objective, slab, optimizer, config, number); }
   std::vector<float> weights() const { return slab.values().to_vector<float>(); }

@@ -41,7 +41,9 @@ struct Config {
   };
   struct Optimizer {
     std::string name = "adamw";
-    double lr = 1e-3, beta1 = 0.9, beta2 = 0.98, eps = 1e-9, weight_decay = 0.1, clip = 1;
+    double lr = 1e-3, beta1 = 0.9, beta2 = 0.98, eps = 1e-9, weight_decay = -1, momentum = 0.9;
+    bool nesterov = false;
+    double clip = 1;
     bool operator==(const Optimizer&) const = default;
   };
   struct Schedule {
@@ -96,8 +98,8 @@ void apply_override(Config& config, std::string_view name, std::span<const std::
 void apply_override(Config& config, std::string_view name, const std::string& value);
 
 // With every default that depends on another key worked out: no "auto" is left, ff_dim, warmup, total and stride have
-// their values, weight_decay is 0 for adam, as many checkpoints are kept as are averaged. Resolving again changes
-// nothing.
+// their values, weight_decay has the optimizer's own, as many checkpoints are kept as are averaged. Resolving again
+// changes nothing.
 Config resolve(Config config);
 
 // Checks a resolved configuration: each key by itself, then the rules across keys. Throws UsageError. A configuration

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "nn/optim/optimizers.h"
 #include "train/config/config.h"
 #include "train/config/config_table.h"
 
@@ -86,7 +87,10 @@ Config resolve(Config config) {
   if (model.ff_dim == 0) model.ff_dim = 4 * model.dim;
   if (model.attention_dropout < 0) model.attention_dropout = model.dropout;
   if (gpt && model.init_std == 0) model.init_std = kGptInitStd;
-  if (config.optimizer.name == "adam") config.optimizer.weight_decay = 0;
+  const OptimizerRow* optimizer = find_optimizer_row(config.optimizer.name);
+  if (config.optimizer.weight_decay < 0 && optimizer != nullptr) {
+    config.optimizer.weight_decay = optimizer->defaults.weight_decay;
+  }
   if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;
   if (config.schedule.total == 0) config.schedule.total = config.train.steps;
   if (config.eval.stride == 0) config.eval.stride = model.context;

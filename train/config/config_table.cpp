@@ -10,6 +10,8 @@
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "nn/models/registry.h"
+#include "nn/optim/optimizers.h"
+#include "nn/optim/schedule.h"
 
 namespace tapeformer {
 
@@ -25,16 +27,34 @@ struct SectionOf {
   const char* name;
 
   template <auto Key>
-  ConfigEntry key(const char* key, const char* help, decltype(ConfigEntry::allowed) allowed = std::monostate{}) const {
+  ConfigEntry key(const char* key, std::string help, decltype(ConfigEntry::allowed) allowed = std::monostate{}) const {
     using Type = std::remove_cvref_t<decltype(std::declval<Config>().*Section.*Key)>;
     return {name,
             key,
             [](const Config& config) -> ConfigValue { return config.*Section.*Key; },
             [](Config& config, ConfigValue value) { config.*Section.*Key = std::get<Type>(std::move(value)); },
-            help,
+            std::move(help),
             std::move(allowed)};
   }
 };
+
+// " (adamw, adam)": the optimizers that read an option.
+std::string read_by(const char* option) { return " (" + optimizers_with_option(option) + ")"; }
+
+// "0.1 for adamw, 0 for adam, …"
+std::string default_weight_decays() {
+  std::string text;
+  for (const std::string& name : optimizer_names()) {
+    text += str_cat(text.empty() ? "" : ", ", find_optimizer_row(name)->defaults.weight_decay, " for ", name);
+  }
+  return text;
+}
+
+WordList schedule_words() {
+  WordList words;
+  for (const ScheduleRow& row : schedule_rows()) words.emplace_back(row.name);
+  return words;
+}
 
 std::string range_text(const ConfigRange& range) {
   if (range.max == kInfinity) return str_cat("value ", range.excludes_min ? "> " : ">= ", range.min);
@@ -151,17 +171,19 @@ const std::vector<ConfigEntry>& config_table() {
       data.key<&D::lines>("lines", "lines of the generated corpus", at_least(1)),
       data.key<&D::seed>("seed", "seed of the generated corpus", at_least(0)),
 
-      optimizer.key<&O::name>("name", "Adam with decoupled weight decay, or without any", WordList{"adamw", "adam"}),
+      optimizer.key<&O::name>("name", "the rule by which gradients change the weights", optimizer_names()),
       optimizer.key<&O::lr>("lr", "peak learning rate", at_least(0)),
-      optimizer.key<&O::beta1>("beta1", "decay of the mean of gradients", fraction()),
-      optimizer.key<&O::beta2>("beta2", "decay of the mean of squared gradients", fraction()),
-      optimizer.key<&O::eps>("eps", "added to the root of the mean square", above(0)),
-      optimizer.key<&O::weight_decay>("weight_decay", "decay of matrices, times the learning rate (adamw alone)",
-                                      at_least(0)),
+      optimizer.key<&O::beta1>("beta1", "decay of the mean of gradients" + read_by("beta1"), fraction()),
+      optimizer.key<&O::beta2>("beta2", "decay of the mean of squared gradients" + read_by("beta2"), fraction()),
+      optimizer.key<&O::eps>("eps", "added to the root of the mean square" + read_by("eps"), above(0)),
+      optimizer.key<&O::weight_decay>("weight_decay", "decay of matrices (-1 = " + default_weight_decays() + ")",
+                                      at_least(-1)),
+      optimizer.key<&O::momentum>("momentum", "share of the last update that the next one keeps" + read_by("momentum"),
+                                  fraction()),
+      optimizer.key<&O::nesterov>("nesterov", "Nesterov's form of momentum" + read_by("nesterov")),
       optimizer.key<&O::clip>("clip", "largest global norm of the gradient (0 = no limit)", at_least(0)),
 
-      schedule.key<&S::kind>("kind", "course of the learning rate after warm-up",
-                             WordList{"inverse_sqrt", "cosine", "linear", "constant"}),
+      schedule.key<&S::kind>("kind", "course of the learning rate after warm-up", schedule_words()),
       schedule.key<&S::warmup>(
           "warmup", "steps of linear warm-up (-1 = 4000, the paper's, with factor, and 200 without)", at_least(-1)),
       schedule.key<&S::total>("total", "step at which cosine and linear reach min_lr (0 = train.steps)", at_least(0)),

@@ -1,14 +1,15 @@
-// From the configuration's words to the optimizer's and the schedule's types.
+// The optimizer and the schedule of a configuration.
 #pragma once
 
-#include "nn/optim/optimizer.h"
+#include "nn/optim/optimizers.h"
 #include "nn/optim/schedule.h"
 #include "train/config/config.h"
 
 namespace tapeformer {
 
-// Both of a resolved configuration.
-OptimizerSpec optimizer_spec(const Config& config);
+// The configuration must be resolved.
+OptimizerOptions optimizer_options(const Config& config);
+std::unique_ptr<Optimizer> make_optimizer(const Config& config, const ParameterSlab& slab);
 ScheduleSpec schedule_spec(const Config& config);
 
 }  // namespace tapeformer
