@@ -53,6 +53,38 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
                                       [mapped, size = size_](const char*) { ::munmap(mapped, size); });
 }
 
+std::string read_file(const std::filesystem::path& path) {
+  const InputFile file(path);
+  std::string bytes(static_cast<std::size_t>(file.size()), '\0');
+  file.read_at(0, bytes);
+  return bytes;
+}
+
+InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
+  const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  require(fd >= 0, "open", path_);
+  fd_ = {new int(fd), [](const int* open_fd) {
+           ::close(*open_fd);
+           delete open_fd;
+         }};
+  struct stat status {};
+  require(::fstat(fd, &status) == 0, "open", path_);
+  check_is_file(status, path_);
+  size_ = status.st_size;
+}
+
+void InputFile::read_at(std::int64_t offset, std::span<char> out) const {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(*fd_, out.data(), out.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    require(got >= 0, "read", path_);
+    check(got > 0, "cannot read ", path_.string(), ": the file was cut short: expected ", size_, " bytes, got ",
+          offset);
+    out = out.subspan(static_cast<std::size_t>(got));
+    offset += got;
+  }
+}
+
 void read_ahead(std::string_view mapped) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(mapped.data());

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace tapeformer {
@@ -21,6 +23,28 @@ class MappedFile {
  private:
   std::shared_ptr<const char> data_;
   std::size_t size_ = 0;
+};
+
+// The bytes of a whole file. Throws Error when the path is missing, unreadable or not a regular file.
+std::string read_file(const std::filesystem::path& path);
+
+// A file that is read at any place. Copies share the open file. If the file gets shorter while it is open, read_at()
+// throws; a file that is renamed over it changes nothing.
+class InputFile {
+ public:
+  // Throws Error as read_file() does.
+  explicit InputFile(std::filesystem::path path);
+
+  // The size in bytes when the file was opened.
+  std::int64_t size() const { return size_; }
+  const std::filesystem::path& path() const { return path_; }
+  // Fills `out` with the bytes from `offset` on. Throws Error where the system refuses, and when the file ends before.
+  void read_at(std::int64_t offset, std::span<char> out) const;
+
+ private:
+  std::filesystem::path path_;
+  std::shared_ptr<const int> fd_;
+  std::int64_t size_ = 0;
 };
 
 // Asks the system to read a part of a mapped file from disk, and does not wait: whoever needs these bytes later finds
