@@ -90,6 +90,7 @@ std::vector<Key> family_keys() {
                       "embeddings that share weights (auto = all with a joint vocabulary, else output)");
   std::get<std::vector<std::string>>(tied.allowed).push_back("auto");
   tied.default_value = std::string("auto");
+  tied.follows = "tokenizer.joint";
   keys.push_back(std::move(tied));
   return keys;
 }

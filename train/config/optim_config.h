@@ -1,4 +1,4 @@
-// From the configuration's words to the optimizer's and the schedule's types.
+// From the configuration to the optimizer and the schedule.
 #pragma once
 
 #include "nn/optim/optimizer.h"
@@ -7,8 +7,7 @@
 
 namespace tapeformer {
 
-// Both of a resolved configuration.
-OptimizerSpec optimizer_spec(const Config& config);
-ScheduleSpec schedule_spec(const Config& config);
+OptimizerSpec optimizer_spec(const ResolvedConfig& config);
+ScheduleSpec schedule_spec(const ResolvedConfig& config);
 
 }  // namespace tapeformer
