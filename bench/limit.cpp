@@ -70,7 +70,7 @@ void add_adamw(const Work& work, std::int64_t parameters, Limit& limit) {
   const auto slab = [&] { return Tensor::full({parameters}, DType::f32, 0.01); };
   const Tensor w = slab(), m = slab(), v = slab(), g = slab();
   const kernels::AdamWStep step{3e-4, 0.9, 0.95, 1e-8, 1, 10};
-  const kernels::AdamWPart all{parameters, 0.1};
+  const kernels::DecayPart all{parameters, 0.1};
   limit.adamw_s = median_seconds(work, [&] {
     kernels::adamw(w.data<float>(), m.data<float>(), v.data<float>(), g.data<float>(), step, {&all, 1});
   });

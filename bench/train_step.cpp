@@ -7,7 +7,7 @@
 #include "bench/profile_report.h"
 #include "core/parallel.h"
 #include "core/random.h"
-#include "nn/optim/optimizer.h"
+#include "nn/optim/optimizers.h"
 
 namespace tapeformer::bench {
 namespace {
@@ -25,7 +25,8 @@ nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss
                                bool recompute) {
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
-  AdamW optimizer(slab, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .clip = 1});
+  const auto optimizer =
+      make_optimizer("adamw", slab, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .clip = 1});
   int step = 0;
   double loss_value = 0;
   const auto train_one = [&] {
@@ -36,7 +37,7 @@ nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss
       tape.backward(loss);
       loss_value = loss.value().item();
     }
-    optimizer.update(3e-4, ++step);
+    optimizer->step(3e-4, ++step);
   };
   const double step_seconds = median_seconds(work, train_one);
   if (profile) print_profile(std::cout, work, train_one);

@@ -12,6 +12,7 @@
 #include "cli/model_costs.h"
 #include "cli/progress_line.h"
 #include "core/parallel.h"
+#include "train/config/optim_config.h"
 #include "train/config/run_config.h"
 #include "train/run/run_folder.h"
 
@@ -61,7 +62,8 @@ void print_info(const InfoArguments& arguments) {
   const double step_gflop = 1e-9 * costs.flops_per_token * static_cast<double>(costs.tokens_per_step);
   const double step_seconds = step_gflop * seconds_per_gflop();
   const double total_seconds = step_seconds * static_cast<double>(config.train.steps);
-  const std::int64_t state_bytes = 4 * 4 * costs.total;  // f32 weights, gradients and two moments
+  const int slabs = 2 + find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config));
+  const std::int64_t state_bytes = 4 * slabs * costs.total;  // f32 weights, gradients and the optimizer's state
 
   if (arguments.json) {
     nlohmann::ordered_json parameters;
@@ -84,7 +86,7 @@ void print_info(const InfoArguments& arguments) {
   std::printf("%s, vocabulary of %s\nparameters\n", config.model.type.c_str(), with_commas(costs.vocab).c_str());
   for (const ModelCosts::Part& part : costs.parts) row(part.label, part.parameters);
   row("total", costs.total);
-  std::printf("memory   %.1f MiB for weights, gradients and moments; activations come on top\n",
+  std::printf("memory   %.1f MiB for weights, gradients and optimizer state; activations come on top\n",
               static_cast<double>(state_bytes) / (1 << 20));
   std::printf("a step   %lld tokens, %.2f GFLOP, at least %s here on %d threads\n",
               static_cast<long long>(costs.tokens_per_step), step_gflop, format_seconds(step_seconds).c_str(),

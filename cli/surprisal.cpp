@@ -1,9 +1,10 @@
+#include <spdlog/spdlog.h>
+
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
-#include <numeric>
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
@@ -23,32 +24,36 @@ using Json = nlohmann::ordered_json;
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// A scored token, or one that has nothing before it and is not scored.
-struct TokenSurprisal {
-  std::int32_t id;
-  std::string text;
-  std::optional<double> nats;
-};
-
-Json to_json(const std::vector<TokenSurprisal>& tokens) {
-  auto list = Json::array();
-  for (const TokenSurprisal& token : tokens) {
-    const auto value = [&](double unit) { return token.nats ? Json(*token.nats / unit) : Json(nullptr); };
-    list.push_back({{"id", token.id}, {"token", token.text}, {"nats", value(1)}, {"bits", value(std::numbers::ln2)}});
+// Writes tokens as they come, so that memory does not grow with the text: as rows of a table or of a JSON list.
+class TokenWriter {
+ public:
+  explicit TokenWriter(bool json) : json_(json) {
+    if (!json_) std::cout << "   nats    bits  token\n";
   }
-  return list;
-}
 
-void print_table(const std::vector<TokenSurprisal>& tokens) {
-  for (const TokenSurprisal& token : tokens) {
+  // `nats` is absent for a token that has nothing before it and is not scored.
+  void write(std::int32_t id, std::string_view token, std::optional<double> nats) {
+    if (nats) nats_ += *nats, ++scored_;
+    if (json_) {
+      const auto value = [&](double unit) { return nats ? Json(*nats / unit) : Json(nullptr); };
+      std::cout << (first_ ? "" : ",")
+                << dump({{"id", id}, {"token", token}, {"nats", value(1)}, {"bits", value(std::numbers::ln2)}});
+      first_ = false;
+      return;
+    }
     char numbers[40] = "      -       -";
-    if (token.nats)
-      std::snprintf(numbers, sizeof(numbers), "%7.3f %7.3f", *token.nats, *token.nats / std::numbers::ln2);
-    std::cout << numbers << "  " << dump(token.text) << '\n';
+    if (nats) std::snprintf(numbers, sizeof(numbers), "%7.3f %7.3f", *nats, *nats / std::numbers::ln2);
+    std::cout << numbers << "  " << dump(token) << '\n';
   }
-}
 
-constexpr const char* kTableHead = "   nats    bits  token\n";
+  double nats() const { return nats_; }
+  std::int64_t scored() const { return scored_; }
+
+ private:
+  bool json_, first_ = true;
+  double nats_ = 0;
+  std::int64_t scored_ = 0;
+};
 
 void print_mean(double nats, std::int64_t tokens) {
   const double mean = nats / static_cast<double>(tokens);
@@ -64,51 +69,52 @@ void print_text(const SurprisalArguments& arguments) {
   const std::int64_t context = window_context(*run.model, 0);
   const WindowOptions options{.stride = arguments.stride ? arguments.stride : std::max<std::int64_t>(context / 2, 1)};
   const std::vector<double> nats = surprisals(*run.model, std::span<const std::int32_t>(ids), options);
-  std::vector<TokenSurprisal> tokens;
+  if (arguments.json) std::cout << "{\"tokens\":[";
+  TokenWriter writer(arguments.json);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const std::string token(run.tokenizer->token_bytes(ids[i]));
-    tokens.push_back({ids[i], token, i ? std::optional(nats[i - 1]) : std::nullopt});
+    writer.write(ids[i], run.tokenizer->token_bytes(ids[i]), i ? std::optional(nats[i - 1]) : std::nullopt);
   }
-  const double total = std::accumulate(nats.begin(), nats.end(), 0.0);
-  if (arguments.json) {
-    const double mean = total / static_cast<double>(nats.size());
-    std::cout << dump({{"tokens", to_json(tokens)}, {"mean_nats", mean}, {"perplexity", std::exp(mean)}}) << '\n';
-    return;
-  }
-  std::cout << kTableHead;
-  print_table(tokens);
-  print_mean(total, static_cast<std::int64_t>(nats.size()));
+  if (!arguments.json) return print_mean(writer.nats(), writer.scored());
+  const double mean = writer.nats() / static_cast<double>(writer.scored());
+  std::cout << "],\"mean_nats\":" << dump(mean) << ",\"perplexity\":" << dump(std::exp(mean)) << "}\n";
 }
 
-// One JSON line, or one table, for each pair.
+// One JSON line, or one table, for each pair that eval would score.
 void print_pairs(const SurprisalArguments& arguments) {
   const TrainedTranslator run = open_translator(arguments.run);
   const PairTokenizers& both = run.tokenizers;
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
   const PairLimits limits = pair_limits(run.config);
+  SkippedPairs skipped;
   double total = 0;
   std::int64_t count = 0;
   for (std::size_t i = 0; i < text.pairs().size(); ++i) {
     const SentencePair& pair = text.pairs()[i];
+    if (!is_usable(pair, skipped)) continue;
     const std::vector<std::int32_t> source = both.source->encode(pair.source),
                                     target = both.target->encode(pair.target);
-    const auto most = std::max(source.size(), target.size());
-    check(!source.empty() && !target.empty() && static_cast<std::int64_t>(most) <= limits.target, "surprisal: pair ",
-          i + 1, " has ", source.size(), " and ", target.size(), " tokens, expected 1 to ", limits.target);
-    const std::vector<double> nats = surprisals(*run.model, source, target, both.symbols);
-    std::vector<TokenSurprisal> tokens;
-    for (std::size_t t = 0; t < nats.size(); ++t) {
-      const std::int32_t id = t < target.size() ? target[t] : both.symbols.target.end;
-      tokens.push_back({id, std::string(both.target->token_bytes(id)), nats[t]});
-      total += nats[t], ++count;
-    }
-    if (arguments.json) {
-      std::cout << dump({{"pair", i + 1}, {"source", std::string(pair.source)}, {"tokens", to_json(tokens)}}) << '\n';
+    if (std::ssize(source) > limits.source || std::ssize(target) > limits.target) {
+      ++skipped.too_long;
       continue;
     }
-    std::cout << (i ? "\n" : "") << pair.source << '\n' << kTableHead;
-    print_table(tokens);
+    const std::vector<double> nats = surprisals(*run.model, source, target, both.symbols);
+    if (arguments.json) {
+      std::cout << "{\"pair\":" << i + 1 << ",\"source\":" << dump(std::string(pair.source)) << ",\"tokens\":[";
+    } else {
+      std::cout << (count ? "\n" : "") << pair.source << '\n';
+    }
+    TokenWriter writer(arguments.json);
+    for (std::size_t t = 0; t < nats.size(); ++t) {
+      const std::int32_t id = t < target.size() ? target[t] : both.symbols.target.end;
+      writer.write(id, both.target->token_bytes(id), nats[t]);
+    }
+    if (arguments.json) std::cout << "]}\n";
+    total += writer.nats(), count += writer.scored();
   }
+  if (skipped.total() > 0) {
+    spdlog::warn("{} of {} pairs are not scored: {}", skipped.total(), text.pairs().size(), describe(skipped, limits));
+  }
+  check(count > 0, text.origin(), ": none of ", text.pairs().size(), " sentence pairs can be scored");
   if (!arguments.json) print_mean(total, count);
 }
 

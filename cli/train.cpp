@@ -50,7 +50,7 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
 }
 
 // Trains a run that is set up, from `state` on.
-void train_run(const ResolvedConfig& config, Objective& objective, const ParameterSlab& slab, AdamW& optimizer,
+void train_run(const ResolvedConfig& config, Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
                const RunFolder& run, TrainingState& state) {
   for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
   if (!objective.can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
@@ -102,12 +102,12 @@ void start(const TrainArguments& arguments) {
   const auto objective = make_objective(config, nullptr, show_progress);
   objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   const ParameterSlab slab(objective->model());
-  AdamW optimizer(slab, optimizer_spec(config));
+  const auto optimizer = make_optimizer(config, slab);
   const RunFolder run = create_run(arguments.out, to_toml(config), objective->tokenizers());
   const RunLock lock(run);
   TrainingState state;
   state.data_hash = objective->data_hash();
-  train_run(config, *objective, slab, optimizer, run, state);
+  train_run(config, *objective, slab, *optimizer, run, state);
 }
 
 void resume(const TrainArguments& arguments) {
@@ -122,7 +122,7 @@ void resume(const TrainArguments& arguments) {
   set_threads(config);
   const auto objective = make_objective(config, &run, show_progress);
   const ParameterSlab slab(objective->model());
-  AdamW optimizer(slab, optimizer_spec(config));
+  const auto optimizer = make_optimizer(config, slab);
 
   TrainingState state;
   if (list_checkpoints(run).empty() && !reference.step) {  // ended before its first checkpoint
@@ -131,7 +131,7 @@ void resume(const TrainArguments& arguments) {
     std::vector<std::string> warnings;
     const std::int64_t step = usable_checkpoint(reference, warnings);
     for (const std::string& warning : warnings) spdlog::warn("{}", warning);
-    state = load_checkpoint(run, step, objective->model(), optimizer);
+    state = load_checkpoint(run, step, objective->model(), *optimizer);
     if (state.data_hash != objective->data_hash()) {
       spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
     }
@@ -146,7 +146,7 @@ void resume(const TrainArguments& arguments) {
   prune_checkpoints(run, config.checkpoint.keep);
   spdlog::info("resumed at step {}", state.step);
   for (const std::string& change : changes) spdlog::info("{}", change);
-  train_run(config, *objective, slab, optimizer, run, state);
+  train_run(config, *objective, slab, *optimizer, run, state);
 }
 
 }  // namespace

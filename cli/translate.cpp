@@ -14,6 +14,8 @@
 namespace tapeformer::cli {
 namespace {
 
+constexpr std::int64_t kMostHypotheses = 1000;  // a wider beam takes gigabytes and helps nobody
+
 struct TranslateArguments {
   std::string run;
   BeamOptions options{.beam = 5};
@@ -87,7 +89,8 @@ void translate_input(const TranslateArguments& arguments) {
   std::vector<std::string> lines;
   std::int64_t number = 0;  // of lines before these
   // Many batches at once, so that sentences of about the same length can be found for each.
-  while (reader.next(16 * options.batch, lines)) {
+  constexpr std::int64_t kMostBatch = 1 << 16;  // lines are read in groups, and not all at once, whatever --batch says
+  while (reader.next(16 * std::min(options.batch, kMostBatch), lines)) {
     const std::vector<std::string_view> views(lines.begin(), lines.end());
     for (std::size_t i = 0; i < views.size(); ++i) {
       const std::size_t invalid = find_invalid_utf8(views[i]);
@@ -123,7 +126,8 @@ void add_translate_command(CLI::App& app) {
   BeamOptions& options = arguments->options;
   CLI::App* command = app.add_subcommand("translate", "Translate standard input, line by line");
   command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
-  command->add_option("--beam", options.beam, "Hypotheses kept at each length; 1: greedy [5]")->check(at_least(1));
+  command->add_option("--beam", options.beam, "Hypotheses kept at each length; 1: greedy [5]")
+      ->check(between(1, kMostHypotheses));
   command->add_option("--length-penalty", options.length_penalty,
                       "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]");
   command->add_option("--n-best", options.n_best, "Print so many translations a line: number, score, text [1]")

@@ -1,6 +1,8 @@
 #include "cli/usage.h"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 
 #include "core/error.h"
 #include "core/nearest_name.h"
@@ -34,11 +36,17 @@ std::vector<KnownName> options_of(const CLI::App& command) {
 
 }  // namespace
 
-CLI::Validator at_least(std::int64_t least) {
-  return {[least](const std::string& text) {
+CLI::Validator at_least(std::int64_t least) { return between(least, std::numeric_limits<std::int64_t>::max()); }
+
+CLI::Validator between(std::int64_t least, std::int64_t most) {
+  return {[least, most](const std::string& text) {
             std::int64_t value = 0;
-            if (CLI::detail::lexical_cast(text, value) && value >= least) return std::string();
-            return str_cat("expected a whole number of at least ", least, ", got ", text);
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool whole = error == std::errc() && end == text.data() + text.size();
+            if (whole && value >= least && value <= most) return std::string();
+            const bool bounded = most != std::numeric_limits<std::int64_t>::max();
+            const std::string range = bounded ? str_cat("from ", least, " to ", most) : str_cat("of at least ", least);
+            return str_cat("expected a whole number ", range, ", got ", text);
           },
           ""};
 }

@@ -9,6 +9,8 @@ namespace tapeformer::cli {
 
 // Checks that an option's value is a whole number of at least `least`.
 CLI::Validator at_least(std::int64_t least);
+// The same, up to `most`.
+CLI::Validator between(std::int64_t least, std::int64_t most);
 
 // One line for an error of app.parse(). An unknown command or option comes with the nearest known one.
 std::string explain(const CLI::App& app, const CLI::ParseError& error);

@@ -1,4 +1,4 @@
-// Text from a language model, a token at a time.
+// Text generation with a language model, one token at a time.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ struct GenerateOptions {
   std::int64_t tokens = 200;
   std::uint64_t seed = 1;
   std::int32_t stop_token = -1;  // generation ends before this token; -1: none
-  bool use_cache = true;         // off: every token by a full forward pass (the same tokens, slower)
+  bool use_cache = true;         // off: a full forward pass for every token (same tokens, slower)
 };
 
 // Continues a prompt of at least one token (Error otherwise), and calls on_token with each new token as soon as it is

@@ -9,14 +9,14 @@
 namespace tapeformer {
 
 struct LineTranslation {
-  std::vector<std::string> texts;   // best first; one, empty, for a line of nothing but white space
-  std::vector<double> scores;       // of each (Hypothesis::score)
-  std::int64_t dropped_tokens = 0;  // of a source longer than the model's context: its last ones were not translated
+  std::vector<std::string> texts;   // best first; a line of white space has one empty text
+  std::vector<double> scores;       // Hypothesis::score of each text
+  std::int64_t dropped_tokens = 0;  // the last tokens of a source that is longer than the model's context
 };
 
-// What a line in the source language becomes. Bytes that are not UTF-8 count as U+FFFD, one each. A line does not
-// depend on those that are translated with it. Throws Error, with the number of the line (the first is first_number),
-// for what the source tokenizer does not know.
+// Translates lines of text. Each byte that is not valid UTF-8 is read as U+FFFD. The translation of a line does not
+// depend on the other lines. Throws Error with the line's number (the first is first_number) when the source tokenizer
+// cannot encode it.
 std::vector<LineTranslation> translate_lines(const SequenceToSequence& model, const Tokenizer& source,
                                              const Tokenizer& target, const PairSymbols& symbols,
                                              std::span<const std::string_view> lines, const BeamOptions& options,

@@ -23,7 +23,7 @@ std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& 
   const auto likelier = [&](std::int32_t a, std::int32_t b) {
     return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
   };
-  std::size_t sorted = 0;  // the likeliest so many stand first, in order
+  std::size_t sorted = 0;  // this many ids at the front are sorted, the likeliest first
   if (options.top_k > 0 && options.top_k < static_cast<std::int64_t>(ids.size())) {
     sorted = static_cast<std::size_t>(options.top_k);
     std::partial_sort(ids.begin(), ids.begin() + options.top_k, ids.end(), likelier);
@@ -40,7 +40,7 @@ std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& 
     std::size_t count = 0;
     while (count < ids.size() && (count == 0 || kept < options.top_p * total)) {
       if (count == sorted) {
-        // Sorted piece by piece: as a rule a few tokens of a large vocabulary reach p.
+        // Sort a part at a time: usually a few tokens of a large vocabulary reach p.
         sorted = std::min(ids.size(), std::max<std::size_t>(256, 8 * sorted));
         const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(count);
         const auto end = ids.begin() + static_cast<std::ptrdiff_t>(sorted);

@@ -1,4 +1,4 @@
-// From logits to the next token.
+// Draws the next token from logits.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct SamplingOptions {
 // Throws UsageError unless temperature >= 0, top_k >= 0 and 0 < top_p <= 1.
 void check_options(const SamplingOptions& options);
 
-// Draws a token from softmax(logits / temperature) cut by top_k, then by top_p. Equal logits count by the lower id, so
-// the result is a pure function of logits, options and key.
+// Draws a token from softmax(logits / temperature), restricted by top_k, then by top_p. Ties go to the lower id, so the
+// result is a pure function of logits, options and key.
 std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key);
 
 }  // namespace tapeformer

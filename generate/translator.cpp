@@ -10,15 +10,15 @@
 namespace tapeformer {
 namespace {
 
-constexpr double kDead = -std::numeric_limits<double>::infinity();  // log P of a place in a beam that nothing occupies
+constexpr double kDead = -std::numeric_limits<double>::infinity();  // log P of an unused place in a beam
 
-// A hypothesis that goes on: its tokens so far, the beginning of the sentence first.
+// A live hypothesis: its tokens so far, with the begin of the sentence first.
 struct Live {
   std::vector<std::int32_t> ids;
   double log_probability = kDead;
 };
 
-// The hypothesis `parent` of a beam, continued by `id`.
+// Hypothesis `parent` of a beam, continued by the token `id`.
 struct Candidate {
   double log_probability;
   std::int64_t parent;
@@ -38,14 +38,14 @@ std::int64_t longest_target(const SequenceToSequence& model, std::int64_t wanted
 
 bool better(const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; }
 
-// One sentence's search.
+// The search for one sentence.
 struct Search {
-  std::size_t source;                // its place in the caller's list
-  std::vector<Live> live;            // always `beam` of them, dead ones last
+  std::size_t source;                // index in the caller's list
+  std::vector<Live> live;            // always `beam` entries, unused ones last
   std::vector<Hypothesis> finished;  // best first
 };
 
-// The sentences of one batch, searched side by side. Row s·beam + i of the decoder is hypothesis i of searches_[s].
+// Searches for all sentences of one batch together. Row s·beam + i of the decoder is hypothesis i of searches_[s].
 class BatchSearch {
  public:
   BatchSearch(const SequenceToSequence& model, const PairSymbols& symbols, const BeamOptions& options)
@@ -88,7 +88,7 @@ class BatchSearch {
     state_ = model_.make_state(max_length_, longest);
   }
 
-  // log P of the next token of every row, (rows, vocab): of the hypotheses so far, `length` tokens each.
+  // Computes log P of the next token for every hypothesis: (rows, vocab). Each has `length` tokens so far.
   Tensor next_log_probabilities(std::int64_t length) {
     std::vector<std::int32_t> ids;
     const std::int64_t seen = options_.use_cache ? length - 1 : 0;
@@ -111,7 +111,7 @@ class BatchSearch {
     const auto [begin, end, padding] = symbols_.target;
     const auto first = must_end ? end : 0, last = must_end ? end + 1 : static_cast<std::int32_t>(vocab);
     std::vector<Candidate> best;  // a heap whose front is the worst
-    double floor = kDead;         // what log P must exceed: candidates come in the order in which equal ones count
+    double floor = kDead;         // log P must exceed this; ties are already in order
     const auto offer = [&](const Candidate& candidate) {
       if (std::ssize(best) == options_.beam) {
         std::pop_heap(best.begin(), best.end());
@@ -124,7 +124,7 @@ class BatchSearch {
     for (std::int64_t i = 0; i < options_.beam; ++i, log_p += vocab) {
       const double before = search.live[i].log_probability;
       if (before == kDead) continue;
-      // A NaN or an infinity among the logits makes all of the row, or this one, no number.
+      // A NaN or an infinity among the logits makes this entry not finite.
       check(std::isfinite(log_p[end]), "translate: source ", search.source + 1,
             ": the model's predictions are not finite numbers");
       for (std::int32_t id = first; id < last; ++id) {
@@ -136,7 +136,7 @@ class BatchSearch {
     return best;
   }
 
-  // Chooses token number `length` of every hypothesis.
+  // Chooses token number `length` for every hypothesis.
   void extend(std::int64_t length) {
     const Tensor log_p = next_log_probabilities(length);
     const std::int64_t vocab = log_p.size(1), beam = options_.beam;
@@ -177,11 +177,11 @@ class BatchSearch {
     const double best = search.live.front().log_probability;
     if (best == kDead) return true;
     if (static_cast<std::int64_t>(search.finished.size()) < options_.n_best) return false;
-    // Its log P, never above 0, can only fall; the greatest length, of the largest penalty, suits it best.
+    // Its log P is negative and can only fall, so its best possible score is at the greatest length.
     return search.finished[options_.n_best - 1].score >= best / penalty(max_length_);
   }
 
-  // Hands out what is done, and keeps the rows of the others in the order of their hypotheses.
+  // Moves finished sentences to the results, and reorders the rows of the others to match their hypotheses.
   void drop_finished(std::vector<std::vector<Hypothesis>>& results) {
     std::vector<std::int64_t> sentences, rows;
     std::vector<Search> kept;
@@ -199,7 +199,7 @@ class BatchSearch {
     const bool all_kept = kept.size() == searches_.size();
     searches_ = std::move(kept);
     if (searches_.empty()) return;
-    const bool in_place = all_kept && options_.beam == 1;  // every row continues itself
+    const bool in_place = all_kept && options_.beam == 1;  // row i continues row i
     if (options_.use_cache && !in_place) state_->select_targets(rows);
     if (options_.use_cache && !all_kept) state_->select_sources(sentences);
     if (all_kept) return;

@@ -11,28 +11,29 @@ namespace tapeformer {
 
 struct BeamOptions {
   std::int64_t beam = 1;        // hypotheses kept at each length; 1: greedy, always the likeliest token
-  double length_penalty = 0.6;  // α: a finished hypothesis scores log P / ((5 + tokens)/6)^α
+  double length_penalty = 0.6;  // α: the score of a finished hypothesis is log P / ((5 + tokens)/6)^α
   std::int64_t n_best = 1;      // translations of each sentence, at most `beam`
   std::int64_t batch = 64;      // sentences at once
   std::int64_t max_length = 0;  // tokens of a translation with its end; 0, or more than the limit: the model's context
-  bool use_cache = true;        // off: every token by a full pass of the decoder (the same translations, slower)
+  bool use_cache = true;        // off: a full pass of the decoder for every token (same translations, slower)
 };
 
 struct Hypothesis {
-  std::vector<std::int32_t> ids;  // without the symbols around them
-  double log_probability = 0;     // of the ids and the end
+  std::vector<std::int32_t> ids;  // without begin and end of the sentence
+  double log_probability = 0;     // of the ids and the end of the sentence
   double score = 0;
 };
 
 // Throws UsageError for options out of range.
 void check_options(const BeamOptions& options);
 
-// The n best translations of each source (ids without symbols around them), best first, in the order of the sources.
-// At each length the `beam` likeliest continuations of all hypotheses stay, equal ones by the earlier hypothesis, then
-// the lower id; those that end there are finished. A sentence is done when no hypothesis that goes on can reach the
-// score of its n-th best finished one. At max_length a hypothesis can only end. A sentence's result does not depend on
-// the others that are translated with it. Throws Error for a source that is empty or longer than the context, its end
-// counted, and for a model whose predictions are no finite numbers. `progress` is told the share that is done.
+// Returns the n best translations of each source (ids without begin and end), best first, in the order of the sources.
+// At each length the search keeps the `beam` likeliest continuations of all hypotheses; ties go to the earlier
+// hypothesis, then to the lower id. A continuation by the end of the sentence finishes its hypothesis. The search for a
+// sentence stops when no live hypothesis can reach the score of the n-th best finished one. At max_length a hypothesis
+// can only end. The result for a sentence does not depend on the other sentences. Throws Error for a source that is
+// empty or, with its end, longer than the context, and when the model's predictions are not finite numbers. Calls
+// `progress` with the share that is done.
 std::vector<std::vector<Hypothesis>> translate(const SequenceToSequence& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,

@@ -9,13 +9,12 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::int64_t kUnlimitedWindow = 1024;  // tokens of a window for a model without a limit
-
 WindowBatcher window_batcher(const LanguageModel& model, TokenView tokens, const WindowOptions& options) {
   const std::int64_t context = window_context(model, options.context);
   const std::int64_t stride = options.stride ? options.stride : context;
   if (stride < 1 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
-  return WindowBatcher(tokens, options.batch, context, stride);
+  const std::int64_t windows = WindowBatcher(tokens, 1, context, stride).windows();
+  return WindowBatcher(tokens, std::min(options.batch, windows), context, stride);  // more rows would be padding alone
 }
 
 Tensor ids_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {

@@ -1,4 +1,4 @@
-// How well a language model predicts a text.
+// Measures how well a language model predicts a text.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 
 namespace tapeformer {
 
-// The measure of a text: never smoothed, every scored token counted once.
+// The score of a text. Labels are never smoothed, and each scored token counts once.
 struct Evaluation {
-  std::int64_t tokens = 0;  // that were scored
+  std::int64_t tokens = 0;  // scored tokens
   // Σ −ln P(token | the tokens before it in its window, and in its document where the model keeps to documents)
   double nats = 0;
 
@@ -21,13 +21,13 @@ struct Evaluation {
   double bits_per_byte(std::int64_t bytes) const;                     // nats/(ln 2 · bytes)
 };
 
-// Called now and then with the share that is done, 0 to 1.
+// Called from time to time with the share that is done, 0 to 1.
 using ProgressCallback = std::function<void(double)>;
 
 struct WindowOptions {
   std::int64_t context = 0;      // tokens of a window; 0: the model's context, or 1024 where it has no limit
-  std::int64_t stride = 0;       // between the beginnings of windows; 0: the context (windows do not overlap)
-  std::int64_t batch = 16;       // windows at once
+  std::int64_t stride = 0;       // tokens from one window's start to the next; 0: the context (no overlap)
+  std::int64_t batch = 16;       // windows in one forward pass
   std::int64_t max_batches = 0;  // only the first batches; 0: the whole text
 };
 
@@ -40,12 +40,12 @@ std::int64_t window_context(const LanguageModel& model, std::int64_t wanted);
 Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {});
 
-// Appends −ln P of every target that is not ignored, given the rows of a model's stream, one for each target, on a
-// no_grad tape; `logits` makes the model's logits of rows. Few logits are in memory at once.
+// Appends −ln P of every target that is not ignored. `hidden` has one row of the model's features for each target, on a
+// no_grad tape; `logits` turns rows of features into logits. Only a few rows of logits are in memory at a time.
 void append_surprisals(const Variable& hidden, std::span<const std::int32_t> targets,
                        const std::function<Variable(const Variable&)>& logits, std::vector<double>& values);
 
-// −ln P(token) of tokens 1 … n − 1, by the same windows.
+// Returns −ln P(token) of tokens 1 … n − 1, scored by the same windows.
 std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options);
 
 }  // namespace tapeformer

@@ -18,7 +18,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 // The state of one call of train().
 class Trainer {
  public:
-  Trainer(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const ResolvedConfig& config,
+  Trainer(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const ResolvedConfig& config,
           const RunFolder& run, TrainingState& state, const TrainHooks& hooks)
       : objective_(objective),
         slab_(slab),
@@ -157,7 +157,7 @@ class Trainer {
 
   Objective& objective_;
   const ParameterSlab& slab_;
-  AdamW& optimizer_;
+  Optimizer& optimizer_;
   const ResolvedConfig& config_;
   const ScheduleSpec schedule_;
   const RunFolder& run_;
@@ -176,8 +176,8 @@ class Trainer {
 
 }  // namespace
 
-StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const ResolvedConfig& config,
-                      std::int64_t step, double lr) {
+StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
+                      const ResolvedConfig& config, std::int64_t step, double lr) {
   StepResult result;
   const double normalizer = static_cast<double>(objective.scored_targets(step));
   slab.zero_grad();
@@ -193,12 +193,12 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, AdamW& op
   }
   const char* advice = "a lower optimizer.lr or a longer schedule.warmup may help";
   check(std::isfinite(result.loss), "step ", step, ": the loss is ", result.loss, "; ", advice);
-  result.grad_norm = optimizer.update(lr, step);
+  result.grad_norm = optimizer.step(lr, step);
   check(std::isfinite(result.grad_norm), "step ", step, ": the gradient's norm is ", result.grad_norm, "; ", advice);
   return result;
 }
 
-TrainEnd train(Objective& objective, const ParameterSlab& slab, AdamW& optimizer, const ResolvedConfig& config,
+TrainEnd train(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const ResolvedConfig& config,
                const RunFolder& run, TrainingState& state, const TrainHooks& hooks) {
   return Trainer(objective, slab, optimizer, config, run, state, hooks).run();
 }

@@ -21,7 +21,9 @@ PairTensors::PairTensors(Tape& tape, const PairBatch& batch)
 
 Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, const PairSymbols& symbols,
                     const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress) {
-  const LengthBuckets batches(pairs, symbols, options);
+  PairBatchOptions sizes = options;
+  sizes.sentences = std::min(sizes.sentences, std::max<std::int64_t>(pairs.size(), 1));  // more would be padding alone
+  const LengthBuckets batches(pairs, symbols, sizes);
   const std::int64_t count = max_batches > 0 ? std::min(max_batches, batches.batches()) : batches.batches();
   Evaluation total;
   PairBatch batch;

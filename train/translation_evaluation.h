@@ -1,4 +1,4 @@
-// How well an encoder-decoder predicts translations, and how good its own are.
+// Measures how well an encoder-decoder predicts given translations.
 #pragma once
 
 #include "data/parallel/pair_batcher.h"
@@ -7,7 +7,7 @@
 
 namespace tapeformer {
 
-// A batch on a tape.
+// A batch of sentence pairs as values on a tape.
 struct PairTensors {
   SourceBatch source;
   Variable inputs, targets;
@@ -15,13 +15,13 @@ struct PairTensors {
   PairTensors(Tape& tape, const PairBatch& batch);
 };
 
-// Σ −ln P(target token | source, the target before it) over the targets with their ends; unless 0, of max_batches
-// batches alone, of short sentences and long ones in equal parts.
+// Sums −ln P(target token | source, earlier target tokens) over all targets, each with its end. With max_batches above
+// 0, only so many batches are scored, taken evenly from short to long sentences.
 Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, const PairSymbols& symbols,
                     const PairBatchOptions& batches, std::int64_t max_batches = 0,
                     const ProgressCallback& progress = {});
 
-// −ln P of every token of a target and of its end.
+// Returns −ln P of every token of a target, and of its end.
 std::vector<double> surprisals(const SequenceToSequence& model, std::span<const std::int32_t> source,
                                std::span<const std::int32_t> target, const PairSymbols& symbols);
 

@@ -1,6 +1,5 @@
 #include "autograd/kernels/adamw.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "autograd/kernels/simd.h"
@@ -27,15 +26,17 @@ void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, double weight
   const double steps = static_cast<double>(step.step);
   const auto m_factor = set(step.lr / (1 - std::pow(step.beta1, steps)));
   const auto root_factor = set(1 / std::sqrt(1 - std::pow(step.beta2, steps)));
-  const auto keep = set(1 - step.lr * weight_decay);
+  const auto l2 = set(weight_decay), keep = set(step.l2 ? 1 : 1 - step.lr * weight_decay);
   for (std::int64_t i = 0; i < n; i += lanes(d)) {
-    const auto g = hn::Mul(load(d, grad + i, n - i), gradient_scale);
+    const auto weight = load(d, w + i, n - i);
+    auto g = hn::Mul(load(d, grad + i, n - i), gradient_scale);
+    if (step.l2) g = hn::MulAdd(l2, weight, g);
     const auto mean = hn::MulAdd(load(d, m + i, n - i), beta1, hn::Mul(g, new1));
     const auto square = hn::MulAdd(load(d, v + i, n - i), beta2, hn::Mul(hn::Mul(g, g), new2));
     const auto update = hn::Div(hn::Mul(mean, m_factor), hn::MulAdd(hn::Sqrt(square), root_factor, eps));
     store(d, mean, m + i, n - i);
     store(d, square, v + i, n - i);
-    store(d, hn::MulSub(load(d, w + i, n - i), keep, update), w + i, n - i);
+    store(d, hn::MulSub(weight, keep, update), w + i, n - i);
   }
 }
 
@@ -49,15 +50,13 @@ namespace tapeformer::kernels {
 
 SIMD_EXPORT(adamw);
 template <class T>
-void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::span<const AdamWPart> parts) {
+void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::span<const DecayPart> parts) {
   const std::int64_t n = parts.empty() ? 0 : parts.back().end;
   const Span span(SpanKind::kernel, "adamw", {.bytes = 7.0 * sizeof(T) * n});
-  parallel_for(0, n, kGrain, [&](std::int64_t i, std::int64_t end) {
-    for (auto part = std::ranges::upper_bound(parts, i, {}, &AdamWPart::end); i < end; ++part) {
-      const std::int64_t stop = std::min(end, part->end);
-      SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, step, part->weight_decay, stop - i);
-      i = stop;
-    }
+  parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for_each_decay(parts, begin, end, [&](std::int64_t i, std::int64_t stop, double weight_decay) {
+      SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, step, weight_decay, stop - i);
+    });
   });
 }
 SIMD_INSTANTIATE(adamw);

@@ -1,8 +1,11 @@
-// The update of Adam (Kingma & Ba 2015) with decoupled weight decay (Loshchilov & Hutter 2019), one pass.
+// The update of Adam (Kingma & Ba 2015), one pass. Weight decay is decoupled (AdamW, Loshchilov & Hutter 2019) or, as
+// in the classic form, an L2 term of the gradient.
 #pragma once
 
 #include <cstdint>
 #include <span>
+
+#include "autograd/kernels/decay_parts.h"
 
 namespace tapeformer::kernels {
 
@@ -10,18 +13,14 @@ struct AdamWStep {
   double lr, beta1, beta2, eps;
   double gradient_scale;  // the gradient is multiplied by it first (clipping)
   std::int64_t step;      // counted from 1, for the bias correction
-};
-
-// Consecutive elements with the same weight decay: from where the part before ends, up to `end`.
-struct AdamWPart {
-  std::int64_t end;
-  double weight_decay;
+  bool l2 = false;        // weight_decay·w is added to the gradient; otherwise the decay is decoupled
 };
 
 //   g = gradient_scale·grad;  m = β₁m + (1 − β₁)g;  v = β₂v + (1 − β₂)g²
 //   w = w − lr·weight_decay·w − lr·(m/(1 − β₁^step)) / (√(v/(1 − β₂^step)) + ε)
-// for the elements of all parts, in one loop.
+// for the elements of all parts, in one loop. With l2: g = gradient_scale·grad + weight_decay·w, and w has no decay of
+// its own.
 template <class T>
-void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::span<const AdamWPart> parts);
+void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::span<const DecayPart> parts);
 
 }  // namespace tapeformer::kernels

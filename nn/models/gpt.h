@@ -1,4 +1,4 @@
-// A decoder-only language model: GPT-2's architecture (Radford et al. 2019) and its neighbours.
+// A decoder-only language model: GPT-2's architecture (Radford et al. 2019) and variants of it.
 #pragma once
 
 #include "nn/block.h"
@@ -16,9 +16,9 @@ struct GptConfig {
   PositionKind position = PositionKind::learned;
   double position_base = 10000;
   bool tie_embeddings = true;  // the head's matrix is the token embedding
-  // The token with which each document of a row begins: from one to the next, tokens see each other and nothing before,
-  // and positions count from 0, so that a document gives what it gives alone. What stands before the first one is a
-  // document too. -1: there is none, a row is one text.
+  // The token with which each document of a row begins. A token attends only within its own document, whose positions
+  // count from 0, so a document gives the same output as it gives alone. The tokens before the first such token are a
+  // document too. -1: a row is one text.
   std::int32_t document_token = -1;
 };
 

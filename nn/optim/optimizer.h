@@ -1,38 +1,50 @@
-// Adam and AdamW on the parameter slab.
+// What training knows of an optimizer: one step over the slabs of a model, and a state that checkpoints store.
 #pragma once
 
-#include "autograd/kernels/adamw.h"
 #include "nn/formats/safetensors.h"
 #include "nn/optim/parameter_slab.h"
 
 namespace tapeformer {
 
-struct OptimizerSpec {
-  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;
-  double weight_decay = 0;  // decoupled, on matrices only (Loshchilov & Hutter 2019); 0: plain Adam
-  double clip = 0;          // the most that the gradient's global norm may be; 0: no clipping
+// What an update rule is told of a step.
+struct OptimizerStep {
+  double lr;
+  std::int64_t step;      // counted from 1
+  double gradient_scale;  // below 1 where the gradient is clipped: the rule multiplies every gradient by it
 };
 
-// m and v begin at zero. The formulas stand in autograd/kernels/adamw.h.
-class AdamW {
+// The base of every optimizer. It clips, and keeps the state by name; a derived class adds its state slabs in its
+// constructor and defines update().
+class Optimizer {
  public:
-  // Keeps a reference to the slab.
-  AdamW(const ParameterSlab& slab, const OptimizerSpec& spec);
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
 
-  // One update by the gathered gradients; `step` counts from 1. Returns the global norm before clipping. When the norm
-  // is not finite nothing is updated.
-  double update(double lr, std::int64_t step);
+  // Updates the parameters by the gradients that backward left in the slab. `step` counts from 1. Returns the global
+  // norm of the gradients before clipping. When the norm is not finite, nothing is updated.
+  double step(double lr, std::int64_t step);
 
-  // m.NAME and v.NAME for every parameter, sharing memory.
+  // PREFIX.NAME for every state slab and parameter, sharing the slabs' memory.
   NamedTensors state() const;
-  // Throws Error, changing nothing, when a name is missing or a shape differs.
+  // Copies values in. Throws Error, changing nothing, when a name is missing or unknown, or a shape or dtype differs.
   void load_state(const std::map<std::string, Tensor>& state);
 
+ protected:
+  // Keeps a reference to the slab. `clip` is the largest global norm of the gradients; 0: no clipping.
+  Optimizer(const ParameterSlab& slab, double clip);
+
+  // A new slab of zeros, as large as the parameters' one, that belongs to the state.
+  Tensor add_state(const std::string& prefix);
+  const ParameterSlab& slab() const { return slab_; }
+
  private:
+  // Applies the rule to slab().values(), given slab().gradients(). Called for finite gradients only.
+  virtual void update(const OptimizerStep& step) = 0;
+
   const ParameterSlab& slab_;
-  OptimizerSpec spec_;
-  std::vector<kernels::AdamWPart> decay_;  // of the whole slab
-  Tensor m_, v_;
+  double clip_;
+  NamedTensors state_;  // by prefix
 };
 
 }  // namespace tapeformer

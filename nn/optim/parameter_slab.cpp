@@ -5,7 +5,7 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::int64_t kAlignment = 16;  // elements: each part begins on a cache line; the gaps hold zeros
+constexpr std::int64_t kAlignment = 16;  // in elements: each part begins on a cache line, and the gaps hold zeros
 
 }  // namespace
 
@@ -27,7 +27,7 @@ ParameterSlab::ParameterSlab(const Module& model) {
     };
     part.variable.rebind(place(values_), place(gradients_));
   }
-  release_cached_memory();  // where the parameters were before: nothing else has their sizes
+  release_cached_memory();  // the old memory of the parameters: nothing else has their sizes
 }
 
 void ParameterSlab::zero_grad() const {

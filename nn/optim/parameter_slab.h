@@ -1,4 +1,5 @@
-// A model's parameters and their gradients, each in one contiguous slab: one clip, one update, one norm, one file.
+// A model's parameters and their gradients, each in one contiguous slab, so that clipping, the update and the norm are
+// one loop each.
 #pragma once
 
 #include "nn/module.h"
@@ -14,8 +15,8 @@ class ParameterSlab {
     bool matrix;               // two axes or more: weight decay applies
   };
 
-  // Moves the model's parameters into the slab, keeping their values. The model must not be destroyed before this is
-  // used for the last time. Throws Error when the parameters have different dtypes, or there are none.
+  // Moves the model's parameters into the slab, keeping their values. The model must live as long as the slab is used.
+  // Throws Error when the parameters have different dtypes, or there are none.
   explicit ParameterSlab(const Module& model);
 
   const std::vector<Part>& parts() const { return parts_; }
@@ -23,7 +24,7 @@ class ParameterSlab {
   const Tensor& gradients() const { return gradients_; }
 
   void zero_grad() const;
-  // Gradients that no backward wrote become zeros: to be called before gradients() is read.
+  // Sets the gradients that no backward wrote to zero. Call it before reading gradients().
   void complete_gradients() const;
 
  private:

@@ -7,6 +7,15 @@
 #include "core/error.h"
 
 namespace tapeformer {
+namespace {
+
+// The part of the way from the end of warm-up to step `total` that is done: 1 from there on.
+double progress(const ScheduleSpec& schedule, std::int64_t step) {
+  if (step >= schedule.total) return 1;
+  return static_cast<double>(step - schedule.warmup) / static_cast<double>(schedule.total - schedule.warmup);
+}
+
+}  // namespace
 
 double learning_rate(const ScheduleSpec& schedule, std::int64_t step) {
   check(step >= 1, "learning_rate: steps are counted from 1, got ", step);
@@ -16,12 +25,18 @@ double learning_rate(const ScheduleSpec& schedule, std::int64_t step) {
            std::min(1 / std::sqrt(s), s * std::pow(warmup, -1.5));
   }
   if (step <= schedule.warmup) return schedule.peak * s / warmup;
-  if (schedule.kind == ScheduleKind::constant) return schedule.peak;
-  if (schedule.kind == ScheduleKind::inverse_sqrt) return schedule.peak * std::sqrt(warmup / s);
-  if (step >= schedule.total) return schedule.min_lr;
-  const double t = static_cast<double>(step - schedule.warmup) / static_cast<double>(schedule.total - schedule.warmup);
-  const double part = schedule.kind == ScheduleKind::cosine ? (1 + std::cos(std::numbers::pi * t)) / 2 : 1 - t;
-  return schedule.min_lr + (schedule.peak - schedule.min_lr) * part;
+  const auto above_min = [&](double share) { return schedule.min_lr + (schedule.peak - schedule.min_lr) * share; };
+  switch (schedule.kind) {
+    case ScheduleKind::inverse_sqrt:
+      return schedule.peak * std::sqrt(warmup / s);
+    case ScheduleKind::cosine:
+      return above_min((1 + std::cos(std::numbers::pi * progress(schedule, step))) / 2);
+    case ScheduleKind::linear:
+      return above_min(1 - progress(schedule, step));
+    case ScheduleKind::constant:
+      return schedule.peak;
+  }
+  fail("learning_rate: not a kind of schedule: ", static_cast<int>(schedule.kind));
 }
 
 }  // namespace tapeformer

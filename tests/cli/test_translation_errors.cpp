@@ -104,8 +104,10 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
   check_error(box, kUsage, "--source excludes --stride (see --help)",
               "surprisal run --stride 2 --source a.txt --target a.txt");
   check_error(box, kUsage, "n-best: expected 1 to 5 (the beam), got 6", "translate run --n-best 6");
-  check_error(box, kUsage, "--beam: expected a whole number of at least 1, got 0 (see --help)",
+  check_error(box, kUsage, "--beam: expected a whole number from 1 to 1000, got 0 (see --help)",
               "translate run --beam 0");
+  check_error(box, kUsage, "--beam: expected a whole number from 1 to 1000, got 99999999999999999999 (see --help)",
+              "translate run --beam 99999999999999999999");
   check_error(box, kUsage, "length penalty: expected at least 0, got -1", "translate run --length-penalty -1");
   box.write("b.src", "\n");
   check_error(box, kFailure, "b.src and a.txt: none of 1 sentence pairs can be used: 1 has an empty side",

@@ -21,20 +21,24 @@ State<T> start(std::int64_t n) {
 }
 
 // Parts of uneven lengths, with and without decay, that share chunks and span several.
-std::vector<AdamWPart> parts_of(std::int64_t n) {
+std::vector<DecayPart> parts_of(std::int64_t n) {
   return {{n / 7, 0.1}, {n / 7 + n / 3, 0}, {n - n / 5, 0.01}, {n, 0.5}};
 }
-double decay_of(std::int64_t i, const std::vector<AdamWPart>& parts) {
-  for (const AdamWPart& part : parts) {
+double decay_of(std::int64_t i, const std::vector<DecayPart>& parts) {
+  for (const DecayPart& part : parts) {
     if (i < part.end) return part.weight_decay;
   }
   return 0;
 }
 
-// The update as PyTorch's AdamW writes it, in double.
+// The update as PyTorch's AdamW, or with l2 its Adam, writes it, in double.
 void reference_step(double& w, double& m, double& v, double grad, const AdamWStep& s, double weight_decay) {
   grad *= s.gradient_scale;
-  w *= 1 - s.lr * weight_decay;
+  if (s.l2) {
+    grad += weight_decay * w;
+  } else {
+    w *= 1 - s.lr * weight_decay;
+  }
   m = s.beta1 * m + (1 - s.beta1) * grad;
   v = s.beta2 * v + (1 - s.beta2) * grad * grad;
   const double correction1 = 1 - std::pow(s.beta1, s.step), correction2 = 1 - std::pow(s.beta2, s.step);
@@ -43,7 +47,7 @@ void reference_step(double& w, double& m, double& v, double grad, const AdamWSte
 
 // The largest relative errors of w, m and v over some steps with changing gradients.
 template <class T>
-void check_steps(std::int64_t n, std::int64_t first_step, int steps, double tolerance) {
+void check_steps(std::int64_t n, std::int64_t first_step, int steps, double tolerance, bool l2 = false) {
   CAPTURE(n);
   CAPTURE(first_step);
   State<T> s = start<T>(n);
@@ -51,7 +55,7 @@ void check_steps(std::int64_t n, std::int64_t first_step, int steps, double tole
   for (std::int64_t i = 0; i < n; ++i) w[i] = s.w[i], m[i] = s.m[i], v[i] = s.v[i];
   const auto parts = parts_of(n);
   for (int k = 0; k < steps; ++k) {
-    const AdamWStep step{1e-3, 0.9, 0.98, 1e-9, 0.7, first_step + k};
+    const AdamWStep step{1e-3, 0.9, 0.98, 1e-9, 0.7, first_step + k, l2};
     s.grad = random_array<T>(n, 10 + k, -0.1, 0.1);
     adamw<T>(s.w, s.m, s.v, s.grad, step, parts);
     for (std::int64_t i = 0; i < n; ++i) reference_step(w[i], m[i], v[i], s.grad[i], step, decay_of(i, parts));
@@ -74,13 +78,14 @@ TEST_CASE_TEMPLATE("adamw: agrees with PyTorch's formula in double", T, float, d
     for (std::int64_t n : test_sizes()) check_steps<T>(n, 1, 1, kFloat ? 1e-6 : 1e-12);
     check_steps<T>(1000, 1, 20, kFloat ? 2e-6 : 1e-12);
     check_steps<T>(1000, 100000, 1, kFloat ? 1e-6 : 1e-12);
+    check_steps<T>(1000, 1, 20, kFloat ? 2e-6 : 1e-12, true);
   });
 }
 
 TEST_CASE_TEMPLATE("adamw: a first step moves by the learning rate, decay alone shrinks", T, float, double) {
   Array<T> w(3, 1), m(3, 0), v(3, 0), grad(3, 0);
   grad[1] = 5, grad[2] = -1e-3;
-  const AdamWPart all{3, 0.5};
+  const DecayPart all{3, 0.5};
   adamw<T>(w, m, v, grad, {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-12, .gradient_scale = 1, .step = 1},
            {&all, 1});
   CHECK(w[0] == doctest::Approx(1 - 0.005));

@@ -3,7 +3,7 @@
 
 #include "autograd/tensor/allocator.h"
 #include "data/text/batcher.h"
-#include "nn/optim/optimizer.h"
+#include "nn/optim/optimizers.h"
 #include "tests/nn/support.h"
 
 using namespace tapeformer;
@@ -22,7 +22,7 @@ void check_steady(const GptConfig& config, std::int64_t batch_rows, std::int64_t
   const Gpt model(config);
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
-  AdamW optimizer(slab, {.weight_decay = 0.1, .clip = 1});
+  const auto optimizer = make_optimizer("adamw", slab, {.weight_decay = 0.1, .clip = 1});
   const std::vector<std::int32_t> text = random_ids(5000, config.vocab, 1);
   const TextBatcher batcher(TokenView(std::span<const std::int32_t>(text)), batch_rows, config.context, 1);
   Batch batch;
@@ -37,7 +37,7 @@ void check_steady(const GptConfig& config, std::int64_t batch_rows, std::int64_t
                      .recompute = recompute,
                      .random = {.step = number, .micro_step = static_cast<std::uint32_t>(micro)}});
     }
-    return optimizer.update(1e-3, number);
+    return optimizer->step(1e-3, number);
   };
 
   reset_peak_memory();

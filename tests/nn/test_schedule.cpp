@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "nn/optim/schedule.h"
-#include "train/config/optim_config.h"
 
 using namespace tapeformer;
 using doctest::Approx;
@@ -82,25 +81,12 @@ TEST_CASE("schedule: steps are counted from 1") {
   CHECK_THROWS_WITH_AS(learning_rate(ScheduleSpec{}, 0), "learning_rate: steps are counted from 1, got 0", Error);
 }
 
-TEST_CASE("schedule: made from a configuration") {
-  Config config;
-  config.model.dim = 512;
-  config.optimizer.lr = 0.5;
-  config.schedule = {.kind = "linear", .warmup = 7, .total = 0, .min_lr = 0.25, .factor = 2};
-  config.train.steps = 70;
-  const ScheduleSpec spec = schedule_spec(resolve(config));
-  CHECK(spec.kind == ScheduleKind::linear);
-  CHECK(spec.peak == 0.5);
-  CHECK(spec.min_lr == 0.25);
-  CHECK(spec.factor == 2);
-  CHECK(spec.dim == 512);
-  CHECK(spec.warmup == 7);
-  CHECK(spec.total == 70);
-  const auto kind = [&](const char* name) {
-    config.schedule.kind = name;
-    return schedule_spec(config).kind;
-  };
-  CHECK(kind("inverse_sqrt") == ScheduleKind::inverse_sqrt);
-  CHECK(kind("cosine") == ScheduleKind::cosine);
-  CHECK(kind("constant") == ScheduleKind::constant);
+TEST_CASE("schedule: every kind has one word") {
+  const std::vector<std::string> words = words_of<ScheduleKind>();
+  CHECK(words == std::vector<std::string>{"inverse_sqrt", "cosine", "linear", "constant"});
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    CHECK(value_of<ScheduleKind>(words[i]) == static_cast<ScheduleKind>(i));
+    CHECK(word_of(static_cast<ScheduleKind>(i)) == words[i]);
+  }
+  CHECK_THROWS_WITH_AS(value_of<ScheduleKind>("step"), "no value is called step", Error);
 }

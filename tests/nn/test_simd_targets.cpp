@@ -1,5 +1,5 @@
 // A few steps of a whole model on each instruction set that this machine has.
-#include "nn/optim/optimizer.h"
+#include "nn/optim/optimizers.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/nn/transformer_support.h"
 
@@ -13,11 +13,11 @@ template <class AddGradients>
 std::vector<float> trained_weights(const Module& model, const AddGradients& add_gradients) {
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
-  AdamW optimizer(slab, {.weight_decay = 0.1, .clip = 1});
+  const auto optimizer = make_optimizer("adamw", slab, {.weight_decay = 0.1, .clip = 1});
   for (std::uint32_t step = 1; step <= 3; ++step) {
     slab.zero_grad();
     add_gradients(TapeOptions{.training = true, .random = {.seed = 1, .step = step}});
-    optimizer.update(1e-2, step);
+    optimizer->step(1e-2, step);
   }
   return slab.values().to_vector<float>();
 }

@@ -15,7 +15,7 @@ struct Fixture {
   RunFolder run = create_run(folder.path / "run", to_toml(toy.resolved), {"{}", ""});
 };
 
-std::vector<float> moments(const AdamW& optimizer) {
+std::vector<float> moments(const Optimizer& optimizer) {
   std::vector<float> all;
   for (const auto& [name, tensor] : optimizer.state()) {
     for (const float value : tensor.to_vector<float>()) all.push_back(value);

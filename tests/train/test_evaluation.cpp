@@ -4,6 +4,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "nn/models/gpt.h"
 #include "tests/train/toy.h"
@@ -152,6 +153,20 @@ TEST_CASE("evaluation: neither dropout nor label smoothing has a part in it") {
   plain->load_state_dict(toy.model.state_dict());
   const std::vector<double> values = surprisals(*plain, valid.view(), {});
   CHECK(result.nats == doctest::Approx(std::accumulate(values.begin(), values.end(), 0.0)).epsilon(1e-6));
+}
+
+TEST_CASE("evaluation: a batch of more windows than the text has is one of all of them") {
+  const Gpt model(bigram_config());
+  make_bigram(model);
+  const std::vector<std::int32_t> tokens = some_tokens(100, 3);
+  const Evaluation expected = evaluate(model, view(tokens), {.batch = 100});
+  const std::int64_t before = memory_stats().peak;
+  for (const std::int64_t batch : {std::int64_t{200'000'000}, std::numeric_limits<std::int64_t>::max()}) {
+    const Evaluation result = evaluate(model, view(tokens), {.batch = batch});
+    CHECK(result.tokens == 99);
+    CHECK(result.nats == expected.nats);
+  }
+  CHECK(memory_stats().peak < before + (1 << 20));
 }
 
 TEST_CASE("evaluation: what cannot be") {

@@ -80,7 +80,8 @@ struct ScriptedRun {
   Config config;
   ScriptedObjective objective;
   ParameterSlab slab{objective.module};
-  AdamW optimizer{slab, optimizer_spec(resolve(config))};
+  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolve(config), slab);
+  Optimizer& optimizer = *owned_optimizer;
   RunFolder run = create_run(folder.path / "run", to_toml(resolve(config)), {"{}", ""});
   TrainingState state;
 };

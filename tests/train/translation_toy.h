@@ -39,7 +39,8 @@ struct TranslationToy {
   const TranslationData& data = objective.data();
   const SequenceToSequence& model = objective.model();
   ParameterSlab slab{model};
-  AdamW optimizer{slab, optimizer_spec(resolved)};
+  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolved, slab);
+  Optimizer& optimizer = *owned_optimizer;
 
   StepResult step(std::int64_t number) {
     return train_step(objective, slab, optimizer, resolved, number, learning_rate(schedule_spec(resolved), number));

@@ -15,6 +15,7 @@
 
 #include "core/keys.h"
 #include "nn/models/registry.h"
+#include "nn/optim/schedule.h"
 #include "train/config/config_words.h"
 
 namespace tapeformer {
@@ -47,7 +48,9 @@ struct Config {
   };
   struct Optimizer {
     std::string name = "adamw";
-    double lr = 1e-3, beta1 = 0.9, beta2 = 0.98, eps = 1e-9, weight_decay = -1, clip = 1;
+    double lr = 1e-3, beta1 = 0.9, beta2 = 0.98, eps = 1e-9, weight_decay = -1, momentum = 0.9;
+    bool nesterov = false;
+    double clip = 1;
     bool operator==(const Optimizer&) const = default;
   };
   struct Schedule {

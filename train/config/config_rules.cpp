@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "nn/optim/optimizers.h"
 #include "train/config/config.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
@@ -12,7 +13,6 @@ namespace {
 
 constexpr std::int64_t kPaperWarmup = 4000;       // Vaswani et al. 2017, for runs of 100,000 steps
 constexpr std::int64_t kDefaultWarmup = 200;      // for runs of a few thousand steps
-constexpr double kAdamwWeightDecay = 0.1;         // GPT-3 (Brown et al. 2020), as in nanoGPT
 constexpr std::int64_t kSmallestByteVocab = 257;  // 256 bytes and the end of a text
 
 template <class... Parts>
@@ -121,12 +121,13 @@ KeyValues family_options(const Config::Model& model, const ModelFamily& family) 
   return options;
 }
 
-void derive(Config& config, std::int64_t row_tokens) {
-  if (config.optimizer.name == "adam") config.optimizer.weight_decay = 0;
-  if (config.optimizer.weight_decay < 0) config.optimizer.weight_decay = kAdamwWeightDecay;
+void derive(Config& config, std::int64_t window) {
+  if (config.optimizer.weight_decay < 0) {
+    config.optimizer.weight_decay = find_optimizer_row(config.optimizer.name)->defaults.weight_decay;
+  }
   if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;
   if (config.schedule.total == 0) config.schedule.total = config.train.steps;
-  if (config.eval.stride == 0) config.eval.stride = row_tokens;
+  if (config.eval.stride == 0) config.eval.stride = window;
   if (config.checkpoint.keep > 0) config.checkpoint.keep = std::max(config.checkpoint.keep, config.checkpoint.average);
 }
 
@@ -162,7 +163,7 @@ ResolvedConfig resolve(Config config) {
   values->model.type = family.name;
   family.resolve(options, config.tokenizer.joint);
   for (const auto& [name, value] : options.entries()) config.model.options[name] = value;
-  derive(config, options.has("context") ? options.integer("context") : ResolvedConfig::kUnlimitedRowTokens);
+  derive(config, options.has("context") ? options.integer("context") : kUnlimitedWindow);
 
   config.derived.emplace();
   for (const ConfigEntry& entry : entries) {

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "nn/optim/optimizers.h"
 #include "train/config/key_text.h"
 
 namespace tapeformer {
@@ -59,7 +60,17 @@ std::vector<std::string> family_names() {
   return names;
 }
 
-std::vector<std::string> optimizer_names() { return {"adamw", "adam"}; }
+// " (adamw, adam)": the optimizers that read an option.
+std::string read_by(const char* option) { return " (" + optimizers_with_option(option) + ")"; }
+
+// "0.1 for adamw, 0 for adam, …"
+std::string default_weight_decays() {
+  std::string text;
+  for (const std::string& name : optimizer_names()) {
+    text += str_cat(text.empty() ? "" : ", ", find_optimizer_row(name)->defaults.weight_decay, " for ", name);
+  }
+  return text;
+}
 
 // The key model.type, then all keys that are not a model family's.
 const std::vector<ConfigEntry>& common_entries() {
@@ -117,13 +128,16 @@ const std::vector<ConfigEntry>& common_entries() {
         data.key<&D::lines>("lines", "lines of the generated corpus", at_least(1)),
         data.key<&D::seed>("seed", "seed of the generated corpus", at_least(0)),
 
-        optimizer.key<&O::name>("name", "Adam with decoupled weight decay, or without weight decay"),
+        optimizer.key<&O::name>("name", "the rule by which gradients change the weights"),
         optimizer.key<&O::lr>("lr", "peak learning rate", at_least(0)),
-        optimizer.key<&O::beta1>("beta1", "decay of the mean of gradients", fraction()),
-        optimizer.key<&O::beta2>("beta2", "decay of the mean of squared gradients", fraction()),
-        optimizer.key<&O::eps>("eps", "added to the root of the mean square", above(0)),
-        optimizer.key<&O::weight_decay>("weight_decay", "weight decay of matrices (-1 = 0.1 for adamw, 0 for adam)",
+        optimizer.key<&O::beta1>("beta1", "decay of the mean of gradients" + read_by("beta1"), fraction()),
+        optimizer.key<&O::beta2>("beta2", "decay of the mean of squared gradients" + read_by("beta2"), fraction()),
+        optimizer.key<&O::eps>("eps", "added to the root of the mean square" + read_by("eps"), above(0)),
+        optimizer.key<&O::weight_decay>("weight_decay", "decay of matrices (-1 = " + default_weight_decays() + ")",
                                         at_least(-1), {.follows = "optimizer.name"}),
+        optimizer.key<&O::momentum>(
+            "momentum", "share of the last update that the next one keeps" + read_by("momentum"), fraction()),
+        optimizer.key<&O::nesterov>("nesterov", "Nesterov's form of momentum" + read_by("nesterov")),
         optimizer.key<&O::clip>("clip", "largest global norm of the gradient (0 = no limit)", at_least(0)),
 
         schedule.key<&S::kind>("kind", "shape of the learning rate after warm-up"),
@@ -246,8 +260,14 @@ ConfigKey model_config_key(const std::string& name) {
   for (const ModelFamily& family : model_families()) {
     if (find_key(family, name)) families.push_back(&family);
   }
-  const ConfigEntry entry = model_entry(*find_key(*families.front(), name));
-  const std::string differing = defaults_text(families, name);
+  // A family whose own default is "auto" says in its help what that means.
+  const auto is_auto = [&](const ModelFamily* family) {
+    return find_key(*family, name)->default_value == KeyValue(std::string(kAuto));
+  };
+  const auto explained = std::ranges::find_if(families, is_auto);
+  const bool explains = explained != families.end();
+  const ConfigEntry entry = model_entry(*find_key(explains ? **explained : *families.front(), name));
+  const std::string differing = explains ? "" : defaults_text(families, name);
   ConfigKey key{.name = "model." + name,
                 .type = entry.key.type(),
                 .help = entry.key.help + differing,

@@ -4,7 +4,6 @@
 #include "core/keys.h"
 #include "data/scores/bleu.h"
 #include "data/text/text_source.h"
-#include "nn/optim/schedule.h"
 
 namespace tapeformer {
 
@@ -26,13 +25,6 @@ template <>
 struct Words<BleuTokenization> {
   static constexpr std::pair<BleuTokenization, std::string_view> list[] = {{BleuTokenization::v13a, "13a"},
                                                                            {BleuTokenization::none, "none"}};
-};
-template <>
-struct Words<ScheduleKind> {
-  static constexpr std::pair<ScheduleKind, std::string_view> list[] = {{ScheduleKind::inverse_sqrt, "inverse_sqrt"},
-                                                                       {ScheduleKind::cosine, "cosine"},
-                                                                       {ScheduleKind::linear, "linear"},
-                                                                       {ScheduleKind::constant, "constant"}};
 };
 
 }  // namespace tapeformer

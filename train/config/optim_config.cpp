@@ -2,9 +2,19 @@
 
 namespace tapeformer {
 
-OptimizerSpec optimizer_spec(const ResolvedConfig& config) {
+OptimizerOptions optimizer_options(const ResolvedConfig& config) {
   const Config::Optimizer& o = config.optimizer;
-  return {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps, .weight_decay = o.weight_decay, .clip = o.clip};
+  return {.beta1 = o.beta1,
+          .beta2 = o.beta2,
+          .eps = o.eps,
+          .weight_decay = o.weight_decay,
+          .momentum = o.momentum,
+          .nesterov = o.nesterov,
+          .clip = o.clip};
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab) {
+  return make_optimizer(config.optimizer.name, slab, optimizer_options(config));
 }
 
 ScheduleSpec schedule_spec(const ResolvedConfig& config) {

@@ -1,13 +1,14 @@
-// From the configuration to the optimizer and the schedule.
+// The optimizer and the schedule of a configuration.
 #pragma once
 
-#include "nn/optim/optimizer.h"
+#include "nn/optim/optimizers.h"
 #include "nn/optim/schedule.h"
 #include "train/config/config.h"
 
 namespace tapeformer {
 
-OptimizerSpec optimizer_spec(const ResolvedConfig& config);
+OptimizerOptions optimizer_options(const ResolvedConfig& config);
+std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab);
 ScheduleSpec schedule_spec(const ResolvedConfig& config);
 
 }  // namespace tapeformer

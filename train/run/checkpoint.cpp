@@ -17,8 +17,8 @@ constexpr const char* kOptimizerFile = "optimizer.safetensors";
 
 }  // namespace
 
-std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model, const AdamW& optimizer,
-                                                   const TrainingState& state) {
+std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model,
+                                                   const Optimizer& optimizer, const TrainingState& state) {
   const auto write_files = [&](const std::filesystem::path& staging) {
     NamedTensors weights;
     for (const NamedParameter& parameter : model.named_parameters()) {
@@ -41,10 +41,10 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
   return std::make_unique<StagedCheckpoint>(run, state.step, fields, write_files);
 }
 
-TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, AdamW& optimizer) {
+TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer) {
   const std::filesystem::path folder = run.checkpoint(step);
   const nlohmann::ordered_json fields = read_checkpoint_state(folder);
-  const auto moments = read_safetensors(folder / kOptimizerFile);
+  const auto optimizer_state = read_safetensors(folder / kOptimizerFile);
   TrainingState state;
   try {
     state = {.step = step,
@@ -53,7 +53,7 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
              .best_loss = fields.at("best_loss").get<double>(),
              .best_step = fields.at("best_step").get<std::int64_t>(),
              .data_hash = fields.at("data_hash").get<std::uint64_t>()};
-    optimizer.load_state(moments);
+    optimizer.load_state(optimizer_state);
   } catch (const std::exception& error) {
     fail_to_fit(folder, run, error);
   }

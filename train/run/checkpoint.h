@@ -1,4 +1,4 @@
-// A training state on disk: the model's weights, the optimizer's moments, and how far the run is.
+// A training state on disk: the model's weights, the optimizer's state, and how far the run is.
 #pragma once
 
 #include <memory>
@@ -22,11 +22,11 @@ struct TrainingState {
 // Writes model.safetensors and optimizer.safetensors, for publish() to make them and `state` a checkpoint. All of it is
 // of this moment: the caller may train on at once. The system's file cache holds the bytes until they are on disk; a
 // copy of our own would take 12 bytes per parameter of memory, and have to be written all the same.
-std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model, const AdamW& optimizer,
-                                                   const TrainingState& state);
+std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model,
+                                                   const Optimizer& optimizer, const TrainingState& state);
 
 // Reads a checkpoint back into model and optimizer. Throws Error, and changes no weight, when it does not fit them.
-TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, AdamW& optimizer);
+TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer);
 
 // The weights alone, for evaluation and generation, of a checkpoint's or an average's folder. Throws Error, naming it,
 // when they do not fit.

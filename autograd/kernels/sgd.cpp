@@ -1,0 +1,56 @@
+#include "autograd/kernels/sgd.h"
+
+#include "autograd/kernels/simd.h"
+#include "core/parallel.h"
+#include "core/profile.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/sgd.cpp"
+#include "hwy/foreach_target.h"
+// Once per target, so after it.
+#include "autograd/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tapeformer::kernels::HWY_NAMESPACE {
+
+template <class T>
+void sgd(T* w, T* v, const T* grad, const SgdStep& step, double weight_decay, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto set = [d](double value) SIMD_LAMBDA { return hn::Set(d, static_cast<T>(value)); };
+  const auto gradient_scale = set(step.gradient_scale), decay = set(weight_decay);
+  const auto momentum = set(step.momentum), lr = set(step.lr);
+  for (std::int64_t i = 0; i < n; i += lanes(d)) {
+    const auto weight = load(d, w + i, n - i);
+    auto update = hn::MulAdd(decay, weight, hn::Mul(load(d, grad + i, n - i), gradient_scale));
+    if (step.momentum != 0) {
+      const auto velocity = hn::MulAdd(momentum, load(d, v + i, n - i), update);
+      store(d, velocity, v + i, n - i);
+      update = step.nesterov ? hn::MulAdd(momentum, velocity, update) : velocity;
+    }
+    store(d, hn::NegMulAdd(lr, update, weight), w + i, n - i);
+  }
+}
+
+SIMD_FLOATS(sgd);
+
+}  // namespace tapeformer::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapeformer::kernels {
+
+SIMD_EXPORT(sgd);
+template <class T>
+void sgd(T* w, T* v, const T* grad, const SgdStep& step, std::span<const DecayPart> parts) {
+  const std::int64_t n = parts.empty() ? 0 : parts.back().end;
+  const Span span(SpanKind::kernel, "sgd", {.bytes = (step.momentum != 0 ? 5.0 : 3.0) * sizeof(T) * n});
+  parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for_each_decay(parts, begin, end, [&](std::int64_t i, std::int64_t stop, double weight_decay) {
+      SIMD_CALL(sgd, T)(w + i, v == nullptr ? v : v + i, grad + i, step, weight_decay, stop - i);
+    });
+  });
+}
+SIMD_INSTANTIATE(sgd);
+
+}  // namespace tapeformer::kernels
+#endif

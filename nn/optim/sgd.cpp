@@ -1,0 +1,52 @@
+#include "autograd/kernels/sgd.h"
+
+#include "core/error.h"
+#include "nn/optim/optimizer_rows.h"
+#include "nn/optim/weight_decay.h"
+
+namespace tapeformer {
+namespace {
+
+// The formulas stand in autograd/kernels/sgd.h.
+class Sgd : public Optimizer {
+ public:
+  Sgd(const ParameterSlab& slab, const OptimizerOptions& options)
+      : Optimizer(slab, options.clip), options_(options), parts_(decay_matrices(slab, options.weight_decay)) {
+    if (options.nesterov && options.momentum == 0) {
+      fail_usage("sgd: nesterov: expected a momentum above 0 beside it, got 0");
+    }
+    if (options.momentum != 0) velocity_ = add_state("v");
+  }
+
+ private:
+  void update(const OptimizerStep& step) override {
+    const kernels::SgdStep sgd{.lr = step.lr,
+                               .momentum = options_.momentum,
+                               .nesterov = options_.nesterov,
+                               .gradient_scale = step.gradient_scale};
+    const Tensor &weights = slab().values(), &gradients = slab().gradients();
+    dispatch_floating(weights.dtype(), [&]<class T>(T) {
+      T* velocity = velocity_.defined() ? velocity_.data<T>() : nullptr;
+      kernels::sgd(weights.data<T>(), velocity, gradients.data<T>(), sgd, parts_);
+    });
+  }
+
+  OptimizerOptions options_;
+  std::vector<kernels::DecayPart> parts_;
+  Tensor velocity_;  // from zero; undefined without momentum
+};
+
+}  // namespace
+
+OptimizerRow sgd_row() {
+  return {.name = "sgd",
+          .help = "stochastic gradient descent, with weight decay as an L2 term of the gradient",
+          .options = {"weight_decay", "momentum", "nesterov"},
+          .defaults = {},
+          .state_slabs = [](const OptimizerOptions& options) { return options.momentum != 0 ? 1 : 0; },
+          .make = [](const ParameterSlab& slab, const OptimizerOptions& options) -> std::unique_ptr<Optimizer> {
+            return std::make_unique<Sgd>(slab, options);
+          }};
+}
+
+}  // namespace tapeformer
