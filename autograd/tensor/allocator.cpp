@@ -69,6 +69,21 @@ void* map_block(std::int64_t size) {
   return block;
 }
 
+// Moves the memory of a mapped block of `from` bytes into one of `to` bytes: the system has to clear only the pages
+// that are new. Null when the system has no more; the old block is gone in either case.
+void* resize_mapping(void* block, std::int64_t from, std::int64_t to) {
+  const std::int64_t old_length = mapping_length(from), length = mapping_length(to);
+  if (length <= old_length) {
+    if (length < old_length) munmap(static_cast<std::byte*>(block) + length, old_length - length);
+    return block;
+  }
+  void* const larger = map_block(to);
+  const bool moved =
+      larger && mremap(block, old_length, old_length, MREMAP_MAYMOVE | MREMAP_FIXED, larger) != MAP_FAILED;
+  if (!moved) munmap(block, old_length);
+  return larger;
+}
+
 void* request_block(std::int64_t size) {
   if (size >= kLeastMapping) return map_block(size);
   return std::aligned_alloc(kAlignment, round_up(size, kAlignment));
@@ -95,8 +110,9 @@ class Allocator {
       found->second.pop_back();
       return block;
     }
+    void* block = stats_.reserved + size > most_reserved() ? take_resized(size) : nullptr;
     trim_to(most_reserved() - size);
-    void* block = request_block(size);
+    if (!block) block = request_block(size);
     if (!block) {
       trim_to(0);
       block = request_block(size);
@@ -141,6 +157,23 @@ class Allocator {
 
   // A quarter more than the peak. Live tensors alone never exceed the peak, so trim_to() can always reach this.
   std::int64_t most_reserved() const { return stats_.peak + stats_.peak / 4; }
+
+  // The cached mapping of the nearest size, resized; null if there is none. Loops of varying shapes mostly come here:
+  // the pages of one shape serve the next.
+  void* take_resized(std::int64_t size) {
+    if (size < kLeastMapping) return nullptr;
+    auto nearest = cached_.end();
+    for (auto blocks = cached_.lower_bound(kLeastMapping); blocks != cached_.end(); ++blocks) {
+      if (blocks->second.empty()) continue;
+      if (nearest == cached_.end() || std::abs(blocks->first - size) < std::abs(nearest->first - size))
+        nearest = blocks;
+    }
+    if (nearest == cached_.end()) return nullptr;
+    void* const block = nearest->second.back().memory;
+    nearest->second.pop_back();
+    stats_.reserved -= nearest->first;
+    return resize_mapping(block, nearest->first, size);
+  }
 
   // Returns cached blocks to the system, the one that was freed first at first, until at most `bytes` are reserved or
   // no cached block is left.

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -93,6 +94,34 @@ TEST_CASE("allocator: returned blocks leave the process") {
   CHECK(resident() - before < std::int64_t{8} << 20);
   release_cached_memory();
 }
+
+#if !defined(__SANITIZE_ADDRESS__)  // blocks of its heap cannot be resized
+TEST_CASE("allocator: with sizes that vary, the system clears few new pages") {
+  release_cached_memory();
+  reset_peak_memory();
+  RandomStream random(RandomKey{.seed = 3});
+  // Sentences of one length a step, as a translation model sees them.
+  const auto step = [&] {
+    const auto length = static_cast<std::int64_t>(5 + random.below(9));
+    std::vector<Tensor> live;
+    for (int i = 0; i < 40; ++i) live.push_back(Tensor::zeros({length, i % 4 == 0 ? 50000 : 20000}, DType::f32));
+    std::int64_t bytes = 0;
+    for (const Tensor& tensor : live) bytes += tensor.bytes();
+    return bytes;
+  };
+  const auto faults = [] {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+  };
+  for (int i = 0; i < 20; ++i) step();
+  const auto before = faults();
+  std::int64_t bytes = 0;
+  for (int i = 0; i < 50; ++i) bytes += step();
+  CHECK((faults() - before) * sysconf(_SC_PAGESIZE) < bytes / 5);
+  release_cached_memory();
+}
+#endif
 
 TEST_CASE("allocator: steps that repeat ask the system for nothing after the first, whatever their sizes") {
   release_cached_memory();
