@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/kernels/batch_invariant.h"
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {
@@ -24,6 +25,7 @@ std::vector<std::int32_t> generate(const Gpt& model, std::span<const std::int32_
                                    const GenerateOptions& options, const std::function<void(std::int32_t)>& on_token) {
   check(!prompt.empty(), "generate: the prompt has no tokens");
   check_options(options.sampling);
+  const kernels::BatchInvariant batch_invariant;
   const std::int64_t context = model.config().context;
   const std::int64_t kept = std::max<std::int64_t>(context / 2, 1);
   // All before a document's beginning is dropped, since nothing looks at it.

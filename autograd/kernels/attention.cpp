@@ -8,6 +8,7 @@
 
 #include "autograd/kernels/attention_rows.h"
 #include "autograd/kernels/band_gemm.h"
+#include "autograd/kernels/batch_invariant.h"
 #include "autograd/kernels/scratch.h"
 #include "autograd/kernels/skinny_gemm.h"
 #include "core/parallel.h"
@@ -178,8 +179,9 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
                        const AttentionShape& shape) {
   const Span span(SpanKind::kernel, "attention_forward", {.flops = product_flops(shape) * 2});
   const std::int64_t blocks = chunk_count(shape.queries, kBlockRows), groups = chunk_count(blocks, kForwardBlocks);
-  // For a few queries, as in generation, the transposed keys would cost more than they save.
-  const bool skinny = skinny_gemm_takes<T>({}, {k, k_strides.row, true}, shape.queries);
+  // For a few queries, as in generation, the transposed keys would cost more than they save. The two products add up in
+  // different orders, so results that must not depend on the number of queries always come from the first one.
+  const bool skinny = BatchInvariant::is_on() || skinny_gemm_takes<T>({}, {k, k_strides.row, true}, shape.queries);
   parallel_for(0, shape.batches * shape.heads * groups, 1, [&](std::int64_t i, std::int64_t) {
     // The last blocks, which are the long ones where attention is causal, come first: a thread that starts late then
     // has little left to do.
