@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "autograd/gradcheck/enumerators.h"
 #include "autograd/ops/ops.h"
 #include "autograd/tape/recompute.h"
 
@@ -153,18 +154,16 @@ void add_layers(Table& t) {
   t.add("layer_norm_linear", "beta, bias",
         {t.normal({2, 2, 4}), t.normal({4}), t.normal({4}), t.normal({3, 4}), t.normal({3})}, normed);
   t.add("layer_norm_linear", "neither", {t.normal({3, 4}), t.normal({4}), t.normal({4, 4})}, normed);
-  const std::pair<ActivationKind, const char*> activations[] = {
-      {ActivationKind::gelu, "gelu"}, {ActivationKind::gelu_tanh, "gelu_tanh"}, {ActivationKind::relu, "relu"}};
-  for (const auto& entry : activations) {
-    const auto kind = entry.first;
-    t.add("feed_forward", std::string(entry.second) + ", norm",
+  for (const Enumerator<ActivationKind>& activation : enumerators<ActivationKind>()) {
+    const ActivationKind kind = activation.value;
+    t.add("feed_forward", activation.name + ", norm",
           {t.normal({3, 4}), t.normal({4}), t.normal({4}), t.normal({6, 4}), t.normal({6}), t.normal({5, 6}),
            t.normal({5})},
           [kind](Inputs in) {
             return feed_forward(in[0], {in[1], in[2]}, {in[3], in[4], in[5], in[6]}, kind);
           });
-    t.add("feed_forward", std::string(entry.second) + ", bare",
-          {t.normal({2, 2, 3}), t.normal({5, 3}), t.normal({3, 5})}, [kind](Inputs in) {
+    t.add("feed_forward", activation.name + ", bare", {t.normal({2, 2, 3}), t.normal({5, 3}), t.normal({3, 5})},
+          [kind](Inputs in) {
             return feed_forward(in[0], {}, {in[1], Variable(), in[2], Variable()}, kind);
           });
   }

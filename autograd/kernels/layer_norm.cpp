@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/kernels/scratch.h"
 #include "autograd/kernels/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
@@ -119,7 +120,8 @@ void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T
                          LayerNormOutput<T> output) {
   const Span span(SpanKind::kernel, "layer_norm_backward", {.bytes = 3.0 * sizeof(T) * rows * cols});
   const std::int64_t chunk_rows = rows_per_chunk(cols), chunks = chunk_count(rows, chunk_rows);
-  T* const dgamma_partials = scratch<T>(2 * chunks * cols);
+  const Scratch<T> partials(2 * chunks * cols);
+  T* const dgamma_partials = partials.data();
   T* const dbeta_partials = dgamma_partials + chunks * cols;
   parallel_chunks(rows, chunk_rows, [&](auto chunk, auto row, auto end) {
     const auto at = row * cols, partial = chunk * cols;
