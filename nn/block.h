@@ -7,6 +7,7 @@
 
 #include "nn/attention.h"
 #include "nn/norm.h"
+#include "nn/positions.h"
 
 namespace tapeformer {
 
@@ -23,9 +24,10 @@ class FeedForward : public Module {
   ActivationKind activation_;
 };
 
-// What a block's attention may look at.
+// What a block knows of its tokens, and what its attention may look at.
 struct BlockContext {
   SelfMask mask = {};
+  Positions positions = {};
   std::optional<EncoderOutput> encoded = {};  // for the blocks that have cross-attention
 };
 

@@ -51,7 +51,7 @@ Transformer::Transformer(const TransformerConfig& config)
 Variable Transformer::embed(const Embedding& embedding, const PositionEmbedding& positions, const Variable& ids,
                             std::int64_t first) const {
   const Variable vectors = scale(embedding.forward(ids), std::sqrt(static_cast<double>(config_.block.dim)));
-  return dropout_.forward(add(vectors, positions.forward(*ids.tape(), first, ids.size(1))));
+  return dropout_.forward(add(vectors, positions.forward(*ids.tape(), {.first = first}, ids.size(1))));
 }
 
 EncoderOutput Transformer::encode(Tape& tape, const SourceBatch& source) const {
@@ -66,7 +66,7 @@ Variable Transformer::decode(const Variable& ids, const EncoderOutput& encoded, 
   check(ids.value().rank() == 2, "transformer: expected target ids (R, T), got ", ids.sizes());
   const std::int64_t first = cache ? cache->front().self.length() : 0;
   const Variable x = embed(target_embedding_, target_positions_, ids, first);
-  return decoder_.forward(x, {.encoded = encoded}, cache);
+  return decoder_.forward(x, {.positions = {.first = first}, .encoded = encoded}, cache);
 }
 
 Variable Transformer::logits(const Variable& hidden) const { return linear(hidden, head_, {}); }
