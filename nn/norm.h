@@ -26,6 +26,18 @@ class LayerNorm : public Norm {
   double eps_;
 };
 
+// γ·x/√(mean x² + ε) (Zhang & Sennrich 2019); weight γ begins at one.
+class RmsNorm : public Norm {
+ public:
+  RmsNorm(std::int64_t dim, double eps, DType dtype);
+  Variable forward(const Variable& x) const override;
+
+  Variable weight;
+
+ private:
+  double eps_;
+};
+
 // The norm that the configuration names.
 std::unique_ptr<Norm> make_norm(const BlockConfig& config);
 

@@ -164,6 +164,9 @@ void add_layers(Table& t) {
   t.add("layer_norm", "beta", {t.normal({3, 5}), t.normal({5}), t.normal({5})}, norm);
   t.add("layer_norm", "no beta", {t.normal({2, 2, 4}), t.normal({4})}, norm);
   t.add("layer_norm", "one vector", {t.normal({4}), t.normal({4}), t.normal({4})}, norm);
+  const auto rms = [](Inputs in) { return rms_norm(in[0], in[1], 1e-5); };
+  t.add("rms_norm", "", {t.normal({2, 2, 4}), t.normal({4})}, rms);
+  t.add("rms_norm", "one vector", {t.normal({4}), t.normal({4})}, rms);
 }
 
 void add_attention(Table& t) {

@@ -71,6 +71,8 @@ Variable dropout(const Variable& x, double p);
 
 // γ·(x − μ)/√(σ² + eps) + β over the last axis; gamma, beta (dim), beta may be undefined   (layer_norm.cpp)
 Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& beta, double eps);
+// γ·x/√(mean x² + eps) over the last axis; gamma (dim)   (rms_norm.cpp)
+Variable rms_norm(const Variable& x, const Variable& gamma, double eps);
 
 struct AttentionOptions {
   bool causal = false;   // query i of T_q stands at position i + T_k − T_q and sees keys up to it

@@ -121,6 +121,18 @@ TEST_CASE("layer_norm: agrees with its composite twin") {
   }
 }
 
+TEST_CASE("rms_norm: agrees with its composite twin") {
+  const auto twin = [](Inputs in) {
+    return mul(div(in[0], sqrt(add_scalar(mean(mul(in[0], in[0]), -1, true), 1e-5))), in[1]);
+  };
+  const auto fused = [](Inputs in) { return rms_norm(in[0], in[1], 1e-5); };
+  for (const Dims& sizes : {Dims{4}, Dims{3, 1}, Dims{5, 7}, Dims{2, 3, 64}, Dims{70, 33}}) {
+    const std::vector<Tensor> inputs{random_normal(sizes, 1), random_normal({sizes.back()}, 2)};
+    CAPTURE(sizes);
+    check_twins(fused, twin, inputs);
+  }
+}
+
 TEST_CASE("linear: agrees with its composite twin") {
   const auto twin = [](Inputs in) {
     const Variable x = in[0].value().rank() == 1 ? reshape(in[0], {1, -1}) : in[0];

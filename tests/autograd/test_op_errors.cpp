@@ -106,6 +106,8 @@ TEST_CASE("errors: layers") {
                        "layer_norm: x is (2, 3), gamma is (2): expected gamma of the last axis's size", Error);
   CHECK_THROWS_WITH_AS(layer_norm(in.of({2, 3}), in.of({3}), in.of({2}), 1e-5),
                        "layer_norm: gamma is (3), beta is (2): expected the same", Error);
+  CHECK_THROWS_WITH_AS(rms_norm(in.of({2, 3}), in.of({2}), 1e-5),
+                       "rms_norm: x is (2, 3), gamma is (2): expected gamma of the last axis's size", Error);
 }
 
 TEST_CASE("errors: attention") {

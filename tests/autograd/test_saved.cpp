@@ -92,6 +92,7 @@ TEST_CASE("saved: gradients have the same bits as when everything is kept") {
   check_same_bits([](Inputs in, const auto& pass) {  // one cheap op after another
     return linear(pass(relu(pass(gelu_tanh(pass(layer_norm(in[0], in[1], in[2], 1e-5)))))), in[3], {});
   });
+  check_same_bits([](Inputs in, const auto& pass) { return linear(pass(rms_norm(in[0], in[1], 1e-5)), in[3], {}); });
   check_same_bits([](Inputs in, const auto& pass) {  // the weight too
     return linear(pass(relu(in[0])), pass(layer_norm(in[3], in[1], in[2], 1e-5)), {});
   });
