@@ -70,8 +70,8 @@ void evaluate_pairs(const EvalArguments& arguments) {
   if (arguments.json) {
     nlohmann::ordered_json json = measures(result, pairs.target_bytes());
     // The keys of a text's evaluation as well: a sentence is one window.
-    const std::int64_t context = run.config.model.context;
-    json.update({{"context", context}, {"stride", context}, {"pairs", pairs.size()}, {"skipped", skipped}});
+    if (const auto context = run.model->context()) json.update({{"context", *context}, {"stride", *context}});
+    json.update({{"pairs", pairs.size()}, {"skipped", skipped}});
     std::cout << json << '\n';
     return;
   }

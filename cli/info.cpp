@@ -3,14 +3,17 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "autograd/kernels/gemm.h"
 #include "autograd/tensor/tensor.h"
 #include "cli/commands.h"
+#include "cli/config_options.h"
 #include "cli/model_costs.h"
 #include "cli/progress_line.h"
 #include "core/parallel.h"
 #include "train/config/optim_config.h"
+#include "train/config/run_config.h"
 #include "train/run/run_folder.h"
 
 namespace tapeformer::cli {
@@ -18,6 +21,7 @@ namespace {
 
 struct InfoArguments {
   std::string target;
+  ConfigOverrides overrides;
   bool json = false;
 };
 
@@ -49,17 +53,12 @@ double seconds_per_gflop() {
 }
 
 void print_info(const InfoArguments& arguments) {
-  Config config;
-  ModelCosts costs;
-  if (std::filesystem::is_directory(arguments.target)) {
-    const RunFolder run = find_run(arguments.target).run;
-    config = resolve(load_config(run.config()));
-    costs = costs_of_run(config, run.root.string());
-  } else {
-    config = resolve(load_config(arguments.target));
-    validate(config);
-    costs = costs_of_config(config);
-  }
+  std::optional<RunFolder> run;
+  if (std::filesystem::is_directory(arguments.target)) run = find_run(arguments.target).run;
+  Config file = run ? load_run_config(run->config()) : load_config(arguments.target);
+  override_config(file, arguments.overrides);
+  const ResolvedConfig config = resolve(std::move(file));
+  const ModelCosts costs = run ? costs_of_run(config, run->root.string()) : costs_of_config(config);
   const double step_gflop = 1e-9 * costs.flops_per_token * static_cast<double>(costs.tokens_per_step);
   const double step_seconds = step_gflop * seconds_per_gflop();
   const double total_seconds = step_seconds * static_cast<double>(config.train.steps);
@@ -103,6 +102,7 @@ void add_info_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("info", "Parameters, memory, FLOPs and time of a model, without training it");
   command->add_option("target", arguments->target, "A configuration file or a run's folder")->required();
   command->add_flag("--json", arguments->json, "Print one JSON object");
+  add_config_options(*command, arguments->overrides);
   command->callback([arguments] { print_info(*arguments); });
 }
 

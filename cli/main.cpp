@@ -32,6 +32,13 @@ void print_error(std::string message) {
   std::cerr << "tapeformer: " << message << '\n';
 }
 
+// What a newcomer needs first.
+constexpr const char* kFirstCommands =
+    "tapeformer: expected a command (tapeformer --help lists all). To begin with:\n"
+    "  tapeformer train --data.text my.txt --out RUN   train a small model on your text, save it in the folder RUN\n"
+    "  tapeformer generate RUN --prompt \"Once\"         let the model continue a text\n"
+    "  tapeformer eval RUN --text other.txt            measure how well it predicts another text\n";
+
 int run(int argc, char** argv) {
   CLI::App app("Trains transformers on CPU, from a text file to a trained, resumable, evaluated, generating model.",
                "tapeformer");
@@ -47,6 +54,10 @@ int run(int argc, char** argv) {
   add_tokenizer_command(app);
   add_corpus_command(app);
   add_gradcheck_command(app);
+  if (argc == 1) {
+    std::cerr << kFirstCommands;
+    return 2;
+  }
   try {
     app.parse(argc, argv);
     std::cout.flush();

@@ -18,9 +18,9 @@ double training_flops(const ForwardFlops& forward, bool recompute) {
 }
 
 // The model, without memory for its parameters.
-std::unique_ptr<Module> model_shape(const Config& config, const ModelVocabulary& vocabulary) {
+std::unique_ptr<Module> model_shape(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
   const ShapesOnly shapes;
-  switch (model_family(config).task()) {
+  switch (config.family().task()) {
     case ModelTask::language_model:
       return make_language_model(config, vocabulary);
     case ModelTask::sequence_to_sequence:
@@ -29,10 +29,10 @@ std::unique_ptr<Module> model_shape(const Config& config, const ModelVocabulary&
   fail("model.type: a family without a task");
 }
 
-ModelCosts costs(const Config& config, const ModelVocabulary& vocabulary) {
-  const ModelFamily& family = model_family(config);
+ModelCosts costs(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  const ModelFamily& family = config.family();
   const std::unique_ptr<Module> model = model_shape(config, vocabulary);
-  ModelCosts costs{.vocab = vocabulary.target, .total = model->parameter_count()};
+  ModelCosts costs{.vocab = vocabulary.target, .parts = {}, .total = model->parameter_count()};
   for (const ModelPart& part : family.parts) {
     std::int64_t parameters = 0;
     for (const std::string& prefix : part.prefixes) parameters += model->parameter_count(prefix);
@@ -40,23 +40,23 @@ ModelCosts costs(const Config& config, const ModelVocabulary& vocabulary) {
     const bool tied = parameters == 0 && part.key == "head";
     costs.parts.push_back({part.key, tied ? part.label + " (tied)" : part.label, parameters});
   }
-  const std::int64_t row = row_tokens(config);
+  const std::int64_t row = config.row_tokens();
   const std::int64_t micro_step = config.train.batch_tokens ? config.train.batch_tokens : config.train.batch * row;
   costs.tokens_per_step = config.train.accumulate * micro_step;
   const bool length_known = !config.data.within_document && config.train.batch_tokens == 0;
-  const ForwardFlops forward = family.flops(model_options(config), *model, vocabulary, length_known ? row : 0);
+  const ForwardFlops forward = family.flops(config.model.options, *model, vocabulary, length_known ? row : 0);
   costs.flops_per_token = training_flops(forward, config.train.recompute);
   return costs;
 }
 
 // The vocabularies that training would have.
-ModelVocabulary trained_vocabulary(const Config& config) {
+ModelVocabulary trained_vocabulary(const ResolvedConfig& config) {
   const Config::Tokenizer& tokenizer = config.tokenizer;
-  const bool text = model_family(config).task() == ModelTask::language_model, one = text || tokenizer.joint;
+  const bool text = config.family().task() == ModelTask::language_model, one = text || tokenizer.joint;
   // Nothing where it depends on the text.
   const auto size_of = [&](const std::string& file) -> std::optional<std::int64_t> {
     if (!file.empty()) return Tokenizer::load(file)->vocab_size();
-    return tokenizer.kind == "char" ? std::nullopt : std::optional(tokenizer.vocab);
+    return tokenizer.kind == TokenizerKind::character ? std::nullopt : std::optional(tokenizer.vocab);
   };
   const auto source = size_of(tokenizer.file), target = one ? source : size_of(tokenizer.target_file);
   if (source && target) return {.source = *source, .target = *target, .joint = tokenizer.joint};
@@ -72,9 +72,9 @@ ModelVocabulary trained_vocabulary(const Config& config) {
 
 }  // namespace
 
-ModelCosts costs_of_run(const Config& config, const std::string& folder) {
+ModelCosts costs_of_run(const ResolvedConfig& config, const std::string& folder) {
   const RunFolder run{folder};
-  switch (model_family(config).task()) {
+  switch (config.family().task()) {
     case ModelTask::language_model:
       return costs(config, model_vocabulary(config, *Tokenizer::load(run.tokenizer())));
     case ModelTask::sequence_to_sequence: {
@@ -85,6 +85,6 @@ ModelCosts costs_of_run(const Config& config, const std::string& folder) {
   fail("model.type: a family without a task");
 }
 
-ModelCosts costs_of_config(const Config& config) { return costs(config, trained_vocabulary(config)); }
+ModelCosts costs_of_config(const ResolvedConfig& config) { return costs(config, trained_vocabulary(config)); }
 
 }  // namespace tapeformer::cli

@@ -24,7 +24,7 @@ struct ModelCosts {
 
 // Costs of a run or of a configuration file, resolved. No memory is taken for the model, whatever its size. The
 // vocabulary is read, or learned where that can be done: throws UsageError where it cannot.
-ModelCosts costs_of_run(const Config& config, const std::string& folder);
-ModelCosts costs_of_config(const Config& config);
+ModelCosts costs_of_run(const ResolvedConfig& config, const std::string& folder);
+ModelCosts costs_of_config(const ResolvedConfig& config);
 
 }  // namespace tapeformer::cli

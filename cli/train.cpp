@@ -5,13 +5,14 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/config_options.h"
 #include "cli/progress_line.h"
 #include "cli/run_model.h"
 #include "cli/stop_signal.h"
 #include "core/parallel.h"
 #include "data/synthetic/corpora.h"
-#include "data/text/byte_reader.h"
 #include "train/config/optim_config.h"
+#include "train/config/run_config.h"
 #include "train/objectives/objective.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
@@ -22,35 +23,18 @@ namespace {
 
 struct TrainArguments {
   std::string config, out, resume;
-  std::map<std::string, std::vector<std::string>> overrides;  // by key
+  ConfigOverrides overrides;
 };
 
-// Paths in a run's configuration do not depend on where the command was called.
-void make_paths_absolute(Config& config) {
-  const auto absolute = [](std::string& path) {
-    if (!path.empty() && path != kStandardInput) path = std::filesystem::absolute(path).lexically_normal().string();
-  };
-  Config::Data& data = config.data;
-  for (std::string& path : data.text) absolute(path);
-  for (std::string& path : data.valid) absolute(path);
-  for (std::string* path : {&data.source, &data.target, &data.valid_source, &data.valid_target, &data.pairs,
-                            &data.valid_pairs, &config.tokenizer.file, &config.tokenizer.target_file}) {
-    absolute(*path);
-  }
+ResolvedConfig overridden(Config config, const ConfigOverrides& overrides) {
+  override_config(config, overrides);
+  const ResolvedConfig resolved = resolve(std::move(config));
+  require_data(resolved);
+  return resolved;
 }
 
-Config overridden(Config config, const TrainArguments& arguments) {
-  for (const auto& [key, values] : arguments.overrides) {
-    if (!values.empty()) apply_override(config, key, values);
-  }
-  make_paths_absolute(config);
-  config = resolve(config);
-  validate(config);
-  require_data(config);
-  return config;
-}
-
-void print_summary(const Config& config, const Objective& objective, const TrainingState& state, const RunFolder& run) {
+void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
+                   const RunFolder& run) {
   if (state.best_step > 0 && objective.can_evaluate()) {
     const double per_byte = state.best_loss * static_cast<double>(objective.evaluation_tokens()) /
                             static_cast<double>(objective.evaluation_bytes());
@@ -66,7 +50,7 @@ void print_summary(const Config& config, const Objective& objective, const Train
 }
 
 // Trains a run that is set up, from `state` on.
-void train_run(const Config& config, Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
+void train_run(const ResolvedConfig& config, Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
                const RunFolder& run, TrainingState& state) {
   for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
   if (!objective.can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
@@ -105,12 +89,14 @@ void train_run(const Config& config, Objective& objective, const ParameterSlab& 
                end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
 }
 
-void set_threads(const Config& config) {
+void set_threads(const ResolvedConfig& config) {
   if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));
 }
 
 void start(const TrainArguments& arguments) {
-  const Config config = overridden(load_config(arguments.config), arguments);
+  Config file;
+  if (!arguments.config.empty()) file = load_config(arguments.config);
+  const ResolvedConfig config = overridden(std::move(file), arguments.overrides);
   require_no_run(arguments.out);
   set_threads(config);
   const auto objective = make_objective(config, nullptr, show_progress);
@@ -130,7 +116,9 @@ void resume(const TrainArguments& arguments) {
   if (reference.average) fail_usage("train: an average cannot be trained on; resume ", run.root.string());
   const RunLock lock(run);
   remove_leftovers(run);
-  const Config config = overridden(load_config(run.config()), arguments);
+  const Config before = load_run_config(run.config());
+  const ResolvedConfig config = overridden(before, arguments.overrides);
+  const std::vector<std::string> changes = check_resume(stored_config(before), config);
   set_threads(config);
   const auto objective = make_objective(config, &run, show_progress);
   const ParameterSlab slab(objective->model());
@@ -157,9 +145,7 @@ void resume(const TrainArguments& arguments) {
   if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
   prune_checkpoints(run, config.checkpoint.keep);
   spdlog::info("resumed at step {}", state.step);
-  for (const auto& [key, values] : arguments.overrides) {
-    if (!values.empty()) spdlog::info("{} is now {}", key, fmt::join(values, ", "));
-  }
+  for (const std::string& change : changes) spdlog::info("{}", change);
   train_run(config, *objective, slab, *optimizer, run, state);
 }
 
@@ -167,23 +153,17 @@ void resume(const TrainArguments& arguments) {
 
 void add_train_command(CLI::App& app) {
   auto arguments = std::make_shared<TrainArguments>();
-  CLI::App* command = app.add_subcommand("train", "Train a model, or go on with a run");
-  CLI::Option* config = command->add_option("config", arguments->config, "Configuration file (TOML)");
+  CLI::App* command = app.add_subcommand("train", "Train a model, or continue the training of a run");
+  CLI::Option* config = command->add_option("config", arguments->config,
+                                            "Configuration file (TOML); without one, every key has its default");
   CLI::Option* out = command->add_option("--out", arguments->out, "Folder of the new run");
-  CLI::Option* from = command->add_option("--resume", arguments->resume, "Folder of a run to go on with, bit for bit");
+  CLI::Option* from =
+      command->add_option("--resume", arguments->resume, "Folder of a run whose training continues, bit for bit");
   from->excludes(out)->excludes(config);
-  for (const ConfigKey& key : config_keys()) {
-    const std::string words = key.allowed.empty() ? "" : str_cat(" {", CLI::detail::join(key.allowed, ","), "}");
-    const std::string help = str_cat(key.help, words, key.default_value.empty() ? "" : " [" + key.default_value + "]");
-    CLI::Option* option = command->add_option("--" + key.name, arguments->overrides[key.name], help);
-    option->group("[" + key.name.substr(0, key.name.find('.')) + "]")->type_name("");
-    if (key.type != ConfigType::list) option->expected(1);
-  }
+  add_config_options(*command, arguments->overrides);
   command->callback([arguments] {
     if (!arguments->resume.empty()) return resume(*arguments);
-    if (arguments->config.empty() || arguments->out.empty()) {
-      fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
-    }
+    if (arguments->out.empty()) fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
     start(*arguments);
   });
 }

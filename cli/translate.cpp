@@ -104,7 +104,7 @@ void translate_input(const TranslateArguments& arguments) {
       const LineTranslation& line = translations[i];
       if (line.dropped_tokens > 0) {
         spdlog::warn("line {}: longer than the model's context of {} tokens: its last {} are not translated",
-                     number + 1, run.config.model.context, line.dropped_tokens);
+                     number + 1, run.model->context().value_or(0), line.dropped_tokens);
       }
       if (options.n_best == 1) {
         std::cout << one_line(line.texts[0]) << '\n';

@@ -36,6 +36,10 @@ struct Key {
   std::string help;  // one line, with the unit
   // Everything of the type; a range of numbers; or the words that a string may be.
   std::variant<std::monostate, KeyRange, std::vector<std::string>> allowed = {};
+  // The key that the default is worked out from, with its section ("model.dim"); empty where the default is fixed.
+  std::string follows = {};
+  // A run that is resumed may change the value: it says neither what the model is nor what its tokens are.
+  bool may_change = false;
 
   KeyType type() const { return static_cast<KeyType>(default_value.index()); }
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "autograd/kernels/batch_invariant.h"
 #include "autograd/tape/tape.h"
 #include "core/parallel.h"
 
@@ -236,6 +237,7 @@ std::vector<std::vector<Hypothesis>> translate(const SequenceToSequence& model,
                                                const PairSymbols& symbols, const BeamOptions& options,
                                                const std::function<void(double)>& progress) {
   check_options(options);
+  const kernels::BatchInvariant batch_invariant;
   const std::int64_t vocab = model.target_vocab();
   check(symbols.target.end >= 0 && symbols.target.end < vocab, "translate: the end's id is ", symbols.target.end,
         ", expected 0 to ", vocab - 1);

@@ -23,8 +23,8 @@ Variable split_heads(const Variable& x, std::int64_t batch, std::int64_t heads) 
 // The opposite, to the sizes (R, T, dim).
 Variable join_heads(const Variable& x, const Dims& sizes) { return reshape(transpose(x, 1, 2), sizes); }
 
-void require_no_recording(const Variable& x) {
-  check(!x.tape()->options().record, "attention: a key/value cache works without recording only");
+void require_no_recording(const Tape& tape) {
+  check(!tape.options().record, "attention: a key/value cache works without recording only");
 }
 
 }  // namespace
@@ -70,20 +70,21 @@ MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
   register_module("out", out);
 }
 
-Variable MultiHeadAttention::forward(const Variable& x, const NormWeights& norm, const SelfMask& mask,
-                                     KeyValueCache* cache) const {
-  const std::int64_t dim = x.size(2), thirds[] = {dim, dim, dim};
-  std::vector<Variable> parts = split(layer_norm_linear(x, norm, qkv.weight, qkv.bias), thirds, -1);
-  for (Variable& part : parts) part = split_heads(part, x.size(0), heads_);
+Variable MultiHeadAttention::forward(Variable x, const SelfMask& mask, KeyValueCache* cache) const {
+  const Dims sizes = x.sizes(), thirds = Dims::filled(3, sizes[2]);
+  std::vector<Variable> parts = split(qkv.forward(x), thirds, -1);
+  x = {};
+  for (Variable& part : parts) part = split_heads(part, sizes[0], heads_);
   if (cache) {
-    require_no_recording(x);
+    Tape& tape = *parts[0].tape();
+    require_no_recording(tape);
     cache->append(parts[1].value(), parts[2].value());
-    parts[1] = Variable::constant(*x.tape(), cache->keys());
-    parts[2] = Variable::constant(*x.tape(), cache->values());
+    parts[1] = Variable::constant(tape, cache->keys());
+    parts[2] = Variable::constant(tape, cache->values());
   }
   const AttentionOptions options{
       .causal = mask.causal, .key_lengths = mask.lengths, .key_begin = mask.key_begin, .dropout = dropout_};
-  return out.forward(join_heads(scaled_dot_product_attention(parts[0], parts[1], parts[2], options), x.sizes()));
+  return out.forward(join_heads(scaled_dot_product_attention(parts[0], parts[1], parts[2], options), sizes));
 }
 
 CrossAttention::CrossAttention(const BlockConfig& config)
@@ -97,25 +98,27 @@ CrossAttention::CrossAttention(const BlockConfig& config)
   register_module("out", out);
 }
 
-Variable CrossAttention::forward(const Variable& x, const NormWeights& norm, const EncoderOutput& encoded,
-                                 KeyValueCache* cache) const {
-  const std::int64_t batch = encoded.hidden.size(0), dim = x.size(2), halves[] = {dim, dim};
-  check(x.size(0) % batch == 0, "cross-attention: ", x.size(0), " rows cannot share ", batch, " encoded ones");
-  // Nothing is causal here, so that rows that look at the same encoded row are queries side by side.
-  const Variable queries = split_heads(layer_norm_linear(x, norm, q.weight, q.bias), batch, heads_);
+Variable CrossAttention::forward(Variable x, const EncoderOutput& encoded, KeyValueCache* cache) const {
+  const Dims sizes = x.sizes(), halves = Dims::filled(2, sizes[2]);
+  const std::int64_t batch = encoded.hidden.size(0);
+  check(sizes[0] % batch == 0, "cross-attention: ", sizes[0], " rows cannot share ", batch, " encoded ones");
+  // Nothing is causal here, so rows that look at the same encoded row can be queries side by side.
+  const Variable queries = split_heads(q.forward(x), batch, heads_);
+  x = {};
+  Tape& tape = *queries.tape();
   Variable keys, values;
   if (cache && cache->length() > 0) {
-    keys = Variable::constant(*x.tape(), cache->keys()), values = Variable::constant(*x.tape(), cache->values());
+    keys = Variable::constant(tape, cache->keys()), values = Variable::constant(tape, cache->values());
   } else {
     const std::vector<Variable> parts = split(kv.forward(encoded.hidden), halves, -1);
     keys = split_heads(parts[0], batch, heads_), values = split_heads(parts[1], batch, heads_);
     if (cache) {
-      require_no_recording(x);
+      require_no_recording(tape);
       cache->append(keys.value(), values.value());
     }
   }
   const AttentionOptions options{.key_lengths = encoded.lengths, .dropout = dropout_};
-  return out.forward(join_heads(scaled_dot_product_attention(queries, keys, values, options), x.sizes()));
+  return out.forward(join_heads(scaled_dot_product_attention(queries, keys, values, options), sizes));
 }
 
 }  // namespace tapeformer

@@ -38,15 +38,15 @@ struct SelfMask {
   Tensor key_begin{};  // i32 (B, T): the first token that each one sees (AttentionOptions); undefined: the row's first
 };
 
-// Self-attention (Vaswani et al. 2017, section 3.2.2): Q, K, V from one stream by one fused product, heads joined,
-// times W_O. norm(x) (B, T, dim) → (B, T, dim).
+// Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are
+// multiplied by W_O. x (B, T, dim) → (B, T, dim).
 class MultiHeadAttention : public Module {
  public:
   // Throws UsageError when heads does not divide dim.
   explicit MultiHeadAttention(const BlockConfig& config);
-  // With a cache, x continues the cached tokens: its queries see them too. Only without recording.
-  Variable forward(const Variable& x, const NormWeights& norm, const SelfMask& mask = {},
-                   KeyValueCache* cache = nullptr) const;
+  // With a cache, x continues the cached tokens: its queries see them too. Only without recording. A caller that moves
+  // x in lets it be freed as soon as Q, K and V are computed.
+  Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr) const;
 
   Linear qkv, out;
 
@@ -59,11 +59,10 @@ class MultiHeadAttention : public Module {
 class CrossAttention : public Module {
  public:
   explicit CrossAttention(const BlockConfig& config);
-  // norm(x) (R, T, dim) → (R, T, dim), where R is B or a multiple of it: rows i·R/B … (i + 1)·R/B − 1, such as the
-  // hypotheses of a beam, look at row i of `encoded`. A cache keeps its keys and values from the first call on; only
-  // without recording.
-  Variable forward(const Variable& x, const NormWeights& norm, const EncoderOutput& encoded,
-                   KeyValueCache* cache = nullptr) const;
+  // x (R, T, dim) → (R, T, dim), where R is B or a multiple of it: rows i·R/B … (i + 1)·R/B − 1, such as the hypotheses
+  // of a beam, look at row i of `encoded`. A cache keeps the keys and values from the first call on; only without
+  // recording. A caller that moves x in lets it be freed as soon as Q is computed.
+  Variable forward(Variable x, const EncoderOutput& encoded, KeyValueCache* cache = nullptr) const;
 
   Linear q, kv, out;
 

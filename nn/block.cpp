@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/ops/ops.h"
 #include "autograd/tape/recompute.h"
 
 namespace tapeformer {
@@ -14,47 +15,46 @@ FeedForward::FeedForward(const BlockConfig& config)
   register_module("down", down);
 }
 
-Variable FeedForward::forward(const Variable& x, const NormWeights& norm) const {
-  return tapeformer::feed_forward(x, norm, {up.weight, up.bias, down.weight, down.bias}, activation_);
+Variable FeedForward::forward(Variable x) const {
+  return feed_forward(std::move(x), {up.weight, up.bias, down.weight, down.bias}, activation_);
 }
 
 Block::Block(const BlockConfig& config, bool cross)
-    : attention_norm_(config.dim, config.bias, config.norm_eps, config.dtype),
+    : attention_norm_(make_norm(config)),
       attention_(config),
-      feed_forward_norm_(config.dim, config.bias, config.norm_eps, config.dtype),
+      feed_forward_norm_(make_norm(config)),
       feed_forward_(config),
       norm_place_(config.norm),
       dropout_(config.dropout) {
-  register_module("attention_norm", attention_norm_);
+  register_module("attention_norm", *attention_norm_);
   register_module("attention", attention_);
   if (cross) {
-    cross_attention_norm_ = std::make_unique<LayerNorm>(config.dim, config.bias, config.norm_eps, config.dtype);
+    cross_attention_norm_ = make_norm(config);
     cross_attention_ = std::make_unique<CrossAttention>(config);
     register_module("cross_attention_norm", *cross_attention_norm_);
     register_module("cross_attention", *cross_attention_);
   }
-  register_module("feed_forward_norm", feed_forward_norm_);
+  register_module("feed_forward_norm", *feed_forward_norm_);
   register_module("feed_forward", feed_forward_);
 }
 
 template <class Sub>
-Variable Block::residual(const Variable& x, const LayerNorm& norm, const Sub& sub) const {
-  if (norm_place_ == NormPlace::pre) return add(x, dropout_.forward(sub(x, norm.weights())));
-  return norm.forward(add(x, dropout_.forward(sub(x, NormWeights()))));
+Variable Block::residual(const Variable& x, const Norm& norm, const Sub& sub) const {
+  if (norm_place_ == NormPlace::pre) return add(x, dropout_.forward(sub(norm.forward(x))));
+  return norm.forward(add(x, dropout_.forward(sub(x))));
 }
 
 Variable Block::forward(const Variable& in, const BlockContext& context, BlockCache* cache) const {
-  Variable x = residual(in, attention_norm_, [&](const Variable& y, const NormWeights& norm) {
-    return attention_.forward(y, norm, context.mask, cache ? &cache->self : nullptr);
+  Variable x = residual(in, *attention_norm_, [&](Variable y) {
+    return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr);
   });
   if (cross_attention_) {
     check(context.encoded.has_value(), "block: cross-attention needs an encoder's result");
-    x = residual(x, *cross_attention_norm_, [&](const Variable& y, const NormWeights& norm) {
-      return cross_attention_->forward(y, norm, *context.encoded, cache ? &cache->cross : nullptr);
+    x = residual(x, *cross_attention_norm_, [&](Variable y) {
+      return cross_attention_->forward(std::move(y), *context.encoded, cache ? &cache->cross : nullptr);
     });
   }
-  return residual(x, feed_forward_norm_,
-                  [&](const Variable& y, const NormWeights& norm) { return feed_forward_.forward(y, norm); });
+  return residual(x, *feed_forward_norm_, [&](Variable y) { return feed_forward_.forward(std::move(y)); });
 }
 
 BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cross) {
@@ -67,7 +67,7 @@ BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cros
     register_module(str_cat("blocks.", i), *blocks_.back());
   }
   if (config.norm == NormPlace::pre) {
-    final_norm_ = std::make_unique<LayerNorm>(config.dim, config.bias, config.norm_eps, config.dtype);
+    final_norm_ = make_norm(config);
     register_module("final_norm", *final_norm_);
   }
 }

@@ -6,14 +6,17 @@
 #include <vector>
 
 #include "nn/attention.h"
+#include "nn/norm.h"
+#include "nn/positions.h"
 
 namespace tapeformer {
 
-// act(norm(x) W1 + b1) W2 + b2: x (…, dim) → (…, dim).
+// act(x W1 + b1) W2 + b2: x (…, dim) → (…, dim).
 class FeedForward : public Module {
  public:
   explicit FeedForward(const BlockConfig& config);
-  Variable forward(const Variable& x, const NormWeights& norm) const;
+  // A caller that moves x in lets it be freed as soon as the first product is computed.
+  Variable forward(Variable x) const;
 
   Linear up, down;
 
@@ -21,9 +24,10 @@ class FeedForward : public Module {
   ActivationKind activation_;
 };
 
-// What a block's attention may look at.
+// What a block knows of its tokens, and what its attention may look at.
 struct BlockContext {
   SelfMask mask = {};
+  Positions positions = {};
   std::optional<EncoderOutput> encoded = {};  // for the blocks that have cross-attention
 };
 
@@ -40,15 +44,15 @@ class Block : public Module {
   Variable forward(const Variable& x, const BlockContext& context = {}, BlockCache* cache = nullptr) const;
 
  private:
-  // x + dropout(sub(norm(x))), or norm(x + dropout(sub(x))); sub takes x and the norm in front of it, if any.
+  // x + dropout(sub(norm(x))), or norm(x + dropout(sub(x))).
   template <class Sub>
-  Variable residual(const Variable& x, const LayerNorm& norm, const Sub& sub) const;
+  Variable residual(const Variable& x, const Norm& norm, const Sub& sub) const;
 
-  LayerNorm attention_norm_;
+  std::unique_ptr<Norm> attention_norm_;
   MultiHeadAttention attention_;
-  std::unique_ptr<LayerNorm> cross_attention_norm_;
+  std::unique_ptr<Norm> cross_attention_norm_;
   std::unique_ptr<CrossAttention> cross_attention_;
-  LayerNorm feed_forward_norm_;
+  std::unique_ptr<Norm> feed_forward_norm_;
   FeedForward feed_forward_;
   NormPlace norm_place_;
   Dropout dropout_;
@@ -70,7 +74,7 @@ class BlockStack : public Module {
 
  private:
   std::vector<std::unique_ptr<Block>> blocks_;
-  std::unique_ptr<LayerNorm> final_norm_;
+  std::unique_ptr<Norm> final_norm_;
 };
 
 }  // namespace tapeformer

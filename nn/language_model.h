@@ -18,6 +18,9 @@ class LanguageState {
   virtual void clear() = 0;
 };
 
+// The tokens that evaluation scores in one window of a model without a context limit.
+inline constexpr std::int64_t kUnlimitedWindow = 1024;
+
 class LanguageModel : public Module {
  public:
   virtual std::int64_t vocab() const = 0;

@@ -14,13 +14,6 @@ Embedding::Embedding(std::int64_t rows, std::int64_t dim, const Init& init, DTyp
 
 Variable Embedding::forward(const Variable& ids) const { return embedding(weight, ids); }
 
-LayerNorm::LayerNorm(std::int64_t dim, bool with_bias, double eps, DType dtype)
-    : weight(register_parameter("weight", {dim}, dtype, Init::ones())), eps_(eps) {
-  if (with_bias) bias = register_parameter("bias", {dim}, dtype, Init::zeros());
-}
-
-Variable LayerNorm::forward(const Variable& x) const { return layer_norm(x, weight, bias, eps_); }
-
 Variable Dropout::forward(const Variable& x) const { return dropout(x, p_); }
 
 }  // namespace tapeformer

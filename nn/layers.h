@@ -24,20 +24,6 @@ class Embedding : public Module {
   Variable weight;
 };
 
-// γ·(x − μ)/√(σ² + ε) + β over the last axis; weight γ begins at one, bias β at zero.
-class LayerNorm : public Module {
- public:
-  LayerNorm(std::int64_t dim, bool with_bias, double eps, DType dtype);
-  Variable forward(const Variable& x) const;
-  // For the ops that take the norm in.
-  NormWeights weights() const { return {weight, bias, eps_}; }
-
-  Variable weight, bias;
-
- private:
-  double eps_;
-};
-
 // Zeroes elements with probability p while training.
 class Dropout : public Module {
  public:

@@ -36,17 +36,12 @@ void PositionEmbedding::check_length(std::int64_t length) const {
   check(length <= context_, "positions: ", length, " tokens are more than the context of ", context_);
 }
 
-Variable PositionEmbedding::forward(Tape& tape, std::int64_t first, std::int64_t length) const {
+Variable PositionEmbedding::forward(Tape& tape, const Positions& positions, std::int64_t length) const {
+  const auto [first, of_tokens] = positions;
   check_length(first + length);
-  if (fixed_.defined()) return Variable::constant(tape, fixed_.slice(0, first, first + length));
-  const Variable table = weight_.on(tape);
-  return first == 0 && length == context_ ? table : slice(table, 0, first, first + length);
-}
-
-Variable PositionEmbedding::forward(Tape& tape, const Tensor& positions) const {
-  check_length(positions.size(1));
   const Variable table = fixed_.defined() ? Variable::constant(tape, fixed_) : weight_.on(tape);
-  return embedding(table, Variable::constant(tape, positions));
+  if (of_tokens.defined()) return embedding(table, Variable::constant(tape, of_tokens));
+  return first == 0 && length == context_ ? table : slice(table, 0, first, first + length);
 }
 
 }  // namespace tapeformer

@@ -9,8 +9,6 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::int64_t kUnlimitedWindow = 1024;  // tokens of a window for a model without a limit
-
 WindowBatcher window_batcher(const LanguageModel& model, TokenView tokens, const WindowOptions& options) {
   const std::int64_t context = window_context(model, options.context);
   const std::int64_t stride = options.stride ? options.stride : context;

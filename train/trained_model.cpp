@@ -26,17 +26,21 @@ Weights weights_of(const RunReference& reference, std::vector<std::string>& warn
   return {reference.run.checkpoint(step), step};
 }
 
-// Fills what is the same for every kind of model, and says where the weights are.
-Weights load_shared(const std::filesystem::path& path, ModelTask task, const char* expected, const char* advice,
-                    TrainedModel& trained) {
+struct SharedPart {
+  TrainedModel trained;
+  std::filesystem::path weights;
+};
+
+// What is the same for every kind of model, and the folder of the weights.
+SharedPart load_shared(const std::filesystem::path& path, ModelTask task, const char* expected, const char* advice) {
   const RunReference reference = find_run(path);
-  trained.run = reference.run;
-  trained.config = resolve(load_config(reference.run.config()));
-  check(model_family(trained.config).task() == task, reference.run.root.string(), ": the model is a ",
+  TrainedModel trained{
+      .run = reference.run, .config = resolve(load_config(reference.run.config())), .step = 0, .warnings = {}};
+  check(trained.config.family().task() == task, reference.run.root.string(), ": the model is a ",
         trained.config.model.type, ", expected ", expected, "; ", advice);
   const Weights weights = weights_of(reference, trained.warnings);
   trained.step = weights.step;
-  return weights;
+  return {std::move(trained), weights.folder};
 }
 
 }  // namespace
@@ -59,28 +63,24 @@ std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::s
 }
 
 TrainedLanguageModel load_language_model(const std::filesystem::path& path) {
-  TrainedLanguageModel trained;
-  const Weights weights = load_shared(path, ModelTask::language_model, "a language model",
-                                      "for encoder-decoders there are translate, eval and surprisal with --source and "
-                                      "--target",
-                                      trained);
-  trained.tokenizer = Tokenizer::load(trained.run.tokenizer());
-  trained.model = make_language_model(trained.config, model_vocabulary(trained.config, *trained.tokenizer));
-  load_weights(trained.run, weights.folder, *trained.model);
-  return trained;
+  SharedPart shared = load_shared(path, ModelTask::language_model, "a language model",
+                                  "for encoder-decoders there are translate, eval and surprisal with --source and "
+                                  "--target");
+  const TrainedModel& trained = shared.trained;
+  auto tokenizer = Tokenizer::load(trained.run.tokenizer());
+  auto model = make_language_model(trained.config, model_vocabulary(trained.config, *tokenizer));
+  load_weights(trained.run, shared.weights, *model);
+  return {std::move(shared.trained), std::move(tokenizer), std::move(model)};
 }
 
 TrainedTranslator load_translator(const std::filesystem::path& path) {
-  TrainedTranslator trained;
-  const Weights weights =
-      load_shared(path, ModelTask::sequence_to_sequence, "an encoder-decoder",
-                  "for language models there are generate, and eval and surprisal with --text", trained);
-  trained.tokenizers = load_pair_tokenizers(trained.run, trained.config);
-  const PairTokenizers& both = trained.tokenizers;
-  trained.model =
-      make_sequence_to_sequence(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
-  load_weights(trained.run, weights.folder, *trained.model);
-  return trained;
+  SharedPart shared = load_shared(path, ModelTask::sequence_to_sequence, "an encoder-decoder",
+                                  "for language models there are generate, and eval and surprisal with --text");
+  const TrainedModel& trained = shared.trained;
+  PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
+  auto model = make_sequence_to_sequence(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
+  load_weights(trained.run, shared.weights, *model);
+  return {std::move(shared.trained), std::move(both), std::move(model)};
 }
 
 }  // namespace tapeformer

@@ -17,7 +17,7 @@ namespace tapeformer {
 // What is the same for every kind of model.
 struct TrainedModel {
   RunFolder run;
-  Config config;
+  ResolvedConfig config;
   std::int64_t step = 0;  // of the checkpoint
   std::vector<std::string> warnings;
 };

@@ -18,12 +18,13 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 // The state of one call of train().
 class Trainer {
  public:
-  Trainer(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const Config& config,
+  Trainer(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const ResolvedConfig& config,
           const RunFolder& run, TrainingState& state, const TrainHooks& hooks)
       : objective_(objective),
         slab_(slab),
         optimizer_(optimizer),
         config_(config),
+        schedule_(schedule_spec(config)),
         run_(run),
         state_(state),
         hooks_(hooks),
@@ -77,7 +78,8 @@ class Trainer {
   void step() {
     const auto begin = std::chrono::steady_clock::now();
     const std::int64_t number = state_.step + 1;
-    const StepResult result = train_step(objective_, slab_, optimizer_, config_, number);
+    const double lr = learning_rate(schedule_, number);
+    const StepResult result = train_step(objective_, slab_, optimizer_, config_, number, lr);
     const std::int64_t tokens = objective_.scored_targets(number);
     state_.step = number;
     state_.tokens += tokens;
@@ -85,7 +87,6 @@ class Trainer {
     // A running mean of the rate, for the eyes only.
     const double rate = static_cast<double>(tokens) / seconds_since(begin);
     tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
-    const double lr = learning_rate(schedule_spec(config_), number);
     if (number == 1 || is_due(config_.train.log_every) || is_last()) {
       metrics_.write({{"step", number},
                       {"tokens", state_.tokens},
@@ -157,7 +158,8 @@ class Trainer {
   Objective& objective_;
   const ParameterSlab& slab_;
   Optimizer& optimizer_;
-  const Config& config_;
+  const ResolvedConfig& config_;
+  const ScheduleSpec schedule_;
   const RunFolder& run_;
   TrainingState& state_;
   const TrainHooks& hooks_;
@@ -174,8 +176,8 @@ class Trainer {
 
 }  // namespace
 
-StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const Config& config,
-                      std::int64_t step) {
+StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
+                      const ResolvedConfig& config, std::int64_t step, double lr) {
   StepResult result;
   const double normalizer = static_cast<double>(objective.scored_targets(step));
   slab.zero_grad();
@@ -191,12 +193,12 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   }
   const char* advice = "a lower optimizer.lr or a longer schedule.warmup may help";
   check(std::isfinite(result.loss), "step ", step, ": the loss is ", result.loss, "; ", advice);
-  result.grad_norm = optimizer.step(learning_rate(schedule_spec(config), step), step);
+  result.grad_norm = optimizer.step(lr, step);
   check(std::isfinite(result.grad_norm), "step ", step, ": the gradient's norm is ", result.grad_norm, "; ", advice);
   return result;
 }
 
-TrainEnd train(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const Config& config,
+TrainEnd train(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const ResolvedConfig& config,
                const RunFolder& run, TrainingState& state, const TrainHooks& hooks) {
   return Trainer(objective, slab, optimizer, config, run, state, hooks).run();
 }

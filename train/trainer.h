@@ -17,10 +17,10 @@ struct StepResult {
   double grad_norm = 0;  // before clipping
 };
 
-// One step: gradients of all micro-steps gathered, clipped, applied. `step` counts from 1. Throws Error, leaving the
-// weights as they were, when the loss or the gradient is not finite.
-StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const Config& config,
-                      std::int64_t step);
+// One step at learning rate lr: gradients of all micro-steps gathered, clipped, applied. `step` counts from 1. Throws
+// Error, leaving the weights as they were, when the loss or the gradient is not finite.
+StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
+                      const ResolvedConfig& config, std::int64_t step, double lr);
 
 // How far a run is.
 struct ProgressState {
@@ -45,7 +45,7 @@ enum class TrainEnd { finished, early_stopped, stopped, out_of_time };
 // earlier, or at once, when the loss of eval.patience evaluations was not below the best. A run that has ended has its
 // average, where checkpoint.average asks for one. Stops, with a checkpoint to go on from, when asked to or after
 // train.max_minutes. `state` follows the run.
-TrainEnd train(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const Config& config,
+TrainEnd train(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const ResolvedConfig& config,
                const RunFolder& run, TrainingState& state, const TrainHooks& hooks);
 
 }  // namespace tapeformer

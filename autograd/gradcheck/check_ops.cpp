@@ -108,9 +108,13 @@ std::vector<OpCase> input_variants(const OpCase& row) {
   return variants;
 }
 
-OpCheck check_op(const std::string& op, std::span<const OpCase> rows) {
+GradCheckOptions op_check_options() {
   // Dropout draws the same numbers in every evaluation: they depend on the key and the op's place on the tape.
-  const GradCheckOptions options{.tape = {.training = true, .recompute = true, .random = {.seed = 7, .step = 3}}};
+  return {.tape = {.training = true, .recompute = true, .random = {.seed = 7, .step = 3}}};
+}
+
+OpCheck check_op(const std::string& op, std::span<const OpCase> rows) {
+  const GradCheckOptions options = op_check_options();
   OpCheck total{.op = op, .message = {}};
   for (const OpCase& row : rows) {
     if (row.op != op) continue;

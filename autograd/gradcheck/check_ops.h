@@ -10,6 +10,9 @@ namespace tapeformer {
 // everything used twice. The leaf is always contiguous, and the op sees a view of it.
 std::vector<OpCase> input_variants(const OpCase& row);
 
+// How the rows are checked.
+GradCheckOptions op_check_options();
+
 struct OpCheck {
   std::string op;
   bool ok = true;

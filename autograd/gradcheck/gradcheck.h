@@ -15,7 +15,8 @@ using TapeFunction = std::function<Variable(std::span<const Variable> inputs)>;
 
 struct GradCheckOptions {
   double eps = 1e-6;  // central differences: (f(x + eps) − f(x − eps))/2eps
-  double atol = 1e-5, rtol = 1e-3;
+  // Correct ops come within a hundredth of this; an error of 0.01 % in a gradient exceeds it.
+  double atol = 1e-7, rtol = 1e-5;
   TapeOptions tape = {};  // of every evaluation; `record` is set as needed
 };
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "autograd/gradcheck/enumerators.h"
 #include "autograd/ops/ops.h"
 #include "autograd/tape/recompute.h"
 
@@ -146,26 +147,15 @@ void add_layers(Table& t) {
   const auto lookup = [](Inputs in) { return embedding(in[0], in[1]); };
   t.add("embedding", "repeated ids", {t.normal({4, 3}), ids({2, 0, 2, 2, 3}, {5})}, lookup);
   t.add("embedding", "two axes of ids", {t.normal({4, 3}), ids({2, 0, 2, 1, 3, 3}, {2, 3})}, lookup);
-  const auto normed = [](Inputs in) {
-    const bool all = in.size() == 5;
-    return layer_norm_linear(in[0], {in[1], all ? in[2] : Variable()}, in[all ? 3 : 2], all ? in[4] : Variable());
-  };
-  t.add("layer_norm_linear", "beta, bias",
-        {t.normal({2, 2, 4}), t.normal({4}), t.normal({4}), t.normal({3, 4}), t.normal({3})}, normed);
-  t.add("layer_norm_linear", "neither", {t.normal({3, 4}), t.normal({4}), t.normal({4, 4})}, normed);
-  const std::pair<ActivationKind, const char*> activations[] = {
-      {ActivationKind::gelu, "gelu"}, {ActivationKind::gelu_tanh, "gelu_tanh"}, {ActivationKind::relu, "relu"}};
-  for (const auto& entry : activations) {
-    const auto kind = entry.first;
-    t.add("feed_forward", std::string(entry.second) + ", norm",
-          {t.normal({3, 4}), t.normal({4}), t.normal({4}), t.normal({6, 4}), t.normal({6}), t.normal({5, 6}),
-           t.normal({5})},
-          [kind](Inputs in) {
-            return feed_forward(in[0], {in[1], in[2]}, {in[3], in[4], in[5], in[6]}, kind);
+  for (const Enumerator<ActivationKind>& activation : enumerators<ActivationKind>()) {
+    const ActivationKind kind = activation.value;
+    t.add("feed_forward", activation.name + ", biases",
+          {t.normal({3, 4}), t.normal({6, 4}), t.normal({6}), t.normal({5, 6}), t.normal({5})}, [kind](Inputs in) {
+            return feed_forward(in[0], {in[1], in[2], in[3], in[4]}, kind);
           });
-    t.add("feed_forward", std::string(entry.second) + ", bare",
-          {t.normal({2, 2, 3}), t.normal({5, 3}), t.normal({3, 5})}, [kind](Inputs in) {
-            return feed_forward(in[0], {}, {in[1], Variable(), in[2], Variable()}, kind);
+    t.add("feed_forward", activation.name + ", no biases", {t.normal({2, 2, 3}), t.normal({5, 3}), t.normal({3, 5})},
+          [kind](Inputs in) {
+            return feed_forward(in[0], {in[1], Variable(), in[2], Variable()}, kind);
           });
   }
 
@@ -173,6 +163,9 @@ void add_layers(Table& t) {
   t.add("layer_norm", "beta", {t.normal({3, 5}), t.normal({5}), t.normal({5})}, norm);
   t.add("layer_norm", "no beta", {t.normal({2, 2, 4}), t.normal({4})}, norm);
   t.add("layer_norm", "one vector", {t.normal({4}), t.normal({4}), t.normal({4})}, norm);
+  const auto rms = [](Inputs in) { return rms_norm(in[0], in[1], 1e-5); };
+  t.add("rms_norm", "", {t.normal({2, 2, 4}), t.normal({4})}, rms);
+  t.add("rms_norm", "one vector", {t.normal({4}), t.normal({4})}, rms);
 }
 
 void add_attention(Table& t) {

@@ -1,13 +1,15 @@
 #include "autograd/kernels/attention.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
-#include <memory>
-#include <new>
+#include <limits>
+#include <vector>
 
 #include "autograd/kernels/attention_rows.h"
 #include "autograd/kernels/band_gemm.h"
-#include "autograd/kernels/simd.h"
+#include "autograd/kernels/batch_invariant.h"
+#include "autograd/kernels/scratch.h"
 #include "autograd/kernels/skinny_gemm.h"
 #include "core/parallel.h"
 #include "core/profile.h"
@@ -15,31 +17,16 @@
 namespace tapeformer::kernels {
 namespace {
 
-constexpr std::int64_t kBlockRows = 64;
-constexpr std::int64_t kForwardBlocks = 4;  // that forward does in one go, with the keys transposed once
-constexpr std::int64_t kManyHeads = 16;     // heads that leave no thread idle for long
-constexpr std::int64_t kKeyRange = 512;     // of one backward task where there are fewer
+constexpr std::int64_t kBlockRows = 64;     // queries of one block
+constexpr std::int64_t kForwardBlocks = 4;  // blocks of one forward task, which transposes its keys once
+constexpr std::int64_t kManyHeads = 16;     // this many heads give every thread enough tasks
+constexpr std::int64_t kKeyRange = 512;     // keys of one backward task where there are fewer heads
 constexpr std::size_t kCacheLine = 64;
 
-// A thread's own memory for one block, kept from call to call; it only grows.
-std::byte* thread_workspace(std::size_t bytes) {
-  struct Free {
-    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kCacheLine}); }
-  };
-  thread_local std::unique_ptr<std::byte, Free> memory;
-  thread_local std::size_t capacity = 0;
-  if (bytes > capacity) {
-    memory.reset();
-    memory.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kCacheLine})));
-    capacity = bytes;
-  }
-  return memory.get();
-}
-
-// Hands out cache-line aligned arrays of a thread's workspace.
+// Divides a workspace into arrays that are aligned to cache lines.
 struct Arrays {
   std::size_t used = 0;
-  std::byte* memory = nullptr;  // null: only counting
+  std::byte* memory = nullptr;  // null: only the room is counted
 
   template <class T>
   T* take(std::int64_t count) {
@@ -49,25 +36,32 @@ struct Arrays {
   }
 };
 
+// The memory of one task, for one block of queries at a time.
 template <class T>
 struct Workspace {
-  std::int64_t ld;  // of the arrays that are as wide as the keys
+  std::int64_t ld;  // between the rows of scores, dweights, keys and values, which are as wide as the keys
   T *scores, *dweights, *row_values;
   T *keys, *values;  // (d_k, T_k), (d_v, T_k): transposed
+  T* dq;             // (rows, d_k): what a range of keys adds to dQ
   std::uint32_t* words;
-  std::int32_t* first_seen;  // of a block's rows
+  std::int32_t* first_seen;  // of each row of a block
 
-  Workspace(const AttentionShape& shape, bool backward) {
-    // A cache line more than a row needs, so that rows of 4096 bytes do not all compete for the same cache sets.
-    constexpr std::int64_t kLine = kCacheLine / sizeof(T);
-    ld = (shape.keys + kLine - 1) / kLine * kLine + kLine;
-    Arrays arrays;
-    place(arrays, shape, backward);
-    arrays = {0, thread_workspace(arrays.used)};
+  Workspace(const AttentionShape& shape, bool backward) : ld(row_distance(shape)), memory_(room(shape, backward)) {
+    Arrays arrays{0, memory_.data()};
     place(arrays, shape, backward);
   }
 
  private:
+  // One cache line more than a row needs, so that rows of 4096 bytes do not all compete for the same cache sets.
+  static std::int64_t row_distance(const AttentionShape& shape) {
+    constexpr std::int64_t kLine = kCacheLine / sizeof(T);
+    return (shape.keys + kLine - 1) / kLine * kLine + kLine;
+  }
+  std::int64_t room(const AttentionShape& shape, bool backward) {
+    Arrays arrays;
+    place(arrays, shape, backward);
+    return static_cast<std::int64_t>(arrays.used);
+  }
   void place(Arrays& arrays, const AttentionShape& shape, bool backward) {
     const std::int64_t rows = std::min(kBlockRows, shape.queries);
     scores = arrays.take<T>(rows * ld);
@@ -75,23 +69,26 @@ struct Workspace {
     row_values = arrays.take<T>(rows);
     keys = arrays.take<T>(shape.query_dim * ld);
     values = backward ? arrays.take<T>(shape.value_dim * ld) : nullptr;
+    dq = backward ? arrays.take<T>(rows * shape.query_dim) : nullptr;
     words = shape.dropout > 0 ? arrays.take<std::uint32_t>(dropout_words_room(shape.keys)) : nullptr;
     first_seen = shape.key_begin ? arrays.take<std::int32_t>(rows) : nullptr;
   }
+
+  Scratch<std::byte> memory_;
 };
 
 std::int64_t start_of(const AttentionStrides& strides, std::int64_t batch, std::int64_t head, std::int64_t row) {
   return batch * strides.batch + head * strides.head + row * strides.row;
 }
 
-// The keys begin … end − 1 of a head.
+// The keys begin to end − 1 of a head.
 struct Keys {
   std::int64_t begin, end;
 };
 Keys keys_of(const ScoreBlock& block) { return {block.first_key, block.first_key + block.cols}; }
 
-// The block of queries first … of one head, over those of the given keys that at least one of them sees, and what lies
-// between.
+// The block of queries of one head that begins at query `first`, over the given keys. The keys before the first and
+// behind the last one that any of these queries sees are left out.
 template <class T>
 ScoreBlock score_block(const AttentionShape& shape, std::int64_t batch, std::int64_t head, std::int64_t first,
                        const Keys& keys, const Workspace<T>& workspace) {
@@ -124,18 +121,55 @@ ScoreBlock score_block(const AttentionShape& shape, std::int64_t batch, std::int
   return block;
 }
 
-// Floating point operations of one product of scores' size, in all heads, without what masks skip: half of it where it
-// is causal, and the keys before each query's first one.
+// Floating point operations of one product Q Kᵀ in all heads, without those that the masks save: half of them where
+// attention is causal, and those of the keys before each query's first one.
 double product_flops(const AttentionShape& shape) {
   double seen = 1.0 * shape.batches * shape.queries * shape.keys / (shape.causal ? 2 : 1);
   for (std::int64_t i = 0; shape.key_begin && i < shape.batches * shape.queries; ++i) seen -= shape.key_begin[i];
   return 2 * seen * shape.heads * shape.query_dim;
 }
 
-// The mask of a block as its products see it.
+// The mask of a block, in the form that its products take.
 Band band_of(const ScoreBlock& block, Band::Kind kind) {
   return block.causal || block.first_seen ? Band{kind, block.first_visible, block.first_seen} : Band{};
 }
+
+// Makes the ranges of keys of one head add to dQ in their order, whichever threads work on them: a range waits until
+// the one before it has added to the same block of queries. So dQ has the same bits for any number of threads, and no
+// range needs memory for more than one block. A parallel loop begins tasks in order, so whoever waits, waits for a task
+// that has begun.
+class RangeOrder {
+ public:
+  explicit RangeOrder(std::int64_t tasks) : blocks_done_(tasks) {}
+
+  // While it lives, `task` is under way; afterwards nobody waits for it, even if it ended by an exception.
+  class Task {
+   public:
+    Task(RangeOrder& order, std::int64_t task) : done_(order.blocks_done_[task]) {}
+    ~Task() { announce(std::numeric_limits<int>::max()); }
+    Task(const Task&) = delete;
+    Task& operator=(const Task&) = delete;
+    void finish_block() { announce(done_.load(std::memory_order_relaxed) + 1); }
+
+   private:
+    void announce(int blocks) {
+      done_.store(blocks, std::memory_order_release);
+      done_.notify_all();
+    }
+    std::atomic<int>& done_;
+  };
+
+  // Returns when `task` has finished this many blocks.
+  void wait(std::int64_t task, int blocks) const {
+    const std::atomic<int>& done = blocks_done_[task];
+    for (int seen = done.load(std::memory_order_acquire); seen < blocks; seen = done.load(std::memory_order_acquire)) {
+      done.wait(seen, std::memory_order_acquire);
+    }
+  }
+
+ private:
+  std::vector<std::atomic<int>> blocks_done_;
+};
 
 }  // namespace
 
@@ -145,8 +179,12 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
                        const AttentionShape& shape) {
   const Span span(SpanKind::kernel, "attention_forward", {.flops = product_flops(shape) * 2});
   const std::int64_t blocks = chunk_count(shape.queries, kBlockRows), groups = chunk_count(blocks, kForwardBlocks);
+  // For a few queries, as in generation, the transposed keys would cost more than they save. The two products add up in
+  // different orders, so results that must not depend on the number of queries always come from the first one.
+  const bool skinny = BatchInvariant::is_on() || skinny_gemm_takes<T>({}, {k, k_strides.row, true}, shape.queries);
   parallel_for(0, shape.batches * shape.heads * groups, 1, [&](std::int64_t i, std::int64_t) {
-    // The long causal blocks first: a thread that starts late then has little left to do.
+    // The last blocks, which are the long ones where attention is causal, come first: a thread that starts late then
+    // has little left to do.
     const std::int64_t group = groups - 1 - i % groups, end = std::min(blocks, (group + 1) * kForwardBlocks);
     const std::int64_t batch = i / groups / shape.heads, head = i / groups % shape.heads;
     const Workspace<T> workspace(shape, false);
@@ -154,9 +192,7 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
     const T* const v_head = v + start_of(v_strides, batch, head, 0);
     const T* const k_head = k + start_of(k_strides, batch, head, 0);
     const Keys all{0, shape.keys};
-    // A few queries, as in generation, cost less than the transposed keys would.
-    const bool few = skinny_gemm_takes<T>({}, {k_head, k_strides.row, true}, shape.queries);
-    if (!few) {
+    if (!skinny) {
       const std::int64_t begin =
           keys_of(score_block(shape, batch, head, group * kForwardBlocks * kBlockRows, all, workspace)).begin;
       const std::int64_t seen = keys_of(score_block(shape, batch, head, (end - 1) * kBlockRows, all, workspace)).end;
@@ -171,7 +207,7 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
       T* const lse_block = log_sum_exp + (batch * shape.heads + head) * shape.queries + first;
       const T* const q_block = q + start_of(q_strides, batch, head, first);
       const T scale = static_cast<T>(shape.scale);
-      if (few) {
+      if (skinny) {
         skinny_gemm<T>(scores, block.ld, {q_block, q_strides.row},
                        {k_head + block.first_key * k_strides.row, k_strides.row, true}, block.rows, block.cols,
                        shape.query_dim, scale, 0);
@@ -187,11 +223,11 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
   });
 }
 
-// A task is a range of the keys of one head: all keys where there are heads enough for all threads, else kKeyRange of
-// them, so that few heads of long sequences occupy many threads. All query blocks of a task add to the same dK and dV.
-// Beta is applied once: by the products of the last block, which goes first, for the keys that it sees (all that any
-// sees, as a rule), and beforehand for the others; the other blocks add to what they find. dQ gets a part from each
-// range; those behind the first lie apart until they are added up in order.
+// A task is a range of the keys of one head: all keys where there are enough heads for all threads, else kKeyRange of
+// them, so that few heads of long sequences occupy many threads. Each task goes through all blocks of queries, the last
+// one first, and adds to the dK and dV of its keys. Beta is applied once: by the products of the last block for the
+// keys that it sees (usually all that any block sees), and beforehand for the others. The first range applies dQ's beta
+// and writes to dQ itself; each further range computes its part of a block in its workspace and adds it in turn.
 template <class T>
 void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, AttentionGradient<T> dv, const T* dout,
                         AttentionStrides dout_strides, const T* o, AttentionStrides o_strides, const T* log_sum_exp,
@@ -202,10 +238,10 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
   const std::int64_t heads = shape.batches * shape.heads, dim = shape.query_dim;
   const std::int64_t range = heads >= kManyHeads ? std::max<std::int64_t>(shape.keys, 1) : kKeyRange;
   const std::int64_t ranges = std::max<std::int64_t>(1, chunk_count(shape.keys, range));
-  const std::int64_t part_size = shape.queries * dim;
-  T* const dq_parts = dq.data && ranges > 1 ? scratch<T>(heads * (ranges - 1) * part_size) : nullptr;
+  RangeOrder order(heads * ranges);
 
   parallel_for(0, heads * ranges, 1, [&](std::int64_t task, std::int64_t) {
+    RangeOrder::Task under_way(order, task);
     const std::int64_t i = task / ranges, batch = i / shape.heads, head = i % shape.heads;
     const std::int64_t first_key = task % ranges * range;
     const Keys keys{first_key, std::min(first_key + range, shape.keys)};
@@ -213,13 +249,14 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
     T *const scores = workspace.scores, *const dweights = workspace.dweights;
     const std::int64_t last = (chunk_count(shape.queries, kBlockRows) - 1) * kBlockRows;
     const auto block_at = [&](std::int64_t first) { return score_block(shape, batch, head, first, keys, workspace); };
-    const Keys seen = shape.queries > 0 ? keys_of(block_at(last)) : Keys{first_key, first_key};  // by the last block
+    // The keys that the last block sees.
+    const Keys seen = shape.queries > 0 ? keys_of(block_at(last)) : Keys{first_key, first_key};
     transpose(workspace.keys, workspace.ld, k + start_of(k_strides, batch, head, first_key), k_strides.row,
               seen.end - first_key, dim);
     transpose(workspace.values, workspace.ld, v + start_of(v_strides, batch, head, first_key), v_strides.row,
               seen.end - first_key, shape.value_dim);
 
-    // Beta times what is there, as a product over nothing.
+    // Multiplies by beta, as a product with an inner size of 0.
     const auto apply_beta = [&](const AttentionGradient<T>& gradient, std::int64_t width, const Keys& of) {
       if (!gradient.data) return;
       T* const start = gradient.data + start_of(gradient.strides, batch, head, of.begin);
@@ -230,6 +267,7 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
       apply_beta(dv, shape.value_dim, of);
     }
 
+    int blocks = 0;
     for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
       const ScoreBlock block = block_at(first);
       const T* const q_block = q + start_of(q_strides, batch, head, first);
@@ -256,28 +294,23 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
                      first == last ? dk.beta : 1, by_key);
       }
       if (dq.data) {
-        const bool apart = first_key > 0;
-        T* const place = apart ? dq_parts + (i * (ranges - 1) + task % ranges - 1) * part_size + first * dim
-                               : dq.data + start_of(dq.strides, batch, head, first);
-        band_gemm<T>(place, apart ? dim : dq.strides.row, {dweights, block.ld, 1},
+        const bool adds = first_key > 0;
+        T* const dq_block = dq.data + start_of(dq.strides, batch, head, first);
+        band_gemm<T>(adds ? workspace.dq : dq_block, adds ? dim : dq.strides.row, {dweights, block.ld, 1},
                      k + start_of(k_strides, batch, head, block.first_key), k_strides.row, block.rows, dim, block.cols,
-                     scale, apart ? 0 : dq.beta, band_of(block, Band::left));
+                     scale, adds ? 0 : dq.beta, band_of(block, Band::left));
+        ++blocks;
+        if (adds) {
+          order.wait(task - 1, blocks);
+          for (std::int64_t row = 0; row < block.rows; ++row) {
+            T* const to = dq_block + row * dq.strides.row;
+            for (std::int64_t j = 0; j < dim; ++j) to[j] += workspace.dq[row * dim + j];
+          }
+        }
+        under_way.finish_block();
       }
     }
   });
-
-  if (dq_parts) {
-    parallel_for(0, heads * shape.queries, kBlockRows, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        const std::int64_t i = row / shape.queries, t = row % shape.queries;
-        T* const to = dq.data + start_of(dq.strides, i / shape.heads, i % shape.heads, t);
-        for (std::int64_t part = 0; part < ranges - 1; ++part) {
-          const T* const from = dq_parts + (i * (ranges - 1) + part) * part_size + t * dim;
-          for (std::int64_t j = 0; j < dim; ++j) to[j] += from[j];
-        }
-      }
-    });
-  }
 }
 
 template void attention_forward(float*, AttentionStrides, float*, const float*, AttentionStrides, const float*,

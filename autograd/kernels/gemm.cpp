@@ -9,6 +9,9 @@
 #include <limits>
 #include <utility>
 
+#include "autograd/kernels/band_gemm.h"
+#include "autograd/kernels/batch_invariant.h"
+#include "autograd/kernels/scratch.h"
 #include "autograd/kernels/skinny_gemm.h"
 #include "core/error.h"
 #include "core/parallel.h"
@@ -132,6 +135,22 @@ struct Product {
   }
 };
 
+// gemm by skinny_gemm, whatever the operands and the number of rows: see batch_invariant.h.
+template <class T>
+void batch_invariant_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
+                          std::int64_t k, T alpha, T beta) {
+  const Scratch<T> a_rows(a.transposed ? m * k : 0), b_columns(b.transposed ? 0 : n * k);
+  if (a.transposed) {
+    transpose(a_rows.data(), k, a.data, a.ld, k, m);
+    a = {a_rows.data(), k};
+  }
+  if (!b.transposed) {
+    transpose(b_columns.data(), k, b.data, b.ld, k, n);
+    b = {b_columns.data(), k, true};
+  }
+  skinny_gemm(c, ldc, a, b, m, n, k, alpha, beta);
+}
+
 }  // namespace
 
 template <class T>
@@ -142,6 +161,7 @@ void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const Span span(SpanKind::kernel, name.c_str(), {.flops = flops});
   const Product<T> product(c, ldc, a, b, m, n, k, alpha, beta);
+  if (BatchInvariant::is_on()) return batch_invariant_gemm(c, ldc, a, b, m, n, k, alpha, beta);
   if (skinny_gemm_takes(a, b, m)) return skinny_gemm(c, ldc, a, b, m, n, k, alpha, beta);
   const Grid grid = thread_grid(m, n, flops);
   if (grid.rows * grid.columns == 1) return product.run(0, m, 0, n);
@@ -162,7 +182,8 @@ template <class T>
 void gemm_batched(T* c, const std::int64_t* c_offsets, std::int64_t ldc, MatrixView<T> a, const std::int64_t* a_offsets,
                   MatrixView<T> b, const std::int64_t* b_offsets, std::int64_t count, std::int64_t m, std::int64_t n,
                   std::int64_t k, T alpha, T beta) {
-  const auto products = [&](std::int64_t begin, std::int64_t end) {
+  const auto products = [&, invariant = BatchInvariant::is_on()](std::int64_t begin, std::int64_t end) {
+    const BatchInvariant scope(invariant);
     for (std::int64_t i = begin; i < end; ++i) {
       gemm(c + c_offsets[i], ldc, {a.data + a_offsets[i], a.ld, a.transposed},
            {b.data + b_offsets[i], b.ld, b.transposed}, m, n, k, alpha, beta);

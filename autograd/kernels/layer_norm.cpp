@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/kernels/scratch.h"
 #include "autograd/kernels/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
@@ -23,6 +24,16 @@ HWY_INLINE V scale_and_shift(D d, V x_hat, const T* gamma, const T* beta, std::i
   return beta ? hn::Add(x_hat, load(d, beta + j, cols - j)) : x_hat;
 }
 
+// One row of y.
+template <class T>
+HWY_INLINE void normalise_row(T* y, const T* x, T mean, T rstd, const T* gamma, const T* beta, std::int64_t cols) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t j = 0; j < cols; j += lanes(d)) {
+    const auto x_hat = hn::Mul(hn::Sub(load(d, x + j, cols - j), hn::Set(d, mean)), hn::Set(d, rstd));
+    store(d, scale_and_shift(d, x_hat, gamma, beta, j, cols), y + j, cols - j);
+  }
+}
+
 template <class T>
 void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, const T* beta, std::int64_t rows,
                         std::int64_t cols, T eps) {
@@ -36,20 +47,24 @@ void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, cons
       sums[0] = hn::MulAdd(off, off, sums[0]);
     };
     const double variance = sum_vectors<1>(d, cols, add_square)[0] / cols;
-    const T scale = static_cast<T>(1 / std::sqrt(variance + eps));
     mean[row] = mu;
-    rstd[row] = scale;
-    for (std::int64_t j = 0; j < cols; j += lanes(d)) {
-      const auto x_hat = hn::Mul(hn::Sub(load(d, x + j, cols - j), hn::Set(d, mu)), hn::Set(d, scale));
-      store(d, scale_and_shift(d, x_hat, gamma, beta, j, cols), y + j, cols - j);
-    }
+    rstd[row] = static_cast<T>(1 / std::sqrt(variance + eps));
+    normalise_row(y, x, mu, rstd[row], gamma, beta, cols);
+  }
+}
+
+template <class T>
+void layer_norm_recompute(T* y, const T* x, const T* mean, const T* rstd, const T* gamma, const T* beta,
+                          std::int64_t rows, std::int64_t cols) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    normalise_row(y + row * cols, x + row * cols, mean[row], rstd[row], gamma, beta, cols);
   }
 }
 
 // dgamma and dbeta are partials of these rows alone: overwritten.
 template <class T>
 void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T* dbeta, const T* dy, const T* x, const T* mean, const T* rstd,
-                         const T* gamma, std::int64_t rows, std::int64_t cols, LayerNormOutput<T> output) {
+                         const T* gamma, std::int64_t rows, std::int64_t cols) {
   const hn::ScalableTag<T> d;
   if (dgamma) std::fill(dgamma, dgamma + cols, T{0});
   if (dbeta) std::fill(dbeta, dbeta + cols, T{0});
@@ -70,25 +85,19 @@ void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T* dbeta, const T* dy, con
       if (dbeta) store(d, hn::Add(dy_j, load(d, dbeta + j, cols - j)), dbeta + j, cols - j);
     };
     const auto [sum, sum_x_hat] = sum_vectors<2>(d, cols, add);
-    if (!dx && !output.y) continue;
+    if (!dx) continue;
     const auto mean_g = hn::Set(d, static_cast<T>(sum / cols)), mean_gx = hn::Set(d, static_cast<T>(sum_x_hat / cols));
     for (std::int64_t j = 0; j < cols; j += lanes(d)) {
-      const auto x_hat = normalised(j);
-      if (dx) {
-        auto out = hn::Mul(hn::NegMulAdd(x_hat, mean_gx, hn::Sub(dnormalised(j), mean_g)), scale);
-        if (dx_beta != T{0}) out = hn::MulAdd(hn::Set(d, dx_beta), load(d, dx + j, cols - j), out);
-        store(d, out, dx + j, cols - j);
-      }
-      if (output.y) {
-        store(d, scale_and_shift(d, x_hat, gamma, output.shift, j, cols), output.y + j, cols - j);
-      }
+      auto out = hn::Mul(hn::NegMulAdd(normalised(j), mean_gx, hn::Sub(dnormalised(j), mean_g)), scale);
+      if (dx_beta != T{0}) out = hn::MulAdd(hn::Set(d, dx_beta), load(d, dx + j, cols - j), out);
+      store(d, out, dx + j, cols - j);
     }
-    if (dx) dx += cols;
-    if (output.y) output.y += cols;
+    dx += cols;
   }
 }
 
 SIMD_FLOATS(layer_norm_forward);
+SIMD_FLOATS(layer_norm_recompute);
 SIMD_FLOATS(layer_norm_backward);
 static constexpr auto& add_partials_f32 = sum_rows<float>;
 static constexpr auto& add_partials_f64 = sum_rows<double>;
@@ -111,22 +120,33 @@ void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, cons
 }
 SIMD_INSTANTIATE(layer_norm_forward);
 
+SIMD_EXPORT(layer_norm_recompute);
+template <class T>
+void layer_norm_recompute(T* y, const T* x, const T* mean, const T* rstd, const T* gamma, const T* beta,
+                          std::int64_t rows, std::int64_t cols) {
+  const Span span(SpanKind::kernel, "layer_norm_recompute", {.bytes = 2.0 * sizeof(T) * rows * cols});
+  parallel_for(0, rows, rows_per_chunk(cols), [&](auto row, auto end) {
+    SIMD_CALL(layer_norm_recompute, T)
+    (y + row * cols, x + row * cols, mean + row, rstd + row, gamma, beta, end - row, cols);
+  });
+}
+SIMD_INSTANTIATE(layer_norm_recompute);
+
 SIMD_EXPORT(layer_norm_backward);
 SIMD_EXPORT(add_partials);
 template <class T>
 void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T dbeta_beta, const T* dy, const T* x,
-                         const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols,
-                         LayerNormOutput<T> output) {
+                         const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols) {
   const Span span(SpanKind::kernel, "layer_norm_backward", {.bytes = 3.0 * sizeof(T) * rows * cols});
   const std::int64_t chunk_rows = rows_per_chunk(cols), chunks = chunk_count(rows, chunk_rows);
-  T* const dgamma_partials = scratch<T>(2 * chunks * cols);
+  const Scratch<T> partials(2 * chunks * cols);
+  T* const dgamma_partials = partials.data();
   T* const dbeta_partials = dgamma_partials + chunks * cols;
   parallel_chunks(rows, chunk_rows, [&](auto chunk, auto row, auto end) {
     const auto at = row * cols, partial = chunk * cols;
     SIMD_CALL(layer_norm_backward, T)
     (dx ? dx + at : nullptr, dx_beta, dgamma ? dgamma_partials + partial : nullptr,
-     dbeta ? dbeta_partials + partial : nullptr, dy + at, x + at, mean + row, rstd + row, gamma, end - row, cols,
-     {output.y ? output.y + at : nullptr, output.shift});
+     dbeta ? dbeta_partials + partial : nullptr, dy + at, x + at, mean + row, rstd + row, gamma, end - row, cols);
   });
   if (dgamma) SIMD_CALL(add_partials, T)(dgamma, dgamma_partials, chunks, cols, cols, dgamma_beta);
   if (dbeta) SIMD_CALL(add_partials, T)(dbeta, dbeta_partials, chunks, cols, cols, dbeta_beta);

@@ -10,19 +10,17 @@ template <class T>
 void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, const T* beta, std::int64_t rows,
                         std::int64_t cols, T eps);
 
+// forward's y again, bit for bit, from the mean and rstd that it kept.
+template <class T>
+void layer_norm_recompute(T* y, const T* x, const T* mean, const T* rstd, const T* gamma, const T* beta,
+                          std::int64_t rows, std::int64_t cols);
+
 // With x̂ = (x − μ)·rstd and g = dy·γ:
 //   dx = dx_beta·dx + rstd·(g − mean(g) − x̂·mean(g·x̂))
 //   dgamma = dgamma_beta·dgamma + Σ_rows dy·x̂;   dbeta = dbeta_beta·dbeta + Σ_rows dy
-// Any of dx, dgamma, dbeta may be null: not wanted. Row sums go to per-chunk partials added in order. y, if not null,
-// gets forward's output again, with `shift` as forward's β (or null); it may be dy.
-template <class T>
-struct LayerNormOutput {
-  T* y = nullptr;
-  const T* shift = nullptr;
-};
+// Any of dx, dgamma, dbeta may be null: not wanted. Row sums go to per-chunk partials added in order.
 template <class T>
 void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T dbeta_beta, const T* dy, const T* x,
-                         const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols,
-                         LayerNormOutput<T> output = {});
+                         const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols);
 
 }  // namespace tapeformer::kernels

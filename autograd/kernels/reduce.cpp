@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/scratch.h"
 #include "autograd/kernels/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
@@ -136,7 +137,8 @@ void sum_axis(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::
     });
   };
   if (pieces == 1) return sum(out, beta);
-  T* const partials = scratch<T>(outer * pieces * inner);
+  const Scratch<T> scratch(outer * pieces * inner);
+  T* const partials = scratch.data();
   sum(partials, T{0});
   parallel_for(0, outer, rows_per_chunk(pieces * inner), [&](auto i, auto end) {
     for (; i < end; ++i) {
@@ -187,7 +189,8 @@ template <class T>
 double sum_of_squares(const T* x, std::int64_t n) {
   const Span span(SpanKind::kernel, "sum_of_squares", {.bytes = 1.0 * sizeof(T) * n});
   const std::int64_t chunks = chunk_count(n, kGrain);
-  double* const partials = scratch<double>(chunks);
+  const Scratch<double> scratch(chunks);
+  double* const partials = scratch.data();
   parallel_chunks(
       n, kGrain, [&](auto chunk, auto i, auto end) { partials[chunk] = SIMD_CALL(sum_of_squares, T)(x + i, end - i); });
   double total = 0;

@@ -28,7 +28,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 #ifdef HWY_TARGETS
 #error "simd.h comes before Highway's headers: it chooses the targets"
@@ -46,15 +45,6 @@ inline constexpr std::int64_t kGrain = 1 << 14;
 // The same for loops over rows, or tasks, of so many elements each.
 inline std::int64_t rows_per_chunk(std::int64_t cols) {
   return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, cols));
-}
-
-// At least n elements of memory that the calling thread keeps for its next call: a fixed-shape training loop allocates
-// nothing.
-template <class T>
-T* scratch(std::int64_t n) {
-  thread_local std::vector<T> memory;
-  if (static_cast<std::int64_t>(memory.size()) < n) memory.resize(n);
-  return memory.data();
 }
 
 template <class T, class F32, class F64>

@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
-// Vectors of sums that are worth keeping at a time: half of the registers.
+// How many vectors of sums are kept at a time: half of the registers.
 constexpr int kSums = HWY_ARCH_X86 && HWY_MAX_BYTES < 64 ? 8 : 16;
 
 #if HWY_TARGET == HWY_SCALAR
@@ -27,7 +27,7 @@ HWY_INLINE void sums_of_lanes(D d, const hn::Vec<D>* v, hn::TFromD<D>* sums) {
 template <class D>
 constexpr int kSumsAtOnce = 16 / sizeof(hn::TFromD<D>);
 
-// The sum of the parts of v that are a block of 16 bytes long each.
+// The sum of v's blocks of 16 bytes.
 template <class D>
 HWY_INLINE auto sum_of_blocks(D d, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromD<D>) <= 16) {
@@ -38,13 +38,13 @@ HWY_INLINE auto sum_of_blocks(D d, hn::Vec<D> v) {
   }
 }
 
-// In each block of the result stand the sums of a's and of b's pairs of neighbours, in turn.
+// Sums of pairs of neighbours, in each block of 16 bytes: one pair of a, one of b, and so on.
 template <class D>
 HWY_INLINE hn::Vec<D> sums_of_pairs(D d, hn::Vec<D> a, hn::Vec<D> b) {
   return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
 }
 
-// sums[0 … n), n one block's lanes: the sums of all lanes of v[0 … n). Cheaper than one by one.
+// sums[i] = the sum of all lanes of v[i], for as many i as a block of 16 bytes has lanes: cheaper than one by one.
 template <class D>
 HWY_INLINE void sums_of_lanes(D d, const hn::Vec<D>* v, hn::TFromD<D>* sums) {
   using T = hn::TFromD<D>;
@@ -63,40 +63,30 @@ HWY_INLINE void sums_of_lanes(D d, const hn::Vec<D>* v, hn::TFromD<D>* sums) {
 
 #endif
 
-// c (M, N) = beta·c + alpha·(the dot products of M rows of a and N rows of b)
+// c (M, N) = beta·c + alpha·(the dot products of M rows of a and N rows of b). Each dot product adds up in an order
+// that depends on k alone, whatever M and N are.
 template <int M, int N, class T>
 HWY_INLINE void dot_products(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const T* b, std::int64_t ldb,
                              std::int64_t k, T alpha, T beta) {
-  // For one row, two sums that take turns: a sum alone would wait for its own last addition.
-  constexpr int kTurns = M == 1 ? 2 : 1;
   const hn::ScalableTag<T> d;
   constexpr int kBlock = kSumsAtOnce<decltype(d)>, kRoom = (M * N + kBlock - 1) / kBlock * kBlock;
   using V = hn::Vec<decltype(d)>;
-  V sums[kTurns][kRoom];
-  for (auto& turn : sums) {
-    for (V& sum : turn) sum = hn::Zero(d);
-  }
-  const auto add = [&](std::int64_t l, V* to, auto load_at) SIMD_LAMBDA {
+  V sums[kRoom];
+  for (V& sum : sums) sum = hn::Zero(d);
+  const auto add = [&](std::int64_t l, auto load_at) SIMD_LAMBDA {
     V right[N];
     for (int j = 0; j < N; ++j) right[j] = load_at(b + j * ldb + l);
     for (int i = 0; i < M; ++i) {
       const V left = load_at(a + i * lda + l);
-      for (int j = 0; j < N; ++j) to[i * N + j] = hn::MulAdd(left, right[j], to[i * N + j]);
+      for (int j = 0; j < N; ++j) sums[i * N + j] = hn::MulAdd(left, right[j], sums[i * N + j]);
     }
   };
   const auto whole = [d](const T* from) SIMD_LAMBDA { return hn::LoadU(d, from); };
   std::int64_t l = 0;
-  for (; l + kTurns * lanes(d) <= k; l += kTurns * lanes(d)) {
-    for (int turn = 0; turn < kTurns; ++turn) add(l + turn * lanes(d), sums[turn], whole);
-  }
-  for (; l < k; l += lanes(d)) {
-    add(l, sums[0], [d, left = k - l](const T* from) SIMD_LAMBDA { return load(d, from, left); });
-  }
-  if (kTurns == 2) {
-    for (int i = 0; i < kRoom; ++i) sums[0][i] = hn::Add(sums[0][i], sums[kTurns - 1][i]);
-  }
+  for (; l + lanes(d) <= k; l += lanes(d)) add(l, whole);
+  if (l < k) add(l, [d, left = k - l](const T* from) SIMD_LAMBDA { return load(d, from, left); });
   HWY_ALIGN T dots[kRoom];
-  for (int i = 0; i < kRoom; i += kBlock) sums_of_lanes(d, sums[0] + i, dots + i);
+  for (int i = 0; i < kRoom; i += kBlock) sums_of_lanes(d, sums + i, dots + i);
   for (int i = 0; i < M; ++i) {
     for (int j = 0; j < N; ++j) {
       T& to = c[i * ldc + j];
@@ -105,11 +95,11 @@ HWY_INLINE void dot_products(T* c, std::int64_t ldc, const T* a, std::int64_t ld
   }
 }
 
-// c (M, n) = beta·c + alpha·a (M, k)·bᵀ, b (n, k). Every element is the same sum wherever n begins and ends.
+// c (M, n) = beta·c + alpha·a (M, k)·bᵀ, b (n, k).
 template <int M, class T>
 HWY_NOINLINE void times_rows(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const T* b, std::int64_t ldb,
                              std::int64_t n, std::int64_t k, T alpha, T beta) {
-  constexpr int kRows = M == 1 ? 4 : kSums / M;
+  constexpr int kRows = M == 1 ? 8 : kSums / M;  // 8 sums are enough to never wait for an addition
   std::int64_t j = 0;
   for (; j + kRows <= n; j += kRows) {
     dot_products<M, kRows>(c + j, ldc, a, lda, b + j * ldb, ldb, k, alpha, beta);
@@ -157,11 +147,17 @@ SIMD_EXPORT(skinny);
 template <class T>
 void skinny_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                  std::int64_t k, T alpha, T beta) {
-  check(!a.transposed && b.transposed, "skinny_gemm: takes rows of a and rows of b");
-  constexpr std::int64_t kChunk = 1 << 15;  // elements of b: many times what opening a parallel loop takes
-  const std::int64_t columns = (kChunk / std::max<std::int64_t>(1, k) + 31) / 32 * 32;
-  parallel_for(0, n, std::max<std::int64_t>(columns, 32), [&](std::int64_t j, std::int64_t end) {
-    SIMD_CALL(skinny, T)(c + j, ldc, a.data, a.ld, b.data + j * b.ld, b.ld, m, end - j, k, alpha, beta);
+  check(!a.transposed && b.transposed, "skinny_gemm: expected a by rows and b transposed");
+  constexpr std::int64_t kPanel = 64;  // rows of a; a multiple of the eight that `skinny` takes at a time
+  constexpr std::int64_t kChunk =
+      1 << 15;  // elements of b: they stay in cache, and take far longer than opening a loop
+  const std::int64_t columns = std::max<std::int64_t>(32, (kChunk / std::max<std::int64_t>(1, k) + 31) / 32 * 32);
+  const std::int64_t chunks = chunk_count(n, columns), panels = chunk_count(m, kPanel);
+  parallel_for(0, panels * chunks, 1, [&](std::int64_t part, std::int64_t) {
+    const std::int64_t i = part % panels * kPanel, j = part / panels * columns;
+    SIMD_CALL(skinny, T)
+    (c + i * ldc + j, ldc, a.data + i * a.ld, a.ld, b.data + j * b.ld, b.ld, std::min(kPanel, m - i),
+     std::min(columns, n - j), k, alpha, beta);
   });
 }
 SIMD_INSTANTIATE(skinny_gemm);

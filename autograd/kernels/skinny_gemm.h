@@ -1,19 +1,22 @@
-// Matrix products whose left side has few rows, as when text is generated token by token: the time goes into reading
-// the right side, once, at the memory's speed, where a BLAS would first copy it into blocks. Private to gemm.cpp.
+// Matrix products by dot products of rows. They are the fastest where the left side has few rows, as when text is
+// generated token by token: the time then goes into reading the right side once, at the speed of the memory, where a
+// BLAS would first copy it into blocks. For gemm and attention.
 #pragma once
 
 #include "autograd/kernels/gemm.h"
 
 namespace tapeformer::kernels {
 
-// Whether skinny_gemm takes such a product: rows of a times rows of b, and few of a.
+// Whether skinny_gemm is the fastest choice for a product: rows of a times rows of b, and few of a.
 template <class T>
 bool skinny_gemm_takes(const MatrixView<T>& a, const MatrixView<T>& b, std::int64_t m) {
   constexpr std::int64_t kMostRows = 8;
   return !a.transposed && b.transposed && m <= kMostRows;
 }
 
-// gemm for such a product; Error for any other. The same bits for any number of threads, and inside of a parallel loop.
+// gemm for any number of rows, with a not transposed and b transposed; Error otherwise. Each element of c adds up in an
+// order that depends on k alone: the same bits for any m and n and any number of threads, and inside a parallel loop.
+// Zeros behind the end of both rows do not change them.
 template <class T>
 void skinny_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                  std::int64_t k, T alpha, T beta);

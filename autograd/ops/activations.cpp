@@ -6,29 +6,48 @@
 namespace tapeformer {
 namespace {
 
-// An activation is a name, its two kernels, and which of x and y the derivative (written in kernels/activations.h) is a
-// function of.
-enum class Saves { input, output };
-
+// An activation whose derivative is a function of x (written in kernels/activations.h): its two kernels and a name.
+// Its output is computed again rather than kept by the ops behind it.
 template <class Kernels>
-struct Activation {
+struct KeepsInput {
   static constexpr const char* kName = Kernels::kName;
-  Tensor saved;
-  Tensor forward(OpContext& context, const Tensor& x) {
-    const Tensor y = map(x, [](auto* y, const auto* in, std::int64_t n) { Kernels::forward(y, in, n); });
-    if (context.recording()) saved = Kernels::kSaves == Saves::input ? x.contiguous() : y;
-    return y;
+  Tensor x;
+  Tensor forward(OpContext& context, const Tensor& in) {
+    if (context.recording()) x = in.contiguous();
+    return activate(in);
+  }
+  Tensor recompute_output() const { return activate(x); }
+  void backward(const Tensor& dy, GradSlot& dx) {
+    write_gradient(dx, [&, g = dy.contiguous()]<class T>(T* out, T beta) {
+      Kernels::backward(out, g.data<T>(), x.data<T>(), beta, g.numel());
+    });
+  }
+
+ private:
+  static Tensor activate(const Tensor& in) {
+    return map(in, [](auto* y, const auto* x, std::int64_t n) { Kernels::forward(y, x, n); });
+  }
+};
+
+// One whose derivative is a function of y.
+template <class Kernels>
+struct KeepsOutput {
+  static constexpr const char* kName = Kernels::kName;
+  Tensor y;
+  Tensor forward(OpContext& context, const Tensor& in) {
+    const Tensor out = map(in, [](auto* to, const auto* x, std::int64_t n) { Kernels::forward(to, x, n); });
+    if (context.recording()) y = out;
+    return out;
   }
   void backward(const Tensor& dy, GradSlot& dx) {
     write_gradient(dx, [&, g = dy.contiguous()]<class T>(T* out, T beta) {
-      Kernels::backward(out, g.data<T>(), saved.data<T>(), beta, g.numel());
+      Kernels::backward(out, g.data<T>(), y.data<T>(), beta, g.numel());
     });
   }
 };
 
 struct Relu {
   static constexpr const char* kName = "relu";
-  static constexpr Saves kSaves = Saves::input;
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::relu_forward(y, x, n); }
   static void backward(auto* dx, auto* dy, auto* x, auto beta, std::int64_t n) {
     kernels::relu_backward(dx, dy, x, beta, n);
@@ -37,7 +56,6 @@ struct Relu {
 
 struct Tanh {
   static constexpr const char* kName = "tanh";
-  static constexpr Saves kSaves = Saves::output;
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::tanh_forward(y, x, n); }
   static void backward(auto* dx, auto* dy, auto* y, auto beta, std::int64_t n) {
     kernels::tanh_backward(dx, dy, y, beta, n);
@@ -46,7 +64,6 @@ struct Tanh {
 
 struct Sigmoid {
   static constexpr const char* kName = "sigmoid";
-  static constexpr Saves kSaves = Saves::output;
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::sigmoid_forward(y, x, n); }
   static void backward(auto* dx, auto* dy, auto* y, auto beta, std::int64_t n) {
     kernels::sigmoid_backward(dx, dy, y, beta, n);
@@ -55,7 +72,6 @@ struct Sigmoid {
 
 struct Gelu {
   static constexpr const char* kName = "gelu";
-  static constexpr Saves kSaves = Saves::input;
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::gelu_forward(y, x, n); }
   static void backward(auto* dx, auto* dy, auto* x, auto beta, std::int64_t n) {
     kernels::gelu_backward(dx, dy, x, beta, n);
@@ -64,7 +80,6 @@ struct Gelu {
 
 struct GeluTanh {
   static constexpr const char* kName = "gelu_tanh";
-  static constexpr Saves kSaves = Saves::input;
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::gelu_tanh_forward(y, x, n); }
   static void backward(auto* dx, auto* dy, auto* x, auto beta, std::int64_t n) {
     kernels::gelu_tanh_backward(dx, dy, x, beta, n);
@@ -73,10 +88,10 @@ struct GeluTanh {
 
 }  // namespace
 
-Variable relu(const Variable& x) { return record(Activation<Relu>{}, x); }
-Variable tanh(const Variable& x) { return record(Activation<Tanh>{}, x); }
-Variable sigmoid(const Variable& x) { return record(Activation<Sigmoid>{}, x); }
-Variable gelu(const Variable& x) { return record(Activation<Gelu>{}, x); }
-Variable gelu_tanh(const Variable& x) { return record(Activation<GeluTanh>{}, x); }
+Variable relu(const Variable& x) { return record(KeepsInput<Relu>{}, x); }
+Variable tanh(const Variable& x) { return record(KeepsOutput<Tanh>{}, x); }
+Variable sigmoid(const Variable& x) { return record(KeepsOutput<Sigmoid>{}, x); }
+Variable gelu(const Variable& x) { return record(KeepsInput<Gelu>{}, x); }
+Variable gelu_tanh(const Variable& x) { return record(KeepsInput<GeluTanh>{}, x); }
 
 }  // namespace tapeformer

@@ -44,16 +44,17 @@ struct Sub {
 // y = a·b;  da = dy·b, db = dy·a
 struct Mul {
   static constexpr const char* kName = "mul";
-  Tensor a, b;
+  Saved a, b;
   Tensor forward(OpContext& context, const Tensor& left, const Tensor& right) {
-    if (context.recording()) a = left, b = right;
+    a = context.save(0, left), b = context.save(1, right);
     return map_pair(kName, left, right,
                     [](auto* y, auto* x, auto* z, std::int64_t n) { kernels::mul(y, x, z, {}, n); });
   }
   void backward(const Tensor& dy, GradSlot& da, GradSlot& db) {
     const Tensor g = dy.contiguous();
-    const auto write = [&](GradSlot& slot, const Tensor& other) {
-      write_gradient(slot, [&, factor = other.contiguous()]<class T>(T* out, T beta) {
+    const auto write = [&](GradSlot& slot, const Saved& other) {
+      write_gradient(slot, [&]<class T>(T* out, T beta) {
+        const Tensor factor = other.get().contiguous();
         kernels::mul(out, g.data<T>(), factor.data<T>(), beta, g.numel());
       });
     };
@@ -65,16 +66,18 @@ struct Mul {
 // y = a/b;  da = dy/b, db = −(dy/b)·y
 struct Div {
   static constexpr const char* kName = "div";
-  Tensor b, y;
+  Saved b;
+  Tensor y;
   Tensor forward(OpContext& context, const Tensor& left, const Tensor& right) {
     const Tensor quotient =
         map_pair(kName, left, right, [](auto* y, auto* x, auto* z, std::int64_t n) { kernels::div(y, x, z, {}, n); });
-    if (context.recording()) b = right, y = quotient;
+    b = context.save(1, right);
+    if (context.recording()) y = quotient;
     return quotient;
   }
   void backward(const Tensor& dy, GradSlot& da, GradSlot& db) {
-    const Tensor quotient =
-        map_pair(kName, dy, b, [](auto* out, auto* x, auto* z, std::int64_t n) { kernels::div(out, x, z, {}, n); });
+    const Tensor quotient = map_pair(
+        kName, dy, b.get(), [](auto* out, auto* x, auto* z, std::int64_t n) { kernels::div(out, x, z, {}, n); });
     write_gradient(db, [&]<class T>(T* out, T beta) {
       const Tensor product = Tensor::empty(y.sizes(), y.dtype());
       kernels::mul(product.data<T>(), quotient.data<T>(), y.data<T>(), T{0}, y.numel());
@@ -127,13 +130,13 @@ struct Exp {
 // y = ln x;  dx = dy/x
 struct Log {
   static constexpr const char* kName = "log";
-  Tensor x;
+  Saved x;
   Tensor forward(OpContext& context, const Tensor& in) {
-    if (context.recording()) x = in;
+    x = context.save(0, in);
     return map(in, [](auto* y, const auto* in, std::int64_t n) { kernels::log_forward(y, in, n); });
   }
   void backward(const Tensor& dy, GradSlot& dx) {
-    write_gradient(dx, [&, g = dy.contiguous(), divisor = x.contiguous()]<class T>(T* out, T beta) {
+    write_gradient(dx, [&, g = dy.contiguous(), divisor = x.get().contiguous()]<class T>(T* out, T beta) {
       kernels::div(out, g.data<T>(), divisor.data<T>(), beta, g.numel());
     });
   }

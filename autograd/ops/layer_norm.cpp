@@ -10,7 +10,7 @@ namespace {
 struct LayerNorm {
   static constexpr const char* kName = "layer_norm";
   double eps;
-  Tensor x = {}, gamma = {}, mean = {}, rstd = {};
+  Tensor x = {}, gamma = {}, beta = {}, mean = {}, rstd = {};
 
   Tensor forward(OpContext& context, const Tensor& in, const Tensor& scale, const Tensor& shift) {
     const std::int64_t cols = in.size(-1), rows = cols ? in.numel() / cols : 0;
@@ -23,7 +23,16 @@ struct LayerNorm {
       kernels::layer_norm_forward(y.data<T>(), mean.data<T>(), rstd.data<T>(), source.data<T>(), weight.data<T>(),
                                   data_or_null<T>(bias), rows, cols, static_cast<T>(eps));
     });
-    if (context.recording()) x = source, gamma = weight;
+    if (context.recording()) x = source, gamma = weight, beta = bias;
+    return y;
+  }
+
+  Tensor recompute_output() const {
+    const Tensor y = Tensor::empty(x.sizes(), x.dtype());
+    dispatch_floating(x.dtype(), [&]<class T>(T) {
+      kernels::layer_norm_recompute(y.data<T>(), x.data<T>(), mean.data<T>(), rstd.data<T>(), gamma.data<T>(),
+                                    data_or_null<T>(beta), mean.numel(), x.size(-1));
+    });
     return y;
   }
 

@@ -49,9 +49,9 @@ void multiply(const Tensor& c, double beta, const Tensor& a, bool transpose_a, c
 // y = a·b over the last two axes;  da = dy·bᵀ, db = aᵀ·dy
 struct MatMul {
   static constexpr const char* kName = "matmul";
-  Tensor a, b;
+  Saved a, b;
   Tensor forward(OpContext& context, const Tensor& left, const Tensor& right) {
-    if (context.recording()) a = left, b = right;
+    a = context.save(0, left), b = context.save(1, right);
     Dims sizes = left.sizes();
     sizes[left.rank() - 1] = right.size(-1);
     const Tensor y = Tensor::empty(sizes, left.dtype());
@@ -61,11 +61,11 @@ struct MatMul {
   void backward(const Tensor& dy, GradSlot& da, GradSlot& db) {
     if (da.needed()) {
       const GradTarget target = da.target();
-      multiply(target.tensor, target.beta, dy, false, b, true);
+      multiply(target.tensor, target.beta, dy, false, b.get(), true);
     }
     if (db.needed()) {
       const GradTarget target = db.target();
-      multiply(target.tensor, target.beta, a, true, dy, false);
+      multiply(target.tensor, target.beta, a.get(), true, dy, false);
     }
   }
 };

@@ -56,21 +56,12 @@ Variable matmul(const Variable& a, const Variable& b);
 // x Wᵀ + b: x (…, in), weight (out, in), bias (out) or undefined → (…, out)   (linear.cpp)
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias);
 
-// What a layer norm in front of a product needs; no norm where gamma is undefined. beta may be undefined.
-struct NormWeights {
-  Variable gamma, beta;
-  double eps = 1e-5;
-};
-// linear(layer_norm(x), weight, bias), without keeping the normalised x for backward   (linear.cpp)
-Variable layer_norm_linear(const Variable& x, const NormWeights& norm, const Variable& weight, const Variable& bias);
-
 struct FeedForwardWeights {
   Variable up, up_bias, down, down_bias;  // (hidden, in), (hidden), (out, hidden), (out); biases may be undefined
 };
-// act(layer_norm(x) upᵀ + up_bias) downᵀ + down_bias, x (…, in) → (…, out), keeping neither the normalised x nor the
-// activation's result for backward   (feed_forward.cpp)
-Variable feed_forward(const Variable& x, const NormWeights& norm, const FeedForwardWeights& weights,
-                      ActivationKind activation);
+// act(x upᵀ + up_bias) downᵀ + down_bias, x (…, in) → (…, out), without keeping the activation's result for backward
+// (feed_forward.cpp). A caller that moves x in lets it be freed as soon as the first product is done.
+Variable feed_forward(Variable x, const FeedForwardWeights& weights, ActivationKind activation);
 
 // Rows of a table: table (rows, dim), ids i32 of any shape → (…ids, dim)   (embedding.cpp)
 Variable embedding(const Variable& table, const Variable& ids);
@@ -80,6 +71,8 @@ Variable dropout(const Variable& x, double p);
 
 // γ·(x − μ)/√(σ² + eps) + β over the last axis; gamma, beta (dim), beta may be undefined   (layer_norm.cpp)
 Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& beta, double eps);
+// γ·x/√(mean x² + eps) over the last axis; gamma (dim)   (rms_norm.cpp)
+Variable rms_norm(const Variable& x, const Variable& gamma, double eps);
 
 struct AttentionOptions {
   bool causal = false;   // query i of T_q stands at position i + T_k − T_q and sees keys up to it

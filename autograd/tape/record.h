@@ -3,15 +3,22 @@
 // An op is a struct with a name, a forward that computes its output and keeps what its backward needs as members, and a
 // backward that writes one gradient per input:
 //
-//   struct Tanh {
-//     static constexpr const char* kName = "tanh";
-//     Tensor y;
-//     Tensor forward(OpContext& context, const Tensor& x);
-//     void backward(const Tensor& dy, GradSlot& dx);
+//   struct Square {
+//     static constexpr const char* kName = "square";
+//     Saved x;
+//     Tensor forward(OpContext& context, const Tensor& in);   // x = context.save(0, in);
+//     void backward(const Tensor& dy, GradSlot& dx);          // dx = 2 dy·x.get()
 //   };
-//   Variable tanh(const Variable& x) { return record(Tanh{}, x); }
+//   Variable square(const Variable& x) { return record(Square{}, x); }
 //
 // A missing backward, or one with a slot too few, does not compile.
+//
+// An op whose output is cheap to compute again from what it keeps for its backward may add
+//
+//     Tensor recompute_output() const;   // the same bits as forward's output, contiguous
+//
+// Ops that save this output then keep no copy of it (see Saved). Such an op keeps its own inputs as tensors, not as
+// Saved, so that one Saved::get() never costs more than one op.
 #pragma once
 
 #include <array>
@@ -27,15 +34,22 @@ namespace tapeformer {
 // What a forward may ask about its surroundings.
 class OpContext {
  public:
-  OpContext(Tape& tape, bool recording) : tape_(tape), recording_(recording) {}
+  OpContext(Tape& tape, bool recording, std::span<const Variable* const> inputs)
+      : tape_(tape), recording_(recording), inputs_(inputs) {}
   // Whether a backward will come: keep what it needs, and only then.
   bool recording() const { return recording_; }
   bool training() const { return tape_.options().training; }
   RandomKey next_random_key() { return tape_.next_random_key(); }
+  // Keeps an input for backward: as `tensor`, which is that input in the form that forward used (a view or a contiguous
+  // copy), or as a reference when the input is cheap to compute again. Keeps nothing when not recording.
+  Saved save(std::size_t input, const Tensor& tensor) const {
+    return recording_ ? tape_.save(*inputs_[input], tensor) : Saved();
+  }
 
  private:
   Tape& tape_;
   bool recording_;
+  std::span<const Variable* const> inputs_;
 };
 
 // The names of all ops that record() was compiled for in this program, sorted: the op table of the gradient checks must
@@ -72,7 +86,15 @@ struct NodeBase : Node {
     if constexpr (requires { op.place_output_gradients(slots); }) return op.place_output_gradients(slots);
     return {};
   }
+  bool has_cheap_output() const override { return kCheap; }
+  Tensor recompute_output() const override {
+    if constexpr (kCheap) return op.recompute_output();
+    return {};
+  }
   Op op;
+  static constexpr bool kCheap = requires(const Op& o) {
+    { o.recompute_output() } -> std::same_as<Tensor>;
+  };
   static inline const bool kRegistered = register_op_name(Op::kName);
 };
 
@@ -122,7 +144,7 @@ requires Differentiable<Op, sizeof...(Inputs)> Variable record(Op op, const Inpu
   const std::array<const Variable*, sizeof...(Inputs)> list{&inputs...};
   Tape& tape = detail::common_tape(Op::kName, list);
   const bool differentiable = tape.options().record && detail::any_requires_grad(list);
-  OpContext context(tape, differentiable && tape.keeping());
+  OpContext context(tape, differentiable && tape.keeping(), list);
   const Tensor output = [&] {
     const Span span(SpanKind::forward, Op::kName);
     return op.forward(context, inputs.value()...);
@@ -142,7 +164,7 @@ std::vector<Variable> record_list(Op op, std::span<const Variable> inputs) {
   }
   Tape& tape = detail::common_tape(Op::kName, list);
   const bool differentiable = tape.options().record && detail::any_requires_grad(list);
-  OpContext context(tape, differentiable && tape.keeping());
+  OpContext context(tape, differentiable && tape.keeping(), list);
   const std::vector<Tensor> outputs = [&] {
     const Span span(SpanKind::forward, Op::kName);
     return op.forward(context, tensors);

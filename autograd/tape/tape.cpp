@@ -82,6 +82,17 @@ GradSlot Tape::slot_of(const Input& input) {
   return {};
 }
 
+Saved Tape::save(const Variable& variable, const Tensor& tensor) const {
+  const bool cheap = variable.id_ >= 0 && variable.kept() && records_[producer_[variable.id_]].node->has_cheap_output();
+  return cheap ? Saved(*this, variable.id_) : Saved(tensor);
+}
+
+Tensor Tape::recompute_value(int id) const {
+  const Record& record = records_[producer_[id]];
+  check_unchanged(record);
+  return record.node->recompute_output();
+}
+
 Tensor Tape::take_place(int id) {
   Record& record = records_[producer_[id]];
   if (!std::exchange(record.places_asked, true)) {

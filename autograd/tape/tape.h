@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/tape/saved.h"
 #include "autograd/tape/variable.h"
 #include "core/random.h"
 
@@ -36,6 +37,9 @@ class Node {
   // Views: where the gradients of the outputs should lie, as views of memory lent by the inputs' slots; empty if
   // anywhere.
   virtual std::vector<Tensor> place_output_gradients(std::span<GradSlot>) { return {}; }
+  // Whether the output is cheap to compute again from what the op keeps anyway, and its value computed again.
+  virtual bool has_cheap_output() const { return false; }
+  virtual Tensor recompute_output() const { return {}; }
 };
 
 class Tape {
@@ -61,6 +65,10 @@ class Tape {
   // and the outputs only know that a gradient would flow.
   std::vector<Variable> push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
                              std::span<const Tensor> outputs);
+  // For OpContext: keeps a variable for a backward, as `tensor` or, where its op can cheaply compute it again, as a
+  // reference. For Saved: computes the value of such a reference.
+  Saved save(const Variable& variable, const Tensor& tensor) const;
+  Tensor recompute_value(int id) const;
   // For GradSlot: the memory that the producer of a value wants its gradient to lie in, once; undefined if none.
   Tensor take_place(int id);
   // For recompute(): runs f and keeps nothing of it.

@@ -41,18 +41,17 @@ Variable Gpt::forward(const Variable& ids, LanguageState* state) const {
   const std::int64_t first = cache ? cache->length() : 0, length = ids.size(1);
   const std::int32_t token = config_.document_token;
   SelfMask mask;
-  Variable positions;
+  Positions positions{.first = first};
   if (token >= 0 && !cache) {
     const Documents documents = find_documents(ids.value(), token);
     mask.key_begin = documents.first_tokens;
-    positions = positions_.forward(*ids.tape(), documents.positions);
+    positions.of_tokens = documents.positions;
   } else {
     check(token < 0 || !has_token(ids.value().slice(1, first == 0, length), token),
           "gpt: the key/value cache holds one document, but another one begins");
-    positions = positions_.forward(*ids.tape(), first, length);
   }
-  return stack_.forward(dropout_.forward(add(token_embedding_.forward(ids), positions)), {.mask = mask},
-                        cache ? &cache->blocks : nullptr);
+  const Variable x = add(token_embedding_.forward(ids), positions_.forward(*ids.tape(), positions, length));
+  return stack_.forward(dropout_.forward(x), {.mask = mask, .positions = positions}, cache ? &cache->blocks : nullptr);
 }
 
 Variable Gpt::logits(const Variable& features) const { return linear(features, head_, {}); }

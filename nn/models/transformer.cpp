@@ -51,7 +51,7 @@ Transformer::Transformer(const TransformerConfig& config)
 Variable Transformer::embed(const Embedding& embedding, const PositionEmbedding& positions, const Variable& ids,
                             std::int64_t first) const {
   const Variable vectors = scale(embedding.forward(ids), std::sqrt(static_cast<double>(config_.block.dim)));
-  return dropout_.forward(add(vectors, positions.forward(*ids.tape(), first, ids.size(1))));
+  return dropout_.forward(add(vectors, positions.forward(*ids.tape(), {.first = first}, ids.size(1))));
 }
 
 EncoderOutput Transformer::encode(Tape& tape, const SourceBatch& source) const {
@@ -68,7 +68,7 @@ Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, D
   check(ids.value().rank() == 2, "transformer: expected target ids (R, T), got ", ids.sizes());
   const std::int64_t first = cache ? cache->length() : 0;
   const Variable x = embed(target_embedding_, target_positions_, ids, first);
-  return decoder_.forward(x, {.encoded = source}, cache ? &cache->blocks : nullptr);
+  return decoder_.forward(x, {.positions = {.first = first}, .encoded = source}, cache ? &cache->blocks : nullptr);
 }
 
 Variable Transformer::logits(const Variable& features) const { return linear(features, head_, {}); }
@@ -90,6 +90,7 @@ std::vector<Key> family_keys() {
                       "embeddings that share weights (auto = all with a joint vocabulary, else output)");
   std::get<std::vector<std::string>>(tied.allowed).push_back("auto");
   tied.default_value = std::string("auto");
+  tied.follows = "tokenizer.joint";
   keys.push_back(std::move(tied));
   return keys;
 }

@@ -2,17 +2,36 @@
 
 namespace tapeformer {
 
+namespace {
+
+constexpr std::int64_t kHeads = 4;  // by default
+
+// A dropout probability may change during training.
+Key changeable(Key key) {
+  key.may_change = true;
+  return key;
+}
+
+Key following(std::string other, Key key) {
+  key.follows = std::move(other);
+  return key;
+}
+
+}  // namespace
+
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
-  const std::int64_t kLayers = 4, kHeads = 4, kDim = 128, kContext = 128;
+  const std::int64_t kLayers = 4, kDim = 128, kContext = 128;
   return {
       {"layers", kLayers, "blocks (of an encoder-decoder: on each side)", between(1, kMaxSize)},
       {"heads", kHeads, "attention heads", between(1, kMaxSize)},
       {"dim", kDim, "width of the residual stream", between(1, kMaxSize)},
-      {"ff_dim", std::int64_t{0}, "hidden width of the feed-forward layer (0 = 4 dim)", between(0, kMaxSize)},
+      following("model.dim", {"ff_dim", std::int64_t{0}, "hidden width of the feed-forward layer (0 = 4 dim)",
+                              between(0, kMaxSize)}),
       {"context", kContext, "longest sequence in tokens", between(1, kMaxSize)},
-      {"dropout", 0.0, "dropout probability of embeddings and of each sublayer's output", fraction()},
-      {"attention_dropout", -1.0, "dropout probability of attention weights (-1 = dropout)",
-       KeyRange{-1, 1, false, true}},
+      changeable({"dropout", 0.0, "dropout probability of embeddings and of each sublayer's output", fraction()}),
+      changeable(following("model.dropout",
+                           {"attention_dropout", -1.0, "dropout probability of attention weights (-1 = dropout)",
+                            KeyRange{-1, 1, false, true}})),
       word_key("norm", defaults.norm, "place of the norm in each sublayer"),
       word_key("activation", defaults.activation, "activation of the feed-forward layer"),
       word_key("position", defaults.position, "kind of position embedding"),
@@ -29,6 +48,8 @@ void resolve_transformer_keys(KeyValues& options) {
   if (options.integer("ff_dim") == 0) options.set("ff_dim", 4 * dim);
   if (options.number("attention_dropout") < 0) options.set("attention_dropout", options.number("dropout"));
   if (dim % heads != 0) {
+    // The default of heads is no slip of the user's.
+    if (heads == kHeads) fail_usage("model.dim: expected a multiple of model.heads, which is ", heads, ", got ", dim);
     fail_usage("model.heads: expected a divisor of model.dim, which is ", dim, ", got ", heads);
   }
   if (options.word<PositionKind>("position") == PositionKind::sinusoidal && dim % 2 != 0) {

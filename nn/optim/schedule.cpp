@@ -17,22 +17,6 @@ double progress(const ScheduleSpec& schedule, std::int64_t step) {
 
 }  // namespace
 
-std::span<const ScheduleRow> schedule_rows() {
-  static constexpr ScheduleRow rows[] = {
-      {ScheduleKind::inverse_sqrt, "inverse_sqrt", "falls with the square root of the step"},
-      {ScheduleKind::cosine, "cosine", "falls along half a cosine to min_lr"},
-      {ScheduleKind::linear, "linear", "falls along a line to min_lr"},
-      {ScheduleKind::constant, "constant", "stays at the peak"},
-  };
-  return rows;
-}
-
-std::optional<ScheduleKind> find_schedule_kind(std::string_view name) {
-  const auto rows = schedule_rows();
-  const auto row = std::ranges::find(rows, name, &ScheduleRow::name);
-  return row == rows.end() ? std::nullopt : std::optional(row->kind);
-}
-
 double learning_rate(const ScheduleSpec& schedule, std::int64_t step) {
   check(step >= 1, "learning_rate: steps are counted from 1, got ", step);
   const double s = static_cast<double>(step), warmup = static_cast<double>(std::max<std::int64_t>(schedule.warmup, 1));

@@ -2,22 +2,20 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <string_view>
+
+#include "core/keys.h"
 
 namespace tapeformer {
 
 enum class ScheduleKind { inverse_sqrt, cosine, linear, constant };
 
-struct ScheduleRow {
-  ScheduleKind kind;
-  std::string_view name, help;
+template <>
+struct Words<ScheduleKind> {
+  static constexpr std::pair<ScheduleKind, std::string_view> list[] = {{ScheduleKind::inverse_sqrt, "inverse_sqrt"},
+                                                                       {ScheduleKind::cosine, "cosine"},
+                                                                       {ScheduleKind::linear, "linear"},
+                                                                       {ScheduleKind::constant, "constant"}};
 };
-// Every kind, in the order of the enum.
-std::span<const ScheduleRow> schedule_rows();
-// The kind of this name, if there is one.
-std::optional<ScheduleKind> find_schedule_kind(std::string_view name);
 
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::inverse_sqrt;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "autograd/gradcheck/check_ops.h"
+#include "autograd/gradcheck/enumerators.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/ops/ops.h"
 #include "autograd/tape/record.h"
@@ -54,6 +55,26 @@ OpCheck check_tripled() {
                      return record(Tripled<flaw>{}, in[0]);
                    }};
   return check_op(row.op, {&row, 1});
+}
+
+// y = x, with a gradient that is 0.01 % too large.
+struct SlightlyWrong {
+  static constexpr const char* kName = "test_slightly_wrong";
+  Tensor forward(OpContext&, const Tensor& x) { return x; }
+  void backward(const Tensor& dy, GradSlot& dx) {
+    const Tensor wrong = dy.clone();
+    kernels::axpby(wrong.data<double>(), 1.0001, wrong.data<double>(), 0.0, wrong.numel());
+    dx.accumulate(wrong);
+  }
+};
+
+// The row's function with a wrong gradient for one input, as if the op's backward were wrong.
+TapeFunction with_wrong_gradient(const TapeFunction& f, std::size_t input) {
+  return [f, input](std::span<const Variable> inputs) {
+    std::vector<Variable> seen(inputs.begin(), inputs.end());
+    seen[input] = record(SlightlyWrong{}, seen[input]);
+    return f(seen);
+  };
 }
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
@@ -121,6 +142,35 @@ TEST_CASE("gradcheck: catches a wrong backward") {
   CHECK(contains(transposed.message, "test_transposed"));
 
   CHECK_FALSE(check_tripled<Flaw::forgotten>().ok);
+}
+
+TEST_CASE("gradcheck: catches an error of 0.01 % in the gradient of every input of every row of the table") {
+  for (const OpCase& row : op_cases()) {
+    CAPTURE(row.op);
+    CAPTURE(row.label);
+    for (std::size_t input = 0; input < row.inputs.size(); ++input) {
+      if (row.inputs[input].dtype() != DType::f64) continue;
+      CAPTURE(input);
+      const GradCheckResult result =
+          check_gradients(with_wrong_gradient(row.function, input), row.inputs, op_check_options());
+      CHECK_FALSE(result.ok);
+      CHECK(contains(result.message, str_cat("input ", input, " ").c_str()));
+    }
+  }
+}
+
+TEST_CASE("gradcheck: the table has rows for every activation that feed_forward knows") {
+  std::vector<std::string> flaws;
+  for (const Enumerator<Flaw>& flaw : enumerators<Flaw>()) flaws.push_back(flaw.name);
+  CHECK(flaws == std::vector<std::string>{"none", "factor", "ignores_beta", "transposed", "forgotten"});
+  const std::vector<OpCase> rows = op_cases();
+  CHECK(enumerators<ActivationKind>().size() >= 3);
+  for (const Enumerator<ActivationKind>& activation : enumerators<ActivationKind>()) {
+    CAPTURE(activation.name);
+    CHECK(std::ranges::any_of(rows, [&](const OpCase& row) {
+      return row.op == "feed_forward" && row.label.starts_with(activation.name + ",");
+    }));
+  }
 }
 
 TEST_CASE("gradcheck: catches a backward that overwrites what is gathered already") {

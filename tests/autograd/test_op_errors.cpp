@@ -55,23 +55,16 @@ TEST_CASE("errors: views") {
   CHECK_THROWS_WITH_AS(concat(std::span<const Variable>(), 0), "concat: no parts", Error);
 }
 
-TEST_CASE("errors: fused layers") {
+TEST_CASE("errors: feed_forward") {
   Inputs in;
   const Variable x = in.of({2, 3}), none;
-  CHECK_THROWS_WITH_AS(layer_norm_linear(x, {in.of({4}), none}, in.of({5, 3}), none),
-                       "layer_norm_linear: x is (2, 3), gamma is (4): expected gamma of the last axis's size", Error);
-  CHECK_THROWS_WITH_AS(layer_norm_linear(x, {in.of({3}), in.of({2})}, in.of({5, 3}), none),
-                       "layer_norm_linear: gamma is (3), beta is (2): expected the same", Error);
-  CHECK_THROWS_WITH_AS(layer_norm_linear(x, {in.of({3}), none}, in.of({5, 4}), none),
-                       "layer_norm_linear: x is (2, 3), weight is (5, 4): expected x (..., in) and weight (out, in)",
-                       Error);
-  CHECK_THROWS_WITH_AS(feed_forward(x, {}, {in.of({5, 3}), none, in.of({3, 4}), none}, ActivationKind::relu),
+  CHECK_THROWS_WITH_AS(feed_forward(x, {in.of({5, 3}), none, in.of({3, 4}), none}, ActivationKind::relu),
                        "feed_forward: the first weight is (5, 3), the second (3, 4): expected (hidden, in) and (out, "
                        "hidden)",
                        Error);
-  CHECK_THROWS_WITH_AS(feed_forward(x, {}, {in.of({5, 3}), in.of({4}), in.of({3, 5}), none}, ActivationKind::relu),
+  CHECK_THROWS_WITH_AS(feed_forward(x, {in.of({5, 3}), in.of({4}), in.of({3, 5}), none}, ActivationKind::relu),
                        "feed_forward: weight is (5, 3), bias is (4): expected bias (5)", Error);
-  CHECK_THROWS_WITH_AS(feed_forward(x, {}, {in.of({5, 3}), none, in.of({3, 5}), in.of({5})}, ActivationKind::relu),
+  CHECK_THROWS_WITH_AS(feed_forward(x, {in.of({5, 3}), none, in.of({3, 5}), in.of({5})}, ActivationKind::relu),
                        "feed_forward: the second weight is (3, 5), its bias (5): expected (3)", Error);
 }
 
@@ -113,6 +106,8 @@ TEST_CASE("errors: layers") {
                        "layer_norm: x is (2, 3), gamma is (2): expected gamma of the last axis's size", Error);
   CHECK_THROWS_WITH_AS(layer_norm(in.of({2, 3}), in.of({3}), in.of({2}), 1e-5),
                        "layer_norm: gamma is (3), beta is (2): expected the same", Error);
+  CHECK_THROWS_WITH_AS(rms_norm(in.of({2, 3}), in.of({2}), 1e-5),
+                       "rms_norm: x is (2, 3), gamma is (2): expected gamma of the last axis's size", Error);
 }
 
 TEST_CASE("errors: attention") {

@@ -56,7 +56,7 @@ const bool registered = (register_model_family(bigram_family()), true);
 Config bigram_config() {
   Config config;
   config.model.type = "bigram";
-  config.tokenizer.kind = "char";
+  config.tokenizer.kind = TokenizerKind::character;
   config.data.corpus = "stories";
   config.data.lines = 300;
   config.optimizer.lr = 0.1;
@@ -65,7 +65,7 @@ Config bigram_config() {
   config.train.batch = 8;
   config.eval.every = 100;
   config.checkpoint.every = 100;
-  return resolve(config);
+  return config;
 }
 
 }  // namespace
@@ -74,9 +74,9 @@ TEST_CASE("toy family: a table of bigrams learns the bigrams of its text") {
   REQUIRE(registered);
   const CacheFolder folder;
   Toy toy(bigram_config());
-  const RunFolder run = create_run(folder.path / "run", to_toml(toy.config), toy.objective.tokenizers());
+  const RunFolder run = create_run(folder.path / "run", to_toml(toy.resolved), toy.objective.tokenizers());
   TrainingState state;
-  CHECK(train(toy.objective, toy.slab, toy.optimizer, toy.config, run, state, {}) == TrainEnd::finished);
+  CHECK(train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, {}) == TrainEnd::finished);
 
   // The entropy of the bigrams in the validation text is the least loss that a table of bigrams can have there.
   const TokenView valid = toy.data.valid->view();
@@ -108,17 +108,17 @@ TEST_CASE("toy family: a run that was cut in two has the weights of one that was
     TrainingState state;
     if (cut) {
       Toy first(config);
-      create_run(run.root, to_toml(config), first.objective.tokenizers());
-      train(first.objective, first.slab, first.optimizer, config, run, state,
+      create_run(run.root, to_toml(resolve(config)), first.objective.tokenizers());
+      train(first.objective, first.slab, first.optimizer, first.resolved, run, state,
             {.stop_requested = [&] { return state.step == 50; }});
     }
     Toy toy(config);
     if (cut) {
       state = load_checkpoint(run, 50, toy.model, toy.optimizer);
     } else {
-      create_run(run.root, to_toml(config), toy.objective.tokenizers());
+      create_run(run.root, to_toml(resolve(config)), toy.objective.tokenizers());
     }
-    train(toy.objective, toy.slab, toy.optimizer, config, run, state, {});
+    train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, {});
     return toy.weights();
   };
   CHECK(finish("cut", true) == finish("whole", false));
@@ -128,7 +128,7 @@ TEST_CASE("toy family: what it is not made for is refused") {
   const CacheFolder folder;
   const Config config = bigram_config();
   Toy toy(config);
-  const RunFolder run = create_run(folder.path / "run", to_toml(config), toy.objective.tokenizers());
+  const RunFolder run = create_run(folder.path / "run", to_toml(resolve(config)), toy.objective.tokenizers());
   const std::string expected =
       run.root.string() +
       ": the model is a bigram, expected an encoder-decoder; for language models there are generate, "
@@ -136,4 +136,47 @@ TEST_CASE("toy family: what it is not made for is refused") {
   CHECK_THROWS_WITH_AS(load_translator(run.root), expected.c_str(), Error);
   CHECK_THROWS_WITH_AS(register_model_family(bigram_family()), "model family bigram: registered twice", Error);
   CHECK_THROWS_AS(find_model_family("trigram"), UsageError);
+}
+
+TEST_CASE("toy family: its keys are read, checked, offered and written as those of the library's families") {
+  const Config config = parse_config("[model]\nspread = 0.5\ntype = \"bigram\"\n", "x.toml");
+  const ResolvedConfig resolved = resolve(config);
+  CHECK(resolved.model.options.number("spread") == 0.5);
+  CHECK_FALSE(resolved.context().has_value());
+  CHECK(to_toml(resolved).find("spread = 0.5 ") != std::string::npos);
+  CHECK(to_toml(resolved).find("heads") == std::string::npos);
+  CHECK(resolve(parse_config(to_toml(resolved), "run.toml")) == resolved);
+
+  CHECK_THROWS_WITH_AS(parse_config("[model]\ntype = \"bigram\"\nspread = -1\n", "x.toml"),
+                       "x.toml:3: model.spread: expected value >= 0, got -1.0", UsageError);
+  Config wrong = config;
+  apply_override(wrong, "model.heads", "2");
+  CHECK_THROWS_WITH_AS(resolve(wrong), "model.heads: bigram has no such key; its keys are spread", UsageError);
+  Config gpt;
+  apply_override(gpt, "model.spread", "2");
+  CHECK_THROWS_WITH_AS(resolve(gpt), doctest::Contains("model.spread: gpt has no such key; its keys are layers, heads"),
+                       UsageError);
+  apply_overrides(gpt, {{"model.type", {"bigram"}}});
+  CHECK(resolve(gpt).model.options.number("spread") == 2);
+
+  const auto keys = config_keys();
+  const auto spread = std::ranges::find(keys, "model.spread", &ConfigKey::name);
+  REQUIRE(spread != keys.end());
+  CHECK(spread->families == std::vector<std::string>{"bigram"});
+  CHECK(spread->default_value == "0.01");
+  CHECK(std::ranges::find(keys, "model.heads", &ConfigKey::name)->families ==
+        std::vector<std::string>{"gpt", "transformer"});
+  CHECK(keys.front().allowed.back() == "bigram");
+}
+
+TEST_CASE("toy family: what needs a width or parallel text is refused by its name") {
+  Config config = bigram_config();
+  config.schedule.factor = 1;
+  CHECK_THROWS_WITH_AS(resolve(config), "schedule.factor: expected 0, since bigram has no key model.dim, got 1",
+                       UsageError);
+  config = bigram_config();
+  config.data.corpus = "";
+  config.data.pairs = "pairs.tsv";
+  CHECK_THROWS_WITH_AS(resolve(config), "model.type: bigram trains on data.text or data.corpus, got data.pairs",
+                       UsageError);
 }

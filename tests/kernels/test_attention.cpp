@@ -1,8 +1,16 @@
+#include <malloc.h>
+
 #include "tests/kernels/attention_test.h"
 
 using namespace tapeformer;
 
 namespace {
+
+// Bytes of the C library's heap that are in use, with the blocks that it maps one by one.
+double heap_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<double>(info.uordblks + info.hblkhd);
+}
 
 template <class T>
 void check_many_shapes() {
@@ -73,7 +81,7 @@ TEST_CASE("attention: a gradient that is not wanted is not touched, and the othe
 TEST_CASE("attention: the same bits for any number of threads, for one head as for many") {
   for (const auto& shape : {shape_of(2, 3, 130, 130, 32, 32, true, 0.1), shape_of(1, 1, 64, 700, 64, 64, false),
                             shape_of(1, 1, 300, 300, 64, 64, true), shape_of(1, 4, 1, 500, 64, 64, true),
-                            shape_of(1, 2, 130, 1300, 32, 32, true, 0.1)}) {
+                            shape_of(1, 2, 130, 1300, 32, 32, true, 0.1), shape_of(1, 1, 2100, 2100, 8, 8, true)}) {
     check_same_for_any_thread_count([&] { return Attention<float>(shape, {}, Place::packed).results(); });
   }
 }
@@ -90,3 +98,27 @@ TEST_CASE("attention: scores far apart neither overflow nor lose the largest") {
   CHECK(a.log_sum_exp[1] == 300 * 20);
   CHECK(a.log_sum_exp[2] == doctest::Approx(std::log(40.0)));
 }
+
+#if !defined(__SANITIZE_ADDRESS__)  // whose allocator mallinfo2 does not see
+TEST_CASE("attention: the memory of backward grows linearly with the number of tokens, for any number of heads") {
+  const int threads = thread_count();
+  set_thread_count(1);  // then all of it is memory of this thread
+  for (std::int64_t heads : {1, 3, 16}) {
+    CAPTURE(heads);
+    // What the thread keeps after a backward over so many tokens, more than after one over a few.
+    const auto kept_after = [&](std::int64_t tokens) {
+      Attention<float> a(shape_of(1, heads, tokens, tokens, 8, 8, true), {}, Place::packed);
+      a.forward();
+      const double before = heap_bytes();
+      a.backward();
+      return heap_bytes() - before;
+    };
+    // The thread keeps what it had for fewer tokens: three steps of the same width grow by the same amount.
+    kept_after(2048);
+    const double first = kept_after(4096), second = kept_after(6144);
+    CHECK(first < 2048 * 4 * 200.0);
+    CHECK(second < 1.1 * first + 4096);
+  }
+  set_thread_count(threads);
+}
+#endif

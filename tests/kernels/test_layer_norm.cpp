@@ -105,23 +105,17 @@ TEST_CASE_TEMPLATE("layer_norm: the same bits for any number of threads", T, flo
   });
 }
 
-TEST_CASE_TEMPLATE("layer_norm: backward makes forward's output again, bit for bit, also in the memory of dy", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("layer_norm: the output computed again has the bits of the first", T, float, double) {
   for_each_simd_target([] {
     for (std::int64_t cols : {1, 5, 16, 33, 200}) {
       const std::int64_t rows = 300, n = rows * cols;
-      const Array<T> x = random_array<T>(n, 1), dy = random_array<T>(n, 2), gamma = random_array<T>(cols, 3),
-                     shift = random_array<T>(cols, 4);
-      Array<T> y(n), mean(rows), rstd(rows), dx(n), again(n);
-      layer_norm_forward<T>(y, mean, rstd, x, gamma, shift, rows, cols, 1e-5);
-      layer_norm_backward<T>(dx, 0, nullptr, 0, nullptr, 0, dy, x, mean, rstd, gamma, rows, cols);
-      Array<T> place = dy, dx_again(n);
-      layer_norm_backward<T>(dx_again, 0, nullptr, 0, nullptr, 0, place, x, mean, rstd, gamma, rows, cols,
-                             {place, shift});
-      CHECK(std::equal(place.data(), place.data() + n, y.data()));
-      CHECK(std::equal(dx_again.data(), dx_again.data() + n, dx.data()));
-      layer_norm_backward<T>(nullptr, 0, nullptr, 0, nullptr, 0, dy, x, mean, rstd, gamma, rows, cols, {again, shift});
-      CHECK(std::equal(again.data(), again.data() + n, y.data()));
+      const Array<T> x = random_array<T>(n, 1), gamma = random_array<T>(cols, 2), beta = random_array<T>(cols, 3);
+      for (const T* shift : {static_cast<const T*>(nullptr), static_cast<const T*>(beta)}) {
+        Array<T> y(n), mean(rows), rstd(rows), again(n);
+        layer_norm_forward<T>(y, mean, rstd, x, gamma, shift, rows, cols, 1e-5);
+        layer_norm_recompute<T>(again, x, mean, rstd, gamma, shift, rows, cols);
+        CHECK(std::equal(again.data(), again.data() + n, y.data()));
+      }
     }
   });
 }

@@ -41,27 +41,29 @@ TEST_CASE("positions: learned rows from any first position, with a gradient in t
   REQUIRE(positions.parameter_count() == 18);
   const Variable weight = positions.named_parameters()[0].variable;
   Tape tape;
-  const Variable rows = positions.forward(tape, 2, 3);
+  const Variable rows = positions.forward(tape, {.first = 2}, 3);
   CHECK(same_bits(rows.value(), weight.value().slice(0, 2, 5)));
   tape.backward(sum(rows));
   CHECK(values_of(weight.grad()) == std::vector<double>{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0});
   Tape other;
-  CHECK(same_bits(positions.forward(other, 0, 6).value(), weight.value()));
+  CHECK(same_bits(positions.forward(other, {}, 6).value(), weight.value()));
 }
 
 TEST_CASE("positions: sinusoids have no parameters and begin at any first position") {
   const PositionEmbedding positions(PositionKind::sinusoidal, 6, 4, 100, {}, DType::f64);
   CHECK(positions.named_parameters().empty());
   Tape tape;
-  CHECK(same_bits(positions.forward(tape, 2, 3).value(), sinusoidal_positions(6, 4, 100, DType::f64).slice(0, 2, 5)));
+  CHECK(same_bits(positions.forward(tape, {.first = 2}, 3).value(),
+                  sinusoidal_positions(6, 4, 100, DType::f64).slice(0, 2, 5)));
 }
 
 TEST_CASE("positions: an error past the context") {
   for (PositionKind kind : {PositionKind::learned, PositionKind::sinusoidal}) {
     const PositionEmbedding positions(kind, 6, 4, 100, Init::normal(1), DType::f64);
     Tape tape;
-    CHECK_NOTHROW(positions.forward(tape, 5, 1));
-    CHECK_THROWS_WITH_AS(positions.forward(tape, 5, 2), "positions: 7 tokens are more than the context of 6", Error);
+    CHECK_NOTHROW(positions.forward(tape, {.first = 5}, 1));
+    CHECK_THROWS_WITH_AS(positions.forward(tape, {.first = 5}, 2), "positions: 7 tokens are more than the context of 6",
+                         Error);
   }
   const Gpt model(small_gpt());
   CHECK_THROWS_WITH_AS(logits_of(model, Tensor::zeros({1, 13}, DType::i32)),

@@ -81,13 +81,12 @@ TEST_CASE("schedule: steps are counted from 1") {
   CHECK_THROWS_WITH_AS(learning_rate(ScheduleSpec{}, 0), "learning_rate: steps are counted from 1, got 0", Error);
 }
 
-TEST_CASE("schedule: the table names every kind once") {
-  const auto rows = schedule_rows();
-  REQUIRE(rows.size() == 4);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    CHECK(rows[i].kind == static_cast<ScheduleKind>(i));
-    CHECK(find_schedule_kind(rows[i].name) == rows[i].kind);
+TEST_CASE("schedule: every kind has one word") {
+  const std::vector<std::string> words = words_of<ScheduleKind>();
+  CHECK(words == std::vector<std::string>{"inverse_sqrt", "cosine", "linear", "constant"});
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    CHECK(value_of<ScheduleKind>(words[i]) == static_cast<ScheduleKind>(i));
+    CHECK(word_of(static_cast<ScheduleKind>(i)) == words[i]);
   }
-  CHECK(find_schedule_kind("cosine") == ScheduleKind::cosine);
-  CHECK_FALSE(find_schedule_kind("step").has_value());
+  CHECK_THROWS_WITH_AS(value_of<ScheduleKind>("step"), "no value is called step", Error);
 }

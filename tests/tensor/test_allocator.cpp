@@ -1,11 +1,15 @@
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <fstream>
 #include <thread>
 #include <vector>
 
 #include "autograd/tensor/allocator.h"
 #include "autograd/tensor/tensor.h"
+#include "core/random.h"
 
 using namespace tapeformer;
 
@@ -55,6 +59,86 @@ TEST_CASE("allocator: statistics of what is in use, its peak and what is held") 
   CHECK(memory_stats().peak == before.in_use);
   release_cached_memory();
   CHECK(memory_stats().reserved == before.reserved);
+}
+
+TEST_CASE("allocator: with sizes that vary it holds at most 1.3 times the peak in use") {
+  release_cached_memory();
+  reset_peak_memory();
+  RandomStream random(RandomKey{.seed = 1});
+  // Steps of a few tensors each, whose sizes have a factor of the step in common, as sentences of many lengths give.
+  for (int step = 0; step < 300; ++step) {
+    const auto length = static_cast<std::int64_t>(1 + random.below(64));
+    std::vector<Tensor> live;
+    for (int i = 0; i < 40; ++i) {
+      const auto width = static_cast<std::int64_t>(1 + random.below(4000));
+      live.push_back(Tensor::empty({length, width}, DType::f32));
+      if (random.below(4) == 0) live.erase(live.begin() + static_cast<std::ptrdiff_t>(random.below(live.size())));
+      const MemoryStats stats = memory_stats();
+      REQUIRE(static_cast<double>(stats.reserved) <= 1.3 * static_cast<double>(stats.peak));
+    }
+  }
+  release_cached_memory();
+}
+
+TEST_CASE("allocator: returned blocks leave the process") {
+  release_cached_memory();
+  reset_peak_memory();
+  const auto resident = [] {
+    std::int64_t total = 0, pages = 0;
+    std::ifstream("/proc/self/statm") >> total >> pages;
+    return pages * sysconf(_SC_PAGESIZE);
+  };
+  const std::int64_t before = resident();
+  // 50 sizes of 1 to 3.4 MB, one after another: as many size classes as there are, but only one block is ever in use.
+  for (std::int64_t i = 0; i < 50; ++i) Tensor::zeros({(std::int64_t{256} << 10) + i * 12500}, DType::f32);
+  CHECK(resident() - before < std::int64_t{8} << 20);
+  release_cached_memory();
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // blocks of its heap cannot be resized
+TEST_CASE("allocator: with sizes that vary, the system clears few new pages") {
+  release_cached_memory();
+  reset_peak_memory();
+  RandomStream random(RandomKey{.seed = 3});
+  // Sentences of one length a step, as a translation model sees them.
+  const auto step = [&] {
+    const auto length = static_cast<std::int64_t>(5 + random.below(9));
+    std::vector<Tensor> live;
+    for (int i = 0; i < 40; ++i) live.push_back(Tensor::zeros({length, i % 4 == 0 ? 50000 : 20000}, DType::f32));
+    std::int64_t bytes = 0;
+    for (const Tensor& tensor : live) bytes += tensor.bytes();
+    return bytes;
+  };
+  const auto faults = [] {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+  };
+  for (int i = 0; i < 20; ++i) step();
+  const auto before = faults();
+  std::int64_t bytes = 0;
+  for (int i = 0; i < 50; ++i) bytes += step();
+  CHECK((faults() - before) * sysconf(_SC_PAGESIZE) < bytes / 5);
+  release_cached_memory();
+}
+#endif
+
+TEST_CASE("allocator: steps that repeat ask the system for nothing after the first, whatever their sizes") {
+  release_cached_memory();
+  reset_peak_memory();
+  const auto step = [] {
+    RandomStream random(RandomKey{.seed = 2});
+    std::vector<Tensor> live;
+    for (int i = 0; i < 100; ++i) {
+      live.push_back(Tensor::empty({static_cast<std::int64_t>(1 + random.below(1 << 20))}, DType::f32));
+      if (random.below(4) == 0) live.erase(live.begin() + static_cast<std::ptrdiff_t>(random.below(live.size())));
+    }
+  };
+  step();
+  const std::int64_t requests = memory_stats().system_requests;
+  for (int i = 0; i < 5; ++i) step();
+  CHECK(memory_stats().system_requests == requests);
+  release_cached_memory();
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // which ends the program instead

@@ -12,7 +12,7 @@ namespace {
 struct Fixture {
   CacheFolder folder;
   Toy toy;
-  RunFolder run = create_run(folder.path / "run", to_toml(toy.config), {"{}", ""});
+  RunFolder run = create_run(folder.path / "run", to_toml(toy.resolved), {"{}", ""});
 };
 
 std::vector<float> moments(const Optimizer& optimizer) {
@@ -72,7 +72,7 @@ TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
   const std::string config_path = f.run.config().string(), folder = f.run.checkpoint(1).string();
 
   Config wider = f.toy.config;
-  wider.model.ff_dim = 24;
+  wider.model.options["ff_dim"] = 24;
   Toy other(wider);
   const std::vector<float> before = other.weights();
   CHECK_THROWS_WITH_AS(load_checkpoint(f.run, 1, other.model, other.optimizer),
@@ -89,7 +89,7 @@ TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
   CHECK(other.weights() == before);
 
   Config deeper = f.toy.config;
-  deeper.model.layers = 3;
+  deeper.model.options["layers"] = 3;
   Toy third(deeper);
   CHECK_THROWS_AS(load_checkpoint(f.run, 1, third.model, third.optimizer), Error);
   CHECK_THROWS_AS(load_weights(f.run, f.run.checkpoint(1), third.model), Error);

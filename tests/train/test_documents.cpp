@@ -26,9 +26,8 @@ Config documents_config(const CacheFolder& folder) {
   Config config = toy_config();
   config.data.corpus = "";
   config.data.text = {folder.write("lines.txt", text).string()};
-  config.model.context = 48;
-  config.eval.stride = 48;
-  config.data.document = "line";
+  config.model.options["context"] = 48;
+  config.data.document = DocumentEnd::line;
   config.data.within_document = true;
   return config;
 }
@@ -67,12 +66,13 @@ double sum_of(const std::vector<double>& values) { return std::accumulate(values
 
 TEST_CASE("documents: a step's loss is that of the documents of its rows, each alone") {
   const CacheFolder folder;
-  const Config config = documents_config(folder);
+  Config config = documents_config(folder);
+  config.optimizer.lr = 1e-2;
   Toy toy(config);
   const std::int32_t end_of_text = *toy.data.tokenizer->special("<|endoftext|>");
   CHECK(toy.model.document_token() == end_of_text);
   Batch batch;
-  TextBatcher(toy.data.train.view(), config.train.batch, config.model.context,
+  TextBatcher(toy.data.train.view(), config.train.batch, toy.resolved.row_tokens(),
               static_cast<std::uint64_t>(config.train.seed))
       .draw(1, 0, batch);
   REQUIRE(std::ranges::count(batch.inputs, end_of_text) > 2);
@@ -81,7 +81,6 @@ TEST_CASE("documents: a step's loss is that of the documents of its rows, each a
   const double first = toy.step(1).loss;
   CHECK(first == doctest::Approx(sum_of(nats) / static_cast<double>(nats.size())).epsilon(1e-5));
 
-  toy.config.optimizer.lr = 1e-2;
   StepResult last;
   for (int step = 2; step <= 30; ++step) last = toy.step(step);
   CHECK(last.loss < first - 0.5);
@@ -135,7 +134,7 @@ TEST_CASE("documents: evaluation and surprisals score each token given its docum
   }
   Config config = toy.config;
   config.eval.stride = 20;
-  LanguageObjective objective(config, prepare_language_data(config));
+  LanguageObjective objective(resolve(config), prepare_language_data(resolve(config)));
   objective.model().load_state_dict(toy.model.state_dict());
   CHECK(objective.evaluate({}).nats == doctest::Approx(evaluate(toy.model, tokens, {.stride = 20}).nats).epsilon(1e-6));
 }
@@ -144,27 +143,27 @@ TEST_CASE("documents: a text without any, or a tokenizer without their token, is
   const CacheFolder folder;
   Config config = documents_config(folder);
   const auto refused = [&](const char* message) {
-    CHECK_THROWS_WITH_AS(prepare_language_data(config), message, UsageError);
+    CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)), message, UsageError);
   };
   const char* none =
       "data.within_document: expected documents (data.document other than none, or JSON lines), got none";
-  config.data.document = "none";
+  config.data.document = DocumentEnd::none;
   refused(none);
   config.data.text = {};
   config.data.corpus = "stories";
   refused(none);
   config.data.corpus = "";
   config.data.text = {folder.write("text.jsonl", "{\"text\": \"" + std::string(100, 'a') + "\"}\n").string()};
-  const LanguageData data = prepare_language_data(config);
-  CHECK(document_token(config, *data.tokenizer) == *data.tokenizer->special("<|endoftext|>"));
+  const LanguageData data = prepare_language_data(resolve(config));
+  CHECK(document_token(resolve(config), *data.tokenizer) == *data.tokenizer->special("<|endoftext|>"));
 
   // Characters of a text without documents have no token for their ends.
   config.data.within_document = false;
   config.data.text = {folder.write("text.txt", std::string(100, 'a')).string()};
-  const auto tokenizer = prepare_language_data(config).tokenizer;
-  CHECK(document_token(config, *tokenizer) == -1);
+  const auto tokenizer = prepare_language_data(resolve(config)).tokenizer;
+  CHECK(document_token(resolve(config), *tokenizer) == -1);
   config.tokenizer.file = folder.write("tokenizer.json", tokenizer->to_json()).string();
-  config.data.document = "file";
+  config.data.document = DocumentEnd::file;
   config.data.within_document = true;
   refused("data.within_document: expected a tokenizer with the token <|endoftext|>, got one without");
 }

@@ -140,7 +140,7 @@ TEST_CASE("evaluation: wider overlap changes a model that looks back, not the co
 TEST_CASE("evaluation: neither dropout nor label smoothing has a part in it") {
   const CacheFolder folder;
   Config config = toy_config();
-  config.model.dropout = config.model.attention_dropout = 0.5;
+  config.model.options["dropout"] = 0.5;
   config.train.label_smoothing = 0.3;
   Toy toy(config);
   const TokenFile& valid = *toy.data.valid;
@@ -148,8 +148,8 @@ TEST_CASE("evaluation: neither dropout nor label smoothing has a part in it") {
   CHECK(result.tokens == valid.size() - 1);
   CHECK(toy.objective.evaluation_bytes() == valid.text_bytes());
 
-  config.model.dropout = config.model.attention_dropout = 0;
-  const auto plain = make_language_model(config, model_vocabulary(config, *toy.data.tokenizer));
+  config.model.options["dropout"] = 0.0;
+  const auto plain = make_language_model(resolve(config), model_vocabulary(resolve(config), *toy.data.tokenizer));
   plain->load_state_dict(toy.model.state_dict());
   const std::vector<double> values = surprisals(*plain, valid.view(), {});
   CHECK(result.nats == doctest::Approx(std::accumulate(values.begin(), values.end(), 0.0)).epsilon(1e-6));

@@ -43,26 +43,26 @@ TEST_CASE("language data: the last part of the text is for validation") {
   const CacheFolder folder;
   Config config = on_text(folder.write("text.txt", kText));
   config.data.valid_fraction = 0.25;
-  const LanguageData data = prepare_language_data(config);
+  const LanguageData data = prepare_language_data(resolve(config));
   CHECK(decoded(data, data.train) == kText.substr(0, 30));
   REQUIRE(data.valid.has_value());
   CHECK(decoded(data, *data.valid) == kText.substr(30));
   CHECK(data.valid->text_bytes() == 10);
 
   config.data.valid_fraction = 0;
-  const LanguageData whole = prepare_language_data(config);
+  const LanguageData whole = prepare_language_data(resolve(config));
   CHECK(decoded(whole, whole.train) == kText);
   CHECK_FALSE(whole.valid.has_value());
 
   config.data.valid_fraction = 0.02;  // one token: nothing to predict
-  CHECK_FALSE(prepare_language_data(config).valid.has_value());
+  CHECK_FALSE(prepare_language_data(resolve(config)).valid.has_value());
 }
 
 TEST_CASE("language data: validation files of their own leave the whole text to training") {
   const CacheFolder folder;
   Config config = on_text(folder.write("text.txt", kText));
   config.data.valid = {folder.write("valid.txt", "some other words").string()};
-  const LanguageData data = prepare_language_data(config);
+  const LanguageData data = prepare_language_data(resolve(config));
   CHECK(decoded(data, data.train) == kText);
   CHECK(decoded(data, *data.valid) == "some other words");
 }
@@ -70,12 +70,12 @@ TEST_CASE("language data: validation files of their own leave the whole text to 
 TEST_CASE("language data: the vocabulary of characters has those of the validation text") {
   const CacheFolder folder;
   Config config = on_text(folder.write("text.txt", std::string(100, 'a') + "\xC3\xA9z"));
-  const LanguageData split = prepare_language_data(config);
+  const LanguageData split = prepare_language_data(resolve(config));
   CHECK(split.tokenizer->vocab_size() == 3);
   CHECK(decoded(split, *split.valid) == "aaaaaaaa\xC3\xA9z");
 
   config.data.valid = {folder.write("valid.txt", "!?").string()};
-  CHECK(prepare_language_data(config).tokenizer->vocab_size() == 5);
+  CHECK(prepare_language_data(resolve(config)).tokenizer->vocab_size() == 5);
 }
 
 TEST_CASE("language data: byte pairs are learned from the training text alone") {
@@ -84,8 +84,8 @@ TEST_CASE("language data: byte pairs are learned from the training text alone") 
   for (int i = 0; i < 90; ++i) text += "aaaaaaaa ";
   for (int i = 0; i < 10; ++i) text += "zzzzzzzz ";
   Config config = on_text(folder.write("text.txt", text));
-  config.tokenizer.kind = "bpe", config.tokenizer.vocab = 260;
-  const LanguageData data = prepare_language_data(config);
+  config.tokenizer.kind = TokenizerKind::bpe, config.tokenizer.vocab = 260;
+  const LanguageData data = prepare_language_data(resolve(config));
   CHECK(data.tokenizer->kind() == "bpe");
   CHECK(data.tokenizer->vocab_size() == 260);
   CHECK(data.tokenizer->special("<|endoftext|>") == 259);
@@ -97,38 +97,38 @@ TEST_CASE("language data: byte pairs are learned from the training text alone") 
 TEST_CASE("language data: token files are made once for a text and a tokenizer") {
   const CacheFolder folder;
   Config config = on_text(folder.write("text.txt", kText));
-  const LanguageData first = prepare_language_data(config);
+  const LanguageData first = prepare_language_data(resolve(config));
   const std::set<std::string> files = token_files();
   CHECK(files.size() == 2);
   const auto written = fs::last_write_time(first.train.path());
   fs::last_write_time(first.train.path(), written - std::chrono::hours(1));
-  const LanguageData second = prepare_language_data(config);
+  const LanguageData second = prepare_language_data(resolve(config));
   CHECK(second.train.path() == first.train.path());
   CHECK(fs::last_write_time(first.train.path()) == written - std::chrono::hours(1));  // not written again
   CHECK(token_files() == files);
 
   folder.write("text.txt", kText + kText);
-  const LanguageData third = prepare_language_data(config);
+  const LanguageData third = prepare_language_data(resolve(config));
   CHECK(decoded(third, third.train) + decoded(third, *third.valid) == kText + kText);
   CHECK(token_files().size() == 4);
 
-  config.tokenizer.kind = "bpe", config.tokenizer.vocab = 257;
-  prepare_language_data(config);
+  config.tokenizer.kind = TokenizerKind::bpe, config.tokenizer.vocab = 257;
+  prepare_language_data(resolve(config));
   CHECK(token_files().size() == 6);
 }
 
 TEST_CASE("language data: a tokenizer that is given or read back gives the same tokens") {
   const CacheFolder folder;
   Config config = toy_config();
-  const LanguageData learned = prepare_language_data(config);
+  const LanguageData learned = prepare_language_data(resolve(config));
   const std::string json = learned.tokenizer->to_json();
-  const LanguageData again = prepare_language_data(config, Tokenizer::from_json(json, "test"));
+  const LanguageData again = prepare_language_data(resolve(config), Tokenizer::from_json(json, "test"));
   CHECK(again.tokenizer->to_json() == json);
   CHECK(again.train.path() == learned.train.path());
 
   config.tokenizer.file = folder.write("tokenizer.json", json).string();
-  config.tokenizer.kind = "bpe";  // the file decides
-  const LanguageData from_file = prepare_language_data(config);
+  config.tokenizer.kind = TokenizerKind::bpe;  // the file decides
+  const LanguageData from_file = prepare_language_data(resolve(config));
   CHECK(from_file.tokenizer->kind() == "char");
   CHECK(from_file.train.path() == learned.train.path());
   CHECK(from_file.valid->path() == learned.valid->path());
@@ -137,10 +137,10 @@ TEST_CASE("language data: a tokenizer that is given or read back gives the same 
 TEST_CASE("language data: a generated corpus follows its seed and lines") {
   const CacheFolder folder;
   Config config = toy_config();
-  const LanguageData data = prepare_language_data(config);
+  const LanguageData data = prepare_language_data(resolve(config));
   CHECK(decoded(data, data.train) + decoded(data, *data.valid) == generate_corpus("stories", 20, 1));
   config.data.seed = 2;
-  const LanguageData other = prepare_language_data(config);
+  const LanguageData other = prepare_language_data(resolve(config));
   CHECK(decoded(other, other.train) + decoded(other, *other.valid) == generate_corpus("stories", 20, 2));
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("language data: JSON lines and compressed files split as plain text do
   Config config = on_text(folder.write("text.jsonl.gz", gzip(lines)));
   config.data.text_field = "body";
   config.data.valid_fraction = 0.25;
-  const LanguageData data = prepare_language_data(config);
+  const LanguageData data = prepare_language_data(resolve(config));
   CHECK(data.tokenizer->special("<|endoftext|>").has_value());
   CHECK(decoded(data, data.train) == first + "<|endoftext|>" + second.substr(0, 8));
   CHECK(decoded(data, *data.valid) == second.substr(8) + "<|endoftext|>");
@@ -159,13 +159,13 @@ TEST_CASE("language data: JSON lines and compressed files split as plain text do
 
   // The same documents as lines of plain text have the same hash, so the same token files.
   config.data.text = {folder.write("text.txt", first + "\n" + second).string()};
-  config.data.document = "line";
-  const LanguageData plain = prepare_language_data(config);
+  config.data.document = DocumentEnd::line;
+  const LanguageData plain = prepare_language_data(resolve(config));
   CHECK(plain.train.path() == data.train.path());
   CHECK(plain.valid->path() == data.valid->path());
 
-  config.data.document = "none";
-  const LanguageData whole = prepare_language_data(config);
+  config.data.document = DocumentEnd::none;
+  const LanguageData whole = prepare_language_data(resolve(config));
   CHECK(decoded(whole, whole.train) + decoded(whole, *whole.valid) == first + "\n" + second);
   CHECK_FALSE(whole.tokenizer->special("<|endoftext|>").has_value());
 }
@@ -173,7 +173,7 @@ TEST_CASE("language data: JSON lines and compressed files split as plain text do
 TEST_CASE("language data: a text that has not changed for a while is not read again") {
   const CacheFolder folder;
   Config config = on_text(PROJECT_ROOT "/CMakePresets.json");
-  const LanguageData first = prepare_language_data(config);
+  const LanguageData first = prepare_language_data(resolve(config));
   const auto entries = std::distance(fs::directory_iterator(token_cache_folder()), {});
   CHECK(entries == 4);  // training, validation, the tokenizer, and the text's summary
   std::string summary;
@@ -182,18 +182,18 @@ TEST_CASE("language data: a text that has not changed for a while is not read ag
   }
   // Whoever reads the text finds another hash than this, and makes other token files.
   std::ofstream(summary) << "{\"bytes\": " << fs::file_size(PROJECT_ROOT "/CMakePresets.json") << ", \"hash\": 7}";
-  const LanguageData second = prepare_language_data(config);
+  const LanguageData second = prepare_language_data(resolve(config));
   CHECK(second.train.path() != first.train.path());
-  CHECK(prepare_language_data(config).train.path() == second.train.path());
+  CHECK(prepare_language_data(resolve(config)).train.path() == second.train.path());
 }
 
 TEST_CASE("language data: progress is shown for each kind of work") {
   const CacheFolder folder;
   Config config = on_text(folder.write("text.txt", kText));
-  config.tokenizer.kind = "bpe", config.tokenizer.vocab = 260;
+  config.tokenizer.kind = TokenizerKind::bpe, config.tokenizer.vocab = 260;
   std::set<std::string> kinds;
   double last = 0;
-  prepare_language_data(config, nullptr, [&](std::string what) {
+  prepare_language_data(resolve(config), nullptr, [&](std::string what) {
     kinds.insert(what);
     return [&](double share) { last = share; };
   });
@@ -205,22 +205,22 @@ TEST_CASE("language data: what is refused") {
   const CacheFolder folder;
   Config config = on_text(folder.write("text.txt", kText.substr(0, 16)));
   config.data.valid_fraction = 0;
-  CHECK_THROWS_WITH_AS(prepare_language_data(config),
+  CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)),
                        "the training text has 16 tokens: model.context = 16 takes at least 17", Error);
   folder.write("text.txt", kText.substr(0, 17));
-  CHECK(prepare_language_data(config).train.size() == 17);
+  CHECK(prepare_language_data(resolve(config)).train.size() == 17);
   folder.write("text.txt", "");
-  CHECK_THROWS_AS(prepare_language_data(config), Error);
+  CHECK_THROWS_AS(prepare_language_data(resolve(config)), Error);
   folder.write("text.txt", kText + "\xFF");
-  CHECK_THROWS_WITH_AS(prepare_language_data(config),
+  CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)),
                        "char tokenizer: invalid UTF-8 at byte 40; a bpe tokenizer takes any bytes", Error);
   const std::set<std::string> files = token_files();
   config.data.text = {folder.write("text.gz", gzip(kText).substr(0, 30)).string()};
-  CHECK_THROWS_WITH_AS(prepare_language_data(config), doctest::Contains("truncated: its compressed data ends too soon"),
-                       Error);
+  CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)),
+                       doctest::Contains("truncated: its compressed data ends too soon"), Error);
   CHECK(token_files() == files);
   config.data.text = {(folder.path / "none").string()};
-  CHECK_THROWS_AS(prepare_language_data(config), Error);
+  CHECK_THROWS_AS(prepare_language_data(resolve(config)), Error);
 }
 
 TEST_CASE("language data: the cache's folder") {

@@ -7,9 +7,9 @@ using namespace tapeformer;
 
 TEST_CASE("schedule: made from a configuration") {
   Config config;
-  config.model.dim = 512;
+  config.model.options["dim"] = 512;
   config.optimizer.lr = 0.5;
-  config.schedule = {.kind = "linear", .warmup = 7, .total = 0, .min_lr = 0.25, .factor = 2};
+  config.schedule = {.kind = ScheduleKind::linear, .warmup = 7, .total = 0, .min_lr = 0.25, .factor = 2};
   config.train.steps = 70;
   const ScheduleSpec spec = schedule_spec(resolve(config));
   CHECK(spec.kind == ScheduleKind::linear);
@@ -20,8 +20,8 @@ TEST_CASE("schedule: made from a configuration") {
   CHECK(spec.warmup == 7);
   CHECK(spec.total == 70);
   const auto kind = [&](const char* name) {
-    config.schedule.kind = name;
-    return schedule_spec(config).kind;
+    apply_override(config, "schedule.kind", name);
+    return schedule_spec(resolve(config)).kind;
   };
   CHECK(kind("inverse_sqrt") == ScheduleKind::inverse_sqrt);
   CHECK(kind("cosine") == ScheduleKind::cosine);
@@ -49,10 +49,7 @@ TEST_CASE("optimizer: weight decay is the optimizer's own unless it is given") {
     Config config;
     apply_override(config, "optimizer.name", name);
     if (given != nullptr) apply_override(config, "optimizer.weight_decay", given);
-    config = resolve(config);
-    validate(config);
-    CHECK(resolve(config) == config);
-    return config.optimizer.weight_decay;
+    return resolve(config).optimizer.weight_decay;
   };
   CHECK(decay("adamw", nullptr) == 0.1);
   CHECK(decay("adam", nullptr) == 0);

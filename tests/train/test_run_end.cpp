@@ -56,7 +56,7 @@ Config short_config() {
   config.eval.bleu_every = 0;
   config.checkpoint.every = 5;
   config.checkpoint.keep = 0;
-  return resolve(config);
+  return config;
 }
 
 // A run, begun or gone on with by each call of train().
@@ -65,7 +65,7 @@ struct ScriptedRun {
     objective.module.initialize_parameters(1);
   }
   TrainEnd train(const TrainHooks& hooks = {}) {
-    return tapeformer::train(objective, slab, optimizer, config, run, state, hooks);
+    return tapeformer::train(objective, slab, optimizer, resolve(config), run, state, hooks);
   }
   // What each evaluation wrote of a key: nothing where it did not.
   std::map<std::int64_t, Json> evaluations(const char* key) const {
@@ -80,9 +80,9 @@ struct ScriptedRun {
   Config config;
   ScriptedObjective objective;
   ParameterSlab slab{objective.module};
-  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(config, slab);
+  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolve(config), slab);
   Optimizer& optimizer = *owned_optimizer;
-  RunFolder run = create_run(folder.path / "run", to_toml(config), {"{}", ""});
+  RunFolder run = create_run(folder.path / "run", to_toml(resolve(config)), {"{}", ""});
   TrainingState state;
 };
 

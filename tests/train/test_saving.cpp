@@ -59,13 +59,13 @@ struct Fixture {
   explicit Fixture(const Config& with = saving_config()) : toy(with) {}
 
   TrainEnd train(const TrainHooks& hooks) {
-    return tapeformer::train(toy.objective, toy.slab, toy.optimizer, toy.config, run, state, hooks);
+    return tapeformer::train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, hooks);
   }
   bool has(const std::string& name) const { return fs::exists(run.checkpoints() / name); }
 
   CacheFolder folder;
   Toy toy;
-  RunFolder run = create_run(folder.path / "run", to_toml(toy.config), {toy.data.tokenizer->to_json(), ""});
+  RunFolder run = create_run(folder.path / "run", to_toml(toy.resolved), {toy.data.tokenizer->to_json(), ""});
   TrainingState state;
 };
 
@@ -83,7 +83,7 @@ void resume(const RunFolder& run, const Config& config) {
   remove_average(run);
   if (state.best_step > 0) mark_best(run, state.best_step);
   prune_checkpoints(run, config.checkpoint.keep);
-  train(toy.objective, toy.slab, toy.optimizer, config, run, state, {});
+  train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, {});
 }
 
 // The files of a run by name, without the times in them.

@@ -47,16 +47,14 @@ Config sign_sgd_config() {
   Config config = toy_config();
   config.optimizer.lr = 3e-3;
   config.checkpoint.every = 3;
-  std::string text = to_toml(config);
+  std::string text = to_toml(resolve(config));
   const std::string before = "name = \"adamw\"";
   text.replace(text.find(before), before.size(), "name = \"sign_sgd\"");
-  config = resolve(parse_config(text, "config.toml"));
-  validate(config);
-  return config;
+  return parse_config(text, "config.toml");
 }
 
 TrainEnd train(Toy& toy, const RunFolder& run, TrainingState& state) {
-  return train(toy.objective, toy.slab, toy.optimizer, toy.config, run, state, {});
+  return train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, {});
 }
 
 }  // namespace
@@ -75,7 +73,7 @@ TEST_CASE("toy optimizer: 6 steps straight and 3 + 3 with a checkpoint between g
   const CacheFolder folder;
   const Config config = sign_sgd_config();
   const auto new_run = [&](const char* name, const Toy& toy) {
-    return create_run(folder.path / name, to_toml(config), {toy.data.tokenizer->to_json(), ""});
+    return create_run(folder.path / name, to_toml(resolve(config)), {toy.data.tokenizer->to_json(), ""});
   };
   Toy straight(config);
   const RunFolder whole = new_run("whole", straight);

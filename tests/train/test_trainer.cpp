@@ -42,8 +42,9 @@ struct RootObjective : Objective {
 // Trains from the start in a folder of its own, and keeps the objects.
 struct TrainedToy {
   explicit TrainedToy(const Config& config, const std::string& name, const TrainHooks& hooks = {})
-      : toy(config), run(create_run(folder.path / name, to_toml(config), {toy.data.tokenizer->to_json(), ""})) {
-    end = train(toy.objective, toy.slab, toy.optimizer, toy.config, run, state, hooks);
+      : toy(config),
+        run(create_run(folder.path / name, to_toml(resolve(config)), {toy.data.tokenizer->to_json(), ""})) {
+    end = train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, hooks);
   }
 
   CacheFolder folder;
@@ -103,11 +104,11 @@ TEST_CASE("train step: 1×32, 2×16, 4×8 and 32×1 give the same loss and gradi
 TEST_CASE("train step: recomputed, 20 steps give the same losses, weights and moments to the bit") {
   const CacheFolder folder;
   Config config = toy_config();
-  config.model.layers = 4;
-  config.model.dropout = config.model.attention_dropout = 0.1;
+  config.model.options["layers"] = 4;
+  config.model.options["dropout"] = 0.1;
   config.train.accumulate = 2;
   config.train.label_smoothing = 0.1;
-  REQUIRE(config.model.tie_embeddings == "output");
+  REQUIRE(resolve(config).model.options.text("tie_embeddings") == "output");
   Toy plain(config);
   config.train.recompute = true;
   Toy again(config);
@@ -160,7 +161,7 @@ TEST_CASE("train step: a gradient that is not finite is an error, and leaves the
   objective.module.initialize_parameters(1);
   const ParameterSlab slab(objective.module);
   const auto optimizer = make_optimizer("adamw", slab, {});
-  CHECK_THROWS_WITH_AS(train_step(objective, slab, *optimizer, toy_config(), 1),
+  CHECK_THROWS_WITH_AS(train_step(objective, slab, *optimizer, resolve(toy_config()), 1, 1e-3),
                        "step 1: the gradient's norm is inf; a lower optimizer.lr or a longer schedule.warmup may help",
                        Error);
   CHECK(objective.module.w.value().item() == 0);
@@ -176,7 +177,7 @@ TEST_CASE("train step: the batch after the one that is worked on is read ahead")
   using Request = std::pair<const void*, std::size_t>;
   std::vector<Request> asked, expected;
   const WillNeedHook hook([&](const void* address, std::size_t bytes) { asked.emplace_back(address, bytes); });
-  const TextBatcher batcher(toy.data.train.view(), config.train.batch, config.model.context,
+  const TextBatcher batcher(toy.data.train.view(), config.train.batch, toy.resolved.row_tokens(),
                             static_cast<std::uint64_t>(config.train.seed));
   for (const auto& [step, micro_step] : {std::pair{3, 1}, {4, 0}, {4, 1}, {5, 0}}) batcher.read_ahead(step, micro_step);
   expected.swap(asked);
@@ -188,7 +189,7 @@ TEST_CASE("train step: the batch after the one that is worked on is read ahead")
 
 TEST_CASE("train: evaluation in the middle changes nothing that follows") {
   Config config = toy_config();
-  config.model.dropout = config.model.attention_dropout = 0.1;
+  config.model.options["dropout"] = 0.1;
   config.train.accumulate = 2;
   config.checkpoint.every = 0;
   config.eval.every = 0;

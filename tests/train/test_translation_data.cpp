@@ -31,7 +31,7 @@ struct Files : TempFolder {
 };
 
 void check_refused(const Config& config, const std::string& message) {
-  CHECK_THROWS_WITH_AS(prepare_translation_data(config), message.c_str(), Error);
+  CHECK_THROWS_WITH_AS(prepare_translation_data(resolve(config)), message.c_str(), Error);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ void check_refused(const Config& config, const std::string& message) {
 TEST_CASE("translation data: one vocabulary for both sides, or one each") {
   const Files files;
   Config config = files.on_pairs("ab\txyz\nba\tzyx\n");
-  const TranslationData joint = prepare_translation_data(config);
+  const TranslationData joint = prepare_translation_data(resolve(config));
   CHECK(joint.tokenizers.joint());
   CHECK(joint.tokenizers.source->vocab_size() == 5 + 4);
   CHECK_FALSE(joint.valid.has_value());
@@ -47,7 +47,7 @@ TEST_CASE("translation data: one vocabulary for both sides, or one each") {
   CHECK(joint.tokenizers.target->decode(joint.train.target(1)) == "zyx");
 
   config.tokenizer.joint = false;
-  const TranslationData apart = prepare_translation_data(config);
+  const TranslationData apart = prepare_translation_data(resolve(config));
   CHECK_FALSE(apart.tokenizers.joint());
   CHECK(apart.tokenizers.source->vocab_size() == 2 + 4);
   CHECK(apart.tokenizers.target->vocab_size() == 3 + 4);
@@ -57,9 +57,9 @@ TEST_CASE("translation data: one vocabulary for both sides, or one each") {
   CHECK(apart.train.target(0).front() == 0);
   CHECK(apart.hash == joint.hash);
 
-  config.tokenizer.kind = "bpe";
+  config.tokenizer.kind = TokenizerKind::bpe;
   config.tokenizer.vocab = 300;
-  const TranslationData bpe = prepare_translation_data(config);
+  const TranslationData bpe = prepare_translation_data(resolve(config));
   CHECK(bpe.tokenizers.source->special("</s>").has_value());
   CHECK_FALSE(bpe.tokenizers.source->special("<unk>").has_value());  // it knows every byte
 }
@@ -68,9 +68,9 @@ TEST_CASE("translation data: a vocabulary of characters knows those of validatio
   const Files files;
   Config config = files.on_pairs("a b\tc d\n");
   config.data.valid_pairs = files.file("valid.tsv", "a x\tc y\n");
-  CHECK(prepare_translation_data(config).tokenizers.source->vocab_size() == 7 + 4);
-  config.tokenizer.kind = "word";
-  const TranslationData words = prepare_translation_data(config);
+  CHECK(prepare_translation_data(resolve(config)).tokenizers.source->vocab_size() == 7 + 4);
+  config.tokenizer.kind = TokenizerKind::word;
+  const TranslationData words = prepare_translation_data(resolve(config));
   CHECK(words.tokenizers.source->vocab_size() == 4 + 4);
   CHECK(words.valid->source(0).back() == words.tokenizers.source->special("<unk>"));
 }
@@ -80,7 +80,7 @@ TEST_CASE("translation data: vocabularies from files, of which an error names th
   Config config = files.on_pairs("ab\tca\n");
   const std::string good = files.vocabulary("good.json", {"</s>", "<pad>", "<s>"});
   config.tokenizer.file = good;
-  const TranslationData joint = prepare_translation_data(config);
+  const TranslationData joint = prepare_translation_data(resolve(config));
   CHECK(joint.tokenizers.joint());
   CHECK(joint.tokenizers.symbols.target.begin == 3 + 2);
 
@@ -91,7 +91,7 @@ TEST_CASE("translation data: vocabularies from files, of which an error names th
   std::swap(config.tokenizer.file, config.tokenizer.target_file);
   check_refused(config, config.tokenizer.file + no_end);
   config.tokenizer.file = "";  // learned
-  CHECK(prepare_translation_data(config).tokenizers.source->vocab_size() == 2 + 4);
+  CHECK(prepare_translation_data(resolve(config)).tokenizers.source->vocab_size() == 2 + 4);
   config.tokenizer.target_file = files.vocabulary("no-begin.json", {"</s>", "<pad>"});
   check_refused(config,
                 config.tokenizer.target_file + ": the vocabulary has no special token <s>, which begins a sentence");
@@ -108,17 +108,16 @@ TEST_CASE("translation data: a run's vocabularies, one of which may be lost") {
   const Files files;
   Config config = files.on_pairs("ab\tca\n");
   config.tokenizer.joint = false;
-  config = resolve(config);
   const std::string text = read_all(files.vocabulary("v.json", {"<s>", "</s>", "<pad>"}));
-  const RunFolder run = create_run(files.path / "run", to_toml(config), {text, text});
-  const PairTokenizers both = load_pair_tokenizers(run, config);
+  const RunFolder run = create_run(files.path / "run", to_toml(resolve(config)), {text, text});
+  const PairTokenizers both = load_pair_tokenizers(run, resolve(config));
   CHECK_FALSE(both.joint());
   std::filesystem::remove(run.target_tokenizer());
-  CHECK_THROWS_WITH_AS(load_pair_tokenizers(run, config),
+  CHECK_THROWS_WITH_AS(load_pair_tokenizers(run, resolve(config)),
                        ("cannot open " + run.target_tokenizer().string() + ": No such file or directory").c_str(),
                        Error);
   config.tokenizer.joint = true;
-  CHECK(load_pair_tokenizers(run, config).joint());
+  CHECK(load_pair_tokenizers(run, resolve(config)).joint());
 }
 
 TEST_CASE("translation data: pairs that are no use are left out, of learning vocabularies too, and told") {
@@ -127,8 +126,8 @@ TEST_CASE("translation data: pairs that are no use are left out, of learning voc
   for (const std::string kind : {"char", "word", "bpe"}) {
     CAPTURE(kind);
     Config config = files.on_pairs(pairs + "aaaaaaaaaaaaaaaa aaaaaaaaaaaaaaaa" + std::string(16, ' ') + "\tb\n");
-    config.tokenizer.kind = kind;
-    const TranslationData data = prepare_translation_data(config);
+    config.tokenizer.kind = value_of<TokenizerKind>(kind);
+    const TranslationData data = prepare_translation_data(resolve(config));
     CHECK(data.train.skipped().empty == 2);
     CHECK(data.train.skipped().invalid_utf8 == 2);
     CHECK(data.train.skipped().too_long == (kind == "char" ? 1 : 0));
@@ -136,13 +135,13 @@ TEST_CASE("translation data: pairs that are no use are left out, of learning voc
   }
   Config config = files.on_pairs("ab\tba\n" + pairs);
   config.data.valid_pairs = files.file("valid.tsv", "aaaaaaaaaaaaaaaa\tb\n" + pairs);
-  const auto task = make_objective(config);
+  const auto task = make_objective(resolve(config));
   CHECK(task->warnings() ==
         std::vector<std::string>{
             "4 of 7 training pairs are left out: 2 have an empty side, 2 are not valid UTF-8",
             "5 of 7 validation pairs are left out: 2 have an empty side, 2 are not valid UTF-8, 1 is longer than 15 "
             "tokens"});
-  CHECK(make_objective(files.on_pairs("ab\tba\n"))->warnings().empty());
+  CHECK(make_objective(resolve(files.on_pairs("ab\tba\n")))->warnings().empty());
 }
 
 TEST_CASE("translation data: a text of which nothing is left is named") {
@@ -152,8 +151,8 @@ TEST_CASE("translation data: a text of which nothing is left is named") {
     CAPTURE(kind);
     const auto refused = [&](std::string_view pairs, const std::string& message) {
       Config config = files.on_pairs(pairs);
-      config.tokenizer.kind = kind;
-      config.model.context = 2;
+      config.tokenizer.kind = value_of<TokenizerKind>(kind);
+      config.model.options["context"] = 2;
       check_refused(config, path + ": " + message);
     };
     refused("\n\ta\n\xFF\ta\n", "none of 3 sentence pairs can be used: 2 have an empty side, 1 is not valid UTF-8");
@@ -177,6 +176,6 @@ TEST_CASE("translation data: both sides' files, and validation's, are named") {
   check_refused(config, config.data.valid_source + " and " + config.data.valid_target +
                             ": none of 1 sentence pairs can be used: 1 has an empty side");
   config.data.valid_source = files.file("v.src", "a\n");
-  CHECK(prepare_translation_data(config).valid->size() == 1);
-  CHECK(prepare_translation_data(config).train.size() == 2);
+  CHECK(prepare_translation_data(resolve(config)).valid->size() == 1);
+  CHECK(prepare_translation_data(resolve(config)).train.size() == 2);
 }

@@ -35,7 +35,7 @@ Config memorizing_config(const TempFolder& folder) {
                  "one two three\tuno, dos, tres, cuatro.\ntwo three four\tdos, tres, cuatro, cinco.\n"
                  "three four five\ttres: cuatro cinco seis!\nfour five six\tcuatro cinco, seis siete.\n")
           .string();
-  config.tokenizer.kind = "word";
+  config.tokenizer.kind = TokenizerKind::word;
   config.train.batch = 4;
   config.optimizer.lr = 1e-2;
   return config;
@@ -122,7 +122,7 @@ TEST_CASE("translation evaluation: neither dropout nor label smoothing has a par
   Config config = translation_config();
   config.train.label_smoothing = 0.3;
   TranslationToy smoothed(config);
-  config.model.dropout = config.model.attention_dropout = 0.5;
+  config.model.options["dropout"] = 0.5;
   TranslationToy dropped(config);
   TranslationToy plain(translation_config());
   const Evaluation expected = plain.objective.evaluate({});
@@ -169,13 +169,17 @@ TEST_CASE("translation: BLEU is that of greedy translations of the first sentenc
     return bleu.score().score;
   };
   CHECK(toy.objective.bleu() == expected(4, BleuTokenization::v13a));
-  toy.config.eval.bleu_sentences = 2;
-  const double two = *toy.objective.bleu();
-  CHECK(two == expected(2, BleuTokenization::v13a));
-  toy.config.eval.bleu_tokenize = "none";
-  CHECK(toy.objective.bleu() == expected(2, BleuTokenization::none));
-  toy.config.eval.bleu_sentences = 99;
-  CHECK(toy.objective.bleu() == expected(4, BleuTokenization::none));
+  const auto bleu = [&](std::int64_t sentences, BleuTokenization tokenization) {
+    Config config = toy.config;
+    config.eval.bleu_sentences = sentences;
+    config.eval.bleu_tokenize = tokenization;
+    TranslationObjective objective(resolve(config), prepare_translation_data(resolve(config)));
+    objective.model().load_state_dict(toy.model.state_dict());
+    return *objective.bleu();
+  };
+  CHECK(bleu(2, BleuTokenization::v13a) == expected(2, BleuTokenization::v13a));
+  CHECK(bleu(2, BleuTokenization::none) == expected(2, BleuTokenization::none));
+  CHECK(bleu(99, BleuTokenization::none) == expected(4, BleuTokenization::none));
   CHECK(expected(4, BleuTokenization::none) > 0);
   CHECK_FALSE(expected(4, BleuTokenization::none) == expected(4, BleuTokenization::v13a));
   CHECK_FALSE(expected(2, BleuTokenization::v13a) == expected(4, BleuTokenization::v13a));
@@ -184,8 +188,8 @@ TEST_CASE("translation: BLEU is that of greedy translations of the first sentenc
 TEST_CASE("translation: sentences that are no use for training do not stop BLEU") {
   const TempFolder folder;
   Config config = memorizing_config(folder);
-  config.tokenizer.kind = "char";
-  config.model.context = 64;
+  config.tokenizer.kind = TokenizerKind::character;
+  config.model.options["context"] = 64;
   config.data.valid_pairs = folder.write("valid.tsv", "one\tuno\n\n\xFF\tno UTF-8\nñandú\tunknown\n").string();
   TranslationToy toy(config);
   CHECK(toy.data.valid->size() == 2);

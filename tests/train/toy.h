@@ -24,17 +24,17 @@ struct CacheFolder : TempFolder {
 // A tiny model on a few lines of stories, a character a token.
 inline Config toy_config() {
   Config config;
-  config.model.layers = 2;
-  config.model.heads = 2;
-  config.model.dim = 16;
-  config.model.context = 16;
-  config.tokenizer.kind = "char";
+  config.model.options["layers"] = 2;
+  config.model.options["heads"] = 2;
+  config.model.options["dim"] = 16;
+  config.model.options["context"] = 16;
+  config.tokenizer.kind = TokenizerKind::character;
   config.data.corpus = "stories";
   config.data.lines = 20;
   config.schedule.warmup = 2;
   config.train.steps = 6;
   config.train.batch = 4;
-  return resolve(config);
+  return config;
 }
 
 // Everything that trains, made from a configuration.
@@ -45,14 +45,17 @@ struct Toy {
   Toy() : Toy(toy_config()) {}
 
   Config config;
-  LanguageObjective objective{config, prepare_language_data(config)};
+  ResolvedConfig resolved = resolve(config);
+  LanguageObjective objective{resolved, prepare_language_data(resolved)};
   const LanguageData& data = objective.data();
   const LanguageModel& model = objective.model();
   ParameterSlab slab{model};
-  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(config, slab);
+  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolved, slab);
   Optimizer& optimizer = *owned_optimizer;
 
-  StepResult step(std::int64_t number) { return train_step(objective, slab, optimizer, config, number); }
+  StepResult step(std::int64_t number) {
+    return train_step(objective, slab, optimizer, resolved, number, learning_rate(schedule_spec(resolved), number));
+  }
   std::vector<float> weights() const { return slab.values().to_vector<float>(); }
 };
 

@@ -13,18 +13,18 @@ namespace tapeformer {
 inline Config translation_config() {
   Config config;
   config.model.type = "transformer";
-  config.model.layers = 1;
-  config.model.heads = 2;
-  config.model.dim = 16;
-  config.model.context = 16;
-  config.tokenizer.kind = "char";
+  config.model.options["layers"] = 1;
+  config.model.options["heads"] = 2;
+  config.model.options["dim"] = 16;
+  config.model.options["context"] = 16;
+  config.tokenizer.kind = TokenizerKind::character;
   config.data.corpus = "reverse";
   config.data.lines = 40;
   config.schedule.warmup = 2;
   config.train.steps = 6;
   config.train.batch = 8;
   config.eval.bleu_every = 0;
-  return resolve(config);
+  return config;
 }
 
 // Everything that trains, made from a configuration.
@@ -34,14 +34,17 @@ struct TranslationToy {
   }
 
   Config config;
-  TranslationObjective objective{config, prepare_translation_data(config)};
+  ResolvedConfig resolved = resolve(config);
+  TranslationObjective objective{resolved, prepare_translation_data(resolved)};
   const TranslationData& data = objective.data();
   const SequenceToSequence& model = objective.model();
   ParameterSlab slab{model};
-  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(config, slab);
+  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolved, slab);
   Optimizer& optimizer = *owned_optimizer;
 
-  StepResult step(std::int64_t number) { return train_step(objective, slab, optimizer, config, number); }
+  StepResult step(std::int64_t number) {
+    return train_step(objective, slab, optimizer, resolved, number, learning_rate(schedule_spec(resolved), number));
+  }
 };
 
 }  // namespace tapeformer

@@ -3,58 +3,42 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "train/config/config_table.h"
+#include "train/config/key_text.h"
 
 namespace tapeformer {
 
 namespace {
 
-const char* expected_text(ConfigType type) {
-  switch (type) {
-    case ConfigType::integer:
-      return "a whole number";
-    case ConfigType::number:
-      return "a number";
-    case ConfigType::boolean:
-      return "true or false";
-    case ConfigType::string:
-      return "a string";
-    case ConfigType::list:
-      break;
-  }
-  return "a string or a list of strings";
-}
-
 std::string describe(const toml::node& node) {
-  if (const auto* value = node.as_string()) return "the string " + format_config_value(value->get());
-  if (const auto* value = node.as_integer()) return "the whole number " + format_config_value(value->get());
-  if (const auto* value = node.as_floating_point()) return "the number " + format_config_value(value->get());
+  if (const auto* value = node.as_string()) return "the string " + format_key_value(value->get());
+  if (const auto* value = node.as_integer()) return "the whole number " + format_key_value(value->get());
+  if (const auto* value = node.as_floating_point()) return "the number " + format_key_value(value->get());
   if (const auto* value = node.as_boolean()) return value->get() ? "the boolean true" : "the boolean false";
   if (node.is_array()) return "a list";
   return node.is_table() ? "a section" : "a date or time";
 }
 
 // The node as a value of the wanted type, if it is one.
-std::optional<ConfigValue> convert(const toml::node& node, ConfigType type) {
+std::optional<KeyValue> convert(const toml::node& node, KeyType type) {
   switch (type) {
-    case ConfigType::integer:
+    case KeyType::integer:
       if (const auto* value = node.as_integer()) return value->get();
       break;
-    case ConfigType::number:
+    case KeyType::number:
       if (const auto value = node.value<double>(); value && node.is_number()) return *value;
       break;
-    case ConfigType::boolean:
+    case KeyType::boolean:
       if (const auto* value = node.as_boolean()) return value->get();
       break;
-    case ConfigType::string:
+    case KeyType::string:
       if (const auto* value = node.as_string()) return value->get();
       break;
-    case ConfigType::list: {
+    case KeyType::list: {
       if (const auto* value = node.as_string()) return std::vector<std::string>{value->get()};
       const auto* array = node.as_array();
       if (array == nullptr) break;
@@ -69,69 +53,84 @@ std::optional<ConfigValue> convert(const toml::node& node, ConfigType type) {
   return std::nullopt;
 }
 
-template <class Number>
-std::optional<ConfigValue> parse_number(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+// The parts of "section.key"; no section where there is no dot.
+std::pair<std::string_view, std::string_view> split_name(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  if (dot == name.npos) return {"", name};
+  return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
-std::vector<std::string> split_commas(std::string_view text) {
-  std::vector<std::string> items;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    if (comma > 0) items.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return items;
-}
+// Reads a file's tables into a configuration.
+class Reader {
+ public:
+  explicit Reader(const std::string& origin) : origin_(origin) {}
 
-std::optional<ConfigValue> convert(const std::string& text, ConfigType type) {
-  switch (type) {
-    case ConfigType::integer:
-      return parse_number<std::int64_t>(text);
-    case ConfigType::number:
-      return parse_number<double>(text);
-    case ConfigType::boolean:
-      if (text == "true") return true;
-      if (text == "false") return false;
-      return std::nullopt;
-    case ConfigType::string:
-      return text;
-    case ConfigType::list:
-      break;
-  }
-  return split_commas(text);
-}
-
-// A value's text without TOML's quotes and brackets, as apply_override() takes it.
-std::string command_line_text(const ConfigValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* items = std::get_if<std::vector<std::string>>(&value)) {
-    std::string out;
-    for (const std::string& item : *items) out += (out.empty() ? "" : ",") + item;
-    return out;
-  }
-  return format_config_value(value);
-}
-
-void read_section(Config& config, const std::string& section, const toml::table& table, const std::string& origin) {
-  for (auto&& [key, node] : table) {
-    const std::string where = str_cat(origin, ":", key.source().begin.line, ": ");
-    const ConfigEntry* entry = find_config_entry(section, key.str());
-    if (entry == nullptr) {
-      fail_usage(where, "unknown key ", section, ".", key.str(), ": did you mean ",
-                 nearest_config_name(section, key.str()), "?");
+  Config read(const toml::table& file) {
+    // The type says what the other keys of its section mean.
+    if (const auto type = file["model"]["type"]; type) read_key("model", "type", *type.node());
+    for (auto&& [key, node] : file) {
+      if (key.str() == "derived") {
+        read_derived(node);
+      } else {
+        read_section(std::string(key.str()), where(key), node);
+      }
     }
-    auto value = convert(node, entry->type());
+    return std::move(config_);
+  }
+
+ private:
+  template <class Place>
+  std::string where(const Place& place) const {
+    return str_cat(origin_, ":", place.source().begin.line, ": ");
+  }
+
+  void read_section(const std::string& section, const std::string& place, const toml::node& node) {
+    if (!is_config_section(section)) {
+      if (!node.is_table()) {
+        fail_usage(place, "unknown key ", section, ": did you mean ", nearest_config_name("", section), "?");
+      }
+      fail_usage(place, "unknown section [", section, "]: did you mean [", nearest_config_section(section), "]?");
+    }
+    if (!node.is_table()) fail_usage(place, "expected a section [", section, "], got ", describe(node));
+    for (auto&& [key, value] : *node.as_table()) {
+      if (section != "model" || key.str() != "type") read_key(section, key.str(), value, where(key));
+    }
+  }
+
+  void read_key(std::string_view section, std::string_view key, const toml::node& node) {
+    read_key(section, key, node, where(node));
+  }
+
+  void read_key(std::string_view section, std::string_view key, const toml::node& node, const std::string& place) {
+    const auto entry = find_config_entry(section, key, config_.model.type);
+    if (!entry) {
+      fail_usage(place, "unknown key ", section, ".", key, ": did you mean ", nearest_config_name(section, key), "?");
+    }
+    auto value = convert(node, entry->key.type());
     if (!value) {
-      fail_usage(where, entry->name(), ": expected ", expected_text(entry->type()), ", got ", describe(node));
+      fail_usage(place, entry->name(), ": expected ", expected_text(entry->key.type()), ", got ", describe(node));
     }
-    check_config_value(*entry, *value, where);
-    entry->set(config, std::move(*value));
+    check_key_value(entry->name(), entry->key, *value, place);
+    entry->set(config_, std::move(*value));
   }
-}
+
+  void read_derived(const toml::node& node) {
+    const auto names = convert(node, KeyType::list);
+    if (!names) fail_usage(where(node), "derived: expected ", expected_text(KeyType::list), ", got ", describe(node));
+    config_.derived = std::get<std::vector<std::string>>(*names);
+    for (const std::string& name : *config_.derived) {
+      const auto [section, key] = split_name(name);
+      const auto entry = find_config_entry(section, key, config_.model.type);
+      if (!entry || entry->key.follows.empty()) {
+        fail_usage(where(node), "derived: expected keys whose defaults follow other keys, got ",
+                   format_key_value(name));
+      }
+    }
+  }
+
+  std::string origin_;
+  Config config_;
+};
 
 toml::table parse_toml(std::string_view text, const std::string& origin) {
   try {
@@ -141,23 +140,35 @@ toml::table parse_toml(std::string_view text, const std::string& origin) {
   }
 }
 
+// A kind of training data: the keys that name it, and those of its validation data.
+struct DataKind {
+  std::vector<std::string> training, validation;
+};
+const DataKind kDataKinds[] = {{{"data.text"}, {"data.valid"}},
+                               {{"data.source", "data.target"}, {"data.valid_source", "data.valid_target"}},
+                               {{"data.pairs"}, {"data.valid_pairs"}},
+                               {{"data.corpus"}, {}}};
+
+bool is_given(const ConfigOverrides& overrides, const std::string& name) {
+  const auto given = overrides.find(name);
+  return given != overrides.end() && !given->second.empty() && given->second != std::vector<std::string>{""};
+}
+
+// Clears the key unless it is empty or given; says so.
+void replace_data_key(Config& config, const std::string& name, const std::string& by, const ConfigOverrides& overrides,
+                      std::vector<std::string>& notes) {
+  const auto [section, key] = split_name(name);
+  const ConfigEntry entry = *find_config_entry(section, key, config.model.type);
+  const KeyValue value = entry.get(config);
+  if (is_given(overrides, name) || value == entry.key.default_value) return;
+  notes.push_back(str_cat(by, " replaces ", name, " = ", command_line_text(value)));
+  entry.set(config, entry.key.default_value);
+}
+
 }  // namespace
 
 Config parse_config(std::string_view text, const std::string& origin) {
-  Config config;
-  for (auto&& [key, node] : parse_toml(text, origin)) {
-    const std::string where = str_cat(origin, ":", key.source().begin.line, ": ");
-    const std::string section(key.str());
-    if (!is_config_section(section)) {
-      if (!node.is_table()) {
-        fail_usage(where, "unknown key ", section, ": did you mean ", nearest_config_name("", section), "?");
-      }
-      fail_usage(where, "unknown section [", section, "]: did you mean [", nearest_config_section(section), "]?");
-    }
-    if (!node.is_table()) fail_usage(where, "expected a section [", section, "], got ", describe(node));
-    read_section(config, section, *node.as_table(), origin);
-  }
-  return config;
+  return Reader(origin).read(parse_toml(text, origin));
 }
 
 Config load_config(const std::filesystem::path& path) {
@@ -166,20 +177,17 @@ Config load_config(const std::filesystem::path& path) {
 }
 
 void apply_override(Config& config, std::string_view name, std::span<const std::string> values) {
-  const std::size_t dot = name.find('.');
-  const std::string_view section = dot == name.npos ? "" : name.substr(0, dot);
-  const std::string_view key = dot == name.npos ? name : name.substr(dot + 1);
-  const ConfigEntry* entry = find_config_entry(section, key);
-  if (entry == nullptr) {
-    fail_usage("unknown key ", name, ": did you mean ", nearest_config_name(section, key), "?");
-  }
-  const bool is_list = entry->type() == ConfigType::list;
+  const auto [section, key] = split_name(name);
+  const auto entry = find_config_entry(section, key, config.model.type);
+  if (!entry) fail_usage("unknown key ", name, ": did you mean ", nearest_config_name(section, key), "?");
+  const KeyType type = entry->key.type();
+  const bool is_list = type == KeyType::list;
   if (values.size() != 1 && !is_list) fail_usage(name, ": expected one value, got ", values.size());
-  ConfigValue all = std::vector<std::string>();
+  KeyValue all = std::vector<std::string>();
   for (const std::string& text : values) {
-    auto value = convert(text, entry->type());
-    if (!value) fail_usage(name, ": expected ", expected_text(entry->type()), ", got ", format_config_value(text));
-    check_config_value(*entry, *value, "");
+    auto value = parse_key_value(text, type);
+    if (!value) fail_usage(name, ": expected ", expected_text(type), ", got ", format_key_value(text));
+    check_key_value(entry->name(), entry->key, *value, "");
     if (is_list) {
       auto& items = std::get<std::vector<std::string>>(all);
       for (std::string& item : std::get<std::vector<std::string>>(*value)) items.push_back(std::move(item));
@@ -188,43 +196,58 @@ void apply_override(Config& config, std::string_view name, std::span<const std::
     }
   }
   entry->set(config, std::move(all));
+  if (config.derived) std::erase(*config.derived, name);
 }
 
 void apply_override(Config& config, std::string_view name, const std::string& value) {
   apply_override(config, name, std::span(&value, 1));
 }
 
-std::string to_toml(const Config& config) {
-  constexpr std::size_t kHelpColumn = 28;
-  std::string out;
-  std::string section;
-  for (const ConfigEntry& entry : config_table()) {
-    if (entry.section != section) {
-      out += str_cat(section.empty() ? "" : "\n", "[", entry.section, "]\n");
-      section = entry.section;
-    }
-    std::string line = entry.key + " = " + format_config_value(entry.get(config));
-    line.resize(std::max(line.size() + 1, kHelpColumn), ' ');
-    line += "# " + entry.help;
-    if (const auto* words = std::get_if<std::vector<std::string>>(&entry.allowed)) {
-      for (const std::string& word : *words) line += (&word == &words->front() ? ": " : ", ") + word;
-    }
-    out += line + "\n";
+std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& overrides) {
+  // The type says what the other keys of its section mean.
+  if (const auto type = overrides.find("model.type"); type != overrides.end() && !type->second.empty()) {
+    apply_override(config, type->first, type->second);
   }
-  return out;
+  for (const auto& [name, values] : overrides) {
+    if (!values.empty()) apply_override(config, name, values);
+  }
+  std::vector<std::string> notes;
+  for (const DataKind& kind : kDataKinds) {
+    const auto by = std::ranges::find_if(kind.training, [&](const auto& name) { return is_given(overrides, name); });
+    if (by == kind.training.end()) continue;
+    for (const DataKind& other : kDataKinds) {
+      if (&other == &kind) continue;
+      for (const std::string& name : other.training) replace_data_key(config, name, *by, overrides, notes);
+      for (const std::string& name : other.validation) replace_data_key(config, name, *by, overrides, notes);
+    }
+  }
+  return notes;
 }
 
-const std::vector<ConfigKey>& config_keys() {
-  static const std::vector<ConfigKey> keys = [] {
-    std::vector<ConfigKey> out;
-    for (const ConfigEntry& entry : config_table()) {
-      const auto* words = std::get_if<std::vector<std::string>>(&entry.allowed);
-      out.push_back({entry.name(), entry.type(), entry.help, command_line_text(entry.get(Config{})),
-                     words ? *words : std::vector<std::string>{}});
+std::string to_toml(const ResolvedConfig& config) {
+  constexpr std::size_t kHelpColumn = 28;
+  const Config& values = config.values();
+  std::string out =
+      "# The complete configuration of a run. The values of the keys in `derived` follow other keys: they are worked "
+      "out\n"
+      "# again when those change. To keep such a value as it is, take its key out of the list.\n";
+  out += "derived = " + format_key_value(*values.derived) + "\n";
+  std::string section;
+  for (const ConfigEntry& entry : config_entries(config.model.type)) {
+    if (entry.section != section) {
+      out += str_cat("\n[", entry.section, "]\n");
+      section = entry.section;
     }
-    return out;
-  }();
-  return keys;
+    std::string line = entry.key.name + " = " + format_key_value(entry.get(values));
+    line.resize(std::max(line.size() + 1, kHelpColumn), ' ');
+    line += "# " + entry.key.help;
+    std::string words;
+    for (const std::string& word : allowed_words(entry.key)) {
+      if (word != kAuto) words += (words.empty() ? ": " : ", ") + word;
+    }
+    out += line + words + "\n";
+  }
+  return out;
 }
 
 }  // namespace tapeformer

@@ -1,30 +1,36 @@
-// The configuration of a run: plain typed values, read from TOML and from the command line. Every key stands once in
-// the table of config_table.cpp, which makes reading, writing, checks, help and options.
+// The configuration of a run: typed values, read from TOML files and from the command line. Every key stands once, in
+// the table of config_table.cpp or among the keys of a model family; reading, writing, checks, help and the options of
+// the command line are made from there.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/keys.h"
+#include "nn/models/registry.h"
+#include "nn/optim/schedule.h"
+#include "train/config/config_words.h"
+
 namespace tapeformer {
 
-// Meanings and units: the help texts in config_table.cpp. "auto", and the numbers that its help says stand for another
-// value, are worked out by resolve().
+// The help texts in config_table.cpp give meanings and units. A value that its help says stands for another one (0 for
+// "as many as train.steps") is worked out by resolve().
 struct Config {
   struct Model {
-    std::string type = "gpt";
-    std::int64_t layers = 4, heads = 4, dim = 128, ff_dim = 0, context = 128;
-    double dropout = 0, attention_dropout = -1;
-    std::string norm = "auto", activation = "auto", position = "auto", tie_embeddings = "auto";
-    double position_base = 10000, norm_eps = 1e-5, init_std = 0;
-    bool bias = true;
+    std::string type = "gpt";  // a name in the registry of model families
+    // The keys of the family that are given, by name; the others have the family's defaults.
+    std::map<std::string, KeyValue, std::less<>> options;
     bool operator==(const Model&) const = default;
   };
   struct Tokenizer {
-    std::string kind = "bpe";
+    TokenizerKind kind = TokenizerKind::bpe;
     std::int64_t vocab = 4096, sample = 64;
     std::string file, target_file;
     bool joint = true;
@@ -33,7 +39,8 @@ struct Config {
   struct Data {
     std::vector<std::string> text, valid;
     double valid_fraction = 0.1;
-    std::string document = "none", text_field = "text";
+    DocumentEnd document = DocumentEnd::none;
+    std::string text_field = "text";
     bool within_document = false;
     std::string source, target, valid_source, valid_target, pairs, valid_pairs, corpus;
     std::int64_t lines = 20000, seed = 1;
@@ -47,7 +54,7 @@ struct Config {
     bool operator==(const Optimizer&) const = default;
   };
   struct Schedule {
-    std::string kind = "inverse_sqrt";
+    ScheduleKind kind = ScheduleKind::inverse_sqrt;
     std::int64_t warmup = -1, total = 0;
     double min_lr = 0, factor = 0;
     bool operator==(const Schedule&) const = default;
@@ -64,7 +71,7 @@ struct Config {
   struct Eval {
     std::int64_t every = 250, batches = 0, stride = 0, patience = 0;
     std::int64_t bleu_every = 1000, bleu_sentences = 1000;
-    std::string bleu_tokenize = "13a";
+    BleuTokenization bleu_tokenize = BleuTokenization::v13a;
     bool operator==(const Eval&) const = default;
   };
   struct Checkpoint {
@@ -82,7 +89,54 @@ struct Config {
   Train train;
   Eval eval;
   Checkpoint checkpoint;
+  // The keys whose values were worked out from other keys when the configuration was written ("schedule.total"):
+  // resolve() works them out again. Nothing in a file that no run wrote.
+  std::optional<std::vector<std::string>> derived = std::nullopt;
   bool operator==(const Config&) const = default;
+};
+
+// The section [model] of a resolved configuration.
+struct ResolvedModel {
+  std::string type;
+  KeyValues options;  // every key of the family, resolved
+  bool operator==(const ResolvedModel&) const = default;
+};
+
+// A configuration that is complete and valid: every value says what it means, and the rules across keys hold. Only
+// resolve() makes one, and nothing changes it. Copies share the values.
+class ResolvedConfig {
+  struct Values {
+    Config config;
+    ResolvedModel model;
+  };
+  std::shared_ptr<const Values> values_;
+  explicit ResolvedConfig(std::shared_ptr<const Values> values);
+  friend ResolvedConfig resolve(Config config);
+
+ public:
+  const ResolvedModel& model;
+  const Config::Tokenizer& tokenizer;
+  const Config::Data& data;
+  const Config::Optimizer& optimizer;
+  const Config::Schedule& schedule;
+  const Config::Train& train;
+  const Config::Eval& eval;
+  const Config::Checkpoint& checkpoint;
+
+  const ModelFamily& family() const { return find_model_family(model.type); }
+  // model.context, and model.dim: nothing where the family has no such key.
+  std::optional<std::int64_t> context() const { return integer_option("context"); }
+  std::optional<std::int64_t> model_dim() const { return integer_option("dim"); }
+  // The tokens of a row of a language model's batch: the model's context, or a fixed number where it has no limit.
+  std::int64_t row_tokens() const { return context().value_or(kUnlimitedRowTokens); }
+  static constexpr std::int64_t kUnlimitedRowTokens = 128;
+
+  // The same values as a configuration that gives every key. `derived` lists the keys that follow others.
+  const Config& values() const { return values_->config; }
+  bool operator==(const ResolvedConfig& other) const { return values() == other.values(); }
+
+ private:
+  std::optional<std::int64_t> integer_option(std::string_view name) const;
 };
 
 // Reading. Keys that are not given keep their defaults. Throws UsageError, one line `origin:line: …`, for a syntax
@@ -97,31 +151,32 @@ Config load_config(const std::filesystem::path& path);
 void apply_override(Config& config, std::string_view name, std::span<const std::string> values);
 void apply_override(Config& config, std::string_view name, const std::string& value);
 
-// With every default that depends on another key worked out: no "auto" is left, ff_dim, warmup, total and stride have
-// their values, weight_decay has the optimizer's own, as many checkpoints are kept as are averaged. Resolving again
-// changes nothing.
-Config resolve(Config config);
+// The values that the command line gives, by key; a key without values is not given.
+using ConfigOverrides = std::map<std::string, std::vector<std::string>>;
+// Sets all of them, model.type first. Training data of another kind than the configuration's replaces it, together with
+// its validation data. Returns a line about each key whose value was replaced in this way.
+std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& overrides);
 
-// Checks a resolved configuration: each key by itself, then the rules across keys. Throws UsageError. A configuration
-// without any training data passes: `info` needs none.
-void validate(const Config& config);
+// Works out every value that stands for another one, and checks all: each key by itself, then the rules across keys.
+// Throws UsageError. A configuration without any training data passes: `info` needs none. Resolving the values() of the
+// result gives the same again.
+ResolvedConfig resolve(Config config);
 // Throws UsageError unless the configuration names training data.
-void require_data(const Config& config);
+void require_data(const ResolvedConfig& config);
 
-// Every key with its help as a comment; parse_config() of it gives an equal Config. Throws UsageError for a string that
-// is not UTF-8.
-std::string to_toml(const Config& config);
-
-enum class ConfigType { integer, number, boolean, string, list };
+// Every key with its help as a comment, and `derived`: resolving what parse_config() reads from it gives an equal
+// configuration. Throws UsageError for a string that is not UTF-8.
+std::string to_toml(const ResolvedConfig& config);
 
 // What the command line needs to know to offer a key as the option --name.
 struct ConfigKey {
   std::string name;  // "model.layers"
-  ConfigType type;
-  std::string help;                  // one line, with the unit
-  std::string default_value;         // as apply_override() takes it
-  std::vector<std::string> allowed;  // the words a string may be; empty where anything goes
+  KeyType type;
+  std::string help;                   // one line, with the unit
+  std::string default_value;          // as apply_override() takes it
+  std::vector<std::string> allowed;   // the words a string may be; empty where anything goes
+  std::vector<std::string> families;  // the model families that have the key; empty where all have
 };
-const std::vector<ConfigKey>& config_keys();
+std::vector<ConfigKey> config_keys();
 
 }  // namespace tapeformer

@@ -1,18 +1,18 @@
-// What one key says about another: defaults that depend on other keys, and rules across keys.
+// What one key says about another: defaults that follow other keys, and rules across keys.
 #include <algorithm>
 
 #include "core/error.h"
 #include "nn/optim/optimizers.h"
 #include "train/config/config.h"
 #include "train/config/config_table.h"
+#include "train/config/key_text.h"
 
 namespace tapeformer {
 
 namespace {
 
 constexpr std::int64_t kPaperWarmup = 4000;       // Vaswani et al. 2017, for runs of 100,000 steps
-constexpr std::int64_t kDefaultWarmup = 200;      // for runs of some thousand steps
-constexpr double kGptInitStd = 0.02;              // Radford et al. 2019
+constexpr std::int64_t kDefaultWarmup = 200;      // for runs of a few thousand steps
 constexpr std::int64_t kSmallestByteVocab = 257;  // 256 bytes and the end of a text
 
 template <class... Parts>
@@ -30,15 +30,7 @@ std::vector<std::string> data_kinds(const Config::Data& data) {
   return kinds;
 }
 
-void validate_model(const Config::Model& model) {
-  require(model.dim % model.heads == 0, "model.heads: expected a divisor of model.dim, which is ", model.dim, ", got ",
-          model.heads);
-  require(model.position != "sinusoidal" || model.dim % 2 == 0,
-          "model.dim: expected an even width for sinusoidal positions, got ", model.dim);
-}
-
-void validate_data(const Config& config) {
-  const Config::Data& data = config.data;
+void check_data(const Config::Data& data) {
   const auto kinds = data_kinds(data);
   require(kinds.size() <= 1, "data: expected one kind of training data, got ", kinds.empty() ? "" : kinds[0], " and ",
           kinds.size() > 1 ? kinds[1] : "");
@@ -54,70 +46,139 @@ void validate_data(const Config& config) {
   goes_with(!data.valid.empty(), "data.valid", !data.text.empty(), "data.text");
   goes_with(!data.valid_source.empty(), "data.valid_source", !data.source.empty(), "data.source");
   goes_with(!data.valid_pairs.empty(), "data.valid_pairs", !data.pairs.empty(), "data.pairs");
+}
 
-  require(config.tokenizer.target_file.empty() || !config.tokenizer.joint,
+// What the task of the model's family says about data and batches.
+void check_task(const Config& config, const ModelFamily& family) {
+  const Config::Data& data = config.data;
+  const auto kinds = data_kinds(data);
+  const std::string kind = kinds.empty() ? "" : kinds[0];
+  switch (family.task()) {
+    case ModelTask::language_model:
+      require(data.source.empty() && data.pairs.empty(), "model.type: ", family.name,
+              " trains on data.text or data.corpus, got ", kind);
+      require(config.train.batch_tokens == 0, "train.batch_tokens: expected 0 for ", family.name,
+              ", whose sequences are all as long as model.context, got ", config.train.batch_tokens);
+      return;
+    case ModelTask::sequence_to_sequence:
+      require(data.text.empty(), "model.type: ", family.name,
+              " trains on data.source and data.target, data.pairs or data.corpus, got data.text");
+      require(!data.within_document, "data.within_document: expected a language model as model.type beside it, got ",
+              family.name);
+      return;
+  }
+}
+
+void check_tokenizer(const Config::Tokenizer& tokenizer) {
+  require(tokenizer.target_file.empty() || !tokenizer.joint,
           "tokenizer.target_file: expected tokenizer.joint = false beside it, since a joint vocabulary has one file");
-  require(config.tokenizer.joint || config.model.tie_embeddings != "all",
-          "model.tie_embeddings: all needs tokenizer.joint = true, expected none or output");
-  const bool parallel = !data.source.empty() || !data.pairs.empty();
-  require(config.model.type != "gpt" || !parallel, "model.type: gpt trains on data.text or data.corpus, got ",
-          kinds.empty() ? "" : kinds[0]);
-  require(config.model.type != "transformer" || data.text.empty(),
-          "model.type: transformer trains on data.source and data.target, data.pairs or data.corpus, got data.text");
-  require(!data.within_document || config.model.type == "gpt",
-          "data.within_document: expected model.type = gpt beside it, got ", config.model.type);
-  require(config.train.batch_tokens == 0 || config.model.type == "transformer",
-          "train.batch_tokens: expected 0 for gpt, whose sequences are all as long as model.context, got ",
-          config.train.batch_tokens);
+  require(tokenizer.kind != TokenizerKind::bpe || !tokenizer.file.empty() || tokenizer.vocab >= kSmallestByteVocab,
+          "tokenizer.vocab: expected at least ", kSmallestByteVocab, " for bpe (256 bytes and the end of a text), got ",
+          tokenizer.vocab);
+}
+
+// Whether the learning rate ends at schedule.min_lr.
+bool has_floor(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::cosine:
+    case ScheduleKind::linear:
+      return true;
+    case ScheduleKind::inverse_sqrt:
+    case ScheduleKind::constant:
+      return false;
+  }
+  return false;
+}
+
+void check_rules(const Config& config, const ResolvedConfig& resolved) {
+  check_data(config.data);
+  check_tokenizer(config.tokenizer);
+  check_task(config, resolved.family());
+  require(!has_floor(config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
+          "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
+          config.schedule.min_lr);
+  require(config.schedule.factor == 0 || resolved.model_dim(), "schedule.factor: expected 0, since ",
+          resolved.model.type, " has no key model.dim, got ", config.schedule.factor);
+  require(config.eval.patience == 0 || config.eval.every > 0,
+          "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got ",
+          config.eval.every);
+  const auto context = resolved.context();
+  require(!context || config.eval.stride <= *context, "eval.stride: expected at most model.context, which is ",
+          context.value_or(0), ", got ", config.eval.stride);
+}
+
+// The family's keys with the values given, the others with their defaults.
+KeyValues family_options(const Config::Model& model, const ModelFamily& family) {
+  KeyValues options(family.keys);
+  for (const auto& [name, value] : model.options) {
+    if (!options.has(name)) {
+      std::string keys;
+      for (const Key& key : family.keys) keys += (keys.empty() ? "" : ", ") + key.name;
+      fail_usage("model.", name, ": ", family.name, " has no such key; its keys are ", keys);
+    }
+    options.set(name, value);
+  }
+  return options;
+}
+
+void derive(Config& config, std::int64_t window) {
+  if (config.optimizer.weight_decay < 0) {
+    config.optimizer.weight_decay = find_optimizer_row(config.optimizer.name)->defaults.weight_decay;
+  }
+  if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;
+  if (config.schedule.total == 0) config.schedule.total = config.train.steps;
+  if (config.eval.stride == 0) config.eval.stride = window;
+  if (config.checkpoint.keep > 0) config.checkpoint.keep = std::max(config.checkpoint.keep, config.checkpoint.average);
 }
 
 }  // namespace
 
-Config resolve(Config config) {
-  const bool gpt = config.model.type == "gpt";
-  const auto choose = [gpt](std::string& value, const char* for_gpt, const char* for_transformer) {
-    if (value == "auto") value = gpt ? for_gpt : for_transformer;
-  };
-  Config::Model& model = config.model;
-  choose(model.norm, "pre", "post");
-  choose(model.activation, "gelu", "relu");
-  choose(model.position, "learned", "sinusoidal");
-  choose(model.tie_embeddings, "output", config.tokenizer.joint ? "all" : "output");
-  if (gpt && model.tie_embeddings == "all") model.tie_embeddings = "output";  // a gpt has no third embedding
-  if (model.ff_dim == 0) model.ff_dim = 4 * model.dim;
-  if (model.attention_dropout < 0) model.attention_dropout = model.dropout;
-  if (gpt && model.init_std == 0) model.init_std = kGptInitStd;
-  const OptimizerRow* optimizer = find_optimizer_row(config.optimizer.name);
-  if (config.optimizer.weight_decay < 0 && optimizer != nullptr) {
-    config.optimizer.weight_decay = optimizer->defaults.weight_decay;
+ResolvedConfig::ResolvedConfig(std::shared_ptr<const Values> values)
+    : values_(std::move(values)),
+      model(values_->model),
+      tokenizer(values_->config.tokenizer),
+      data(values_->config.data),
+      optimizer(values_->config.optimizer),
+      schedule(values_->config.schedule),
+      train(values_->config.train),
+      eval(values_->config.eval),
+      checkpoint(values_->config.checkpoint) {}
+
+std::optional<std::int64_t> ResolvedConfig::integer_option(std::string_view name) const {
+  return model.options.has(name) ? std::optional(model.options.integer(name)) : std::nullopt;
+}
+
+ResolvedConfig resolve(Config config) {
+  const ModelFamily& family = find_model_family(config.model.type);
+  const std::vector<ConfigEntry> entries = config_entries(family.name);
+  for (const ConfigEntry& entry : entries) {
+    const bool derived = config.derived && std::ranges::count(*config.derived, entry.name());
+    if (derived) entry.set(config, entry.key.default_value);
+    check_key_value(entry.name(), entry.key, entry.get(config), "");
   }
-  if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;
-  if (config.schedule.total == 0) config.schedule.total = config.train.steps;
-  if (config.eval.stride == 0) config.eval.stride = model.context;
-  if (config.checkpoint.keep > 0) config.checkpoint.keep = std::max(config.checkpoint.keep, config.checkpoint.average);
-  return config;
+
+  const Config given = config;
+  auto values = std::make_shared<ResolvedConfig::Values>();
+  KeyValues& options = values->model.options = family_options(config.model, family);
+  values->model.type = family.name;
+  family.resolve(options, config.tokenizer.joint);
+  for (const auto& [name, value] : options.entries()) config.model.options[name] = value;
+  derive(config, options.has("context") ? options.integer("context") : kUnlimitedWindow);
+
+  config.derived.emplace();
+  for (const ConfigEntry& entry : entries) {
+    const bool was_default = entry.get(given) == entry.key.default_value;
+    if (!entry.key.follows.empty() && was_default && entry.get(config) != entry.key.default_value) {
+      config.derived->push_back(entry.name());
+    }
+  }
+  values->config = config;
+  const ResolvedConfig resolved(std::move(values));
+  check_rules(config, resolved);
+  return resolved;
 }
 
-void validate(const Config& config) {
-  for (const ConfigEntry& entry : config_table()) check_config_value(entry, entry.get(config), "");
-  validate_model(config.model);
-  validate_data(config);
-  const Config::Tokenizer& tokenizer = config.tokenizer;
-  require(tokenizer.kind != "bpe" || !tokenizer.file.empty() || tokenizer.vocab >= kSmallestByteVocab,
-          "tokenizer.vocab: expected at least ", kSmallestByteVocab, " for bpe (256 bytes and the end of a text), got ",
-          tokenizer.vocab);
-  const bool has_floor = config.schedule.kind == "cosine" || config.schedule.kind == "linear";
-  require(!has_floor || config.schedule.min_lr <= config.optimizer.lr,
-          "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
-          config.schedule.min_lr);
-  require(config.eval.patience == 0 || config.eval.every > 0,
-          "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got ",
-          config.eval.every);
-  require(config.eval.stride <= config.model.context, "eval.stride: expected at most model.context, which is ",
-          config.model.context, ", got ", config.eval.stride);
-}
-
-void require_data(const Config& config) {
+void require_data(const ResolvedConfig& config) {
   require(!data_kinds(config.data).empty(),
           "data: expected one of data.text, data.source and data.target, data.pairs, data.corpus; got none");
 }

@@ -1,42 +1,64 @@
 #include "train/config/config_table.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/error.h"
 #include "core/nearest_name.h"
-#include "nn/models/registry.h"
 #include "nn/optim/optimizers.h"
-#include "nn/optim/schedule.h"
+#include "train/config/key_text.h"
 
 namespace tapeformer {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-using WordList = std::vector<std::string>;
+// What a key can say in addition.
+struct KeyFlags {
+  bool fixed = false;        // it says what the model or its tokens are: a resumed run cannot change it
+  const char* follows = "";  // Key::follows
+};
+constexpr KeyFlags kFixed{.fixed = true};
 
 // One section of Config, which makes the entries of its keys.
 template <auto Section>
 struct SectionOf {
   const char* name;
 
-  template <auto Key>
-  ConfigEntry key(const char* key, std::string help, decltype(ConfigEntry::allowed) allowed = std::monostate{}) const {
-    using Type = std::remove_cvref_t<decltype(std::declval<Config>().*Section.*Key)>;
+  template <auto Member>
+  ConfigEntry key(const char* key, std::string help, decltype(Key::allowed) allowed = {}, KeyFlags flags = {}) const {
+    using Type = std::remove_cvref_t<decltype(std::declval<Config>().*Section.*Member)>;
+    if constexpr (std::is_enum_v<Type>) allowed = words_of<Type>();
+    const auto get = [](const Config& config) -> KeyValue {
+      if constexpr (std::is_enum_v<Type>) {
+        return word_of(config.*Section.*Member);
+      } else {
+        return config.*Section.*Member;
+      }
+    };
+    const auto set = [](Config& config, KeyValue value) {
+      if constexpr (std::is_enum_v<Type>) {
+        config.*Section.*Member = value_of<Type>(std::get<std::string>(value));
+      } else {
+        config.*Section.*Member = std::get<Type>(std::move(value));
+      }
+    };
     return {name,
-            key,
-            [](const Config& config) -> ConfigValue { return config.*Section.*Key; },
-            [](Config& config, ConfigValue value) { config.*Section.*Key = std::get<Type>(std::move(value)); },
-            std::move(help),
-            std::move(allowed)};
+            {.name = key,
+             .default_value = get(Config{}),
+             .help = std::move(help),
+             .allowed = std::move(allowed),
+             .follows = flags.follows,
+             .may_change = !flags.fixed},
+            get,
+            set};
   }
 };
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const ModelFamily& family : model_families()) names.push_back(family.name);
+  return names;
+}
 
 // " (adamw, adam)": the optimizers that read an option.
 std::string read_by(const char* option) { return " (" + optimizers_with_option(option) + ")"; }
@@ -50,53 +72,8 @@ std::string default_weight_decays() {
   return text;
 }
 
-WordList schedule_words() {
-  WordList words;
-  for (const ScheduleRow& row : schedule_rows()) words.emplace_back(row.name);
-  return words;
-}
-
-std::string range_text(const ConfigRange& range) {
-  if (range.max == kInfinity) return str_cat("value ", range.excludes_min ? "> " : ">= ", range.min);
-  return str_cat(range.min, range.excludes_min ? " < " : " <= ", "value",
-                 range.excludes_max ? " < " : " <= ", static_cast<std::int64_t>(range.max));
-}
-
-bool contains(const ConfigRange& range, double value) {
-  return (range.excludes_min ? value > range.min : value >= range.min) &&
-         (range.excludes_max ? value < range.max : value <= range.max);
-}
-
-// JSON's escapes are TOML's too, but for DEL, which TOML wants escaped.
-std::string quoted(const std::string& text) {
-  std::string json;
-  try {
-    json = nlohmann::json(text).dump();
-  } catch (const nlohmann::json::type_error&) {
-    fail_usage("configuration: expected text in UTF-8, got ",
-               nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  }
-  std::string out;
-  for (const char c : json) c == '\x7f' ? out += "\\u007F" : out += c;
-  return out;
-}
-
-std::string format_double(double value) {
-  char buffer[32];
-  std::string text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
-  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // a whole number, not inf or nan
-  return text;
-}
-
-WordList family_names() {
-  WordList names;
-  for (const ModelFamily& family : model_families()) names.push_back(family.name);
-  return names;
-}
-
-}  // namespace
-
-const std::vector<ConfigEntry>& config_table() {
+// The key model.type, then all keys that are not a model family's.
+const std::vector<ConfigEntry>& common_entries() {
   using M = Config::Model;
   using K = Config::Tokenizer;
   using D = Config::Data;
@@ -113,133 +90,229 @@ const std::vector<ConfigEntry>& config_table() {
   constexpr SectionOf<&Config::train> train{"train"};
   constexpr SectionOf<&Config::eval> eval{"eval"};
   constexpr SectionOf<&Config::checkpoint> checkpoint{"checkpoint"};
-  static const std::vector<ConfigEntry> table = {
-      model.key<&M::type>("type", "model family", family_names()),
-      model.key<&M::layers>("layers", "blocks (of the encoder and of the decoder)", between(1, kMaxSize)),
-      model.key<&M::heads>("heads", "attention heads of a block", between(1, kMaxSize)),
-      model.key<&M::dim>("dim", "width of the residual stream", between(1, kMaxSize)),
-      model.key<&M::ff_dim>("ff_dim", "inner width of the feed-forward part (0 = 4 dim)", between(0, kMaxSize)),
-      model.key<&M::context>("context", "longest sequence, in tokens", between(1, kMaxSize)),
-      model.key<&M::dropout>("dropout", "probability of dropping an activation in training", fraction()),
-      model.key<&M::attention_dropout>("attention_dropout", "the same of an attention weight (-1 = dropout)",
-                                       ConfigRange{-1, 1, false, true}),
-      model.key<&M::norm>("norm", "layer norm before or after each part (auto = pre for gpt, post for transformer)",
-                          WordList{"auto", "pre", "post"}),
-      model.key<&M::activation>("activation", "of the feed-forward part (auto = gelu for gpt, relu for transformer)",
-                                WordList{"auto", "gelu", "gelu_tanh", "relu"}),
-      model.key<&M::position>("position", "positions (auto = learned for gpt, sinusoidal for transformer)",
-                              WordList{"auto", "learned", "sinusoidal"}),
-      model.key<&M::position_base>("position_base", "base of the sinusoidal wavelengths", above(0)),
-      model.key<&M::tie_embeddings>("tie_embeddings",
-                                    "embeddings that share weights (auto = all with a joint vocabulary, else output)",
-                                    WordList{"auto", "none", "output", "all"}),
-      model.key<&M::bias>("bias", "biases in linear layers and layer norms"),
-      model.key<&M::norm_eps>("norm_eps", "added to the variance in layer norm", above(0)),
-      model.key<&M::init_std>(
-          "init_std",
-          "deviation of the normal distribution that matrices begin with (0 = 0.02 for gpt, Xavier's "
-          "uniform distribution for transformer)",
-          at_least(0)),
+  static const std::vector<ConfigEntry> entries = [&] {
+    std::vector<ConfigEntry> table = {
+        model.key<&M::type>("type", "model family", {}, kFixed),
 
-      tokenizer.key<&K::kind>("kind", "characters, words, or byte-level byte pair encoding",
-                              WordList{"char", "word", "bpe"}),
-      tokenizer.key<&K::vocab>("vocab", "tokens to learn, at most (char takes every character)", between(1, kMaxSize)),
-      tokenizer.key<&K::sample>(
-          "sample", "MiB of text, spread over it, that words and byte pairs are learned from (0 = all)", at_least(0)),
-      tokenizer.key<&K::file>("file", "an existing tokenizer.json, used in place of learning one"),
-      tokenizer.key<&K::joint>("joint", "parallel text: one vocabulary for both sides, else one each"),
-      tokenizer.key<&K::target_file>("target_file", "the target side's tokenizer.json where they are not joint"),
+        tokenizer.key<&K::kind>("kind", "tokens: characters, words, or byte-level byte pair encoding", {}, kFixed),
+        tokenizer.key<&K::vocab>("vocab", "largest vocabulary that is learned (char takes every character)",
+                                 between(1, kMaxSize), kFixed),
+        tokenizer.key<&K::sample>("sample",
+                                  "MiB of text, spread over all of it, from which words and byte pairs are learned "
+                                  "(0 = all)",
+                                  at_least(0), kFixed),
+        tokenizer.key<&K::file>("file", "an existing tokenizer.json, used instead of learning one", {}, kFixed),
+        tokenizer.key<&K::joint>("joint", "parallel text: one vocabulary for both sides, else one each", {}, kFixed),
+        tokenizer.key<&K::target_file>("target_file", "tokenizer.json of the target side when they are not joint", {},
+                                       kFixed),
 
-      data.key<&D::text>("text",
-                         "text to train on: files, folders or globs; .gz, .zst and .jsonl too; - = standard input"),
-      data.key<&D::valid>("valid", "validation text: files, folders or globs (none = the last part of text)"),
-      data.key<&D::valid_fraction>("valid_fraction", "part held out when no validation data is given (0 = none)",
-                                   fraction()),
-      data.key<&D::document>("document",
-                             "end of a document in plain text, where <|endoftext|> is put (mark = where it is written)",
-                             WordList{"none", "file", "line", "mark"}),
-      data.key<&D::text_field>("text_field", "field of JSON lines (.jsonl) that holds a document's text"),
-      data.key<&D::within_document>("within_document",
-                                    "gpt: a token sees its own document alone, whose positions begin at 0"),
-      data.key<&D::source>("source", "source side of parallel text, a sentence a line"),
-      data.key<&D::target>("target", "target side of parallel text, a sentence a line"),
-      data.key<&D::valid_source>("valid_source", "source side for validation"),
-      data.key<&D::valid_target>("valid_target", "target side for validation"),
-      data.key<&D::pairs>("pairs", "parallel text, a line is source, tab, target"),
-      data.key<&D::valid_pairs>("valid_pairs", "the same for validation"),
-      data.key<&D::corpus>("corpus", "name of a generated corpus"),
-      data.key<&D::lines>("lines", "lines of the generated corpus", at_least(1)),
-      data.key<&D::seed>("seed", "seed of the generated corpus", at_least(0)),
+        data.key<&D::text>("text",
+                           "training text: files, folders or globs; .gz, .zst and .jsonl too; - = standard input"),
+        data.key<&D::valid>("valid", "validation text: files, folders or globs (none = the last part of text)"),
+        data.key<&D::valid_fraction>(
+            "valid_fraction", "part of the data held out when no validation data is given (0 = none)", fraction()),
+        data.key<&D::document>(
+            "document", "end of a document in plain text, where <|endoftext|> is put (mark = where it is written)", {},
+            kFixed),
+        data.key<&D::text_field>("text_field", "field of JSON lines (.jsonl) that holds a document's text", {}, kFixed),
+        data.key<&D::within_document>("within_document",
+                                      "attention and positions stay within a document: it never sees the one before",
+                                      {}, kFixed),
+        data.key<&D::source>("source", "parallel text: source sentences, one a line"),
+        data.key<&D::target>("target", "parallel text: target sentences, one a line"),
+        data.key<&D::valid_source>("valid_source", "source side for validation"),
+        data.key<&D::valid_target>("valid_target", "target side for validation"),
+        data.key<&D::pairs>("pairs", "parallel text: each line is source, tab, target"),
+        data.key<&D::valid_pairs>("valid_pairs", "parallel text for validation: each line is source, tab, target"),
+        data.key<&D::corpus>("corpus", "name of a generated corpus"),
+        data.key<&D::lines>("lines", "lines of the generated corpus", at_least(1)),
+        data.key<&D::seed>("seed", "seed of the generated corpus", at_least(0)),
 
-      optimizer.key<&O::name>("name", "the rule by which gradients change the weights", optimizer_names()),
-      optimizer.key<&O::lr>("lr", "peak learning rate", at_least(0)),
-      optimizer.key<&O::beta1>("beta1", "decay of the mean of gradients" + read_by("beta1"), fraction()),
-      optimizer.key<&O::beta2>("beta2", "decay of the mean of squared gradients" + read_by("beta2"), fraction()),
-      optimizer.key<&O::eps>("eps", "added to the root of the mean square" + read_by("eps"), above(0)),
-      optimizer.key<&O::weight_decay>("weight_decay", "decay of matrices (-1 = " + default_weight_decays() + ")",
-                                      at_least(-1)),
-      optimizer.key<&O::momentum>("momentum", "share of the last update that the next one keeps" + read_by("momentum"),
-                                  fraction()),
-      optimizer.key<&O::nesterov>("nesterov", "Nesterov's form of momentum" + read_by("nesterov")),
-      optimizer.key<&O::clip>("clip", "largest global norm of the gradient (0 = no limit)", at_least(0)),
+        optimizer.key<&O::name>("name", "the rule by which gradients change the weights"),
+        optimizer.key<&O::lr>("lr", "peak learning rate", at_least(0)),
+        optimizer.key<&O::beta1>("beta1", "decay of the mean of gradients" + read_by("beta1"), fraction()),
+        optimizer.key<&O::beta2>("beta2", "decay of the mean of squared gradients" + read_by("beta2"), fraction()),
+        optimizer.key<&O::eps>("eps", "added to the root of the mean square" + read_by("eps"), above(0)),
+        optimizer.key<&O::weight_decay>("weight_decay", "decay of matrices (-1 = " + default_weight_decays() + ")",
+                                        at_least(-1), {.follows = "optimizer.name"}),
+        optimizer.key<&O::momentum>(
+            "momentum", "share of the last update that the next one keeps" + read_by("momentum"), fraction()),
+        optimizer.key<&O::nesterov>("nesterov", "Nesterov's form of momentum" + read_by("nesterov")),
+        optimizer.key<&O::clip>("clip", "largest global norm of the gradient (0 = no limit)", at_least(0)),
 
-      schedule.key<&S::kind>("kind", "course of the learning rate after warm-up", schedule_words()),
-      schedule.key<&S::warmup>(
-          "warmup", "steps of linear warm-up (-1 = 4000, the paper's, with factor, and 200 without)", at_least(-1)),
-      schedule.key<&S::total>("total", "step at which cosine and linear reach min_lr (0 = train.steps)", at_least(0)),
-      schedule.key<&S::min_lr>("min_lr", "learning rate that cosine and linear end at", at_least(0)),
-      schedule.key<&S::factor>("factor", "above 0: inverse_sqrt's peak is factor / sqrt(dim warmup), not optimizer.lr",
+        schedule.key<&S::kind>("kind", "shape of the learning rate after warm-up"),
+        schedule.key<&S::warmup>("warmup", "steps of linear warm-up (-1 = 4000 with schedule.factor, else 200)",
+                                 at_least(-1), {.follows = "schedule.factor"}),
+        schedule.key<&S::total>("total", "step at which cosine and linear reach min_lr (0 = train.steps)", at_least(0),
+                                {.follows = "train.steps"}),
+        schedule.key<&S::min_lr>("min_lr", "last learning rate of cosine and linear", at_least(0)),
+        schedule.key<&S::factor>(
+            "factor", "above 0: the peak of inverse_sqrt is factor / sqrt(dim warmup), not optimizer.lr", at_least(0)),
+
+        train.key<&T::steps>("steps", "optimizer steps", at_least(1)),
+        train.key<&T::batch>("batch", "sequences in a micro-step", between(1, kMaxSize)),
+        train.key<&T::batch_tokens>("batch_tokens", "tokens in a micro-step of parallel text (0 = count sequences)",
+                                    at_least(0)),
+        train.key<&T::accumulate>("accumulate", "micro-steps whose gradients make one step", between(1, kMaxSize)),
+        train.key<&T::label_smoothing>("label_smoothing", "share of the target that is spread over the vocabulary",
+                                       fraction()),
+        train.key<&T::seed>("seed", "seed of weights, batches and dropout", at_least(0)),
+        train.key<&T::threads>("threads", "threads (0 = physical cores)", between(0, 4096)),
+        train.key<&T::recompute>("recompute",
+                                 "compute activations again in backward: far less memory, up to a third more time"),
+        train.key<&T::max_minutes>("max_minutes", "stop and save after this many minutes (0 = no limit)", at_least(0)),
+        train.key<&T::log_every>("log_every", "steps between lines of metrics.jsonl", at_least(1)),
+
+        eval.key<&E::every>("every", "steps between evaluations (0 = only at the end)", at_least(0)),
+        eval.key<&E::batches>("batches", "batches of an evaluation (0 = all validation data)", at_least(0)),
+        eval.key<&E::stride>("stride", "tokens that each window of an evaluation scores (0 = model.context)",
+                             between(0, kMaxSize), {.follows = "model.context"}),
+        eval.key<&E::patience>("patience", "evaluations without a lower loss after which training ends (0 = no limit)",
                                at_least(0)),
+        eval.key<&E::bleu_every>("bleu_every",
+                                 "steps between BLEU scores of greedy translations of validation sentences "
+                                 "(0 = never)",
+                                 at_least(0)),
+        eval.key<&E::bleu_sentences>("bleu_sentences", "how many validation sentences BLEU scores (0 = all)",
+                                     at_least(0)),
+        eval.key<&E::bleu_tokenize>("bleu_tokenize", "how BLEU finds words: as mteval-v13a does, or at spaces only"),
 
-      train.key<&T::steps>("steps", "optimizer steps", at_least(1)),
-      train.key<&T::batch>("batch", "sequences of a micro-step", between(1, kMaxSize)),
-      train.key<&T::batch_tokens>("batch_tokens", "tokens of a micro-step of parallel text (0 = count sequences)",
-                                  at_least(0)),
-      train.key<&T::accumulate>("accumulate", "micro-steps whose gradients make one step", between(1, kMaxSize)),
-      train.key<&T::label_smoothing>("label_smoothing", "share of the target spread over the vocabulary", fraction()),
-      train.key<&T::seed>("seed", "seed of weights, batches and dropout", at_least(0)),
-      train.key<&T::threads>("threads", "threads (0 = physical cores)", between(0, 4096)),
-      train.key<&T::recompute>("recompute",
-                               "compute activations again in backward: far less memory, up to a third more time"),
-      train.key<&T::max_minutes>("max_minutes", "stop and save after so many minutes (0 = no limit)", at_least(0)),
-      train.key<&T::log_every>("log_every", "steps between lines of metrics.jsonl", at_least(1)),
-
-      eval.key<&E::every>("every", "steps between evaluations (0 = at the end alone)", at_least(0)),
-      eval.key<&E::batches>("batches", "batches of an evaluation (0 = the whole validation data)", at_least(0)),
-      eval.key<&E::stride>("stride", "tokens scored by a window of context (0 = context)", between(0, kMaxSize)),
-      eval.key<&E::patience>("patience", "evaluations without a lower loss after which training ends (0 = no limit)",
-                             at_least(0)),
-      eval.key<&E::bleu_every>("bleu_every",
-                               "steps between BLEU scores of greedy translations of validation sentences (0 = never)",
-                               at_least(0)),
-      eval.key<&E::bleu_sentences>("bleu_sentences", "the first validation sentences, for BLEU (0 = all)", at_least(0)),
-      eval.key<&E::bleu_tokenize>("bleu_tokenize", "how BLEU finds words: as mteval-v13a does, or at spaces alone",
-                                  WordList{"13a", "none"}),
-
-      checkpoint.key<&C::every>("every", "steps between checkpoints (0 = at the end alone)", at_least(0)),
-      checkpoint.key<&C::every_minutes>("every_minutes", "minutes between checkpoints as well (0 = off)", at_least(0)),
-      checkpoint.key<&C::keep>("keep", "newest checkpoints kept, beside the best (0 = all)", at_least(0)),
-      checkpoint.key<&C::average>("average", "checkpoints whose weights are averaged at the end (0 = off)",
-                                  at_least(0)),
-  };
-  return table;
+        checkpoint.key<&C::every>("every", "steps between checkpoints (0 = only at the end)", at_least(0)),
+        checkpoint.key<&C::every_minutes>("every_minutes", "minutes between checkpoints as well (0 = off)",
+                                          at_least(0)),
+        checkpoint.key<&C::keep>("keep",
+                                 "newest checkpoints that are kept, beside the best (0 = all; at least average)",
+                                 at_least(0), {.follows = "checkpoint.average"}),
+        checkpoint.key<&C::average>("average", "checkpoints whose weights are averaged at the end (0 = off)",
+                                    at_least(0)),
+    };
+    const auto entry = [&](std::string_view name) {
+      return std::ranges::find(table, name, [](const ConfigEntry& e) { return e.name(); });
+    };
+    entry("model.type")->registered = family_names;
+    entry("optimizer.name")->registered = optimizer_names;
+    return table;
+  }();
+  return entries;
 }
 
-const ConfigEntry* find_config_entry(std::string_view section, std::string_view key) {
-  for (const ConfigEntry& entry : config_table()) {
-    if (entry.section == section && entry.key == key) return &entry;
+ConfigEntry with_registered_words(ConfigEntry entry) {
+  if (entry.registered) entry.key.allowed = entry.registered();
+  return entry;
+}
+
+// A key of a model family. A key that takes words takes "auto" too.
+ConfigEntry model_entry(Key key) {
+  if (auto* words = std::get_if<std::vector<std::string>>(&key.allowed); words && !std::ranges::count(*words, kAuto)) {
+    words->insert(words->begin(), std::string(kAuto));
   }
-  return nullptr;
+  const auto get = [key](const Config& config) -> KeyValue {
+    const auto given = config.model.options.find(key.name);
+    return given == config.model.options.end() ? key.default_value : given->second;
+  };
+  const auto set = [name = key.name](Config& config, KeyValue value) {
+    if (value == KeyValue(std::string(kAuto))) {
+      config.model.options.erase(name);
+    } else {
+      config.model.options[name] = std::move(value);
+    }
+  };
+  return {"model", std::move(key), get, set};
+}
+
+const Key* find_key(const ModelFamily& family, std::string_view name) {
+  const auto key = std::ranges::find(family.keys, name, &Key::name);
+  return key == family.keys.end() ? nullptr : &*key;
+}
+
+struct KnownKey {
+  std::string section, key;
+};
+
+// The keys of all families, each once, and all others.
+std::vector<KnownKey> known_keys() {
+  std::vector<KnownKey> known;
+  for (const ModelFamily& family : model_families()) {
+    for (const Key& key : family.keys) {
+      const auto is_same = [&](const KnownKey& other) { return other.key == key.name; };
+      if (std::ranges::none_of(known, is_same)) known.push_back({"model", key.name});
+    }
+  }
+  for (const ConfigEntry& entry : common_entries()) known.push_back({entry.section, entry.key.name});
+  return known;
+}
+
+// " (auto = pre for gpt, post for transformer)" where the families' defaults differ, else nothing.
+std::string defaults_text(const std::vector<const ModelFamily*>& families, const std::string& name) {
+  std::string text;
+  bool differ = false;
+  for (const ModelFamily* family : families) {
+    const Key &key = *find_key(*family, name), &first = *find_key(*families.front(), name);
+    differ = differ || key.default_value != first.default_value;
+    text += str_cat(text.empty() ? "" : ", ", command_line_text(key.default_value), " for ", family->name);
+  }
+  return differ ? str_cat(" (auto = ", text, ")") : "";
+}
+
+// A key of the section [model] as all families together have it.
+ConfigKey model_config_key(const std::string& name) {
+  std::vector<const ModelFamily*> families;
+  for (const ModelFamily& family : model_families()) {
+    if (find_key(family, name)) families.push_back(&family);
+  }
+  // A family whose own default is "auto" says in its help what that means.
+  const auto is_auto = [&](const ModelFamily* family) {
+    return find_key(*family, name)->default_value == KeyValue(std::string(kAuto));
+  };
+  const auto explained = std::ranges::find_if(families, is_auto);
+  const bool explains = explained != families.end();
+  const ConfigEntry entry = model_entry(*find_key(explains ? **explained : *families.front(), name));
+  const std::string differing = explains ? "" : defaults_text(families, name);
+  ConfigKey key{.name = "model." + name,
+                .type = entry.key.type(),
+                .help = entry.key.help + differing,
+                .default_value = command_line_text(entry.key.default_value),
+                .allowed = allowed_words(entry.key),
+                .families = {}};
+  if (!differing.empty() && !key.allowed.empty()) key.default_value = kAuto;
+  if (families.size() < model_families().size()) {
+    for (const ModelFamily* family : families) key.families.push_back(family->name);
+  }
+  return key;
+}
+
+}  // namespace
+
+std::vector<ConfigEntry> config_entries(std::string_view model_type) {
+  std::vector<ConfigEntry> entries{with_registered_words(common_entries().front())};
+  for (const Key& key : find_model_family(model_type).keys) entries.push_back(model_entry(key));
+  for (const ConfigEntry& entry : std::span(common_entries()).subspan(1)) {
+    entries.push_back(with_registered_words(entry));
+  }
+  return entries;
+}
+
+std::optional<ConfigEntry> find_config_entry(std::string_view section, std::string_view key,
+                                             std::string_view model_type) {
+  for (const ConfigEntry& entry : common_entries()) {
+    if (entry.section == section && entry.key.name == key) return with_registered_words(entry);
+  }
+  if (section != "model") return std::nullopt;
+  const Key* found = nullptr;
+  for (const ModelFamily& family : model_families()) {
+    const Key* candidate = find_key(family, key);
+    if (candidate && (!found || family.name == model_type)) found = candidate;
+  }
+  return found ? std::optional(model_entry(*found)) : std::nullopt;
 }
 
 bool is_config_section(std::string_view section) {
-  return std::any_of(config_table().begin(), config_table().end(),
-                     [&](const ConfigEntry& entry) { return entry.section == section; });
+  return std::ranges::any_of(common_entries(), [&](const ConfigEntry& entry) { return entry.section == section; });
 }
 
 std::string nearest_config_section(std::string_view section) {
   std::vector<std::string_view> sections;
-  for (const ConfigEntry& entry : config_table()) {
+  for (const ConfigEntry& entry : common_entries()) {
     if (entry.section.starts_with(section)) return entry.section;  // an abbreviation
     sections.push_back(entry.section);
   }
@@ -247,55 +320,31 @@ std::string nearest_config_section(std::string_view section) {
 }
 
 std::string nearest_config_name(std::string_view section, std::string_view key) {
-  std::vector<const ConfigEntry*> entries;
-  for (const ConfigEntry& entry : config_table()) entries.push_back(&entry);
+  std::vector<KnownKey> known = known_keys();
   const std::string home = nearest_config_section(section);
-  std::stable_partition(entries.begin(), entries.end(), [&](const auto* entry) { return entry->section == home; });
+  std::ranges::stable_partition(known, [&](const KnownKey& other) { return other.section == home; });
   std::vector<std::string_view> keys;
-  for (const ConfigEntry* entry : entries) keys.push_back(entry->key);
-  const std::string_view nearest = nearest_name(key, keys);
-  return entries[std::find(keys.begin(), keys.end(), nearest) - keys.begin()]->name();
+  for (const KnownKey& other : known) keys.push_back(other.key);
+  const KnownKey& nearest = known[std::ranges::find(keys, nearest_name(key, keys)) - keys.begin()];
+  return nearest.section + "." + nearest.key;
 }
 
-void check_config_value(const ConfigEntry& entry, const ConfigValue& value, const std::string& where) {
-  const auto refuse = [&](const std::string& expected) {
-    fail_usage(where, entry.name(), ": expected ", expected, ", got ", format_config_value(value));
+std::vector<ConfigKey> config_keys() {
+  std::vector<ConfigKey> keys;
+  const auto add = [&](const ConfigEntry& entry) {
+    keys.push_back({entry.name(),
+                    entry.key.type(),
+                    entry.key.help,
+                    command_line_text(entry.key.default_value),
+                    allowed_words(entry.key),
+                    {}});
   };
-  if (const double* number = std::get_if<double>(&value); number && !std::isfinite(*number)) refuse("a finite number");
-  if (const auto* range = std::get_if<ConfigRange>(&entry.allowed)) {
-    const auto* integer = std::get_if<std::int64_t>(&value);
-    if (!contains(*range, integer ? static_cast<double>(*integer) : std::get<double>(value)))
-      refuse(range_text(*range));
+  add(with_registered_words(common_entries().front()));
+  for (const KnownKey& known : known_keys()) {
+    if (known.section == "model" && known.key != "type") keys.push_back(model_config_key(known.key));
   }
-  if (const auto* words = std::get_if<WordList>(&entry.allowed)) {
-    if (std::find(words->begin(), words->end(), std::get<std::string>(value)) != words->end()) return;
-    std::string expected;
-    for (const std::string& word : *words) {
-      if (!expected.empty()) expected += &word == &words->back() ? " or " : ", ";
-      expected += word;
-    }
-    refuse(expected);
-  }
-}
-
-std::string format_config_value(const ConfigValue& value) {
-  switch (static_cast<ConfigType>(value.index())) {
-    case ConfigType::integer:
-      return std::to_string(std::get<std::int64_t>(value));
-    case ConfigType::number:
-      return format_double(std::get<double>(value));
-    case ConfigType::boolean:
-      return std::get<bool>(value) ? "true" : "false";
-    case ConfigType::string:
-      return quoted(std::get<std::string>(value));
-    case ConfigType::list:
-      break;
-  }
-  std::string out = "[";
-  for (const std::string& item : std::get<std::vector<std::string>>(value)) {
-    out += (out.size() > 1 ? ", " : "") + quoted(item);
-  }
-  return out + "]";
+  for (const ConfigEntry& entry : std::span(common_entries()).subspan(1)) add(with_registered_words(entry));
+  return keys;
 }
 
 }  // namespace tapeformer

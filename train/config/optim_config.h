@@ -7,9 +7,8 @@
 
 namespace tapeformer {
 
-// The configuration must be resolved.
-OptimizerOptions optimizer_options(const Config& config);
-std::unique_ptr<Optimizer> make_optimizer(const Config& config, const ParameterSlab& slab);
-ScheduleSpec schedule_spec(const Config& config);
+OptimizerOptions optimizer_options(const ResolvedConfig& config);
+std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab);
+ScheduleSpec schedule_spec(const ResolvedConfig& config);
 
 }  // namespace tapeformer

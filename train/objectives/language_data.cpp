@@ -42,7 +42,7 @@ struct Text {
   TextRange range(std::int64_t begin, std::int64_t end) const { return {summary, begin, end}; }
 };
 
-Text text_of_files(const std::vector<std::string>& inputs, const Config& config, const TokenCache& cache) {
+Text text_of_files(const std::vector<std::string>& inputs, const ResolvedConfig& config, const TokenCache& cache) {
   std::vector<std::unique_ptr<SpooledInput>> spooled;
   std::vector<std::filesystem::path> paths = expand_inputs(inputs);
   for (std::filesystem::path& path : paths) {
@@ -53,22 +53,22 @@ Text text_of_files(const std::vector<std::string>& inputs, const Config& config,
   return {std::move(spooled), std::make_unique<FileText>(std::move(paths), text_options(config))};
 }
 
-Text training_text(const Config& config, const TokenCache& cache) {
+Text training_text(const ResolvedConfig& config, const TokenCache& cache) {
   const Config::Data& data = config.data;
   if (data.corpus.empty()) return text_of_files(data.text, config, cache);
   return {{},
-          std::make_unique<CorpusText>(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed),
-                                       document_end(data.document))};
+          std::make_unique<CorpusText>(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed), data.document)};
 }
 
-std::unique_ptr<Tokenizer> make_tokenizer(const Config& config, const TokenCache& cache, const TextRange& train,
+std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const TokenCache& cache, const TextRange& train,
                                           const TextSource& train_source, const TextRange& valid,
                                           const TextSource& valid_source, const ProgressMaker& progress) {
   const Config::Tokenizer& wanted = config.tokenizer;
   if (!wanted.file.empty()) return Tokenizer::load(wanted.file);
-  TokenizerOptions options{.kind = wanted.kind, .vocab = wanted.vocab, .special_tokens = {}};
-  if (options.kind == "bpe" || train_source.has_documents()) options.special_tokens = {std::string(kEndOfText)};
-  const bool learns_all = options.kind == "char";
+  TokenizerOptions options{.kind = word_of(wanted.kind), .vocab = wanted.vocab, .special_tokens = {}};
+  if (wanted.kind == TokenizerKind::bpe || train_source.has_documents())
+    options.special_tokens = {std::string(kEndOfText)};
+  const bool learns_all = wanted.kind == TokenizerKind::character;
   Hasher key;
   key.update(options.kind);
   for (const std::uint64_t number :
@@ -99,11 +99,11 @@ std::filesystem::path token_cache_folder() {
   return std::filesystem::temp_directory_path() / "tapeformer-cache";
 }
 
-TextOptions text_options(const Config& config) {
-  return {.document = document_end(config.data.document), .field = config.data.text_field};
+TextOptions text_options(const ResolvedConfig& config) {
+  return {.document = config.data.document, .field = config.data.text_field};
 }
 
-LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokenizer> tokenizer,
+LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer,
                                    const ProgressMaker& progress) {
   const TokenCache cache(token_cache_folder());
   Text text = training_text(config, cache);
@@ -130,7 +130,7 @@ LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokeniz
   LanguageData result{.tokenizer = nullptr,
                       .train = cache.tokens("train", *text.reader, train, *tokenizer, show),
                       .valid = std::nullopt};
-  const std::int64_t row = row_tokens(config);
+  const std::int64_t row = config.row_tokens();
   check(result.train.size() > row, "the training text has ", result.train.size(), " tokens: model.context = ", row,
         " takes at least ", row + 1);
   if (!valid.empty()) {

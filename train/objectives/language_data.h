@@ -25,14 +25,14 @@ struct LanguageData {
 std::filesystem::path token_cache_folder();
 
 // How the configuration says that text files are read.
-TextOptions text_options(const Config& config);
+TextOptions text_options(const ResolvedConfig& config);
 
 // Reads or generates the text, and encodes it, in memory that does not depend on its size; what was made before is
 // found in the cache. Without a tokenizer, one is read from tokenizer.file or learned: from the training text,
 // characters from the validation text too. Throws Error when the training text is too short for the model's context,
 // UsageError for data.within_document where the training text has no documents or the tokenizer no token for their
 // ends.
-LanguageData prepare_language_data(const Config& config, std::unique_ptr<Tokenizer> tokenizer = nullptr,
+LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer = nullptr,
                                    const ProgressMaker& progress = {});
 
 }  // namespace tapeformer

@@ -4,11 +4,11 @@
 
 namespace tapeformer {
 
-LanguageObjective::LanguageObjective(const Config& config, LanguageData data)
+LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData data)
     : config_(config),
       data_(std::move(data)),
       model_(make_language_model(config, model_vocabulary(config, *data_.tokenizer))),
-      batcher_(data_.train.view(), config.train.batch, row_tokens(config),
+      batcher_(data_.train.view(), config.train.batch, config.row_tokens(),
                static_cast<std::uint64_t>(config.train.seed)) {}
 
 std::vector<std::string> LanguageObjective::description() const {
@@ -17,7 +17,7 @@ std::vector<std::string> LanguageObjective::description() const {
 }
 
 std::int64_t LanguageObjective::scored_targets(std::int64_t) {
-  return config_.train.accumulate * config_.train.batch * row_tokens(config_);
+  return config_.train.accumulate * config_.train.batch * config_.row_tokens();
 }
 
 Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {

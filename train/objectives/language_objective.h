@@ -9,8 +9,8 @@ namespace tapeformer {
 
 class LanguageObjective : public Objective {
  public:
-  // Makes the model that the configuration describes. Keeps a reference to the configuration.
-  LanguageObjective(const Config& config, LanguageData data);
+  // Makes the model that the configuration describes.
+  LanguageObjective(const ResolvedConfig& config, LanguageData data);
 
   const LanguageModel& model() const override { return *model_; }
   const LanguageData& data() const { return data_; }
@@ -25,7 +25,7 @@ class LanguageObjective : public Objective {
   std::int64_t evaluation_bytes() const override { return data_.valid->text_bytes(); }
 
  private:
-  const Config& config_;
+  const ResolvedConfig config_;
   const LanguageData data_;
   const std::unique_ptr<LanguageModel> model_;
   TextBatcher batcher_;

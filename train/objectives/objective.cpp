@@ -6,9 +6,9 @@
 
 namespace tapeformer {
 
-std::unique_ptr<Objective> make_objective(const Config& config, const RunFolder* resumed,
+std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const RunFolder* resumed,
                                           const ProgressMaker& progress) {
-  switch (model_family(config).task()) {
+  switch (config.family().task()) {
     case ModelTask::language_model:
       return std::make_unique<LanguageObjective>(
           config, prepare_language_data(config, resumed ? Tokenizer::load(resumed->tokenizer()) : nullptr, progress));

@@ -42,9 +42,9 @@ class Objective {
 };
 
 // Reads the data and makes the model, its parameters not set yet. The tokenizers are those of the run that is resumed;
-// without one, those that the configuration names, or learned ones. Keeps a reference to the configuration, which is
-// resolved. Reading a language model's text shows its progress.
-std::unique_ptr<Objective> make_objective(const Config& config, const RunFolder* resumed = nullptr,
+// without one, those that the configuration names, or learned ones. Reading a language
+// model's text shows its progress.
+std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const RunFolder* resumed = nullptr,
                                           const ProgressMaker& progress = {});
 
 }  // namespace tapeformer

@@ -1,5 +1,7 @@
 #include "train/objectives/translation_data.h"
 
+#include <limits>
+
 #include "core/error.h"
 #include "data/synthetic/corpora.h"
 #include "tokenizer/train_tokenizer.h"
@@ -26,9 +28,9 @@ std::optional<ParallelText> read_validation_text(const Config::Data& data) {
 
 std::shared_ptr<const Tokenizer> train_pair_tokenizer(const Config::Tokenizer& config,
                                                       std::span<const std::string_view> texts) {
-  TokenizerOptions options{.kind = config.kind, .vocab = config.vocab, .special_tokens = {}};
+  TokenizerOptions options{.kind = word_of(config.kind), .vocab = config.vocab, .special_tokens = {}};
   options.special_tokens = {kPaddingToken, kBeginToken, kEndToken};
-  if (config.kind != "bpe") options.special_tokens.push_back("<unk>");  // bpe knows every byte
+  if (config.kind != TokenizerKind::bpe) options.special_tokens.push_back("<unk>");  // bpe knows every byte
   return train_tokenizer(options, texts);
 }
 
@@ -46,7 +48,7 @@ PairTokenizers pair_tokenizers(const NamedTokenizer& source, const NamedTokenize
           {sentence_symbols(*source.tokenizer, source.origin), sentence_symbols(*target.tokenizer, target.origin)}};
 }
 
-PairTokenizers make_tokenizers(const Config& config, const PairSplit& split, const std::string& origin) {
+PairTokenizers make_tokenizers(const ResolvedConfig& config, const PairSplit& split, const std::string& origin) {
   const Config::Tokenizer& options = config.tokenizer;
   std::vector<std::string_view> sources, targets;
   SkippedPairs skipped;
@@ -60,7 +62,7 @@ PairTokenizers make_tokenizers(const Config& config, const PairSplit& split, con
   add(split.train);
   check(!sources.empty(), origin, ": none of ", split.train.size(),
         " sentence pairs can be used: ", describe(skipped, {}));
-  if (options.kind == "char") add(split.valid);
+  if (options.kind == TokenizerKind::character) add(split.valid);
   const auto make = [&](const std::string& file, std::span<const std::string_view> texts) {
     return file.empty() ? NamedTokenizer{train_pair_tokenizer(options, texts), "tokenizer"} : load_named(file);
   };
@@ -72,27 +74,30 @@ PairTokenizers make_tokenizers(const Config& config, const PairSplit& split, con
 
 }  // namespace
 
-PairTokenizers load_pair_tokenizers(const RunFolder& run, const Config& config) {
+PairTokenizers load_pair_tokenizers(const RunFolder& run, const ResolvedConfig& config) {
   const NamedTokenizer source = load_named(run.tokenizer());
   return pair_tokenizers(source, config.tokenizer.joint ? source : load_named(run.target_tokenizer()));
 }
 
-PairLimits pair_limits(const Config& config) { return {config.model.context - 1, config.model.context - 1}; }
+PairLimits pair_limits(const ResolvedConfig& config) {
+  const std::int64_t most = config.context().value_or(std::numeric_limits<std::int64_t>::max()) - 1;
+  return {most, most};
+}
 
 TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> pairs, const PairTokenizers& tokenizers,
-                       const Config& config) try {
+                       const ResolvedConfig& config) try {
   return encode_pairs(pairs, *tokenizers.source, *tokenizers.target, pair_limits(config));
 } catch (const Error& error) {
   fail(text.origin(), ": ", error.what());
 }
 
-PairBatchOptions pair_batch_options(const Config& config) {
+PairBatchOptions pair_batch_options(const ResolvedConfig& config) {
   return {.tokens = config.train.batch_tokens,
           .sentences = config.train.batch,
           .seed = static_cast<std::uint64_t>(config.train.seed)};
 }
 
-TranslationData prepare_translation_data(const Config& config, std::optional<PairTokenizers> tokenizers) {
+TranslationData prepare_translation_data(const ResolvedConfig& config, std::optional<PairTokenizers> tokenizers) {
   TranslationData data;
   data.texts.push_back(read_training_text(config.data));
   PairSplit split{data.texts[0].pairs(), {}};

@@ -21,7 +21,7 @@ struct PairTokenizers {
 
 // Those of a run of this configuration. Throws Error as Tokenizer::load() does, and, naming the file, when a vocabulary
 // lacks one of the tokens that frame sentences.
-PairTokenizers load_pair_tokenizers(const RunFolder& run, const Config& config);
+PairTokenizers load_pair_tokenizers(const RunFolder& run, const ResolvedConfig& config);
 
 struct TranslationData {
   PairTokenizers tokenizers;
@@ -33,16 +33,17 @@ struct TranslationData {
 };
 
 // The most ids of a source and of a target: their end, or their beginning, fills the context.
-PairLimits pair_limits(const Config& config);
+PairLimits pair_limits(const ResolvedConfig& config);
 // The ids of some pairs of a text. Throws Error as encode_pairs() does, naming the text.
 TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> pairs, const PairTokenizers& tokenizers,
-                       const Config& config);
+                       const ResolvedConfig& config);
 // How a configuration's batches are made.
-PairBatchOptions pair_batch_options(const Config& config);
+PairBatchOptions pair_batch_options(const ResolvedConfig& config);
 
 // Reads or generates the text, and encodes it. Without tokenizers, they are read from tokenizer.file (and target_file)
 // or trained: on the training text, by characters on the validation text too, of pairs that can be used alone. Throws
 // Error when no pair is left to train on, or of validation data.
-TranslationData prepare_translation_data(const Config& config, std::optional<PairTokenizers> tokenizers = std::nullopt);
+TranslationData prepare_translation_data(const ResolvedConfig& config,
+                                         std::optional<PairTokenizers> tokenizers = std::nullopt);
 
 }  // namespace tapeformer

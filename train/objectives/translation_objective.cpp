@@ -9,7 +9,7 @@
 
 namespace tapeformer {
 
-TranslationObjective::TranslationObjective(const Config& config, TranslationData data)
+TranslationObjective::TranslationObjective(const ResolvedConfig& config, TranslationData data)
     : config_(config),
       data_(std::move(data)),
       model_(make_sequence_to_sequence(config,
@@ -73,7 +73,7 @@ std::optional<double> TranslationObjective::bleu() {
   const PairTokenizers& tokenizers = data_.tokenizers;
   const auto translations =
       translate_lines(*model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols, lines, {.beam = 1});
-  Bleu bleu(config_.eval.bleu_tokenize == "none" ? BleuTokenization::none : BleuTokenization::v13a);
+  Bleu bleu(config_.eval.bleu_tokenize);
   for (std::int64_t i = 0; i < count; ++i) bleu.add(translations[i].texts[0], data_.valid_text[i].target);
   return bleu.score().score;
 }

@@ -10,9 +10,9 @@ namespace tapeformer {
 
 class TranslationObjective : public Objective {
  public:
-  // Makes the model that the configuration describes. Keeps a reference to the configuration. Throws Error when a pair,
+  // Makes the model that the configuration describes. Throws Error when a pair,
   // of validation too, is longer than train.batch_tokens.
-  TranslationObjective(const Config& config, TranslationData data);
+  TranslationObjective(const ResolvedConfig& config, TranslationData data);
 
   const SequenceToSequence& model() const override { return *model_; }
   const TranslationData& data() const { return data_; }
@@ -39,7 +39,7 @@ class TranslationObjective : public Objective {
     return (step - 1) * config_.train.accumulate + micro_step;
   }
 
-  const Config& config_;
+  const ResolvedConfig config_;
   const TranslationData data_;
   const std::unique_ptr<SequenceToSequence> model_;
   PairBatcher batcher_;

@@ -1,0 +1,17 @@
+// The configuration as the commands take it: from a file, changed by the options --section.key.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "train/config/config.h"
+
+namespace tapeformer::cli {
+
+// Adds an option for every key. The options write into `overrides`, which must live as long as the command.
+void add_config_options(CLI::App& command, ConfigOverrides& overrides);
+
+// Sets what the options give, says on standard error which data they replace, and makes all paths absolute: a run's
+// configuration does not depend on the folder that the command was called in.
+void override_config(Config& config, const ConfigOverrides& overrides);
+
+}  // namespace tapeformer::cli

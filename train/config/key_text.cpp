@@ -1,0 +1,157 @@
+#include "train/config/key_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace tapeformer {
+
+namespace {
+
+template <class Number>
+std::optional<KeyValue> parse_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::vector<std::string> split_commas(std::string_view text) {
+  std::vector<std::string> items;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    if (comma > 0) items.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return items;
+}
+
+std::string range_text(const KeyRange& range) {
+  if (std::isinf(range.max)) return str_cat("value ", range.excludes_min ? "> " : ">= ", range.min);
+  return str_cat(range.min, range.excludes_min ? " < " : " <= ", "value",
+                 range.excludes_max ? " < " : " <= ", static_cast<std::int64_t>(range.max));
+}
+
+bool contains(const KeyRange& range, double value) {
+  return (range.excludes_min ? value > range.min : value >= range.min) &&
+         (range.excludes_max ? value < range.max : value <= range.max);
+}
+
+// JSON's escapes are TOML's too, but for DEL, which TOML wants escaped.
+std::string quoted(const std::string& text) {
+  std::string json;
+  try {
+    json = nlohmann::json(text).dump();
+  } catch (const nlohmann::json::type_error&) {
+    fail_usage("configuration: expected text in UTF-8, got ",
+               nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  std::string out;
+  for (const char c : json) c == '\x7f' ? out += "\\u007F" : out += c;
+  return out;
+}
+
+std::string format_double(double value) {
+  char buffer[32];
+  std::string text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // a whole number, not inf or nan
+  return text;
+}
+
+}  // namespace
+
+const char* expected_text(KeyType type) {
+  switch (type) {
+    case KeyType::integer:
+      return "a whole number";
+    case KeyType::number:
+      return "a number";
+    case KeyType::boolean:
+      return "true or false";
+    case KeyType::string:
+      return "a string";
+    case KeyType::list:
+      break;
+  }
+  return "a string or a list of strings";
+}
+
+std::optional<KeyValue> parse_key_value(const std::string& text, KeyType type) {
+  switch (type) {
+    case KeyType::integer:
+      return parse_number<std::int64_t>(text);
+    case KeyType::number:
+      return parse_number<double>(text);
+    case KeyType::boolean:
+      if (text == "true") return true;
+      if (text == "false") return false;
+      return std::nullopt;
+    case KeyType::string:
+      return text;
+    case KeyType::list:
+      break;
+  }
+  return split_commas(text);
+}
+
+std::string command_line_text(const KeyValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* items = std::get_if<std::vector<std::string>>(&value)) {
+    std::string out;
+    for (const std::string& item : *items) out += (out.empty() ? "" : ",") + item;
+    return out;
+  }
+  return format_key_value(value);
+}
+
+std::string format_key_value(const KeyValue& value) {
+  switch (static_cast<KeyType>(value.index())) {
+    case KeyType::integer:
+      return std::to_string(std::get<std::int64_t>(value));
+    case KeyType::number:
+      return format_double(std::get<double>(value));
+    case KeyType::boolean:
+      return std::get<bool>(value) ? "true" : "false";
+    case KeyType::string:
+      return quoted(std::get<std::string>(value));
+    case KeyType::list:
+      break;
+  }
+  std::string out = "[";
+  for (const std::string& item : std::get<std::vector<std::string>>(value)) {
+    out += (out.size() > 1 ? ", " : "") + quoted(item);
+  }
+  return out + "]";
+}
+
+void check_key_value(const std::string& name, const Key& key, const KeyValue& value, const std::string& where) {
+  const auto refuse = [&](const std::string& expected) {
+    fail_usage(where, name, ": expected ", expected, ", got ", format_key_value(value));
+  };
+  if (value.index() != key.default_value.index()) refuse(expected_text(key.type()));
+  if (const double* number = std::get_if<double>(&value); number && !std::isfinite(*number)) refuse("a finite number");
+  if (const auto* range = std::get_if<KeyRange>(&key.allowed)) {
+    const auto* integer = std::get_if<std::int64_t>(&value);
+    if (!contains(*range, integer ? static_cast<double>(*integer) : std::get<double>(value))) {
+      refuse(range_text(*range));
+    }
+  }
+  const std::vector<std::string> words = allowed_words(key);
+  if (words.empty() || std::ranges::count(words, std::get<std::string>(value))) return;
+  std::string expected;
+  for (const std::string& word : words) {
+    if (!expected.empty()) expected += &word == &words.back() ? " or " : ", ";
+    expected += word;
+  }
+  refuse(expected);
+}
+
+std::vector<std::string> allowed_words(const Key& key) {
+  const auto* words = std::get_if<std::vector<std::string>>(&key.allowed);
+  return words ? *words : std::vector<std::string>{};
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,50 @@
+#include "train/config/run_config.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "train/config/config_table.h"
+#include "train/config/key_text.h"
+
+namespace tapeformer {
+
+Config load_run_config(const std::filesystem::path& path) {
+  Config run = load_config(path);
+  if (run.derived) return run;
+  Config all_derived = run;
+  all_derived.derived.emplace();
+  const std::vector<ConfigEntry> entries = config_entries(run.model.type);
+  for (const ConfigEntry& entry : entries) {
+    if (!entry.key.follows.empty()) all_derived.derived->push_back(entry.name());
+  }
+  const ResolvedConfig worked_out = resolve(all_derived);
+  run.derived.emplace();
+  for (const ConfigEntry& entry : entries) {
+    if (entry.get(run) == entry.get(worked_out.values())) run.derived->push_back(entry.name());
+  }
+  std::erase_if(*run.derived, [&](const std::string& name) { return !std::ranges::count(*all_derived.derived, name); });
+  return run;
+}
+
+ResolvedConfig stored_config(Config run) {
+  run.derived.reset();
+  return resolve(std::move(run));
+}
+
+std::vector<std::string> check_resume(const ResolvedConfig& stored, const ResolvedConfig& resumed) {
+  std::vector<std::string> changes;
+  for (const ConfigEntry& entry : config_entries(stored.model.type)) {
+    const KeyValue before = entry.get(stored.values()), after = entry.get(resumed.values());
+    if (before == after) continue;
+    const std::string name = entry.name(), value = command_line_text(after);
+    if (!entry.key.may_change) {
+      fail_usage(name, ": the run has ", command_line_text(before), ", got ", value,
+                 ": it says what the model or its tokens are, which cannot change on resume");
+    }
+    const bool derived = std::ranges::count(*resumed.values().derived, name) > 0;
+    changes.push_back(str_cat(name, " is now ", value, derived ? " (follows " + entry.key.follows + ")" : ""));
+  }
+  return changes;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,19 @@
+// The configuration of a run that is resumed: what may change, and what changes with it.
+#pragma once
+
+#include "train/config/config.h"
+
+namespace tapeformer {
+
+// The configuration that a run's folder holds. A run that an older version wrote does not say which values follow other
+// keys: those do that are what resolve() would work out.
+Config load_run_config(const std::filesystem::path& path);
+
+// The values that the run's configuration holds, whatever they follow.
+ResolvedConfig stored_config(Config run);
+
+// What resuming changes, a line for each key, such as "schedule.total is now 200 (follows train.steps)". Throws
+// UsageError when a key would change that says what the model or its tokens are.
+std::vector<std::string> check_resume(const ResolvedConfig& stored, const ResolvedConfig& resumed);
+
+}  // namespace tapeformer
