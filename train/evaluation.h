@@ -21,6 +21,9 @@ struct Evaluation {
   double bits_per_byte(std::int64_t bytes) const;                     // nats/(ln 2 · bytes)
 };
 
+// Throws Error when the model's predictions were not finite numbers.
+void require_finite(const Evaluation& evaluation);
+
 // Called from time to time with the share that is done, 0 to 1.
 using ProgressCallback = std::function<void(double)>;
 
