@@ -16,15 +16,19 @@ std::optional<std::string> verify_beside_training(const std::filesystem::path& f
   return reason;
 }
 
-// The configuration that the checkpoint was trained with, whose model must be for `task`.
-TrainedModel load_shared(const UsableCheckpoint& found, ModelTask task, const char* expected, const char* advice) {
-  TrainedModel trained{.run = found.run,
-                       .config = resolve(load_config(checkpoint_config(found.run, found.folder))),
-                       .step = found.step,
-                       .warnings = found.warnings};
-  check(trained.config.family().task() == task, found.run.root.string(), ": the model is a ", trained.config.model.type,
-        ", expected ", expected, "; ", advice);
-  return trained;
+// Throws Error unless the run's model is for `task`, which resuming cannot change.
+void require_task(const std::filesystem::path& path, ModelTask task, const char* expected, const char* advice) {
+  const RunFolder run = find_run(path).run;
+  const ResolvedConfig config = resolve(load_config(run.config()));
+  check(config.family().task() == task, run.root.string(), ": the model is a ", config.model.type, ", expected ",
+        expected, "; ", advice);
+}
+
+TrainedModel load_shared(const UsableCheckpoint& found) {
+  return {.run = found.run,
+          .config = resolve(load_config(checkpoint_config(found.run, found.folder))),
+          .step = found.step,
+          .warnings = found.warnings};
 }
 
 }  // namespace
@@ -67,10 +71,10 @@ UsableCheckpoint find_checkpoint(const std::filesystem::path& path) {
 }
 
 TrainedLanguageModel load_language_model(const std::filesystem::path& path) {
+  require_task(path, ModelTask::language_model, "a language model",
+               "for encoder-decoders there are translate, eval and surprisal with --source and --target");
   return with_checkpoint(path, [](const UsableCheckpoint& found) -> TrainedLanguageModel {
-    TrainedModel trained = load_shared(found, ModelTask::language_model, "a language model",
-                                       "for encoder-decoders there are translate, eval and surprisal with --source and "
-                                       "--target");
+    TrainedModel trained = load_shared(found);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
     auto model = make_language_model(trained.config, model_vocabulary(trained.config, *tokenizer));
     load_weights(trained.run, found.folder, *model);
@@ -79,9 +83,10 @@ TrainedLanguageModel load_language_model(const std::filesystem::path& path) {
 }
 
 TrainedTranslator load_translator(const std::filesystem::path& path) {
+  require_task(path, ModelTask::sequence_to_sequence, "an encoder-decoder",
+               "for language models there are generate, and eval and surprisal with --text");
   return with_checkpoint(path, [](const UsableCheckpoint& found) -> TrainedTranslator {
-    TrainedModel trained = load_shared(found, ModelTask::sequence_to_sequence, "an encoder-decoder",
-                                       "for language models there are generate, and eval and surprisal with --text");
+    TrainedModel trained = load_shared(found);
     PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
     auto model =
         make_sequence_to_sequence(trained.config, model_vocabulary(trained.config, *both.source, *both.target));

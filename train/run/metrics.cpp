@@ -46,7 +46,7 @@ void MetricsWriter::write(const Json& line) {
   check(is_metrics(line), "metrics: expected an object with a whole number `step`, got ", line.dump());
   const std::string text = line.dump() + "\n";
   std::string_view rest = text;
-  while (!rest.empty()) {  // once, but for a disk that fills up
+  while (!rest.empty()) {  // more than once only when a disk fills up
     const ssize_t written = ::write(fd_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
     check(written >= 0, "cannot write ", path_.string(), ": ", last_error());
@@ -55,7 +55,7 @@ void MetricsWriter::write(const Json& line) {
 }
 
 void MetricsWriter::sync() {
-  const bool synced = ::fsync(fd_) == 0;  // first: the order of a call's arguments is open
+  const bool synced = ::fsync(fd_) == 0;  // before check(): the order in which arguments are evaluated is not defined
   check(synced, "cannot write ", path_.string(), " to disk: ", last_error());
 }
 
