@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/kernels/scratch.h"
 #include "autograd/kernels/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
@@ -108,7 +109,8 @@ void rms_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, const T* dy, 
                        const T* gamma, std::int64_t rows, std::int64_t cols) {
   const Span span(SpanKind::kernel, "rms_norm_backward", {.bytes = 3.0 * sizeof(T) * rows * cols});
   const std::int64_t chunk_rows = rows_per_chunk(cols), chunks = chunk_count(rows, chunk_rows);
-  T* const partials = scratch<T>(chunks * cols);
+  const Scratch<T> memory(chunks * cols);
+  T* const partials = memory.data();
   parallel_chunks(rows, chunk_rows, [&](auto chunk, auto row, auto end) {
     const auto at = row * cols;
     SIMD_CALL(rms_norm_backward, T)
