@@ -1,6 +1,6 @@
-// The tokenizer on a text: seconds and peak memory of training byte-level BPE, megabytes (10^6 bytes) a second of
-// encoding and decoding the same text. Prints one JSON line; bench/peers/hf_tokenizers.mjs prints the same keys for
-// Hugging Face's tokenizers. bench/mixed_text.sh makes a text. Encoding and decoding are the medians of --rounds.
+// Measures the tokenizer on a text: seconds and peak memory of training byte-level BPE, and megabytes (10^6 bytes) per
+// second of encoding and decoding the same text, as medians of --rounds. Prints one JSON line;
+// bench/peers/hf_tokenizers.mjs prints the same keys for Hugging Face's tokenizers. bench/mixed_text.sh makes a text.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>

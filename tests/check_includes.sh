@@ -17,6 +17,7 @@ declare -A may_use=(
   [generate]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer"
   [train]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate"
   [cli]="core autograd/kernels autograd/tensor autograd/gradcheck nn tokenizer data generate train"
+  [examples]="core autograd/tensor autograd/tape autograd/ops nn"
   [bench]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate train"
 )
 # A library with a place of its own: the pattern of its include, and the only files that may have it.
