@@ -6,8 +6,6 @@
 #include <iostream>
 
 #include "cli/progress_line.h"
-#include "data/text/text.h"
-#include "data/text/token_cache.h"
 #include "train/config/model_config.h"
 #include "train/run/checkpoint.h"
 
@@ -83,8 +81,6 @@ RunTranslator load_run_translator(const std::filesystem::path& path) {
   return run;
 }
 
-std::string read_text(const std::filesystem::path& path) { return std::string(MappedText(path).text()); }
-
 std::vector<std::int32_t> prompt_tokens(const RunModel& run, std::string_view prompt) {
   std::vector<std::int32_t> ids = run.tokenizer->encode(prompt);
   const std::int32_t document = run.model->config().document_token;
@@ -92,21 +88,8 @@ std::vector<std::int32_t> prompt_tokens(const RunModel& run, std::string_view pr
   return ids;
 }
 
-EncodedText read_tokens(const RunModel& run, const std::filesystem::path& path) {
-  if (!run.config.data.within_document) {
-    const MappedText text(path);
-    return {run.tokenizer->encode(text.text()), static_cast<std::int64_t>(text.text().size())};
-  }
-  const FileText source({path}, text_options(run.config));
-  TextReader reader(source);
-  EncodedText encoded;
-  for (TextPart part; reader.next(part);) {
-    for (const std::vector<std::int32_t>& ids : encode_part(part, *run.tokenizer)) {
-      encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
-    }
-  }
-  encoded.bytes = reader.position();
-  return encoded;
+EncodedText read_tokens(const RunModel& run, const std::string& input) {
+  return encode_inputs(std::span(&input, 1), text_options(run.config), *run.tokenizer);
 }
 
 ProgressCallback show_progress(std::string what) {

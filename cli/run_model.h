@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "data/text/encode_text.h"
 #include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 #include "tokenizer/tokenizer.h"
@@ -39,19 +40,11 @@ RunTranslator load_run_translator(const std::filesystem::path& run);
 // that do not. Throws Error when the named one does not verify, or there is none.
 std::int64_t usable_checkpoint(const RunReference& reference);
 
-// The whole file. Throws Error when it cannot be read, or is empty.
-std::string read_text(const std::filesystem::path& path);
-
 // The ids of a prompt; behind <|endoftext|>, which begins every document, for a model that keeps to documents.
 std::vector<std::int32_t> prompt_tokens(const RunModel& run, std::string_view prompt);
 
-// A text file as the run's model reads it, and its bytes: one text; of a model that keeps to documents cut into them as
-// its training text was (data.document, JSON lines, compressed files), each followed by its <|endoftext|>.
-struct EncodedText {
-  std::vector<std::int32_t> ids;
-  std::int64_t bytes = 0;  // the ends of documents count none
-};
-EncodedText read_tokens(const RunModel& run, const std::filesystem::path& path);
+// The text of a file, folder or glob as the run's training reads it (encode_inputs()).
+EncodedText read_tokens(const RunModel& run, const std::string& input);
 
 // A line "what 45%  12s left" on standard error, if that is a terminal; cleared at the end.
 ProgressCallback show_progress(std::string what);

@@ -8,6 +8,7 @@
 #include "cli/progress_line.h"
 #include "cli/run_model.h"
 #include "cli/stop_signal.h"
+#include "core/files.h"
 #include "core/parallel.h"
 #include "data/synthetic/corpora.h"
 #include "data/text/byte_reader.h"
@@ -146,7 +147,7 @@ void resume(const TrainArguments& arguments) {
     }
   }
   state.data_hash = task->data_hash();
-  if (const std::string text = to_toml(config); text != read_text(run.config()))
+  if (const std::string text = to_toml(config); text != read_file(run.config()))
     write_file_atomically(run.config(), text);
   truncate_metrics(run.metrics(), state.step);
   remove_checkpoints_after(run, state.step);

@@ -233,7 +233,7 @@ void check_options(const BeamOptions& options) {
 std::vector<std::vector<Hypothesis>> translate(const Transformer& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,
-                                               const std::function<void(double)>& progress) {
+                                               const ProgressCallback& progress) {
   check_options(options);
   const std::int64_t vocab = model.config().target_vocab;
   check(symbols.target.end >= 0 && symbols.target.end < vocab, "translate: the end's id is ", symbols.target.end,

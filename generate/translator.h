@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/progress.h"
 #include "nn/models/transformer.h"
 #include "tokenizer/sentence_symbols.h"
 
@@ -36,6 +37,6 @@ void check_options(const BeamOptions& options);
 std::vector<std::vector<Hypothesis>> translate(const Transformer& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,
-                                               const std::function<void(double)>& progress = {});
+                                               const ProgressCallback& progress = {});
 
 }  // namespace tapeformer

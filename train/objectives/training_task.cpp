@@ -18,6 +18,7 @@ class LanguageTask : public TrainingTask {
   Objective& objective() override { return objective_; }
   RunTokenizers tokenizers() const override { return {data_.tokenizer->to_json(), ""}; }
   std::uint64_t data_hash() const override { return data_.train.source_hash(); }
+  std::vector<std::string> warnings() const override { return data_.warnings; }
   std::vector<std::string> description() const override {
     return {str_cat(model_.parameter_count(), " parameters, vocabulary of ", data_.tokenizer->vocab_size(), ", ",
                     data_.train.size(), " training tokens")};
@@ -57,7 +58,7 @@ class TranslationTask : public TrainingTask {
                     static_cast<int>(1000 * objective_.padding_share() + 0.5) / 10.0, " % of their positions padding")};
   }
   std::vector<std::string> warnings() const override {
-    std::vector<std::string> lines;
+    std::vector<std::string> lines = data_.notes.lines();
     const auto tell = [&](const TokenPairs& pairs, const char* what) {
       if (pairs.skipped().total() == 0) return;
       lines.push_back(str_cat(pairs.skipped().total(), " of ", pairs.skipped().total() + pairs.size(), " ", what,

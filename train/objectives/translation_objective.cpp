@@ -35,16 +35,16 @@ Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {
 }
 
 std::optional<double> TranslationObjective::bleu() {
-  if (data_.valid_text.empty()) return std::nullopt;
-  const auto all = static_cast<std::int64_t>(data_.valid_text.size());
+  if (data_.valid_pairs().empty()) return std::nullopt;
+  const auto all = static_cast<std::int64_t>(data_.valid_pairs().size());
   const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
   std::vector<std::string_view> lines;
-  for (const SentencePair& pair : data_.valid_text.first(count)) lines.push_back(pair.source);
+  for (const SentencePair& pair : data_.valid_pairs().first(count)) lines.push_back(pair.source);
   const PairTokenizers& tokenizers = data_.tokenizers;
   const auto translations =
       translate_lines(model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols, lines, {.beam = 1});
   Bleu bleu(config_.eval.bleu_tokenize == "none" ? BleuTokenization::none : BleuTokenization::v13a);
-  for (std::int64_t i = 0; i < count; ++i) bleu.add(translations[i].texts[0], data_.valid_text[i].target);
+  for (std::int64_t i = 0; i < count; ++i) bleu.add(translations[i].texts[0], data_.valid_pairs()[i].target);
   return bleu.score().score;
 }
 
