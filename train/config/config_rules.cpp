@@ -68,6 +68,12 @@ void validate_data(const Config& config) {
   require(config.train.batch_tokens == 0 || config.model.type == "transformer",
           "train.batch_tokens: expected 0 for gpt, whose sequences are all as long as model.context, got ",
           config.train.batch_tokens);
+  require(config.train.length_groups == 1 || config.model.type == "transformer",
+          "train.length_groups: expected 1 for gpt, whose sequences are all as long as model.context, got ",
+          config.train.length_groups);
+  require(config.train.accumulate % config.train.length_groups == 0,
+          "train.length_groups: expected a divisor of train.accumulate, which is ", config.train.accumulate, ", got ",
+          config.train.length_groups);
 }
 
 }  // namespace

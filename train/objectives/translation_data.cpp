@@ -92,6 +92,12 @@ PairBatchOptions pair_batch_options(const Config& config) {
           .seed = static_cast<std::uint64_t>(config.train.seed)};
 }
 
+PairBatchOptions training_batch_options(const Config& config) {
+  PairBatchOptions options = pair_batch_options(config);
+  options.pieces = config.train.accumulate / config.train.length_groups;
+  return options;
+}
+
 TranslationData prepare_translation_data(const Config& config, std::optional<PairTokenizers> tokenizers) {
   TranslationData data;
   const ParallelText train = read_training_text(config.data);

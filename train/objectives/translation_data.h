@@ -43,6 +43,8 @@ TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> p
                        const Config& config);
 // The batches of an evaluation, each as large as a micro-step.
 PairBatchOptions pair_batch_options(const Config& config);
+// The batches of training: the micro-steps of a step are the pieces of train.length_groups buckets.
+PairBatchOptions training_batch_options(const Config& config);
 
 // Reads or generates the text, and encodes it. Without tokenizers, they are read from tokenizer.file (and target_file)
 // or trained on the usable pairs of the training text; char learns from the validation text too. Throws Error when no

@@ -12,7 +12,7 @@ TranslationObjective::TranslationObjective(const Config& config, const Transform
     : config_(config),
       model_(model),
       data_(data),
-      batcher_(data.train, data.tokenizers.symbols, pair_batch_options(config)) {
+      batcher_(data.train, data.tokenizers.symbols, training_batch_options(config)) {
   if (data.valid) LengthBuckets(*data.valid, data.tokenizers.symbols, pair_batch_options(config));  // throws now
 }
 
@@ -24,6 +24,7 @@ std::int64_t TranslationObjective::scored_targets(std::int64_t step) {
 
 Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
   batcher_.draw(index(step, micro_step), batch_);
+  if (batch_.rows == 0) return {};
   const PairTensors tensors(tape, batch_);
   return model_.loss(tensors.source, tensors.inputs, tensors.targets,
                      {.smoothing = config_.train.label_smoothing, .normalizer = normalizer, .deferred = true});
