@@ -9,6 +9,7 @@
 #include "cli/progress_line.h"
 #include "cli/run_model.h"
 #include "cli/stop_signal.h"
+#include "core/files.h"
 #include "core/parallel.h"
 #include "data/synthetic/corpora.h"
 #include "train/config/optim_config.h"
@@ -137,7 +138,7 @@ void resume(const TrainArguments& arguments) {
     }
   }
   state.data_hash = objective->data_hash();
-  if (const std::string text = to_toml(config); text != std::string(MappedFile(run.config()).bytes()))
+  if (const std::string text = to_toml(config); text != read_file(run.config()))
     write_file_atomically(run.config(), text);
   truncate_metrics(run.metrics(), state.step);
   remove_checkpoints_after(run, state.step);

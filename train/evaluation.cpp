@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "autograd/ops/ops.h"
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/progress.h"
 #include "data/text/batcher.h"
 #include "nn/language_model.h"
 
@@ -20,9 +21,6 @@ struct Evaluation {
   double perplexity() const;                                          // exp(loss)
   double bits_per_byte(std::int64_t bytes) const;                     // nats/(ln 2 · bytes)
 };
-
-// Called from time to time with the share that is done, 0 to 1.
-using ProgressCallback = std::function<void(double)>;
 
 struct WindowOptions {
   std::int64_t context = 0;      // tokens of a window; 0: the model's context, or 1024 where it has no limit

@@ -188,6 +188,7 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
                           .step = static_cast<std::uint32_t>(step),
                           .micro_step = static_cast<std::uint32_t>(micro)}});
     const Variable loss = objective.micro_loss(tape, step, micro, normalizer);
+    if (!loss.defined()) continue;
     tape.backward(loss);
     result.loss += loss.value().item();
   }

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 
+#include "core/ignored_target.h"
+
 namespace tapeformer::kernels {
 
 // A row whose target is kIgnoredTarget (or any negative id) has loss 0 and gradient 0.
-inline constexpr std::int32_t kIgnoredTarget = -1;
-
+//
 // With ε = smoothing and p = softmax(logits):
 //   loss_i = −(1 − ε)·log p_target − ε/V·Σ_v log p_v;   log_sum_exp_i = log Σ_v e^logits (also of ignored rows)
 template <class T>

@@ -161,7 +161,10 @@ TEST_CASE("text source: a wrong line of JSON is named by file and line") {
 TEST_CASE("text source: files that are missing, empty or no files") {
   const TempFolder folder;
   const fs::path empty = folder.write("empty.txt", ""), full = folder.write("full.txt", "x");
-  CHECK_THROWS_WITH_AS(read({full, empty}), (empty.string() + " is empty, expected text").c_str(), Error);
+  CHECK(read({full, empty}) == "x|");
+  CHECK_THROWS_WITH_AS(read({empty}), (empty.string() + " is empty, expected text").c_str(), Error);
+  CHECK_THROWS_WITH_AS(read({empty, empty}),
+                       ("none of 2 files has text, expected some; the first is " + empty.string()).c_str(), Error);
   check_refused(folder.path, folder.path.string() + " is a folder, expected a file");
   check_refused(folder.path / "none", "cannot open " + (folder.path / "none").string() + ": No such file or directory");
   check_refused("/dev/null", "/dev/null is not a regular file");

@@ -288,9 +288,39 @@ TEST_CASE("token cache: what a killed process has half-written is removed and ma
   CHECK(folder.entries() == 2);
 }
 
-TEST_CASE("token cache: an error for an impossible folder") {
+TEST_CASE("token cache: where nothing can be written, a temporary folder serves, with a warning") {
   const TempFolder folder;
-  const std::string impossible = (folder.write("file", "x") / "cache").string();
-  CHECK_THROWS_WITH_AS(TokenCache{impossible}, ("cannot make folder " + impossible + ": Not a directory").c_str(),
-                       Error);
+  const MemoryText source(std::string("abc abc"));
+  const auto tokenizer = train("char", 0, "abc ");
+  fs::path temporary;
+  Ids ids;
+  {
+    const TokenCache cache(folder.write("file", "in the way") / "cache");
+    temporary = cache.writable_folder();
+    CHECK(temporary != cache.folder());
+    CHECK(cache.warning() ==
+          str_cat("the cache folder ", cache.folder().string(),
+                  " cannot be written (Not a directory): what is made of the text is kept in a temporary folder, and "
+                  "made again next time"));
+    CHECK(cache.summary(source).bytes == 7);
+    const TokenFile file = cached(cache, source, *tokenizer);
+    ids = ids_of(file);
+    CHECK(fs::exists(file.path()));
+    CHECK(cached(cache, source, *tokenizer).path() == file.path());
+  }
+  CHECK(ids == tokenizer->encode("abc abc"));
+  CHECK_FALSE(fs::exists(temporary));
+  CHECK(TokenCache(folder.path / "new").warning() == "");
+}
+
+TEST_CASE("token cache: what was odd about a text is told again when its summary is known") {
+  const TempFolder folder;
+  const TokenCache cache(folder.path / "cache");
+  const fs::path path = folder.write("a.txt", "\xEF\xBB\xBFtext");
+  fs::last_write_time(path, fs::last_write_time(path) - std::chrono::hours(1));
+  const FileText source({path}, {});
+  const TextSummary summary = cache.summary(source);
+  CHECK(summary.bytes == 4);
+  CHECK(summary.notes.lines().size() == 1);
+  CHECK(cache.summary(source).notes.lines() == summary.notes.lines());
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "helpers.h"
 #include "tokenizer/formats/gpt2_files.h"
 
@@ -40,6 +41,33 @@ TEST_CASE("gpt2 files: as GPT-2's are written") {
   CHECK(files.merges == "#version: 0.2\na b\nab c\n");
   CHECK(files.vocab.starts_with(R"({"!": 0, "\"": 1, "#": 2, )"));
   CHECK(files.vocab.ends_with("\"\u0143\": 255, \"ab\": 256, \"abc\": 257, \"<s>\": 258}\n"));
+}
+
+TEST_CASE("gpt2 files: another pattern is named in the first line of merges.txt, said, and found again") {
+  const TemporaryFolder folder("pattern");
+  const std::string_view text = kStory;
+  const auto cl100k = train_tokenizer(
+      {.kind = "bpe", .vocab = 300, .special_tokens = {"<s>"}, .pattern = SplitPattern::cl100k}, std::span(&text, 1));
+  const auto path = folder.path / "pair/";
+  CHECK(cl100k->save(path) ==
+        std::vector<std::string>{
+            "GPT-2's files have no place for the split pattern, cl100k: the first line of merges.txt "
+            "names it, but other programs will split by gpt2's"});
+  CHECK(read_file(path / "merges.txt").starts_with("#version: 0.2 pattern: cl100k\n"));
+  CHECK(Tokenizer::load(path)->to_json() == cl100k->to_json());
+  CHECK(Tokenizer::load(path, {SplitPattern::gpt2, {}})->split_pattern() == SplitPattern::gpt2);
+  CHECK(cl100k->save(folder.path / "t.json").empty());
+  CHECK(small()->save(path).empty());
+  CHECK(Tokenizer::load(path)->to_json() == small()->to_json());
+  CHECK(small()->save(folder.path / "t.tiktoken") ==
+        std::vector<std::string>{
+            "tiktoken's files do not hold the split pattern, gpt2, and the special tokens: name what "
+            "is missing on reading"});
+  Gpt2Files files = write_gpt2_files(*small());
+  files.merges = "#version: 0.2 pattern: o200k\n";
+  CHECK(message_of([&] {
+          read_gpt2_files(files, {"v", "m"}, std::nullopt, {});
+        }) == "m: line 1: unknown pattern \"o200k\", expected gpt2 or cl100k");
 }
 
 TEST_CASE("gpt2 files: read back equal, ids as vocab.json has them") {

@@ -290,3 +290,59 @@ TEST_CASE("tokenizer.json: files that cannot be read or written") {
     CHECK(entry.path().filename().string().find(".tmp-") == std::string::npos);
   }
 }
+
+TEST_CASE("tokenizer.json: added tokens that are not special") {
+  ordered_json file = small_bpe();
+  const auto add = [](std::int32_t id, const std::string& content, bool normalized) {
+    return ordered_json{{"id", id},        {"content", content}, {"single_word", false},    {"lstrip", false},
+                        {"rstrip", false}, {"special", false},   {"normalized", normalized}};
+  };
+  file["added_tokens"].push_back(add(259, "  ", true));
+  file["added_tokens"].push_back(add(260, "   ", true));
+  file["added_tokens"].push_back(add(261, "bca", false));
+  const auto tokenizer = read(file);
+  const std::int32_t ab = 256, abc = 257, s = 258;
+  // The longest of those that begin first; a token that is not normalized before all others.
+  CHECK(tokenizer->encode("     abc") == Ids{260, 259, abc});
+  CHECK(tokenizer->encode("abcabc") ==
+        Ids{tokenizer->encode("a")[0], 261, tokenizer->encode("b")[0], tokenizer->encode("c")[0]});
+  CHECK(tokenizer->encode("ab  <s>", true) == Ids{ab, 259, s});
+  CHECK(tokenizer->decode(tokenizer->encode("   abcab  ")) == "   abcab  ");
+  CHECK_FALSE(tokenizer->is_special(259));
+  CHECK_FALSE(tokenizer->is_ordinary(259));
+  CHECK_FALSE(tokenizer->special("  ").has_value());
+  const ordered_json written = ordered_json::parse(tokenizer->to_json());
+  CHECK(written["added_tokens"].size() == 4);
+  CHECK(written["added_tokens"][1]["special"] == false);
+  CHECK(written["added_tokens"][1]["normalized"] == true);
+  CHECK(written["added_tokens"][3]["normalized"] == false);
+  CHECK(read(written)->to_json() == tokenizer->to_json());
+
+  const auto refused = [&](const char* key, const ordered_json& value, const std::string& message) {
+    ordered_json other = file;
+    other["added_tokens"][1][key] = value;
+    CHECK_THROWS_WITH_AS(read(other), ("t.json: added_tokens: token " + message).c_str(), Error);
+  };
+  refused("lstrip", true, "\"  \".lstrip: true is not supported, only false");
+  refused("special", "no", "\"  \".special: expected true or false, got \"no\"");
+  refused("normalized", 1, "\"  \".normalized: expected true or false, got 1");
+  refused("content", "New York",
+          "\"New York\": white space behind a letter or a digit is not supported in a token that is not special");
+
+  const TemporaryFolder folder("added");
+  CHECK_THROWS_WITH_AS(tokenizer->save(folder.path / "pair/"),
+                       "GPT-2's files cannot hold added tokens that are not special", Error);
+  CHECK_THROWS_WITH_AS(tokenizer->save(folder.path / "t.tiktoken"),
+                       "a file of ranks cannot hold added tokens that are not special", Error);
+}
+
+TEST_CASE("tokenizer.json: added tokens of the other kinds") {
+  for (const std::string kind : {"char", "word"}) {
+    ordered_json file = ordered_json::parse(train(kind, 10, "ab ab", {"<unk>"})->to_json());
+    const auto id = file["model"]["vocab"].value("ab", static_cast<std::int32_t>(read(file)->vocab_size()));
+    file["added_tokens"].push_back({{"id", id}, {"content", "ab"}, {"special", false}, {"normalized", true}});
+    const auto tokenizer = read(file);
+    CHECK(tokenizer->encode("abab") == Ids{id, id});
+    CHECK(read(ordered_json::parse(tokenizer->to_json()))->to_json() == tokenizer->to_json());
+  }
+}

@@ -17,6 +17,7 @@ class LanguageObjective : public Objective {
   RunTokenizers tokenizers() const override { return {data_.tokenizer->to_json(), ""}; }
   std::uint64_t data_hash() const override { return data_.train.source_hash(); }
   std::vector<std::string> description() const override;
+  std::vector<std::string> warnings() const override { return data_.warnings; }
   std::int64_t scored_targets(std::int64_t step) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
   bool can_evaluate() const override { return data_.valid.has_value(); }

@@ -43,14 +43,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-// 16 hexadecimal digits: JSON readers elsewhere keep integers to 53 bits only.
-std::string checksum(std::string_view bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  const std::uint64_t hash = hash_bytes(bytes);
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[hash >> shift & 15];
-  return text;
-}
+std::string checksum(std::string_view bytes) { return to_hex(hash_bytes(bytes)); }
 
 Json describe_file(const fs::path& path) {
   const MappedFile file(path);
@@ -254,7 +247,7 @@ void remove_checkpoints_after(const RunFolder& run, std::int64_t step) {
 }
 
 void remove_leftovers(const RunFolder& run) {
-  remove_unfinished_files(run.root);
+  remove_abandoned(run.root);
   for (const std::string& name : names_in(run.checkpoints())) {
     const fs::path path = run.checkpoints() / name;
     if (hidden_name(name, kPartial)) remove_path(path);
@@ -264,7 +257,7 @@ void remove_leftovers(const RunFolder& run) {
     else if (replaced)
       rename_path(path, run.checkpoints() / *replaced);
   }
-  if (is_folder(run.checkpoints())) remove_unfinished_files(run.checkpoints());
+  if (is_folder(run.checkpoints())) remove_abandoned(run.checkpoints());
 }
 
 }  // namespace tapeformer

@@ -16,7 +16,4 @@ void rename_path(const std::filesystem::path& from, const std::filesystem::path&
 // Removes a file or a whole folder, if it is there. Throws Error.
 void remove_path(const std::filesystem::path& path);
 
-// Removes what write_file_atomically() left in a folder when the process was killed in it. Throws Error.
-void remove_unfinished_files(const std::filesystem::path& folder);
-
 }  // namespace tapeformer
