@@ -12,7 +12,7 @@ namespace {
 
 using Inputs = std::span<const Variable>;
 
-// Collects the rows; every input gets a random stream of its own.
+// Collects the rows. Every input has its own random stream.
 class Table {
  public:
   std::vector<OpCase> rows;
@@ -29,7 +29,7 @@ class Table {
     for (double& value : tensor.span<double>()) value = 0.5 + 1.5 * random.uniform();
     return tensor;
   }
-  // Values 0.1 apart in random order, none within 0.03 of 0: away from the kinks of max and relu.
+  // Values 0.1 apart in random order, at least 0.03 away from 0: away from the kinks of max and relu.
   Tensor distinct(const Dims& sizes) {
     RandomStream random = next_stream();
     const Tensor tensor = Tensor::empty(sizes, DType::f64);
@@ -200,7 +200,7 @@ void add_attention(Table& t) {
       {.causal = true, .key_lengths = ids({3, 4}, {2}), .key_begin = key_begin, .dropout = 0.4});
   row("dropout", 3, 4, 2, {.dropout = 0.4});
   row("causal, key_lengths, dropout", 3, 3, 2, {.causal = true, .key_lengths = lengths, .dropout = 0.4});
-  // As a transformer's self-attention does it: q, k, v side by side in one row, heads joined behind.
+  // As in a transformer's self-attention: q, k and v are parts of one row, and the heads are joined afterwards.
   t.add("scaled_dot_product_attention", "packed q, k, v", {t.normal({2, 3, 12})}, [](Inputs in) {
     const auto heads = [](const Variable& x) { return transpose(reshape(x, {2, 3, 2, 2}), 1, 2); };
     const auto qkv = split(scale(in[0], 1.1), std::array<std::int64_t, 3>{4, 4, 4}, -1);

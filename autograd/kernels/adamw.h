@@ -1,4 +1,4 @@
-// The update of Adam (Kingma & Ba 2015) with decoupled weight decay (Loshchilov & Hutter 2019), one pass.
+// The update of Adam (Kingma & Ba 2015) with decoupled weight decay (Loshchilov & Hutter 2019), in one pass.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@ namespace tapeformer::kernels {
 
 struct AdamWStep {
   double lr, beta1, beta2, eps;
-  double gradient_scale;  // the gradient is multiplied by it first (clipping)
+  double gradient_scale;  // a factor that is applied to the gradient first (clipping)
   std::int64_t step;      // counted from 1, for the bias correction
 };
 
-// Consecutive elements with the same weight decay: from where the part before ends, up to `end`.
+// Consecutive elements with the same weight decay: from the end of the part before to `end`.
 struct AdamWPart {
   std::int64_t end;
   double weight_decay;

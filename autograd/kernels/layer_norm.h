@@ -1,4 +1,5 @@
-// Layer normalisation over the last axis (Ba et al. 2016): y = γ·(x − μ)/√(σ² + ε) + β, biased variance, two passes.
+// Layer normalisation over the last axis (Ba et al. 2016): y = γ·(x − μ)/√(σ² + ε) + β, with the biased variance, in
+// two passes.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, cons
 // With x̂ = (x − μ)·rstd and g = dy·γ:
 //   dx = dx_beta·dx + rstd·(g − mean(g) − x̂·mean(g·x̂))
 //   dgamma = dgamma_beta·dgamma + Σ_rows dy·x̂;   dbeta = dbeta_beta·dbeta + Σ_rows dy
-// Any of dx, dgamma, dbeta may be null: not wanted. Row sums go to per-chunk partials added in order. y, if not null,
-// gets forward's output again, with `shift` as forward's β (or null); it may be dy.
+// A null dx, dgamma or dbeta is not computed. Row sums go to partials per chunk, which are added in order. If y is not
+// null, it becomes forward's output again, with `shift` as β (or null); it may be the same memory as dy.
 template <class T>
 struct LayerNormOutput {
   T* y = nullptr;

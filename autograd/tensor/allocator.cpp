@@ -198,7 +198,7 @@ class Allocator {
     return resize_mapping(block, nearest->first, size);
   }
 
-  // Returns cached blocks to the system, the one that was freed first at first, until at most `bytes` are reserved or
+  // Returns cached blocks to the system, the longest unused first, until at most `bytes` are reserved or
   // no cached block is left.
   void trim_to(std::int64_t bytes) {
     while (stats_.reserved > bytes) {
