@@ -12,7 +12,7 @@ namespace {
 
 using Inputs = std::span<const Variable>;
 
-// Collects the rows; every input gets a random stream of its own.
+// Collects the rows. Every input has its own random stream.
 class Table {
  public:
   std::vector<OpCase> rows;
@@ -29,7 +29,7 @@ class Table {
     for (double& value : tensor.span<double>()) value = 0.5 + 1.5 * random.uniform();
     return tensor;
   }
-  // Values 0.1 apart in random order, none within 0.03 of 0: away from the kinks of max and relu.
+  // Values 0.1 apart in random order, at least 0.03 away from 0: away from the kinks of max and relu.
   Tensor distinct(const Dims& sizes) {
     RandomStream random = next_stream();
     const Tensor tensor = Tensor::empty(sizes, DType::f64);
