@@ -71,9 +71,9 @@ void validate_data(const Config& config) {
   require(config.train.length_groups == 1 || config.model.type == "transformer",
           "train.length_groups: expected 1 for gpt, whose sequences are all as long as model.context, got ",
           config.train.length_groups);
-  require(config.train.accumulate % config.train.length_groups == 0,
-          "train.length_groups: expected a divisor of train.accumulate, which is ", config.train.accumulate, ", got ",
-          config.train.length_groups);
+  require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
+          "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
+          ", got ", config.train.length_groups);
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ PairBatchOptions pair_batch_options(const Config& config) {
 
 PairBatchOptions training_batch_options(const Config& config) {
   PairBatchOptions options = pair_batch_options(config);
-  options.pieces = config.train.accumulate / config.train.length_groups;
+  if (config.train.length_groups > 0) options.pieces = config.train.accumulate / config.train.length_groups;
   return options;
 }
 
