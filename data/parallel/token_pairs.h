@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/parallel/parallel_text.h"
+#include "data/text/encode_text.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tapeformer {
@@ -42,6 +43,8 @@ class TokenPairs {
   std::int64_t target_tokens() const { return static_cast<std::int64_t>(target_.ids.size()); }
   // Bytes of the target sentences that the ids stand for.
   std::int64_t target_bytes() const { return target_bytes_; }
+  // How many target ids are the unknown token of their tokenizer.
+  std::int64_t unknown_targets(const Tokenizer& target) const { return count_unknown(target_.ids, target); }
   const SkippedPairs& skipped() const { return skipped_; }
 
   void add(std::span<const std::int32_t> source, std::span<const std::int32_t> target, std::int64_t target_bytes);

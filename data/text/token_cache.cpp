@@ -30,12 +30,13 @@ std::optional<TextSummary> read_summary(const fs::path& path, const TextStamp& s
   if (!fs::exists(path, error)) return std::nullopt;
   const auto fields = nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   try {
+    if (!fields.at("bytes").is_number_unsigned() || !fields.at("hash").is_number_unsigned()) return std::nullopt;
     TextSummary summary{.bytes = fields.at("bytes").get<std::int64_t>(),
                         .hash = fields.at("hash").get<std::uint64_t>(),
                         .notes = {},
                         .stamp = stamp};
-    for (std::size_t kind = 0; kind < kTextNoteKinds; ++kind) {
-      const nlohmann::json& entry = fields.at("notes").at(kind);
+    for (std::size_t kind = 0; kind < kTextNoteKinds && fields.contains("notes"); ++kind) {
+      const nlohmann::json& entry = fields["notes"].at(kind);
       summary.notes.entries[kind] = {entry.at(0).get<std::int64_t>(), entry.at(1).get<std::string>()};
     }
     return summary;

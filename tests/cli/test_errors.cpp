@@ -160,7 +160,7 @@ TEST_CASE("errors: what a model is asked") {
   check_error(box, kUsage, "top-p: expected 0 < value <= 1, got 1.5", "generate run --top-p 1.5");
   check_error(box, kUsage, "top-k: expected 0 or more, got -3", "generate run --top-k -3");
 
-  check_error(box, kFailure, "cannot open missing.txt: No such file or directory", "eval run --text missing.txt");
+  check_error(box, kFailure, "no such file or folder: missing.txt", "eval run --text missing.txt");
   check_error(box, kFailure, "empty.txt is empty, expected text", "eval run --text empty.txt");
   check_error(box, kFailure, "one.txt: has 1 tokens, at least 2 are needed", "eval run --text one.txt");
   check_error(box, kFailure, "char tokenizer: character 'ã' (U+00E3) at byte 21 " + foreign,

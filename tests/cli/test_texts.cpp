@@ -125,7 +125,7 @@ TEST_CASE("texts: eval reads files, folders and documents as training does") {
   const std::size_t middle = text.find('\n', text.size() / 2) + 1;
   box.write("valid/a.txt", text.substr(0, middle));
   box.write("valid/b.txt", text.substr(middle));
-  box.train("run", "--data.text text.txt --data.document line --data.valid valid");
+  box.train("run", "--data.text text.txt --data.document line --data.valid valid --eval.batches 0");
   const auto metrics = box.metrics("run");
   const auto expected = metrics.back();
   REQUIRE(expected.contains("eval_loss"));

@@ -34,7 +34,7 @@ TEST_CASE("pair batcher: every pair once an epoch, in batches that differ from e
   const TokenPairs pairs = random_pairs(500);
   PairBatcher batcher(pairs, kSymbols, {.tokens = 60});
   std::set<std::vector<Ids>> epochs;
-  std::set<std::set<Ids>> compositions;  // which pairs meet, whatever the order of the batches and in them
+  std::set<std::set<Ids>> compositions;  // which pairs are in one batch, in any order
   std::multiset<std::int64_t> shapes;
   for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
     const std::vector<Ids> batches = epoch_of(batcher, pairs, epoch);
@@ -102,7 +102,7 @@ TEST_CASE("pair batcher: the seed and the number of the batch alone say which ba
   }
 }
 
-// Runs that are stopped and resumed later rely on it that these numbers never change.
+// These numbers must never change, since runs that are resumed rely on them.
 
 TEST_CASE("pair batcher: the order that seed 1 draws") {
   const TokenPairs pairs = pairs_of({{1, 2}, {1, 1}, {1, 1}, {1, 1}, {2, 1}, {1, 1}, {1, 2}, {1, 1}, {1, 2}});

@@ -114,7 +114,7 @@ TEST_CASE("build token file: training and validation come from one reading, and 
   CHECK(std::abs(train_file.text_bytes() - cut) <= 3);
   CHECK(train_file.text_bytes() + valid.text_bytes() == summary.bytes);
   CHECK(tokenizer->decode(ids_of(train_file)) + tokenizer->decode(ids_of(valid)) == varied_text(2000));
-  // Alone, a part has the same ids.
+  // A part that is encoded alone has the same ids.
   TextReader another(source);
   build_token_file(folder.path / "again", another, {summary, cut, summary.bytes}, *tokenizer);
   CHECK(ids_of(TokenFile::open(folder.path / "again")) == ids_of(valid));
@@ -189,7 +189,7 @@ TEST_CASE("token cache: tokens are reused while text and tokenizer are unchanged
   CHECK(files_in(deep) == 3);
   CHECK(fs::last_write_time(path) == written);
 
-  // A file that is not whole is not believed, and neither is another's under this name.
+  // A file that is not whole is not used, nor is a file of other tokens that has this name.
   const auto check_rebuilt = [&] {
     CHECK(ids_of(cached(cache, text, *chars)) == chars->encode("some text\n"));
     CHECK(files_in(deep) == 3);
@@ -222,7 +222,7 @@ TEST_CASE("token cache: a text is read for its summary once, unless it may have 
   cache.summary(text);
   CHECK(text.times_read == 4);
   CHECK(files_in(folder.path) == 2);
-  // A damaged summary is not believed.
+  // A damaged summary is not used.
   text.stamped = {.value = 5, .settled = true};
   for (const char* damaged :
        {"{\"bytes\": 1", "[1, 2]", "{\"bytes\": 1}", "{\"hash\": 1}", "{\"bytes\": \"1\", \"hash\": 2}",

@@ -119,7 +119,7 @@ TEST_CASE("token file: errors for truncated, foreign, other-version and damaged 
   build();
   overwrite(path, 16, "\x08");
   CHECK(message() == where + "damaged header: its checksum differs");
-  // A header that is damaged and says of itself that it is not.
+  // A header that is damaged and has the right checksum.
   const auto forge = [&](std::int64_t offset, std::string_view bytes) {
     build();
     overwrite(path, offset, bytes);

@@ -1,4 +1,4 @@
-// vocab.json and merges.txt, and finding out by path and content which format a file has.
+// vocab.json and merges.txt, and how path and content tell the format of a file.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -74,7 +74,7 @@ TEST_CASE("gpt2 files: read back equal, ids as vocab.json has them") {
   const auto tokenizer = train("bpe", 350, std::string(kStory) + "\u00E9\U0001F642\"\\", {"<|endoftext|>", "\u00DF x"});
   CHECK(read(write_gpt2_files(*tokenizer))->to_json() == tokenizer->to_json());
 
-  // In any order, and with lines as others end them.
+  // Ids in any order, and lines that end with \r\n.
   Gpt2Files files = write_gpt2_files(*small());
   auto vocab = nlohmann::json::parse(files.vocab);
   for (auto& [token, id] : vocab.items()) id = 258 - id.get<int>();
@@ -141,7 +141,7 @@ TEST_CASE("load: the format by the path or the content") {
   for (const char* name : {"pair", "pair/", "pair/vocab.json", "pair/merges.txt"}) {
     CHECK(Tokenizer::load(at(name))->to_json() == json);
   }
-  tokenizer->save(at("pair"));  // a folder that is there
+  tokenizer->save(at("pair"));  // a folder that exists
   std::filesystem::copy(at("pair/vocab.json"), at("x-vocab.json"));
   std::filesystem::copy(at("pair/merges.txt"), at("x-merges.txt"));
   CHECK(Tokenizer::load(at("x-merges.txt"))->to_json() == json);
@@ -165,7 +165,7 @@ TEST_CASE("load: the format by the path or the content") {
   std::filesystem::create_directories(at("alone"));
   tokenizer->save(at("alone/tokenizer.json"));
   CHECK(Tokenizer::load(at("alone"))->to_json() == json);
-  tokenizer->save(at("pair/tokenizer.json"));  // says more than the pair
+  tokenizer->save(at("pair/tokenizer.json"));  // it is preferred to the pair
   CHECK(Tokenizer::load(at("pair"))->to_json() == json);
 
   const auto refused = [&](const char* name, const FileOptions& options, const std::string& message) {

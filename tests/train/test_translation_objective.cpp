@@ -111,7 +111,7 @@ TEST_CASE("translation: 1×12, 2×6, 4×3 and 12×1 sentences of several epochs 
   }
 }
 
-TEST_CASE("translation: train.length_groups mixes lengths, and as many groups as micro-steps are drawn one by one") {
+TEST_CASE("translation: train.length_groups mixes lengths within a step; 0 draws a group for each micro-step") {
   Config config = translation_config();
   config.train.batch = 4;
   config.train.accumulate = 3;
@@ -129,6 +129,7 @@ TEST_CASE("translation: train.length_groups mixes lengths, and as many groups as
     return most - least;
   };
   CHECK(spread(3) > spread(1));
+  CHECK(spread(0) == spread(3));
 }
 
 TEST_CASE("translation evaluation: every target token and end once, whatever the batches") {

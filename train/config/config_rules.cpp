@@ -96,9 +96,9 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_data(config.data);
   check_tokenizer(config.tokenizer);
   check_task(config, resolved.family());
-  require(config.train.accumulate % config.train.length_groups == 0,
-          "train.length_groups: expected a divisor of train.accumulate, which is ", config.train.accumulate, ", got ",
-          config.train.length_groups);
+  require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
+          "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
+          ", got ", config.train.length_groups);
   require(!has_floor(config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
           "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
           config.schedule.min_lr);

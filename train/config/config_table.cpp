@@ -155,8 +155,8 @@ const std::vector<ConfigEntry>& common_entries() {
                                     at_least(0)),
         train.key<&T::accumulate>("accumulate", "micro-steps whose gradients make one step", between(1, kMaxSize)),
         train.key<&T::length_groups>(
-            "length_groups", "groups of sentences of similar lengths that a step draws; a divisor of accumulate",
-            between(1, kMaxSize)),
+            "length_groups", "groups of sentences of similar lengths that a step draws (0 = one for each micro-step)",
+            between(0, kMaxSize)),
         train.key<&T::label_smoothing>("label_smoothing", "share of the target that is spread over the vocabulary",
                                        fraction()),
         train.key<&T::seed>("seed", "seed of weights, batches and dropout", at_least(0)),

@@ -99,7 +99,7 @@ PairBatchOptions pair_batch_options(const ResolvedConfig& config) {
 
 PairBatchOptions training_batch_options(const ResolvedConfig& config) {
   PairBatchOptions options = pair_batch_options(config);
-  options.pieces = config.train.accumulate / config.train.length_groups;
+  if (config.train.length_groups > 0) options.pieces = config.train.accumulate / config.train.length_groups;
   return options;
 }
 
