@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "autograd/ops/activations.h"
 #include "autograd/tape/tape.h"
 #include "core/parallel.h"
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "autograd/ops/ops.h"
+#include "autograd/ops/attention.h"
+#include "autograd/ops/layers.h"
+#include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {

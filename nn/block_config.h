@@ -1,7 +1,7 @@
 // What every block of a model shares.
 #pragma once
 
-#include "autograd/ops/ops.h"
+#include "autograd/kernels/activation_kind.h"
 #include "autograd/tensor/dtype.h"
 #include "nn/init.h"
 

@@ -37,6 +37,23 @@ void sigmoid_backward(T* dx, const T* dy, const T* y, T beta, std::int64_t n) {
   map(dx, beta, n, gradient, dy, y);
 }
 
+// ln(1 + e^x) = max(x, 0) + ln(1 + e), e = e^−|x|. With w = 1 + e rounded, ln(1 + e) = ln(w)·e/(w − 1) has no
+// cancellation; it is e where w is 1.
+template <class T>
+void softplus_forward(T* y, const T* x, std::int64_t n) {
+  const auto softplus = [](auto d, auto x) SIMD_LAMBDA {
+    const auto one = hn::Set(d, 1), e = exp(d, hn::Neg(hn::Abs(x))), w = hn::Add(one, e);
+    const auto log1p = hn::IfThenElse(hn::Eq(w, one), e, hn::Div(hn::Mul(log(d, w), e), hn::Sub(w, one)));
+    return hn::Add(at_least(x, hn::Zero(d)), log1p);
+  };
+  map(y, T{0}, n, softplus, x);
+}
+template <class T>
+void softplus_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
+  const auto gradient = [](auto d, auto dy, auto x) SIMD_LAMBDA { return hn::Mul(dy, sigmoid(d, x)); };
+  map(dx, beta, n, gradient, dy, x);
+}
+
 // Comparisons are written so that NaN passes.
 template <class V>
 struct ValueAndSlope {
@@ -173,6 +190,8 @@ SIMD_FLOATS(tanh_forward);
 SIMD_FLOATS(tanh_backward);
 SIMD_FLOATS(sigmoid_forward);
 SIMD_FLOATS(sigmoid_backward);
+SIMD_FLOATS(softplus_forward);
+SIMD_FLOATS(softplus_backward);
 SIMD_FLOATS(gelu_forward);
 SIMD_FLOATS(gelu_backward);
 SIMD_FLOATS(gelu_tanh_forward);
@@ -212,6 +231,8 @@ TAPEFORMER_FORWARD(tanh_forward);
 TAPEFORMER_BACKWARD(tanh_backward);
 TAPEFORMER_FORWARD(sigmoid_forward);
 TAPEFORMER_BACKWARD(sigmoid_backward);
+TAPEFORMER_FORWARD(softplus_forward);
+TAPEFORMER_BACKWARD(softplus_backward);
 TAPEFORMER_FORWARD(gelu_forward);
 TAPEFORMER_BACKWARD(gelu_backward);
 TAPEFORMER_FORWARD(gelu_tanh_forward);

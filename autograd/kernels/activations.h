@@ -4,11 +4,7 @@
 
 #include <cstdint>
 
-namespace tapeformer {
-
-enum class ActivationKind { gelu, gelu_tanh, relu };  // of a feed-forward block
-
-}  // namespace tapeformer
+#include "autograd/kernels/activation_kind.h"
 
 namespace tapeformer::kernels {
 
@@ -29,6 +25,12 @@ template <class T>
 void sigmoid_forward(T* y, const T* x, std::int64_t n);
 template <class T>
 void sigmoid_backward(T* dx, const T* dy, const T* y, T beta, std::int64_t n);
+
+// y = ln(1 + e^x);  dx = beta·dx + dy/(1 + e^−x)
+template <class T>
+void softplus_forward(T* y, const T* x, std::int64_t n);
+template <class T>
+void softplus_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n);
 
 // Exact GELU (Hendrycks & Gimpel 2016): y = x Φ(x), Φ(x) = (1 + erf(x/√2))/2;  dx = beta·dx + dy·(Φ(x) + x φ(x))
 template <class T>

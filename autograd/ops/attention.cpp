@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/ops/attention.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 
 namespace tapeformer {
 namespace {

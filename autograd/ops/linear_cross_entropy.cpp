@@ -6,8 +6,8 @@
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops/cross_entropy_checks.h"
+#include "autograd/ops/losses.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 
 namespace tapeformer {
 namespace {

@@ -2,7 +2,8 @@
 
 #include "autograd/ops/matrix_view.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
+#include "autograd/ops/products.h"
+#include "autograd/ops/views.h"
 
 namespace tapeformer {
 namespace {
@@ -92,17 +93,21 @@ Variable matmul(const Variable& a, const Variable& b) {
   check(k == right[right.rank() - 2], "matmul: a is ", left, ", b is ", right, ": inner sizes ", k, " and ",
         right[right.rank() - 2], " differ");
   check(a.dtype() == b.dtype(), "matmul: a is ", a.dtype(), ", b is ", b.dtype());
+  Tape& tape = common_tape("matmul", {&a, &b});
   if (left.rank() > 2 && right.rank() == 2) {  // one product with more rows
     Dims sizes = left;
     sizes[left.rank() - 1] = n;
-    return reshape(record(MatMul{}, reshape(a, {-1, k}), b), sizes);
+    return reshape(record(MatMul{}, reshape(a.on(tape), {-1, k}), b), sizes);
   }
   Dims front = broadcast_sizes(Dims(std::span(left.begin(), left.end() - 2)),
                                Dims(std::span(right.begin(), right.end() - 2)), "matmul");
   Dims a_sizes = front, b_sizes = front;
   a_sizes.push_back(m), a_sizes.push_back(k);
   b_sizes.push_back(k), b_sizes.push_back(n);
-  return record(MatMul{}, left == a_sizes ? a : expand(a, a_sizes), right == b_sizes ? b : expand(b, b_sizes));
+  const auto fit = [&](const Variable& x, const Dims& sizes) {
+    return x.sizes() == sizes ? x : expand(x.on(tape), sizes);
+  };
+  return record(MatMul{}, fit(a, a_sizes), fit(b, b_sizes));
 }
 
 }  // namespace tapeformer

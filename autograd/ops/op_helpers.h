@@ -5,9 +5,11 @@
 
 namespace tapeformer {
 
-// Calls kernel(y, x, n) on contiguous arrays of x's dtype; returns y, of x's sizes.
+// Calls kernel(y, x, n) on contiguous arrays of x's dtype; returns y, of x's sizes. Throws Error naming the op when x
+// holds no floating-point numbers.
 template <class Kernel>
-Tensor map(const Tensor& x, Kernel&& kernel) {
+Tensor map(const char* op, const Tensor& x, Kernel&& kernel) {
+  check(is_floating(x.dtype()), op, ": expected f32 or f64, got ", x.dtype());
   const Tensor source = x.contiguous();
   const Tensor y = Tensor::empty(x.sizes(), x.dtype());
   dispatch_floating(x.dtype(), [&](auto zero) {

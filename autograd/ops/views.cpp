@@ -1,5 +1,5 @@
+#include "autograd/ops/views.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 #include "autograd/ops/sum_to.h"
 
 namespace tapeformer {
@@ -152,6 +152,7 @@ Variable permute(const Variable& x, const Dims& order) {
 }
 
 Variable transpose(const Variable& x, int a, int b) {
+  common_tape("transpose", {&x});
   const Layout& layout = x.value().layout();
   const int i = layout.axis(a, "transpose"), j = layout.axis(b, "transpose");
   Dims order;

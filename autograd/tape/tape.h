@@ -1,7 +1,7 @@
 // The tape: ops in execution order; backward is one reverse loop over them.
 //
 //   Tape tape;
-//   Variable loss = mean(square(sub(linear(Variable::constant(tape, x), weight, bias), target)));
+//   Variable loss = mean(square(linear(Variable::constant(tape, x), weight, bias) - target));
 //   tape.backward(loss);          // weight.grad() and bias.grad() now hold dloss/dweight and dloss/dbias
 #pragma once
 
@@ -42,6 +42,10 @@ class Node {
   virtual Tensor recompute_output() const { return {}; }
 };
 
+namespace detail {
+struct TapeAccess;  // what record() and recompute() may do to a tape
+}
+
 class Tape {
  public:
   explicit Tape(const TapeOptions& options = {}) : options_(options) {}
@@ -52,33 +56,19 @@ class Tape {
   std::size_t node_count() const { return records_.size(); }
   std::vector<std::string> node_names() const;  // of the recorded ops, in order
 
-  // A random op's own sequence: the same op in the same place of the same step draws the same numbers.
+  // The random numbers of one op: the same op in the same place of the same step draws the same.
   RandomKey next_random_key() { return options_.random.with_stream(next_stream_++); }
 
   // Adds d(root)/d(parameter), contracted with dy (ones when undefined, for a root of one element), to every parameter
   // that the root depends on. Frees what each op saved as it passes; a tape is run backward once.
   void backward(const Variable& root, Tensor dy = {});
 
-  // For record(): whether an op may keep what its backward needs. Off in the first run of recompute().
-  bool keeping() const { return options_.record && keeping_; }
-  // For record(): puts an op on the tape and returns its outputs as variables. While not keeping, the node is dropped,
-  // and the outputs only know that a gradient would flow.
-  std::vector<Variable> push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
-                             std::span<const Tensor> outputs);
-  // For OpContext: keeps a variable for a backward, as `tensor` or, where its op can cheaply compute it again, as a
-  // reference. For Saved: computes the value of such a reference.
-  Saved save(const Variable& variable, const Tensor& tensor) const;
-  Tensor recompute_value(int id) const;
-  // For GradSlot: the memory that the producer of a value wants its gradient to lie in, once; undefined if none.
-  Tensor take_place(int id);
-  // For recompute(): runs f and keeps nothing of it.
-  Variable run_unkept(const std::function<Variable()>& f);
-  // For recompute(), within backward: puts the ops of f at the end of the tape, where backward goes on, with the random
-  // numbers from `stream` on, and gives f's result the gradient dy.
-  void rerun(const std::function<Variable()>& f, std::uint64_t stream, const Tensor& dy);
-  std::uint64_t next_stream() const { return next_stream_; }
-
  private:
+  friend class GradSlot;
+  friend class OpContext;
+  friend class Saved;
+  friend struct detail::TapeAccess;
+
   struct Input {
     int id = -1;
     std::shared_ptr<Leaf> leaf;
@@ -93,9 +83,26 @@ class Tape {
     std::vector<StorageState> states = {};  // of the inputs, then of the outputs
     bool places_asked = false;              // during backward
   };
+  // Whether ops keep what their backwards need: not in the first run of recompute().
+  bool keeping() const { return options_.record && keeping_; }
+  // Puts an op on the tape and returns its outputs as variables. While not keeping, the node is dropped, and the
+  // outputs only know that a gradient would flow.
+  std::vector<Variable> push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
+                             std::span<const Tensor> outputs);
+  // Keeps a variable for a backward: as `tensor`, or as a reference where its op can cheaply compute it again.
+  Saved save(const Variable& variable, const Tensor& tensor) const;
+  Tensor recompute_value(int id) const;  // the value of such a reference
+  // The memory that the producer of a value wants its gradient to lie in, once; undefined if none.
+  Tensor take_place(int id);
+  // Runs f and keeps nothing of it.
+  Variable run_unkept(const std::function<Variable()>& f);
+  // Within backward: puts the ops of f at the end of the tape, where backward goes on, with the random numbers from
+  // `stream` on, and gives the result of f the gradient dy.
+  void rerun(const std::function<Variable()>& f, std::uint64_t stream, const Tensor& dy);
+
   // Throws Error when an input or output, which the op may have saved, was written in place since.
   static void check_unchanged(const Record& record);
-  Input input_of(const Variable& variable, const char* user) const;
+  static Input input_of(const Variable& variable);
   GradSlot slot_of(const Input& input);
 
   TapeOptions options_;

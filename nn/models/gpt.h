@@ -1,7 +1,7 @@
 // A decoder-only language model: GPT-2's architecture (Radford et al. 2019) and its neighbours.
 #pragma once
 
-#include "autograd/ops/ops.h"
+#include "autograd/ops/losses.h"
 #include "nn/block.h"
 #include "nn/positions.h"
 

@@ -1,7 +1,7 @@
 // The encoder-decoder (Vaswani et al. 2017): reads a source sentence, and writes its target token by token.
 #pragma once
 
-#include "autograd/ops/ops.h"
+#include "autograd/ops/losses.h"
 #include "nn/block.h"
 #include "nn/positions.h"
 

@@ -242,8 +242,8 @@ TEST_CASE("recompute: misuse is told, and an error inside leaves the tape as it 
   CHECK(y.kept());
   CHECK_THROWS_WITH_AS(add(y, leaked), "add: takes a variable from inside of recompute(); only its result may leave it",
                        Error);
-  CHECK_THROWS_WITH_AS(sum(leaked),
-                       "reshape: takes a variable from inside of recompute(); only its result may leave it", Error);
+  CHECK_THROWS_WITH_AS(sum(leaked), "sum: takes a variable from inside of recompute(); only its result may leave it",
+                       Error);
   CHECK_THROWS_WITH_AS(tape.backward(leaked, leaked.value()),
                        "backward: the root is not on this tape, or depends on no parameter", Error);
   CHECK_THROWS_WITH_AS(recompute(layer(weight), weight),

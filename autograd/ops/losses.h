@@ -1,0 +1,22 @@
+// Losses (cross_entropy.cpp, linear_cross_entropy.cpp).
+#pragma once
+
+#include "autograd/tape/variable.h"
+
+namespace tapeformer {
+
+struct CrossEntropyOptions {
+  double smoothing = 0;   // ε: the target is (1 − ε)·onehot + ε/V
+  double normalizer = 0;  // what the summed loss is divided by; 0: the number of targets that are not ignored
+  // linear_cross_entropy on a recording tape: the value is NaN until backward has passed, which then makes the logits
+  // once instead of twice.
+  bool deferred = false;
+};
+// Mean cross-entropy in nats (a scalar): logits (N, V), targets i32 (N), negative targets are ignored.
+Variable cross_entropy(const Variable& logits, const Variable& targets, const CrossEntropyOptions& options);
+// The same of logits = x Wᵀ + b, a chunk of rows at a time, so that the logits never lie in memory all at once:
+// x (N, dim), weight (V, dim), bias (V) or undefined   (linear_cross_entropy.cpp)
+Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Variable& targets,
+                              const CrossEntropyOptions& options);
+
+}  // namespace tapeformer
