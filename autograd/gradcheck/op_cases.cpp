@@ -215,6 +215,14 @@ void add_attention(Table& t) {
       {.causal = true, .key_lengths = ids({3, 4}, {2}), .key_begin = key_begin, .dropout = 0.4});
   row("dropout", 3, 4, 2, {.dropout = 0.4});
   row("causal, key_lengths, dropout", 3, 3, 2, {.causal = true, .key_lengths = lengths, .dropout = 0.4});
+  const auto self = [](const AttentionOptions& options) {
+    return [options](Inputs in) { return packed_self_attention(in[0], 2, options); };
+  };
+  t.add("packed_self_attention", "causal", {t.normal({2, 3, 12})}, self({.causal = true}));
+  t.add("packed_self_attention", "causal, key_begin, dropout", {t.normal({2, 4, 6})},
+        self({.causal = true, .key_begin = key_begin, .dropout = 0.4}));
+  t.add("packed_cross_attention", "key_lengths, dropout", {t.normal({2, 2, 4}), t.normal({2, 3, 8})},
+        [=](Inputs in) { return packed_cross_attention(in[0], in[1], 2, {.key_lengths = lengths, .dropout = 0.4}); });
   // q, k, v side by side in one row, as views.
   t.add("scaled_dot_product_attention", "packed q, k, v", {t.normal({2, 3, 12})}, [](Inputs in) {
     const auto heads = [](const Variable& x) { return transpose(reshape(x, {2, 3, 2, 2}), 1, 2); };

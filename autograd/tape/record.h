@@ -102,10 +102,6 @@ template <class Op>
 struct NodeBase : Node {
   explicit NodeBase(Op value) : op(std::move(value)) { (void)kRegistered; }
   const char* name() const override { return Op::kName; }
-  std::vector<Tensor> place_output_gradients(std::span<GradSlot> slots) override {
-    if constexpr (requires { op.place_output_gradients(slots); }) return op.place_output_gradients(slots);
-    return {};
-  }
   bool has_cheap_output() const override { return kCheap; }
   Tensor recompute_output() const override {
     if constexpr (kCheap) return op.recompute_output();

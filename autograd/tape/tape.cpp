@@ -60,7 +60,6 @@ void Tape::rerun(const std::function<Variable()>& f, std::uint64_t stream, const
   const Variable y = f();
   check(y.requires_grad(), "recompute: f depended on a parameter in its first run, and does not in its second");
   cells_.resize(producer_.size());
-  places_.resize(producer_.size());
   slot_of(input_of(y)).accumulate(dy);
 }
 
@@ -76,8 +75,8 @@ Tape::Input Tape::input_of(const Variable& variable) {
 }
 
 GradSlot Tape::slot_of(const Input& input) {
-  if (input.leaf) return {&input.leaf->grad, input.sizes, input.dtype, nullptr, -1};
-  if (input.id >= 0) return {&cells_[input.id], input.sizes, input.dtype, this, input.id};
+  if (input.leaf) return {input.leaf->grad, input.sizes, input.dtype};
+  if (input.id >= 0) return {cells_[input.id], input.sizes, input.dtype};
   return {};
 }
 
@@ -90,17 +89,6 @@ Tensor Tape::recompute_value(int id) const {
   const Record& record = records_[producer_[id]];
   check_unchanged(record);
   return record.node->recompute_output();
-}
-
-Tensor Tape::take_place(int id) {
-  Record& record = records_[producer_[id]];
-  if (!std::exchange(record.places_asked, true)) {
-    std::vector<GradSlot> slots;
-    for (const Input& input : record.inputs) slots.push_back(slot_of(input));
-    std::vector<Tensor> places = record.node->place_output_gradients(slots);
-    std::move(places.begin(), places.end(), places_.begin() + record.first_output);
-  }
-  return std::exchange(places_[id], Tensor());
 }
 
 void Tape::check_unchanged(const Record& record) {
@@ -123,7 +111,6 @@ void Tape::backward(const Variable& root, Tensor dy) {
         ", the root ", root.sizes(), " ", root.dtype());
   spent_ = true;
   cells_.resize(producer_.size());
-  places_.resize(producer_.size());
   cells_[root.id_] = {.gradient = std::move(dy), .written = true};
 
   std::vector<Tensor> dys;
@@ -148,7 +135,7 @@ void Tape::backward(const Variable& root, Tensor dy) {
         const Input& input = record.inputs[i];
         const bool repeated = std::any_of(record.inputs.begin(), record.inputs.begin() + i,
                                           [&](const Input& other) { return input.same_value(other); });
-        slots.push_back(repeated ? GradSlot(&repeats[i], input.sizes, input.dtype, nullptr, -1) : slot_of(input));
+        slots.push_back(repeated ? GradSlot(repeats[i], input.sizes, input.dtype) : slot_of(input));
       }
       {
         const Span span(SpanKind::backward, record.node->name());

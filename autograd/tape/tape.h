@@ -34,9 +34,6 @@ class Node {
   // dy[i] is the gradient of output i (undefined where nobody wrote one); slots are those of the inputs, no two of
   // which lead to the same memory.
   virtual void backward(std::span<const Tensor> dy, std::span<GradSlot> slots) = 0;
-  // Views: where the gradients of the outputs should lie, as views of memory lent by the inputs' slots; empty if
-  // anywhere.
-  virtual std::vector<Tensor> place_output_gradients(std::span<GradSlot>) { return {}; }
   // Whether the output is cheap to compute again from what the op keeps anyway, and its value computed again.
   virtual bool has_cheap_output() const { return false; }
   virtual Tensor recompute_output() const { return {}; }
@@ -64,7 +61,6 @@ class Tape {
   void backward(const Variable& root, Tensor dy = {});
 
  private:
-  friend class GradSlot;
   friend class OpContext;
   friend class Saved;
   friend struct detail::TapeAccess;
@@ -81,7 +77,6 @@ class Tape {
     std::vector<Input> inputs;
     int first_output, output_count;
     std::vector<StorageState> states = {};  // of the inputs, then of the outputs
-    bool places_asked = false;              // during backward
   };
   // Whether ops keep what their backwards need: not in the first run of recompute().
   bool keeping() const { return options_.record && keeping_; }
@@ -92,8 +87,6 @@ class Tape {
   // Keeps a variable for a backward: as `tensor`, or as a reference where its op can cheaply compute it again.
   Saved save(const Variable& variable, const Tensor& tensor) const;
   Tensor recompute_value(int id) const;  // the value of such a reference
-  // The memory that the producer of a value wants its gradient to lie in, once; undefined if none.
-  Tensor take_place(int id);
   // Runs f and keeps nothing of it.
   Variable run_unkept(const std::function<Variable()>& f);
   // Within backward: puts the ops of f at the end of the tape, where backward goes on, with the random numbers from
@@ -112,9 +105,7 @@ class Tape {
   std::vector<Record> records_;
   std::vector<int> producer_;  // the record that each id comes from
 
-  // During backward:
-  std::vector<GradCell> cells_;  // gradient of each id
-  std::vector<Tensor> places_;   // where the gradient of each id should lie, if its record said so
+  std::vector<GradCell> cells_;  // the gradient of each id, during backward
 };
 
 }  // namespace tapeformer

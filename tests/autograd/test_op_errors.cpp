@@ -55,6 +55,9 @@ TEST_CASE("errors: name the function that was called, not one that it is made of
       {"feed_forward",
        [&] {
          feed_forward(w, {zeros({4, 3}), {}, zeros({3, 4}), {}}, ActivationKind::relu);
+       }},
+      {"packed_self_attention", [&] {
+         packed_self_attention(zeros({1, 2, 3}), 1, {});
        }}};
   for (const auto& [name, call] : calls) {
     const std::string message =
@@ -197,6 +200,12 @@ TEST_CASE("errors: attention") {
                        "scaled_dot_product_attention: expected key_begin of 0 to 2 for query 2 of row 0, got 3", Error);
   CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.dropout = 1}),
                        "scaled_dot_product_attention: expected 0 <= dropout < 1, got 1", Error);
+  CHECK_THROWS_WITH_AS(packed_self_attention(in.of({2, 3, 10}), 2, {}),
+                       "packed_self_attention: qkv is (2, 3, 10): expected (B, T, 3 h d) with h = 2 heads", Error);
+  CHECK_THROWS_WITH_AS(packed_cross_attention(in.of({2, 3, 4}), in.of({2, 5, 6}), 2, {}),
+                       "packed_cross_attention: q is (2, 3, 4), kv is (2, 5, 6): expected (B, T_q, h d) and "
+                       "(B, T_k, 2 h d) with h = 2 heads",
+                       Error);
 }
 
 TEST_CASE("errors: losses") {
