@@ -33,11 +33,12 @@ class KeyValueCache {
   Tensor keys_, values_;  // (B, h, room, d_k)
 };
 
-// Which keys of its own stream a token sees.
+// Which tokens of its own sequence a token may attend to.
 struct SelfMask {
-  bool causal = true;  // those up to itself
-  Tensor lengths{};    // i32 (B): a row's tokens past this length are padding, seen by none; undefined: there is none
-  Tensor key_begin{};  // i32 (B, T): the first token that each one sees (AttentionOptions); undefined: the row's first
+  bool causal = true;  // only those up to itself
+  Tensor lengths{};    // i32 (B): tokens past a row's length are padding, which none attends to; undefined: no padding
+  Tensor
+      key_begin{};  // i32 (B, T): the first token that each one attends to (see AttentionOptions); undefined: token 0
 };
 
 // Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are
@@ -57,14 +58,14 @@ class MultiHeadAttention : public Module {
   double dropout_;
 };
 
-// What an encoder made of its input, for a decoder to look at: hidden (B, S, dim), of which row b has lengths[b] tokens
+// An encoder's output, which a decoder attends to: hidden (B, S, dim), of which row b has lengths[b] tokens
 // (i32 (B)) and padding behind them.
 struct EncoderOutput {
   Variable hidden;
   Tensor lengths;
 };
 
-// Cross-attention: Q from the decoder's stream, K and V from what the encoder gave, its padding masked.
+// Cross-attention: Q comes from the decoder, K and V from the encoder's output, whose padding is masked.
 class CrossAttention : public Module {
  public:
   explicit CrossAttention(const BlockConfig& config);
