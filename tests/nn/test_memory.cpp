@@ -87,7 +87,7 @@ TEST_CASE("memory: training on sentences of many lengths holds at most 1.3 times
   const Transformer model(config);
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
-  AdamW optimizer(slab, {.weight_decay = 0.1, .clip = 1});
+  const auto optimizer = make_optimizer("adamw", slab, {.weight_decay = 0.1, .clip = 1});
   RandomStream random(RandomKey{.seed = 1});
   // Batches of one length, of 64 sentences and of a fixed number of tokens.
   for (const bool fixed_tokens : {false, true}) {
@@ -99,7 +99,7 @@ TEST_CASE("memory: training on sentences of many lengths holds at most 1.3 times
       slab.zero_grad();
       add_gradients(model, full_batch(config, fixed_tokens ? 512 / length : 64, length, length), {},
                     {.training = true, .random = {.step = number}});
-      optimizer.update(1e-3, number);
+      optimizer->step(1e-3, number);
       const MemoryStats stats = memory_stats();
       CHECK(static_cast<double>(stats.reserved) <= 1.3 * static_cast<double>(stats.peak));
     }
