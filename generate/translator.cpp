@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "autograd/kernels/batch_invariant.h"
-#include "autograd/ops/ops.h"
+#include "autograd/ops/activations.h"
 #include "autograd/tape/tape.h"
 #include "core/parallel.h"
 

@@ -40,7 +40,7 @@ void require_no_recording(const Tape& tape) {
 
 }  // namespace
 
-// Room for `length` tokens, of rows, heads and widths as those of k, keeping what is there.
+// Makes room for `length` tokens with the batch, heads and width of k, and keeps what is cached.
 void KeyValueCache::reserve(const Tensor& k, std::int64_t length) {
   constexpr std::int64_t kLeast = 16;
   const std::int64_t held = keys_.defined() ? keys_.size(2) : 0;

@@ -8,8 +8,8 @@ namespace tapeformer {
 struct CrossEntropyOptions {
   double smoothing = 0;   // ε: the target is (1 − ε)·onehot + ε/V
   double normalizer = 0;  // what the summed loss is divided by; 0: the number of targets that are not ignored
-  // linear_cross_entropy on a recording tape: the value is NaN until backward has passed, which then makes the logits
-  // once instead of twice.
+  // linear_cross_entropy on a recording tape: the value stays NaN until backward, and the logits are computed once
+  // instead of twice.
   bool deferred = false;
 };
 // Mean cross-entropy in nats (a scalar): logits (N, V), targets i32 (N), negative targets are ignored.

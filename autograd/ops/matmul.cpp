@@ -8,8 +8,8 @@
 namespace tapeformer {
 namespace {
 
-// The distance of rows (of columns, for a matrix stored transposed) when the last two axes are a matrix that BLAS
-// reads.
+// The distance between rows (between columns, for a matrix stored transposed), if BLAS can read the last two axes as a
+// matrix.
 std::optional<std::int64_t> leading_dimension(const Layout& layout, bool transposed) {
   const int row_axis = layout.rank() - (transposed ? 1 : 2), column_axis = layout.rank() - (transposed ? 2 : 1);
   const std::int64_t rows = layout.sizes[row_axis], columns = layout.sizes[column_axis];
@@ -20,7 +20,7 @@ std::optional<std::int64_t> leading_dimension(const Layout& layout, bool transpo
   return stride >= row_length ? std::optional(stride) : std::nullopt;
 }
 
-// Where each matrix of the axes in front begins, in row-major order, from the first.
+// Where each matrix begins, relative to the first: all indices of the leading axes, in row-major order.
 std::vector<std::int64_t> matrix_offsets(const Tensor& x) {
   std::vector<std::int64_t> offsets{0};
   for (int axis = 0; axis < x.rank() - 2; ++axis) {

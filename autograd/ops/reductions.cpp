@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-// A shape seen from one axis: what lies outside of it, the axis itself, what lies inside.
+// A shape as three sizes: all axes in front of one axis, that axis, and all axes behind it.
 struct AroundAxis {
   std::int64_t outer = 1, middle = 1, inner = 1;
   AroundAxis(const Dims& sizes, int axis) {

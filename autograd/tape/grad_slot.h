@@ -5,11 +5,11 @@
 
 namespace tapeformer {
 
-// The gradient of one value while it is gathered from the ops that used the value.
+// The gradient of one value, while the ops that used the value add to it.
 struct GradCell {
   Tensor gradient;
   bool written = false;
-  // The memory was given beforehand (a parameter's part of the gradient slab): never exchanged for another tensor.
+  // The memory is a parameter's part of the gradient slab: it is never replaced by another tensor.
   bool fixed_place = false;
 };
 
@@ -27,12 +27,12 @@ class GradSlot {
   GradSlot() = default;  // not needed
   GradSlot(GradCell& cell, const Dims& sizes, DType dtype) : cell_(&cell), sizes_(sizes), dtype_(dtype) {}
 
-  // Whether anybody wants this gradient; a backward skips the work otherwise, and must not call the rest.
+  // Whether this gradient is wanted. If not, a backward skips the work and calls none of the functions below.
   bool needed() const { return cell_ != nullptr; }
 
   // A contiguous destination of the input's sizes, which the caller writes.
   GradTarget target();
-  // Hands over a gradient that is a tensor already: kept without a copy when it is the first.
+  // Adds a gradient that is a tensor already. The first one is kept without a copy.
   void accumulate(const Tensor& gradient);
 
  private:

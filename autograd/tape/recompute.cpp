@@ -9,12 +9,13 @@ namespace {
 
 using detail::TapeAccess;
 
-// Stands on the tape for the ops of f(x). It has no inputs of its own: gradients leave through those ops.
+// Stands on the tape in place of the ops of f(x). It has no inputs: gradients leave through those ops when they run
+// again.
 struct Recompute {
   static constexpr const char* kName = "recompute";
   Tape& tape;
   std::function<Variable()> f;
-  std::uint64_t stream;  // where f began to draw random numbers
+  std::uint64_t stream;  // the number of the first random sequence that f drew
   StorageState x;
   void backward(std::span<const Tensor> dy, std::span<GradSlot>) {
     check(!x.changed(), "backward of recompute: its input was written in place after the op");

@@ -8,7 +8,7 @@
 namespace tapeformer {
 namespace {
 
-// Gives a variable another value for the length of a scope.
+// Sets a variable to another value until the end of a scope.
 template <class T>
 class Scoped {
  public:
@@ -117,7 +117,7 @@ void Tape::backward(const Variable& root, Tensor dy) {
   std::vector<GradSlot> slots;
   std::vector<GradCell> repeats;
   while (!records_.empty()) {
-    const Record record = std::move(records_.back());  // freed when it is passed
+    const Record record = std::move(records_.back());  // freed at the end of this turn
     records_.pop_back();
     bool any = false;
     for (int i = 0; i < record.output_count; ++i) {
