@@ -28,8 +28,7 @@ struct TrainArguments {
 };
 
 ResolvedConfig overridden(Config config, const ConfigOverrides& overrides) {
-  override_config(config, overrides);
-  const ResolvedConfig resolved = resolve(std::move(config));
+  ResolvedConfig resolved = override_config(std::move(config), overrides);
   require_data(resolved);
   return resolved;
 }

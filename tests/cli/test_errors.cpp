@@ -68,8 +68,8 @@ TEST_CASE("errors: configurations") {
     refused("tokenizer.vocab: expected at least 257 for bpe (256 bytes and the end of a text), got 100",
             "train tiny.toml --tokenizer.kind bpe --tokenizer.vocab 100");
     refused("eval.stride: expected at most model.context, which is 16, got 17", "train tiny.toml --eval.stride 17");
-    refused("data: expected one kind of training data, got data.text and data.corpus",
-            "train tiny.toml --data.corpus stories");
+    write_config_with(box, "two.toml", "text = \"text.txt\"", "text = \"text.txt\"\ncorpus = \"stories\"");
+    refused("data: expected one kind of training data, got data.text and data.corpus", "train two.toml");
     write_config_with(box, "nothing.toml", "text = \"text.txt\"", "");
     refused("data: expected one of …", "train nothing.toml");
     refused("unknown corpus 'storys', did you mean 'stories'?", "train nothing.toml --data.corpus storys");

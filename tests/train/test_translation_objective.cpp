@@ -120,7 +120,7 @@ TEST_CASE("translation: train.length_groups mixes lengths within a step; 0 draws
     config.train.length_groups = groups;
     TranslationToy toy(config);
     CHECK(toy.objective.steps_per_epoch() == 3);
-    PairBatcher batcher(toy.data.train, toy.data.tokenizers.symbols, training_batch_options(resolve(config)));
+    PairBatcher batcher(toy.data.train, toy.data.tokenizers.symbols, training_batch_options(toy.resolved));
     std::int64_t least = 1000, most = 0;
     for (std::int64_t micro = 0; micro < 3; ++micro) {
       least = std::min(least, batcher.scored(micro));

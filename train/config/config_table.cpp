@@ -325,7 +325,7 @@ std::string nearest_config_section(std::string_view section) {
 std::string nearest_config_name(std::string_view section, std::string_view key) {
   std::vector<KnownKey> known = known_keys();
   const std::string home = nearest_config_section(section);
-  std::ranges::stable_partition(known, [&](const KnownKey& other) { return other.section == home; });
+  std::stable_partition(known.begin(), known.end(), [&](const KnownKey& other) { return other.section == home; });
   std::vector<std::string_view> keys;
   for (const KnownKey& other : known) keys.push_back(other.key);
   const KnownKey& nearest = known[std::ranges::find(keys, nearest_name(key, keys)) - keys.begin()];
