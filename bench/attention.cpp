@@ -1,5 +1,5 @@
-// Attention's kernels alone, forward and backward, over head sizes and lengths: ms, and GFLOP/s of the products that a
-// causal mask leaves. One line of JSON each.
+// Measures the attention kernels alone, forward and backward, for several head sizes and lengths. For each it prints
+// one line of JSON: ms, and GFLOP/s (only the products that a causal mask leaves are counted).
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,7 @@ namespace tapeformer::bench {
 namespace {
 
 void measure(const Work& work, std::int64_t length, std::int64_t dim) {
-  const std::int64_t heads = std::max<std::int64_t>(2, 16384 / length);  // of one batch, their vectors side by side
+  const std::int64_t heads = std::max<std::int64_t>(2, 16384 / length);  // of one batch; their vectors lie side by side
   const Tensor packed = Tensor::full({length, 3, heads, dim}, DType::f32, 0.01), gradient = packed.clone();
   const Tensor o = Tensor::full({length, heads, dim}, DType::f32, 0.01), dout = o.clone();
   const Tensor log_sum_exp = Tensor::empty({heads, length}, DType::f32);
@@ -29,7 +29,7 @@ void measure(const Work& work, std::int64_t length, std::int64_t dim) {
                                        log_sum_exp.data<float>(), part(packed, 0), in, part(packed, 1), in,
                                        part(packed, 2), in, shape);
   });
-  const double product = static_cast<double>(heads * length * length * dim);  // FLOP, half of a full one
+  const double product = static_cast<double>(heads * length * length * dim);  // FLOP; half of a full product
   std::cout << nlohmann::ordered_json{{"length", length},
                                       {"head_dim", dim},
                                       {"heads", heads},

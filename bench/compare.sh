@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# tapeformer, its limit and PyTorch side by side: for each work several rounds, alternating, medians of all rounds' medians.
+# Measures tapeformer, its lower bound and PyTorch side by side. Each work is measured in several rounds, which alternate
+# between the three; the table shows the medians over the rounds.
 #   build/bench/compare [--rounds N] [--steps N] ["LAYERS HEADS DIM VOCAB BATCH LENGTH [seq2seq]" ...]
-# The limit is bench/limit's: the step's matrix products at OpenBLAS's own speed, plus one pass of AdamW.
-# PyTorch is python3-torch of Debian, run by /usr/bin/python3 (override: PEER_PYTHON), at the fastest setting found for
-# this machine: its own vector kernels at their best, and the OpenBLAS kernels (its own choice, or those of the
-# instruction set) that make it faster. The last column is the same with glibc told to keep freed memory for itself,
-# which spares PyTorch page faults that our allocator spares us.
+# bench/limit measures the lower bound: the step's matrix products at OpenBLAS's own speed, plus one pass of AdamW.
+# PyTorch is Debian's python3-torch, run by /usr/bin/python3 (PEER_PYTHON overrides it), with the fastest settings found
+# for this machine: its best vector kernels, and the faster of two choices of OpenBLAS kernels (OpenBLAS's own choice, or
+# those of the instruction set). In the last column glibc is told to keep freed memory, which saves PyTorch the page
+# faults that our allocator avoids as well.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 rounds=3 steps=7 works=()
@@ -44,7 +45,7 @@ flags_of() {
   echo "--arch ${arch:-gpt} --layers $layers --heads $heads --dim $dim --vocab $vocab --batch $batch --length $length --threads $threads"
 }
 
-# The faster OpenBLAS kernels for PyTorch, by a small work.
+# Chooses the faster OpenBLAS kernels for PyTorch, by measuring a small work.
 read -ra flags <<<"$(flags_of "4 4 128 65 12 64") --steps 20"
 torch=("$python" "$here/peers/torch_step.py")
 own=$(value step_ms "$(peer "${torch[@]}" "${flags[@]}")")

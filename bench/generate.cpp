@@ -1,7 +1,7 @@
-// Generation against the memory's speed: every token reads every weight once, so bytes of the weights over the read
-// bandwidth bound the time of a token from below. A round measures the bandwidth, as the sum of a buffer as large as
-// the weights, then the library's own generation with the key/value cache from a random prompt, so that both see the
-// same machine; medians over the rounds. Prints one JSON line.
+// Compares generation with the speed of the memory: every token reads every weight once, so a token takes at least the
+// bytes of the weights divided by the read bandwidth. Each round measures the bandwidth, by the sum of a buffer as
+// large as the weights, and then generation with the key/value cache from a random prompt, so that both run on the
+// machine in the same state. Prints one JSON line with the medians over the rounds.
 #include <iostream>
 
 #include "autograd/kernels/gemm.h"
@@ -20,7 +20,8 @@ struct GenerateWork : Work {
   std::int64_t prompt = 64, tokens = 64;
 };
 
-// Seconds of one generation: until the first token, which takes the whole prompt in one batch, and of each later one.
+// Seconds of one generation: until the first token, which processes the whole prompt in one batch, and for each later
+// token.
 struct Times {
   double prompt = 0;
   std::vector<double> tokens;
@@ -37,8 +38,8 @@ Times generation_times(const Gpt& model, std::span<const std::int32_t> prompt, s
   return times;
 }
 
-// Of the faster of two ways to read every element once: their sum, and the product with a row, which is spread over the
-// threads in another way.
+// The bandwidth of the faster of two ways to read every element once: their sum, and the product with a row, which is
+// spread over the threads in another way.
 double seconds_to_read(const Tensor& buffer) {
   constexpr std::int64_t kColumns = 1024;
   const std::int64_t rows = buffer.numel() / kColumns;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How a step's cost grows: with the length (attention by its square, all else and memory linearly), with the width (by
-# its square), and with a second thread.
+# Measures how the cost of a step grows with the length (attention with its square, everything else and the memory
+# linearly), with the width (with its square), and how much a second thread helps.
 #   build/bench/growth [--steps N]
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -9,7 +9,7 @@ steps=7
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 
 value() { sed -nE "s/^\{.*\"$1\": ?([0-9.e+-]+).*/\1/p" <<<"$2"; }
-# Forward and backward of attention together, in ms a step, from the profile's table of kernels.
+# The ms per step of attention's forward and backward together, from the profile's table of kernels.
 attention_ms() { awk '/^attention_(forward|backward)/ {ms += $3} END {print ms}' <<<"$1"; }
 
 echo "length: 4 layers, 4 heads, 256 wide, 65 words, batch 4"

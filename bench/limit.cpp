@@ -1,11 +1,12 @@
-// The least time of a training step: every matrix product of it at OpenBLAS's own speed (one call with all threads),
-// alone, plus one pass of AdamW over all parameters. Nothing else is counted: no activation, norm, softmax, loss,
-// clipping or copy. Prints one JSON line; shared_products_ms is what the same products take when our threads share
-// them.
+// A lower bound for the time of a training step: all its matrix products at OpenBLAS's own speed (one call with all
+// threads), plus one pass of AdamW over all parameters. Nothing else is counted: no activation, norm, softmax, loss,
+// clipping or copy. Prints one JSON line; shared_products_ms is the time of the same products when our own threads
+// share them.
 //
-// Products of a step, N = batch·length rows (of sources, and of targets): for each linear layer (in → out) forward (N,
-// in)·(in, out), the input's gradient (N, out)·(out, in) and the weight's (out, N)·(N, in); for attention, in each
-// head, two of (T, d_k, T) forward and four backward, none recomputed and none skipped for causality.
+// The products of a step, with N = batch·length rows of sources and of targets: each linear layer (in → out) has the
+// forward product (N, in)·(in, out), the input's gradient (N, out)·(out, in) and the weight's (out, N)·(N, in).
+// Attention has, in each head, two products (T, d_k, T) forward and four backward; none is recomputed, and the causal
+// mask skips none.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -47,7 +48,7 @@ void add_linear(const Work& work, std::int64_t in, std::int64_t out, std::int64_
   add_products(work, out, in, rows, true, false, count, limit);
 }
 
-// The six products of attention in every head of one layer, a head a thread.
+// The six products of attention in every head of one layer; each thread takes whole heads.
 void add_attention(const Work& work, Limit& limit) {
   const std::int64_t t = work.length, d = work.dim / work.heads, heads = work.batch * work.heads;
   const Tensor rows = Tensor::full({heads, t, d}, DType::f32, 0.5),

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Writes SIZE_MB (10^6 bytes each) of mixed text to OUT for benchmarks of tokenizers: a third C and C++ headers, a third
-# Python, a third prose (documentation, change logs, licences), from files that a Debian machine has. The same files
-# give the same text: they are taken in the order of their MD5 sums, each content once. Where a machine has less than a
-# third of one kind, it says so, and OUT is smaller.
+# Python, and a third prose (documentation, change logs, licences), all from files that a Debian machine has. The same
+# files give the same text: they are taken in the order of their MD5 sums, and equal files only once. When a machine has
+# too little text of one kind, the script says so, and OUT is smaller.
 #   bench/mixed_text.sh SIZE_MB OUT
 set -euo pipefail
 [ $# = 2 ] && [[ $1 =~ ^[1-9][0-9]*$ ]] || { echo "usage: mixed_text.sh SIZE_MB OUT" >&2; exit 2; }
 third=$(($1 * 1000000 / 3)) out=$2
 export LC_ALL=C
 
-utf8() { iconv -c -f UTF-8 -t UTF-8; }  # without bytes that are none
+utf8() { iconv -c -f UTF-8 -t UTF-8; }  # drops invalid bytes
 
-# part NAME FOLDERS... -- TESTS OF find...: a third of the text. (head closes the pipe early: that is no failure.)
+# part NAME FOLDERS... -- TESTS OF find...: appends a third of the text. (head closes the pipe early, which is no error.)
 part() {
   local name=$1 folders=() before got
   shift

@@ -1,4 +1,5 @@
-// What the benchmarks of whole models share: the model of a work, and the JSON that both sides of a comparison print.
+// What the benchmarks of whole models share: the configuration of the model, and the JSON that both sides of a
+// comparison print.
 #pragma once
 
 #include <sys/resource.h>
@@ -35,7 +36,7 @@ inline TransformerConfig transformer_config(const Work& work) {
                     .residual_init = Init::xavier_uniform()}};
 }
 
-// Of the work and the process, with `results` between the two.
+// One line of JSON: the work, then `results`, then the memory of the process.
 inline nlohmann::ordered_json report(const Work& work, const Module& model, const nlohmann::ordered_json& results) {
   nlohmann::ordered_json json{{"peer", "tapeformer"},  {"arch", work.arch},       {"bf16", false},
                               {"layers", work.layers}, {"heads", work.heads},     {"dim", work.dim},

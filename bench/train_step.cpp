@@ -1,5 +1,6 @@
-// Training throughput on random tokens of fixed shapes: a step is gradients zeroed, forward, cross-entropy, backward,
-// clipping by the global norm, AdamW. Prints one JSON line; bench/peers/torch_step.py prints the same keys for PyTorch.
+// Measures training steps on random tokens of fixed shapes. A step zeroes the gradients, runs forward, cross-entropy
+// and backward, clips by the global norm and updates by AdamW. Prints one JSON line; bench/peers/torch_step.py prints
+// the same keys for PyTorch.
 #include <iostream>
 
 #include "autograd/tape/tape.h"
@@ -19,7 +20,7 @@ Tensor random_ids(const Work& work, std::uint64_t stream) {
   return ids;
 }
 
-// Measures steps on a model whose loss on a tape is loss(tape).
+// Measures steps of a model; loss(tape) puts its loss on a tape.
 template <class Loss>
 nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss& loss_of, bool profile,
                                bool recompute) {

@@ -1,4 +1,4 @@
-// The work that the step benchmarks measure, and what they share.
+// The work (model and batch sizes) that the step benchmarks measure, and functions that they share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@
 namespace tapeformer::bench {
 
 struct Work {
-  std::string arch = "gpt";  // or seq2seq: as many layers of encoder and decoder, sources and targets of one length
+  std::string arch = "gpt";  // or seq2seq: `layers` in encoder and decoder each; sources and targets have one length
   std::int64_t layers = 4, heads = 4, dim = 128, vocab = 65, batch = 12, length = 64;
   int steps = 10, warmup = 3, threads = 2;
 };
@@ -48,7 +48,7 @@ double seconds_of(const F& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Median seconds of f over work.steps calls, after work.warmup calls that do not count.
+// The median time of f in seconds over work.steps calls, after work.warmup calls that are not measured.
 template <class F>
 double median_seconds(const Work& work, const F& f) {
   std::vector<double> seconds;

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
+#include "core/lines.h"
 #include "data/text/text.h"
 
 namespace tapeformer::cli {
@@ -17,22 +18,11 @@ struct BleuArguments {
   bool json = false;
 };
 
-// The lines of a text; a last one without its end counts.
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 void print_bleu(const BleuArguments& arguments) {
-  const MappedText reference(arguments.reference);
-  const std::vector<std::string_view> references = lines_of(reference.text());
+  const std::string reference = read_text_file(arguments.reference);
+  const std::vector<std::string_view> references = split_lines(reference);
   const std::string input(std::istreambuf_iterator<char>(std::cin), {});
-  const std::vector<std::string_view> hypotheses = lines_of(input);
+  const std::vector<std::string_view> hypotheses = split_lines(input);
   check(hypotheses.size() == references.size(), "bleu: ", arguments.reference, " has ", references.size(),
         " lines, standard input ", hypotheses.size(), ": expected a hypothesis for each");
   Bleu bleu(arguments.tokenize == "none" ? BleuTokenization::none : BleuTokenization::v13a);

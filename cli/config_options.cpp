@@ -41,9 +41,12 @@ void add_config_options(CLI::App& command, ConfigOverrides& overrides) {
   }
 }
 
-void override_config(Config& config, const ConfigOverrides& overrides) {
-  for (const std::string& note : apply_overrides(config, overrides)) spdlog::info("{}", note);
+ResolvedConfig override_config(Config config, const ConfigOverrides& overrides) {
+  const std::vector<std::string> notes = apply_overrides(config, overrides);
   make_paths_absolute(config);
+  ResolvedConfig resolved = resolve(std::move(config));
+  for (const std::string& note : notes) spdlog::info("{}", note);
+  return resolved;
 }
 
 }  // namespace tapeformer::cli

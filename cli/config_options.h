@@ -10,8 +10,8 @@ namespace tapeformer::cli {
 // Adds an option for every key. The options write into `overrides`, which must live as long as the command.
 void add_config_options(CLI::App& command, ConfigOverrides& overrides);
 
-// Sets what the options give, says on standard error which data they replace, and makes all paths absolute: a run's
-// configuration does not depend on the folder that the command was called in.
-void override_config(Config& config, const ConfigOverrides& overrides);
+// Sets what the options give, makes all paths absolute (a run's configuration does not depend on the folder that the
+// command was called in), resolves the result, and says on standard error which data the options replace.
+[[nodiscard]] ResolvedConfig override_config(Config config, const ConfigOverrides& overrides);
 
 }  // namespace tapeformer::cli

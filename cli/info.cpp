@@ -56,8 +56,7 @@ void print_info(const InfoArguments& arguments) {
   std::optional<RunFolder> run;
   if (std::filesystem::is_directory(arguments.target)) run = find_run(arguments.target).run;
   Config file = run ? load_run_config(run->config()) : load_config(arguments.target);
-  override_config(file, arguments.overrides);
-  const ResolvedConfig config = resolve(std::move(file));
+  const ResolvedConfig config = override_config(std::move(file), arguments.overrides);
   const ModelCosts costs = run ? costs_of_run(config, run->root.string()) : costs_of_config(config);
   const double step_gflop = 1e-9 * costs.flops_per_token * static_cast<double>(costs.tokens_per_step);
   const double step_seconds = step_gflop * seconds_per_gflop();

@@ -6,8 +6,6 @@
 #include <iostream>
 
 #include "cli/progress_line.h"
-#include "data/text/text.h"
-#include "data/text/token_cache.h"
 
 namespace tapeformer::cli {
 
@@ -36,21 +34,8 @@ std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::st
   return ids;
 }
 
-EncodedText read_tokens(const TrainedLanguageModel& run, const std::filesystem::path& path) {
-  if (!run.config.data.within_document) {
-    const MappedText text(path);
-    return {run.tokenizer->encode(text.text()), static_cast<std::int64_t>(text.text().size())};
-  }
-  const FileText source({path}, text_options(run.config));
-  TextReader reader(source);
-  EncodedText encoded;
-  for (TextPart part; reader.next(part);) {
-    for (const std::vector<std::int32_t>& ids : encode_part(part, *run.tokenizer)) {
-      encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
-    }
-  }
-  encoded.bytes = reader.position();
-  return encoded;
+EncodedText read_tokens(const TrainedLanguageModel& run, const std::string& input) {
+  return encode_inputs(std::span(&input, 1), text_options(run.config), *run.tokenizer);
 }
 
 ProgressCallback show_progress(std::string what) {

@@ -1,6 +1,7 @@
 // What the commands do with a trained model: load it with its warnings shown, and read texts as it reads them.
 #pragma once
 
+#include "data/text/encode_text.h"
 #include "train/evaluation.h"
 #include "train/trained_model.h"
 
@@ -13,13 +14,8 @@ TrainedTranslator open_translator(const std::filesystem::path& run);
 // The ids of a prompt; behind <|endoftext|>, which begins every document, for a model that keeps to documents.
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
-// A text file as the run's model reads it, and its bytes: one text; of a model that keeps to documents cut into them as
-// its training text was (data.document, JSON lines, compressed files), each followed by its <|endoftext|>.
-struct EncodedText {
-  std::vector<std::int32_t> ids;
-  std::int64_t bytes = 0;  // the ends of documents count none
-};
-EncodedText read_tokens(const TrainedLanguageModel& run, const std::filesystem::path& path);
+// The text of a file, folder or glob as the run's training reads it (encode_inputs()).
+EncodedText read_tokens(const TrainedLanguageModel& run, const std::string& input);
 
 // A line "what 45%  12s left" on standard error, if that is a terminal; cleared at the end.
 ProgressCallback show_progress(std::string what);

@@ -14,10 +14,9 @@
 #include "cli/usage.h"
 #include "core/error.h"
 #include "data/text/byte_reader.h"
+#include "data/text/encode_text.h"
 #include "data/text/learn_tokenizer.h"
 #include "data/text/text.h"
-#include "data/text/token_cache.h"
-#include "tokenizer/formats/json_text.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -60,6 +59,14 @@ std::size_t read_bytes_option(const std::string& text) {
   return number << shift;
 }
 
+void warn_of(const TextNotes& notes) {
+  for (const std::string& line : notes.lines()) spdlog::warn("{}", line);
+}
+
+void save(const Tokenizer& tokenizer, const std::string& path) {
+  for (const std::string& line : tokenizer.save(path)) spdlog::warn("{}", line);
+}
+
 void train(const TokenizerArguments& arguments) {
   const FileText text = open_text(arguments);
   TokenizerOptions options{.kind = arguments.kind,
@@ -71,7 +78,8 @@ void train(const TokenizerArguments& arguments) {
   TextReader reader(text, kLearnPartBytes);
   TextReader* const readers[] = {&reader};
   const auto tokenizer = learn_tokenizer(options, readers, arguments.sample << 20, show_progress);
-  tokenizer->save(arguments.out);
+  warn_of(reader.notes());
+  save(*tokenizer, arguments.out);
   if (options.kind != "char" && tokenizer->vocab_size() < options.vocab) {
     spdlog::warn("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);
   }
@@ -95,11 +103,10 @@ void encode(const TokenizerArguments& arguments) {
   }
   const FileText text = open_text(arguments);
   TextReader reader(text);
-  for (TextPart part; reader.next(part);) {
-    for (const auto& ids : encode_part(part, *tokenizer)) {
-      if (!ids.empty()) print_ids(ids, '\n');
-    }
-  }
+  for_each_encoded(reader, *tokenizer, [](std::span<const std::int32_t> ids) {
+    if (!ids.empty()) print_ids(ids, '\n');
+  });
+  warn_of(reader.notes());
 }
 
 void decode(const TokenizerArguments& arguments) {
@@ -111,8 +118,8 @@ void decode(const TokenizerArguments& arguments) {
       id = std::stoi(word, &read);
     } catch (const std::exception&) {
     }
-    check(read == word.size(), "tokenizer decode: expected token ids apart by white space, got ",
-          show(nlohmann::json(word)));
+    check(read == word.size(), "tokenizer decode: expected token ids apart by white space, got \"", word.substr(0, 60),
+          "\"");
     std::cout << tokenizer->decode(std::span(&id, 1));
   }
 }
@@ -126,7 +133,7 @@ void print_info(const TokenizerArguments& arguments) {
 
 void convert(const TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
-  tokenizer->save(arguments.out);
+  save(*tokenizer, arguments.out);
   spdlog::info("{} tokens: {}", tokenizer->vocab_size(), arguments.out);
 }
 
@@ -153,7 +160,7 @@ void add_tokenizer_command(CLI::App& app) {
   add_pattern(training, arguments->pattern, "How bpe splits text into words: gpt2 or cl100k [gpt2]");
   training->add_option_function<std::string>(
       "--max-memory", [arguments](const std::string& text) { arguments->max_memory = read_bytes_option(text); },
-      "Bytes for counting words, such as 64M; what outgrows them goes to $TMPDIR; 0: no bound [1G]");
+      "Memory for counting words, such as 64M; more of them go to files in $TMPDIR; 0: no bound [1G]");
   training->add_option("--special", arguments->special_tokens, "Special tokens [<|endoftext|>]")->expected(1);
   training->add_option("--out", arguments->out, kOutHelp)->required();
   training
@@ -168,26 +175,27 @@ void add_tokenizer_command(CLI::App& app) {
     sub->add_option("file", arguments->file,
                     "FILE.json of Hugging Face, FILE.tiktoken, or GPT-2's: a folder with vocab.json and merges.txt")
         ->required();
-    add_pattern(sub, arguments->of_file.pattern, "How text is split, where the file does not say it: gpt2 or cl100k");
+    add_pattern(sub, arguments->of_file.pattern, "How text is split, if the file does not say it: gpt2 or cl100k");
     sub->add_option("--special", arguments->of_file.special_tokens,
                     "NAME or NAME=ID of a token that is not in the file")
         ->expected(1);
     return sub;
   };
-  CLI::App* encoding = with_file("encode", "Text to ids");
+  CLI::App* encoding = with_file("encode", "Convert text to ids");
   add_texts(encoding);
   encoding->add_flag("--lines", arguments->lines, "One line of ids per line of standard input");
   encoding->callback([arguments] {
     if (arguments->texts.empty()) arguments->texts = {kStandardInput};
     encode(*arguments);
   });
-  with_file("decode", "Ids on standard input to text")->callback([arguments] { decode(*arguments); });
-  CLI::App* info = with_file("info", "What a tokenizer holds, how it splits a text and how well it compresses files");
+  with_file("decode", "Convert ids on standard input to text")->callback([arguments] { decode(*arguments); });
+  CLI::App* info =
+      with_file("info", "Show what a tokenizer holds, how it splits a text and how well it compresses files");
   add_texts(info);
   info->add_option("--text", arguments->info.text, "Show how it splits");
   info->add_flag("--json", arguments->info.json, "As JSON");
   info->callback([arguments] { print_info(*arguments); });
-  CLI::App* conversion = with_file("convert", "From one format of files to another");
+  CLI::App* conversion = with_file("convert", "Convert from one file format to another");
   conversion->add_option("--out", arguments->out, kOutHelp)->required();
   conversion->callback([arguments] { convert(*arguments); });
 }

@@ -8,9 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/utf8.h"
+#include "data/text/encode_text.h"
 #include "data/text/text_reader.h"
-#include "data/text/token_cache.h"
-#include "tokenizer/bpe/bpe_tokenizer.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -38,7 +37,7 @@ std::string printable(std::string_view bytes) {
   return out;
 }
 
-// The longest ordinary tokens, by bytes; of equal ones the least ids.
+// The longest ordinary tokens in bytes; among equally long ones, those with the smallest ids.
 std::vector<std::int32_t> longest_tokens(const Tokenizer& tokenizer) {
   std::vector<std::int32_t> ids;
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
@@ -52,16 +51,17 @@ std::vector<std::int32_t> longest_tokens(const Tokenizer& tokenizer) {
 }
 
 struct Compression {
-  std::int64_t bytes = 0, tokens = 0;
+  std::int64_t bytes = 0, tokens = 0, unknown = 0;
   double bytes_per_token() const { return tokens > 0 ? static_cast<double>(bytes) / static_cast<double>(tokens) : 0; }
 };
 
 Compression compression_of(const Tokenizer& tokenizer, const TextSource& source) {
   TextReader reader(source);
   Compression sum;
-  for (TextPart part; reader.next(part);) {
-    for (const auto& ids : encode_part(part, tokenizer)) sum.tokens += static_cast<std::int64_t>(ids.size());
-  }
+  for_each_encoded(reader, tokenizer, [&](std::span<const std::int32_t> ids) {
+    sum.tokens += static_cast<std::int64_t>(ids.size());
+    sum.unknown += count_unknown(ids, tokenizer);
+  });
   sum.bytes = reader.position();
   return sum;
 }
@@ -84,9 +84,9 @@ void print_json(const Tokenizer& tokenizer, const TokenizerInfoRequest& request,
     return list;
   };
   Json info = {{"kind", tokenizer.kind()}};
-  if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer)) {
-    info["pattern"] = name_of(bpe->pattern());
-    info["merges"] = bpe->merges().size();
+  if (const auto pattern = tokenizer.split_pattern()) {
+    info["pattern"] = name_of(*pattern);
+    info["merges"] = tokenizer.merge_count();
   }
   info["vocab"] = tokenizer.vocab_size();
   info["special_tokens"] = listed(tokenizer.special_ids());
@@ -96,6 +96,7 @@ void print_json(const Tokenizer& tokenizer, const TokenizerInfoRequest& request,
     info["bytes"] = sum.bytes;
     info["tokens"] = sum.tokens;
     info["bytes_per_token"] = sum.bytes_per_token();
+    if (tokenizer.unknown_id()) info["unknown_tokens"] = sum.unknown;
   }
   if (request.text) info["split"] = listed(tokenizer.encode(*request.text));
   std::cout << info.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
@@ -111,9 +112,9 @@ void print_tokenizer_info(const Tokenizer& tokenizer, const TokenizerInfoRequest
     std::cout << '\n';
   };
   std::cout << "kind            " << tokenizer.kind() << '\n';
-  if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer)) {
-    std::cout << "pattern         " << name_of(bpe->pattern()) << '\n';
-    std::cout << "merges          " << bpe->merges().size() << '\n';
+  if (const auto pattern = tokenizer.split_pattern()) {
+    std::cout << "pattern         " << name_of(*pattern) << '\n';
+    std::cout << "merges          " << tokenizer.merge_count() << '\n';
   }
   std::cout << "vocabulary      " << tokenizer.vocab_size() << '\n';
   print_tokens("special tokens ", tokenizer.special_ids());
@@ -122,7 +123,9 @@ void print_tokenizer_info(const Tokenizer& tokenizer, const TokenizerInfoRequest
   if (source) {
     const Compression sum = compression_of(tokenizer, *source);
     std::cout << "text            " << sum.bytes << " bytes, " << sum.tokens << " tokens, " << sum.bytes_per_token()
-              << " bytes per token\n";
+              << " bytes per token";
+    if (tokenizer.unknown_id()) std::cout << ", " << sum.unknown << " unknown tokens";
+    std::cout << '\n';
   }
   if (request.text) {
     const std::vector<std::int32_t> ids = tokenizer.encode(*request.text);

@@ -11,6 +11,7 @@
 #include "cli/progress_line.h"
 #include "cli/run_model.h"
 #include "cli/stop_signal.h"
+#include "core/files.h"
 #include "core/parallel.h"
 #include "data/synthetic/corpora.h"
 #include "train/config/optim_config.h"
@@ -107,7 +108,7 @@ void set_threads(const ResolvedConfig& config) {
 void start(const TrainArguments& arguments) {
   Config given;
   if (!arguments.config.empty()) given = load_config(arguments.config);
-  override_config(given, arguments.overrides);
+  given = override_config(std::move(given), arguments.overrides).values();
   const bool initial_tokenizers = use_initial_tokenizers(given);
   const ResolvedConfig config = resolve_for_training(std::move(given));
   require_no_run(arguments.out);
@@ -150,8 +151,7 @@ Continuation continued_config(const RunReference& reference, const TrainArgument
   // A checkpoint that is named goes on with its own configuration.
   const Config before =
       load_run_config(reference.step ? checkpoint_config(run, run.checkpoint(*reference.step)) : run.config());
-  Config after = before;
-  override_config(after, arguments.overrides);
+  Config after = override_config(before, arguments.overrides).values();
   std::optional<double> max_minutes;
   if (const auto given = arguments.overrides.find("train.max_minutes");
       given != arguments.overrides.end() && !given->second.empty()) {

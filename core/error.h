@@ -1,4 +1,4 @@
-// Errors as values the reader can act on: what, where, expected, got.
+// Errors whose message tells the reader what to change: what failed, where, what was expected, what was found.
 #pragma once
 
 #include <sstream>
@@ -7,7 +7,7 @@
 
 namespace tapeformer {
 
-// Everything the library throws. The command prints what() as one line and exits with 1.
+// The exception that the library throws. The command prints what() as one line and exits with 1.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,7 +24,7 @@ concept Writable = requires(std::ostream& out, const T& value) {
   out << value;
 };
 
-// The parts written one after another, as operator<< writes each.
+// Joins the parts, each as operator<< writes it.
 template <Writable... Parts>
 std::string str_cat(const Parts&... parts) {
   std::ostringstream out;
@@ -32,7 +32,7 @@ std::string str_cat(const Parts&... parts) {
   return out.str();
 }
 
-// fail("matmul: a is ", a.sizes(), ", b is ", b.sizes()) throws Error with the parts put together.
+// fail("matmul: a is ", a.sizes(), ", b is ", b.sizes()) throws Error with the joined parts as message.
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
   throw Error(str_cat(parts...));
@@ -43,7 +43,7 @@ template <class... Parts>
   throw UsageError(str_cat(parts...));
 }
 
-// Throws Error made of the parts unless the condition holds. The parts are put together only on failure.
+// Throws Error with the joined parts unless the condition holds. The parts are joined only on failure.
 template <class... Parts>
 void check(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]

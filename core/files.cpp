@@ -17,9 +17,10 @@ namespace tapeformer {
 
 namespace {
 
-constexpr const char* kBeside = ".tmp-";  // between a file's name and what sets its writers apart
+// Stands between a file's name and the number of its writer in the name of a temporary file.
+constexpr const char* kTemporary = ".tmp-";
 
-// Throws what the system said about the call that just failed: "cannot VERB PATH: reason".
+// Throws "cannot VERB PATH: reason" with the reason of the system call that has just failed.
 void require(bool succeeded, const char* verb, const std::filesystem::path& path) {
   if (!succeeded) fail("cannot ", verb, " ", path.string(), ": ", std::generic_category().message(errno));
 }
@@ -37,21 +38,23 @@ struct OpenFile {
   }
 };
 
-}  // namespace
-
-MappedFile::MappedFile(const std::filesystem::path& path) {
-  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  require(file.fd >= 0, "open", path);
-  struct stat status {};
-  require(::fstat(file.fd, &status) == 0, "open", path);
-  check_is_file(status, path);
-  size_ = static_cast<std::size_t>(status.st_size);
-  if (size_ == 0) return;  // the system maps no empty files
-  void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
-  require(mapped != MAP_FAILED, "map", path);
-  data_ = std::shared_ptr<const char>(static_cast<const char*>(mapped),
-                                      [mapped, size = size_](const char*) { ::munmap(mapped, size); });
+// Opens a regular file for reading, and tells its size.
+int open_to_read(const std::filesystem::path& path, std::int64_t& size) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  require(fd >= 0, "open", path);
+  try {
+    struct stat status {};
+    require(::fstat(fd, &status) == 0, "open", path);
+    check_is_file(status, path);
+    size = status.st_size;
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+  return fd;
 }
+
+}  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
   const InputFile file(path);
@@ -61,16 +64,10 @@ std::string read_file(const std::filesystem::path& path) {
 }
 
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
-  const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  require(fd >= 0, "open", path_);
-  fd_ = {new int(fd), [](const int* open_fd) {
-           ::close(*open_fd);
-           delete open_fd;
+  fd_ = {new int(open_to_read(path_, size_)), [](const int* fd) {
+           ::close(*fd);
+           delete fd;
          }};
-  struct stat status {};
-  require(::fstat(fd, &status) == 0, "open", path_);
-  check_is_file(status, path_);
-  size_ = status.st_size;
 }
 
 void InputFile::read_at(std::int64_t offset, std::span<char> out) const {
@@ -85,30 +82,58 @@ void InputFile::read_at(std::int64_t offset, std::span<char> out) const {
   }
 }
 
-void read_ahead(std::string_view mapped) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(mapped.data());
-  const std::uintptr_t first_page = begin / page * page;  // the system takes whole pages
-  ::madvise(reinterpret_cast<void*>(first_page), begin + mapped.size() - first_page, MADV_WILLNEED);
+void InputFile::read_ahead(std::int64_t offset, std::int64_t bytes) const {
+  ::posix_fadvise(*fd_, offset, bytes, POSIX_FADV_WILLNEED);
+}
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  std::int64_t size = 0;
+  const OpenFile file{open_to_read(path, size)};
+  size_ = static_cast<std::size_t>(size);
+  if (size_ == 0) return;  // the system maps no empty files
+  void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  require(mapped != MAP_FAILED, "map", path);
+  data_ = std::shared_ptr<const char>(static_cast<const char*>(mapped),
+                                      [mapped, size = size_](const char*) { ::munmap(mapped, size); });
+}
+
+void write_all(int fd, std::string_view bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    require(written >= 0, "write", path);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void write_all_at(int fd, std::int64_t offset, std::string_view bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    require(written >= 0, "write", path);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+    offset += written;
+  }
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  // A link stays, and what it leads to is written.
+  // Of a symbolic link, the file that it leads to is written.
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path_, error);
   if (!error && std::filesystem::is_symlink(path_, error)) path_ = target;
-  // A rename would put a file in the place of a device, /dev/null for one, where the user may do that.
+  // A rename would replace a device, such as /dev/null, by a file if the user has the right to.
   struct stat there {};
   if (::stat(path_.c_str(), &there) == 0) check_is_file(there, path_);
-  // Two writers of one path, in this process or in two, must not share the file beside.
+  // Two writers of one path, in this process or in two, need two temporary files.
   static std::atomic<int> counter = 0;
-  beside_ = path_;
-  beside_ += str_cat(kBeside, ::getpid(), "-", counter++);
-  // Locked while it is written, by which remove_abandoned() knows; which may have been faster than the lock.
+  temporary_path_ = path_;
+  temporary_path_ += str_cat(kTemporary, ::getpid(), "-", counter++);
+  // The lock tells remove_abandoned() that the file is being written. If that has removed the file before it was
+  // locked, the file has no name any more (no link), and another one is made.
   struct stat status {};
   while (status.st_nlink == 0) {
     if (fd_ >= 0) ::close(fd_);
-    fd_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    fd_ = ::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     require(fd_ >= 0, "write", path_);
     ::flock(fd_, LOCK_EX);
     require(::fstat(fd_, &status) == 0, "write", path_);
@@ -118,42 +143,35 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
 AtomicFile::~AtomicFile() {
   if (fd_ < 0) return;
   ::close(fd_);
-  ::unlink(beside_.c_str());
+  ::unlink(temporary_path_.c_str());
 }
 
 void AtomicFile::append(std::string_view bytes) {
-  write_all(size_, bytes);
+  write_all_at(fd_, size_, bytes, path_);
   size_ += static_cast<std::int64_t>(bytes.size());
 }
 
-void AtomicFile::write_at(std::int64_t offset, std::string_view bytes) { write_all(offset, bytes); }
-
-void AtomicFile::write_all(std::int64_t offset, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), offset);
-    if (written < 0 && errno == EINTR) continue;
-    require(written >= 0, "write", path_);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-    offset += written;
-  }
-}
+void AtomicFile::write_at(std::int64_t offset, std::string_view bytes) { write_all_at(fd_, offset, bytes, path_); }
 
 void AtomicFile::commit() {
   require(::fsync(fd_) == 0, "write", path_);
-  require(::rename(beside_.c_str(), path_.c_str()) == 0, "write", path_);
+  require(::rename(temporary_path_.c_str(), path_.c_str()) == 0, "write", path_);
   ::close(fd_);
   fd_ = -1;
-  // The new name itself must survive a crash too; some file systems know no fsync of a folder, so its answer is not
-  // asked.
+  // The new name must survive a crash too. Some file systems have no fsync of a folder, so its result is ignored.
   const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
   const OpenFile entry{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (entry.fd >= 0) ::fsync(entry.fd);
 }
 
+bool is_temporary_file(const std::filesystem::path& path) {
+  return path.filename().native().find(kTemporary) != std::string::npos;
+}
+
 void remove_abandoned(const std::filesystem::path& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().filename().native().find(kBeside) == std::string::npos) continue;
+    if (!is_temporary_file(entry.path())) continue;
     const OpenFile file{::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (file.fd >= 0 && ::flock(file.fd, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
   }

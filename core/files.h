@@ -1,4 +1,4 @@
-// Files read through the page cache, and files that appear whole or not at all.
+// Reading files, and writing files that appear whole or not at all.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,6 @@
 #include <string_view>
 
 namespace tapeformer {
-
-// A file mapped read-only. Copies share the mapping. The file must not be cut short while it is mapped; a file renamed
-// over it does no harm.
-class MappedFile {
- public:
-  // Throws Error when the path is missing, unreadable or no regular file.
-  explicit MappedFile(const std::filesystem::path& path);
-
-  std::string_view bytes() const { return {data_.get(), size_}; }
-
- private:
-  std::shared_ptr<const char> data_;
-  std::size_t size_ = 0;
-};
 
 // The bytes of a whole file. Throws Error when the path is missing, unreadable or not a regular file.
 std::string read_file(const std::filesystem::path& path);
@@ -40,6 +26,9 @@ class InputFile {
   const std::filesystem::path& path() const { return path_; }
   // Fills `out` with the bytes from `offset` on. Throws Error where the system refuses, and when the file ends before.
   void read_at(std::int64_t offset, std::span<char> out) const;
+  // Asks the system to read these bytes from disk, without waiting: a later read_at() finds them in memory. This is a
+  // hint, which the system may ignore.
+  void read_ahead(std::int64_t offset, std::int64_t bytes) const;
 
  private:
   std::filesystem::path path_;
@@ -47,14 +36,30 @@ class InputFile {
   std::int64_t size_ = 0;
 };
 
-// Asks the system to read a part of a mapped file from disk, and does not wait: whoever needs these bytes later finds
-// them in memory. No more than a wish; on other memory it does nothing.
-void read_ahead(std::string_view mapped);
+// A file mapped read-only. Copies share the mapping. The process dies of SIGBUS if the file is cut short while it is
+// mapped, so this is for files that no other program writes, such as a checkpoint's; use InputFile for all others. A
+// file that is renamed over it changes nothing.
+class MappedFile {
+ public:
+  // Throws Error as read_file() does.
+  explicit MappedFile(const std::filesystem::path& path);
 
-// Writes beside `path` and renames into place on commit(), after fsync: a reader sees the old file or the new one,
-// never a part. Without commit() nothing stays behind, but for what a killed process leaves (remove_abandoned()).
-// A symbolic link stays one: the file it leads to is written. Throws Error where the system refuses, and where
-// something other than a file has the path.
+  std::string_view bytes() const { return {data_.get(), size_}; }
+
+ private:
+  std::shared_ptr<const char> data_;
+  std::size_t size_ = 0;
+};
+
+// Writes all of the bytes to an open file: at its current place, or at `offset`. A call that a signal interrupts, or
+// that writes a part, is repeated. Throws Error that names `path` where the system refuses.
+void write_all(int fd, std::string_view bytes, const std::filesystem::path& path);
+void write_all_at(int fd, std::int64_t offset, std::string_view bytes, const std::filesystem::path& path);
+
+// Writes to a temporary file in the same folder and renames it to `path` on commit(), after fsync: a reader sees the
+// old file or the new one, never a part. Without commit() nothing is left behind, except when the process is killed
+// (remove_abandoned() removes that). If `path` is a symbolic link, the file that it leads to is replaced. Throws Error
+// where the system refuses, and when `path` is something other than a regular file.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -66,21 +71,23 @@ class AtomicFile {
   // Overwrites bytes that were appended before.
   void write_at(std::int64_t offset, std::string_view bytes);
   void commit();
-  // Where the bytes lie until then.
-  const std::filesystem::path& beside() const { return beside_; }
+  // Where the bytes are until commit().
+  const std::filesystem::path& temporary_path() const { return temporary_path_; }
 
  private:
-  void write_all(std::int64_t offset, std::string_view bytes);
-
-  std::filesystem::path path_, beside_;
+  std::filesystem::path path_, temporary_path_;
   int fd_ = -1;
   std::int64_t size_ = 0;
 };
 
-// Removes the files in a folder that an AtomicFile wrote whose process was killed; those still being written stay.
+// Whether a file has the name of an AtomicFile's temporary file.
+bool is_temporary_file(const std::filesystem::path& path);
+
+// Removes the temporary files in a folder whose AtomicFile was in a process that was killed. Those that are still being
+// written stay.
 void remove_abandoned(const std::filesystem::path& folder);
 
-// Written beside, fsynced, renamed into place: a reader sees the old bytes or the new ones. Throws Error.
+// Replaces the file as AtomicFile does. Throws Error.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace tapeformer

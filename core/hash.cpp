@@ -11,6 +11,12 @@ struct Hasher::State {
 
 std::uint64_t hash_bytes(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
+std::string to_hex(std::uint64_t value) {
+  std::string digits(16, '0');
+  for (int i = 15; i >= 0; --i, value >>= 4) digits[i] = "0123456789abcdef"[value & 15];
+  return digits;
+}
+
 Hasher::Hasher() : state_(std::make_unique<State>()) { XXH3_64bits_reset(&state_->xxh); }
 Hasher::~Hasher() = default;
 

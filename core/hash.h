@@ -1,16 +1,20 @@
-// 64-bit xxHash (XXH3) of bytes: recognises texts, tokenizers and damaged files.
+// 64-bit xxHash (XXH3) of bytes, by which texts, tokenizers and damaged files are recognised.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace tapeformer {
 
 std::uint64_t hash_bytes(std::string_view bytes);
 
-// The same over bytes that come in pieces: hash_bytes(a + b) equals a then b put in here.
+// A number as 16 hexadecimal digits in lower case, for names and for JSON, whose readers elsewhere keep 53 bits only.
+std::string to_hex(std::uint64_t value);
+
+// The hash of bytes that come in pieces: update(a), then update(b), gives hash_bytes(a + b).
 class Hasher {
  public:
   Hasher();

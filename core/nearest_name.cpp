@@ -11,7 +11,8 @@ namespace tapeformer {
 namespace {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);  // row[j] = distance of a[0, i) and b[0, j)
+  std::vector<std::size_t> row(b.size() +
+                               1);  // row[j]: the distance between the first i letters of a and the first j of b
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i);

@@ -17,7 +17,7 @@
 namespace tapeformer {
 namespace {
 
-// Cores, counting the hardware threads of one core once, among the CPUs of the affinity mask.
+// The number of cores in the affinity mask; the hardware threads of one core count once.
 int physical_cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -55,7 +55,7 @@ std::atomic<int>& threads_in_use() {
   return threads;
 }
 
-// Whether this thread is inside of a loop already.
+// Whether this thread is inside a loop.
 thread_local bool inside_loop = false;
 
 struct InsideLoop {
@@ -71,7 +71,7 @@ inline void pause() {
 #endif
 }
 
-// Tries `ready` for a while that is short against a loop of a small model, then gives up.
+// Asks `ready` again and again for a short time, less than a loop of a small model takes. Returns whether it held.
 template <class F>
 bool spin_until(const F& ready) {
   constexpr auto kPatience = std::chrono::microseconds(200);
@@ -85,10 +85,10 @@ bool spin_until(const F& ready) {
   return false;
 }
 
-// Threads that take part in loops. The caller of a loop works too, and never waits for a thread that has not begun: on
-// a machine that is busy with other things it does all chunks itself, and waits at most for chunks that were taken.
-// (OpenMP's loops end when every thread of the team has arrived; beside one busy process that made a training run of a
-// minute last eight.)
+// The threads that take part in loops. The caller of a loop works too and never waits for a thread that has not begun:
+// on a busy machine it does all chunks itself, and at most waits for the chunks that other threads have taken.
+// (An OpenMP loop ends when every thread of the team has arrived: beside one busy process a training run of one minute
+// took eight.)
 class ThreadPool {
  public:
   void run(std::int64_t chunks, int threads, void (*body)(const void*, std::int64_t), const void* context) {
@@ -107,7 +107,7 @@ class ThreadPool {
     if (sleeping_ > 0) loops_.notify_all();
     take_chunks();
     open_ = false;
-    // Whoever enters from now on finds the loop closed, and leaves.
+    // A worker that enters from now on finds the loop closed and leaves.
     while (inside_ != 0) {
       if (!spin_until([&] { return inside_ == 0; })) sched_yield();
     }
@@ -145,19 +145,20 @@ class ThreadPool {
 
   std::mutex mutex_;  // held by the thread whose loop runs
   int workers_ = 0;
-  // The loop; read only between ++inside_ and --inside_, written only when it is closed and nobody is inside.
+  // The loop. Workers read it only between ++inside_ and --inside_; it is written only when closed and nobody is
+  // inside.
   std::int64_t chunks_ = 0;
   void (*body_)(const void*, std::int64_t) = nullptr;
   const void* context_ = nullptr;
   int helpers_ = 0;
   std::mutex error_mutex_;
   std::exception_ptr error_;
-  // Each on a cache line of its own: the threads write them while others read.
+  // Each has its own cache line, because some threads write them while others read.
   alignas(64) std::atomic<std::int64_t> next_ = 0;
   alignas(64) std::atomic<bool> open_ = false;
-  alignas(64) std::atomic<int> inside_ = 0;  // workers that look at the loop
+  alignas(64) std::atomic<int> inside_ = 0;  // the number of workers that look at the loop
   alignas(64) std::atomic<int> sleeping_ = 0;
-  alignas(64) std::atomic<std::uint32_t> loops_ = 0;  // counted, to wait for the next
+  alignas(64) std::atomic<std::uint32_t> loops_ = 0;  // how many there were; workers wait for a change
 };
 
 }  // namespace

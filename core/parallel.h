@@ -1,4 +1,4 @@
-// Loops over threads whose result does not depend on the number of threads.
+// Parallel loops, whose results do not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -6,26 +6,26 @@
 
 namespace tapeformer {
 
-// Threads used by parallel_for and by the matrix products. Starts at default_thread_count().
+// The number of threads that parallel_for and the matrix products use; default_thread_count() at first.
 int thread_count();
 // Throws Error below 1.
 void set_thread_count(int threads);
-// Threads that a loop begun here would get: 1 inside another loop.
+// The number of threads that a loop would get here: 1 inside another loop.
 int available_threads();
-// Physical cores that this process may use: affinity mask and cgroup quota taken into account.
+// The number of physical cores that this process may use by its affinity mask and cgroup quota.
 int default_thread_count();
 
 namespace detail {
 void run_chunks(std::int64_t chunks, void (*body)(const void*, std::int64_t), const void* context);
 }
 
-// Number of chunks that parallel_chunks makes of `size` elements.
+// The number of chunks into which parallel_chunks divides `size` elements.
 inline std::int64_t chunk_count(std::int64_t size, std::int64_t grain) { return (size + grain - 1) / grain; }
 
 // Calls f(chunk, chunk_begin, chunk_end) for consecutive chunks of `grain` elements of [0, size), spread over the
-// threads. Chunk boundaries depend on size and grain alone, so partial results kept per chunk and added in order are
-// the same for any number of threads. The first exception thrown by f is rethrown. Inside another loop it runs
-// serially.
+// threads. Chunk boundaries depend on size and grain alone, so partial results that are kept per chunk and added in
+// order are the same for any number of threads. Chunks begin in order. The first exception thrown by f is rethrown. A
+// loop inside another loop runs serially.
 template <class F>
 void parallel_chunks(std::int64_t size, std::int64_t grain, const F& f) {
   struct Context {

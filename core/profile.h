@@ -1,4 +1,4 @@
-// Where time goes, by name: spans around ops and kernels. They cost a load and a branch while no profile runs.
+// Measures the time of ops and kernels, by name. A span costs a load and a branch while no profile runs.
 #pragma once
 
 #include <chrono>
@@ -8,9 +8,9 @@
 
 namespace tapeformer {
 
-enum class SpanKind { forward, backward, kernel };  // of an op, of an op, of a loop or a product
+enum class SpanKind { forward, backward, kernel };  // of an op, its backward, a loop or matrix product
 
-// What a kernel does at least: floating point operations of a product, bytes that a loop reads and writes.
+// The least work of a kernel: floating point operations of a product, or bytes that a loop reads and writes.
 struct KernelWork {
   double flops = 0, bytes = 0;
 };
@@ -20,13 +20,13 @@ struct ProfileRow {
   std::string name;
   std::int64_t calls = 0;
   double seconds = 0;
-  double inside_s = 0;  // of it in kernels (ops only)
+  double inside_s = 0;  // the part of it in kernels (ops only)
   KernelWork work = {};
 };
 
-// Counts from now on; what was counted before is forgotten. One thread's spans are counted: the one that calls this.
+// Starts to count and forgets earlier counts. Only the spans of the calling thread are counted.
 void start_profile();
-// Rows of the same kind and name added up, the longest first.
+// One row for each kind and name, with the sums of its spans; the longest time first.
 std::vector<ProfileRow> stop_profile();
 
 namespace detail {
@@ -34,8 +34,8 @@ extern thread_local bool profiling;
 }
 inline bool is_profiling() { return detail::profiling; }
 
-// The time between construction and destruction. A kernel inside another kernel is part of that one. An op inside
-// another op's backward counts in both.
+// Measures the time between its construction and destruction. A kernel inside another kernel counts as part of that. An
+// op inside another op's backward counts in both.
 class Span {
  public:
   Span(SpanKind kind, const char* name, const KernelWork& work = {}) {

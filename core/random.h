@@ -1,5 +1,5 @@
 // Counter-based random numbers: every number is a pure function of a key and an index, so there is no generator state
-// to save, and no thread or evaluation can disturb another's numbers.
+// to save, and no thread or evaluation can change the numbers of another.
 #pragma once
 
 #include <array>
@@ -30,12 +30,12 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Names one sequence of random numbers. Two keys that differ anywhere give independent sequences.
+// The name of one sequence of random numbers. Keys that differ in any field give independent sequences.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   std::uint32_t micro_step = 0;
-  std::uint64_t stream = 0;  // which consumer: an op's place on the tape, the batcher, an initialiser
+  std::uint64_t stream = 0;  // who uses it: an op's place on the tape, the batcher, an initialiser
 
   RandomKey with_stream(std::uint64_t other) const { return {seed, step, micro_step, other}; }
 
@@ -45,14 +45,14 @@ struct RandomKey {
     return {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
   }
 
-  // Words 4·block … 4·block + 3 of the sequence.
+  // The words 4·block to 4·block + 3 of the sequence.
   std::array<std::uint32_t, 4> words(std::uint64_t block) const {
     return philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), step, micro_step},
                       philox_key());
   }
 };
 
-// Reads one key's sequence from its start, a word at a time.
+// Reads the sequence of one key from its start, a word at a time.
 class RandomStream {
  public:
   explicit RandomStream(RandomKey key) : key_(key) {}
@@ -70,7 +70,7 @@ class RandomStream {
   }
   // Uniform in [0, 1) with 53 random bits.
   double uniform() { return static_cast<double>(next_u64() >> 11) * 0x1p-53; }
-  // Uniform in [0, bound), without bias (rejection of the uneven rest); bound >= 1.
+  // Uniform in [0, bound), without bias (values of the uneven rest are rejected); bound >= 1.
   std::uint64_t below(std::uint64_t bound) {
     const std::uint64_t uneven = (0 - bound) % bound;
     std::uint64_t word = next_u64();

@@ -1,4 +1,4 @@
-// UTF-8, read one character at a time; whatever is not valid is seen as single bytes.
+// Reading and writing UTF-8, one character at a time. Each byte that is not part of valid UTF-8 is read by itself.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace tapeformer {
 inline constexpr std::int32_t kInvalidUtf8 = -1;
 
 struct Utf8Char {
-  std::int32_t code_point;  // kInvalidUtf8 where no valid character begins
-  int length;               // in bytes; 1 where invalid
+  std::int32_t code_point;  // kInvalidUtf8 if no valid character begins here
+  int length;               // in bytes; 1 if invalid
 };
 
 // The character that begins at byte `at` < text.size(). Valid as in RFC 3629: shortest form, no surrogates, at most
@@ -51,7 +51,7 @@ inline void append_utf8(std::string& out, std::int32_t code_point) {
   }
 }
 
-// The first byte that is not part of valid UTF-8; npos when there is none.
+// The place of the first byte that is not part of valid UTF-8; npos if there is none.
 inline std::size_t find_invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const Utf8Char c = read_utf8(text, at);

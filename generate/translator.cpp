@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "autograd/kernels/batch_invariant.h"
+#include "autograd/ops/activations.h"
 #include "autograd/tape/tape.h"
 #include "core/parallel.h"
 
@@ -235,7 +236,7 @@ void check_options(const BeamOptions& options) {
 std::vector<std::vector<Hypothesis>> translate(const SequenceToSequence& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,
-                                               const std::function<void(double)>& progress) {
+                                               const ProgressCallback& progress) {
   check_options(options);
   const kernels::BatchInvariant batch_invariant;
   const std::int64_t vocab = model.target_vocab();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/progress.h"
 #include "nn/sequence_to_sequence.h"
 #include "tokenizer/sentence_symbols.h"
 
@@ -37,6 +38,6 @@ void check_options(const BeamOptions& options);
 std::vector<std::vector<Hypothesis>> translate(const SequenceToSequence& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,
-                                               const std::function<void(double)>& progress = {});
+                                               const ProgressCallback& progress = {});
 
 }  // namespace tapeformer

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "autograd/ops/ops.h"
+#include "autograd/ops/attention.h"
+#include "autograd/ops/layers.h"
+#include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {
@@ -15,13 +17,22 @@ std::int64_t checked_dim(const BlockConfig& config) {
   return config.dim;
 }
 
-// (R, T, dim) → (batch, h, R·T/batch, d_k)
-Variable split_heads(const Variable& x, std::int64_t batch, std::int64_t heads) {
-  return transpose(reshape(x, {batch, -1, heads, x.size(2) / heads}), 1, 2);
+// One of `parts` that lie behind one another in each row: rows (B, T, parts·dim) → (B, h, T, d_k).
+Tensor heads_of(const Tensor& rows, int part, int parts, std::int64_t heads) {
+  const std::int64_t dim = rows.size(2) / parts;
+  return rows.slice(2, part * dim, (part + 1) * dim)
+      .reshape({rows.size(0), rows.size(1), heads, dim / heads})
+      .transpose(1, 2);
 }
 
-// The opposite, to the sizes (R, T, dim).
-Variable join_heads(const Variable& x, const Dims& sizes) { return reshape(transpose(x, 1, 2), sizes); }
+// Attention of queries (B, T, dim) to what a cache holds → (B, T, dim).
+Variable attend_to(const KeyValueCache& cache, Tape& tape, const Tensor& queries, std::int64_t heads,
+                   const AttentionOptions& options) {
+  const auto constant = [&](const Tensor& x) { return Variable::constant(tape, x); };
+  const Variable y = scaled_dot_product_attention(constant(heads_of(queries, 0, 1, heads)), constant(cache.keys()),
+                                                  constant(cache.values()), options);
+  return reshape(transpose(y, 1, 2), queries.sizes());
+}
 
 void require_no_recording(const Tape& tape) {
   check(!tape.options().record, "attention: a key/value cache works without recording only");
@@ -29,7 +40,7 @@ void require_no_recording(const Tape& tape) {
 
 }  // namespace
 
-// Room for `length` tokens, of rows, heads and widths as those of k, keeping what is there.
+// Makes room for `length` tokens with the batch, heads and width of k, and keeps what is cached.
 void KeyValueCache::reserve(const Tensor& k, std::int64_t length) {
   constexpr std::int64_t kLeast = 16;
   const std::int64_t held = keys_.defined() ? keys_.size(2) : 0;
@@ -71,20 +82,16 @@ MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
 }
 
 Variable MultiHeadAttention::forward(Variable x, const SelfMask& mask, KeyValueCache* cache) const {
-  const Dims sizes = x.sizes(), thirds = Dims::filled(3, sizes[2]);
-  std::vector<Variable> parts = split(qkv.forward(x), thirds, -1);
+  const Variable packed = qkv.forward(x);
   x = {};
-  for (Variable& part : parts) part = split_heads(part, sizes[0], heads_);
-  if (cache) {
-    Tape& tape = *parts[0].tape();
-    require_no_recording(tape);
-    cache->append(parts[1].value(), parts[2].value());
-    parts[1] = Variable::constant(tape, cache->keys());
-    parts[2] = Variable::constant(tape, cache->values());
-  }
   const AttentionOptions options{
       .causal = mask.causal, .key_lengths = mask.lengths, .key_begin = mask.key_begin, .dropout = dropout_};
-  return out.forward(join_heads(scaled_dot_product_attention(parts[0], parts[1], parts[2], options), sizes));
+  if (!cache) return out.forward(packed_self_attention(packed, heads_, options));
+  Tape& tape = *packed.tape();
+  require_no_recording(tape);
+  const Tensor& rows = packed.value();
+  cache->append(heads_of(rows, 1, 3, heads_), heads_of(rows, 2, 3, heads_));
+  return out.forward(attend_to(*cache, tape, rows.slice(2, 0, rows.size(2) / 3), heads_, options));
 }
 
 CrossAttention::CrossAttention(const BlockConfig& config)
@@ -99,26 +106,26 @@ CrossAttention::CrossAttention(const BlockConfig& config)
 }
 
 Variable CrossAttention::forward(Variable x, const EncoderOutput& encoded, KeyValueCache* cache) const {
-  const Dims sizes = x.sizes(), halves = Dims::filled(2, sizes[2]);
+  const Dims sizes = x.sizes();
   const std::int64_t batch = encoded.hidden.size(0);
   check(sizes[0] % batch == 0, "cross-attention: ", sizes[0], " rows cannot share ", batch, " encoded ones");
   // Nothing is causal here, so rows that look at the same encoded row can be queries side by side.
-  const Variable queries = split_heads(q.forward(x), batch, heads_);
+  const Variable queries = reshape(q.forward(x), {batch, -1, sizes[2]});
   x = {};
-  Tape& tape = *queries.tape();
-  Variable keys, values;
-  if (cache && cache->length() > 0) {
-    keys = Variable::constant(tape, cache->keys()), values = Variable::constant(tape, cache->values());
-  } else {
-    const std::vector<Variable> parts = split(kv.forward(encoded.hidden), halves, -1);
-    keys = split_heads(parts[0], batch, heads_), values = split_heads(parts[1], batch, heads_);
-    if (cache) {
-      require_no_recording(tape);
-      cache->append(keys.value(), values.value());
-    }
-  }
   const AttentionOptions options{.key_lengths = encoded.lengths, .dropout = dropout_};
-  return out.forward(join_heads(scaled_dot_product_attention(queries, keys, values, options), sizes));
+  Variable y;
+  if (cache) {
+    Tape& tape = *queries.tape();
+    require_no_recording(tape);
+    if (cache->length() == 0) {
+      const Tensor rows = kv.forward(encoded.hidden).value();
+      cache->append(heads_of(rows, 0, 2, heads_), heads_of(rows, 1, 2, heads_));
+    }
+    y = attend_to(*cache, tape, queries.value(), heads_, options);
+  } else {
+    y = packed_cross_attention(queries, kv.forward(encoded.hidden), heads_, options);
+  }
+  return out.forward(reshape(y, sizes));
 }
 
 }  // namespace tapeformer

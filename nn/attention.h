@@ -31,11 +31,12 @@ class KeyValueCache {
   Tensor keys_, values_;  // (B, h, room, d_k)
 };
 
-// Which keys of its own stream a token sees.
+// Which tokens of its own sequence a token may attend to.
 struct SelfMask {
-  bool causal = true;  // those up to itself
-  Tensor lengths{};    // i32 (B): a row's tokens past this length are padding, seen by none; undefined: there is none
-  Tensor key_begin{};  // i32 (B, T): the first token that each one sees (AttentionOptions); undefined: the row's first
+  bool causal = true;  // only those up to itself
+  Tensor lengths{};    // i32 (B): tokens past a row's length are padding, which none attends to; undefined: no padding
+  Tensor
+      key_begin{};  // i32 (B, T): the first token that each one attends to (see AttentionOptions); undefined: token 0
 };
 
 // Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are
@@ -55,7 +56,7 @@ class MultiHeadAttention : public Module {
   double dropout_;
 };
 
-// Cross-attention: Q from the decoder's stream, K and V from what the encoder gave, its padding masked.
+// Cross-attention: Q comes from the decoder, K and V from the encoder's output, whose padding is masked.
 class CrossAttention : public Module {
  public:
   explicit CrossAttention(const BlockConfig& config);

@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include "autograd/ops/ops.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/products.h"
 #include "autograd/tape/recompute.h"
 
 namespace tapeformer {

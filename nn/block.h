@@ -24,14 +24,14 @@ class FeedForward : public Module {
   ActivationKind activation_;
 };
 
-// What a block knows of its tokens, and what its attention may look at.
+// What the blocks of a stack are told about their tokens, and what their attention may look at.
 struct BlockContext {
   SelfMask mask = {};
   Positions positions = {};
   std::optional<EncoderOutput> encoded = {};  // for the blocks that have cross-attention
 };
 
-// Of one block: of the tokens so far, and of what the encoder gave.
+// Keys and values that one block has cached: those of the tokens so far, and those of the encoder's output.
 struct BlockCache {
   KeyValueCache self, cross{0};
 };
@@ -61,7 +61,7 @@ class Block : public Module {
 // One for each block of a stack.
 using StackCache = std::vector<BlockCache>;
 
-// Blocks one after another; behind the last one a norm where the blocks are pre-norm (those of post-norm end with one).
+// Blocks one after another. With pre-norm blocks a last norm follows; post-norm blocks end with one anyway.
 class BlockStack : public Module {
  public:
   // Where residual_init is normal, its deviation is divided by the root of the number of residual additions (GPT-2).
@@ -69,7 +69,7 @@ class BlockStack : public Module {
   // x (B, T, dim) → (B, T, dim). With a cache, x continues the cached tokens. Each block but the last is recomputed on
   // a tape of options.recompute; the stack must live until backward then.
   Variable forward(const Variable& x, const BlockContext& context = {}, StackCache* cache = nullptr) const;
-  // Of a stack without anything cached, for `length` tokens, and `encoded_length` of the encoder's.
+  // An empty cache with room for `length` tokens, and for `encoded_length` tokens of the encoder's output.
   StackCache make_cache(std::int64_t length, std::int64_t encoded_length = 0) const;
 
  private:

@@ -1,7 +1,7 @@
 // What every block of a model shares.
 #pragma once
 
-#include "autograd/ops/ops.h"
+#include "autograd/kernels/activation_kind.h"
 #include "autograd/tensor/dtype.h"
 #include "core/keys.h"
 #include "nn/init.h"
@@ -31,15 +31,15 @@ struct BlockConfig {
   std::int64_t dim = 128;
   std::int64_t heads = 4;
   std::int64_t ff_dim = 512;
-  double dropout = 0;            // of embeddings and of what each part of a block adds
-  double attention_dropout = 0;  // of attention weights
+  double dropout = 0;            // on embeddings and on the output of each sublayer
+  double attention_dropout = 0;  // on attention weights
   NormPlace norm = NormPlace::pre;
   NormKind norm_kind = NormKind::layer;
   ActivationKind activation = ActivationKind::gelu;
-  bool bias = true;  // of the linear layers and the layer norms; RMSNorm has none
+  bool bias = true;  // whether linear layers and layer norms have one; RMSNorm has none
   double norm_eps = 1e-5;
-  Init init = Init::normal(0.02);           // of matrices
-  Init residual_init = Init::normal(0.02);  // of the matrices whose result is added to the residual stream
+  Init init = Init::normal(0.02);           // for matrices
+  Init residual_init = Init::normal(0.02);  // for matrices whose output is added to the residual stream
   DType dtype = DType::f32;
 };
 

@@ -6,11 +6,11 @@
 namespace tapeformer {
 
 struct Documents {
-  Tensor first_tokens;  // i32 (B, T): the place in its row where a token's document begins
-  Tensor positions;     // i32 (B, T): a token's place in its document, from 0
+  Tensor first_tokens;  // i32 (B, T): for each token, the index in its row at which its document begins
+  Tensor positions;     // i32 (B, T): for each token, its position in its document, counted from 0
 };
 
-// Of ids i32 (B, T), where a document begins at every `token` and at the beginning of a row.
+// Finds the documents in ids i32 (B, T): one begins at every `token`, and at the beginning of each row.
 Documents find_documents(const Tensor& ids, std::int32_t token);
 
 }  // namespace tapeformer

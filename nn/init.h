@@ -1,4 +1,4 @@
-// How parameters begin.
+// Initial values of parameters.
 #pragma once
 
 #include "autograd/tensor/tensor.h"

@@ -1,5 +1,7 @@
 #include "nn/language_model.h"
 
+#include "autograd/ops/ops.h"
+
 namespace tapeformer {
 
 Variable LanguageModel::loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "autograd/ops/ops.h"
+#include "autograd/ops/losses.h"
 #include "nn/module.h"
 
 namespace tapeformer {

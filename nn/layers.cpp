@@ -1,5 +1,8 @@
 #include "nn/layers.h"
 
+#include "autograd/ops/layers.h"
+#include "autograd/ops/products.h"
+
 namespace tapeformer {
 
 Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& init, DType dtype)

@@ -1,7 +1,6 @@
 // The elementary layers.
 #pragma once
 
-#include "autograd/ops/ops.h"
 #include "nn/module.h"
 
 namespace tapeformer {

@@ -1,6 +1,6 @@
 #include "nn/norm.h"
 
-#include "autograd/ops/ops.h"
+#include "autograd/ops/layers.h"
 
 namespace tapeformer {
 

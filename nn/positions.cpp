@@ -3,7 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "autograd/ops/ops.h"
+#include "autograd/ops/layers.h"
+#include "autograd/ops/views.h"
 
 namespace tapeformer {
 

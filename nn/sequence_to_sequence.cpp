@@ -1,5 +1,7 @@
 #include "nn/sequence_to_sequence.h"
 
+#include "autograd/ops/ops.h"
+
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "autograd/ops/ops.h"
+#include "autograd/ops/losses.h"
 #include "nn/module.h"
 
 namespace tapeformer {

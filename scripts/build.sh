@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing and builds a preset (release unless named): build/tapeformer, build/bench/*.
+# Installs what is missing and builds a preset of CMakePresets.json:
+#   scripts/build.sh            everything: build/tapeformer, the tests and benchmarks
+#   scripts/build.sh program    build/tapeformer alone, in about half the time
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-release}
-scripts/setup.sh
+if [ "$preset" = program ]; then scripts/setup.sh --program; else scripts/setup.sh; fi
 cmake --preset "$preset" >/dev/null
 cmake --build --preset "$preset"

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# From nothing to a trained language model in a few minutes: installs, builds, trains on generated stories for about a
-# minute, evaluates, and lets the model tell stories of its own.
+# From nothing to a trained language model in a few minutes: installs what is missing, builds the program, trains on
+# generated stories for about a minute, evaluates, and lets the model write stories of its own.
+#   scripts/demo.sh [FOLDER]    the run's folder; runs/demo unless given
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/build.sh
 run=${1:-runs/demo}
 if [ -e "$run" ]; then
-  echo "demo: $run is there already: remove it, or name another folder: scripts/demo.sh FOLDER" >&2
+  echo "demo: $run exists already: remove it, or name another folder: scripts/demo.sh FOLDER" >&2
   exit 1
 fi
+scripts/build.sh program
 
 echo "== Training a small language model on generated stories (about a minute)"
 build/tapeformer train configs/stories.toml --out "$run"

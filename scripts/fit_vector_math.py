@@ -1,7 +1,8 @@
 """Derives the coefficients of vector_math-inl.h and prints them with their errors.
 
-Fits in 90-digit decimals: weighted least squares on Chebyshev points, reweighted until the largest relative errors
-are level (Lawson), with the denominator of the last turn in the weights (Loeb). Plain Python, no packages.
+The fit computes in decimals of 90 digits. It is a weighted least squares fit on Chebyshev points; the weights change
+until the largest relative errors are equal (Lawson), and contain the denominator of the iteration before (Loeb). It
+needs only Python itself.
 """
 
 from decimal import Decimal as D, getcontext

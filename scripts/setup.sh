@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Installs what building tapeformer takes, where it is missing: Debian's packages, as root or with sudo.
-#   scripts/setup.sh          to build, train and test
-#   scripts/setup.sh --ci     the second compiler and the formatter as well
+# Installs the Debian packages that are missing, as root or with sudo.
+#   scripts/setup.sh            to build, train and test
+#   scripts/setup.sh --program  the program alone
+#   scripts/setup.sh --ci       also the second compiler and the formatter
 set -euo pipefail
 
-packages=(g++ cmake ninja-build pkg-config libopenblas-openmp-dev libhwy-dev libcli11-dev libspdlog-dev
-  libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev libpcre2-dev doctest-dev
-  libbenchmark-dev)
-if [ "${1:-}" = --ci ]; then packages+=(clang libomp-dev clang-format perl); fi
+packages=(g++ cmake ninja-build libopenblas-openmp-dev libhwy-dev libcli11-dev libspdlog-dev libtomlplusplus-dev
+  nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev)
+case ${1:-} in
+  --program) ;;
+  --ci) packages+=(libpcre2-dev doctest-dev clang libomp-dev clang-format perl) ;;
+  *) packages+=(libpcre2-dev doctest-dev) ;;
+esac
 
 missing=()
 if command -v dpkg-query >/dev/null; then
@@ -16,7 +20,7 @@ if command -v dpkg-query >/dev/null; then
     [ "$state" = installed ] || missing+=("$package")
   done
 else
-  echo "setup: this is not Debian or one of its relatives; install what these packages hold yourself: ${packages[*]}" >&2
+  echo "setup: only Debian and its relatives are supported; install what these packages hold yourself: ${packages[*]}" >&2
   exit 1
 fi
 [ ${#missing[@]} -gt 0 ] || exit 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The floors of the house: a folder includes only its own files and those of the folders listed for it here. Prints every
-# include that breaks the rule; fails when there is one.
+# Checks that a folder includes only its own files and those of the folders listed for it here. Prints every include that
+# breaks a rule, and fails if there is one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,9 +17,12 @@ declare -A may_use=(
   [generate]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer"
   [train]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate"
   [cli]="core autograd/kernels autograd/tensor autograd/gradcheck nn tokenizer data generate train"
+  [examples]="core autograd/tensor autograd/tape autograd/ops nn"
   [bench]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate train"
 )
-# A library with a place of its own: the pattern of its include, and the only files that may have it.
+# The folders whose headers only the folder around them, its tests and the benchmarks may include.
+private="tokenizer/bpe tokenizer/formats"
+# The pattern of a library's include, and the only files that may have it.
 declare -A only_in=(["cblas\.h"]="autograd/kernels/gemm.cpp" ["CLI/"]="(cli|bench)/" ["hwy/"]="autograd/kernels/")
 
 broken=0
@@ -31,9 +34,13 @@ while IFS=: read -r file _ include; do
     [[ $file == "$folder"/* ]] || continue
     allowed=0
     for other in "$folder" ${may_use[$folder]}; do [[ $included == "$other"/* ]] && allowed=1; done
-    # "hwy/foreach_target.h" and its like are a library's own way to be included.
+    # Highway includes "hwy/foreach_target.h" and similar files in this way.
     [[ $included == hwy/* ]] && allowed=1
     [ $allowed = 1 ] || complain "$file includes $included: $folder may use only itself and: ${may_use[$folder]:-nothing}"
+  done
+  for folder in $private; do
+    [[ $included != "$folder"/* || $file == "${folder%/*}"/* || $file == bench/* ]] ||
+      complain "$file includes $included: $folder is private to ${folder%/*}"
   done
 done < <(git grep -nE '^#include "' -- '*.h' '*.cpp' ':!tests')
 

@@ -1,7 +1,7 @@
 #include "tests/system_calls.h"
 
+#include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 namespace {
 
 std::function<int(const std::filesystem::path&)> on_fsync;
-std::function<void(const void*, std::size_t)> on_will_need;
+std::function<void(std::int64_t, std::int64_t)> on_will_need;
 
 rlimit old_limit;
 void (*old_handler)(int);
@@ -33,7 +33,7 @@ FileSizeLimit::~FileSizeLimit() {
   ::signal(SIGXFSZ, old_handler);
 }
 
-WillNeedHook::WillNeedHook(std::function<void(const void*, std::size_t)> called) { on_will_need = std::move(called); }
+WillNeedHook::WillNeedHook(std::function<void(std::int64_t, std::int64_t)> called) { on_will_need = std::move(called); }
 WillNeedHook::~WillNeedHook() { on_will_need = nullptr; }
 
 // A program's own functions go before the C library's.
@@ -43,7 +43,7 @@ extern "C" int fsync(int fd) {
   return errno == 0 ? 0 : -1;
 }
 
-extern "C" int madvise(void* address, std::size_t bytes, int advice) noexcept {
-  if (on_will_need && advice == MADV_WILLNEED) on_will_need(address, bytes);
-  return static_cast<int>(::syscall(SYS_madvise, address, bytes, advice));
+extern "C" int posix_fadvise(int fd, off_t offset, off_t bytes, int advice) noexcept {
+  if (on_will_need && advice == POSIX_FADV_WILLNEED) on_will_need(offset, bytes);
+  return static_cast<int>(::syscall(SYS_fadvise64, fd, offset, bytes, advice));
 }

@@ -23,9 +23,9 @@ struct FileSizeLimit {
   FileSizeLimit& operator=(const FileSizeLimit&) = delete;
 };
 
-// `called` sees what is asked for with MADV_WILLNEED.
+// `called` sees which bytes of files are asked for with POSIX_FADV_WILLNEED.
 struct WillNeedHook {
-  explicit WillNeedHook(std::function<void(const void* address, std::size_t bytes)> called);
+  explicit WillNeedHook(std::function<void(std::int64_t offset, std::int64_t bytes)> called);
   ~WillNeedHook();
   WillNeedHook(const WillNeedHook&) = delete;
   WillNeedHook& operator=(const WillNeedHook&) = delete;

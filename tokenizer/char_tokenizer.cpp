@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kTryBytes = "; a bpe tokenizer takes any bytes";
 
-// 'é' (U+00E9), or U+000A alone for a control character.
+// For messages: "'é' (U+00E9)", or "U+000A" for a control character.
 std::string describe(std::int32_t code_point) {
   std::ostringstream out;
   const bool control = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
@@ -27,7 +27,7 @@ std::string describe(std::int32_t code_point) {
 
 CharTokenizer::CharTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)), unknown_(special("<unk>")) {
   for (std::int32_t id = 0; id < vocab_size(); ++id) {
-    if (is_special(id)) continue;
+    if (!is_ordinary(id)) continue;
     const std::string& token = tokens()[id];
     const Utf8Char c = token.empty() ? Utf8Char{kInvalidUtf8, 0} : read_utf8(token, 0);
     check(c.code_point != kInvalidUtf8 && static_cast<std::size_t>(c.length) == token.size(), "token ", id,

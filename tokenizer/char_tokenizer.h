@@ -7,14 +7,15 @@ namespace tapeformer {
 
 class CharTokenizer : public Tokenizer {
  public:
-  // Every token that is not special is one character in UTF-8; throws Error naming one that is not.
+  // Throws Error, naming the token, when an ordinary token is not one character in UTF-8.
   explicit CharTokenizer(Vocabulary vocabulary);
   std::string kind() const override { return "char"; }
+  std::optional<std::int32_t> unknown_id() const override { return unknown_; }
 
  private:
   void encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const override;
 
-  std::vector<std::int32_t> id_of_;  // by code point; -1 for none
+  std::vector<std::int32_t> id_of_;  // by code point; -1 for a character without a token
   std::optional<std::int32_t> unknown_;
 };
 

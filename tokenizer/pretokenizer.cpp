@@ -37,7 +37,7 @@ inline Char char_at(std::string_view text, std::size_t at) {
   return read_beyond_ascii(text, at);
 }
 
-// The end of the run of one class that goes on at `at`.
+// The end of a run of characters of one class, of which the characters before `at` are read.
 std::size_t run_end(std::string_view text, std::size_t at, CharClass char_class) {
   while (at < text.size()) {
     const Char c = char_at(text, at);
@@ -49,7 +49,7 @@ std::size_t run_end(std::string_view text, std::size_t at, CharClass char_class)
 
 bool is_newline(char c) { return c == '\n' || c == '\r'; }
 
-// Length of 's, 't, 're, 've, 'm, 'll or 'd at `begin`, where an apostrophe is; 0 for none.
+// The length of 's, 't, 're, 've, 'm, 'll or 'd at `begin`, where there is an apostrophe; 0 if it is none of them.
 std::size_t contraction_length(std::string_view text, std::size_t begin, SplitPattern pattern) {
   char next[2] = {};
   const std::string_view rest = text.substr(begin + 1, 2);
@@ -66,7 +66,9 @@ std::size_t contraction_length(std::string_view text, std::size_t begin, SplitPa
 }
 
 struct Spaces {
-  std::size_t end, last, newlines_end;  // of the run; where its last character begins; behind its last newline, or 0
+  std::size_t end;           // the end of the run
+  std::size_t last;          // where its last character begins
+  std::size_t newlines_end;  // the end of its last newline; 0 if it has none
 };
 
 // The run of white space that begins at `begin`.
@@ -82,7 +84,7 @@ Spaces spaces_at(std::string_view text, std::size_t begin) {
   return spaces;
 }
 
-// \s+(?!\S)|\s+: before anything else the last character is left to the next pretoken, unless it is the only one.
+// \s+(?!\S)|\s+: if something follows, the last character belongs to the next pretoken, unless it is the only one.
 std::size_t spaces_end(std::string_view text, std::size_t begin, const Spaces& spaces) {
   return spaces.end < text.size() && spaces.last > begin ? spaces.last : spaces.end;
 }
@@ -101,7 +103,7 @@ std::size_t pretoken_end_gpt2(std::string_view text, std::size_t begin) {
   return spaces_end(text, begin, spaces_at(text, begin));
 }
 
-// [^\s\p{L}\p{N}]+[\r\n]*, of which the characters up to `at` are read.
+// The end of [^\s\p{L}\p{N}]+[\r\n]*, of which the characters before `at` are read.
 std::size_t symbols_end(std::string_view text, std::size_t at) {
   at = run_end(text, at, other);
   while (at < text.size() && is_newline(text[at])) ++at;

@@ -1,10 +1,9 @@
-// Splits text into the pretokens within which tokens lie, as the regular expressions of split_pattern.h do: a pretoken
-// is what the expression matches next. Pretokens put one after another are the text.
+// Splits text into pretokens. A token never spans two pretokens. The pretokens are the matches of a regular expression
+// of split_pattern.h, one after another; together they are the whole text.
 //
 // \p{L}, \p{N} and \s are Unicode's letters, numbers and White_Space (unicode_class.h). A byte that is not valid UTF-8
-// counts as one character of the class [^\s\p{L}\p{N}]. cl100k's contractions without regard to case, (?i:'s), take
-// U+017F (long s) for an s as Unicode's case folding does, which is how tiktoken and Hugging Face's tokenizers read
-// them.
+// counts as one character of the class [^\s\p{L}\p{N}]. cl100k's contractions ignore case, (?i:'s), so U+017F (long s)
+// counts as an s, as in Unicode's case folding; tiktoken and Hugging Face's tokenizers do the same.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@
 
 namespace tapeformer {
 
-// Where the pretoken ends that begins at byte `begin` < text.size().
+// The end of the pretoken that begins at byte `begin` < text.size().
 std::size_t pretoken_end(std::string_view text, std::size_t begin, SplitPattern pattern);
 
 // Calls f(pretoken) for every pretoken, in order.
@@ -28,13 +27,13 @@ void for_each_pretoken(std::string_view text, SplitPattern pattern, const F& f) 
   }
 }
 
-// The first place at or after `from` where `text` may be cut without a change to its pretokens, whatever the pattern;
-// text.size() when there is none. It is between a letter or a number and white space of ASCII: no pretoken of either
-// pattern goes on there, the one before does not look at what follows, and the next begins as a text does. (A newline
-// after other characters is part of their pretoken in cl100k.)
+// A safe cut: the first place at or after `from` where `text` can be cut without changing its pretokens, for any
+// pattern; text.size() if there is none. It is between a letter or a number and ASCII white space. There every pretoken
+// ends, its match does not depend on what follows, and the next one begins as at the beginning of a text. (After other
+// characters a newline is part of their pretoken in cl100k.)
 std::size_t safe_cut(std::string_view text, std::size_t from);
 
-// The texts in parts of about `part_bytes`, cut at safe cuts; empty texts have none.
+// The texts in parts of about `part_bytes`, cut at safe cuts. An empty text has no parts.
 std::vector<std::string_view> cut_texts(std::span<const std::string_view> texts, std::size_t part_bytes);
 
 }  // namespace tapeformer

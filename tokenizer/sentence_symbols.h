@@ -1,4 +1,4 @@
-// The tokens that frame sentences.
+// The special tokens that mark the beginning, the end and the padding of sentences.
 #pragma once
 
 #include "tokenizer/tokenizer.h"
@@ -11,12 +11,12 @@ struct SentenceSymbols {
   std::int32_t begin = 0, end = 0, padding = 0;
 };
 
-// Of sentences and of their translations.
+// The symbols of the source sentences and of their translations.
 struct PairSymbols {
   SentenceSymbols source, target;
 };
 
-// Throws Error, calling the tokenizer `origin`, when one of the symbols is none of its special tokens.
+// Throws Error, in which the tokenizer is called `origin`, when a symbol is not among its special tokens.
 SentenceSymbols sentence_symbols(const Tokenizer& tokenizer, const std::string& origin);
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-// Special tokens that are named beside a vocabulary: when one is learned, and for files that do not hold them.
+// Special tokens that are named apart from a vocabulary: when it is learned, or when its file does not hold them.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace tapeformer {
 
-// Throws UsageError for names that are empty, not UTF-8 or there twice.
+// Throws UsageError for a name that is empty, not UTF-8, or given twice.
 void check_special_tokens(std::span<const std::string> names);
 
-// Ids without a token that a vocabulary may have; each gets a special token <|unused_ID|>, so that the ids have no
+// How many ids without a token a vocabulary may have. Each gets a special token <|unused_ID|>, so that there are no
 // gaps.
 inline constexpr std::int32_t kMostUnused = 1000;
 
-// Adds special tokens, each "NAME" or "NAME=ID": those without an id come behind all others, in their order. Where the
-// vocabulary's tokens are empty, they are unused ids, to be taken or filled. Throws UsageError as above, and for ids
-// that are another token's, or too far behind the others.
+// Adds special tokens, each "NAME" or "NAME=ID". Those without an id come after all others, in their order. An empty
+// token in the vocabulary is an unused id, which a special token may take. Throws UsageError as check_special_tokens()
+// does, and for an id that another token has, or that is too far behind the others.
 void add_special_tokens(Vocabulary& vocabulary, std::span<const std::string> special_tokens);
 
 }  // namespace tapeformer

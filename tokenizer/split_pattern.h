@@ -1,4 +1,4 @@
-// The regular expressions by which text is split into the pretokens within which tokens lie.
+// The regular expressions that split text into pretokens (pretokenizer.h).
 #pragma once
 
 #include <array>
@@ -8,9 +8,8 @@
 namespace tapeformer {
 
 // gpt2    Radford et al. 2019, encoder.py
-// cl100k  tiktoken's, of GPT-4 and Llama 3: white space other than newlines may begin a word, numbers go by three
-// digits,
-//         newlines stay with the symbols before them
+// cl100k  tiktoken's pattern for GPT-4, also used by Llama 3: a word may begin with one character of white space other
+//         than a newline, numbers are split into groups of three digits, newlines belong to the symbols before them
 enum class SplitPattern { gpt2, cl100k };
 
 struct SplitPatternInfo {

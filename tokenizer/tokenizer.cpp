@@ -13,55 +13,90 @@
 namespace tapeformer {
 namespace {
 
-// Text that one thread encodes at a time.
+// How many bytes of text one thread encodes at a time.
 constexpr std::size_t kPartBytes = std::size_t{1} << 18;
 
 }  // namespace
 
-// Plain text, or a special token.
+// Plain text, or a special or added token in it.
 struct Tokenizer::Part {
   std::string_view text;
-  std::size_t offset = 0;
-  std::int32_t special_id = -1;
+  std::size_t offset = 0;  // in the whole text
+  std::int32_t id = -1;    // of the token; -1 for plain text
 };
 
-std::vector<Tokenizer::Part> Tokenizer::parts_of(std::string_view text, bool allow_special) const {
-  std::vector<Part> parts;
-  const auto add_plain = [&](std::size_t begin, std::size_t end) {
-    while (begin < end) {
-      const std::string_view rest = text.substr(begin, end - begin);
-      parts.push_back({rest.substr(0, safe_cut(rest, kPartBytes)), begin});
-      begin += parts.back().text.size();
-    }
-  };
-  // The next occurrence of each special token, looked up again only once it lies behind: linear in the text.
-  struct Occurrence {
-    std::size_t at;
-    std::int32_t id;
-  };
-  std::vector<Occurrence> upcoming;
-  if (allow_special) {
-    for (const std::int32_t id : special_ids()) upcoming.push_back({text.find(tokens()[id]), id});
+struct Tokenizer::WantedToken {
+  std::string_view text;
+  std::int32_t id;
+};
+
+std::vector<std::int32_t> Vocabulary::extra_ids() const {
+  std::vector<std::int32_t> ids = special_ids;
+  for (const AddedToken& token : added) {
+    if (!token.ordinary) ids.push_back(token.id);
   }
-  for (std::size_t begin = 0; begin < text.size();) {
-    Occurrence first{text.size(), -1};
-    for (Occurrence& next : upcoming) {
-      if (next.at < begin) next.at = text.find(tokens()[next.id], begin);
-      const bool longer = next.at == first.at && tokens()[next.id].size() > tokens()[first.id].size();
-      if (next.at < first.at || longer) first = next;
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+Tokenizer::Tokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)), extra_ids_(vocabulary_.extra_ids()) {}
+
+std::vector<Tokenizer::Part> Tokenizer::parts_of(std::string_view text, bool allow_special) const {
+  std::vector<WantedToken> first, second;  // the second are looked for in what the first leave over
+  if (allow_special) {
+    for (const std::int32_t id : special_ids()) first.push_back({tokens()[id], id});
+  }
+  for (const AddedToken& token : added_tokens()) (token.normalized ? second : first).push_back({token.text, token.id});
+  std::vector<Part> parts;
+  for (const Part& part : find_tokens({text, 0, -1}, first)) {
+    if (part.id >= 0) {
+      parts.push_back(part);
+      continue;
     }
-    add_plain(begin, first.at);
-    if (first.id < 0) break;
-    const std::size_t size = tokens()[first.id].size();
-    parts.push_back({text.substr(first.at, size), first.at, first.id});
-    begin = first.at + size;
+    for (const Part& inner : find_tokens(part, second)) {
+      if (inner.id >= 0) {
+        parts.push_back(inner);
+        continue;
+      }
+      for (std::size_t begin = 0; begin < inner.text.size(); begin += parts.back().text.size()) {
+        const std::string_view rest = inner.text.substr(begin);
+        parts.push_back({rest.substr(0, safe_cut(rest, kPartBytes)), inner.offset + begin, -1});
+      }
+    }
+  }
+  return parts;
+}
+
+// Plain text cut at the wanted tokens: of those that begin first, at the longest.
+std::vector<Tokenizer::Part> Tokenizer::find_tokens(const Part& part, std::span<const WantedToken> wanted) {
+  if (wanted.empty()) return {part};
+  const std::string_view text = part.text;
+  // Where each token occurs next. It is looked up again only when the search has passed it: linear in the text.
+  std::vector<std::size_t> next;
+  for (const WantedToken& token : wanted) next.push_back(text.find(token.text));
+  std::vector<Part> parts;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t at = text.size();
+    const WantedToken* found = nullptr;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (next[i] < begin) next[i] = text.find(wanted[i].text, begin);
+      const bool longer = found && next[i] == at && wanted[i].text.size() > found->text.size();
+      if (next[i] < at || longer) {
+        at = next[i];
+        found = &wanted[i];
+      }
+    }
+    if (at > begin) parts.push_back({text.substr(begin, at - begin), part.offset + begin, -1});
+    if (!found) break;
+    parts.push_back({text.substr(at, found->text.size()), part.offset + at, found->id});
+    begin = at + found->text.size();
   }
   return parts;
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool allow_special) const {
   const std::vector<Part> parts = parts_of(text, allow_special);
-  // Parts that follow each other, together about as long as a part may be.
+  // Parts that follow each other and are together about as long as one part may be.
   struct Group {
     std::size_t begin, end;  // parts
     std::vector<std::int32_t> ids;
@@ -80,8 +115,8 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool allow_sp
     Group& group = groups[index];
     try {
       for (std::size_t i = group.begin; i < group.end; ++i) {
-        if (parts[i].special_id >= 0) {
-          group.ids.push_back(parts[i].special_id);
+        if (parts[i].id >= 0) {
+          group.ids.push_back(parts[i].id);
         } else {
           encode_plain(parts[i].text, parts[i].offset, group.ids);
         }
@@ -92,7 +127,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool allow_sp
   });
   std::size_t size = 0;
   for (const Group& group : groups) {
-    if (group.error) std::rethrow_exception(group.error);  // the first in the text, whoever was the first to find one
+    if (group.error) std::rethrow_exception(group.error);  // the first error in the text, for any number of threads
     size += group.ids.size();
   }
   if (groups.size() == 1) return std::move(groups[0].ids);
@@ -122,7 +157,7 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
     begins[chunk + 1] = bytes;
   });
   if (invalid) {
-    for (const std::int32_t id : ids) token_bytes(id);  // tells the first
+    for (const std::int32_t id : ids) token_bytes(id);  // throws at the first invalid one
   }
   std::partial_sum(begins.begin(), begins.end(), begins.begin());
   std::string text(begins.back(), '\0');
@@ -147,6 +182,10 @@ std::optional<std::int32_t> Tokenizer::special(std::string_view name) const {
     if (tokens()[id] == name) return id;
   }
   return std::nullopt;
+}
+
+bool Tokenizer::is_ordinary(std::int32_t id) const {
+  return !std::binary_search(extra_ids_.begin(), extra_ids_.end(), id);
 }
 
 bool Tokenizer::is_special(std::int32_t id) const {

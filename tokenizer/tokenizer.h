@@ -1,15 +1,14 @@
 // Text to token ids and back.
 //
 //   char  one token per Unicode character that occurs in the training text, in the order of their code points
-//   word  the most frequent pretokens of GPT-2's pre-tokenisation (a word with the space before it, a run of digits,
-//   …);
-//         all others become <unk>, so decoding loses them
-//   bpe   byte-level byte pair encoding as GPT-2's: 256 tokens for the bytes, then one for each learned merge; takes
-//         any bytes and gives exactly them back; split by GPT-2's pattern or by cl100k's
+//   word  one token per frequent pretoken of GPT-2's pattern (a word with the space before it, a run of digits, …); all
+//         others become <unk>, so decoding loses them
+//   bpe   byte-level byte pair encoding as in GPT-2: 256 tokens for the bytes, then one for each learned merge; encodes
+//         any bytes, and decodes to exactly these bytes; split by GPT-2's pattern or by cl100k's
 //
-// In all three the special tokens have the last ids, as GPT-2's <|endoftext|> has; a vocabulary's size counts
-// everything. Tokenizers are stored as tokenizer.json in Hugging Face's format (tokenizer_json.h), and another order
-// of ids is read as it is; bpe in GPT-2's and tiktoken's files as well.
+// In the vocabularies that we learn, the special tokens have the last ids, as GPT-2's <|endoftext|> has; files may have
+// any order. The size of a vocabulary counts all tokens. Tokenizers are stored as tokenizer.json in Hugging Face's
+// format (formats/tokenizer_json.h), bpe also in GPT-2's and tiktoken's files.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +26,28 @@
 
 namespace tapeformer {
 
-// What every kind of tokenizer has: the bytes that each id stands for, and which ids are special (ascending).
+// A token of Hugging Face's added_tokens that is not special: it is found in every text before the text is split.
+struct AddedToken {
+  std::int32_t id = 0;
+  std::string text;         // what is found in the text; usually the bytes of the token
+  bool normalized = false;  // found only in what the tokens that are not normalized leave over
+  bool ordinary = false;    // also a token of the model, which merges may use
+};
+
+// What every kind of tokenizer has: the bytes that each id stands for, and which ids are special or added, each list by
+// ascending ids.
 struct Vocabulary {
   std::vector<std::string> tokens;
   std::vector<std::int32_t> special_ids;
+  std::vector<AddedToken> added = {};
+
+  // The ids of tokens that the model itself does not have: special ones, and added ones that are not ordinary.
+  std::vector<std::int32_t> extra_ids() const;
 };
 
-// What tiktoken's files and GPT-2's do not say; a tokenizer.json says it itself.
+// What a tokenizer.json says, and files of tiktoken and GPT-2 do not.
 struct FileOptions {
-  std::optional<SplitPattern> pattern;      // GPT-2's where its files are read; tiktoken's need one
+  std::optional<SplitPattern> pattern;  // tiktoken's files need one; default for GPT-2's: the one they name, or gpt2
   std::vector<std::string> special_tokens;  // "NAME" or "NAME=ID"
 };
 
@@ -47,57 +59,73 @@ class Tokenizer {
 
   // "char", "word" or "bpe".
   virtual std::string kind() const = 0;
+  // How bpe splits text, and how many merges it has; the other kinds have neither.
+  virtual std::optional<SplitPattern> split_pattern() const { return std::nullopt; }
+  virtual std::int64_t merge_count() const { return 0; }
+  // The id that encode() gives for what has no token; nothing if there is no such id.
+  virtual std::optional<std::int32_t> unknown_id() const { return std::nullopt; }
 
-  // Special tokens written in the text become their ids only when allow_special; otherwise the text is plain text.
-  // Throws Error for char: invalid UTF-8, and a character without a token where there is no <unk> to stand for it; for
-  // bpe: a byte without a token, which vocabularies learned elsewhere may have (ours know every byte).
-  // Long texts are encoded by all threads; the ids do not depend on their number. May be called from several threads at
-  // once.
+  // Special tokens that are written in the text become their ids only if allow_special; otherwise they are plain text.
+  // Added tokens always become their ids: of those that begin first, the longest. char throws Error for invalid UTF-8,
+  // and for a character without a token if there is no <unk>; bpe throws Error for a byte without a token (which only
+  // vocabularies learned elsewhere may have). Long texts are encoded by all threads; the ids do not depend on their
+  // number. May be called from several threads at once.
   std::vector<std::int32_t> encode(std::string_view text, bool allow_special = false) const;
 
-  // The bytes of the tokens, put one after another. Throws Error for an id outside the vocabulary.
+  // The bytes of the tokens, one after another. Throws Error for an id outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   std::int64_t vocab_size() const { return static_cast<std::int64_t>(vocabulary_.tokens.size()); }
 
-  // The bytes that a token stands for; a special token's text. Throws Error for an id outside the vocabulary.
+  // The bytes that a token stands for; for a special token, its text. Throws Error for an id outside the vocabulary.
   std::string_view token_bytes(std::int32_t id) const;
 
-  // The id of a special token such as "<|endoftext|>"; nothing when the vocabulary has none of that name.
+  // The id of a special token such as "<|endoftext|>"; nothing if the vocabulary has no special token of that name.
   std::optional<std::int32_t> special(std::string_view name) const;
   std::span<const std::int32_t> special_ids() const { return vocabulary_.special_ids; }
   bool is_special(std::int32_t id) const;
+  std::span<const AddedToken> added_tokens() const { return vocabulary_.added; }
+  // Whether a token is one of the model: neither special nor added beside it.
+  bool is_ordinary(std::int32_t id) const;
 
   // The same tokenizer always gives the same text.
   std::string to_json() const;
   // XXH3 of to_json().
   std::uint64_t hash() const;
-  // Throws Error naming the origin and what is wrong with the text.
+  // Throws Error that names the origin and says what is wrong with the text.
   static std::unique_ptr<Tokenizer> from_json(std::string_view text, const std::string& origin);
 
-  // By the path: FILE.tiktoken (tiktoken_file.h), a folder that is there or whose name ends with "/" (vocab.json and
-  // merges.txt in it, gpt2_files.h), or a path that ends with vocab.json or merges.txt (both), else a tokenizer.json.
-  // Files appear whole or not at all. Throws Error where the system refuses, and for what the format cannot hold.
-  void save(const std::filesystem::path& path) const;
-  // The same formats; a folder's tokenizer.json where it has one, or a path that ends with vocab.json or merges.txt; a
-  // file of another name by its first character. Throws Error naming the file, and UsageError for options that the file
-  // does not take.
+  // The format follows from the path. FILE.tiktoken: tiktoken's ranks. A folder that exists or whose name ends with
+  // "/": GPT-2's vocab.json and merges.txt in it. A path that ends with vocab.json or merges.txt: both of these files.
+  // Any other path: a tokenizer.json. Files appear whole or not at all. Returns a sentence for each thing that a reader
+  // of the file is not told. Throws Error where the system refuses, and for what the format cannot hold.
+  std::vector<std::string> save(const std::filesystem::path& path) const;
+  // Reads the same formats. Of a folder, its tokenizer.json is read if it has one. A file of another name is a
+  // tokenizer.json if its first character is "{", else tiktoken's. Throws Error naming the file, and UsageError for
+  // options that the file does not take.
   static std::unique_ptr<Tokenizer> load(const std::filesystem::path& path, const FileOptions& options = {});
 
  protected:
-  explicit Tokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
+  explicit Tokenizer(Vocabulary vocabulary);
 
   const std::vector<std::string>& tokens() const { return vocabulary_.tokens; }
+  // Vocabulary::extra_ids(), ascending.
+  std::span<const std::int32_t> extra_ids() const { return extra_ids_; }
 
  private:
   struct Part;
+  struct WantedToken;
+  static std::vector<Part> find_tokens(const Part& part, std::span<const WantedToken> wanted);
+  // The text cut into tokens to which ids are given and plain text, none of it longer than a thread takes at a time.
   std::vector<Part> parts_of(std::string_view text, bool allow_special) const;
 
-  // Appends the ids of a text without special tokens; `offset` is its place in the whole text, for messages. A text cut
-  // at safe cuts (pretokenizer.h) gives the same ids in parts. May be called from several threads at once.
+  // Appends the ids of a text without special or added tokens. `offset` is its place in the whole text, for messages. A
+  // text that is cut at safe cuts (pretokenizer.h) must give the same ids in parts. May be called from several threads
+  // at once.
   virtual void encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const = 0;
 
   Vocabulary vocabulary_;
+  std::vector<std::int32_t> extra_ids_;
 };
 
 }  // namespace tapeformer

@@ -26,7 +26,8 @@ void check_vocab(const TokenizerOptions& options, std::int64_t bytes, std::int64
   if (options.vocab > most) fail_usage("tokenizer: a vocabulary of ", options.vocab, " is above ", most);
 }
 
-// The special tokens behind the ordinary ones, none of which may be written the same.
+// Puts the special tokens after the ordinary ones. Throws UsageError when an ordinary token is written like a special
+// one.
 template <class Write>
 Vocabulary with_special_tokens(std::vector<std::string> tokens, std::span<const std::string> names, Write write) {
   std::unordered_set<std::string> written;
@@ -66,7 +67,7 @@ class CharTrainer : public TokenizerTrainer {
     }
   }
 
-  std::unique_ptr<Tokenizer> learn(const MergeProgress&) override {
+  std::unique_ptr<Tokenizer> learn(const ProgressCallback&) override {
     std::vector<std::string> tokens;
     for (std::int32_t c = 0; c < static_cast<std::int32_t>(seen_.size()); ++c) {
       if (seen_[c]) append_utf8(tokens.emplace_back(), c);
@@ -85,7 +86,7 @@ class WordTrainer : public TokenizerTrainer {
         pretokens_({.pattern = SplitPattern::gpt2, .max_memory = options.max_memory}) {}
 
  private:
-  // tokenizer.json could not hold invalid UTF-8.
+  // Invalid UTF-8 is refused, since tokenizer.json cannot hold it.
   void take(std::span<const std::string_view> texts) override {
     std::int64_t before = bytes();
     for (const std::string_view text : texts) {
@@ -96,7 +97,7 @@ class WordTrainer : public TokenizerTrainer {
     pretokens_.add(texts);
   }
 
-  std::unique_ptr<Tokenizer> learn(const MergeProgress&) override {
+  std::unique_ptr<Tokenizer> learn(const ProgressCallback&) override {
     struct Word {
       std::string text;
       std::int64_t count;
@@ -129,7 +130,7 @@ class BpeTrainer : public TokenizerTrainer {
  private:
   void take(std::span<const std::string_view> texts) override { pretokens_.add(texts); }
 
-  std::unique_ptr<Tokenizer> learn(const MergeProgress& progress) override {
+  std::unique_ptr<Tokenizer> learn(const ProgressCallback& progress) override {
     std::vector<std::string> tokens;
     for (const std::uint8_t byte : byte_order()) tokens.emplace_back(1, static_cast<char>(byte));
     std::vector<BpeMerge> merges = learn_merges(pretokens_.finish(), most_merges_, progress);
@@ -150,7 +151,7 @@ void TokenizerTrainer::add(std::span<const std::string_view> texts) {
   for (const std::string_view text : texts) bytes_ += static_cast<std::int64_t>(text.size());
 }
 
-std::unique_ptr<Tokenizer> TokenizerTrainer::finish(const MergeProgress& progress) {
+std::unique_ptr<Tokenizer> TokenizerTrainer::finish(const ProgressCallback& progress) {
   check(bytes_ > 0, "tokenizer: the text to train on is empty");
   return learn(progress);
 }

@@ -23,7 +23,7 @@ constexpr ClassRange kRanges[] = {
 constexpr std::int32_t kBlockSize = 256, kCodePoints = 0x110000;
 constexpr int kClasses = 4;
 
-// Two levels: the classes of code points 256 at a time, where equal blocks of a single class are stored once.
+// A table of two levels: blocks of 256 code points. All blocks of a single class share one copy.
 struct ClassTable {
   std::array<std::uint8_t, kCodePoints / kBlockSize> block{};  // by code point / 256
   std::array<std::array<CharClass, kBlockSize>, 256> classes{};

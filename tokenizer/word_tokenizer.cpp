@@ -9,7 +9,7 @@ WordTokenizer::WordTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabu
   check(special("<unk>").has_value(), "a word tokenizer needs the special token <unk>");
   unknown_ = *special("<unk>");
   for (std::int32_t id = 0; id < vocab_size(); ++id) {
-    if (!is_special(id)) id_of_.emplace(tokens()[id], id);
+    if (is_ordinary(id)) id_of_.emplace(tokens()[id], id);
   }
 }
 

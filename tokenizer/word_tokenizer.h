@@ -1,4 +1,4 @@
-// One token per frequent pretoken of GPT-2's pre-tokenisation; <unk> for all others.
+// One token per frequent pretoken of GPT-2's pattern; <unk> for all others.
 #pragma once
 
 #include <unordered_map>
@@ -9,9 +9,10 @@ namespace tapeformer {
 
 class WordTokenizer : public Tokenizer {
  public:
-  // <unk> must be among the special tokens: throws Error.
+  // Throws Error when <unk> is not among the special tokens.
   explicit WordTokenizer(Vocabulary vocabulary);
   std::string kind() const override { return "word"; }
+  std::optional<std::int32_t> unknown_id() const override { return unknown_; }
 
  private:
   void encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const override;

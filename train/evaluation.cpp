@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "autograd/ops/activations.h"
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/progress.h"
 #include "data/text/batcher.h"
 #include "nn/language_model.h"
 
@@ -23,9 +24,6 @@ struct Evaluation {
 
 // Throws Error when the model's predictions were not finite numbers.
 void require_finite(const Evaluation& evaluation);
-
-// Called from time to time with the share that is done, 0 to 1.
-using ProgressCallback = std::function<void(double)>;
 
 struct WindowOptions {
   std::int64_t context = 0;      // tokens of a window; 0: the model's context, or 1024 where it has no limit

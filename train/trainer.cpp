@@ -182,7 +182,12 @@ class Trainer {
     if (evaluated_step_ == state_.step) return;
     Tape tape(no_grad);
     const auto targets = static_cast<double>(objective_.scored_targets(state_.step));
-    const double loss = objective_.micro_loss(tape, state_.step, 0, targets).value().item();
+    Variable part;
+    for (std::int64_t micro = 0; micro < config_.train.accumulate && !part.defined(); ++micro) {
+      part = objective_.micro_loss(tape, state_.step, micro, targets);
+    }
+    if (!part.defined()) return;  // a step without targets
+    const double loss = part.value().item();
     check(std::isfinite(loss), "step ", state_.step, ": the loss after the update is ", loss, "; ", kAdvice);
   }
 
@@ -255,6 +260,7 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
                           .step = static_cast<std::uint32_t>(step),
                           .micro_step = static_cast<std::uint32_t>(micro)}});
     const Variable loss = objective.micro_loss(tape, step, micro, normalizer);
+    if (!loss.defined()) continue;
     tape.backward(loss);
     result.loss += loss.value().item();
   }

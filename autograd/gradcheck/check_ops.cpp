@@ -18,7 +18,7 @@ OpCase labelled(OpCase row, const std::string& label) {
   return row;
 }
 
-// The row with another leaf for one input, which the function sees through a view.
+// The row with another leaf for one input; the function sees a view of the leaf.
 OpCase seen_through(const OpCase& row, std::size_t input, Tensor leaf, const View& view, const std::string& label) {
   OpCase variant = labelled(row, str_cat("input ", input, " ", label));
   variant.inputs[input] = std::move(leaf);
@@ -75,7 +75,7 @@ OpCase used_twice(const OpCase& row) {
   return variant;
 }
 
-// Whether the row's function puts the op that it is a row of on the tape.
+// Whether the row's function records the op that the row is for.
 bool records_its_op(const OpCase& row, const TapeOptions& options) {
   Tape tape(options);
   std::vector<Variable> inputs;

@@ -5,27 +5,27 @@
 
 namespace tapeformer {
 
-// The row itself, and its function on inputs that are views: each input transposed (every two neighbouring axes),
-// sliced with a step (every axis) and expanded (every axis above 1); every two inputs of one shape as one variable;
-// everything used twice. The leaf is always contiguous, and the op sees a view of it.
+// The row itself, and variants of it: each input transposed (every two neighbouring axes), sliced with a step (every
+// axis) and expanded (every axis above 1); every two inputs of one shape as one variable; the whole function used
+// twice. Where an input is a view, the leaf is contiguous and the op sees the view of it.
 std::vector<OpCase> input_variants(const OpCase& row);
 
-// How the rows are checked.
+// The options with which the rows are checked.
 GradCheckOptions op_check_options();
 
 struct OpCheck {
   std::string op;
   bool ok = true;
-  int checks = 0;       // gradients compared: rows times variants
+  int checks = 0;       // how many gradients were compared: rows times variants
   double worst = 0;     // as in GradCheckResult
   std::string message;  // the worst failure: row, variant, input, element, analytic and numeric value
 };
 
-// Checks the rows of one op. No row fails; what an op throws fails.
+// Checks the rows of one op. An op without a row fails, and an exception of the op is a failure too.
 OpCheck check_op(const std::string& op, std::span<const OpCase> rows);
 
-// Checks the rows of each named op, or of every op that was recorded by this program or has a row when there are no
-// names. An op without a row fails. Throws UsageError for a name that no op has, naming the nearest.
+// Checks the rows of each named op; without names, of every op that this program can record or that has a row. Throws
+// UsageError for an unknown name, with the nearest known one.
 std::vector<OpCheck> run_gradient_checks(std::span<const std::string> names = {});
 
 }  // namespace tapeformer

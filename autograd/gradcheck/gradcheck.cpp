@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kCotangentStream = 0xC07A;
 
-// Small inputs gain nothing from threads, which on a busy machine wait for one another a thousand times.
+// Uses one thread: small inputs gain nothing from more, which would wait for each other at every op.
 class OneThread {
  public:
   OneThread() { set_thread_count(1); }
@@ -30,7 +30,7 @@ std::vector<double> values_without_gradient(const TapeFunction& f, std::span<con
   return f(variables).value().to_vector<double>();
 }
 
-// The element of row-major index i, as a place: (1, 2).
+// The indices of the element with row-major index i, such as (1, 2).
 Dims place_of(std::int64_t i, const Dims& sizes) {
   Dims place = sizes;
   for (int axis = sizes.rank() - 1; axis >= 0; i /= sizes[axis], --axis) place[axis] = i % sizes[axis];
@@ -49,7 +49,7 @@ Tensor random_normal(const Dims& sizes, std::uint64_t stream, DType dtype) {
 GradCheckResult check_gradients(const TapeFunction& f, std::span<const Tensor> inputs,
                                 const GradCheckOptions& options) {
   const OneThread one_thread;
-  std::vector<Tensor> leaves;  // copies, which are moved by eps an element at a time
+  std::vector<Tensor> leaves;  // copies, whose elements are changed by eps one at a time
   for (const Tensor& input : inputs) {
     check(input.dtype() != DType::f32, "check_gradients: input ", leaves.size(), " is f32, expected f64 or i32");
     leaves.push_back(input.clone());

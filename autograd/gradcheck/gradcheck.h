@@ -1,4 +1,4 @@
-// Gradients against finite differences, in f64.
+// Compares gradients with finite differences, in f64.
 #pragma once
 
 #include <functional>
@@ -10,20 +10,20 @@
 
 namespace tapeformer {
 
-// A function made of ops. It must give the same values each time it is called on a fresh tape of the same options.
+// A function made of ops. It must give the same values for every fresh tape with the same options.
 using TapeFunction = std::function<Variable(std::span<const Variable> inputs)>;
 
 struct GradCheckOptions {
   double eps = 1e-6;  // central differences: (f(x + eps) − f(x − eps))/2eps
-  // Correct ops come within a hundredth of this; an error of 0.01 % in a gradient exceeds it.
+  // Correct ops stay below a tenth of this tolerance; an error of 0.01 % in a gradient exceeds it.
   double atol = 1e-7, rtol = 1e-5;
-  TapeOptions tape = {};  // of every evaluation; `record` is set as needed
+  TapeOptions tape = {};  // for every evaluation; `record` is set as needed
 };
 
 struct GradCheckResult {
   bool ok = true;
-  double worst = 0;     // the largest |analytic − numeric|/(atol + rtol·|numeric|): passes up to 1
-  std::string message;  // where that was, when it did not pass: input, element, analytic and numeric value
+  double worst = 0;     // the largest |analytic − numeric|/(atol + rtol·|numeric|); the check passes up to 1
+  std::string message;  // if the check fails, where that was: input, element, analytic and numeric value
 };
 
 // Compares every element of the gradient of every f64 input. i32 inputs are constants. f's output, of any shape, is
@@ -32,7 +32,7 @@ struct GradCheckResult {
 GradCheckResult check_gradients(const TapeFunction& f, std::span<const Tensor> inputs,
                                 const GradCheckOptions& options = {});
 
-// Standard normal values, the same in every run; another stream gives others.
+// Standard normal values, the same in every run. Each stream gives different ones.
 Tensor random_normal(const Dims& sizes, std::uint64_t stream, DType dtype = DType::f64);
 
 }  // namespace tapeformer

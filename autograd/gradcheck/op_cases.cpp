@@ -12,7 +12,7 @@ namespace {
 
 using Inputs = std::span<const Variable>;
 
-// Collects the rows; every input gets a random stream of its own.
+// Collects the rows. Every input has its own random stream.
 class Table {
  public:
   std::vector<OpCase> rows;
@@ -29,7 +29,7 @@ class Table {
     for (double& value : tensor.span<double>()) value = 0.5 + 1.5 * random.uniform();
     return tensor;
   }
-  // Values 0.1 apart in random order, none within 0.03 of 0: away from the kinks of max and relu.
+  // Values 0.1 apart in random order, at least 0.03 away from 0: away from the kinks of max and relu.
   Tensor distinct(const Dims& sizes) {
     RandomStream random = next_stream();
     const Tensor tensor = Tensor::empty(sizes, DType::f64);
@@ -61,6 +61,25 @@ void add_arithmetic(Table& t) {
   binary("sub", sub, normal);
   binary("mul", mul, normal);
   binary("div", div, positive);
+  // Elements of the two inputs are never within 0.03 of each other.
+  const auto apart = [&](const Dims& sizes) {
+    const Tensor values = t.distinct(sizes);
+    values.add_from(Tensor::full(sizes, DType::f64, 0.05));
+    return values;
+  };
+  const auto smaller_or_larger = [&](const char* op, Variable (*f)(const Variable&, const Variable&)) {
+    const auto function = [f](Inputs in) { return f(in[0], in[1]); };
+    t.add(op, "equal shapes", {t.distinct({2, 3}), apart({2, 3})}, function);
+    t.add(op, "broadcast", {t.distinct({2, 1, 3}), apart({4, 1})}, function);
+    t.add(op, "with a scalar", {t.distinct({2, 3}), apart({})}, function);
+  };
+  smaller_or_larger("minimum", minimum);
+  smaller_or_larger("maximum", maximum);
+  t.add("abs", "", {t.distinct({3, 4})}, [](Inputs in) { return abs(in[0]); });
+  t.add("clamp", "", {t.distinct({4, 5})}, [](Inputs in) { return clamp(in[0], -0.5, 0.2); });
+  t.add("square", "", {t.normal({2, 3})}, [](Inputs in) { return square(in[0]); });
+  t.add("scale", "neg", {t.normal({2, 3})}, [](Inputs in) { return neg(in[0]); });
+  t.add("div", "of a number", {t.positive({2, 3})}, [](Inputs in) { return 1.5 / in[0]; });
   t.add("scale", "", {t.normal({2, 3})}, [](Inputs in) { return scale(in[0], -1.7); });
   t.add("add_scalar", "", {t.normal({2, 3})}, [](Inputs in) { return add_scalar(in[0], 0.3); });
   t.add("exp", "", {t.normal({2, 3})}, [](Inputs in) { return exp(in[0]); });
@@ -120,6 +139,7 @@ void add_functions(Table& t) {
   unary("relu", relu);
   unary("tanh", tanh);
   unary("sigmoid", sigmoid);
+  unary("softplus", softplus);
   unary("gelu", gelu);
   unary("gelu_tanh", gelu_tanh);
   unary("softmax", softmax);
@@ -194,7 +214,15 @@ void add_attention(Table& t) {
       {.causal = true, .key_lengths = ids({3, 4}, {2}), .key_begin = key_begin, .dropout = 0.4});
   row("dropout", 3, 4, 2, {.dropout = 0.4});
   row("causal, key_lengths, dropout", 3, 3, 2, {.causal = true, .key_lengths = lengths, .dropout = 0.4});
-  // As a transformer's self-attention does it: q, k, v side by side in one row, heads joined behind.
+  const auto self = [](const AttentionOptions& options) {
+    return [options](Inputs in) { return packed_self_attention(in[0], 2, options); };
+  };
+  t.add("packed_self_attention", "causal", {t.normal({2, 3, 12})}, self({.causal = true}));
+  t.add("packed_self_attention", "causal, key_begin, dropout", {t.normal({2, 4, 6})},
+        self({.causal = true, .key_begin = key_begin, .dropout = 0.4}));
+  t.add("packed_cross_attention", "key_lengths, dropout", {t.normal({2, 2, 4}), t.normal({2, 3, 8})},
+        [=](Inputs in) { return packed_cross_attention(in[0], in[1], 2, {.key_lengths = lengths, .dropout = 0.4}); });
+  // q, k, v side by side in one row, as views.
   t.add("scaled_dot_product_attention", "packed q, k, v", {t.normal({2, 3, 12})}, [](Inputs in) {
     const auto heads = [](const Variable& x) { return transpose(reshape(x, {2, 3, 2, 2}), 1, 2); };
     const auto qkv = split(scale(in[0], 1.1), std::array<std::int64_t, 3>{4, 4, 4}, -1);

@@ -1,5 +1,5 @@
-// The op table: for every op that the tape knows, small inputs and a function to check its gradient on. A new op takes
-// a row here; without one the gradient checks fail.
+// The op table: for every op that the tape knows, small inputs and a function to check its gradient on. A new op needs
+// a row here: without one the gradient checks fail.
 #pragma once
 
 #include "autograd/gradcheck/gradcheck.h"
@@ -8,12 +8,12 @@ namespace tapeformer {
 
 struct OpCase {
   std::string op;              // Op::kName
-  std::string label;           // which of its options
+  std::string label;           // the options that it covers
   std::vector<Tensor> inputs;  // f64: checked; i32 (ids): not differentiable
   TapeFunction function;
 };
 
-// At least one row for each op, and one for each option that takes another path.
+// At least one row for each op, and one for each option with a path of its own.
 std::vector<OpCase> op_cases();
 
 }  // namespace tapeformer

@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/activations.cpp"
 #include "hwy/foreach_target.h"
-// Once per target, so after it.
+// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/simd-inl.h"
 #include "autograd/kernels/vector_math-inl.h"
 
@@ -37,7 +37,24 @@ void sigmoid_backward(T* dx, const T* dy, const T* y, T beta, std::int64_t n) {
   map(dx, beta, n, gradient, dy, y);
 }
 
-// Comparisons are written so that NaN passes.
+// ln(1 + e^x) = max(x, 0) + ln(1 + e), e = e^−|x|. With w = 1 + e rounded, ln(1 + e) = ln(w)·e/(w − 1) has no
+// cancellation; it is e where w is 1.
+template <class T>
+void softplus_forward(T* y, const T* x, std::int64_t n) {
+  const auto softplus = [](auto d, auto x) SIMD_LAMBDA {
+    const auto one = hn::Set(d, 1), e = exp(d, hn::Neg(hn::Abs(x))), w = hn::Add(one, e);
+    const auto log1p = hn::IfThenElse(hn::Eq(w, one), e, hn::Div(hn::Mul(log(d, w), e), hn::Sub(w, one)));
+    return hn::Add(at_least(x, hn::Zero(d)), log1p);
+  };
+  map(y, T{0}, n, softplus, x);
+}
+template <class T>
+void softplus_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
+  const auto gradient = [](auto d, auto dy, auto x) SIMD_LAMBDA { return hn::Mul(dy, sigmoid(d, x)); };
+  map(dx, beta, n, gradient, dy, x);
+}
+
+// The comparison is written so that NaN stays NaN.
 template <class V>
 struct ValueAndSlope {
   V value, slope;
@@ -50,20 +67,20 @@ struct Relu {
   }
 };
 
-// x Φ(x) = max(x, 0) − |x| Φ(−|x|): no cancellation on either side, and finite at −∞.
+// x Φ(x) = max(x, 0) − |x| Φ(−|x|): neither side cancels, and the result at −∞ is finite.
 struct Gelu {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE ValueAndSlope<V> at(D d, V x) {
     const auto normal = normal_tail(d, x);
-    // Φ(x) + x φ(x) for −|x|; for |x| it is 1 less that.
+    // Φ(x) + x φ(x) at −|x|; at |x| it is 1 minus that.
     const V below = hn::NegMulAdd(hn::Mul(normal.z, hn::Set(d, 0.3989422804014327)), normal.bell, normal.tail);
     return {hn::NegMulAdd(normal.z, normal.tail, at_least(x, hn::Zero(d))),
             hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 1), below), below)};
   }
 };
 
-// x σ(2u) with the logistic function σ(2u) = (1 + tanh u)/2 = 1/(1 + e^(−2u)). Beyond ±limit it is x or 0 to the last
-// bit; within it e^(−2u) is finite.
+// x σ(2u) with the logistic function σ(2u) = (1 + tanh u)/2 = 1/(1 + e^(−2u)). Beyond ±limit the result rounds to x
+// or 0; within the limit e^(−2u) is finite.
 struct GeluTanh {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE ValueAndSlope<V> at(D d, V x) {
@@ -115,7 +132,7 @@ void gelu_tanh_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) 
   activate_backward<GeluTanh>(dx, dy, x, beta, n);
 }
 
-// Calls f(an Activation).
+// Calls f with the Activation of this kind.
 template <class F>
 HWY_INLINE void with_activation(ActivationKind kind, const F& f) {
   switch (kind) {
@@ -173,6 +190,8 @@ SIMD_FLOATS(tanh_forward);
 SIMD_FLOATS(tanh_backward);
 SIMD_FLOATS(sigmoid_forward);
 SIMD_FLOATS(sigmoid_backward);
+SIMD_FLOATS(softplus_forward);
+SIMD_FLOATS(softplus_backward);
 SIMD_FLOATS(gelu_forward);
 SIMD_FLOATS(gelu_backward);
 SIMD_FLOATS(gelu_tanh_forward);
@@ -194,7 +213,7 @@ namespace tapeformer::kernels {
     parallel_for(0, n, kGrain, [&](auto i, auto end) { SIMD_CALL(name, T)(y + i, x + i, end - i); }); \
   }                                                                                                   \
   SIMD_INSTANTIATE(name)
-// `saved` is what forward kept: its input or its output.
+// `saved` is the tensor that forward kept: its input or its output.
 #define TAPEFORMER_BACKWARD(name)                                             \
   SIMD_EXPORT(name);                                                          \
   template <class T>                                                          \
@@ -212,6 +231,8 @@ TAPEFORMER_FORWARD(tanh_forward);
 TAPEFORMER_BACKWARD(tanh_backward);
 TAPEFORMER_FORWARD(sigmoid_forward);
 TAPEFORMER_BACKWARD(sigmoid_backward);
+TAPEFORMER_FORWARD(softplus_forward);
+TAPEFORMER_BACKWARD(softplus_backward);
 TAPEFORMER_FORWARD(gelu_forward);
 TAPEFORMER_BACKWARD(gelu_backward);
 TAPEFORMER_FORWARD(gelu_tanh_forward);

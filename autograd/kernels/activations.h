@@ -1,14 +1,10 @@
-// Activation functions and their derivatives over flat arrays of n elements. `beta` as in elementwise.h.
-// float results are within 4 ulps of the exact ones (or 1e-7 absolute where they are near zero), double within 1e-14.
+// Activation functions and their derivatives over flat arrays of n elements. `beta` is that of elementwise.h.
+// The errors are at most 4 ulps in float (or 1e-7 absolute where a result is near zero) and 1e-14 in double.
 #pragma once
 
 #include <cstdint>
 
-namespace tapeformer {
-
-enum class ActivationKind { gelu, gelu_tanh, relu };  // of a feed-forward block
-
-}  // namespace tapeformer
+#include "autograd/kernels/activation_kind.h"
 
 namespace tapeformer::kernels {
 
@@ -30,6 +26,12 @@ void sigmoid_forward(T* y, const T* x, std::int64_t n);
 template <class T>
 void sigmoid_backward(T* dx, const T* dy, const T* y, T beta, std::int64_t n);
 
+// y = ln(1 + e^x);  dx = beta·dx + dy/(1 + e^−x)
+template <class T>
+void softplus_forward(T* y, const T* x, std::int64_t n);
+template <class T>
+void softplus_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n);
+
 // Exact GELU (Hendrycks & Gimpel 2016): y = x Φ(x), Φ(x) = (1 + erf(x/√2))/2;  dx = beta·dx + dy·(Φ(x) + x φ(x))
 template <class T>
 void gelu_forward(T* y, const T* x, std::int64_t n);
@@ -46,7 +48,7 @@ void gelu_tanh_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n);
 template <class T>
 void bias_activation_forward(ActivationKind kind, T* y, const T* x, const T* bias, std::int64_t rows,
                              std::int64_t cols);
-// In place, for a backward that makes the hidden layer again: x becomes act(x + bias), dy becomes dy·act'(x + bias).
+// In place, for a backward that computes the hidden layer again: x becomes act(x + bias), dy becomes dy·act'(x + bias).
 template <class T>
 void bias_activation_backward(ActivationKind kind, T* x, T* dy, const T* bias, std::int64_t rows, std::int64_t cols);
 

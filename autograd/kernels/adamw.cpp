@@ -9,13 +9,13 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/adamw.cpp"
 #include "hwy/foreach_target.h"
-// Once per target, so after it.
+// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
-// The bias corrections become two factors, worked out in double: lr/(1 − β₁^step) on m, 1/√(1 − β₂^step) on √v.
+// The bias corrections become two factors, computed in double: lr/(1 − β₁^step) on m, 1/√(1 − β₂^step) on √v.
 template <class T>
 void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, double weight_decay, std::int64_t n) {
   const hn::ScalableTag<T> d;

@@ -11,7 +11,7 @@ namespace tapeformer::kernels {
 
 struct AdamWStep {
   double lr, beta1, beta2, eps;
-  double gradient_scale;  // the gradient is multiplied by it first (clipping)
+  double gradient_scale;  // a factor that is applied to the gradient first (clipping)
   std::int64_t step;      // counted from 1, for the bias correction
   bool l2 = false;        // weight_decay·w is added to the gradient; otherwise the decay is decoupled
 };

@@ -9,8 +9,7 @@
 
 namespace tapeformer::kernels {
 
-// Where head h, row t of batch b begins: b·batch + t·row + h·head elements from the pointer. The head's own elements
-// are contiguous.
+// Head h of row t of batch b begins b·batch + t·row + h·head elements from the pointer. Its elements are contiguous.
 struct AttentionStrides {
   std::int64_t batch, row, head;
 };
@@ -18,14 +17,14 @@ struct AttentionStrides {
 struct AttentionShape {
   std::int64_t batches, heads, queries, keys;  // B, h, T_q, T_k
   std::int64_t query_dim, value_dim;           // d_k of Q and K; d_v of V and O
-  double scale;                                // 1/√d_k as a rule
+  double scale;                                // usually 1/√d_k
   // Query i stands at position i + (keys − queries): it sees keys up to and including that position.
   bool causal = false;
-  // (B): keys at or past this length are padding; null: none. Together with causality. A query with no allowed key
-  // gives zeros.
+  // (B): keys at or past this length are padding; null: none is. It may be combined with
+  // `causal`. A query with no allowed key gives zeros.
   const std::int32_t* key_lengths = nullptr;
-  // (B, T_q): keys before the query's first one are not seen by it, such as those of another document; it never
-  // decreases from one query of a row to the next. null: all begin at key 0. Together with the other two.
+  // (B, T_q): the first key that each query sees; those before it may belong to another document. It never decreases
+  // from one query of a batch row to the next. null: all begin at key 0. It may be combined with the other two.
   const std::int32_t* key_begin = nullptr;
   // Dropout on the weights: element ((b·h + head)·T_q + i)·T_k + j of the key's sequence, as in dropout.h.
   double dropout = 0;
@@ -40,7 +39,8 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
 
 // Recomputes P from the log-sum-exp. With M the dropout mask over (1 − p):
 //   dV = (P∘M)ᵀ dO;  dP = (dO Vᵀ)∘M;  dS = P∘(dP − rowsum(dO∘O));  dQ = scale·dS K;  dK = scale·dSᵀ Q
-// Each gradient = its beta·itself + that; null: not wanted. dq, dk, dv have their own strides.
+// Each gradient becomes beta·gradient + the above; null: not wanted. dq, dk, dv have their own strides. The memory
+// needed beside the gradients grows linearly with queries and keys.
 template <class T>
 struct AttentionGradient {
   T* data = nullptr;

@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/attention_rows.cpp"
 #include "hwy/foreach_target.h"
-// Once per target, so after it.
+// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/philox-inl.h"
 #include "autograd/kernels/simd-inl.h"
 #include "autograd/kernels/softmax-inl.h"
@@ -20,12 +20,12 @@ HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 namespace {
 
-// At most a cache line, for which rows have room.
+// Vectors of at most a cache line, which rows have room for.
 template <class T>
 using RowTag = hn::CappedTag<T, 64 / sizeof(T)>;
 
-// The keys begin … end − 1 that a row sees, and the whole vectors first … last − 1 that they lie in; all are 0 where
-// there is none.
+// A row sees the keys begin to end − 1, which lie in the whole vectors from first to last − 1. All are 0 if it sees
+// none.
 struct Seen {
   std::int64_t begin = 0, end = 0, first = 0, last = 0;
 };
@@ -36,7 +36,8 @@ Seen seen_of_row(const ScoreBlock& block, std::int64_t row) {
   return {begin, end, begin / step * step, (end + step - 1) / step * step};
 }
 
-// Fills a row's masked elements: in the vectors of those that are seen with `before` and `after`, the others with 0.
+// Fills the masked elements of a row: with `before` and `after` in the vectors that also hold seen elements, and with 0
+// in all others.
 template <class T>
 void mask_row(T* row, const Seen& seen, std::int64_t cols, T before, T after) {
   std::fill(row, row + seen.first, T{0});
@@ -66,7 +67,7 @@ void drop(T* row, const std::uint32_t* words, std::uint32_t threshold, T factor,
   }
 }
 
-// The words of the weights in the vectors of a row that are seen.
+// The random words for the vectors of a row that hold seen elements.
 const std::uint32_t* draw_row(const ScoreBlock& block, std::int64_t row, const Seen& seen) {
   const std::uint64_t first = block.first_word + row * block.words_per_row + seen.first;
   const std::int64_t skipped = first % 4;
@@ -78,7 +79,7 @@ const std::uint32_t* draw_row(const ScoreBlock& block, std::int64_t row, const S
 
 template <class T>
 void softmax_rows(T* scores, T* log_sum_exp, T* factor, const ScoreBlock& block) {
-  // At first log_sum_exp holds the rows' shifts and factor their sums.
+  // The first loop stores the shifts of the rows in log_sum_exp and their sums in factor.
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const Seen seen = seen_of_row<T>(block, r);
     mask_row(scores + r * block.ld, seen, block.cols, -std::numeric_limits<T>::infinity(), T{0});

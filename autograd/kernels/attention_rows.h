@@ -1,5 +1,5 @@
-// The row-by-row parts of attention between its matrix products, on the scores of one block of query rows. Private to
-// attention.cpp; they run on the calling thread.
+// The row-by-row parts of attention between its matrix products, on the scores of one block of query rows. They are
+// private to attention.cpp and run on the calling thread.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace tapeformer::kernels {
 
-// A block of scores (rows, cols), rows `ld` apart. Row r sees the keys hidden(r) … visible(r) − 1; the rest of it, up
-// to cols, is masked. Rows have room for whole cache lines.
+// A block of scores (rows, cols), rows `ld` apart. Row r sees the keys hidden(r) to visible(r) − 1; the others
+// are masked. Rows have room for whole cache lines.
 struct ScoreBlock {
   std::int64_t rows, cols, ld;
-  std::int64_t first_key;          // of the head's keys, the one of column 0
-  std::int64_t first_visible;      // of row 0; may be below 0 or above cols
-  bool causal;                     // each further row sees one key more
-  const std::int32_t* first_seen;  // (rows), ascending, 0 to cols: the first key that a row may see; null: 0 for all
+  std::int64_t first_key;          // the key of column 0, counted in the head
+  std::int64_t first_visible;      // the end of what row 0 sees; may be below 0 or above cols
+  bool causal;                     // each row sees one key more than the row before
+  const std::int32_t* first_seen;  // (rows), ascending, 0 to cols: the first key that each row sees; null: 0 for all
 
   // Dropout: a weight is kept where its word of the key's sequence is at least the threshold; row r begins at word
   // first_word + r·words_per_row.
@@ -33,19 +33,19 @@ struct ScoreBlock {
   }
 };
 
-// What a row of `words` needs: it can begin within a Philox block, and whole vectors are drawn and read.
+// The room that a row of `words` needs: a row can begin inside a Philox block, and whole vectors are drawn and read.
 inline std::int64_t dropout_words_room(std::int64_t cols) { return cols + 64; }
 
 // scores → e^(score − row's maximum), 0 where masked or dropped; log_sum_exp (rows) of the visible scores (−∞ if none);
-// factor (rows): what makes weights of them, 1/(Σ e^(score − maximum)·(1 − p)), 0 if none is visible.
+// factor (rows): it turns these into weights, 1/(Σ e^(score − maximum)·(1 − p)), 0 if no key is visible.
 template <class T>
 void softmax_rows(T* scores, T* log_sum_exp, T* factor, const ScoreBlock& block);
 
-// x (rows, cols), rows ld apart: row r times factor[r].
+// Multiplies row r of x (rows, cols), rows ld apart, by factor[r].
 template <class T>
 void scale_rows(T* x, std::int64_t ld, const T* factor, std::int64_t rows, std::int64_t cols);
 
-// dots[r] = Σ_j a_rj·b_rj of a and b (rows, cols).
+// dots[r] = Σ_j a_rj·b_rj for a and b (rows, cols).
 template <class T>
 void dot_rows(T* dots, const T* a, std::int64_t a_ld, const T* b, std::int64_t b_ld, std::int64_t rows,
               std::int64_t cols);

@@ -5,10 +5,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/band_gemm.cpp"
 #include "hwy/foreach_target.h"
-// Once per target, so after it.
+// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/simd-inl.h"
 
-// Loops over the accumulators of a tile, which must be registers.
+// For loops over the accumulators of a tile: unrolled, the accumulators are registers.
 #if defined(__clang__)
 #define TILE_UNROLL _Pragma("unroll")
 #else
@@ -19,12 +19,12 @@ HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 namespace {
 
-// A tile of c: its sums stay in registers over a block of k. AVX-512 has 32 of them, the others 16.
+// The sums of a tile of c stay in registers over a block of k. AVX-512 has 32 registers, the others have 16.
 constexpr int kTileRows = 6;
 constexpr int kTileVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
-constexpr std::int64_t kBlock = 256;  // of k
+constexpr std::int64_t kBlock = 256;  // steps of k
 
-// c (kRows, up to kVectors vectors) = beta·c + alpha·a·b over k; `cols` counts only where kTail.
+// c (kRows, up to kVectors vectors) = beta·c + alpha·a·b over k; `cols` is used only if kTail.
 template <int kRows, int kVectors, bool kTail, class T>
 HWY_INLINE void tile(T* c, std::int64_t ldc, const StridedMatrix<T>& a, const T* b, std::int64_t ldb, std::int64_t k,
                      T alpha, T beta, std::int64_t cols) {
@@ -77,7 +77,7 @@ HWY_INLINE void tile(std::int64_t rows, T* c, std::int64_t ldc, const StridedMat
   }
 }
 
-// The columns [j, j + width) of all tiles.
+// Computes the columns [j, j + width) of all tiles.
 template <int kVectors, bool kTail, class T>
 HWY_INLINE void strip(T* c, std::int64_t ldc, const StridedMatrix<T>& a, const T* b, std::int64_t ldb, std::int64_t m,
                       std::int64_t begin, std::int64_t end, T alpha, T beta, const Band& band, std::int64_t j,
@@ -95,7 +95,7 @@ HWY_INLINE void strip(T* c, std::int64_t ldc, const StridedMatrix<T>& a, const T
     if (band.kind == Band::left_transposed) {
       from = std::min(end, std::max(begin, i - band.first_visible + 1));  // the first query that sees key i
       if (band.first_seen) {
-        while (to > from && band.first_seen[to - 1] >= i + rows) --to;  // whose document begins behind these keys
+        while (to > from && band.first_seen[to - 1] >= i + rows) --to;  // its document begins after these keys
       }
     }
     if (from == to && beta == T{1}) continue;
@@ -128,7 +128,7 @@ void band_gemm(T* c, std::int64_t ldc, StridedMatrix<T> a, const T* b, std::int6
   } while (begin < k);
 }
 
-// Four rows and four columns at a time, where there are vectors of four.
+// Goes by blocks of 4 × 4 where there are vectors of four elements.
 template <class T>
 void transpose(T* y, std::int64_t ldy, const T* x, std::int64_t ldx, std::int64_t rows, std::int64_t cols) {
   std::int64_t i = 0;

@@ -1,5 +1,5 @@
-// Matrix products on the calling thread, of the sizes that attention has inside its parallel loop: nothing is packed,
-// and what a mask hides is not computed.
+// Matrix products on the calling thread, for the sizes that attention has inside its parallel loop. Operands are not
+// packed, and masked elements are not computed.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ struct StridedMatrix {
   std::int64_t row, column;
 };
 
-// Which elements of a product count: query i sees the keys first_seen[i] … first_visible + i − 1.
+// The mask of a product: query i sees the keys first_seen[i] to first_visible + i − 1.
 struct Band {
   enum Kind {
     all,
-    output,           // c is (queries, keys): what is not seen may be left as it is, whatever that be
-    left,             // a is (queries, keys): what is not seen is 0, so it is left out
-    left_transposed,  // a is (keys, queries), the same
+    output,           // c is (queries, keys): its masked elements may hold anything afterwards
+    left,             // a is (queries, keys): its masked elements are 0 and are skipped
+    left_transposed,  // the same, with a as (keys, queries)
   } kind = all;
   std::int64_t first_visible = 0;
-  const std::int32_t* first_seen = nullptr;  // of each query, ascending; null: 0 for all
+  const std::int32_t* first_seen = nullptr;  // one for each query, ascending; null: 0 for all
 };
 
 // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n), b's rows contiguous and ldb apart. With beta 0, c is not
-// read. The sums over k go in order, in blocks: the same bits wherever it is called.
+// read. Each sum over k adds in order, in blocks, so that an element has the same bits for any m and n.
 template <class T>
 void band_gemm(T* c, std::int64_t ldc, StridedMatrix<T> a, const T* b, std::int64_t ldb, std::int64_t m, std::int64_t n,
                std::int64_t k, T alpha, T beta, Band band = {});

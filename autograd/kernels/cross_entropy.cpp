@@ -9,14 +9,14 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/cross_entropy.cpp"
 #include "hwy/foreach_target.h"
-// Once per target, so after it.
+// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
-// With s = log_sum_exp, log p_v = logits_v − s: loss = s − (1 − ε)·logits_target − ε·mean(logits), where all of them
-// are taken less the row's shift, so that large logits lose no digits.
+// With s = log_sum_exp, log p_v = logits_v − s: loss = s − (1 − ε)·logits_target − ε·mean(logits), where the
+// row's shift is subtracted from all of them first, so that large logits lose no digits.
 template <class T>
 void cross_entropy_forward(T* loss, T* log_sum_exp, const T* logits, const std::int32_t* targets, std::int64_t rows,
                            std::int64_t vocab, double smoothing) {

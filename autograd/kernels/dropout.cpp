@@ -7,17 +7,17 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/dropout.cpp"
 #include "hwy/foreach_target.h"
-// Once per target, so after it.
+// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/philox-inl.h"
 #include "autograd/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
-// out and x are elements first … first + n of the sequence; first is a multiple of 4.
+// out and x are the elements first to first + n − 1 of the sequence; first is a multiple of 4.
 template <class T>
 void dropout(T* out, const T* x, double p, const RandomKey& key, std::int64_t first, T beta, std::int64_t n) {
-  constexpr std::int64_t kWords = 512;  // drawn at a time, so that they stay in the first cache
+  constexpr std::int64_t kWords = 512;  // drawn at a time; they fit into the L1 cache
   alignas(64) std::uint32_t words[kWords];
   const std::uint32_t threshold = dropout_threshold(p);
   const T factor = static_cast<T>(1 / (1 - p));

@@ -1,4 +1,4 @@
-// Inverted dropout with counter-based bits: nothing is kept for backward, which draws the same bits again.
+// Inverted dropout with counter-based random bits. Nothing is kept for backward, which draws the same bits again.
 #pragma once
 
 #include <cstdint>

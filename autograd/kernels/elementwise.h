@@ -1,6 +1,6 @@
-// Elementwise loops over flat arrays of n elements. Outputs first; an output may be the same array as an input.
-// `beta` scales what the output held before: 0 overwrites it without reading it, 1 adds to it.
-// T is float or double. Vectorised, parallel, and the same bits for any number of threads.
+// Elementwise loops over flat arrays of n elements. Outputs come first and may be the same arrays as inputs.
+// `beta` scales the old value of the output: 0 overwrites it without reading it, 1 adds to it.
+// T is float or double. The loops are vectorised and parallel, with the same bits for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ void log_forward(T* y, const T* x, std::int64_t n);
 template <class T>
 void sqrt_forward(T* y, const T* x, std::int64_t n);
 
-// x (rows, cols) += bias (cols) on every row
+// x (rows, cols) += bias (cols), for every row
 template <class T>
 void add_bias(T* x, const T* bias, std::int64_t rows, std::int64_t cols);
 

@@ -10,7 +10,7 @@
 namespace tapeformer::kernels {
 namespace {
 
-// data = beta·data, with zeros for beta 0 whatever was there.
+// data = beta·data; for beta 0 zeros, even where data is NaN.
 template <class T>
 void scale(T* data, T beta, std::int64_t n) {
   if (beta == T{1}) return;
@@ -34,8 +34,8 @@ void gather_forward(T* y, const T* table, const std::int32_t* ids, std::int64_t 
   });
 }
 
-// Each chunk owns a band of columns of the whole table and walks all ids in order: nothing to sort, no two threads at
-// one element, and an even share for each however often one id occurs.
+// Each chunk owns a band of columns of the whole table and goes through all ids in order: nothing has to be sorted, no
+// two threads write one element, and the shares are equal however often an id occurs.
 template <class T>
 void gather_backward(T* dtable, const T* dy, const std::int32_t* ids, std::int64_t n, std::int64_t rows,
                      std::int64_t dim, T beta) {

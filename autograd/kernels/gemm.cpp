@@ -20,9 +20,9 @@
 namespace tapeformer::kernels {
 namespace {
 
-// OpenBLAS 0.3.21 picks its kernels by a list of CPU models, and falls back to SSE on models that are newer than the
-// list, five times slower. What matters is the instruction set, so we name the kernels by that, unless the user named
-// some. Runs before OpenBLAS's own constructor, which has no priority.
+// OpenBLAS 0.3.21 chooses its kernels by a list of CPU models. On models that are newer than the list it uses SSE, five
+// times slower. So we choose kernels by the instruction set, unless the user has chosen some. This runs before
+// OpenBLAS's own constructor, which has no priority.
 __attribute__((constructor(101))) void choose_blas_kernels() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -35,7 +35,7 @@ __attribute__((constructor(101))) void choose_blas_kernels() {
 #endif
 }
 
-// How many threads OpenBLAS uses in this scope for the calls of this thread.
+// Sets the number of threads that OpenBLAS uses for the calls of this thread, for the length of a scope.
 class BlasThreads {
  public:
   explicit BlasThreads(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
@@ -63,8 +63,8 @@ int blas_size(const char* what, std::int64_t size) {
   return static_cast<int>(size);
 }
 
-// The leading dimension of a row-major (rows, cols) matrix as BLAS wants it: no less than cols, even where there is no
-// second row for it to lead to. Checked here because BLAS itself would print and carry on.
+// The leading dimension of a row-major (rows, cols) matrix as BLAS expects it: at least cols, even if there is only one
+// row. It is checked here because BLAS itself would print a message and go on.
 int leading_dimension(const char* what, std::int64_t ld, std::int64_t rows, std::int64_t cols) {
   if (rows <= 1) ld = cols;
   check(ld >= cols, "gemm: ", what, " has rows of ", cols, " elements that are only ", ld, " apart");
@@ -76,11 +76,11 @@ struct Grid {
   std::int64_t rows, columns;
 };
 
-// OpenBLAS's own threads share the packed operands of a product and wait for each other often: at the sizes of small
-// models its second thread adds 10 to 50 %, parts of c that nobody waits for add 80 to 95 %. Each thread packs its own
-// operands then, so the grid is the one whose parts have the least circumference.
+// OpenBLAS's own threads share the packed operands of a product and often wait for each other: at the sizes of small
+// models its second thread adds 10 to 50 % of speed, independent parts of c add 80 to 95 %. Each thread then packs its
+// own operands, so we choose the grid whose parts have the smallest perimeter.
 Grid thread_grid(std::int64_t m, std::int64_t n, double flops) {
-  constexpr double kWorthAThread = 2.5e5;  // some microseconds
+  constexpr double kWorthAThread = 2.5e5;  // a few microseconds
   const int threads = static_cast<int>(std::clamp(flops / kWorthAThread, 1.0, 1.0 * available_threads()));
   Grid best{threads, 1};
   for (std::int64_t rows = 1; rows < threads; ++rows) {
@@ -91,7 +91,7 @@ Grid thread_grid(std::int64_t m, std::int64_t n, double flops) {
   return best;
 }
 
-// Where part i of `parts` of a side of c begins, and its length: whole tiles of BLAS's kernels.
+// Where part i of `parts` of a side of c begins, and its length. Parts are whole tiles of BLAS's kernels.
 std::pair<std::int64_t, std::int64_t> grid_part(std::int64_t size, std::int64_t i, std::int64_t parts) {
   constexpr std::int64_t kTile = 16;
   const std::int64_t tiles = (size + kTile - 1) / kTile;
@@ -105,7 +105,7 @@ std::string product_name(bool a_transposed, bool b_transposed, std::int64_t m, s
   return str_cat("gemm ", m, "x", n, "x", k, a_transposed ? " T" : " N", b_transposed ? "T" : "N");
 }
 
-// A product checked and ready for BLAS.
+// A product with arguments that are checked and ready for BLAS.
 template <class T>
 struct Product {
   T* c;
@@ -125,7 +125,7 @@ struct Product {
         alpha(alpha),
         beta(beta) {}
 
-  // The part of c that begins at (row, column), on the calling thread unless OpenBLAS may use more.
+  // Computes the part of c that begins at (row, column), with this many of OpenBLAS's threads.
   void run(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, int threads = 1) const {
     const BlasThreads blas_threads(threads);
     call_blas(c + row * ldc + column, ldc, a.data + (a.transposed ? row : row * lda), lda,

@@ -1,4 +1,4 @@
-// Matrix products by OpenBLAS; gemm.cpp is the only file that includes cblas.h.
+// Matrix products, by OpenBLAS or our own kernels. gemm.cpp is the only file that includes cblas.h.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,26 @@ struct MatrixView {
 };
 
 // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n). With beta 0, c is not read. k = 0 gives beta·c.
-// Runs on all threads, each making a part of c, or on the calling one inside a parallel loop.
+// All threads run it, each computing a part of c; inside a parallel loop the calling thread alone does. Under
+// BatchInvariant (batch_invariant.h) a row's bits do not depend on m.
 template <class T>
 void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n, std::int64_t k,
           T alpha, T beta);
 
-// The same as one call of OpenBLAS with its own threads, for benchmarks to compare with.
+// The same product by one call of OpenBLAS with its own threads, for comparison in benchmarks.
 template <class T>
 void gemm_by_blas_threads(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                           std::int64_t k, T alpha, T beta);
 
 // `count` independent products; product i uses a.data + a_offsets[i], b.data + b_offsets[i] and c + c_offsets[i].
-// Spread over the threads one product a thread where there are enough of them. The c's must not overlap.
+// With enough products, each thread computes whole ones. The c's must not overlap.
 template <class T>
 void gemm_batched(T* c, const std::int64_t* c_offsets, std::int64_t ldc, MatrixView<T> a, const std::int64_t* a_offsets,
                   MatrixView<T> b, const std::int64_t* b_offsets, std::int64_t count, std::int64_t m, std::int64_t n,
                   std::int64_t k, T alpha, T beta);
 
-// What the BLAS says of itself: version, kernel family, threading model. For `info`, benchmarks and a warning where
-// the threading is not OpenMP's, which alone lets each of our threads keep it from starting more.
+// OpenBLAS's description of itself: version, kernel family, threading model. Its threading must be OpenMP's: only then
+// can each of our threads keep it from starting more threads.
 std::string blas_description();
 bool blas_uses_openmp();
 

@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/layer_norm.cpp"
 #include "hwy/foreach_target.h"
-// Once per target, so after it.
+// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/reduce-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -61,7 +61,7 @@ void layer_norm_recompute(T* y, const T* x, const T* mean, const T* rstd, const 
   }
 }
 
-// dgamma and dbeta are partials of these rows alone: overwritten.
+// dgamma and dbeta are overwritten with the partial sums of these rows.
 template <class T>
 void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T* dbeta, const T* dy, const T* x, const T* mean, const T* rstd,
                          const T* gamma, std::int64_t rows, std::int64_t cols) {

@@ -1,4 +1,5 @@
-// Layer normalisation over the last axis (Ba et al. 2016): y = γ·(x − μ)/√(σ² + ε) + β, biased variance, two passes.
+// Layer normalisation over the last axis (Ba et al. 2016): y = γ·(x − μ)/√(σ² + ε) + β, with the biased variance, in
+// two passes.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ void layer_norm_recompute(T* y, const T* x, const T* mean, const T* rstd, const 
 // With x̂ = (x − μ)·rstd and g = dy·γ:
 //   dx = dx_beta·dx + rstd·(g − mean(g) − x̂·mean(g·x̂))
 //   dgamma = dgamma_beta·dgamma + Σ_rows dy·x̂;   dbeta = dbeta_beta·dbeta + Σ_rows dy
-// Any of dx, dgamma, dbeta may be null: not wanted. Row sums go to per-chunk partials added in order.
+// A null dx, dgamma or dbeta is not computed. Row sums go to partials per chunk, which are added in order.
 template <class T>
 void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T dbeta_beta, const T* dy, const T* x,
                          const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols);

@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// words[0 … 4·blocks) = words 4·first_block … of the key's sequence, and some more: `words` must have room for `blocks`
-// rounded up to a multiple of 8.
+// words[0] to words[4·blocks − 1] become the words of the key's sequence from 4·first_block on. It writes a few more:
+// `words` must have room for `blocks` rounded up to a multiple of 8.
 inline void philox_words(std::uint32_t* words, const RandomKey& key, std::uint64_t first_block, std::int64_t blocks) {
 #if HWY_TARGET == HWY_SCALAR
   for (std::int64_t block = 0; block < blocks; ++block) {
@@ -32,7 +32,7 @@ inline void philox_words(std::uint32_t* words, const RandomKey& key, std::uint64
   const auto [key0, key1] = key.philox_key();
   const std::int64_t turn = hn::Lanes(d);
   for (std::int64_t block = 0; block < blocks; block += turn) {
-    // A lane holds one word of one block's counter in its low half; MulEven does not look at what is in the high half.
+    // A lane holds one word of one block's counter in its low half; MulEven ignores the high half.
     const auto index = hn::Add(hn::Set(d, first_block + block), hn::Iota(d, 0));
     auto c0 = index, c1 = hn::ShiftRight<32>(index), c2 = hn::Set(d, key.step), c3 = hn::Set(d, key.micro_step);
     std::uint32_t k0 = key0, k1 = key1;

@@ -24,7 +24,7 @@ void sum_rows(T* out, const T* x, std::int64_t rows, std::int64_t cols, std::int
   }
   if (rows == 0) map(out, beta, cols, [](auto d) SIMD_LAMBDA { return hn::Zero(d); });
   std::int64_t row = 0;
-  // Four at a time: out is read and written a quarter as often.
+  // Four rows at a time: out is then read and written a quarter as often.
   for (; row + 4 <= rows; row += 4, x += 4 * stride, beta = 1) {
     const auto sum = [](auto, auto a, auto b, auto c, auto e)
                          SIMD_LAMBDA { return hn::Add(hn::Add(a, b), hn::Add(c, e)); };

@@ -11,13 +11,13 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
 #include "hwy/foreach_target.h"
-// Once per target, so after it.
+// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/reduce-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
-// Replaces a lane's best by a greater value, or by the first NaN.
+// Replaces the best value of a lane by a greater one, or by the first NaN.
 template <class D, class V, class VI>
 HWY_INLINE void keep_greater(D, V& best, VI& best_index, V value, VI index) {
   const auto nan_found = hn::AndNot(hn::IsNaN(best), hn::IsNaN(value));
@@ -26,7 +26,7 @@ HWY_INLINE void keep_greater(D, V& best, VI& best_index, V value, VI index) {
   best_index = hn::IfThenElse(hn::RebindMask(hn::RebindToSigned<D>(), better), index, best_index);
 }
 
-// Lanes are columns.
+// Each lane is a column.
 template <class T>
 void max_of_columns(T* out, std::int32_t* argmax, const T* x, std::int64_t rows, std::int64_t cols,
                     std::int64_t stride) {
@@ -45,7 +45,7 @@ void max_of_columns(T* out, std::int32_t* argmax, const T* x, std::int64_t rows,
   }
 }
 
-// Lanes are every so many elements of one row.
+// Each lane goes through every n-th element of one row, n being the number of lanes.
 template <class T>
 void max_of_row(T* out, std::int32_t* argmax, const T* x, std::int64_t n) {
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -72,7 +72,7 @@ void max_of_row(T* out, std::int32_t* argmax, const T* x, std::int64_t n) {
   *argmax = static_cast<std::int32_t>(indices[first]);
 }
 
-// Four streams side by side: one alone is not fetched from memory as fast as it could be.
+// Reads four places in turn: the memory is faster with several streams than with one.
 template <class T>
 double sum_of_squares(const T* x, std::int64_t n) {
   const hn::ScalableTag<double> d;
@@ -107,11 +107,11 @@ HWY_AFTER_NAMESPACE();
 namespace tapeformer::kernels {
 namespace {
 
-// Columns that a task takes at most: its row of sums stays in the first cache.
+// The most columns of one task: its row of sums stays in the L1 cache.
 constexpr std::int64_t kWide = 4096;
 
-// Rows that are summed one after another before what they give is added to the rest: enough to be worth a task, and few
-// enough that rounding errors stay small. Contiguous elements (width 1) are summed in blocks as it is.
+// How many rows are summed into one partial sum: enough to be worth a task, and few enough that rounding errors stay
+// small. Contiguous elements (width 1) are summed in blocks anyway.
 std::int64_t rows_per_piece(std::int64_t width) {
   return width == 1 ? 4 * kGrain : std::clamp<std::int64_t>(4 * kGrain / width, 16, 256);
 }
@@ -120,7 +120,7 @@ std::int64_t rows_per_piece(std::int64_t width) {
 
 SIMD_EXPORT(sum_rows);
 
-// The middle axis is cut into pieces of a fixed length, each summed by itself into a partial; then the partials are.
+// The middle axis is cut into pieces of a fixed length. Each is summed into a partial sum, and these are summed then.
 template <class T>
 void sum_axis(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner, T beta) {
   const Span span(SpanKind::kernel, "sum_axis", {.bytes = 1.0 * sizeof(T) * outer * middle * inner});

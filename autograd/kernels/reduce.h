@@ -1,15 +1,15 @@
-// Reductions in a fixed order: the same bits for any number of threads. `beta` as in elementwise.h.
+// Reductions in a fixed order: the same bits for any number of threads. `beta` is that of elementwise.h.
 #pragma once
 
 #include <cstdint>
 
 namespace tapeformer::kernels {
 
-// out (outer, inner) = beta·out + Σ_k x (outer, k, inner). Also serves bias gradients (outer = 1).
+// out (outer, inner) = beta·out + Σ_k x (outer, k, inner). Bias gradients are the case outer = 1.
 template <class T>
 void sum_axis(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner, T beta);
 
-// out (outer, inner) = max_k x (outer, k, inner); argmax holds the first k that attains it. middle >= 1.
+// out (outer, inner) = max_k x (outer, k, inner); argmax is the first k of the maximum. middle >= 1.
 template <class T>
 void max_middle(T* out, std::int32_t* argmax, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner);
 

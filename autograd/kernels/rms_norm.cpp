@@ -109,14 +109,15 @@ void rms_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, const T* dy, 
                        const T* gamma, std::int64_t rows, std::int64_t cols) {
   const Span span(SpanKind::kernel, "rms_norm_backward", {.bytes = 3.0 * sizeof(T) * rows * cols});
   const std::int64_t chunk_rows = rows_per_chunk(cols), chunks = chunk_count(rows, chunk_rows);
-  const Scratch<T> partials(chunks * cols);
+  const Scratch<T> memory(chunks * cols);
+  T* const partials = memory.data();
   parallel_chunks(rows, chunk_rows, [&](auto chunk, auto row, auto end) {
     const auto at = row * cols;
     SIMD_CALL(rms_norm_backward, T)
-    (dx ? dx + at : nullptr, dx_beta, dgamma ? partials.data() + chunk * cols : nullptr, dy + at, x + at, rstd + row,
-     gamma, end - row, cols);
+    (dx ? dx + at : nullptr, dx_beta, dgamma ? partials + chunk * cols : nullptr, dy + at, x + at, rstd + row, gamma,
+     end - row, cols);
   });
-  if (dgamma) SIMD_CALL(add_partials, T)(dgamma, partials.data(), chunks, cols, cols, dgamma_beta);
+  if (dgamma) SIMD_CALL(add_partials, T)(dgamma, partials, chunks, cols, cols, dgamma_beta);
 }
 SIMD_INSTANTIATE(rms_norm_backward);
 

@@ -1,5 +1,5 @@
 // Loops over vectors, for each of Highway's targets. A tail shorter than a vector goes through the same code as the
-// rest, so that an element's result never depends on where in an array it stands.
+// rest, so that an element's result never depends on its place in an array.
 #if defined(TAPEFORMER_SIMD_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEFORMER_SIMD_INL_H
 #undef TAPEFORMER_SIMD_INL_H
@@ -28,7 +28,7 @@ std::int64_t lanes(D d) {
   return static_cast<std::int64_t>(hn::Lanes(d));
 }
 
-// The vector at `from`, of which `left` elements are there (any number above 0): `fill` in lanes past the end.
+// The vector at `from`, where `left` > 0 elements are left in the array; lanes past the end are `fill`.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load(D d, const T* from, std::int64_t left, hn::TFromD<D> fill = 0) {
   if (HWY_LIKELY(left >= lanes(d))) return hn::LoadU(d, from);
@@ -65,9 +65,9 @@ HWY_INLINE void map(T* out, T beta, std::int64_t n, const F& f, const In*... in)
   }
 }
 
-// K sums over n elements: f(i, sums) adds the vectors at i to sums[0 … K). Four vectors in a row go to sums of their
-// own, so that none waits for the one before; these and their lanes are added up block by block, so that rounding
-// errors grow with a block's length and not with n.
+// K sums over n elements: f(i, sums) adds the vectors at i to sums[0 … K). Four neighbouring vectors go to four
+// sums, so that no addition waits for the one before it. The sums and their lanes are added up once per block, so that
+// rounding errors grow with the length of a block and not with n.
 template <int K, class D, class F>
 HWY_INLINE std::array<double, K> sum_vectors(D d, std::int64_t n, const F& f) {
   const std::int64_t step = lanes(d), block = 64 * step;

@@ -1,5 +1,5 @@
-// What every kernel written with Highway begins with. Each such .cpp is compiled once per instruction set (AVX-512,
-// AVX2, SSE4 and plain C++) and the best one that the CPU has is chosen at run time. The pattern:
+// The beginning of every kernel that is written with Highway. Each such .cpp is compiled once per instruction set
+// (AVX-512, AVX2, SSE4 and plain C++) and the best one that the CPU has is chosen at run time. The pattern:
 //
 //   #include "autograd/kernels/simd.h"
 //   #undef HWY_TARGET_INCLUDE
@@ -32,17 +32,17 @@
 #ifdef HWY_TARGETS
 #error "simd.h comes before Highway's headers: it chooses the targets"
 #endif
-// SSSE3 buys nothing worth its compile time; vectors of SVE and RVV, whose size is known only at run time, cannot be
+// SSSE3 gains too little for its compile time. Vectors of SVE and RVV, whose size is known only at run time, cannot be
 // members of a struct (Arm runs NEON code).
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 
 namespace tapeformer::kernels {
 
-// Elements of an elementwise loop that are worth a chunk of their own; a multiple of every vector's and cache line's
-// length, so that where chunks begin changes neither alignment nor tails.
+// The number of elements of an elementwise loop that are worth a chunk. It is a multiple of the length of every vector
+// and cache line, so that chunks change neither alignment nor tails.
 inline constexpr std::int64_t kGrain = 1 << 14;
 
-// The same for loops over rows, or tasks, of so many elements each.
+// The same for loops over rows or tasks of `cols` elements each.
 inline std::int64_t rows_per_chunk(std::int64_t cols) {
   return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, cols));
 }

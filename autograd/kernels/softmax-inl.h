@@ -14,8 +14,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
-// What to subtract from a row before e^: its largest element, or 0 where that is −∞, so that −∞ still becomes 0. A NaN
-// in the row may be passed over here; it comes back in the sum.
+// The number to subtract from a row before e^: its largest element, or 0 if that is −∞, so that e^ of −∞ is still 0.
+// The maximum may ignore a NaN in the row; the sum does not.
 template <class T>
 HWY_INLINE T shift_of_row(const T* x, std::int64_t cols) {
   constexpr T kInfinity = std::numeric_limits<T>::infinity();

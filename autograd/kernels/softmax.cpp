@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/softmax.cpp"
 #include "hwy/foreach_target.h"
-// Once per target, so after it.
+// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();

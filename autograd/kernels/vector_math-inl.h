@@ -1,5 +1,5 @@
-// Exponentials, logarithms and what activations are made of, a vector at a time, for float and double. NaN gives NaN,
-// infinities give their limits. Coefficients: scripts/fit_vector_math.py.
+// Exponentials, logarithms and the functions behind activations, a vector at a time, for float and double. NaN gives
+// NaN, infinities give the limits. The coefficients come from scripts/fit_vector_math.py.
 #if defined(TAPEFORMER_VECTOR_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEFORMER_VECTOR_MATH_INL_H
 #undef TAPEFORMER_VECTOR_MATH_INL_H
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// min(x, bound) and max(x, bound) that let NaN through; Highway's Min and Max may take the bound.
+// min(x, bound) and max(x, bound) that keep NaN; Highway's Min and Max may return the bound instead.
 template <class V>
 HWY_INLINE V at_most(V x, V bound) {
   return hn::IfThenElse(hn::Gt(x, bound), bound, x);
@@ -43,8 +43,8 @@ struct ExpParts {
   V half_power, fraction;
 };
 
-// x = q·ln 2 + r with integer q and |r| <= ln 2/2. Adding 1.5·2^(mantissa bits) rounds x/ln 2 to q and leaves q, with
-// the exponent's bias already on it, in the low bits: shifted into the exponent's place they are 2^(q − 1).
+// x = q·ln 2 + r with integer q and |r| <= ln 2/2. Adding 1.5·2^(mantissa bits) rounds x/ln 2 to q and leaves q plus
+// the exponent's bias in the low bits: shifted to the place of the exponent they are 2^(q − 1).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE ExpParts<V> exp_parts(D d, V x) {
   using T = hn::TFromD<D>;
@@ -59,7 +59,7 @@ HWY_INLINE ExpParts<V> exp_parts(D d, V x) {
   const V shifted = hn::MulAdd(x, set(1.4426950408889634), shift);
   const V q = hn::Sub(shifted, shift);
   const V half_power = hn::BitCast(d, hn::ShiftLeft<kMantissaBits>(hn::BitCast(di, shifted)));
-  // ln 2 in two parts, the first so short that q times it is exact.
+  // ln 2 in two parts; the first has so few digits that q times it is exact.
   V r = hn::NegMulAdd(q, set(kFloat ? 0x1.63p-1 : 0x1.62e42fefap-1), x);
   r = hn::NegMulAdd(q, set(kFloat ? -2.1219444005469057e-4 : 1.6465949582897082e-12), r);
 
@@ -102,7 +102,7 @@ HWY_INLINE V log(D d, V x) {
 // tanh x = (e^2|x| − 1)/(e^2|x| + 1) with the sign of x.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V tanh(D d, V x) {
-  const V magnitude = at_most(hn::Abs(x), hn::Set(d, 20));  // where it is 1 to the last bit
+  const V magnitude = at_most(hn::Abs(x), hn::Set(d, 20));  // from there on tanh rounds to 1
   const V e = expm1(d, hn::Add(magnitude, magnitude));
   return hn::CopySign(hn::Div(e, hn::Add(e, hn::Set(d, 2))), x);
 }
@@ -114,8 +114,8 @@ HWY_INLINE V sigmoid(D d, V x) {
   return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
 }
 
-// What the standard normal distribution has beyond |x|: tail = Φ(−|x|) = erfc(|x|/√2)/2, with a small relative error
-// however small it is, and bell = e^(−x²/2). z = |x|, or a large number instead of a larger one.
+// The tail of the standard normal distribution: tail = Φ(−|x|) = erfc(|x|/√2)/2, with a small relative error even where
+// it is tiny, and bell = e^(−x²/2). z = |x|, or a bound where |x| is larger.
 template <class V>
 struct NormalTail {
   V tail, bell, z;
@@ -124,7 +124,7 @@ struct NormalTail {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE NormalTail<V> normal_tail(D d, V x) {
   using T = hn::TFromD<D>;
-  const V z = at_most(hn::Abs(x), hn::Set(d, std::is_same_v<T, float> ? 16 : 40));  // where bell is 0
+  const V z = at_most(hn::Abs(x), hn::Set(d, std::is_same_v<T, float> ? 16 : 40));  // from there on bell is 0
   const V bell = exp(d, hn::Mul(hn::Mul(z, z), hn::Set(d, -0.5)));
   // Φ(−z)·e^(z²/2)
   V numerator, denominator;

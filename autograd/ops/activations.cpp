@@ -1,7 +1,7 @@
 #include "autograd/kernels/activations.h"
 
+#include "autograd/ops/activations.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 
 namespace tapeformer {
 namespace {
@@ -25,7 +25,7 @@ struct KeepsInput {
 
  private:
   static Tensor activate(const Tensor& in) {
-    return map(in, [](auto* y, const auto* x, std::int64_t n) { Kernels::forward(y, x, n); });
+    return map(kName, in, [](auto* y, const auto* x, std::int64_t n) { Kernels::forward(y, x, n); });
   }
 };
 
@@ -35,7 +35,7 @@ struct KeepsOutput {
   static constexpr const char* kName = Kernels::kName;
   Tensor y;
   Tensor forward(OpContext& context, const Tensor& in) {
-    const Tensor out = map(in, [](auto* to, const auto* x, std::int64_t n) { Kernels::forward(to, x, n); });
+    const Tensor out = map(kName, in, [](auto* to, const auto* x, std::int64_t n) { Kernels::forward(to, x, n); });
     if (context.recording()) y = out;
     return out;
   }
@@ -70,6 +70,14 @@ struct Sigmoid {
   }
 };
 
+struct Softplus {
+  static constexpr const char* kName = "softplus";
+  static void forward(auto* y, auto* x, std::int64_t n) { kernels::softplus_forward(y, x, n); }
+  static void backward(auto* dx, auto* dy, auto* x, auto beta, std::int64_t n) {
+    kernels::softplus_backward(dx, dy, x, beta, n);
+  }
+};
+
 struct Gelu {
   static constexpr const char* kName = "gelu";
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::gelu_forward(y, x, n); }
@@ -91,6 +99,7 @@ struct GeluTanh {
 Variable relu(const Variable& x) { return record(KeepsInput<Relu>{}, x); }
 Variable tanh(const Variable& x) { return record(KeepsOutput<Tanh>{}, x); }
 Variable sigmoid(const Variable& x) { return record(KeepsOutput<Sigmoid>{}, x); }
+Variable softplus(const Variable& x) { return record(KeepsInput<Softplus>{}, x); }
 Variable gelu(const Variable& x) { return record(KeepsInput<Gelu>{}, x); }
 Variable gelu_tanh(const Variable& x) { return record(KeepsInput<GeluTanh>{}, x); }
 

@@ -1,19 +1,9 @@
+#include "autograd/ops/arithmetic.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
+#include "autograd/ops/binary.h"
 
 namespace tapeformer {
 namespace {
-
-template <class Kernel>
-Tensor map_pair(const char* what, const Tensor& a, const Tensor& b, Kernel&& kernel) {
-  check(a.dtype() == b.dtype(), what, ": a is ", a.dtype(), ", b is ", b.dtype());
-  const Tensor right = b.contiguous();
-  return map(a, [&](auto* y, const auto* x, std::int64_t n) {
-    using T = std::remove_reference_t<decltype(*y)>;
-    kernel(y, x, right.data<T>(), n);
-  });
-}
 
 // y = a + b;  da = dy, db = dy
 struct Add {
@@ -92,7 +82,8 @@ struct Scale {
   static constexpr const char* kName = "scale";
   double factor;
   Tensor forward(OpContext&, const Tensor& x) {
-    return map(x, [&]<class T>(T* y, const T* in, std::int64_t n) { kernels::axpby(y, T(factor), in, T{0}, n); });
+    return map(kName, x,
+               [&]<class T>(T* y, const T* in, std::int64_t n) { kernels::axpby(y, T(factor), in, T{0}, n); });
   }
   void backward(const Tensor& dy, GradSlot& dx) {
     write_gradient(dx, [&, g = dy.contiguous()]<class T>(T* out, T beta) {
@@ -106,9 +97,26 @@ struct AddScalar {
   static constexpr const char* kName = "add_scalar";
   double value;
   Tensor forward(OpContext&, const Tensor& x) {
-    return map(x, [&]<class T>(T* y, const T* in, std::int64_t n) { kernels::add_scalar(y, in, T(value), n); });
+    return map(kName, x, [&]<class T>(T* y, const T* in, std::int64_t n) { kernels::add_scalar(y, in, T(value), n); });
   }
   void backward(const Tensor& dy, GradSlot& dx) { dx.accumulate(dy); }
+};
+
+// y = x²;  dx = 2·dy·x
+struct Square {
+  static constexpr const char* kName = "square";
+  Saved x;
+  Tensor forward(OpContext& context, const Tensor& in) {
+    x = context.save(0, in);
+    return map(kName, in, [](auto* y, const auto* in, std::int64_t n) { kernels::mul(y, in, in, {}, n); });
+  }
+  void backward(const Tensor& dy, GradSlot& dx) {
+    write_gradient(dx, [&, factor = x.get().contiguous(), g = dy.contiguous()]<class T>(T* out, T beta) {
+      const Tensor twice = Tensor::empty(g.sizes(), g.dtype());
+      kernels::add(twice.data<T>(), factor.data<T>(), factor.data<T>(), g.numel());
+      kernels::mul(out, g.data<T>(), twice.data<T>(), beta, g.numel());
+    });
+  }
 };
 
 // y = e^x;  dx = dy·y
@@ -116,7 +124,7 @@ struct Exp {
   static constexpr const char* kName = "exp";
   Tensor y;
   Tensor forward(OpContext& context, const Tensor& x) {
-    const Tensor out = map(x, [](auto* y, const auto* in, std::int64_t n) { kernels::exp_forward(y, in, n); });
+    const Tensor out = map(kName, x, [](auto* y, const auto* in, std::int64_t n) { kernels::exp_forward(y, in, n); });
     if (context.recording()) y = out;
     return out;
   }
@@ -133,7 +141,7 @@ struct Log {
   Saved x;
   Tensor forward(OpContext& context, const Tensor& in) {
     x = context.save(0, in);
-    return map(in, [](auto* y, const auto* in, std::int64_t n) { kernels::log_forward(y, in, n); });
+    return map(kName, in, [](auto* y, const auto* in, std::int64_t n) { kernels::log_forward(y, in, n); });
   }
   void backward(const Tensor& dy, GradSlot& dx) {
     write_gradient(dx, [&, g = dy.contiguous(), divisor = x.get().contiguous()]<class T>(T* out, T beta) {
@@ -147,7 +155,7 @@ struct Sqrt {
   static constexpr const char* kName = "sqrt";
   Tensor y;
   Tensor forward(OpContext& context, const Tensor& x) {
-    const Tensor out = map(x, [](auto* y, const auto* in, std::int64_t n) { kernels::sqrt_forward(y, in, n); });
+    const Tensor out = map(kName, x, [](auto* y, const auto* in, std::int64_t n) { kernels::sqrt_forward(y, in, n); });
     if (context.recording()) y = out;
     return out;
   }
@@ -160,13 +168,6 @@ struct Sqrt {
   }
 };
 
-template <class Op>
-Variable record_broadcast(const Variable& a, const Variable& b) {
-  const Dims sizes = broadcast_sizes(a.sizes(), b.sizes(), Op::kName);
-  const auto fit = [&](const Variable& x) { return x.sizes() == sizes ? x : expand(x, sizes); };
-  return record(Op{}, fit(a), fit(b));
-}
-
 }  // namespace
 
 Variable add(const Variable& a, const Variable& b) { return record_broadcast<Add>(a, b); }
@@ -175,8 +176,18 @@ Variable mul(const Variable& a, const Variable& b) { return record_broadcast<Mul
 Variable div(const Variable& a, const Variable& b) { return record_broadcast<Div>(a, b); }
 Variable scale(const Variable& x, double factor) { return record(Scale{factor}, x); }
 Variable add_scalar(const Variable& x, double value) { return record(AddScalar{value}, x); }
+Variable neg(const Variable& x) {
+  common_tape("neg", {&x});
+  return scale(x, -1);
+}
+Variable square(const Variable& x) { return record(Square{}, x); }
 Variable exp(const Variable& x) { return record(Exp{}, x); }
 Variable log(const Variable& x) { return record(Log{}, x); }
 Variable sqrt(const Variable& x) { return record(Sqrt{}, x); }
+
+Variable operator/(double value, const Variable& x) {
+  Tape& tape = common_tape("div", {&x});
+  return div(Variable::constant(tape, Tensor::scalar(value, x.dtype())), x);
+}
 
 }  // namespace tapeformer

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/ops/attention.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 
 namespace tapeformer {
 namespace {
@@ -16,21 +16,6 @@ bool has_dense_heads(const Tensor& x) {
 }
 Tensor with_dense_heads(const Tensor& x) { return has_dense_heads(x) ? x : x.clone(); }
 
-// Where a gradient goes: straight to its target, or through `heads` where the target (a view, so its beta is 0) has no
-// dense heads. Undefined when not needed.
-struct HeadsTarget {
-  GradTarget target;
-  Tensor heads;
-  explicit HeadsTarget(GradSlot& slot) : target(slot.needed() ? slot.strided_target() : GradTarget{{}, 0}) {
-    if (!target.tensor.defined()) return;
-    heads =
-        has_dense_heads(target.tensor) ? target.tensor : Tensor::empty(target.tensor.sizes(), target.tensor.dtype());
-  }
-  void finish() const {
-    if (!heads.shares_storage_with(target.tensor)) target.tensor.copy_from(heads);
-  }
-};
-
 kernels::AttentionStrides strides_of(const Tensor& x) {
   const Dims& strides = x.layout().strides;
   return {strides[0], strides[2], strides[1]};
@@ -41,15 +26,21 @@ Tensor empty_by_rows(std::int64_t batches, std::int64_t heads, std::int64_t rows
   return Tensor::empty({batches, rows, heads, dim}, dtype).transpose(1, 2);
 }
 
-// o = softmax(mask(scale·q kᵀ)) v; the gradients' formulas stand in kernels/attention.h
-struct ScaledDotProductAttention {
-  static constexpr const char* kName = "scaled_dot_product_attention";
+// A gradient in heads (B, h, T, d), to be written with a beta; no tensor where it is not needed.
+struct HeadsGradient {
+  Tensor tensor = {};
+  double beta = 0;
+};
+
+// o = softmax(mask(scale·q kᵀ)) v; the gradients' formulas stand in kernels/attention.h. What the ops below share: the
+// inputs are heads (B, h, T, d) that lie densely.
+struct AttentionCore {
   AttentionOptions options;
-  Tensor q = {}, k = {}, v = {}, o = {}, log_sum_exp = {};
+  Tensor o = {}, log_sum_exp = {};
   kernels::AttentionShape shape = {};
 
-  Tensor forward(OpContext& context, const Tensor& queries, const Tensor& keys, const Tensor& values) {
-    q = with_dense_heads(queries), k = with_dense_heads(keys), v = with_dense_heads(values);
+  // (B, h, T_q, d_v), in memory as (B, T_q, h, d_v)
+  Tensor forward(OpContext& context, const Tensor& q, const Tensor& k, const Tensor& v) {
     shape = {q.size(0), q.size(1), q.size(2), k.size(2), q.size(3), v.size(3), options.scale, options.causal};
     if (options.scale == 0) shape.scale = 1 / std::sqrt(static_cast<double>(shape.query_dim));
     if (options.key_lengths.defined()) shape.key_lengths = options.key_lengths.data<std::int32_t>();
@@ -67,24 +58,99 @@ struct ScaledDotProductAttention {
     return o;
   }
 
-  void backward(const Tensor& dy, GradSlot& dq, GradSlot& dk, GradSlot& dv) {
+  void backward(const Tensor& dy, const Tensor& q, const Tensor& k, const Tensor& v, const HeadsGradient& dq,
+                const HeadsGradient& dk, const HeadsGradient& dv) const {
     const Tensor g = with_dense_heads(dy);
-    const HeadsTarget to_q(dq), to_k(dk), to_v(dv);
     dispatch_floating(q.dtype(), [&]<class T>(T) {
-      const auto gradient = [](const HeadsTarget& to) {
-        return to.heads.defined()
-                   ? kernels::AttentionGradient<T>{to.heads.data<T>(), strides_of(to.heads), T(to.target.beta)}
+      const auto gradient = [](const HeadsGradient& to) {
+        return to.tensor.defined()
+                   ? kernels::AttentionGradient<T>{to.tensor.data<T>(), strides_of(to.tensor), T(to.beta)}
                    : kernels::AttentionGradient<T>{};
       };
-      kernels::attention_backward(gradient(to_q), gradient(to_k), gradient(to_v), g.data<T>(), strides_of(g),
-                                  o.data<T>(), strides_of(o), log_sum_exp.data<T>(), q.data<T>(), strides_of(q),
-                                  k.data<T>(), strides_of(k), v.data<T>(), strides_of(v), shape);
+      kernels::attention_backward(gradient(dq), gradient(dk), gradient(dv), g.data<T>(), strides_of(g), o.data<T>(),
+                                  strides_of(o), log_sum_exp.data<T>(), q.data<T>(), strides_of(q), k.data<T>(),
+                                  strides_of(k), v.data<T>(), strides_of(v), shape);
     });
-    for (const HeadsTarget* to : {&to_q, &to_k, &to_v}) to->finish();
   }
 };
 
-void check_key_begin(const Tensor& key_begin, std::int64_t keys, bool causal) {
+struct ScaledDotProductAttention {
+  static constexpr const char* kName = "scaled_dot_product_attention";
+  AttentionCore core;
+  Saved q = {}, k = {}, v = {};
+
+  Tensor forward(OpContext& context, const Tensor& queries, const Tensor& keys, const Tensor& values) {
+    const Tensor dense_q = with_dense_heads(queries), dense_k = with_dense_heads(keys),
+                 dense_v = with_dense_heads(values);
+    q = context.save(0, dense_q), k = context.save(1, dense_k), v = context.save(2, dense_v);
+    return core.forward(context, dense_q, dense_k, dense_v);
+  }
+  void backward(const Tensor& dy, GradSlot& dq, GradSlot& dk, GradSlot& dv) {
+    const auto target = [](GradSlot& slot) {
+      const GradTarget to = target_or_none(slot);
+      return HeadsGradient{to.tensor, to.beta};
+    };
+    core.backward(dy, q.get(), k.get(), v.get(), target(dq), target(dk), target(dv));
+  }
+};
+
+// Part i of `count` that lie behind one another in each row: rows (B, T, count·h·d) → (B, h, T, d), a view.
+Tensor heads_of(const Tensor& rows, int i, int count, std::int64_t heads) {
+  const std::int64_t dim = rows.size(2) / count;
+  return rows.slice(2, i * dim, (i + 1) * dim)
+      .reshape({rows.size(0), rows.size(1), heads, dim / heads})
+      .transpose(1, 2);
+}
+HeadsGradient heads_of(const GradTarget& rows, int i, int count, std::int64_t heads) {
+  return rows.tensor.defined() ? HeadsGradient{heads_of(rows.tensor, i, count, heads), rows.beta} : HeadsGradient{};
+}
+// The opposite for one part: (B, h, T, d) → (B, T, h·d), a view where the heads lie in memory as rows.
+Tensor rows_of(const Tensor& x) { return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}); }
+
+struct PackedSelfAttention {
+  static constexpr const char* kName = "packed_self_attention";
+  AttentionCore core;
+  std::int64_t heads;
+  Saved qkv = {};
+
+  Tensor forward(OpContext& context, const Tensor& in) {
+    const Tensor rows = in.contiguous();
+    qkv = context.save(0, rows);
+    return rows_of(
+        core.forward(context, heads_of(rows, 0, 3, heads), heads_of(rows, 1, 3, heads), heads_of(rows, 2, 3, heads)));
+  }
+  void backward(const Tensor& dy, GradSlot& dqkv) {
+    if (!dqkv.needed()) return;
+    const Tensor rows = qkv.get();
+    const GradTarget to = dqkv.target();
+    core.backward(heads_of(dy, 0, 1, heads), heads_of(rows, 0, 3, heads), heads_of(rows, 1, 3, heads),
+                  heads_of(rows, 2, 3, heads), heads_of(to, 0, 3, heads), heads_of(to, 1, 3, heads),
+                  heads_of(to, 2, 3, heads));
+  }
+};
+
+struct PackedCrossAttention {
+  static constexpr const char* kName = "packed_cross_attention";
+  AttentionCore core;
+  std::int64_t heads;
+  Saved q = {}, kv = {};
+
+  Tensor forward(OpContext& context, const Tensor& queries, const Tensor& keys_and_values) {
+    const Tensor q_rows = queries.contiguous(), kv_rows = keys_and_values.contiguous();
+    q = context.save(0, q_rows), kv = context.save(1, kv_rows);
+    return rows_of(core.forward(context, heads_of(q_rows, 0, 1, heads), heads_of(kv_rows, 0, 2, heads),
+                                heads_of(kv_rows, 1, 2, heads)));
+  }
+  void backward(const Tensor& dy, GradSlot& dq, GradSlot& dkv) {
+    const Tensor q_rows = q.get(), kv_rows = kv.get();
+    const GradTarget to_q = target_or_none(dq), to_kv = target_or_none(dkv);
+    core.backward(heads_of(dy, 0, 1, heads), heads_of(q_rows, 0, 1, heads), heads_of(kv_rows, 0, 2, heads),
+                  heads_of(kv_rows, 1, 2, heads), heads_of(to_q, 0, 1, heads), heads_of(to_kv, 0, 2, heads),
+                  heads_of(to_kv, 1, 2, heads));
+  }
+};
+
+void check_key_begin(const char* op, const Tensor& key_begin, std::int64_t keys, bool causal) {
   const std::int64_t batches = key_begin.size(0), queries = key_begin.size(1);
   const std::int32_t* key = key_begin.data<std::int32_t>();
   for (std::int64_t b = 0; b < batches; ++b) {
@@ -92,39 +158,58 @@ void check_key_begin(const Tensor& key_begin, std::int64_t keys, bool causal) {
     for (std::int64_t i = 0; i < queries; ++i, ++key) {
       // A query before all keys, where there are more queries than keys, sees none wherever it begins.
       const std::int64_t most = std::max<std::int64_t>(causal ? i + keys - queries : keys - 1, 0);
-      check(*key >= least && *key <= most, "scaled_dot_product_attention: expected key_begin of ", least, " to ", most,
-            " for query ", i, " of row ", b, ", got ", *key);
+      check(*key >= least && *key <= most, op, ": expected key_begin of ", least, " to ", most, " for query ", i,
+            " of row ", b, ", got ", *key);
       least = *key;
     }
   }
+}
+
+// The options with contiguous tensors. Throws Error in the name of `op` where they do not fit.
+AttentionOptions checked_options(const char* op, std::int64_t batches, std::int64_t queries, std::int64_t keys,
+                                 AttentionOptions options) {
+  Tensor &lengths = options.key_lengths, &begin = options.key_begin;
+  check(!lengths.defined() || (lengths.sizes() == Dims{batches} && lengths.dtype() == DType::i32), op,
+        ": expected key_lengths i32 (", batches, "), got ", lengths.dtype(), " ", lengths.sizes());
+  check(!begin.defined() || (begin.sizes() == Dims{batches, queries} && begin.dtype() == DType::i32), op,
+        ": expected key_begin i32 (", batches, ", ", queries, "), got ", begin.dtype(), " ", begin.sizes());
+  check(options.dropout >= 0 && options.dropout < 1, op, ": expected 0 <= dropout < 1, got ", options.dropout);
+  if (lengths.defined()) lengths = lengths.contiguous();
+  if (begin.defined()) {
+    begin = begin.contiguous();
+    check_key_begin(op, begin, keys, options.causal);
+  }
+  return options;
 }
 
 }  // namespace
 
 Variable scaled_dot_product_attention(const Variable& q, const Variable& k, const Variable& v,
                                       const AttentionOptions& options) {
+  constexpr auto kName = ScaledDotProductAttention::kName;
   const Dims &a = q.sizes(), &b = k.sizes(), &c = v.sizes();
   check(a.rank() == 4 && b.rank() == 4 && c.rank() == 4 && a[0] == b[0] && a[0] == c[0] && a[1] == b[1] &&
             a[1] == c[1] && b[2] == c[2] && a[3] == b[3],
-        "scaled_dot_product_attention: q is ", a, ", k is ", b, ", v is ", c,
+        kName, ": q is ", a, ", k is ", b, ", v is ", c,
         ": expected (B, h, T_q, d_k), (B, h, T_k, d_k) and (B, h, T_k, d_v)");
-  check(!options.key_lengths.defined() ||
-            (options.key_lengths.sizes() == Dims{a[0]} && options.key_lengths.dtype() == DType::i32),
-        "scaled_dot_product_attention: expected key_lengths i32 (", a[0], "), got ", options.key_lengths.dtype(), " ",
-        options.key_lengths.sizes());
-  check(!options.key_begin.defined() ||
-            (options.key_begin.sizes() == Dims{a[0], a[2]} && options.key_begin.dtype() == DType::i32),
-        "scaled_dot_product_attention: expected key_begin i32 (", a[0], ", ", a[2], "), got ",
-        options.key_begin.dtype(), " ", options.key_begin.sizes());
-  check(options.dropout >= 0 && options.dropout < 1, "scaled_dot_product_attention: expected 0 <= dropout < 1, got ",
-        options.dropout);
-  AttentionOptions dense = options;
-  if (dense.key_lengths.defined()) dense.key_lengths = dense.key_lengths.contiguous();
-  if (dense.key_begin.defined()) {
-    dense.key_begin = dense.key_begin.contiguous();
-    check_key_begin(dense.key_begin, b[2], options.causal);
-  }
-  return record(ScaledDotProductAttention{dense}, q, k, v);
+  return record(ScaledDotProductAttention{{checked_options(kName, a[0], a[2], b[2], options)}}, q, k, v);
+}
+
+Variable packed_self_attention(const Variable& qkv, std::int64_t heads, const AttentionOptions& options) {
+  constexpr auto kName = PackedSelfAttention::kName;
+  const Dims& sizes = qkv.sizes();
+  check(heads > 0 && sizes.rank() == 3 && sizes[2] % (3 * heads) == 0, kName, ": qkv is ", sizes,
+        ": expected (B, T, 3 h d) with h = ", heads, " heads");
+  return record(PackedSelfAttention{{checked_options(kName, sizes[0], sizes[1], sizes[1], options)}, heads}, qkv);
+}
+
+Variable packed_cross_attention(const Variable& q, const Variable& kv, std::int64_t heads,
+                                const AttentionOptions& options) {
+  constexpr auto kName = PackedCrossAttention::kName;
+  const Dims &a = q.sizes(), &b = kv.sizes();
+  check(heads > 0 && a.rank() == 3 && b.rank() == 3 && a[0] == b[0] && b[2] == 2 * a[2] && a[2] % heads == 0, kName,
+        ": q is ", a, ", kv is ", b, ": expected (B, T_q, h d) and (B, T_k, 2 h d) with h = ", heads, " heads");
+  return record(PackedCrossAttention{{checked_options(kName, a[0], a[1], b[1], options)}, heads}, q, kv);
 }
 
 }  // namespace tapeformer

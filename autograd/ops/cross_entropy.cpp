@@ -1,8 +1,8 @@
 #include "autograd/kernels/cross_entropy.h"
 
 #include "autograd/ops/cross_entropy_checks.h"
+#include "autograd/ops/losses.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 
 namespace tapeformer {
 namespace {

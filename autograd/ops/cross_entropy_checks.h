@@ -1,7 +1,7 @@
 // What cross_entropy and linear_cross_entropy share.
 #pragma once
 
-#include "autograd/ops/ops.h"
+#include "autograd/ops/losses.h"
 
 namespace tapeformer {
 

@@ -1,7 +1,7 @@
 #include "autograd/kernels/dropout.h"
 
+#include "autograd/ops/layers.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 
 namespace tapeformer {
 namespace {
@@ -13,7 +13,7 @@ struct Dropout {
   RandomKey key = {};
   Tensor forward(OpContext& context, const Tensor& x) {
     key = context.next_random_key();
-    return map(x, [&]<class T>(T* y, const T* in, std::int64_t n) { kernels::dropout(y, in, p, key, T{0}, n); });
+    return map(kName, x, [&]<class T>(T* y, const T* in, std::int64_t n) { kernels::dropout(y, in, p, key, T{0}, n); });
   }
   void backward(const Tensor& dy, GradSlot& dx) {
     write_gradient(dx, [&, g = dy.contiguous()]<class T>(T* out, T beta) {

@@ -59,6 +59,7 @@ Variable feed_forward(Variable x, const FeedForwardWeights& weights, ActivationK
         ", the second ", w2.sizes(), ": expected (hidden, in) and (out, hidden)");
   check(!b2.defined() || b2.sizes() == Dims{w2.size(0)}, "feed_forward: the second weight is ", w2.sizes(),
         ", its bias ", b2.sizes(), ": expected (", w2.size(0), ")");
+  common_tape("feed_forward", {&x, &w1, &b1, &w2, &b2});
   const Variable u = linear(x, w1, {});
   x = {};  // frees a normalised x, which nobody keeps, before the activation takes memory
   return record(FeedForward{activation}, u, b1, w2, b2);

@@ -1,7 +1,7 @@
 #include "autograd/kernels/layer_norm.h"
 
+#include "autograd/ops/layers.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 
 namespace tapeformer {
 namespace {

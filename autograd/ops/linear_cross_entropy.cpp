@@ -6,21 +6,21 @@
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops/cross_entropy_checks.h"
+#include "autograd/ops/losses.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 
 namespace tapeformer {
 namespace {
 
-// Logits of one chunk: enough rows for an efficient product (each chunk reads the weight and adds to its gradient once
-// more), few enough to stay small (104 MiB of f32).
+// The number of logits in a chunk: enough rows for an efficient product, since each chunk reads the whole weight and
+// adds to its whole gradient, and few enough to stay small (104 MiB of f32).
 constexpr std::int64_t kChunkElements = std::int64_t{26} << 20;
 constexpr std::int64_t kMinChunkRows = 32;
 
 // z = x Wᵀ + b;  y = Σ_i cross_entropy(z_i, target_i) / normalizer
 // With dz = dy/normalizer·(softmax(z) − target distribution):  dx = dz W, dW = dzᵀ x, db = Σ_i dz_i
-// Backward makes each chunk's logits again, with the log-sum-exp that forward kept; a deferred loss makes them once, in
-// backward, and learns its value there.
+// Backward computes each chunk's logits again and uses the log-sum-exp that forward kept. A deferred loss computes them
+// only in backward, and has no value before.
 struct LinearCrossEntropy {
   static constexpr const char* kName = "linear_cross_entropy";
   CrossEntropyOptions options;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
+#include "autograd/ops/products.h"
 
 namespace tapeformer {
 

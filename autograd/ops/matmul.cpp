@@ -2,13 +2,14 @@
 
 #include "autograd/ops/matrix_view.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
+#include "autograd/ops/products.h"
+#include "autograd/ops/views.h"
 
 namespace tapeformer {
 namespace {
 
-// The distance of rows (of columns, for a matrix stored transposed) when the last two axes are a matrix that BLAS
-// reads.
+// The distance between rows (between columns, for a matrix stored transposed), if BLAS can read the last two axes as a
+// matrix.
 std::optional<std::int64_t> leading_dimension(const Layout& layout, bool transposed) {
   const int row_axis = layout.rank() - (transposed ? 1 : 2), column_axis = layout.rank() - (transposed ? 2 : 1);
   const std::int64_t rows = layout.sizes[row_axis], columns = layout.sizes[column_axis];
@@ -19,7 +20,7 @@ std::optional<std::int64_t> leading_dimension(const Layout& layout, bool transpo
   return stride >= row_length ? std::optional(stride) : std::nullopt;
 }
 
-// Where each matrix of the axes in front begins, in row-major order, from the first.
+// Where each matrix begins, relative to the first: all indices of the leading axes, in row-major order.
 std::vector<std::int64_t> matrix_offsets(const Tensor& x) {
   std::vector<std::int64_t> offsets{0};
   for (int axis = 0; axis < x.rank() - 2; ++axis) {
@@ -92,17 +93,21 @@ Variable matmul(const Variable& a, const Variable& b) {
   check(k == right[right.rank() - 2], "matmul: a is ", left, ", b is ", right, ": inner sizes ", k, " and ",
         right[right.rank() - 2], " differ");
   check(a.dtype() == b.dtype(), "matmul: a is ", a.dtype(), ", b is ", b.dtype());
+  Tape& tape = common_tape("matmul", {&a, &b});
   if (left.rank() > 2 && right.rank() == 2) {  // one product with more rows
     Dims sizes = left;
     sizes[left.rank() - 1] = n;
-    return reshape(record(MatMul{}, reshape(a, {-1, k}), b), sizes);
+    return reshape(record(MatMul{}, reshape(a.on(tape), {-1, k}), b), sizes);
   }
   Dims front = broadcast_sizes(Dims(std::span(left.begin(), left.end() - 2)),
                                Dims(std::span(right.begin(), right.end() - 2)), "matmul");
   Dims a_sizes = front, b_sizes = front;
   a_sizes.push_back(m), a_sizes.push_back(k);
   b_sizes.push_back(k), b_sizes.push_back(n);
-  return record(MatMul{}, left == a_sizes ? a : expand(a, a_sizes), right == b_sizes ? b : expand(b, b_sizes));
+  const auto fit = [&](const Variable& x, const Dims& sizes) {
+    return x.sizes() == sizes ? x : expand(x.on(tape), sizes);
+  };
+  return record(MatMul{}, fit(a, a_sizes), fit(b, b_sizes));
 }
 
 }  // namespace tapeformer

@@ -5,9 +5,11 @@
 
 namespace tapeformer {
 
-// Calls kernel(y, x, n) on contiguous arrays of x's dtype; returns y, of x's sizes.
+// Calls kernel(y, x, n) on contiguous arrays of x's dtype; returns y, of x's sizes. Throws Error naming the op when x
+// holds no floating-point numbers.
 template <class Kernel>
-Tensor map(const Tensor& x, Kernel&& kernel) {
+Tensor map(const char* op, const Tensor& x, Kernel&& kernel) {
+  check(is_floating(x.dtype()), op, ": expected f32 or f64, got ", x.dtype());
   const Tensor source = x.contiguous();
   const Tensor y = Tensor::empty(x.sizes(), x.dtype());
   dispatch_floating(x.dtype(), [&](auto zero) {
@@ -17,7 +19,7 @@ Tensor map(const Tensor& x, Kernel&& kernel) {
   return y;
 }
 
-// Calls write(dx, beta) on the slot's contiguous memory, if anybody wants the gradient.
+// Calls write(dx, beta) on the slot's contiguous memory, if the gradient is wanted.
 template <class Write>
 void write_gradient(GradSlot& slot, Write&& write) {
   if (!slot.needed()) return;
@@ -28,10 +30,10 @@ void write_gradient(GradSlot& slot, Write&& write) {
   });
 }
 
-// The slot's target, or one without a tensor when nobody wants the gradient.
+// The slot's target, or one without a tensor when the gradient is not wanted.
 inline GradTarget target_or_none(GradSlot& slot) { return slot.needed() ? slot.target() : GradTarget{{}, 0}; }
 
-// What kernels take of an optional tensor.
+// The data of a tensor, or null when it is undefined.
 template <class T>
 T* data_or_null(const Tensor& tensor) {
   return tensor.defined() ? tensor.data<T>() : nullptr;

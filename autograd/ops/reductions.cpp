@@ -1,13 +1,15 @@
 #include "autograd/kernels/reduce.h"
 
+#include "autograd/ops/arithmetic.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
+#include "autograd/ops/reductions.h"
 #include "autograd/ops/sum_to.h"
+#include "autograd/ops/views.h"
 
 namespace tapeformer {
 namespace {
 
-// A shape seen from one axis: what lies outside of it, the axis itself, what lies inside.
+// A shape as three sizes: all axes in front of one axis, that axis, and all axes behind it.
 struct AroundAxis {
   std::int64_t outer = 1, middle = 1, inner = 1;
   AroundAxis(const Dims& sizes, int axis) {
@@ -97,13 +99,21 @@ Variable sum(const Variable& x, int axis, bool keep) {
   return keep_axis(record(Sum{axis}, x), x, axis, keep);
 }
 
-Variable sum(const Variable& x) { return record(Sum{0}, reshape(x, {-1})); }
+Variable sum(const Variable& x) {
+  common_tape("sum", {&x});
+  return record(Sum{0}, reshape(x, {-1}));
+}
 
 Variable mean(const Variable& x, int axis, bool keep) {
+  common_tape("mean", {&x});
+  axis = x.value().layout().axis(axis, "mean");
   return scale(sum(x, axis, keep), 1.0 / static_cast<double>(x.size(axis)));
 }
 
-Variable mean(const Variable& x) { return scale(sum(x), 1.0 / static_cast<double>(x.value().numel())); }
+Variable mean(const Variable& x) {
+  common_tape("mean", {&x});
+  return scale(sum(x), 1.0 / static_cast<double>(x.value().numel()));
+}
 
 Variable max(const Variable& x, int axis, bool keep) {
   axis = x.value().layout().axis(axis, "max");

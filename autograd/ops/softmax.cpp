@@ -1,7 +1,7 @@
 #include "autograd/kernels/softmax.h"
 
+#include "autograd/ops/activations.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 
 namespace tapeformer {
 namespace {
@@ -13,7 +13,7 @@ struct RowFunction {
   Tensor y;
   Tensor forward(OpContext& context, const Tensor& x) {
     check(x.rank() >= 1, kName, ": expected at least one axis, got a scalar");
-    const Tensor out = map(x, [cols = x.size(-1)](auto* y, const auto* in, std::int64_t n) {
+    const Tensor out = map(kName, x, [cols = x.size(-1)](auto* y, const auto* in, std::int64_t n) {
       Kernels::forward(y, in, cols ? n / cols : 0, cols);
     });
     if (context.recording()) y = out;

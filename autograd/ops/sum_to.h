@@ -5,10 +5,10 @@
 
 namespace tapeformer {
 
-// x summed over the axes that an expand from `sizes` to x.sizes() repeated.
+// Sums x over the axes along which an expand from `sizes` to x.sizes() repeated elements.
 Tensor sum_to(const Tensor& x, const Dims& sizes);
 
-// x summed over one axis, which is dropped.
+// Sums x over one axis, which is dropped.
 Tensor sum_axis(const Tensor& x, int axis);
 
 }  // namespace tapeformer

@@ -1,5 +1,5 @@
+#include "autograd/ops/views.h"
 #include "autograd/ops/op_helpers.h"
-#include "autograd/ops/ops.h"
 #include "autograd/ops/sum_to.h"
 
 namespace tapeformer {
@@ -10,10 +10,6 @@ struct Permute {
   static constexpr const char* kName = "permute";
   Dims order;
   Tensor forward(OpContext&, const Tensor& x) { return x.permute(order); }
-  std::vector<Tensor> place_output_gradients(std::span<GradSlot> slots) const {
-    const Tensor place = slots[0].lend_place();
-    return place.defined() ? std::vector{place.permute(order)} : std::vector<Tensor>();
-  }
   void backward(const Tensor& dy, GradSlot& dx) {
     Dims inverse = order;
     for (int i = 0; i < order.rank(); ++i) inverse[static_cast<int>(order[i])] = i;
@@ -53,23 +49,15 @@ struct Reshape {
     from = x.sizes();
     return x.reshape(to);
   }
-  std::vector<Tensor> place_output_gradients(std::span<GradSlot> slots) const {
-    const Tensor place = slots[0].lend_place();
-    const auto layout = place.defined() ? place.layout().reshape(to) : std::nullopt;
-    return layout ? std::vector{place.view(*layout)} : std::vector<Tensor>();
-  }
   void backward(const Tensor& dy, GradSlot& dx) { dx.accumulate(dy.reshape(from)); }
 };
 
-// y_i = part i of x;  dx = the dy_i behind one another. Where the backwards of the parts wrote straight into their
-// places in dx, nothing is left to copy.
+// y_i = part i of x;  dx = the dy_i behind one another
 struct Split {
   static constexpr const char* kName = "split";
   std::vector<std::int64_t> part_sizes;
   int axis;
   Dims sizes = {};
-  DType dtype = DType::f32;
-  Tensor place = {};
 
   std::vector<Tensor> parts_of(const Tensor& whole) const {
     std::vector<Tensor> parts;
@@ -82,28 +70,24 @@ struct Split {
   }
   std::vector<Tensor> forward(OpContext&, std::span<const Tensor> inputs) {
     sizes = inputs[0].sizes();
-    dtype = inputs[0].dtype();
     std::int64_t total = 0;
     for (std::int64_t size : part_sizes) total += size;
     check(total == inputs[0].size(axis), "split: the parts ", Dims(part_sizes), " make ", total, ", axis ", axis,
           " of shape ", sizes, " has ", inputs[0].size(axis));
     return parts_of(inputs[0]);
   }
-  std::vector<Tensor> place_output_gradients(std::span<GradSlot> slots) {
-    place = slots[0].lend_place();
-    return place.defined() ? parts_of(place) : std::vector<Tensor>();
-  }
   void backward(std::span<const Tensor> dy, std::span<GradSlot> slots) {
-    if (!place.defined()) place = Tensor::empty(sizes, dtype);
-    const std::vector<Tensor> parts = parts_of(place);
+    const GradTarget target = slots[0].target();
+    const std::vector<Tensor> parts = parts_of(target.tensor);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (!dy[i].defined()) {
-        parts[i].copy_from(Tensor::scalar(0, dtype).expand(parts[i].sizes()));
-      } else if (!dy[i].shares_storage_with(place) || !(dy[i].layout() == parts[i].layout())) {
+      if (target.beta != 0) {
+        if (dy[i].defined()) parts[i].add_from(dy[i]);
+      } else if (dy[i].defined()) {
         parts[i].copy_from(dy[i]);
+      } else {
+        parts[i].copy_from(Tensor::scalar(0, target.tensor.dtype()).expand(parts[i].sizes()));
       }
     }
-    slots[0].accumulate(place);
   }
 };
 
@@ -152,6 +136,7 @@ Variable permute(const Variable& x, const Dims& order) {
 }
 
 Variable transpose(const Variable& x, int a, int b) {
+  common_tape("transpose", {&x});
   const Layout& layout = x.value().layout();
   const int i = layout.axis(a, "transpose"), j = layout.axis(b, "transpose");
   Dims order;

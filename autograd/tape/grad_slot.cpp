@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "autograd/tape/tape.h"
-
 namespace tapeformer {
 
 GradTarget GradSlot::target() {
@@ -19,17 +17,6 @@ GradTarget GradSlot::target() {
   return {cell.gradient, 1};
 }
 
-GradTarget GradSlot::strided_target() {
-  if (!cell_->written && !cell_->fixed_place) {
-    if (Tensor place = tape_ ? tape_->take_place(id_) : Tensor(); place.defined()) {
-      cell_->gradient = std::move(place);
-      cell_->written = true;
-      return {cell_->gradient, 0};
-    }
-  }
-  return target();
-}
-
 void GradSlot::accumulate(const Tensor& gradient) {
   check(gradient.sizes() == sizes_ && gradient.dtype() == dtype_, "gradient: expected ", sizes_, " ", dtype_, ", got ",
         gradient.sizes(), " ", gradient.dtype());
@@ -41,12 +28,6 @@ void GradSlot::accumulate(const Tensor& gradient) {
     cell_->gradient = gradient;
     cell_->written = true;
   }
-}
-
-Tensor GradSlot::lend_place() {
-  if (cell_->written) return {};
-  Tensor place = tape_ ? tape_->take_place(id_) : Tensor();
-  return place.defined() ? place : Tensor::empty(sizes_, dtype_);
 }
 
 }  // namespace tapeformer

@@ -7,16 +7,19 @@
 namespace tapeformer {
 namespace {
 
-// Stands on the tape for the ops of f(x). It has no inputs of its own: gradients leave through those ops.
+using detail::TapeAccess;
+
+// Stands on the tape in place of the ops of f(x). It has no inputs: gradients leave through those ops when they run
+// again.
 struct Recompute {
   static constexpr const char* kName = "recompute";
   Tape& tape;
   std::function<Variable()> f;
-  std::uint64_t stream;  // where f began to draw random numbers
+  std::uint64_t stream;  // the number of the first random sequence that f drew
   StorageState x;
   void backward(std::span<const Tensor> dy, std::span<GradSlot>) {
     check(!x.changed(), "backward of recompute: its input was written in place after the op");
-    tape.rerun(f, stream, dy[0]);
+    TapeAccess::rerun(tape, f, stream, dy[0]);
   }
 };
 
@@ -24,15 +27,15 @@ struct Recompute {
 
 Variable recompute(std::function<Variable(const Variable&)> f, const Variable& x) {
   const Variable* const inputs[] = {&x};
-  Tape& tape = detail::common_tape(Recompute::kName, inputs);
-  if (!tape.options().recompute || !tape.keeping()) return f(x);
-  const std::uint64_t stream = tape.next_stream();
+  Tape& tape = common_tape(Recompute::kName, inputs);
+  if (!tape.options().recompute || !TapeAccess::keeping(tape)) return f(x);
+  const std::uint64_t stream = TapeAccess::next_stream(tape);
   std::function<Variable()> run = [f = std::move(f), x] { return f(x); };
-  const Variable y = tape.run_unkept(run);
+  const Variable y = TapeAccess::run_unkept(tape, run);
   if (y.kept()) return y;  // no gradient flows through an op of f
   auto node =
       std::make_unique<detail::ListNode<Recompute>>(Recompute{tape, std::move(run), stream, x.value().storage_state()});
-  return tape.push(std::move(node), {}, {&y.value(), 1})[0];
+  return TapeAccess::push(tape, std::move(node), {}, {&y.value(), 1})[0];
 }
 
 }  // namespace tapeformer

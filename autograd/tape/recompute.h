@@ -1,4 +1,5 @@
-// Memory for time: values that are computed again when backward needs them (gradient checkpointing, Chen et al. 2016).
+// Gradient checkpointing (Chen et al. 2016): values are computed again in backward instead of being kept, which saves
+// memory and costs time.
 #pragma once
 
 #include <functional>
@@ -7,14 +8,14 @@
 
 namespace tapeformer {
 
-// f(x). On a tape of options.recompute nothing inside of f is kept but x: backward, when it comes to this place, runs f
-// a second time, with the same random numbers, puts its ops on the tape and goes on through them. So every gradient has
-// the same bits as without, whatever f shares with the rest of the tape; the peak of memory is that of one f, and f
-// costs one more forward.
+// Returns f(x). On a tape of options.recompute, of all that f computes only the result is kept, and x. When backward
+// reaches this op, it runs f a second time with the same random numbers, records its ops and goes on through them. So
+// every gradient has the same bits as without recomputation, even where f shares values with the rest of the tape. The
+// peak of memory is that of one f, and f costs one more forward.
 //
-// f is kept until backward and must do the same in both runs: what it needs it captures by value (other variables of
-// the tape too; their gradients flow), or it must outlive the tape (modules). Only f's result may leave it: a variable
-// from inside throws Error when an op outside takes it. Recomputed parts may be nested.
+// f is kept until backward and must do the same in both runs. What it needs it captures by value (also variables of the
+// tape; gradients flow to them), or that must outlive the tape (modules). Only the result of f may leave it: an op
+// outside that takes a variable from inside throws Error. Recomputed parts may be nested.
 Variable recompute(std::function<Variable(const Variable&)> f, const Variable& x);
 
 }  // namespace tapeformer

@@ -14,9 +14,7 @@ std::set<std::string>& op_names() {
 
 std::vector<std::string> recorded_op_names() { return {op_names().begin(), op_names().end()}; }
 
-namespace detail {
-
-bool register_op_name(const char* name) { return op_names().insert(name).second; }
+bool detail::register_op_name(const char* name) { return op_names().insert(name).second; }
 
 Tape& common_tape(const char* op, std::span<const Variable* const> inputs) {
   Tape* tape = nullptr;
@@ -26,8 +24,11 @@ Tape& common_tape(const char* op, std::span<const Variable* const> inputs) {
     tape = input->tape();
   }
   check(tape != nullptr, op, ": no input is on a tape; put one there with Variable::constant or Variable::on");
+  for (const Variable* input : inputs) {
+    check(input->kept() || !detail::TapeAccess::keeping(*tape), op,
+          ": takes a variable from inside of recompute(); only its result may leave it");
+  }
   return *tape;
 }
 
-}  // namespace detail
 }  // namespace tapeformer

@@ -23,6 +23,7 @@
 
 #include <array>
 #include <concepts>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -56,6 +57,14 @@ class OpContext {
 // have a row for each.
 std::vector<std::string> recorded_op_names();
 
+// The tape of an op's inputs. Throws Error in the name of `op` when they are on different tapes or on none, or when one
+// comes from inside of recompute(). A function that records several ops calls it first, so that errors name the
+// function that the user called. Undefined inputs are left out.
+Tape& common_tape(const char* op, std::span<const Variable* const> inputs);
+inline Tape& common_tape(const char* op, std::initializer_list<const Variable*> inputs) {
+  return common_tape(op, std::span<const Variable* const>(inputs.begin(), inputs.size()));
+}
+
 namespace detail {
 
 // One tensor and one slot for each input, for the concept alone.
@@ -75,17 +84,24 @@ inline constexpr bool kOpFits<Op, std::index_sequence<I...>> = requires(Op op, O
 
 bool register_op_name(const char* name);
 
-// The tape of the inputs. Throws Error when they are on different ones, or on none.
-Tape& common_tape(const char* op, std::span<const Variable* const> inputs);
+// What record() and recompute() may do to a tape and other callers may not.
+struct TapeAccess {
+  static bool keeping(const Tape& tape) { return tape.keeping(); }
+  static std::vector<Variable> push(Tape& tape, std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
+                                    std::span<const Tensor> outputs) {
+    return tape.push(std::move(node), inputs, outputs);
+  }
+  static std::uint64_t next_stream(const Tape& tape) { return tape.next_stream_; }
+  static Variable run_unkept(Tape& tape, const std::function<Variable()>& f) { return tape.run_unkept(f); }
+  static void rerun(Tape& tape, const std::function<Variable()>& f, std::uint64_t stream, const Tensor& dy) {
+    tape.rerun(f, stream, dy);
+  }
+};
 
 template <class Op>
 struct NodeBase : Node {
   explicit NodeBase(Op value) : op(std::move(value)) { (void)kRegistered; }
   const char* name() const override { return Op::kName; }
-  std::vector<Tensor> place_output_gradients(std::span<GradSlot> slots) override {
-    if constexpr (requires { op.place_output_gradients(slots); }) return op.place_output_gradients(slots);
-    return {};
-  }
   bool has_cheap_output() const override { return kCheap; }
   Tensor recompute_output() const override {
     if constexpr (kCheap) return op.recompute_output();
@@ -142,16 +158,16 @@ concept DifferentiableList = requires(Op op, OpContext& context, std::span<const
 template <class Op, std::same_as<Variable>... Inputs>
 requires Differentiable<Op, sizeof...(Inputs)> Variable record(Op op, const Inputs&... inputs) {
   const std::array<const Variable*, sizeof...(Inputs)> list{&inputs...};
-  Tape& tape = detail::common_tape(Op::kName, list);
+  Tape& tape = common_tape(Op::kName, list);
   const bool differentiable = tape.options().record && detail::any_requires_grad(list);
-  OpContext context(tape, differentiable && tape.keeping(), list);
+  OpContext context(tape, differentiable && detail::TapeAccess::keeping(tape), list);
   const Tensor output = [&] {
     const Span span(SpanKind::forward, Op::kName);
     return op.forward(context, inputs.value()...);
   }();
   if (!differentiable) return Variable::constant(tape, output);
   auto node = std::make_unique<detail::FixedNode<Op, sizeof...(Inputs)>>(std::move(op));
-  return tape.push(std::move(node), list, {&output, 1})[0];
+  return detail::TapeAccess::push(tape, std::move(node), list, {&output, 1})[0];
 }
 
 template <DifferentiableList Op>
@@ -162,9 +178,9 @@ std::vector<Variable> record_list(Op op, std::span<const Variable> inputs) {
     list.push_back(&input);
     tensors.push_back(input.value());
   }
-  Tape& tape = detail::common_tape(Op::kName, list);
+  Tape& tape = common_tape(Op::kName, list);
   const bool differentiable = tape.options().record && detail::any_requires_grad(list);
-  OpContext context(tape, differentiable && tape.keeping(), list);
+  OpContext context(tape, differentiable && detail::TapeAccess::keeping(tape), list);
   const std::vector<Tensor> outputs = [&] {
     const Span span(SpanKind::forward, Op::kName);
     return op.forward(context, tensors);
@@ -174,7 +190,7 @@ std::vector<Variable> record_list(Op op, std::span<const Variable> inputs) {
     for (const Tensor& output : outputs) constants.push_back(Variable::constant(tape, output));
     return constants;
   }
-  return tape.push(std::make_unique<detail::ListNode<Op>>(std::move(op)), list, outputs);
+  return detail::TapeAccess::push(tape, std::make_unique<detail::ListNode<Op>>(std::move(op)), list, outputs);
 }
 
 }  // namespace tapeformer

@@ -8,7 +8,7 @@
 namespace tapeformer {
 namespace {
 
-// Gives a variable another value for the length of a scope.
+// Sets a variable to another value until the end of a scope.
 template <class T>
 class Scoped {
  public:
@@ -37,7 +37,7 @@ std::vector<Variable> Tape::push(std::unique_ptr<Node> node, std::span<const Var
   record.inputs.reserve(inputs.size());
   record.states.reserve(inputs.size() + outputs.size());
   for (const Variable* input : inputs) {
-    record.inputs.push_back(input_of(*input, record.node->name()));
+    record.inputs.push_back(input_of(*input));
     record.states.push_back(input->value().storage_state());
   }
   for (const Tensor& output : outputs) record.states.push_back(output.storage_state());
@@ -60,8 +60,7 @@ void Tape::rerun(const std::function<Variable()>& f, std::uint64_t stream, const
   const Variable y = f();
   check(y.requires_grad(), "recompute: f depended on a parameter in its first run, and does not in its second");
   cells_.resize(producer_.size());
-  places_.resize(producer_.size());
-  slot_of(input_of(y, "recompute")).accumulate(dy);
+  slot_of(input_of(y)).accumulate(dy);
 }
 
 std::vector<std::string> Tape::node_names() const {
@@ -70,15 +69,14 @@ std::vector<std::string> Tape::node_names() const {
   return names;
 }
 
-Tape::Input Tape::input_of(const Variable& variable, const char* user) const {
-  check(variable.kept(), user, ": takes a variable from inside of recompute(); only its result may leave it");
+Tape::Input Tape::input_of(const Variable& variable) {
   if (!variable.requires_grad()) return {};
   return {variable.id_, variable.leaf_, variable.sizes(), variable.dtype()};
 }
 
 GradSlot Tape::slot_of(const Input& input) {
-  if (input.leaf) return {&input.leaf->grad, input.sizes, input.dtype, nullptr, -1};
-  if (input.id >= 0) return {&cells_[input.id], input.sizes, input.dtype, this, input.id};
+  if (input.leaf) return {input.leaf->grad, input.sizes, input.dtype};
+  if (input.id >= 0) return {cells_[input.id], input.sizes, input.dtype};
   return {};
 }
 
@@ -91,17 +89,6 @@ Tensor Tape::recompute_value(int id) const {
   const Record& record = records_[producer_[id]];
   check_unchanged(record);
   return record.node->recompute_output();
-}
-
-Tensor Tape::take_place(int id) {
-  Record& record = records_[producer_[id]];
-  if (!std::exchange(record.places_asked, true)) {
-    std::vector<GradSlot> slots;
-    for (const Input& input : record.inputs) slots.push_back(slot_of(input));
-    std::vector<Tensor> places = record.node->place_output_gradients(slots);
-    std::move(places.begin(), places.end(), places_.begin() + record.first_output);
-  }
-  return std::exchange(places_[id], Tensor());
 }
 
 void Tape::check_unchanged(const Record& record) {
@@ -124,14 +111,13 @@ void Tape::backward(const Variable& root, Tensor dy) {
         ", the root ", root.sizes(), " ", root.dtype());
   spent_ = true;
   cells_.resize(producer_.size());
-  places_.resize(producer_.size());
   cells_[root.id_] = {.gradient = std::move(dy), .written = true};
 
   std::vector<Tensor> dys;
   std::vector<GradSlot> slots;
   std::vector<GradCell> repeats;
   while (!records_.empty()) {
-    const Record record = std::move(records_.back());  // freed when it is passed
+    const Record record = std::move(records_.back());  // freed at the end of this turn
     records_.pop_back();
     bool any = false;
     for (int i = 0; i < record.output_count; ++i) {
@@ -149,7 +135,7 @@ void Tape::backward(const Variable& root, Tensor dy) {
         const Input& input = record.inputs[i];
         const bool repeated = std::any_of(record.inputs.begin(), record.inputs.begin() + i,
                                           [&](const Input& other) { return input.same_value(other); });
-        slots.push_back(repeated ? GradSlot(&repeats[i], input.sizes, input.dtype, nullptr, -1) : slot_of(input));
+        slots.push_back(repeated ? GradSlot(repeats[i], input.sizes, input.dtype) : slot_of(input));
       }
       {
         const Span span(SpanKind::backward, record.node->name());

@@ -1,7 +1,7 @@
 // The tape: ops in execution order; backward is one reverse loop over them.
 //
 //   Tape tape;
-//   Variable loss = mean(square(sub(linear(Variable::constant(tape, x), weight, bias), target)));
+//   Variable loss = mean(square(linear(Variable::constant(tape, x), weight, bias) - target));
 //   tape.backward(loss);          // weight.grad() and bias.grad() now hold dloss/dweight and dloss/dbias
 #pragma once
 
@@ -34,13 +34,14 @@ class Node {
   // dy[i] is the gradient of output i (undefined where nobody wrote one); slots are those of the inputs, no two of
   // which lead to the same memory.
   virtual void backward(std::span<const Tensor> dy, std::span<GradSlot> slots) = 0;
-  // Views: where the gradients of the outputs should lie, as views of memory lent by the inputs' slots; empty if
-  // anywhere.
-  virtual std::vector<Tensor> place_output_gradients(std::span<GradSlot>) { return {}; }
   // Whether the output is cheap to compute again from what the op keeps anyway, and its value computed again.
   virtual bool has_cheap_output() const { return false; }
   virtual Tensor recompute_output() const { return {}; }
 };
+
+namespace detail {
+struct TapeAccess;  // what record() and recompute() may do to a tape
+}
 
 class Tape {
  public:
@@ -52,33 +53,18 @@ class Tape {
   std::size_t node_count() const { return records_.size(); }
   std::vector<std::string> node_names() const;  // of the recorded ops, in order
 
-  // A random op's own sequence: the same op in the same place of the same step draws the same numbers.
+  // The random numbers of one op: the same op in the same place of the same step draws the same.
   RandomKey next_random_key() { return options_.random.with_stream(next_stream_++); }
 
   // Adds d(root)/d(parameter), contracted with dy (ones when undefined, for a root of one element), to every parameter
   // that the root depends on. Frees what each op saved as it passes; a tape is run backward once.
   void backward(const Variable& root, Tensor dy = {});
 
-  // For record(): whether an op may keep what its backward needs. Off in the first run of recompute().
-  bool keeping() const { return options_.record && keeping_; }
-  // For record(): puts an op on the tape and returns its outputs as variables. While not keeping, the node is dropped,
-  // and the outputs only know that a gradient would flow.
-  std::vector<Variable> push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
-                             std::span<const Tensor> outputs);
-  // For OpContext: keeps a variable for a backward, as `tensor` or, where its op can cheaply compute it again, as a
-  // reference. For Saved: computes the value of such a reference.
-  Saved save(const Variable& variable, const Tensor& tensor) const;
-  Tensor recompute_value(int id) const;
-  // For GradSlot: the memory that the producer of a value wants its gradient to lie in, once; undefined if none.
-  Tensor take_place(int id);
-  // For recompute(): runs f and keeps nothing of it.
-  Variable run_unkept(const std::function<Variable()>& f);
-  // For recompute(), within backward: puts the ops of f at the end of the tape, where backward goes on, with the random
-  // numbers from `stream` on, and gives f's result the gradient dy.
-  void rerun(const std::function<Variable()>& f, std::uint64_t stream, const Tensor& dy);
-  std::uint64_t next_stream() const { return next_stream_; }
-
  private:
+  friend class OpContext;
+  friend class Saved;
+  friend struct detail::TapeAccess;
+
   struct Input {
     int id = -1;
     std::shared_ptr<Leaf> leaf;
@@ -91,11 +77,25 @@ class Tape {
     std::vector<Input> inputs;
     int first_output, output_count;
     std::vector<StorageState> states = {};  // of the inputs, then of the outputs
-    bool places_asked = false;              // during backward
   };
+  // Whether ops keep what their backwards need: not in the first run of recompute().
+  bool keeping() const { return options_.record && keeping_; }
+  // Puts an op on the tape and returns its outputs as variables. While not keeping, the node is dropped, and the
+  // outputs only know that a gradient would flow.
+  std::vector<Variable> push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
+                             std::span<const Tensor> outputs);
+  // Keeps a variable for a backward: as `tensor`, or as a reference where its op can cheaply compute it again.
+  Saved save(const Variable& variable, const Tensor& tensor) const;
+  Tensor recompute_value(int id) const;  // the value of such a reference
+  // Runs f and keeps nothing of it.
+  Variable run_unkept(const std::function<Variable()>& f);
+  // Within backward: puts the ops of f at the end of the tape, where backward goes on, with the random numbers from
+  // `stream` on, and gives the result of f the gradient dy.
+  void rerun(const std::function<Variable()>& f, std::uint64_t stream, const Tensor& dy);
+
   // Throws Error when an input or output, which the op may have saved, was written in place since.
   static void check_unchanged(const Record& record);
-  Input input_of(const Variable& variable, const char* user) const;
+  static Input input_of(const Variable& variable);
   GradSlot slot_of(const Input& input);
 
   TapeOptions options_;
@@ -105,9 +105,7 @@ class Tape {
   std::vector<Record> records_;
   std::vector<int> producer_;  // the record that each id comes from
 
-  // During backward:
-  std::vector<GradCell> cells_;  // gradient of each id
-  std::vector<Tensor> places_;   // where the gradient of each id should lie, if its record said so
+  std::vector<GradCell> cells_;  // the gradient of each id, during backward
 };
 
 }  // namespace tapeformer

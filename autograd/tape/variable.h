@@ -23,7 +23,7 @@ struct Leaf {
 // cannot be cut by accident.
 class Variable {
  public:
-  Variable() = default;  // undefined: an optional input that is absent
+  Variable() = default;  // undefined: stands for an optional input that is absent
   static Variable parameter(Tensor value);
   static Variable constant(Tape& tape, Tensor value);
   // A parameter as a value on a tape, for an op none of whose other inputs is on one.
@@ -35,7 +35,7 @@ class Variable {
   std::int64_t size(int axis) const { return value().size(axis); }
   DType dtype() const { return value().dtype(); }
   bool requires_grad() const { return leaf_ || id_ >= 0; }
-  // Whether backward can come to it: not to what an op gave in the first run of recompute().
+  // Whether backward can reach this value: not the result of an op in the first run of recompute().
   bool kept() const { return id_ != kUnkept; }
   // The tape it is on; null for a parameter that was not put on one.
   Tape* tape() const { return tape_; }

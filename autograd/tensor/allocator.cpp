@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "core/error.h"
@@ -105,12 +106,10 @@ class Allocator {
     stats_.in_use += size;
     const std::int64_t peak_before = stats_.peak;
     stats_.peak = std::max(stats_.peak, stats_.in_use);
-    if (auto found = cached_.find(size); found != cached_.end() && !found->second.empty()) {
-      void* block = found->second.back().memory;
-      found->second.pop_back();
-      return block;
-    }
-    void* block = stats_.reserved + size > most_reserved() ? take_resized(size) : nullptr;
+    if (auto found = cached_.find(size); found != cached_.end() && !found->second.empty()) return take(found);
+    const bool full = stats_.reserved + size > most_reserved();
+    if (void* block = full ? take_larger(size) : nullptr) return block;
+    void* block = full ? take_resized(size) : nullptr;
     trim_to(most_reserved() - size);
     if (!block) block = request_block(size);
     if (!block) {
@@ -128,9 +127,14 @@ class Allocator {
   }
 
   void deallocate(void* block, std::int64_t bytes) noexcept {
-    const std::int64_t size = size_class(bytes);
+    std::int64_t size = size_class(bytes);
     const std::lock_guard lock(mutex_);
     stats_.in_use -= size;
+    if (auto found = larger_.find(block); found != larger_.end()) {
+      excess_ -= found->second - size;
+      size = found->second;
+      larger_.erase(found);
+    }
     cached_[size].push_back({block, ++frees_});
   }
 
@@ -155,11 +159,31 @@ class Allocator {
     std::uint64_t freed;  // which of all frees this was
   };
 
-  // A quarter more than the peak. Live tensors alone never exceed the peak, so trim_to() can always reach this.
-  std::int64_t most_reserved() const { return stats_.peak + stats_.peak / 4; }
+  using BlocksBySize = std::map<std::int64_t, std::vector<Cached>>;
 
-  // The cached mapping of the nearest size, resized; null if there is none. Loops of varying shapes mostly come here:
-  // the pages of one shape serve the next.
+  // A quarter more than the peak. Live tensors and their excess never need more, so trim_to() can always reach this.
+  std::int64_t most_reserved() const { return stats_.peak + most_excess(); }
+  std::int64_t most_excess() const { return stats_.peak / 4; }
+
+  static void* take(BlocksBySize::iterator blocks) {
+    void* const block = blocks->second.back().memory;
+    blocks->second.pop_back();
+    return block;
+  }
+
+  // The smallest cached block that is larger than `size`, but not more than twice as large; null if there is none.
+  void* take_larger(std::int64_t size) {
+    auto blocks = cached_.lower_bound(size);
+    while (blocks != cached_.end() && blocks->second.empty()) ++blocks;
+    if (blocks == cached_.end() || blocks->first > 2 * size) return nullptr;
+    if (excess_ + blocks->first - size > most_excess()) return nullptr;
+    void* const block = take(blocks);
+    larger_[block] = blocks->first;
+    excess_ += blocks->first - size;
+    return block;
+  }
+
+  // The cached mapping of the nearest size, resized; null if there is none.
   void* take_resized(std::int64_t size) {
     if (size < kLeastMapping) return nullptr;
     auto nearest = cached_.end();
@@ -169,13 +193,12 @@ class Allocator {
         nearest = blocks;
     }
     if (nearest == cached_.end()) return nullptr;
-    void* const block = nearest->second.back().memory;
-    nearest->second.pop_back();
+    void* const block = take(nearest);
     stats_.reserved -= nearest->first;
     return resize_mapping(block, nearest->first, size);
   }
 
-  // Returns cached blocks to the system, the one that was freed first at first, until at most `bytes` are reserved or
+  // Returns cached blocks to the system, the longest unused first, until at most `bytes` are reserved or
   // no cached block is left.
   void trim_to(std::int64_t bytes) {
     while (stats_.reserved > bytes) {
@@ -192,7 +215,9 @@ class Allocator {
   }
 
   std::mutex mutex_;
-  std::map<std::int64_t, std::vector<Cached>> cached_;  // by size class; each list in the order of the frees
+  BlocksBySize cached_;                             // by size class; each list in the order of the frees
+  std::unordered_map<void*, std::int64_t> larger_;  // blocks in use that are larger than their tensors' size class
+  std::int64_t excess_ = 0;                         // by how many bytes in all
   std::uint64_t frees_ = 0;
   MemoryStats stats_;
 };

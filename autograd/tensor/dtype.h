@@ -9,7 +9,7 @@
 
 namespace tapeformer {
 
-// f32 trains, f64 checks gradients, i32 holds token ids.
+// f32 is for training, f64 for gradient checks, i32 for token ids.
 enum class DType { f32, f64, i32 };
 
 template <class T>
@@ -52,7 +52,7 @@ decltype(auto) dispatch_floating(DType dtype, F&& f) {
   fail("expected a floating-point tensor (f32 or f64), got ", dtype);
 }
 
-// The same over every dtype.
+// The same for every dtype.
 template <class F>
 decltype(auto) dispatch_all(DType dtype, F&& f) {
   if (dtype == DType::i32) return f(std::int32_t{});

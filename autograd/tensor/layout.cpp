@@ -137,7 +137,7 @@ std::optional<Layout> Layout::reshape(const Dims& requested) const {
   view.offset = offset;
   if (numel() == 0 || is_contiguous()) return view;
 
-  // Old axes that lie evenly behind one another form runs; each run must be covered by whole new axes.
+  // Old axes whose elements are evenly spaced together form a run; whole new axes must cover each run.
   int next = to.rank() - 1;
   for (int i = rank() - 1; i >= 0;) {
     const std::int64_t step = strides[i];

@@ -1,5 +1,5 @@
-// How a tensor's elements lie in its storage: sizes, element strides and an offset. A pure value; every view is a
-// function from Layout to Layout.
+// How a tensor's elements lie in its storage: sizes, element strides and an offset. It is a pure value; every view is
+// a function from Layout to Layout.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tapeformer {
 
-// A short list of sizes, strides or axes; at most kMaxRank entries, kept inline.
+// A short list of sizes, strides or axes, with at most kMaxRank entries, stored inline.
 class Dims {
  public:
   static constexpr int kMaxRank = 8;
@@ -44,7 +44,7 @@ class Dims {
   int rank_ = 0;
 };
 
-// Written as a shape: (2, 3).
+// Prints it as a shape: (2, 3).
 std::ostream& operator<<(std::ostream& out, const Dims& dims);
 
 struct Layout {
@@ -58,28 +58,28 @@ struct Layout {
   std::int64_t numel() const { return sizes.product(); }
   friend bool operator==(const Layout&, const Layout&) = default;
 
-  // Row-major without gaps (sizes of 1 do not matter).
+  // Row-major without gaps (the strides of sizes of 1 do not matter).
   bool is_contiguous() const;
-  // Every element has a place of its own: no stride of 0 on a size above 1.
+  // No two elements share a place: no stride of 0 on a size above 1.
   bool is_injective() const;
 
-  // Counts an axis from the end when negative. Throws Error when out of range, naming `what`.
+  // Converts a negative axis, which counts from the end. Throws Error when out of range, naming `what`.
   int axis(std::int64_t i, const char* what) const;
 
   Layout transpose(int a, int b) const;
   // Axis i of the result is axis order[i] of this.
   Layout permute(const Dims& order) const;
-  // Elements start, start + step, … below stop of one axis; 0 <= start <= stop <= size, step >= 1.
+  // The elements start, start + step, … before stop of one axis; 0 <= start <= stop <= size, step >= 1.
   Layout slice(int axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1) const;
   // NumPy broadcasting: sizes of 1, and axes missing in front, are repeated (stride 0).
   Layout expand(const Dims& to) const;
-  // Another shape over the same elements in row-major order; nothing when that takes a copy. One size may be -1.
+  // Another shape for the same elements in row-major order; nullopt if that needs a copy. One size may be -1.
   std::optional<Layout> reshape(const Dims& to) const;
-  // The new sizes with a -1 worked out. Throws Error when the number of elements differs.
+  // The new sizes, with the value for -1 filled in. Throws Error when the number of elements differs.
   Dims reshape_sizes(Dims to) const;
 };
 
-// The shape of two operands broadcast together; throws Error naming `what`.
+// The common shape to which two operands broadcast; throws Error naming `what` if there is none.
 Dims broadcast_sizes(const Dims& a, const Dims& b, const char* what);
 
 }  // namespace tapeformer

@@ -9,11 +9,11 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 14;  // elements that are worth a chunk of their own
+constexpr std::int64_t kGrain = 1 << 14;  // the number of elements that are worth a chunk
 
-constexpr std::int64_t kTile = 32;  // a side of a transpose's tile: both its sides stay in the first cache
+constexpr std::int64_t kTile = 32;  // the side of a tile of a transpose: source and target fit into the L1 cache
 
-// The same elements in the same order with as few axes as can be, at least one.
+// The same elements in the same order with as few axes as possible, at least one.
 Layout merge_axes(const Layout& layout) {
   Layout merged;
   merged.offset = layout.offset;
@@ -35,8 +35,8 @@ Layout merge_axes(const Layout& layout) {
   return merged;
 }
 
-// Calls f(index, offset, count, stride) for runs that together cover the layout: `count` elements that stand in a row
-// from `index` on in row-major order, and at offset, offset + stride, … in the storage. In parallel.
+// Calls f(index, offset, count, stride) for runs that together cover the layout: `count` elements that follow each
+// other from `index` on in row-major order, and lie at offset, offset + stride, … in the storage. Runs in parallel.
 template <class F>
 void for_each_run(const Layout& layout, const F& f) {
   if (layout.numel() == 0) return;
@@ -46,8 +46,8 @@ void for_each_run(const Layout& layout, const F& f) {
   const int last = sizes.rank() - 1;
   const std::int64_t stride = strided.strides[last];
 
-  // The work is cut into blocks: one place of every axis but the last, of which a block takes a long piece. Where
-  // another axis is the dense one, blocks are tiles of that and the last, so that no cache line is fetched twice.
+  // The work is cut into blocks: a long piece of the last axis at one place of all other axes. Where another axis is
+  // the dense one, blocks are tiles of that axis and the last, so that no cache line is fetched twice.
   Dims block = Dims::filled(sizes.rank(), 1);
   block[last] = kGrain;
   const auto* const dense = std::find(strided.strides.begin(), strided.strides.end(), 1);

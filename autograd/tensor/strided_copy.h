@@ -6,8 +6,8 @@
 namespace tapeformer {
 
 // out (contiguous, in.numel() elements) = the elements of in, in row-major order. T is float, double or int32.
-// `in` points at the storage's start; the layout's offset counts from there. Large ones run in parallel; where the
-// innermost axes lie densely whole runs are copied at once, and transposes go by tiles.
+// `in` points to the start of the storage; the layout's offset counts from there. Large copies run in parallel. Where
+// the innermost axes are dense, whole runs are copied at once; transposes go by tiles.
 template <class T>
 void copy_to_contiguous(T* out, const T* in, const Layout& layout);
 

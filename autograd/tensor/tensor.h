@@ -1,4 +1,4 @@
-// A strided, typed view of shared storage. No gradient here: that is autograd/tape.
+// A strided, typed view of shared storage. Gradients belong to autograd/tape.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace tapeformer {
 
-// A block of memory from the caching allocator, 64-byte aligned, uninitialised; given back when the last Tensor that
-// views it is gone.
+// A block of memory from the caching allocator, 64-byte aligned and uninitialised. It is returned when the last Tensor
+// that views it is gone.
 class Storage {
  public:
   explicit Storage(std::int64_t bytes);
@@ -30,14 +30,14 @@ class Storage {
   std::int64_t version_ = 0;
 };
 
-// What a tensor's storage held at one moment, without keeping it alive: an op that has saved a tensor for backward can
-// tell whether somebody has written into it since.
+// The version of a tensor's storage at one moment. It does not keep the storage alive. An op that has saved a tensor
+// for backward can tell by it whether the tensor was written since.
 class StorageState {
  public:
   StorageState() = default;
   explicit StorageState(const std::shared_ptr<Storage>& storage)
       : storage_(storage), version_(storage ? storage->version() : 0) {}
-  // False as well when the storage is gone: then nobody has saved it.
+  // False too if the storage is gone: then nobody has saved it.
   bool changed() const {
     const std::shared_ptr<Storage> storage = storage_.lock();
     return storage && storage->version() != version_;
@@ -48,7 +48,9 @@ class StorageState {
   std::int64_t version_ = 0;
 };
 
-// Copying a Tensor copies the handle, never the elements; views (transpose, slice, …) share the storage.
+// A handle: copying a Tensor copies no elements, and views (transpose, slice, …) share the storage. So `const` protects
+// the handle (which storage, which layout) and not the elements, as in PyTorch or a const shared_ptr: a const Tensor
+// can be written through data() and fill().
 class Tensor {
  public:
   Tensor() = default;                                   // undefined: no storage
@@ -113,13 +115,13 @@ class Tensor {
 
   // Sets every element of a contiguous tensor.
   void fill(double value) const;
-  // Copies the values of a tensor of the same sizes and dtype into this view.
+  // Copies the elements of a tensor of the same sizes and dtype into this view.
   void copy_from(const Tensor& source) const;
-  // Adds them to what this view, which must be injective, holds. Floating dtypes only.
+  // Adds the elements of such a tensor to this view, in which no two elements may share a place. Floating dtypes only.
   void add_from(const Tensor& source) const;
 
-  // To be called by who writes through data() into a tensor that others may have saved; fill(), copy_from() and
-  // add_from() do.
+  // Must be called by code that writes through data() into a tensor that others may have saved. fill(), copy_from() and
+  // add_from() call it.
   void mark_changed() const { storage_->mark_changed(); }
   StorageState storage_state() const { return StorageState(storage_); }
 

@@ -1,9 +1,10 @@
-// Ids by Hugging Face's tokenizers, to be compared with `tapeformer tokenizer encode FILE.json --lines < TEXT`: one line
-// of ids for each line of TEXT. An aid for comparison alone, as hf_tokenizers.mjs is, and installed like it:
+// Prints the ids that Hugging Face's tokenizers give, one line of ids for each line of TEXT, for a comparison with
+// `tapeformer tokenizer encode FILE.json --lines < TEXT`. It is used for comparisons only, and is installed as
+// hf_tokenizers.mjs is:
 //   node PATH/bench/peers/hf_ids.mjs --tokenizer FILE.json --text TEXT > ids
 // With --whole the text is one sequence, and every id has a line, as `tapeformer tokenizer encode FILE.json TEXT` prints.
-// With --fuzz N [--seed S] it writes a TEXT instead: N lines of characters from all of Unicode and of those on which the
-// patterns turn.
+// With --fuzz N [--seed S] it writes a TEXT instead: N lines of characters from all of Unicode, and of those that the
+// split patterns treat in a special way.
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -38,7 +39,7 @@ const print = (lines) => process.stdout.write(lines.join('\n') + '\n')
 if (flags.fuzz) {
   print(Array.from({ length: Number(flags.fuzz) }, fuzzed))
 } else {
-  // From the folder where one stands, since the package is installed there.
+  // The package is loaded from the current folder, where it is installed.
   const hf = createRequire(process.cwd() + '/')('tokenizers')
   const tokenizer = hf.Tokenizer.fromFile(flags.tokenizer)
   const text = readFileSync(flags.text, 'utf8')

@@ -1,11 +1,11 @@
-// Hugging Face's tokenizers on the work of bench/tokenizer: trains byte-level BPE on a file, encodes and decodes it,
-// prints one JSON line with the same keys. An aid for comparison alone; nothing here is needed to build or use anything.
-// It takes node and the package `tokenizers` (npm), installed in some folder outside of this repository:
+// Measures Hugging Face's tokenizers on the work of bench/tokenizer: trains byte-level BPE on a file, encodes and decodes
+// it, and prints one JSON line with the same keys. It is used for comparisons only; the build does not need it. It needs
+// node and the npm package `tokenizers`, installed in a folder outside of this repository:
 //   mkdir peer && cd peer && npm install tokenizers
 //   RAYON_NUM_THREADS=2 node PATH/bench/peers/hf_tokenizers.mjs --text FILE [--tokenizer FILE.json] [--lines N]
-// The package's binding trains with its default trainer alone: a vocabulary of 30,000. --tokenizer leaves training out and
-// encodes with an existing tokenizer.json. Text is encoded in batches of `--lines` lines (default 1000) a sequence, which
-// its threads share; --save FILE.json keeps what was trained.
+// The package's binding can train only with its default trainer, whose vocabulary is 30,000. --tokenizer skips training
+// and encodes with an existing tokenizer.json. Text is encoded in batches of sequences of `--lines` lines (default 1000),
+// which its threads share; --save FILE.json stores the trained tokenizer.
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -22,7 +22,7 @@ if (!flags.text) {
   console.error('hf_tokenizers: --text FILE is missing')
   process.exit(2)
 }
-// From the folder where one stands, since the package is installed there.
+// The package is loaded from the current folder, where it is installed.
 const hf = createRequire(process.cwd() + '/')('tokenizers')
 
 const secondsOf = async (work) => {
@@ -62,7 +62,7 @@ for (let begin = 0; begin < text.length; ) {
 }
 const megabytes = Buffer.byteLength(text) / 1e6
 
-// In batches that memory holds: an encoding keeps tokens, offsets and masks beside the ids.
+// Batches keep the memory small: an encoding holds tokens, offsets and masks beside the ids.
 const batch = 64
 let tokens = 0
 let decodeSeconds = 0

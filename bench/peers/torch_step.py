@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""The step of bench/train_step in PyTorch, for comparison side by side; the same flags, the same JSON keys.
+"""Measures the step of bench/train_step in PyTorch, with the same flags and the same JSON keys.
 
-Takes Debian's python3-torch. On CPU it is fastest with ATEN_CPU_CAPABILITY set to the CPU's best, OMP_NUM_THREADS to the
-cores, and the OpenMP build of OpenBLAS in LD_LIBRARY_PATH: bench/compare does all that.
+It needs Debian's python3-torch. On CPU it is fastest with ATEN_CPU_CAPABILITY set to the best of the CPU, OMP_NUM_THREADS
+set to the number of cores, and the OpenMP build of OpenBLAS in LD_LIBRARY_PATH: bench/compare sets all three.
 """
 import argparse
 import json

@@ -11,9 +11,9 @@ namespace tapeformer {
 
 namespace {
 
-constexpr std::uint64_t kPairStream = 0x7061697262617421;  // far from the streams of ops, which count from 0
+constexpr std::uint64_t kPairStream = 0x7061697262617421;  // far from the streams of ops, which are 0, 1, 2, …
 
-// Fisher and Yates: every order is equally likely. (std::shuffle's result depends on the library.)
+// Fisher and Yates' algorithm: every order is equally likely. (The result of std::shuffle depends on the library.)
 void shuffle(std::span<std::int64_t> items, RandomStream& random) {
   for (std::size_t left = items.size(); left > 1; --left) std::swap(items[left - 1], items[random.below(left)]);
 }
@@ -27,8 +27,9 @@ std::vector<std::int64_t> counting(std::int64_t size) {
 }  // namespace
 
 LengthBuckets::LengthBuckets(const TokenPairs& pairs, PairSymbols symbols, const PairBatchOptions& options)
-    : pairs_(&pairs), symbols_(symbols), order_(counting(pairs.size())) {
+    : pairs_(&pairs), symbols_(symbols), pieces_(options.pieces), order_(counting(pairs.size())) {
   check(pairs.size() > 0, "no sentence pairs to make batches of");
+  check(pieces_ >= 1, "pieces of a bucket: expected at least 1, got ", pieces_);
   std::ranges::sort(order_, {}, [this](std::int64_t pair) {
     const auto [target, source] = lengths(pair);
     return std::tuple(target, target % 2 == 0 ? source : -source, pair);
@@ -46,7 +47,7 @@ void LengthBuckets::cut(const PairBatchOptions& options) {
   check(by_tokens || options.sentences >= 1, "batch: expected at least 1 sentence pair, got ", options.sentences);
   const std::int64_t most = by_tokens ? options.tokens : options.sentences;
   std::int64_t longest_source = 0, longest_target = 0;  // of all pairs
-  std::int64_t rows = 0, longest = 0;                   // of the batch
+  std::int64_t rows = 0, longest = 0;                   // of the bucket
   begins_ = {0};
   for (std::size_t at = 0; at < order_.size(); ++at) {
     const auto [target, source] = lengths(order_[at]);
@@ -54,7 +55,7 @@ void LengthBuckets::cut(const PairBatchOptions& options) {
     longest_target = std::max(longest_target, target);
     ++rows;
     longest = std::max({longest, source, target});
-    if (rows * (by_tokens ? longest : 1) > most) {
+    if (rows * (by_tokens ? longest : 1) > most * pieces_) {
       begins_.push_back(static_cast<std::int64_t>(at));
       rows = 1;
       longest = std::max(source, target);
@@ -68,8 +69,11 @@ void LengthBuckets::cut(const PairBatchOptions& options) {
 
 LengthBuckets::Shape LengthBuckets::shape(std::int64_t i) const {
   check(i >= 0 && i < batches(), "batch ", i, " of sentence pairs is out of range for ", batches());
-  Shape out{.rows = begins_[i + 1] - begins_[i]};
-  for (std::int64_t at = begins_[i]; at < begins_[i + 1]; ++at) {
+  const std::int64_t bucket = i / pieces_, piece = i % pieces_;
+  const std::int64_t pairs = begins_[bucket + 1] - begins_[bucket];
+  const auto cut = [&](std::int64_t at) { return begins_[bucket] + pairs * at / pieces_; };
+  Shape out{.begin = cut(piece), .rows = cut(piece + 1) - cut(piece)};
+  for (std::int64_t at = out.begin; at < out.begin + out.rows; ++at) {
     const auto [target, source] = lengths(order_[at]);
     out.source_length = std::max(out.source_length, source);
     out.target_length = std::max(out.target_length, target);
@@ -90,7 +94,7 @@ void LengthBuckets::fill(std::int64_t i, PairBatch& out) const {
   out.inputs.assign(batch.rows * batch.target_length, symbols_.target.padding);
   out.targets.assign(batch.rows * batch.target_length, kIgnoredTarget);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
-    const std::int64_t pair = order_[begins_[i] + row];
+    const std::int64_t pair = order_[batch.begin + row];
     const auto source = pairs_->source(pair), target = pairs_->target(pair);
     *std::ranges::copy(source, out.source.begin() + row * batch.source_length).out = symbols_.source.end;
     out.source_lengths[row] = static_cast<std::int32_t>(source.size()) + 1;
@@ -116,14 +120,14 @@ void LengthBuckets::draw_ties(RandomStream& random) {
   for (auto begin = order_.begin(); begin != order_.end();) {
     const auto last = std::adjacent_find(begin, order_.end(), differ);
     const auto end = last == order_.end() ? last : last + 1;
-    std::sort(begin, end);  // the order before must not show
+    std::sort(begin, end);  // so that the order before has no influence
     shuffle({begin, end}, random);
     begin = end;
   }
 }
 
 PairBatcher::PairBatcher(const TokenPairs& pairs, PairSymbols symbols, const PairBatchOptions& options)
-    : batches_(pairs, symbols, options), seed_(options.seed) {}
+    : batches_(pairs, symbols, options), seed_(options.seed), pieces_(options.pieces) {}
 
 std::int64_t PairBatcher::plan(std::int64_t index) {
   check(index >= 0, "batch of sentence pairs: expected at least 0, got ", index);
@@ -131,11 +135,12 @@ std::int64_t PairBatcher::plan(std::int64_t index) {
   if (epoch != epoch_) {
     RandomStream random(RandomKey{.seed = seed_, .step = static_cast<std::uint32_t>(epoch), .stream = kPairStream});
     batches_.draw_ties(random);
-    order_ = counting(batches_per_epoch());
+    order_ = counting(batches_.buckets());
     shuffle(order_, random);
     epoch_ = epoch;
   }
-  return order_[index % batches_per_epoch()];
+  const std::int64_t batch = index % batches_per_epoch();
+  return order_[batch / pieces_] * pieces_ + batch % pieces_;
 }
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-// Batches of sentence pairs of about the same length: in a drawn order to train on, one after another to evaluate on.
+// Batches of sentence pairs of about the same length: in a random order for training, in order for evaluation.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tapeformer {
 
-// Row-major; row r is one pair. The decoder reads `inputs` and is to say `targets`, one further.
+// Row-major; row r is one pair. The decoder reads `inputs` and predicts `targets`, which are one position ahead.
 struct PairBatch {
   std::int64_t rows = 0, source_length = 0, target_length = 0;
   std::int64_t scored = 0;                   // targets that are not kIgnoredTarget
@@ -23,78 +23,88 @@ struct PairBatch {
 };
 
 struct PairBatchOptions {
-  // At most so many positions a batch, padding counted, for source and for target each: rows · longest sentence with
-  // its end. 0: batches of so many sentences instead.
+  // The positions of a batch, padding included, for the source and for the target each: rows · longest sentence with
+  // its end. 0: the number of sentences bounds a batch instead.
   std::int64_t tokens = 0;
   std::int64_t sentences = 16;
-  std::uint64_t seed = 1;  // of the order; only training has one
+  // So many batches are drawn together, as one bucket of sentences of about the same length, and cut apart after that:
+  // 4 pieces of 8 sentences are the 32 sentences of 1 piece of 32. A piece of a bucket bounded by tokens may have one
+  // sentence more than `tokens` allows. Where a bucket has fewer sentences than pieces, some pieces are empty.
+  std::int64_t pieces = 1;
+  std::uint64_t seed = 1;  // of the order, which training alone draws
 };
 
-// All pairs once, in batches as large as the options allow: by the length of the target, then of the source, for which
-// shortest first and longest first take turns, so that a batch across two lengths of the target has sources alike.
+// All pairs once, in batches as large as the options allow. The pairs are sorted by the length of the target, then of
+// the source: shortest first for one target length, longest first for the next one, so that a batch which spans two
+// target lengths has sources of similar lengths.
 class LengthBuckets {
  public:
-  // The pairs must outlive this object. Throws Error without pairs, for sizes of batches that are out of range, and
-  // when a pair alone is beyond the bound of tokens.
+  // The pairs must outlive this object. Throws Error without pairs, for options that are out of range, and when a
+  // single pair has more than `tokens` positions.
   LengthBuckets(const TokenPairs& pairs, PairSymbols symbols, const PairBatchOptions& options);
 
-  std::int64_t batches() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
-  // Scored targets of batch i of batches(), without filling it.
+  std::int64_t batches() const { return buckets() * pieces_; }
+  // Bucket b consists of the batches b · pieces to (b + 1) · pieces - 1.
+  std::int64_t buckets() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
+  // The number of scored targets of batch i of batches(), without filling it.
   std::int64_t scored(std::int64_t i) const { return shape(i).target_tokens; }
   // Reuses the memory of `out`.
   void fill(std::int64_t i, PairBatch& out) const;
 
-  // The part of all positions, source and target sides together, that is padding.
+  // The share of all positions, of sources and targets together, that is padding.
   double padding_share() const;
 
-  // Draws anew which of the pairs of the same two lengths comes first. The batches keep their shapes. The same random
-  // numbers give the same order, whatever it was before.
+  // Draws the order of the pairs that have the same two lengths. The batches keep their shapes. The same random numbers
+  // give the same order, whatever the order was before.
   void draw_ties(RandomStream& random);
 
  private:
-  // Of a batch; all with the end of sentence.
+  // The pairs order_[begin], …, order_[begin + rows - 1] as a batch. All lengths include the end of sentence.
   struct Shape {
-    std::int64_t rows = 0, source_length = 0, target_length = 0;
+    std::int64_t begin = 0, rows = 0, source_length = 0, target_length = 0;
     std::int64_t source_tokens = 0, target_tokens = 0;  // without padding
   };
 
   Shape shape(std::int64_t i) const;
-  // Of a pair: target, source, as they are compared.
+  // The lengths of a pair, in the order in which they are compared: target, source.
   std::pair<std::int64_t, std::int64_t> lengths(std::int64_t pair) const;
   void cut(const PairBatchOptions& options);
 
   const TokenPairs* pairs_;
   PairSymbols symbols_;
+  std::int64_t pieces_;
   std::vector<std::int64_t> order_;   // pairs by length
-  std::vector<std::int64_t> begins_;  // where in order_ each batch begins, and the end of the last
+  std::vector<std::int64_t> begins_;  // where in order_ each bucket begins, and the end of the last one
 };
 
-// Training batches without end, epoch after epoch; every pair occurs once an epoch. Which batches there are and their
-// order is drawn for each epoch. Batch `index` since the start of training is a pure function of the pairs, the options
-// and the index: a batcher made anew goes on where another one stopped. The plan of an epoch is kept, so batches are
-// cheapest in order; not for several threads at once.
+// Training batches without end, epoch after epoch; every pair occurs once an epoch. The order of the buckets, and of
+// pairs of equal lengths in them, is drawn for each epoch; the pieces of a bucket follow each other. Batch `index`
+// since the start of training is a pure function of the pairs, the options and the index, so a new batcher goes on
+// where another one stopped. The plan of an epoch is kept, so batches are cheapest in order. Not for several threads at
+// once.
 class PairBatcher {
  public:
-  // As LengthBuckets.
+  // Throws Error as LengthBuckets does.
   PairBatcher(const TokenPairs& pairs, PairSymbols symbols, const PairBatchOptions& options);
 
-  // The same in all epochs.
+  // This number is the same in all epochs.
   std::int64_t batches_per_epoch() const { return batches_.batches(); }
   double padding_share() const { return batches_.padding_share(); }
 
-  // Scored targets of a batch, without filling it.
+  // The number of scored targets of a batch, without filling it.
   std::int64_t scored(std::int64_t index) { return batches_.scored(plan(index)); }
   // Reuses the memory of `out`.
   void draw(std::int64_t index, PairBatch& out) { batches_.fill(plan(index), out); }
 
  private:
-  // Which of the epoch's batches by length it is, with the epoch's plan made.
+  // Which batch of batches_ it is. Draws the plan of its epoch.
   std::int64_t plan(std::int64_t index);
 
   LengthBuckets batches_;
   std::uint64_t seed_;
-  std::int64_t epoch_ = -1;  // whose plan it is
-  std::vector<std::int64_t> order_;
+  std::int64_t pieces_;
+  std::int64_t epoch_ = -1;          // the epoch that order_ is drawn for
+  std::vector<std::int64_t> order_;  // of the buckets
 };
 
 }  // namespace tapeformer

@@ -4,33 +4,17 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/lines.h"
+#include "data/text/text.h"
 
 namespace tapeformer {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-// Of a text that is not empty.
-std::int64_t count_lines(std::string_view text) {
-  return std::count(text.begin(), text.end(), '\n') + (text.ends_with('\n') ? 0 : 1);
-}
-
-// Cuts the first line off a text that is not empty.
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
-}  // namespace
-
 ParallelText ParallelText::from_files(const fs::path& source, const fs::path& target) {
   ParallelText out(str_cat(source.string(), " and ", target.string()));
-  std::string_view sources = out.files_.emplace_back(source).text();
-  std::string_view targets = out.files_.emplace_back(target).text();
+  std::string_view sources = out.add_text(read_text_file(source, out.notes_));
+  std::string_view targets = out.add_text(read_text_file(target, out.notes_));
   const std::int64_t lines = count_lines(sources), translations = count_lines(targets);
   check(lines == translations, source.string(), " has ", lines, " lines, ", target.string(), " ", translations,
         ": expected a translation for each line");
@@ -41,16 +25,39 @@ ParallelText ParallelText::from_files(const fs::path& source, const fs::path& ta
 
 ParallelText ParallelText::from_pairs(const fs::path& path) {
   ParallelText out(path.string());
-  out.read_pairs(out.files_.emplace_back(path).text());
+  out.read_pairs(out.add_text(read_text_file(path, out.notes_)));
   return out;
 }
 
 ParallelText ParallelText::from_lines(std::string text, const std::string& origin) {
   check(!text.empty(), origin, " is empty, expected lines of source, tab, target");
   ParallelText out(origin);
-  out.text_ = std::make_unique<const std::string>(std::move(text));
-  out.read_pairs(*out.text_);
+  out.read_pairs(out.add_text(std::move(text)));
   return out;
+}
+
+ParallelText ParallelText::copy_of(std::span<const SentencePair> pairs) const {
+  std::size_t bytes = 0;
+  for (const SentencePair& pair : pairs) bytes += pair.source.size() + pair.target.size();
+  std::string text;
+  text.reserve(bytes);
+  for (const SentencePair& pair : pairs) text.append(pair.source).append(pair.target);
+  ParallelText out(origin_);
+  std::string_view rest = out.add_text(std::move(text));
+  for (const SentencePair& pair : pairs) {
+    const auto take = [&](std::size_t size) {
+      const std::string_view sentence = rest.substr(0, size);
+      rest.remove_prefix(size);
+      return sentence;
+    };
+    const std::string_view source = take(pair.source.size());
+    out.pairs_.push_back({source, take(pair.target.size())});
+  }
+  return out;
+}
+
+std::string_view ParallelText::add_text(std::string text) {
+  return *texts_.emplace_back(std::make_unique<const std::string>(std::move(text)));
 }
 
 void ParallelText::read_pairs(std::string_view text) {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/text/text.h"
+#include "data/text/text_notes.h"
 
 namespace tapeformer {
 
@@ -22,37 +22,45 @@ struct PairSplit {
   std::span<const SentencePair> train, valid;
 };
 
-// Sentence pairs in the order of their lines. A last line counts without a newline too; a '\r' at the end of a line is
-// no part of it. What is handed out looks at the texts and lives as long as the object, wherever that is moved.
+// Sentence pairs in the order of their lines (core/lines.h). Files are read as read_text_file() does: decompressed, and
+// without a byte order mark. The sentences are views of texts that the object holds; they stay valid when it is moved.
 class ParallelText {
  public:
-  // Line i of `target` translates line i of `source`. Throws Error as MappedText does, and when one has more lines.
+  // Line i of `target` translates line i of `source`. Throws Error as read_text_file() does, and when one file has more
+  // lines.
   static ParallelText from_files(const std::filesystem::path& source, const std::filesystem::path& target);
-  // Lines "source\ttarget"; an empty line is a pair of empty sentences. Throws Error as MappedText does, and naming the
-  // first other line that has not exactly one tab.
+  // Lines "source\ttarget"; an empty line is a pair of empty sentences. Throws Error as read_text_file() does, and for
+  // the first other line that does not have exactly one tab.
   static ParallelText from_pairs(const std::filesystem::path& path);
-  // The same from a text in memory, such as a generated corpus; errors call it `origin`. Throws Error when it is empty.
+  // The same for a text in memory, such as a generated corpus; errors call it `origin`. Throws Error when it is empty.
   static ParallelText from_lines(std::string text, const std::string& origin = "text");
 
   std::span<const SentencePair> pairs() const { return pairs_; }
-  // What errors call it: its file, its two files, or what it was called.
+  // What errors call it: its file, its two files, or the name that it was given.
   const std::string& origin() const { return origin_; }
+  // What was odd about its files.
+  const TextNotes& notes() const { return notes_; }
 
-  // The last part goes to `valid`: all but the first floor(pairs * (1 - valid_fraction)). Throws Error unless
-  // 0 <= valid_fraction < 1.
+  // Some of the pairs, with texts of their own.
+  ParallelText copy_of(std::span<const SentencePair> pairs) const;
+
+  // The first floor(pairs * (1 - valid_fraction)) pairs are for training, the others for validation. Throws Error
+  // unless 0 <= valid_fraction < 1.
   PairSplit split(double valid_fraction) const;
 
  private:
   explicit ParallelText(std::string origin) : origin_(std::move(origin)) {}
+  // Keeps a text, and returns it as it is kept.
+  std::string_view add_text(std::string text);
   void read_pairs(std::string_view text);
 
   std::string origin_;
-  std::vector<MappedText> files_;
-  std::unique_ptr<const std::string> text_;  // on the heap: views into it survive a move
+  TextNotes notes_;
+  std::vector<std::unique_ptr<const std::string>> texts_;  // on the heap, so that views of them survive a move
   std::vector<SentencePair> pairs_;
 };
 
-// Other sentences, another order or other bounds between them give another hash.
+// A hash of the sentences: another order, or other bounds between them, give another one.
 std::uint64_t pairs_hash(std::span<const SentencePair> pairs);
 
 }  // namespace tapeformer

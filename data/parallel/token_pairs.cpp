@@ -111,7 +111,7 @@ TokenPairs encode_pairs(std::span<const SentencePair> pairs, const Tokenizer& so
     all.skipped_.empty += part.skipped_.empty;
     all.skipped_.invalid_utf8 += part.skipped_.invalid_utf8;
     all.skipped_.too_long += part.skipped_.too_long;
-    part = {};  // what is copied need not stay twice in memory
+    part = {};  // frees the memory of what is copied
   }
   check(all.size() > 0, "none of ", count, " sentence pairs can be used: ", describe(all.skipped_, limits));
   return all;

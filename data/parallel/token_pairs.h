@@ -7,16 +7,18 @@
 #include <vector>
 
 #include "data/parallel/parallel_text.h"
+#include "data/text/encode_text.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tapeformer {
 
-// The most ids that a sentence may have; its end of sentence is not counted.
+// The largest number of ids of a sentence, without its end of sentence.
 struct PairLimits {
   std::int64_t source = 0, target = 0;
 };
 
-// Pairs left out, each for one reason: the first of these that holds of either side.
+// The numbers of pairs that are left out. A pair counts for the first of these reasons that is true for one of its
+// sides.
 struct SkippedPairs {
   std::int64_t empty = 0;  // nothing but white space
   std::int64_t invalid_utf8 = 0;
@@ -24,13 +26,13 @@ struct SkippedPairs {
   std::int64_t total() const { return empty + invalid_utf8 + too_long; }
 };
 
-// Whether a pair can be used, whatever the tokenizers and limits; counts the reason where it cannot.
+// Whether a pair can be used by any tokenizer. If not, the reason is counted.
 bool is_usable(const SentencePair& pair, SkippedPairs& skipped);
 
-// "3 have an empty side, 1 is not valid UTF-8, 9 are longer than 64 tokens": the reasons that occur; "" without any.
+// The reasons that occurred, such as "3 have an empty side, 1 is not valid UTF-8, 9 are longer than 64 tokens".
 std::string describe(const SkippedPairs& skipped, const PairLimits& limits);
 
-// Without begin and end of sentence, four bytes an id.
+// The ids do not include the beginning and the end of sentences. Each takes four bytes.
 class TokenPairs {
  public:
   std::int64_t size() const { return source_.size(); }
@@ -41,6 +43,8 @@ class TokenPairs {
   std::int64_t target_tokens() const { return static_cast<std::int64_t>(target_.ids.size()); }
   // Bytes of the target sentences that the ids stand for.
   std::int64_t target_bytes() const { return target_bytes_; }
+  // How many target ids are the unknown token of their tokenizer.
+  std::int64_t unknown_targets(const Tokenizer& target) const { return count_unknown(target_.ids, target); }
   const SkippedPairs& skipped() const { return skipped_; }
 
   void add(std::span<const std::int32_t> source, std::span<const std::int32_t> target, std::int64_t target_bytes);
@@ -51,7 +55,7 @@ class TokenPairs {
   // Lists of ids one after another.
   struct Lists {
     std::vector<std::int32_t> ids;
-    std::vector<std::int64_t> begins{0};  // of each list, and the end of the last
+    std::vector<std::int64_t> begins{0};  // the beginning of each list, and the end of the last one
 
     std::int64_t size() const { return static_cast<std::int64_t>(begins.size()) - 1; }
     std::span<const std::int32_t> operator[](std::int64_t i) const {
@@ -66,9 +70,8 @@ class TokenPairs {
   SkippedPairs skipped_;
 };
 
-// The pairs that can be used, in their order, encoded as plain text; the others are counted. Uses all threads; the
-// result does not depend on their number. Throws Error when no pair is left, and, naming the pair, what the tokenizers
-// throw.
+// Encodes the usable pairs as plain text, in their order, and counts the others. Uses all threads; the result does not
+// depend on their number. Throws Error when no pair is left, and when a tokenizer throws, naming the pair.
 TokenPairs encode_pairs(std::span<const SentencePair> pairs, const Tokenizer& source, const Tokenizer& target,
                         const PairLimits& limits);
 

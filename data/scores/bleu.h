@@ -21,9 +21,10 @@ struct BleuScore {
   std::int64_t hypothesis_words = 0, reference_words = 0;
 };
 
-// With c_n the n-grams of all hypotheses that their references have too (each as often as there), t_n all of them:
-//   p_n = 100·c_n/t_n; where c_n is 0 the k-th time, 100/(2^k·t_n) ("exp" smoothing of mteval-v13a)
-//   BLEU = min(1, e^(1 − reference_words/hypothesis_words))·(p_1 p_2 p_3 p_4)^(1/4);  0 when no word or some t_n is 0
+// Let t_n be the number of n-grams of all hypotheses, and c_n the number of those that occur in their reference too,
+// each counted at most as often as it occurs there:
+//   p_n = 100·c_n/t_n;  for the k-th n with c_n = 0, p_n = 100/(2^k·t_n) ("exp" smoothing of mteval-v13a)
+//   BLEU = min(1, e^(1 − reference_words/hypothesis_words))·(p_1 p_2 p_3 p_4)^(1/4);  0 if c_1 or some t_n is 0
 class Bleu {
  public:
   explicit Bleu(BleuTokenization tokenization) : tokenization_(tokenization) {}

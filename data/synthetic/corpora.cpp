@@ -41,7 +41,7 @@ constexpr auto kNames = [] {
   return names;
 }();
 
-constexpr std::uint64_t kCorpusStream = 0x636f727075732121;  // far from the streams of ops, which count from 0
+constexpr std::uint64_t kCorpusStream = 0x636f727075732121;  // far from the streams of ops, which are 0, 1, 2, …
 
 const Corpus& find_corpus(std::string_view name) {
   for (const Corpus& corpus : kCorpora) {

@@ -9,7 +9,7 @@ namespace tapeformer {
 
 namespace {
 
-// Works for alternatives and rows alike.
+// For alternatives and for rows.
 template <class Weighted>
 double total_weight(const std::vector<Weighted>& choices) {
   double total = 0;

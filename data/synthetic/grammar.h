@@ -1,15 +1,15 @@
 // Text from a seeded probabilistic grammar whose entropy is computed, not estimated.
 //
-// A template is text with slots: "{hero.He} was {happy}." A slot {rule} draws one of the rule's alternatives, anew each
-// time; a slot {variable.column} writes a cell of the row that the whole line has drawn for that variable, which is how
-// a name and its pronoun agree across sentences. Alternatives and cells are templates again; nothing refers to itself.
+// A template is text with slots: "{hero.He} was {happy}." A slot {rule} draws one of the rule's alternatives, each time
+// again. A slot {variable.column} writes a cell of the row that is drawn once per line for that variable, so that a
+// name and its pronoun agree in all sentences. Alternatives and cells are templates too; none may refer to itself.
 //
 // Weights never depend on what was drawn before, so expectations add up, slot by slot, exactly:
 //   rule:     nats = Σ p_i (nats_i - ln p_i),  chars = Σ p_i chars_i
 //   template: the sum of its slots' nats and chars, and its own characters
 //   line:     the start template, plus the entropy of every variable's row
-// Where the text determines the draws (tests/data proves it for the grammars we ship), the nats of the draws are those
-// of the text, and nats / chars is the entropy rate: the least cross-entropy that any model can reach.
+// If the text determines the draws (tests/data proves it for our grammars), the nats of the draws are those of the
+// text, and nats / chars is the entropy rate: the smallest cross-entropy that a model can reach.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ struct Alternative {
   std::string text;
 };
 
-// Drawn wherever a slot names it.
+// An alternative is drawn each time that a slot names the rule.
 struct Rule {
   std::string name;
   std::vector<Alternative> alternatives;
@@ -33,10 +33,10 @@ struct Rule {
 
 struct Row {
   double weight;
-  std::vector<std::string> cells;  // one a column
+  std::vector<std::string> cells;  // one for each column
 };
 
-// Drawn once a line.
+// A row is drawn once for each line.
 struct GrammarVariable {
   std::string name;
   std::vector<std::string> columns;
@@ -49,7 +49,7 @@ struct TemplatePart {
   std::string_view text;  // the literal text, or the slot's rule or variable
   std::string_view column;
 };
-// Throws Error for a brace without its partner.
+// Throws Error for a brace without the other brace.
 std::vector<TemplatePart> split_template(std::string_view text);
 
 struct GrammarLine {
@@ -58,12 +58,13 @@ struct GrammarLine {
 };
 
 struct LineExpectation {
-  double nats, chars;  // a line
+  double nats, chars;  // of one line
 };
 
 class Grammar {
  public:
-  // Throws Error for a slot that names nothing, a row with too few or too many cells, or a weight that is not positive.
+  // Throws Error for a slot with an unknown name, a row with too few or too many cells, or a weight that is not
+  // positive.
   Grammar(std::string start, std::vector<GrammarVariable> variables, std::vector<Rule> rules);
 
   GrammarLine generate(RandomStream& random) const;
@@ -75,7 +76,7 @@ class Grammar {
   // Throw Error for a name that the grammar does not have.
   const Rule& rule(std::string_view name) const;
   int variable(std::string_view name) const;                                 // its place in variables()
-  int column(const GrammarVariable& variable, std::string_view name) const;  // its place in the variable's columns
+  int column(const GrammarVariable& variable, std::string_view name) const;  // its place in variable.columns
 
  private:
   void check_template(const std::string& text) const;

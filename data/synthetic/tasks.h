@@ -1,5 +1,5 @@
-// Generated parallel corpora: tasks with one right answer for each source, which an encoder-decoder can learn wholly.
-// Each function draws a line "source\ttarget\n" of ASCII.
+// Generated parallel corpora: tasks with one right answer for each source, which an encoder-decoder can learn
+// completely. Each function draws a line "source\ttarget\n" of ASCII.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace tapeformer {
 
 namespace {
 
-constexpr std::uint64_t kBatcherStream = 0x6261746368657221;  // far from the streams of ops, which count from 0
+constexpr std::uint64_t kBatcherStream = 0x6261746368657221;  // far from the streams of ops, which are 0, 1, 2, …
 
 void check_shape(std::int64_t batch, std::int64_t context) {
   check(batch >= 1, "batch: expected at least 1 sequence, got ", batch);
@@ -34,7 +34,7 @@ TextBatcher::TextBatcher(TokenView tokens, std::int64_t batch, std::int64_t cont
 }
 
 std::int64_t TextBatcher::place(std::uint32_t step, std::uint32_t micro_step, std::int64_t row) const {
-  // The key's place for the micro-step holds the row of the whole batch instead, whatever the micro-steps are.
+  // In place of the micro-step, the key has the row in the whole batch, so that the micro-steps have no influence.
   const auto step_row = static_cast<std::uint32_t>(micro_step * batch_ + row);
   RandomStream random(RandomKey{seed_, step, step_row, kBatcherStream});
   return static_cast<std::int64_t>(random.below(tokens_.size() - context_));
@@ -47,10 +47,11 @@ void TextBatcher::read_ahead(std::uint32_t step, std::uint32_t micro_step) const
 void TextBatcher::draw(std::uint32_t step, std::uint32_t micro_step, Batch& out) const {
   set_shape(out, batch_, context_);
   out.scored = batch_ * context_;
+  std::vector<std::int32_t> window(context_ + 1);
   for (std::int64_t row = 0; row < batch_; ++row) {
-    const std::int64_t begin = place(step, micro_step, row);
-    tokens_.copy(begin, std::span(out.inputs).subspan(row * context_, context_));
-    tokens_.copy(begin + 1, std::span(out.targets).subspan(row * context_, context_));
+    tokens_.copy(place(step, micro_step, row), window);
+    std::copy(window.begin(), window.end() - 1, out.inputs.begin() + row * context_);
+    std::copy(window.begin() + 1, window.end(), out.targets.begin() + row * context_);
   }
 }
 

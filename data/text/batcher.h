@@ -1,15 +1,13 @@
-// Batches of token ids: random ones to train on, sliding windows to evaluate on.
+// Batches of token ids: random sequences for training, sliding windows for evaluation.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "core/ignored_target.h"
 #include "data/text/token_file.h"
 
 namespace tapeformer {
-
-// The target of a position that is not scored.
-inline constexpr std::int32_t kIgnoredTarget = -1;
 
 // inputs and targets are (rows, length), row-major; the target of a position is the token that follows it.
 struct Batch {
@@ -18,17 +16,17 @@ struct Batch {
   std::vector<std::int32_t> inputs, targets;
 };
 
-// Sequences of `context` tokens from random places of a text. What is drawn is a pure function of the seed, the step
-// and the row's place in the whole effective batch: 1×32, 2×16 and 4×8 draw the same 32 sequences in the same order.
+// Sequences of `context` tokens from random places of a text. A sequence is a pure function of the seed, the step and
+// its row in the whole effective batch: 1×32, 2×16 and 4×8 draw the same 32 sequences in the same order.
 class TextBatcher {
  public:
   // The tokens must outlive the batcher. Throws Error when there are fewer than context + 1.
   TextBatcher(TokenView tokens, std::int64_t batch, std::int64_t context, std::uint64_t seed);
 
-  // Row r of the batch is row micro_step·batch + r of the step: inputs tokens[o, o + context), targets one further,
-  // with o uniform over all places where both fit. Reuses the memory of `out`.
+  // Row r of the batch is row micro_step·batch + r of the step. Its inputs are tokens[o, o + context), its targets are
+  // tokens[o + 1, o + context + 1), with o uniform over all possible places. Reuses the memory of `out`.
   void draw(std::uint32_t step, std::uint32_t micro_step, Batch& out) const;
-  // Has the tokens of a batch that will be drawn soon read from disk meanwhile.
+  // Tells the system to read the tokens of a batch that will be drawn soon from disk.
   void read_ahead(std::uint32_t step, std::uint32_t micro_step) const;
 
  private:
@@ -40,13 +38,13 @@ class TextBatcher {
   std::uint64_t seed_;
 };
 
-// Windows over a text that score every token but the first exactly once. Windows of `context` tokens begin at 0,
-// stride, 2·stride, …; each scores the tokens that no window before it did, so that from the second window on each is
-// predicted from at least context - stride + 1 tokens. Grouped into batches of one shape: what is left over at the end
-// has input 0 and is not scored.
+// Windows over a text that score every token except the first one exactly once. Windows of `context` tokens begin at 0,
+// stride, 2·stride, …; each scores the tokens that no earlier window has scored. From the second window on, a token is
+// predicted from at least context - stride + 1 tokens. All batches have the same shape: unused positions at the end
+// have input 0 and are not scored.
 class WindowBatcher {
  public:
-  // The tokens must outlive the batcher. Throws Error with fewer than two tokens or unless 1 <= stride <= context.
+  // The tokens must outlive the batcher. Throws Error for fewer than two tokens, and unless 1 <= stride <= context.
   WindowBatcher(TokenView tokens, std::int64_t batch, std::int64_t context, std::int64_t stride);
 
   std::int64_t windows() const { return windows_; }

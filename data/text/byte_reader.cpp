@@ -5,18 +5,29 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <vector>
 
 #include "core/error.h"
+#include "core/utf8.h"
 
 namespace tapeformer {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+struct Suffix {
+  const char* end;
+  Compression compression;
+};
+constexpr std::array<Suffix, 2> kSuffixes = {{{".gz", Compression::gzip}, {".zst", Compression::zstandard}}};
 
 std::string system_message() { return std::generic_category().message(errno); }
 
@@ -53,27 +64,33 @@ class PlainReader : public ByteReader {
   std::int64_t consumed_ = 0;
 };
 
-// What the two kinds of compressed files share.
+// What reading the two kinds of compressed files has in common.
 class Decompressor : public ByteReader {
  public:
   explicit Decompressor(const fs::path& path) : where_(path.string()), file_(path), buffer_(1 << 18) {}
   std::int64_t consumed() const override { return file_.consumed() - static_cast<std::int64_t>(input_.size()); }
 
   std::size_t read(std::span<char> out) override {
-    std::size_t count = 0;
-    while (count == 0) {
+    for (;;) {
       if (input_.empty()) input_ = std::span(buffer_).first(file_.read(buffer_));
       const bool at_end = input_.empty();
-      if (at_end && !inside_) break;
-      count = decode(out);  // at the end too: some text may wait in the decoder
-      if (at_end && count == 0) fail(where_, ": truncated: its compressed data ends too soon");
+      if (at_end && !inside_) return 0;
+      if (!inside_) {
+        skip_padding();
+        if (input_.empty()) continue;
+      }
+      const std::size_t count = decode(out);  // at the end of the file too, since the decoder may hold some text
+      if (count > 0) return count;
+      if (at_end) fail(where_, ": truncated: its compressed data ends too soon");
     }
-    return count;
   }
 
  protected:
-  // Takes bytes off input_, which may be empty, and says whether a stream has begun that has not ended.
+  // Decodes bytes from the front of input_, which may be empty, and removes them from it. Sets inside_: whether a
+  // stream has begun that has not ended.
   virtual std::size_t decode(std::span<char> out) = 0;
+  // Between two streams: removes what is not part of a stream from input_.
+  virtual void skip_padding() {}
 
   std::string where_;
   std::span<char> input_;
@@ -90,8 +107,16 @@ class GzipReader : public Decompressor {
     check(::inflateInit2(&stream_, MAX_WBITS + 16) == Z_OK, where_, ": not enough memory to decompress");
   }
   ~GzipReader() override { ::inflateEnd(&stream_); }
+  bool skipped_zeros() const override { return skipped_zeros_; }
 
  private:
+  void skip_padding() override {
+    if (!ended_once_) return;  // a file that begins with bytes 0 is not gzip data
+    const auto rest = std::find_if(input_.begin(), input_.end(), [](char c) { return c != 0; });
+    skipped_zeros_ |= rest != input_.begin();
+    input_ = input_.subspan(rest - input_.begin());
+  }
+
   std::size_t decode(std::span<char> out) override {
     stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
     stream_.avail_in = static_cast<uInt>(input_.size());
@@ -101,6 +126,7 @@ class GzipReader : public Decompressor {
     input_ = input_.last(stream_.avail_in);
     inside_ = status != Z_STREAM_END;
     if (status == Z_STREAM_END) {
+      ended_once_ = true;
       ::inflateReset(&stream_);
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
       fail(where_, ": not gzip data, or damaged (", stream_.msg ? stream_.msg : "no reason given", ")");
@@ -109,6 +135,7 @@ class GzipReader : public Decompressor {
   }
 
   z_stream stream_{};
+  bool ended_once_ = false, skipped_zeros_ = false;
 };
 
 class ZstdReader : public Decompressor {
@@ -125,6 +152,9 @@ class ZstdReader : public Decompressor {
     ZSTD_inBuffer from{input_.data(), input_.size(), 0};
     ZSTD_outBuffer to{out.data(), out.size(), 0};
     const std::size_t status = ::ZSTD_decompressStream(stream_, &to, &from);
+    if (::ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge) {
+      fail(where_, ": its window is too large: expected at most 128 MiB; compress it without zstd's --long or --ultra");
+    }
     if (::ZSTD_isError(status)) {
       fail(where_, ": not Zstandard data, or damaged (", ::ZSTD_getErrorName(status), ")");
     }
@@ -136,12 +166,71 @@ class ZstdReader : public Decompressor {
   ZSTD_DStream* stream_;
 };
 
+// By its first bytes, of which the last character may be cut.
+bool looks_binary(std::string_view text) {
+  if (text.find('\0') != text.npos) return true;
+  const std::string_view whole = text.substr(0, text.size() - std::min<std::size_t>(text.size(), 3));
+  std::size_t invalid = 0;
+  for (std::size_t at = 0; at < whole.size();) {
+    const Utf8Char c = read_utf8(text, at);
+    if (c.code_point == kInvalidUtf8) ++invalid;
+    at += c.length;
+  }
+  return 10 * invalid > whole.size();
+}
+
 }  // namespace
 
+Compression compression_of(const fs::path& path) {
+  for (const Suffix& suffix : kSuffixes) {
+    if (path.extension() == suffix.end) return suffix.compression;
+  }
+  return Compression::none;
+}
+
+fs::path uncompressed_name(const fs::path& path) {
+  return compression_of(path) == Compression::none ? path : fs::path(path).replace_extension();
+}
+
 std::unique_ptr<ByteReader> open_bytes(const fs::path& path) {
-  if (path.extension() == ".gz") return std::make_unique<GzipReader>(path);
-  if (path.extension() == ".zst") return std::make_unique<ZstdReader>(path);
+  switch (compression_of(path)) {
+    case Compression::gzip:
+      return std::make_unique<GzipReader>(path);
+    case Compression::zstandard:
+      return std::make_unique<ZstdReader>(path);
+    case Compression::none:
+      break;
+  }
   return std::make_unique<PlainReader>(path);
+}
+
+TextBytes::TextBytes(const fs::path& path, TextNotes& notes)
+    : name_(path == kStandardInput ? "standard input" : path.string()), notes_(notes), bytes_(open_bytes(path)) {}
+
+std::size_t TextBytes::read(std::span<char> out) {
+  if (ended_) return 0;
+  const std::size_t count = started_ ? bytes_->read(out) : read_first(out);
+  started_ = true;
+  ended_ = count == 0;
+  if (ended_ && bytes_->skipped_zeros()) notes_.add(TextNote::trailing_zeros, name_);
+  return count;
+}
+
+std::size_t TextBytes::read_first(std::span<char> out) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::size_t count = 0;
+  while (count < std::min(out.size(), kByteOrderMark.size())) {
+    const std::size_t more = bytes_->read(out.subspan(count));
+    if (more == 0) break;
+    count += more;
+  }
+  const std::string_view text(out.data(), count);
+  if (looks_binary(text)) notes_.add(TextNote::binary, name_);
+  if (!text.starts_with(kByteOrderMark)) return count;
+  notes_.add(TextNote::byte_order_mark, name_);
+  std::memmove(out.data(), out.data() + kByteOrderMark.size(), count - kByteOrderMark.size());
+  count -= kByteOrderMark.size();
+  return count > 0 ? count : bytes_->read(out);
 }
 
 }  // namespace tapeformer

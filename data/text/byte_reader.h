@@ -1,4 +1,4 @@
-// The bytes of a file from the first to the last, decompressed on the way, in constant memory.
+// The bytes of a file from the first to the last, decompressed while they are read, in constant memory.
 #pragma once
 
 #include <cstddef>
@@ -7,23 +7,52 @@
 #include <memory>
 #include <span>
 
+#include "data/text/text_notes.h"
+
 namespace tapeformer {
 
 // Stands for standard input where a file is named.
 inline constexpr const char* kStandardInput = "-";
 
+enum class Compression { none, gzip, zstandard };
+
+// By the end of the name: .gz is gzip, .zst is Zstandard. Standard input is taken as it is.
+Compression compression_of(const std::filesystem::path& path);
+// The name without the end that says how it is compressed: a.jsonl.gz becomes a.jsonl.
+std::filesystem::path uncompressed_name(const std::filesystem::path& path);
+
 class ByteReader {
  public:
   virtual ~ByteReader() = default;
-  // The next bytes, as many as come at once, and their number; 0 at the end. Throws Error naming the file where the
-  // system refuses, and for compressed data that is damaged or ends too soon.
+  // Reads the bytes that come next, as many as are there at once, and returns their number, or 0 at the end. Throws
+  // Error naming the file where the system refuses, and for compressed data that is damaged or ends too soon.
   virtual std::size_t read(std::span<char> out) = 0;
-  // Bytes of the file itself that were read so far: compressed ones, where it is compressed.
+  // How many bytes of the file itself were read so far: compressed ones if it is compressed.
   virtual std::int64_t consumed() const = 0;
+  // Whether bytes 0 behind the end of the compressed data were skipped, as gzip does.
+  virtual bool skipped_zeros() const { return false; }
 };
 
-// By the end of the name: .gz is gzip, .zst is Zstandard (both may be several streams, one after another), everything
-// else and standard input are taken as they are. Throws Error when the path is missing, unreadable or no regular file.
+// A compressed file may have several streams, one after another. Throws Error when the path is missing, unreadable or
+// not a regular file.
 std::unique_ptr<ByteReader> open_bytes(const std::filesystem::path& path);
+
+// The bytes of a text file: those of open_bytes() without a UTF-8 byte order mark at the beginning. Adds what is odd
+// about the file to `notes`, which must outlive this object.
+class TextBytes {
+ public:
+  TextBytes(const std::filesystem::path& path, TextNotes& notes);
+  // As ByteReader.
+  std::size_t read(std::span<char> out);
+  std::int64_t consumed() const { return bytes_->consumed(); }
+
+ private:
+  std::size_t read_first(std::span<char> out);
+
+  std::string name_;
+  TextNotes& notes_;
+  std::unique_ptr<ByteReader> bytes_;
+  bool started_ = false, ended_ = false;
+};
 
 }  // namespace tapeformer

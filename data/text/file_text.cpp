@@ -18,21 +18,49 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kReadBytes = 1 << 20;
-// A file's times move in steps, of up to two seconds on old file systems: what changes twice within one looks the same.
+// The times of a file advance in steps, of up to two seconds on old file systems, so that two changes within one step
+// look like one.
 constexpr std::int64_t kSettleSeconds = 3;
 
-bool is_json_lines(const fs::path& path) {
-  const bool compressed = path.extension() == ".gz" || path.extension() == ".zst";
-  return (compressed ? path.stem() : path).extension() == ".jsonl";
+// Part of every stamp: another number makes stored summaries of texts invalid. It changes with how files are read.
+constexpr std::uint64_t kReadingVersion = 2;
+
+bool is_json_lines(const fs::path& path) { return uncompressed_name(path).extension() == ".jsonl"; }
+
+// Whether four hexadecimal digits at `at` are a half of a surrogate pair: the first (D800 to DBFF) or the second.
+enum class Half { none, first, second };
+Half half_at(std::string_view text, std::size_t at) {
+  if (at + 4 > text.size() || (text[at] | 0x20) != 'd') return Half::none;
+  const char digit = text[at + 1] | 0x20;
+  if ((digit >= '8' && digit <= '9') || digit == 'a' || digit == 'b') return Half::first;
+  return digit >= 'c' && digit <= 'f' ? Half::second : Half::none;
 }
 
-// Cuts the bytes of a file at a delimiter, or not at all where that is empty.
+// Replaces every \u escape that is half of a surrogate pair without the other half by \ufffd. Whether there was one.
+bool replace_lone_surrogates(std::string& json) {
+  bool found = false;
+  constexpr std::size_t kEscape = 6;  // characters of \uXXXX
+  for (std::size_t at = json.find('\\'); at != json.npos; at = json.find('\\', at)) {
+    const Half half = json.compare(at, 2, "\\u") == 0 ? half_at(json, at + 2) : Half::none;
+    const bool paired = half == Half::first && json.compare(at + kEscape, 2, "\\u") == 0 &&
+                        half_at(json, at + kEscape + 2) == Half::second;
+    if (half != Half::none && !paired) {
+      json.replace(at + 2, 4, "fffd");
+      found = true;
+    }
+    at += paired ? 2 * kEscape : 2;  // the character behind a backslash begins no escape
+  }
+  return found;
+}
+
+// Cuts the bytes of a file at a delimiter, or nowhere if the delimiter is empty.
 class Splitter {
  public:
-  Splitter(const fs::path& path, std::string_view delimiter) : bytes_(open_bytes(path)), delimiter_(delimiter) {}
+  Splitter(const fs::path& path, std::string_view delimiter, TextNotes& notes)
+      : bytes_(path, notes), delimiter_(delimiter) {}
 
-  // The next bytes, valid until the next call; whether the delimiter, or the end of the file, comes after them. False
-  // once that end was told.
+  // Gives the next bytes, valid until the next call, and whether they are complete: the delimiter or the end of the
+  // file comes after them. Returns false when the end of the file was given before.
   bool next(std::string_view& text, bool& complete) {
     while (!finished_) {
       const std::string_view held = std::string_view(buffer_).substr(begin_);
@@ -55,7 +83,7 @@ class Splitter {
     }
     return false;
   }
-  std::int64_t consumed() const { return bytes_->consumed(); }
+  std::int64_t consumed() const { return bytes_.consumed(); }
 
  private:
   void refill() {
@@ -63,12 +91,12 @@ class Splitter {
     begin_ = 0;
     const std::size_t kept = buffer_.size();
     buffer_.resize(kept + kReadBytes);
-    const std::size_t count = bytes_->read(std::span(buffer_).subspan(kept));
+    const std::size_t count = bytes_.read(std::span(buffer_).subspan(kept));
     buffer_.resize(kept + count);
     ended_ = count == 0;
   }
 
-  std::unique_ptr<ByteReader> bytes_;
+  TextBytes bytes_;
   std::string_view delimiter_;
   std::string buffer_;
   std::size_t begin_ = 0;
@@ -78,7 +106,8 @@ class Splitter {
 // One file.
 class FileReader {
  public:
-  FileReader(const fs::path& path, std::string_view delimiter) : path_(path), splitter_(path, delimiter) {}
+  FileReader(const fs::path& path, std::string_view delimiter, TextNotes& notes)
+      : path_(path), splitter_(path, delimiter, notes) {}
   virtual ~FileReader() = default;
   virtual bool next(TextFragment& fragment) = 0;
   std::int64_t consumed() const { return splitter_.consumed(); }
@@ -90,10 +119,12 @@ class FileReader {
 
 class PlainTextReader : public FileReader {
  public:
-  PlainTextReader(const fs::path& path, DocumentEnd document)
-      : FileReader(path, document == DocumentEnd::line   ? "\n"
-                         : document == DocumentEnd::mark ? kEndOfText
-                                                         : ""),
+  PlainTextReader(const fs::path& path, DocumentEnd document, TextNotes& notes)
+      : FileReader(path,
+                   document == DocumentEnd::line   ? "\n"
+                   : document == DocumentEnd::mark ? kEndOfText
+                                                   : "",
+                   notes),
         bound_(document == DocumentEnd::none ? Bound::piece : Bound::document) {}
 
   bool next(TextFragment& fragment) override {
@@ -114,7 +145,8 @@ class PlainTextReader : public FileReader {
 
 class JsonLinesReader : public FileReader {
  public:
-  JsonLinesReader(const fs::path& path, const std::string& field) : FileReader(path, "\n"), field_(field) {}
+  JsonLinesReader(const fs::path& path, const std::string& field, TextNotes& notes)
+      : FileReader(path, "\n", notes), field_(field), notes_(notes) {}
 
   bool next(TextFragment& fragment) override {
     line_.clear();
@@ -135,10 +167,11 @@ class JsonLinesReader : public FileReader {
  private:
   const std::string& read_document() {
     using nlohmann::json;
-    const std::string where = str_cat(path_.string(), ":", number_, ": ");
+    const std::string place = str_cat(path_.string(), ":", number_), where = place + ": ";
     check(line_.find('\0') == line_.npos, where, "expected a line of JSON, got a byte 0 in it");
+    if (replace_lone_surrogates(line_)) notes_.add(TextNote::lone_surrogate, place);
     json object;
-    try {  // the messages of the parser quote what it has read, however long
+    try {  // the parser's own messages are not used: they quote what it has read, however long that is
       object = json::parse(line_);
     } catch (const json::parse_error& error) {
       fail(where, "expected a line of JSON: not valid at byte ", error.byte, " of the line");
@@ -152,6 +185,7 @@ class JsonLinesReader : public FileReader {
   }
 
   std::string field_, line_, document_;
+  TextNotes& notes_;
   std::int64_t number_ = 0;
 };
 
@@ -171,19 +205,23 @@ class FilesReader : public FragmentReader {
       const fs::path& path = paths_[index_];
       if (!file_) {
         if (is_json_lines(path)) {
-          file_ = std::make_unique<JsonLinesReader>(path, options_.field);
+          file_ = std::make_unique<JsonLinesReader>(path, options_.field, notes_);
         } else {
-          file_ = std::make_unique<PlainTextReader>(path, options_.document);
+          file_ = std::make_unique<PlainTextReader>(path, options_.document, notes_);
         }
-        has_text_ = false;
+        file_has_text_ = false;
       }
-      if (file_->next(fragment)) return has_text_ = true;
-      check(has_text_, path == kStandardInput ? "standard input" : path.string(), " is empty, expected text");
+      if (file_->next(fragment)) return has_text_ = file_has_text_ = true;
+      if (!file_has_text_) notes_.add(TextNote::empty_file, name_of(path));
       finished_ += file_->consumed();
       file_.reset();
     }
+    check(has_text_ || paths_.size() > 1, name_of(paths_[0]), " is empty, expected text");
+    check(has_text_, "none of ", paths_.size(), " files has text, expected some; the first is ", name_of(paths_[0]));
     return false;
   }
+
+  const TextNotes& notes() const override { return notes_; }
 
   double share() const override {
     const std::int64_t read = finished_ + (file_ ? file_->consumed() : 0);
@@ -191,11 +229,14 @@ class FilesReader : public FragmentReader {
   }
 
  private:
+  static std::string name_of(const fs::path& path) { return path == kStandardInput ? "standard input" : path.string(); }
+
   const std::vector<fs::path> paths_;
   const TextOptions options_;
+  TextNotes notes_;
   std::unique_ptr<FileReader> file_;
   std::size_t index_ = 0;
-  bool has_text_ = false;
+  bool has_text_ = false, file_has_text_ = false;
   std::int64_t finished_ = 0, total_ = 0;
 };
 
@@ -225,6 +266,7 @@ TextStamp FileText::stamp() const {
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
   TextStamp stamp{.value = 0, .settled = true};
   Hasher hasher;
+  hasher.update(kReadingVersion);
   hasher.update(static_cast<std::uint64_t>(options_.document));
   hasher.update(options_.field);
   for (const fs::path& path : paths_) {

@@ -30,7 +30,8 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const TokenizerOptions& options, std:
                                            std::int64_t sample_bytes, const ProgressMaker& progress) {
   const auto trainer = make_tokenizer_trainer(options);
   const bool is_char = options.kind == "char";
-  const ReadProgress reading = progress ? progress(is_char ? "finding characters" : "counting words") : ReadProgress();
+  const ProgressCallback reading =
+      progress ? progress(is_char ? "finding characters" : "counting words") : ProgressCallback();
   const auto add = [&](const TextPart& part) {
     std::vector<std::string_view> views;
     for (const TextSegment& segment : part.segments()) views.push_back(segment.text);
@@ -43,10 +44,10 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const TokenizerOptions& options, std:
     for (const TextPart& part : sample_text(*texts.front(), sample_bytes)) add(part);
   }
   if (reading) reading(1);
-  ReadProgress learning;
-  return trainer->finish([&](std::int64_t done, std::int64_t wanted) {
+  ProgressCallback learning;
+  return trainer->finish([&](double share) {
     if (!learning && progress) learning = progress("learning merges");
-    if (learning) learning(wanted > 0 ? static_cast<double>(done) / static_cast<double>(wanted) : 1);
+    if (learning) learning(share);
   });
 }
 

@@ -1,4 +1,4 @@
-// Tokenizers learned from texts of any size, in bounded memory.
+// Learning tokenizers from texts of any size, in bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace tapeformer {
 
-// Of a reader of a text to learn from: what is sampled, and what is held while it is read.
+// The size of the parts that a TextReader gives for learning: a sample is made of such parts.
 inline constexpr std::size_t kLearnPartBytes = std::size_t{1} << 20;
 
-// Parts of a text, spread evenly over it, of `bytes` at most (or one part, where that is more): all of a text that is
-// no longer, else every 2nd, 4th, 8th, … part.
+// At most `bytes` of a text in parts that are spread evenly over it (at least one part): the whole text if it is short
+// enough, else every 2nd, 4th, 8th, … part.
 std::vector<TextPart> sample_text(TextReader& reader, std::int64_t bytes);
 
-// Words and byte pairs are learned from a sample of the first text, which is held in memory, or from all of it where
-// sample_bytes is 0; characters from all texts. What is not sampled is read part by part. Throws as TokenizerTrainer
-// and the readers do.
+// word and bpe learn from a sample of the first text, which is held in memory, or from all of the first text if
+// sample_bytes is 0. char learns from all texts. A text that is not sampled is read part by part. Throws Error as
+// TokenizerTrainer and the readers do.
 std::unique_ptr<Tokenizer> learn_tokenizer(const TokenizerOptions& options, std::span<TextReader* const> texts,
                                            std::int64_t sample_bytes, const ProgressMaker& progress = {});
 

@@ -17,7 +17,7 @@ namespace {
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
 void add_folder(const fs::path& folder, std::vector<fs::path>& found) {
-  std::error_code error, unreachable;  // a link to nowhere is no error, and no regular file either
+  std::error_code error, unreachable;  // a broken link is not an error, and not a regular file
   fs::recursive_directory_iterator entry(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     if (is_hidden(entry->path())) {
@@ -48,8 +48,25 @@ void add_matches(const std::string& pattern, std::vector<fs::path>& found) {
 
 }  // namespace
 
-MappedText::MappedText(const fs::path& path) : file_(path) {
-  check(!text().empty(), path.string(), " is empty, expected text");
+std::string read_text_file(const fs::path& path, TextNotes& notes) {
+  constexpr std::size_t kStep = std::size_t{1} << 20;
+  TextBytes bytes(path, notes);
+  std::string text;
+  for (std::size_t count = 1; count > 0;) {
+    const std::size_t size = text.size();
+    if (text.capacity() < size + kStep) text.reserve(2 * size + kStep);
+    text.resize(size + kStep);
+    count = bytes.read(std::span(text).subspan(size));
+    text.resize(size + count);
+  }
+  check(!text.empty(), path.string(), " is empty, expected text");
+  text.shrink_to_fit();
+  return text;
+}
+
+std::string read_text_file(const fs::path& path) {
+  TextNotes notes;
+  return read_text_file(path, notes);
 }
 
 std::vector<fs::path> expand_inputs(std::span<const std::string> inputs) {
@@ -58,7 +75,7 @@ std::vector<fs::path> expand_inputs(std::span<const std::string> inputs) {
   for (const std::string& input : inputs) {
     std::vector<fs::path> found;
     std::error_code unreachable;
-    // A file whose name happens to hold * ? [ is taken by its name.
+    // A file whose name contains * ? [ is found by its name.
     if (input == kStandardInput) {
       found.push_back(input);
     } else if (fs::exists(input, unreachable)) {

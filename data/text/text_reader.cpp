@@ -41,7 +41,7 @@ std::size_t last_safe_cut(std::string_view text) {
 }
 
 std::size_t character_start(std::string_view text, std::size_t at) {
-  // Continuation bytes are 10xxxxxx, at most three; more than that is not UTF-8 and is cut where asked.
+  // A character has at most three continuation bytes (10xxxxxx). More of them are not UTF-8, and are cut at `at`.
   for (std::size_t back = 0; back <= 3 && back <= at && at < text.size(); ++back) {
     if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) return at - back;
   }
@@ -58,8 +58,8 @@ void TextReader::skip_to(std::int64_t begin) {
   for (TextPart dropped; next(dropped);) continue;
 }
 
-// Beyond what is handed out by one byte at least, which tells whether a character begins there. No more of a fragment
-// than that: what is pending is moved up after each part.
+// Reads at least one byte more than the next part, to know whether a character begins there. It takes not more than
+// that from a long fragment, since the pending text is moved to the front after each part.
 void TextReader::fill() {
   if (!fragments_) fragments_ = source_.read();
   while (!exhausted_ && pending_.text.size() <= part_bytes_ &&
@@ -78,7 +78,7 @@ void TextReader::fill() {
   }
 }
 
-// How much of the pending text to hand out.
+// How many bytes of the pending text are the next part.
 std::size_t TextReader::cut() const {
   const std::string_view text = pending_.text;
   if (text.size() <= part_bytes_) return text.size();  // the end
@@ -135,13 +135,14 @@ std::int64_t TextSummary::split(double valid_fraction) const {
   return static_cast<std::int64_t>(static_cast<double>(bytes) * (1 - valid_fraction));
 }
 
-TextSummary summarize(const TextSource& source, const ReadProgress& progress) {
+TextSummary summarize(const TextSource& source, const ProgressCallback& progress) {
   TextSummary summary;
   summary.stamp = source.stamp();
   Hasher text, ends;
   TextFragment fragment;
   std::int64_t told = 0;
-  for (const auto fragments = source.read(); fragments->next(fragment);) {
+  const auto fragments = source.read();
+  while (fragments->next(fragment)) {
     text.update(fragment.text);
     summary.bytes += static_cast<std::int64_t>(fragment.text.size());
     if (fragment.bound != Bound::none) {
@@ -154,6 +155,7 @@ TextSummary summarize(const TextSource& source, const ReadProgress& progress) {
     }
   }
   if (progress) progress(1);
+  summary.notes = fragments->notes();
   text.update(ends.digest());
   summary.hash = text.digest();
   check(summary.stamp.value == source.stamp().value, "the text was changed while it was read");

@@ -1,4 +1,4 @@
-// Texts that are read from their beginning to their end, again and again, in constant memory: of files and generated.
+// Texts, from files or generated, that can be read from beginning to end several times, in constant memory.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "data/text/text_notes.h"
+
 namespace tapeformer {
 
 // The special token that ends a document.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
-// What comes after a stretch of text: more of the same piece; the end of a piece, which is a text by itself for the
-// tokenizer; or the end of a piece that is a document, after which kEndOfText is put where the tokenizer has it.
+// What follows a stretch of text: more of the same piece; the end of a piece, which the tokenizer encodes by itself; or
+// the end of a piece that is a document, after which kEndOfText is put if the tokenizer has it.
 enum class Bound { none, piece, document };
 
 struct TextFragment {
@@ -25,16 +27,22 @@ struct TextFragment {
 class FragmentReader {
  public:
   virtual ~FragmentReader() = default;
-  // The next stretch of the text, valid until the next call; false at the end. Throws Error for what cannot be read.
+  // Gives the next stretch of the text, valid until the next call. False at the end. Throws Error for what cannot be
+  // read.
   virtual bool next(TextFragment& fragment) = 0;
-  // How much of the text is read, 0 to 1; 0 where that is not known.
+  // The share of the text that was read, from 0 to 1; 0 where the size is not known.
   virtual double share() const = 0;
+  // What was odd about the text that was read so far. A text that is not read from files has nothing odd.
+  virtual const TextNotes& notes() const {
+    static const TextNotes none;
+    return none;
+  }
 };
 
-// What tells a text from others without reading it.
+// Identifies a text without reading it.
 struct TextStamp {
   std::uint64_t value = 0;
-  bool settled = false;  // whether a change from now on is sure to give another value
+  bool settled = false;  // whether any change from now on gives another value
 };
 
 class TextSource {
@@ -47,12 +55,12 @@ class TextSource {
 
 // Where a document ends in plain text.
 enum class DocumentEnd {
-  none,  // nowhere: files follow each other without anything between them
+  none,  // nowhere: nothing is put between files
   file,  // at the end of each file
   line,  // at the end of each line; the newline belongs to no document
   mark,  // where kEndOfText is written, and at the end of each file
 };
-// From the words none, file, line and mark. Throws UsageError for any other.
+// Reads the words none, file, line and mark. Throws UsageError for any other word.
 DocumentEnd document_end(std::string_view word);
 
 struct TextOptions {
@@ -60,16 +68,16 @@ struct TextOptions {
   std::string field = "text";  // of JSON lines
 };
 
-// Plain text, or JSON lines (.jsonl), each of which is an object with the text of one document; either may be
-// compressed (.gz, .zst). Documents without text are left out. "-" is standard input, plain text, which can be read
-// once. The stamp is of the kinds, sizes, times of change and places on disk of the files; it is settled once they have
-// been as they are for some seconds.
+// Plain text, or JSON lines (.jsonl): each line is an object with the text of one document. Either may be compressed
+// (.gz, .zst). Documents without text and files without text are skipped. "-" is standard input, which is plain text
+// and can be read once. The stamp is made of the kinds, sizes, times of change and places on disk of the files; it is
+// settled when no file has changed for some seconds.
 //
-// Reading throws Error as open_bytes() does, for a file without any text, and "path:line: …" for a line that is no JSON
-// or has not the field.
+// Reading throws Error as open_bytes() does, when no file has text, and "path:line: …" for a line that is not JSON or
+// does not have the field.
 class FileText : public TextSource {
  public:
-  // Throws Error without any path.
+  // Throws Error if there is no path.
   FileText(std::vector<std::filesystem::path> paths, TextOptions options);
   std::unique_ptr<FragmentReader> read() const override;
   // Throws Error for a file that is missing.
@@ -81,11 +89,11 @@ class FileText : public TextSource {
   TextOptions options_;
 };
 
-// A generated corpus: one piece, or a document a line (DocumentEnd::line, and only that). The stamp is of its name, its
-// size, its seed and its first lines.
+// A generated corpus. It is one piece; with DocumentEnd::line each line is a document (other values have no effect).
+// The stamp is made of its name, its size, its seed and its first lines.
 class CorpusText : public TextSource {
  public:
-  // Throws UsageError for an unknown name, and below one line.
+  // Throws UsageError for an unknown name, and for less than one line.
   CorpusText(std::string name, std::int64_t lines, std::uint64_t seed, DocumentEnd document = DocumentEnd::none);
   std::unique_ptr<FragmentReader> read() const override;
   TextStamp stamp() const override;

@@ -1,5 +1,9 @@
 #include "data/text/token_cache.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -7,7 +11,6 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
-#include "core/parallel.h"
 
 namespace tapeformer {
 
@@ -15,22 +18,31 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Ids = std::vector<std::int32_t>;
-
-std::string hex(std::uint64_t value) {
-  std::string out(16, '0');
-  for (int i = 15; i >= 0; --i, value >>= 4) out[i] = "0123456789abcdef"[value & 15];
-  return out;
+// {"bytes": …, "hash": …, "notes": [[count, first], …]}
+nlohmann::json to_json(const TextSummary& summary) {
+  auto notes = nlohmann::json::array();
+  for (const TextNotes::Entry& entry : summary.notes.entries) notes.push_back({entry.count, entry.first});
+  return {{"bytes", summary.bytes}, {"hash", summary.hash}, {"notes", std::move(notes)}};
 }
 
 std::optional<TextSummary> read_summary(const fs::path& path, const TextStamp& stamp) {
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
-  const auto fields = nlohmann::json::parse(MappedFile(path).bytes(), nullptr, /*allow_exceptions=*/false);
-  if (!fields.is_object() || !fields.contains("bytes") || !fields.contains("hash")) return std::nullopt;
-  if (!fields["bytes"].is_number_unsigned() || !fields["hash"].is_number_unsigned()) return std::nullopt;
-  return TextSummary{
-      .bytes = fields["bytes"].get<std::int64_t>(), .hash = fields["hash"].get<std::uint64_t>(), .stamp = stamp};
+  const auto fields = nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  try {
+    if (!fields.at("bytes").is_number_unsigned() || !fields.at("hash").is_number_unsigned()) return std::nullopt;
+    TextSummary summary{.bytes = fields.at("bytes").get<std::int64_t>(),
+                        .hash = fields.at("hash").get<std::uint64_t>(),
+                        .notes = {},
+                        .stamp = stamp};
+    for (std::size_t kind = 0; kind < kTextNoteKinds && fields.contains("notes"); ++kind) {
+      const nlohmann::json& entry = fields["notes"].at(kind);
+      summary.notes.entries[kind] = {entry.at(0).get<std::int64_t>(), entry.at(1).get<std::string>()};
+    }
+    return summary;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;  // damaged, or of another version: the text is read again
+  }
 }
 
 }  // namespace
@@ -43,71 +55,77 @@ std::uint64_t TextRange::hash() const {
   return hasher.digest();
 }
 
-std::vector<Ids> encode_part(const TextPart& part, const Tokenizer& tokenizer) {
-  const std::vector<TextSegment> segments = part.segments();
-  const std::optional<std::int32_t> end_of_text = tokenizer.special(kEndOfText);
-  const auto count = static_cast<std::int64_t>(segments.size());
-  const std::int64_t grain = 1 + count / 256;
-  std::vector<Ids> groups(chunk_count(count, grain));
-  parallel_chunks(count, grain, [&](std::int64_t group, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      Ids ids = tokenizer.encode(segments[i].text);
-      if (segments[i].ends_document && end_of_text) ids.push_back(*end_of_text);
-      if (groups[group].empty()) {
-        groups[group] = std::move(ids);
-      } else {
-        groups[group].insert(groups[group].end(), ids.begin(), ids.end());
-      }
-    }
-  });
-  return groups;
-}
-
 void build_token_file(const fs::path& path, TextReader& reader, const TextRange& range, const Tokenizer& tokenizer,
-                      const ReadProgress& progress) {
+                      const ProgressCallback& progress) {
   TokenFileWriter file(path, tokenizer.vocab_size(), range.hash(), tokenizer.hash());
-  std::int64_t bytes = 0;
   reader.skip_to(range.begin);
   reader.stop_at(range.end);
-  for_each_part(reader, [&](const TextPart& part) {
-    try {
-      for (const Ids& ids : encode_part(part, tokenizer)) file.append(ids);
-    } catch (const Error& error) {
-      if (bytes == 0) throw;
-      fail("the text from byte ", range.begin + bytes, " on: ", error.what());
-    }
-    bytes += static_cast<std::int64_t>(part.text.size());
-    if (progress) progress(part.share);
-  });
-  if (progress) progress(1);
+  const std::int64_t begin = reader.position();
+  for_each_encoded(
+      reader, tokenizer, [&](std::span<const std::int32_t> ids) { file.append(ids); }, progress);
   check(reader.source().stamp().value == range.text.stamp.value, "the text was changed while it was encoded");
-  file.commit(bytes);
+  file.commit(reader.position() - begin);
 }
+
+struct TokenCache::TemporaryFolder {
+  fs::path path;
+
+  TemporaryFolder() {
+    std::error_code error;
+    const fs::path parent = fs::temp_directory_path(error);
+    check(!error, "no folder for temporary files: ", error.message());
+    std::string name = (parent / "tapeformer-cache-XXXXXX").string();
+    check(::mkdtemp(name.data()) != nullptr, "cannot make folder ", name, ": ", std::generic_category().message(errno));
+    path = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+};
 
 TokenCache::TokenCache(fs::path folder) : folder_(std::move(folder)) {
   std::error_code error;
   fs::create_directories(folder_, error);
-  check(!error, "cannot make folder ", folder_.string(), ": ", error.message());
-  remove_abandoned(folder_);
+  if (!error && ::access(folder_.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
+  if (!error) {
+    remove_abandoned(folder_);
+    return;
+  }
+  temporary_ = std::make_shared<const TemporaryFolder>();
+  warning_ = str_cat("the cache folder ", folder_.string(), " cannot be written (", error.message(),
+                     "): what is made of the text is kept in a temporary folder, and made again next time");
 }
 
-TextSummary TokenCache::summary(const TextSource& source, const ReadProgress& progress) const {
+const fs::path& TokenCache::writable_folder() const { return temporary_ ? temporary_->path : folder_; }
+
+fs::path TokenCache::place(const std::string& name) const {
+  std::error_code unreachable;
+  const fs::path path = folder_ / name;
+  return fs::exists(path, unreachable) ? path : writable_folder() / name;
+}
+
+TextSummary TokenCache::summary(const TextSource& source, const ProgressCallback& progress) const {
   const TextStamp stamp = source.stamp();
-  const fs::path path = folder_ / str_cat("text-", hex(stamp.value), ".json");
-  if (const auto known = read_summary(path, stamp)) return *known;
+  const std::string name = str_cat("text-", to_hex(stamp.value), ".json");
+  if (const auto known = read_summary(place(name), stamp)) return *known;
   const TextSummary summary = summarize(source, progress);
   if (stamp.settled) {
-    write_file_atomically(path, nlohmann::json{{"bytes", summary.bytes}, {"hash", summary.hash}}.dump() + "\n");
+    using Json = nlohmann::json;
+    write_file_atomically(writable_folder() / name,
+                          to_json(summary).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
   return summary;
 }
 
 TokenFile TokenCache::tokens(std::string_view name, TextReader& reader, const TextRange& range,
-                             const Tokenizer& tokenizer, const ReadProgress& progress) const {
+                             const Tokenizer& tokenizer, const ProgressCallback& progress) const {
   const std::uint64_t text = range.hash(), vocabulary = tokenizer.hash();
-  const fs::path path = folder_ / str_cat(name, "-", hex(text), "-", hex(vocabulary), ".tokens");
+  const std::string file_name = str_cat(name, "-", to_hex(text), "-", to_hex(vocabulary), ".tokens");
   std::error_code error;
-  if (fs::exists(path, error)) {
+  if (const fs::path path = place(file_name); fs::exists(path, error)) {
     try {
       TokenFile file = TokenFile::open(path);
       if (file.source_hash() == text && file.tokenizer_hash() == vocabulary) return file;
@@ -115,15 +133,16 @@ TokenFile TokenCache::tokens(std::string_view name, TextReader& reader, const Te
       // Damaged, or of another version: built anew below.
     }
   }
+  const fs::path path = writable_folder() / file_name;
   build_token_file(path, reader, range, tokenizer, progress);
   return TokenFile::open(path);
 }
 
 std::unique_ptr<Tokenizer> TokenCache::tokenizer(std::uint64_t key,
                                                  const std::function<std::unique_ptr<Tokenizer>()>& learn) const {
-  const fs::path path = folder_ / str_cat("tokenizer-", hex(key), ".json");
+  const std::string name = str_cat("tokenizer-", to_hex(key), ".json");
   std::error_code error;
-  if (fs::exists(path, error)) {
+  if (const fs::path path = place(name); fs::exists(path, error)) {
     try {
       return Tokenizer::load(path);
     } catch (const Error&) {
@@ -131,7 +150,7 @@ std::unique_ptr<Tokenizer> TokenCache::tokenizer(std::uint64_t key,
     }
   }
   auto tokenizer = learn();
-  tokenizer->save(path);
+  tokenizer->save(writable_folder() / name);
   return tokenizer;
 }
 

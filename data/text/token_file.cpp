@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "token files are read in place, as little-endian");
+static_assert(std::endian::native == std::endian::little,
+              "token files hold little-endian numbers, which are used as they are read");
 
 constexpr char kMagic[8] = {'t', 'a', 'p', 'e', 't', 'o', 'k', 's'};
 constexpr std::uint32_t kVersion = 2;
@@ -27,8 +28,8 @@ struct Header {
   std::int64_t text_bytes;
   std::uint64_t source_hash;
   std::uint64_t tokenizer_hash;
-  std::uint64_t blocks_hash;  // of the checksums of all blocks
-  std::uint64_t header_hash;  // of all the bytes before it
+  std::uint64_t blocks_hash;  // the hash of the hashes of all blocks
+  std::uint64_t header_hash;  // the hash of the bytes of the header before it
 };
 static_assert(sizeof(Header) == 64);
 
@@ -43,79 +44,106 @@ std::string_view bytes_of(std::span<const T> values) {
 
 std::uint64_t hash_of(const Header& header) { return hash_bytes(bytes_of(header, offsetof(Header, header_hash))); }
 
-std::uint64_t ids_bytes(const Header& header) { return header.count * (header.id_bits / 8); }
-std::uint64_t block_count(const Header& header) {
-  return (ids_bytes(header) + BlockChecksums::kBlockBytes - 1) / BlockChecksums::kBlockBytes;
+std::int64_t ids_bytes(const Header& header) { return header.count * (header.id_bits / 8); }
+std::int64_t block_count(const Header& header) {
+  return (ids_bytes(header) + StoredIds::kBlockBytes - 1) / StoredIds::kBlockBytes;
 }
-std::uint64_t padding(const Header& header) { return -ids_bytes(header) % sizeof(std::uint64_t); }
+std::int64_t padding(const Header& header) { return -ids_bytes(header) & 7; }
 
 }  // namespace
 
-void BlockChecksums::verify(std::size_t begin, std::size_t end) const {
-  for (std::size_t block = begin / kBlockBytes; block * kBlockBytes < end; ++block) {
-    if (verified_[block].load(std::memory_order_relaxed)) continue;
-    check(hash_bytes(ids_.substr(block * kBlockBytes, kBlockBytes)) == hashes_[block], "token file ", path_.string(),
+StoredIds::StoredIds(InputFile file, std::int64_t offset, int id_bits, std::int64_t count,
+                     std::vector<std::uint64_t> hashes)
+    : file_(std::move(file)),
+      offset_(offset),
+      id_bits_(id_bits),
+      count_(count),
+      hashes_(std::move(hashes)),
+      verified_(hashes_.size()) {}
+
+void StoredIds::verify(std::int64_t begin, std::int64_t end) const {
+  std::string block;
+  for (std::int64_t i = begin * id_bytes() / kBlockBytes; i * kBlockBytes < end * id_bytes(); ++i) {
+    if (verified_[i].load(std::memory_order_relaxed)) continue;
+    block.resize(std::min(kBlockBytes, count_ * id_bytes() - i * kBlockBytes));
+    file_.read_at(offset_ + i * kBlockBytes, block);
+    check(hash_bytes(block) == hashes_[i], "token file ", file_.path().string(),
           ": damaged: a checksum of its ids differs; remove it, and it will be made again");
-    verified_[block].store(true, std::memory_order_relaxed);
+    verified_[i].store(true, std::memory_order_relaxed);
   }
+}
+
+void StoredIds::copy(std::int64_t begin, std::span<std::int32_t> out) const {
+  const auto count = static_cast<std::int64_t>(out.size());
+  verify(begin, begin + count);
+  // 16-bit ids are read into the second half of the memory and widened from the front: no id is overwritten before it
+  // was read.
+  char* const memory = reinterpret_cast<char*>(out.data());
+  char* const stored = memory + count * (static_cast<std::int64_t>(sizeof(std::int32_t)) - id_bytes());
+  file_.read_at(offset_ + begin * id_bytes(), {stored, static_cast<std::size_t>(count * id_bytes())});
+  if (id_bits_ == 32) return;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint16_t id = 0;
+    std::memcpy(&id, stored + 2 * i, sizeof id);
+    out[i] = id;
+  }
+}
+
+void StoredIds::read_ahead(std::int64_t begin, std::int64_t count) const {
+  file_.read_ahead(offset_ + begin * id_bytes(), count * id_bytes());
+}
+
+std::int64_t TokenView::size() const {
+  if (const auto* const* stored = std::get_if<const StoredIds*>(&ids_)) return (*stored)->size();
+  return static_cast<std::int64_t>(std::get<0>(ids_).size());
 }
 
 void TokenView::copy(std::int64_t begin, std::span<std::int32_t> out) const {
   const auto count = static_cast<std::int64_t>(out.size());
   check(begin >= 0 && begin + count <= size(), "tokens: ", begin, " to ", begin + count, " is out of range for ",
         size(), " tokens");
-  std::visit(
-      [&](const auto& ids) {
-        if (checksums_) checksums_->verify(begin * sizeof(ids[0]), (begin + count) * sizeof(ids[0]));
-        std::copy_n(ids.begin() + begin, count, out.begin());
-      },
-      ids_);
+  if (const auto* const* stored = std::get_if<const StoredIds*>(&ids_)) return (*stored)->copy(begin, out);
+  std::copy_n(std::get<0>(ids_).begin() + begin, count, out.begin());
 }
 
 void TokenView::read_ahead(std::int64_t begin, std::int64_t count) const {
-  std::visit([&](const auto& ids) { tapeformer::read_ahead(bytes_of(ids.subspan(begin, count))); }, ids_);
+  if (const auto* const* stored = std::get_if<const StoredIds*>(&ids_)) (*stored)->read_ahead(begin, count);
 }
 
 TokenFile TokenFile::open(const fs::path& path) {
-  TokenFile file(path, MappedFile(path));
-  const std::string_view bytes = file.file_.bytes();
+  const InputFile file(path);
   const std::string where = str_cat("token file ", path.string(), ": ");
-  check(bytes.substr(0, sizeof kMagic) == std::string_view(kMagic, sizeof kMagic), where, "not a token file");
-  check(bytes.size() >= sizeof(Header), where, "truncated: expected a header of ", sizeof(Header), " bytes, got ",
-        bytes.size());
   Header header;
-  std::memcpy(&header, bytes.data(), sizeof header);
+  std::string start(std::min<std::int64_t>(file.size(), sizeof header), '\0');
+  file.read_at(0, start);
+  check(start.starts_with(std::string_view(kMagic, sizeof kMagic)), where, "not a token file");
+  check(start.size() == sizeof header, where, "truncated: expected a header of ", sizeof header, " bytes, got ",
+        start.size());
+  std::memcpy(&header, start.data(), sizeof header);
   check(header.version == kVersion, where, "version ", header.version, ", expected ", kVersion);
   check(header.header_hash == hash_of(header), where, "damaged header: its checksum differs");
   check(header.id_bits == 16 || header.id_bits == 32, where, "ids of ", header.id_bits, " bits, expected 16 or 32");
-  // So that none of the sums below can overflow.
-  check(header.count >= 0 && header.count <= static_cast<std::int64_t>(bytes.size()), where, "a count of ",
-        header.count, " ids in ", bytes.size(), " bytes");
-  const std::uint64_t blocks_begin = sizeof header + ids_bytes(header) + padding(header);
-  const std::uint64_t expected = blocks_begin + block_count(header) * sizeof(std::uint64_t);
-  check(bytes.size() == expected, where, bytes.size() < expected ? "truncated: " : "", "expected ", expected,
-        " bytes for ", header.count, " ids of ", header.id_bits, " bits, got ", bytes.size());
-  const std::span hashes(reinterpret_cast<const std::uint64_t*>(bytes.data() + blocks_begin), block_count(header));
-  check(hash_bytes(bytes_of(hashes)) == header.blocks_hash, where, "damaged: the checksum of its checksums differs");
-  file.id_bits_ = static_cast<int>(header.id_bits);
-  file.count_ = header.count;
-  file.text_bytes_ = header.text_bytes;
-  file.source_hash_ = header.source_hash;
-  file.tokenizer_hash_ = header.tokenizer_hash;
-  file.checksums_ = std::make_shared<const BlockChecksums>(path, file.ids(), hashes);
-  return file;
+  // This keeps the sums below from overflowing.
+  check(header.count >= 0 && header.count <= file.size(), where, "a count of ", header.count, " ids in ", file.size(),
+        " bytes");
+  const auto ids_begin = static_cast<std::int64_t>(sizeof header);
+  const std::int64_t blocks_begin = ids_begin + ids_bytes(header) + padding(header);
+  std::vector<std::uint64_t> hashes(block_count(header));
+  const std::int64_t expected = blocks_begin + static_cast<std::int64_t>(hashes.size() * sizeof(hashes[0]));
+  check(file.size() == expected, where, file.size() < expected ? "truncated: " : "", "expected ", expected,
+        " bytes for ", header.count, " ids of ", header.id_bits, " bits, got ", file.size());
+  file.read_at(blocks_begin, {reinterpret_cast<char*>(hashes.data()), hashes.size() * sizeof(hashes[0])});
+  check(hash_bytes(bytes_of(std::span<const std::uint64_t>(hashes))) == header.blocks_hash, where,
+        "damaged: the checksum of its checksums differs");
+  TokenFile opened;
+  opened.path_ = path;
+  opened.text_bytes_ = header.text_bytes;
+  opened.source_hash_ = header.source_hash;
+  opened.tokenizer_hash_ = header.tokenizer_hash;
+  opened.ids_ = std::make_shared<const StoredIds>(file, ids_begin, static_cast<int>(header.id_bits), header.count,
+                                                  std::move(hashes));
+  return opened;
 }
-
-std::string_view TokenFile::ids() const { return file_.bytes().substr(sizeof(Header), count_ * (id_bits_ / 8)); }
-
-TokenView TokenFile::view() const {
-  const void* begin = ids().data();
-  const auto count = static_cast<std::size_t>(count_);
-  if (id_bits_ == 16) return {std::span(static_cast<const std::uint16_t*>(begin), count), checksums_.get()};
-  return {std::span(static_cast<const std::int32_t*>(begin), count), checksums_.get()};
-}
-
-void TokenFile::verify() const { checksums_->verify(0, ids().size()); }
 
 TokenFileWriter::TokenFileWriter(const fs::path& path, std::int64_t vocab_size, std::uint64_t source_hash,
                                  std::uint64_t tokenizer_hash)
@@ -123,7 +151,7 @@ TokenFileWriter::TokenFileWriter(const fs::path& path, std::int64_t vocab_size, 
       source_hash_(source_hash),
       tokenizer_hash_(tokenizer_hash),
       narrow_(vocab_size <= std::numeric_limits<std::uint16_t>::max() + 1) {
-  file_.append(bytes_of(Header{}));  // holds the place
+  file_.append(bytes_of(Header{}));  // a place for the header, which commit() writes
 }
 
 void TokenFileWriter::append(std::span<const std::int32_t> ids) {
@@ -136,11 +164,11 @@ void TokenFileWriter::append(std::span<const std::int32_t> ids) {
 void TokenFileWriter::append_bytes(std::string_view bytes) {
   file_.append(bytes);
   while (!bytes.empty()) {
-    const std::string_view piece = bytes.substr(0, BlockChecksums::kBlockBytes - block_bytes_);
+    const std::string_view piece = bytes.substr(0, static_cast<std::size_t>(StoredIds::kBlockBytes - block_bytes_));
     hasher_->update(piece);
-    block_bytes_ += piece.size();
+    block_bytes_ += static_cast<std::int64_t>(piece.size());
     bytes.remove_prefix(piece.size());
-    if (block_bytes_ == BlockChecksums::kBlockBytes) end_block();
+    if (block_bytes_ == StoredIds::kBlockBytes) end_block();
   }
 }
 

@@ -1,9 +1,9 @@
-// Token ids in a memory-mapped file.
+// Token ids in a file.
 //
-// The file, all little-endian: a header of 64 bytes (token_file.cpp); `count` ids of 16 or 32 bits; zeros up to a
-// multiple of 8 bytes; and an XXH3 for each 256 KiB of the ids. The header has the hash of those and one of itself, so
-// that opening a file of any size takes no time and yet knows that it is whole; a block of ids is checked when the
-// first of them is read. So no damaged id is ever used, and nobody waits for all to be read.
+// The format, all little-endian: a header of 64 bytes (token_file.cpp); `count` ids of 16 or 32 bits; zeros up to a
+// multiple of 8 bytes; and one XXH3 for each 256 KiB of the ids. The header holds the hash of those hashes and a hash
+// of itself, so opening a file of any size is quick and still shows whether it is whole. A block of ids is checked when
+// it is first read: a damaged id is never used, and nobody waits until all ids are read.
 #pragma once
 
 #include <atomic>
@@ -22,86 +22,88 @@
 
 namespace tapeformer {
 
-// The checksums of a token file's ids.
-class BlockChecksums {
+// The ids of an open token file.
+class StoredIds {
  public:
-  static constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
+  static constexpr std::int64_t kBlockBytes = std::int64_t{256} << 10;
 
-  BlockChecksums(std::filesystem::path path, std::string_view ids, std::span<const std::uint64_t> hashes)
-      : path_(std::move(path)), ids_(ids), hashes_(hashes), verified_(hashes.size()) {}
-  // Checks the blocks with bytes begin to end of the ids that were not checked before. Throws Error for a damaged one.
-  void verify(std::size_t begin, std::size_t end) const;
+  // `hashes` has the XXH3 of each block of the ids, which begin at byte `offset` of the file.
+  StoredIds(InputFile file, std::int64_t offset, int id_bits, std::int64_t count, std::vector<std::uint64_t> hashes);
+
+  std::int64_t size() const { return count_; }
+  int id_bits() const { return id_bits_; }
+  // Reads the ids begin, begin + 1, … into `out`. Throws Error for a damaged block, and when the file was cut short.
+  void copy(std::int64_t begin, std::span<std::int32_t> out) const;
+  void read_ahead(std::int64_t begin, std::int64_t count) const;
+  // Checks the blocks of the ids from begin to end that were not checked before. Throws Error for a damaged one.
+  void verify(std::int64_t begin, std::int64_t end) const;
 
  private:
-  std::filesystem::path path_;
-  std::string_view ids_;
-  std::span<const std::uint64_t> hashes_;
-  mutable std::vector<std::atomic<bool>> verified_;
+  std::int64_t id_bytes() const { return id_bits_ / 8; }
+
+  InputFile file_;
+  std::int64_t offset_;
+  int id_bits_;
+  std::int64_t count_;
+  std::vector<std::uint64_t> hashes_;
+  mutable std::vector<std::atomic<bool>> verified_;  // by block
 };
 
-// Token ids that lie elsewhere, 16 or 32 bits wide; a cheap value. What it looks at must outlive it.
+// A view of token ids in memory or in a token file; cheap to copy. The ids must outlive it.
 class TokenView {
  public:
   TokenView() = default;
-  TokenView(std::span<const std::uint16_t> ids, const BlockChecksums* checksums = nullptr)
-      : ids_(ids), checksums_(checksums) {}
-  TokenView(std::span<const std::int32_t> ids, const BlockChecksums* checksums = nullptr)
-      : ids_(ids), checksums_(checksums) {}
+  TokenView(std::span<const std::int32_t> ids) : ids_(ids) {}
+  explicit TokenView(const StoredIds& ids) : ids_(&ids) {}
 
-  std::int64_t size() const {
-    return std::visit([](const auto& ids) { return static_cast<std::int64_t>(ids.size()); }, ids_);
-  }
+  std::int64_t size() const;
   std::int32_t operator[](std::int64_t i) const {
     std::int32_t id = 0;
     copy(i, {&id, 1});
     return id;
   }
-  // Ids begin, begin + 1, … fill `out`. Throws Error when they reach past the end, or are damaged.
+  // Copies the ids begin, begin + 1, … to `out`. Throws Error when they reach past the end, and as StoredIds does.
   void copy(std::int64_t begin, std::span<std::int32_t> out) const;
-  // The same ids will be copied soon: where they are on disk, they are read meanwhile.
+  // Tells that these ids will be copied soon: if they are on disk, the system reads them meanwhile.
   void read_ahead(std::int64_t begin, std::int64_t count) const;
 
  private:
-  std::variant<std::span<const std::uint16_t>, std::span<const std::int32_t>> ids_;
-  const BlockChecksums* checksums_ = nullptr;
+  std::variant<std::span<const std::int32_t>, const StoredIds*> ids_;
 };
 
-// A mapped token file. Copies share the mapping.
+// An open token file. Copies share it.
 class TokenFile {
  public:
-  // Checks the header, the size of the file and the checksums' own. Throws Error for a file that is missing, truncated,
-  // of another version or none of ours.
+  // Checks the header, the size of the file and the hash of the hashes. Throws Error for a file that is missing,
+  // truncated, of another version, or not a token file.
   static TokenFile open(const std::filesystem::path& path);
 
-  std::int64_t size() const { return view().size(); }
+  std::int64_t size() const { return ids_->size(); }
   void copy(std::int64_t begin, std::span<std::int32_t> out) const { view().copy(begin, out); }
-  TokenView view() const;
+  TokenView view() const { return TokenView(*ids_); }
 
-  int id_bits() const { return id_bits_; }
+  int id_bits() const { return ids_->id_bits(); }
   // Bytes of the text that the ids stand for; the ends of documents count none.
   std::int64_t text_bytes() const { return text_bytes_; }
   std::uint64_t source_hash() const { return source_hash_; }
   std::uint64_t tokenizer_hash() const { return tokenizer_hash_; }
   const std::filesystem::path& path() const { return path_; }
-  // Reads every id: throws Error when a checksum differs.
-  void verify() const;
+  // Reads every id. Throws Error when a hash differs.
+  void verify() const { ids_->verify(0, size()); }
 
  private:
-  TokenFile(const std::filesystem::path& path, MappedFile file) : path_(path), file_(std::move(file)) {}
-  std::string_view ids() const;
+  TokenFile() = default;
 
   std::filesystem::path path_;
-  MappedFile file_;
-  std::shared_ptr<const BlockChecksums> checksums_;
-  int id_bits_ = 0;
-  std::int64_t count_ = 0, text_bytes_ = 0;
+  std::shared_ptr<const StoredIds> ids_;
+  std::int64_t text_bytes_ = 0;
   std::uint64_t source_hash_ = 0, tokenizer_hash_ = 0;
 };
 
 // Writes a token file, which appears on commit(), whole. Throws Error where it cannot be written.
 class TokenFileWriter {
  public:
-  // 16 bits an id where the vocabulary allows.
+  // Stores 16 bits an id if the vocabulary allows.
   TokenFileWriter(const std::filesystem::path& path, std::int64_t vocab_size, std::uint64_t source_hash,
                   std::uint64_t tokenizer_hash);
   void append(std::span<const std::int32_t> ids);
@@ -117,7 +119,7 @@ class TokenFileWriter {
   std::int64_t count_ = 0;
   std::vector<std::uint16_t> narrow_ids_;
   std::optional<Hasher> hasher_{std::in_place};  // of the block that is being written
-  std::size_t block_bytes_ = 0;                  // of it, so far
+  std::int64_t block_bytes_ = 0;                 // how many bytes of that block are written
   std::vector<std::uint64_t> hashes_;
 };
 

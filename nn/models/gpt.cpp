@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/products.h"
+#include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "nn/documents.h"
 #include "nn/models/transformer_keys.h"

@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/products.h"
+#include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {

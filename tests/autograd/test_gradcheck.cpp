@@ -173,18 +173,18 @@ TEST_CASE("gradcheck: the table has rows for every activation that feed_forward 
   }
 }
 
-TEST_CASE("gradcheck: catches a backward that overwrites what is gathered already") {
+TEST_CASE("gradcheck: catches a backward that overwrites an accumulated gradient") {
   const OpCheck check = check_tripled<Flaw::ignores_beta>();
   CHECK_FALSE(check.ok);
   CHECK(contains(check.message, "test_ignores_beta (used twice): "));
-  // The input as it is does not show it.
+  // The unchanged row does not show the fault.
   const std::vector<Tensor> inputs{random_normal({3, 3}, 1)};
   CHECK(
       check_gradients([](std::span<const Variable> in) { return record(Tripled<Flaw::ignores_beta>{}, in[0]); }, inputs)
           .ok);
 }
 
-TEST_CASE("gradcheck: a gradient that is not a number fails, what an op throws is reported") {
+TEST_CASE("gradcheck: a NaN gradient fails, and an exception of an op is reported") {
   const std::vector<Tensor> negative{Tensor::from<double>({1, -1}, {2})};
   const GradCheckResult result = check_gradients([](std::span<const Variable> in) { return log(in[0]); }, negative);
   CHECK_FALSE(result.ok);
@@ -201,7 +201,7 @@ TEST_CASE("gradcheck: a gradient that is not a number fails, what an op throws i
                        "check_gradients: input 0 is f32, expected f64 or i32", Error);
 }
 
-TEST_CASE("gradcheck: the variants' inputs are the views that they say") {
+TEST_CASE("gradcheck: the inputs of the variants are the views that their labels name") {
   std::vector<Layout> layouts;
   const OpCase row{"row", "", {random_normal({2, 3}, 1), random_normal({2, 3}, 2)}, [&](std::span<const Variable> in) {
                      layouts.push_back(in[0].value().layout());

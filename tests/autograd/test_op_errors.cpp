@@ -1,5 +1,6 @@
 // Wrong inputs throw one line that says what, where, expected and got.
 #include <array>
+#include <functional>
 
 #include "autograd/ops/ops.h"
 #include "tests/autograd/support.h"
@@ -27,7 +28,59 @@ TEST_CASE("errors: arithmetic") {
   CHECK_THROWS_WITH_AS(div(in.of({2, 3}), in.of({3, 3})),
                        "div: a is (2, 3), b is (3, 3): sizes 2 and 3 cannot be broadcast together", Error);
   CHECK_THROWS_WITH_AS(mul(in.of({2}), in.of({2}, DType::f32)), "mul: a is f64, b is f32", Error);
-  CHECK_THROWS_WITH_AS(exp(in.ids({1})), "expected a floating-point tensor (f32 or f64), got i32", Error);
+  CHECK_THROWS_WITH_AS(exp(in.ids({1})), "exp: expected f32 or f64, got i32", Error);
+}
+
+TEST_CASE("errors: name the function that was called, not one that it is made of") {
+  const auto zeros = [](const Dims& sizes) { return Variable::parameter(Tensor::zeros(sizes, DType::f64)); };
+  const Variable w = zeros({2, 3}), b = zeros({3});
+  const std::pair<const char*, std::function<void()>> calls[] = {
+      {"add", [&] { add(w, b); }},
+      {"sub", [&] { w - b; }},
+      {"minimum", [&] { minimum(w, b); }},
+      {"neg", [&] { -w; }},
+      {"div", [&] { 1 / w; }},
+      {"sum", [&] { sum(w); }},
+      {"mean", [&] { mean(w); }},
+      {"mean", [&] { mean(w, 0); }},
+      {"transpose", [&] { transpose(w, 0, 1); }},
+      {"matmul",
+       [&] {
+         matmul(zeros({1, 2, 3}), zeros({3, 2}));
+       }},
+      {"matmul",
+       [&] {
+         matmul(w, zeros({4, 3, 2}));
+       }},
+      {"feed_forward",
+       [&] {
+         feed_forward(w, {zeros({4, 3}), {}, zeros({3, 4}), {}}, ActivationKind::relu);
+       }},
+      {"packed_self_attention", [&] {
+         packed_self_attention(zeros({1, 2, 3}), 1, {});
+       }}};
+  for (const auto& [name, call] : calls) {
+    const std::string message =
+        str_cat(name, ": no input is on a tape; put one there with Variable::constant or Variable::on");
+    CHECK_THROWS_WITH_AS(call(), message.c_str(), Error);
+  }
+  Inputs in;
+  CHECK_THROWS_WITH_AS(mean(in.of({2, 3}), 2), "mean: axis 2 is out of range for shape (2, 3)", Error);
+  CHECK_THROWS_WITH_AS(minimum(in.of({2, 3}), in.of({2, 4})),
+                       "minimum: a is (2, 3), b is (2, 4): sizes 3 and 4 cannot be broadcast together", Error);
+  CHECK_THROWS_WITH_AS(clamp(in.of({2}), 1, 0), "clamp: expected low <= high, got 1 and 0", Error);
+}
+
+TEST_CASE("arithmetic: a parameter that needs broadcasting follows the other input onto its tape") {
+  const Variable b = Variable::parameter(Tensor::full({3}, DType::f64, 2));
+  Tape tape;
+  const Variable x = Variable::constant(tape, Tensor::full({2, 3}, DType::f64, 3));
+  tape.backward(sum(mul(x, b)));
+  CHECK(values_of(b.grad()) == std::vector<double>{6, 6, 6});
+  const Variable w = Variable::parameter(Tensor::full({3, 2}, DType::f64, 1));
+  Tape other;
+  other.backward(sum(matmul(w, Variable::constant(other, Tensor::full({4, 2, 1}, DType::f64, 1)))));
+  CHECK(values_of(w.grad()) == std::vector<double>(6, 4));
 }
 
 TEST_CASE("errors: views") {
@@ -147,6 +200,12 @@ TEST_CASE("errors: attention") {
                        "scaled_dot_product_attention: expected key_begin of 0 to 2 for query 2 of row 0, got 3", Error);
   CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.dropout = 1}),
                        "scaled_dot_product_attention: expected 0 <= dropout < 1, got 1", Error);
+  CHECK_THROWS_WITH_AS(packed_self_attention(in.of({2, 3, 10}), 2, {}),
+                       "packed_self_attention: qkv is (2, 3, 10): expected (B, T, 3 h d) with h = 2 heads", Error);
+  CHECK_THROWS_WITH_AS(packed_cross_attention(in.of({2, 3, 4}), in.of({2, 5, 6}), 2, {}),
+                       "packed_cross_attention: q is (2, 3, 4), kv is (2, 5, 6): expected (B, T_q, h d) and "
+                       "(B, T_k, 2 h d) with h = 2 heads",
+                       Error);
 }
 
 TEST_CASE("errors: losses") {

@@ -215,3 +215,90 @@ TEST_CASE("matmul and linear: hand strided inputs to BLAS without copies") {
   CHECK(affine(wide.slice(1, 20, 120), b) == 0);
   CHECK(affine(a.reshape({4, 50, 100}), random_normal({100, 300}, 4).transpose(0, 1)) == 0);
 }
+
+TEST_CASE("arithmetic: operators are the ops of the same meaning") {
+  const Tensor a = strided(1), b = random_normal({4}, 2);
+  const auto value = [&](const auto& f) { return apply([&](Tape& tape) { return f(on(tape, a), on(tape, b)); }); };
+  using V = const Variable&;
+  CHECK(distance(value([](V x, V y) { return x + y; }), value([](V x, V y) { return add(x, y); })) == 0);
+  CHECK(distance(value([](V x, V y) { return x - y; }), value([](V x, V y) { return sub(x, y); })) == 0);
+  CHECK(distance(value([](V x, V y) { return x * y; }), value([](V x, V y) { return mul(x, y); })) == 0);
+  CHECK(distance(value([](V x, V y) { return x / y; }), value([](V x, V y) { return div(x, y); })) == 0);
+  const auto check_scalar = [&](const auto& f, const std::function<double(double)>& expected) {
+    check_elements(value([&](V x, V) { return f(x); }), {3, 4}, [&](const Dims& i) { return expected(at(a, i)); });
+  };
+  check_scalar([](V x) { return -x; }, [](double x) { return -x; });
+  check_scalar([](V x) { return neg(x); }, [](double x) { return -x; });
+  check_scalar([](V x) { return x + 2; }, [](double x) { return x + 2; });
+  check_scalar([](V x) { return 2 + x; }, [](double x) { return x + 2; });
+  check_scalar([](V x) { return x - 0.5; }, [](double x) { return x - 0.5; });
+  check_scalar([](V x) { return 0.5 - x; }, [](double x) { return 0.5 - x; });
+  check_scalar([](V x) { return x * 3; }, [](double x) { return 3 * x; });
+  check_scalar([](V x) { return 3 * x; }, [](double x) { return 3 * x; });
+  check_scalar([](V x) { return x / 3; }, [](double x) { return x / 3; });
+  check_scalar([](V x) { return 3 / x; }, [](double x) { return 3 / x; });
+}
+
+TEST_CASE("square, abs, clamp, softplus: values, of strided views") {
+  const Tensor a = strided(1);
+  const auto check_unary = [&](const auto& f, const std::function<double(double)>& expected) {
+    const Tensor y = apply([&](Tape& tape) { return f(on(tape, a)); });
+    check_elements(y, {3, 4}, [&](const Dims& i) { return expected(at(a, i)); });
+  };
+  check_unary(square, [](double x) { return x * x; });
+  check_unary([](const Variable& x) { return abs(x); }, [](double x) { return std::abs(x); });
+  check_unary([](const Variable& x) { return clamp(x, -0.5, 0.25); },
+              [](double x) { return std::min(std::max(x, -0.5), 0.25); });
+  check_unary(softplus, [](double x) { return std::log1p(std::exp(x)); });
+}
+
+TEST_CASE("softplus: exact far from 0 on both sides") {
+  const Tensor x = Tensor::from<double>({-INFINITY, -700, -40, -20, -1, 0, 1, 20, 40, 800, INFINITY}, {11});
+  for (DType dtype : {DType::f64, DType::f32}) {
+    const std::vector<double> y = values_of(apply([&](Tape& tape) { return softplus(on(tape, x.to(dtype))); }));
+    const std::vector<double> in = values_of(x);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      CAPTURE(in[i]);
+      const double expected = in[i] > 0 ? in[i] + std::log1p(std::exp(-in[i])) : std::log1p(std::exp(in[i]));
+      if (std::isinf(expected) || (dtype == DType::f32 && in[i] < -80)) {
+        CHECK((y[i] == expected || y[i] < 1e-35));
+      } else {
+        CHECK(y[i] == doctest::Approx(expected).epsilon(dtype == DType::f64 ? 1e-14 : 1e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "minimum and maximum: values with broadcasting, NaN from either side, and half a gradient for equal elements") {
+  const Tensor a = strided(1), b = random_normal({4}, 2);
+  const auto binary = [&](Variable (*op)(const Variable&, const Variable&), const Tensor& x, const Tensor& y) {
+    return apply([&](Tape& tape) { return op(on(tape, x), on(tape, y)); });
+  };
+  check_elements(binary(minimum, a, b), {3, 4}, [&](const Dims& i) { return std::min(at(a, i), at(b, {i[1]})); });
+  check_elements(binary(maximum, a, b), {3, 4}, [&](const Dims& i) { return std::max(at(a, i), at(b, {i[1]})); });
+  const Tensor left = Tensor::from<double>({NAN, 1, NAN}, {3}), right = Tensor::from<double>({1, NAN, NAN}, {3});
+  for (double value : values_of(binary(minimum, left, right))) CHECK(std::isnan(value));
+  for (double value : values_of(binary(maximum, left, right))) CHECK(std::isnan(value));
+
+  for (const auto& op : {minimum, maximum}) {
+    const Variable x = Variable::parameter(Tensor::from<double>({1, 2, 3}, {3})),
+                   y = Variable::parameter(Tensor::from<double>({3, 2, 1}, {3}));
+    Tape tape;
+    tape.backward(sum(op(x.on(tape), y)));
+    const bool smaller = op == minimum;
+    CHECK(values_of(x.grad()) == (smaller ? std::vector<double>{1, 0.5, 0} : std::vector<double>{0, 0.5, 1}));
+    CHECK(values_of(y.grad()) == (smaller ? std::vector<double>{0, 0.5, 1} : std::vector<double>{1, 0.5, 0}));
+  }
+}
+
+TEST_CASE("abs and clamp: the gradient where the derivative jumps is PyTorch's") {
+  const Variable x = Variable::parameter(Tensor::from<double>({-2, -1, 0, 1, 2}, {5}));
+  Tape first;
+  first.backward(sum(abs(x.on(first))));
+  CHECK(values_of(x.grad()) == std::vector<double>{-1, -1, 0, 1, 1});
+  x.zero_grad();
+  Tape second;
+  second.backward(sum(clamp(x.on(second), -1, 1)));
+  CHECK(values_of(x.grad()) == std::vector<double>{0, 1, 1, 1, 0});
+}

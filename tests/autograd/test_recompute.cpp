@@ -227,7 +227,7 @@ TEST_CASE("recompute: the peak is the inputs of all parts and what one of them s
   CHECK(peak(true) <= kParts + kOps + 3);
 }
 
-TEST_CASE("recompute: misuse is told, and an error inside leaves the tape as it was") {
+TEST_CASE("recompute: misuse throws, and an error inside leaves the tape as it was") {
   const Variable weight = Variable::parameter(random_normal({6, 6}, 2));
   Tape tape(options(true));
   const Variable x = Variable::constant(tape, random_normal({5, 6}, 1));
@@ -242,8 +242,8 @@ TEST_CASE("recompute: misuse is told, and an error inside leaves the tape as it 
   CHECK(y.kept());
   CHECK_THROWS_WITH_AS(add(y, leaked), "add: takes a variable from inside of recompute(); only its result may leave it",
                        Error);
-  CHECK_THROWS_WITH_AS(sum(leaked),
-                       "reshape: takes a variable from inside of recompute(); only its result may leave it", Error);
+  CHECK_THROWS_WITH_AS(sum(leaked), "sum: takes a variable from inside of recompute(); only its result may leave it",
+                       Error);
   CHECK_THROWS_WITH_AS(tape.backward(leaked, leaked.value()),
                        "backward: the root is not on this tape, or depends on no parameter", Error);
   CHECK_THROWS_WITH_AS(recompute(layer(weight), weight),

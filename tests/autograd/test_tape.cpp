@@ -111,7 +111,7 @@ TEST_CASE("tape: a parameter bound to a slab keeps its value and has its gradien
   CHECK(values_of(x.value()) == std::vector<double>{2, 2, 2});
 }
 
-TEST_CASE("tape: constants get no gradient, and a backward is told what is not needed") {
+TEST_CASE("tape: constants get no gradient, and a backward can ask what is not needed") {
   const Variable x = parameter({1, 2});
   Tape tape;
   const Variable constant = Variable::constant(tape, Tensor::from<double>({3, 4}, {2}));
@@ -182,7 +182,7 @@ TEST_CASE("tape: a graph that does not lead to the root costs nothing") {
   CHECK(grad_of(x) == std::vector<double>{2, 2});
 }
 
-TEST_CASE("tape: misuse is told") {
+TEST_CASE("tape: misuse throws an error that says what is wrong") {
   const Variable x = parameter({1, 2});
   Tape tape, other;
   const Variable y = scale(x.on(tape), 2);

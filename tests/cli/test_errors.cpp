@@ -71,8 +71,8 @@ TEST_CASE("errors: configurations") {
     refused("tokenizer.vocab: expected at least 257 for bpe (256 bytes and the end of a text), got 100",
             "train tiny.toml --tokenizer.kind bpe --tokenizer.vocab 100");
     refused("eval.stride: expected at most model.context, which is 16, got 17", "train tiny.toml --eval.stride 17");
-    refused("data: expected one kind of training data, got data.text and data.corpus",
-            "train tiny.toml --data.corpus stories");
+    write_config_with(box, "two.toml", "text = \"text.txt\"", "text = \"text.txt\"\ncorpus = \"stories\"");
+    refused("data: expected one kind of training data, got data.text and data.corpus", "train two.toml");
     write_config_with(box, "nothing.toml", "text = \"text.txt\"", "");
     refused("data: expected one of …", "train nothing.toml");
     refused("unknown corpus 'storys', did you mean 'stories'?", "train nothing.toml --data.corpus storys");
@@ -162,7 +162,7 @@ TEST_CASE("errors: what a model is asked") {
   check_error(box, kUsage, "top-p: expected 0 < value <= 1, got 1.5", "generate run --top-p 1.5");
   check_error(box, kUsage, "top-k: expected 0 or more, got -3", "generate run --top-k -3");
 
-  check_error(box, kFailure, "cannot open missing.txt: No such file or directory", "eval run --text missing.txt");
+  check_error(box, kFailure, "no such file or folder: missing.txt", "eval run --text missing.txt");
   check_error(box, kFailure, "empty.txt is empty, expected text", "eval run --text empty.txt");
   check_error(box, kFailure, "one.txt: has 1 tokens, at least 2 are needed", "eval run --text one.txt");
   check_error(box, kFailure, "char tokenizer: character 'ã' (U+00E3) at byte 21 " + foreign,

@@ -101,3 +101,66 @@ TEST_CASE("texts: what cannot be read is said in one line, and leaves nothing") 
   box.write("a.jsonl", "{\"text\": \"one\"}\n{\"body\": \"two\"}\n");
   refused("a.jsonl", root + "/a.jsonl:2: expected an object with the field \"text\"");
 }
+
+TEST_CASE("texts: what is odd about them is said once, also when the text is in the cache") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.write("texts/a.txt", "\xEF\xBB\xBF" + box.read("text.txt"));
+  box.write("texts/empty.txt", "");
+  for (const std::string name : {"first", "second"}) {
+    const Outcome outcome = box.run("train tiny.toml --data.text texts --out " + name + kOptions);
+    INFO(outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    CHECK(outcome.tells("1 file has no text and is skipped: "));
+    CHECK(outcome.tells("1 file begins with a byte order mark, which is removed: "));
+  }
+  box.write("image.bin", std::string(5000, '\0') + box.read("text.txt"));
+  CHECK(box.run("tokenizer train --vocab 257 --out t.json image.bin").tells("1 file does not look like text"));
+}
+
+TEST_CASE("texts: eval reads files, folders and documents as training does") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string text = box.read("text.txt");
+  const std::size_t middle = text.find('\n', text.size() / 2) + 1;
+  box.write("valid/a.txt", text.substr(0, middle));
+  box.write("valid/b.txt", text.substr(middle));
+  box.train("run", "--data.text text.txt --data.document line --data.valid valid --eval.batches 0");
+  const auto metrics = box.metrics("run");
+  const auto expected = metrics.back();
+  REQUIRE(expected.contains("eval_loss"));
+  for (const std::string input : {"valid", "valid/*.txt"}) {
+    const auto json = json_of(box, "eval run --json --text " + input);
+    CHECK(json["tokens"] == expected["eval_tokens"]);
+    CHECK(json["loss"].get<double>() == doctest::Approx(expected["eval_loss"].get<double>()).epsilon(1e-6));
+    CHECK(json["bits_per_byte"].get<double>() ==
+          doctest::Approx(expected["eval_bits_per_byte"].get<double>()).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("texts: a token file that is cut short while a run reads it is an error") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const auto process = box.start("train tiny.toml --out run --train.steps 1000000 --eval.every 0");
+  while (process->running() && (!box.has("run/metrics.jsonl") || box.read("run/metrics.jsonl").empty())) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  for (const auto& entry : fs::directory_iterator(box / ".cache")) {
+    if (entry.path().filename().string().starts_with("train-")) fs::resize_file(entry.path(), 64);
+  }
+  const Outcome outcome = process->wait();
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.tells(".tokens: the file was cut short: expected "));
+}
+
+TEST_CASE("texts: a cache folder that cannot be written is a warning") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.write(".cache", "a file in its place");
+  const Outcome outcome = box.run("train tiny.toml --out run" + std::string(kOptions));
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.tells("cannot be written ("));
+  CHECK(outcome.tells("kept in a temporary folder"));
+}

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "core/lines.h"
 #include "core/nearest_name.h"
 #include "tests/temp_folder.h"
 
@@ -31,6 +32,50 @@ TEST_CASE("mapped file: reads what stands there, empty files too, and outlives a
   std::filesystem::rename(folder.write("b.txt", ""), path);
   CHECK(first.bytes() == "hello\n");
   CHECK(MappedFile(path).bytes().empty());
+}
+
+TEST_CASE("input file: reads at any place, and throws when the file was cut short") {
+  const TempFolder folder;
+  const auto path = folder.write("a.txt", "0123456789");
+  const InputFile file(path);
+  const InputFile copy = file;
+  CHECK(file.size() == 10);
+  const auto read = [&](std::int64_t offset, std::size_t bytes) {
+    std::string out(bytes, '\0');
+    copy.read_at(offset, out);
+    return out;
+  };
+  CHECK(read(3, 4) == "3456");
+  CHECK(read(10, 0) == "");
+  CHECK(read_file(path) == "0123456789");
+  CHECK(read_file(folder.write("empty", "")) == "");
+  const std::string cut = "cannot read " + path.string() + ": the file was cut short: expected 10 bytes, got ";
+  std::filesystem::resize_file(path, 5);
+  CHECK(read(2, 3) == "234");
+  CHECK_THROWS_WITH_AS(read(2, 4), (cut + "5").c_str(), Error);
+  CHECK_THROWS_AS(read(7, 1), Error);
+  CHECK_THROWS_WITH_AS(InputFile(folder.path), (folder.path.string() + " is a folder, expected a file").c_str(), Error);
+  const std::string missing = (folder.path / "none").string();
+  CHECK_THROWS_WITH_AS(read_file(missing), ("cannot open " + missing + ": No such file or directory").c_str(), Error);
+}
+
+TEST_CASE("hash: 16 hexadecimal digits") {
+  CHECK(to_hex(0) == "0000000000000000");
+  CHECK(to_hex(0x0123456789abcdefull) == "0123456789abcdef");
+}
+
+TEST_CASE("lines: they end with \\n or \\r\\n, and the last one may have no end") {
+  using Lines = std::vector<std::string_view>;
+  CHECK(split_lines("") == Lines{});
+  CHECK(split_lines("\n") == Lines{""});
+  CHECK(split_lines("a\r\n\nb") == Lines{"a", "", "b"});
+  CHECK(split_lines("a\rb\n") == Lines{"a\rb"});
+  for (const char* text : {"", "\n", "a", "a\n", "a\n\n", "\nb"}) {
+    CHECK(count_lines(text) == static_cast<std::int64_t>(split_lines(text).size()));
+  }
+  std::vector<std::size_t> numbers;
+  for_each_line("a\n\n\r\nb", [&](std::string_view, std::size_t number) { numbers.push_back(number); });
+  CHECK(numbers == std::vector<std::size_t>{1, 4});
 }
 
 TEST_CASE("mapped file: errors for a missing file, a folder and a device") {
@@ -115,7 +160,7 @@ TEST_CASE("atomic file: what a killed process has left is removed, and nothing e
   file.append("half");
   remove_abandoned(folder.path);
   CHECK(folder.entries() == 2);
-  CHECK(std::filesystem::exists(file.beside()));
+  CHECK(std::filesystem::exists(file.temporary_path()));
   file.commit();
   CHECK(read_all(folder.path / "a.txt") == "whole");
   CHECK(read_all(folder.path / "b.txt") == "half");

@@ -67,7 +67,7 @@ TEST_CASE("parallel_for: threads that have gone to sleep wake up, and more join 
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       std::mutex mutex;
       std::set<std::thread::id> seen;
-      // Every chunk waits for as many threads as there are: none may be missing, none too many.
+      // Every chunk waits until all threads have one: exactly that many threads must take part.
       std::atomic<int> arrived = 0;
       parallel_for(0, threads, 1, [&](std::int64_t, std::int64_t) {
         ++arrived;

@@ -10,7 +10,7 @@ using namespace tapeformer;
 
 namespace {
 
-// Busy for at least this long.
+// Works for at least this long.
 void spend(double seconds) {
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {

@@ -30,7 +30,8 @@ double fourth_root(double product) { return 100 * std::pow(product, 0.25); }
 
 TEST_CASE("bleu: values worked out by hand") {
   CHECK(score_of({{"the cat sat on the mat", "the cat sat on the mat"}}).score == doctest::Approx(100));
-  // Of 7, 6, 5 and 4 n-grams 5, 3, 1 and none are the reference's: "the" and "cat" count as often as there alone.
+  // Of 7, 6, 5 and 4 n-grams, 5, 3, 1 and 0 occur in the reference: "the" and "cat" count only as often as they occur
+  // there.
   const BleuScore clipped = score_of({{"the cat the cat on the mat", "the cat is on the mat"}});
   CHECK(clipped.score == doctest::Approx(fourth_root(5. / 7 * 3 / 6 * 1 / 5 * 1 / (2 * 4))));
   CHECK(clipped.score == doctest::Approx(30.7394).epsilon(1e-5));
@@ -61,7 +62,7 @@ TEST_CASE("bleu: counts of the corpus, not means of the lines") {
   // 4 + 5 words; bigrams 3 + 4, trigrams 2 + 3, 4-grams 1 + 2; the second line shares its first word alone.
   const BleuScore two = score_of({{"a b c d", "a b c d"}, {"a v w x y", "a k l m n"}});
   CHECK(two.score == doctest::Approx(fourth_root(5. / 9 * 3 / 7 * 2 / 5 * 1 / 3)));
-  // A long line makes up for a short one.
+  // The lengths are summed over all lines, so a long line balances a short one.
   CHECK(score_of({{"a b c d", "a b c d e"}, {"f g h i j k", "f g h i j"}}).brevity_penalty == 1);
   CHECK(score_of({{"", "a b"}, {"a b c d e", "a b c d e"}}).score == doctest::Approx(100 * std::exp(1 - 7. / 5)));
 }
@@ -85,7 +86,7 @@ TEST_CASE("bleu: punctuation beyond ASCII stays with its word, white space beyon
   CHECK(words_of("a\u00A0b\u3000c\x1F"
                  "d") == "a|b|c|d");
   CHECK(words_of("é.x") == "é|.|x");
-  CHECK(words_of("\xFF.\x80") == "\xFF|.|\x80");  // bytes that are no text
+  CHECK(words_of("\xFF.\x80") == "\xFF|.|\x80");  // bytes that are not UTF-8
 }
 
 TEST_CASE("bleu: the tokenisation changes the score, and the signature says so") {

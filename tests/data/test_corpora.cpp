@@ -13,15 +13,15 @@ using namespace tapeformer;
 
 namespace {
 
-// The proof that a grammar's text determines its draws. Where no string of one alternative of a rule is the beginning
-// of a string of another, and no cell of a column the beginning of a different one, all strings of a rule form a prefix
-// code: reading from the left, each slot ends where it must, and only one alternative fits. A row is known from a cell
-// that no other row has.
+// Proves that a grammar's text determines its draws. Suppose that no string of one alternative of a rule is a prefix of
+// a string of another alternative, and no cell of a column is a prefix of a different cell. Then all strings of a rule
+// are a prefix code: when the text is read from the left, the end of each slot is known, and only one alternative fits.
+// A row is known from a cell that no other row has.
 class Unambiguity {
  public:
   explicit Unambiguity(const Grammar& grammar) : grammar_(grammar) {}
 
-  // What is in the way of the proof; empty when it stands.
+  // What the proof fails on; empty if it succeeds.
   std::vector<std::string> obstacles() {
     std::vector<std::string> found;
     for (const Rule& rule : grammar_.rules()) {
@@ -59,7 +59,7 @@ class Unambiguity {
     return cells;
   }
 
-  // All that a slot may become, every row possible.
+  // All strings that a slot can become, with any row.
   std::vector<Parts> expansions(const TemplatePart& slot) const {
     std::vector<Parts> out;
     if (slot.column.empty()) {
@@ -119,7 +119,7 @@ std::vector<std::string> obstacles(const Grammar& grammar) { return Unambiguity(
 TEST_CASE("stories: the text determines the draws") {
   for (const std::string& obstacle : obstacles(stories_grammar())) FAIL_CHECK(obstacle);
 
-  // The proof sees what would break it.
+  // The proof fails for grammars that break its conditions.
   const auto rules = [](const char* a, const char* b) {
     return std::vector<Rule>{{"r", {{1, a}, {1, b}}}, {"s", {{1, "old "}, {1, "odd "}}}};
   };

@@ -19,7 +19,7 @@ const std::vector<Rule> kRules = {{"bark", {{1, "woof"}, {1, "wow"}}},
 
 TEST_CASE("grammar: frequencies, probabilities and expectation agree with the enumeration of a small grammar") {
   const Grammar grammar("a {very}{pet.name}: {pet.sound}!\n", {kPet}, kRules);
-  // Every line and its probability, by hand.
+  // Every line and its probability, computed by hand.
   std::map<std::string, double> lines;
   const std::pair<const char*, double> pets[] = {
       {"cat: meow!\n", 0.75}, {"dog: woof!\n", 0.125}, {"dog: wow!\n", 0.125}};

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -33,7 +34,7 @@ TEST_CASE("pair batcher: every pair once an epoch, in batches that differ from e
   const TokenPairs pairs = random_pairs(500);
   PairBatcher batcher(pairs, kSymbols, {.tokens = 60});
   std::set<std::vector<Ids>> epochs;
-  std::set<std::set<Ids>> compositions;  // which pairs meet, whatever the order of the batches and in them
+  std::set<std::set<Ids>> compositions;  // which pairs are in one batch, in any order
   std::multiset<std::int64_t> shapes;
   for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
     const std::vector<Ids> batches = epoch_of(batcher, pairs, epoch);
@@ -101,7 +102,7 @@ TEST_CASE("pair batcher: the seed and the number of the batch alone say which ba
   }
 }
 
-// Runs that are stopped and resumed later rely on it that these numbers never change.
+// These numbers must never change, since runs that are resumed rely on them.
 
 TEST_CASE("pair batcher: the order that seed 1 draws") {
   const TokenPairs pairs = pairs_of({{1, 2}, {1, 1}, {1, 1}, {1, 1}, {2, 1}, {1, 1}, {1, 2}, {1, 1}, {1, 2}});
@@ -171,6 +172,40 @@ TEST_CASE("pair batcher: the share of padding is that of the batches, and far be
   CHECK(batcher.padding_share() < naive_padding / naive_positions / 4);
 }
 
+TEST_CASE("pair batcher: 1x32, 2x16, 4x8 and 32x1 sentences, and as many tokens, are the same sentences") {
+  const TokenPairs pairs = random_pairs(500);
+  const auto steps_of = [&](const PairBatchOptions& options) {
+    PairBatcher batcher(pairs, kSymbols, options);
+    std::vector<Ids> steps;
+    for (std::int64_t index = 0; index < 2 * batcher.batches_per_epoch(); ++index) {
+      PairBatch out;
+      batcher.draw(index, out);
+      CHECK(out.rows * std::max(out.source_length, out.target_length) <=
+            (options.tokens ? options.tokens + std::max(out.source_length, out.target_length) : 1000));
+      if (options.tokens == 0) CHECK(out.rows <= options.sentences);
+      CHECK(batcher.scored(index) == out.scored);
+      if (index % options.pieces == 0) steps.emplace_back();
+      for (const std::int32_t pair : pairs_in(out, pairs)) steps.back().push_back(pair);
+    }
+    return steps;
+  };
+  const auto whole = steps_of({.sentences = 32});
+  CHECK(whole.size() == 2 * 16);
+  CHECK(steps_of({.sentences = 16, .pieces = 2}) == whole);
+  CHECK(steps_of({.sentences = 8, .pieces = 4}) == whole);
+  CHECK(steps_of({.sentences = 1, .pieces = 32}) == whole);  // the last batch of an epoch has empty pieces
+  const auto by_tokens = steps_of({.tokens = 128});
+  CHECK(steps_of({.tokens = 64, .pieces = 2}) == by_tokens);
+  CHECK(steps_of({.tokens = 32, .pieces = 4}) == by_tokens);
+  CHECK(steps_of({.sentences = 32, .seed = 2}) != whole);
+}
+
+TEST_CASE("pair batcher: the share of padding is that of the pieces") {
+  const TokenPairs pairs = pairs_of({{1, 1}, {1, 1}, {3, 3}, {3, 3}});
+  CHECK(PairBatcher(pairs, kSymbols, {.sentences = 4}).padding_share() == doctest::Approx(8.0 / 32));
+  CHECK(PairBatcher(pairs, kSymbols, {.sentences = 2, .pieces = 2}).padding_share() == 0);
+}
+
 TEST_CASE("pair batcher: errors") {
   const TokenPairs pairs = pairs_of({{3, 9}, {6, 2}, {2, 2}});
   const auto make = [&](const TokenPairs& from, const PairBatchOptions& options) {
@@ -188,6 +223,10 @@ TEST_CASE("pair batcher: errors") {
   CHECK_THROWS_WITH_AS(make(pairs, {.tokens = -1}), "train.batch_tokens: expected at least 1, or 0 for none, got -1",
                        Error);
   CHECK_THROWS_WITH_AS(make(pairs, {.sentences = 0}), "batch: expected at least 1 sentence pair, got 0", Error);
+  CHECK_THROWS_WITH_AS(make(pairs, {.tokens = 9, .pieces = 4}),
+                       "train.batch_tokens: expected at least 10, which the longest target sentence takes with its "
+                       "end, got 9",
+                       Error);
   CHECK_THROWS_WITH_AS(make(TokenPairs(), {}), "no sentence pairs to make batches of", Error);
   PairBatch out;
   PairBatcher batcher = make(pairs, {});

@@ -1,11 +1,13 @@
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "core/error.h"
 #include "data/parallel/parallel_text.h"
 #include "data/synthetic/corpora.h"
+#include "tests/data/texts.h"
 #include "tests/temp_folder.h"
 
 using namespace tapeformer;
@@ -113,4 +115,25 @@ TEST_CASE("parallel text: the hash tells other sentences, orders and bounds apar
   CHECK(hash(others[0]) == hash(others[0]));
   const auto source = folder.write("source", "a\nc"), target = folder.write("target", "b\r\nd\r\n");
   CHECK(pairs_hash(ParallelText::from_files(source, target).pairs()) == hash(others[0]));
+}
+
+TEST_CASE("parallel text: compressed files are decompressed, and byte order marks removed") {
+  const TempFolder folder;
+  const std::string mark = "\xEF\xBB\xBF";
+  const ParallelText files = ParallelText::from_files(folder.write("a.en.gz", gzip("one\ntwo\n")),
+                                                      folder.write("a.de.zst", zstd(mark + "eins\nzwei\n")));
+  const Lines expected = {{"one", "eins"}, {"two", "zwei"}};
+  CHECK(lines_of(files.pairs()) == expected);
+  CHECK(files.notes().lines().size() == 1);
+  const ParallelText pairs = ParallelText::from_pairs(folder.write("a.tsv.gz", gzip("one\teins\ntwo\tzwei\n")));
+  CHECK(lines_of(pairs.pairs()) == expected);
+  CHECK(pairs.notes().lines().empty());
+}
+
+TEST_CASE("parallel text: a copy of some pairs lives on without the text") {
+  std::optional<ParallelText> text = ParallelText::from_lines("one\teins\n\ntwo\tzwei\n", "origin");
+  const ParallelText copy = text->copy_of(text->pairs().subspan(1));
+  text.reset();
+  CHECK(lines_of(copy.pairs()) == Lines{{"", ""}, {"two", "zwei"}});
+  CHECK(copy.origin() == "origin");
 }

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "data/text/text.h"
+#include "tests/data/texts.h"
 #include "tests/temp_folder.h"
 
 using namespace tapeformer;
@@ -13,15 +14,27 @@ std::vector<fs::path> expand(const std::vector<std::string>& inputs) { return ex
 
 }  // namespace
 
-TEST_CASE("mapped text: the file's bytes; errors for missing, folder and empty") {
+TEST_CASE("text file: its text, decompressed and without a byte order mark; errors for missing, folder and empty") {
   const TempFolder folder;
-  CHECK(MappedText(folder.write("a.txt", "abc\n")).text() == "abc\n");
-  const std::string empty = folder.write("empty.txt", "").string();
-  CHECK_THROWS_WITH_AS(MappedText{empty}, (empty + " is empty, expected text").c_str(), Error);
-  CHECK_THROWS_WITH_AS(MappedText{folder.path}, (folder.path.string() + " is a folder, expected a file").c_str(),
+  const std::string text = "abc\n" + std::string(3 << 20, 'x');
+  CHECK((read_text_file(folder.write("a.txt", text)) == text));
+  CHECK((read_text_file(folder.write("a.txt.gz", gzip(text))) == text));
+  CHECK((read_text_file(folder.write("a.txt.zst", zstd(text))) == text));
+  TextNotes notes;
+  const fs::path marked = folder.write("mark.gz", gzip("\xEF\xBB\xBF"
+                                                       "abc"));
+  CHECK(read_text_file(marked, notes) == "abc");
+  CHECK(notes.lines() ==
+        std::vector<std::string>{"1 file begins with a byte order mark, which is removed: " + marked.string()});
+  const std::string empty = folder.write("empty.txt", "").string(),
+                    only = folder.write("only", "\xEF\xBB\xBF").string();
+  CHECK_THROWS_WITH_AS(read_text_file(empty), (empty + " is empty, expected text").c_str(), Error);
+  CHECK_THROWS_WITH_AS(read_text_file(only), (only + " is empty, expected text").c_str(), Error);
+  CHECK_THROWS_WITH_AS(read_text_file(folder.path), (folder.path.string() + " is a folder, expected a file").c_str(),
                        Error);
   const std::string missing = (folder.path / "none").string();
-  CHECK_THROWS_WITH_AS(MappedText{missing}, ("cannot open " + missing + ": No such file or directory").c_str(), Error);
+  CHECK_THROWS_WITH_AS(read_text_file(missing), ("cannot open " + missing + ": No such file or directory").c_str(),
+                       Error);
 }
 
 TEST_CASE("expand inputs: files, folders and globs, sorted within an input, each file once") {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kAll = TextReader::kToTheEnd;
 
-// What the reader hands out up to its stop: parts apart by '/', ends of pieces '|' and of documents '#'.
+// What the reader gives until it stops: '/' between parts, '|' at the ends of pieces, '#' at the ends of documents.
 std::string parts_of(TextReader& reader) {
   std::string out;
   for (TextPart part; reader.next(part);) {
@@ -158,12 +158,12 @@ TEST_CASE("text reader: stops where it is told, moved back to where a character 
       CHECK(after == text.substr(starts[cut]));
     }
   }
-  // What is not UTF-8 is parted where asked.
+  // A text that is not UTF-8 is cut at any byte.
   CHECK(read(MemoryText(std::string(10, '\x80')), 5, kAll) == std::string(5, '\x80') + "|");
   CHECK(character_start("\x80\x80\x80", 1) == 1);
   CHECK(character_start("\xF0\x9F\x99\x82", 3) == 0);
   CHECK(character_start("a\x80\x80\x80\x80", 4) == 4);
-  // No character goes from one piece to the next.
+  // A character cannot reach from one piece into the next.
   CHECK(read(MemoryText(std::vector<std::string>{"ab\xC3", "\xA9"}), 0, 3) == "ab\xC3|");
 }
 

@@ -87,7 +87,7 @@ TEST_CASE("text source: how much is read is told by the bytes of the files") {
   CHECK(std::is_sorted(shares.begin(), shares.end()));
   CHECK(shares.front() == 0.25);
   CHECK(reader->share() == 1);
-  // Of a compressed file all may be in memory before it is decompressed.
+  // A compressed file may be in memory completely before it is decompressed.
   const FileText compressed({folder.write("a.gz", gzip(std::string(3 << 20, 'x')))}, {});
   const auto decompressed = compressed.read();
   decompressed->next(fragment);
@@ -161,11 +161,14 @@ TEST_CASE("text source: a wrong line of JSON is named by file and line") {
 TEST_CASE("text source: files that are missing, empty or no files") {
   const TempFolder folder;
   const fs::path empty = folder.write("empty.txt", ""), full = folder.write("full.txt", "x");
-  CHECK_THROWS_WITH_AS(read({full, empty}), (empty.string() + " is empty, expected text").c_str(), Error);
+  CHECK(read({full, empty}) == "x|");
+  CHECK_THROWS_WITH_AS(read({empty}), (empty.string() + " is empty, expected text").c_str(), Error);
+  CHECK_THROWS_WITH_AS(read({empty, empty}),
+                       ("none of 2 files has text, expected some; the first is " + empty.string()).c_str(), Error);
   check_refused(folder.path, folder.path.string() + " is a folder, expected a file");
   check_refused(folder.path / "none", "cannot open " + (folder.path / "none").string() + ": No such file or directory");
   check_refused("/dev/null", "/dev/null is not a regular file");
-  // No memory is at its first byte.
+  // Reading fails, since no memory is mapped at address 0.
   check_refused("/proc/self/mem", "cannot read /proc/self/mem: Input/output error");
   CHECK_THROWS_WITH_AS(FileText({}, {}), "text: no files given", Error);
 }
@@ -183,14 +186,14 @@ TEST_CASE("text source: the stamp of files tells changes, order and options, and
   CHECK(stamp({a}).value != before.value);
   CHECK(stamp({a, b}, {DocumentEnd::file, "text"}).value != before.value);
   CHECK(stamp({a, b}, {DocumentEnd::none, "body"}).value != before.value);
-  // By the name's end the same file is read in another way.
+  // Another end of the name means that the file is read in another way.
   std::set<std::uint64_t> stamps;
   for (const char* name : {"x.txt", "x.gz", "x.zst", "x.jsonl", "x.jsonl.gz", "x.jsonl.zst"}) {
     fs::create_symlink(a, folder.path / name);
     stamps.insert(stamp({folder.path / name}).value);
   }
   CHECK(stamps.size() == 6);
-  // The same size and the same time of change, put back: the file's own time still tells.
+  // The size and the time of change are the same again, but the time of the file's status is not.
   const auto written = fs::last_write_time(a);
   usleep(20000);
   folder.write("a.txt", "c");
@@ -201,7 +204,7 @@ TEST_CASE("text source: the stamp of files tells changes, order and options, and
                        Error);
 
   CHECK(stamp({PROJECT_ROOT "/CMakePresets.json"}).settled);
-  fs::last_write_time(b, fs::last_write_time(PROJECT_ROOT "/CMakePresets.json"));  // as if it had long been there
+  fs::last_write_time(b, fs::last_write_time(PROJECT_ROOT "/CMakePresets.json"));  // an old time
   CHECK_FALSE(stamp({b}).settled);
 }
 

@@ -114,7 +114,7 @@ TEST_CASE("build token file: training and validation come from one reading, and 
   CHECK(std::abs(train_file.text_bytes() - cut) <= 3);
   CHECK(train_file.text_bytes() + valid.text_bytes() == summary.bytes);
   CHECK(tokenizer->decode(ids_of(train_file)) + tokenizer->decode(ids_of(valid)) == varied_text(2000));
-  // Alone, a part has the same ids.
+  // A part that is encoded alone has the same ids.
   TextReader another(source);
   build_token_file(folder.path / "again", another, {summary, cut, summary.bytes}, *tokenizer);
   CHECK(ids_of(TokenFile::open(folder.path / "again")) == ids_of(valid));
@@ -189,7 +189,7 @@ TEST_CASE("token cache: tokens are reused while text and tokenizer are unchanged
   CHECK(files_in(deep) == 3);
   CHECK(fs::last_write_time(path) == written);
 
-  // A file that is not whole is not believed, and neither is another's under this name.
+  // A file that is not whole is not used, nor is a file of other tokens that has this name.
   const auto check_rebuilt = [&] {
     CHECK(ids_of(cached(cache, text, *chars)) == chars->encode("some text\n"));
     CHECK(files_in(deep) == 3);
@@ -222,7 +222,7 @@ TEST_CASE("token cache: a text is read for its summary once, unless it may have 
   cache.summary(text);
   CHECK(text.times_read == 4);
   CHECK(files_in(folder.path) == 2);
-  // A damaged summary is not believed.
+  // A damaged summary is not used.
   text.stamped = {.value = 5, .settled = true};
   for (const char* damaged :
        {"{\"bytes\": 1", "[1, 2]", "{\"bytes\": 1}", "{\"hash\": 1}", "{\"bytes\": \"1\", \"hash\": 2}",
@@ -288,9 +288,39 @@ TEST_CASE("token cache: what a killed process has half-written is removed and ma
   CHECK(folder.entries() == 2);
 }
 
-TEST_CASE("token cache: an error for an impossible folder") {
+TEST_CASE("token cache: where nothing can be written, a temporary folder serves, with a warning") {
   const TempFolder folder;
-  const std::string impossible = (folder.write("file", "x") / "cache").string();
-  CHECK_THROWS_WITH_AS(TokenCache{impossible}, ("cannot make folder " + impossible + ": Not a directory").c_str(),
-                       Error);
+  const MemoryText source(std::string("abc abc"));
+  const auto tokenizer = train("char", 0, "abc ");
+  fs::path temporary;
+  Ids ids;
+  {
+    const TokenCache cache(folder.write("file", "in the way") / "cache");
+    temporary = cache.writable_folder();
+    CHECK(temporary != cache.folder());
+    CHECK(cache.warning() ==
+          str_cat("the cache folder ", cache.folder().string(),
+                  " cannot be written (Not a directory): what is made of the text is kept in a temporary folder, and "
+                  "made again next time"));
+    CHECK(cache.summary(source).bytes == 7);
+    const TokenFile file = cached(cache, source, *tokenizer);
+    ids = ids_of(file);
+    CHECK(fs::exists(file.path()));
+    CHECK(cached(cache, source, *tokenizer).path() == file.path());
+  }
+  CHECK(ids == tokenizer->encode("abc abc"));
+  CHECK_FALSE(fs::exists(temporary));
+  CHECK(TokenCache(folder.path / "new").warning() == "");
+}
+
+TEST_CASE("token cache: what was odd about a text is told again when its summary is known") {
+  const TempFolder folder;
+  const TokenCache cache(folder.path / "cache");
+  const fs::path path = folder.write("a.txt", "\xEF\xBB\xBFtext");
+  fs::last_write_time(path, fs::last_write_time(path) - std::chrono::hours(1));
+  const FileText source({path}, {});
+  const TextSummary summary = cache.summary(source);
+  CHECK(summary.bytes == 4);
+  CHECK(summary.notes.lines().size() == 1);
+  CHECK(cache.summary(source).notes.lines() == summary.notes.lines());
 }

@@ -119,7 +119,7 @@ TEST_CASE("token file: errors for truncated, foreign, other-version and damaged 
   build();
   overwrite(path, 16, "\x08");
   CHECK(message() == where + "damaged header: its checksum differs");
-  // A header that is damaged and says of itself that it is not.
+  // A header that is damaged and has the right checksum.
   const auto forge = [&](std::int64_t offset, std::string_view bytes) {
     build();
     overwrite(path, offset, bytes);
@@ -141,7 +141,7 @@ TEST_CASE("token file: a damaged block of ids is refused when it is first read, 
   const TempFolder folder;
   const fs::path path = folder.path / "a.tokens";
   const Ids ids = counting(300001);
-  constexpr std::int64_t kBlock = BlockChecksums::kBlockBytes / 2;
+  constexpr std::int64_t kBlock = StoredIds::kBlockBytes / 2;
   write(path, ids);
   overwrite(path, 64 + 2 * (kBlock + 5), "\x7f");
   const TokenFile file = TokenFile::open(path);
@@ -164,7 +164,7 @@ TEST_CASE("token file: a damaged block of ids is refused when it is first read, 
 TEST_CASE("token file: each block is checked, whichever was before, the first and the last too") {
   const TempFolder folder;
   const fs::path path = folder.path / "a.tokens";
-  constexpr std::int64_t kBlock = BlockChecksums::kBlockBytes / 2, kCount = 2 * kBlock + 1;
+  constexpr std::int64_t kBlock = StoredIds::kBlockBytes / 2, kCount = 2 * kBlock + 1;
   for (const std::int64_t place : {std::int64_t{0}, kBlock - 1, kBlock, kCount - 1}) {
     CAPTURE(place);
     write(path, counting(kCount));
@@ -178,4 +178,20 @@ TEST_CASE("token file: each block is checked, whichever was before, the first an
     CHECK_THROWS_AS(ids[place / kBlock * kBlock], Error);
     CHECK_THROWS_AS(file.verify(), Error);
   }
+}
+
+TEST_CASE("token file: one that is cut short while it is open is an error, not the end of the process") {
+  const TempFolder folder;
+  const fs::path path = folder.path / "a.tokens";
+  write(path, counting(300001));
+  const TokenFile file = TokenFile::open(path);
+  const auto size = static_cast<std::int64_t>(fs::file_size(path));
+  CHECK(file.view()[0] == 0);
+  fs::resize_file(path, 4096);
+  CHECK_THROWS_WITH_AS(
+      file.view()[300000],
+      doctest::Contains(
+          str_cat("cannot read ", path.string(), ": the file was cut short: expected ", size, " bytes, got ").c_str()),
+      Error);
+  CHECK_THROWS_AS(file.view()[100000], Error);
 }

@@ -134,3 +134,10 @@ TEST_CASE("token pairs: any number of threads gives the same") {
   }
   CHECK(one.target_bytes() == bytes);
 }
+
+TEST_CASE("token pairs: unknown target tokens are counted") {
+  const std::string_view text = "a b";
+  const auto word = train_tokenizer({.kind = "word", .vocab = 3, .special_tokens = {}}, std::span(&text, 1));
+  const SentencePair pairs[] = {{"a b", "a b"}, {"x", "a x"}, {"x", "x b"}};
+  CHECK(encode_pairs(pairs, *word, *word, {9, 9}).unknown_targets(*word) == 2);
+}

@@ -17,7 +17,7 @@ struct Read {
   bool operator==(const Read&) const = default;
 };
 
-// Nothing where the file is refused.
+// Nothing if the file is refused.
 std::optional<Read> read(const TextSource& source, std::size_t part_bytes) {
   Read all;
   try {
@@ -48,7 +48,10 @@ void text_file(std::string_view data) {
   const FileText source({path}, {.document = kEnds[choice / 4 % 4]});
   const std::optional<Read> whole = read(source, TextReader::kPartBytes);
   require(read(source, 1 + choice / 16) == whole, "the parts change what is read");
-  if (whole && choice % 16 == 0) require(whole->text == data.substr(1), "the text is not the file's");
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  data.remove_prefix(1);
+  if (data.starts_with(kByteOrderMark)) data.remove_prefix(kByteOrderMark.size());
+  if (whole && choice % 16 == 0) require(whole->text == data, "the text is not the file's");
   std::filesystem::remove_all(folder);
 }
 

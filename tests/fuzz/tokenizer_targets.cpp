@@ -33,7 +33,7 @@ void encode(std::string_view data) {
   if (data.size() < 2) return;
   const auto choice = static_cast<unsigned char>(data[0]);
   std::string text(data.substr(1));
-  // One in many, whatever the fuzzer likes to keep, becomes long enough for several threads.
+  // One input in 512 becomes long enough for several threads, whatever inputs the fuzzer prefers.
   const bool is_long = hash_bytes(data) % 512 == 0;
   while (is_long && text.size() < 300000) text += text;
   const Tokenizer& tokenizer = *tokenizers[choice % 2];

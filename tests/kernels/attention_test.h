@@ -1,5 +1,5 @@
-// Attention's kernel in one case: operands in any place, outputs, gradients, and the definition that they must agree
-// with.
+// One case of the attention kernel: operands with any memory layout, outputs, gradients, and the definition with which
+// they must agree.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -46,13 +46,13 @@ struct Operand {
   }
 };
 
-// What a case masks beside causality; an empty part masks nothing.
+// The masks of a case beside causality; an empty one masks nothing.
 struct Masks {
   std::vector<std::int32_t> lengths = {};    // (B)
   std::vector<std::int32_t> key_begin = {};  // (B, T_q)
 };
 
-// All that goes in and comes out of attention in one case, the gradients included.
+// All inputs and outputs of attention in one case, with the gradients.
 template <class T>
 struct Attention {
   AttentionShape shape;
@@ -95,7 +95,7 @@ struct Attention {
                                    with_masks());
   }
 
-  // Everything that forward and backward write, one after another.
+  // Everything that forward and backward write, in one array.
   Array<T> results() {
     forward();
     backward();
@@ -126,7 +126,7 @@ inline double dot(const double* a, const double* b, std::int64_t n) {
   return sum;
 }
 
-// The definition, one query at a time, with its derivative; overwrites outputs and gradients.
+// Computes outputs and gradients by the definition, one query at a time.
 inline void reference(Attention<double>& a) {
   const AttentionShape& s = a.shape;
   for (auto* operand : {&a.o, &a.dq, &a.dk, &a.dv}) std::fill(operand->values.begin(), operand->values.end(), 0.0);
@@ -225,7 +225,7 @@ inline AttentionShape shape_of(std::int64_t batches, std::int64_t heads, std::in
   return shape;
 }
 
-// The gradients of a case that went forward and backward.
+// Checks the gradients of a case whose forward and backward have run.
 inline void check_finite_differences(Attention<double>& a) {
   const auto loss = [&] {
     a.forward();
@@ -244,7 +244,7 @@ inline void check_finite_differences(Attention<double>& a) {
   }
 }
 
-// Each gradient is its beta times what was there and the fresh one; what lies between the heads stays.
+// Each gradient becomes beta·(old value) + gradient; the memory between the heads does not change.
 inline void check_beta(const AttentionShape& shape, const Masks& masks) {
   Attention<double> fresh(shape, masks, Place::packed), added(shape, masks, Place::packed);
   const double beta[] = {1, 0.5, 2};

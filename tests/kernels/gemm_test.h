@@ -1,4 +1,4 @@
-// Matrix products against plain sums in double.
+// Compares matrix products with plain sums in double.
 #pragma once
 
 #include <cmath>
@@ -29,8 +29,8 @@ std::pair<double, double> product(const kernels::MatrixView<T>& a, const kernels
   return {sum, magnitude};
 }
 
-// gemm's contract for one shape, of kernels::gemm or of a function that takes the same arguments; rows lie `gap`
-// further apart than they need to.
+// Checks gemm's contract for one shape, for kernels::gemm or another function with the same arguments. Rows are `gap`
+// elements further apart than necessary.
 template <class T, class Gemm = decltype(&kernels::gemm<T>)>
 void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed, bool b_transposed, T alpha, T beta,
                 std::int64_t gap, const Gemm& gemm = kernels::gemm<T>) {

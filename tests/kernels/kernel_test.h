@@ -1,4 +1,4 @@
-// What the tests of kernels share: arrays at awkward addresses, differences from a reference in double, and sweeps over
+// Shared by the tests of kernels: arrays at unaligned addresses, differences from a reference in double, and loops over
 // instruction sets and numbers of threads.
 #pragma once
 
@@ -20,8 +20,8 @@
 
 namespace tapeformer {
 
-// n elements of which the first stands one element past an aligned address; NaN at first, so that a kernel that reads
-// what it should only write is found out. Nothing is allocated past the last one.
+// n elements; the first is one element past an aligned address, and no memory is allocated after the last. They are NaN
+// at first, which shows if a kernel reads an output that it should only write.
 template <class T>
 class Array {
  public:
@@ -38,7 +38,7 @@ class Array {
   std::vector<T> elements_;
 };
 
-// n numbers uniform in [low, high).
+// n random numbers, uniform in [low, high).
 template <class T>
 std::vector<T> random_values(std::int64_t n, std::uint64_t stream, double low = -2, double high = 2) {
   std::vector<T> values(n);
@@ -91,11 +91,11 @@ bool same_bits(const Array<T>& a, const Array<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-// A few roundings of T, for kernels that sum little.
+// A few rounding errors of T, for kernels with short sums.
 template <class T>
 constexpr double kTolerance = 8 * std::numeric_limits<T>::epsilon();
 
-// Every length of a tail, several chunks, and what lies between.
+// Lengths with every tail, of several chunks, and some between.
 inline std::vector<std::int64_t> test_sizes() {
   std::vector<std::int64_t> sizes{1000, kernels::kGrain, 2 * kernels::kGrain + 77};
   for (std::int64_t n = 0; n <= 70; ++n) sizes.push_back(n);
@@ -117,7 +117,7 @@ void check_accumulates(std::int64_t n, const K& kernel, const F& expected, doubl
   }
 }
 
-// kernel(y, x, n) must give each element the same bits wherever in the array it stands.
+// kernel(y, x, n) must give each element the same bits at every place in the array.
 template <class T, class K>
 void check_position_does_not_matter(const Array<T>& x, const K& kernel) {
   const std::int64_t n = x.size();

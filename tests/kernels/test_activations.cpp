@@ -56,7 +56,7 @@ std::vector<Activation<T>> activations() {
           {"gelu_tanh", gelu_tanh_forward<T>, gelu_tanh_backward<T>, gelu_tanh, gelu_tanh_slope}};
 }
 
-// Calls f(activation) for each of them on each instruction set.
+// Calls f(activation) for each activation under each instruction set.
 template <class T, class F>
 void for_each_activation(const F& f) {
   for_each_simd_target([&] {
@@ -144,8 +144,8 @@ TEST_CASE_TEMPLATE("activations: the same bits for any number of threads and at 
   });
 }
 
-TEST_CASE_TEMPLATE("bias_activation: the bits of a bias, an activation and its gradient one after the other", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("bias_activation: the same bits as separate kernels for the bias, the activation and its gradient",
+                   T, float, double) {
   struct Case {
     ActivationKind kind;
     void (*forward)(T*, const T*, std::int64_t);

@@ -62,7 +62,7 @@ void check_steps(std::int64_t n, std::int64_t first_step, int steps, double tole
   }
   double worst = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    // Relative to the terms they are made of: they can cancel.
+    // The error is relative to the terms of the sum, because they can cancel.
     worst = std::max(worst, difference(s.w[i], w[i]) / std::max(std::abs(w[i]), 0.01));
     worst = std::max(worst, difference(s.m[i], m[i]) / std::max(std::abs(m[i]), 0.01));
     worst = std::max(worst, difference(s.v[i], v[i]) / v[i]);
@@ -72,7 +72,7 @@ void check_steps(std::int64_t n, std::int64_t first_step, int steps, double tole
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("adamw: agrees with PyTorch's formula in double", T, float, double) {
+TEST_CASE_TEMPLATE("adamw: values agree with PyTorch's formula in double", T, float, double) {
   constexpr bool kFloat = std::is_same_v<T, float>;
   for_each_simd_target([] {
     for (std::int64_t n : test_sizes()) check_steps<T>(n, 1, 1, kFloat ? 1e-6 : 1e-12);

@@ -6,7 +6,7 @@ using namespace tapeformer;
 
 namespace {
 
-// Bytes of the C library's heap that are in use, with the blocks that it maps one by one.
+// Bytes in use of the C library's heap, including its mapped blocks.
 double heap_bytes() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<double>(info.uordblks + info.hblkhd);
@@ -41,7 +41,8 @@ TEST_CASE("attention: values and gradients against the definition, under every i
   });
 }
 
-TEST_CASE_TEMPLATE("attention: few heads over many keys, whose backward goes by ranges of keys", T, float, double) {
+TEST_CASE_TEMPLATE("attention: few heads over many keys, where backward divides the keys into ranges", T, float,
+                   double) {
   check_against_reference<T>(shape_of(1, 2, 30, 1100, 8, 12, false, 0.2), {.lengths = {1030}}, Place::packed);
   check_against_reference<T>(shape_of(2, 1, 600, 600, 8, 8, true, 0.1), {.lengths = {600, 300}}, Place::packed);
   check_against_reference<T>(shape_of(1, 1, 100, 1025, 4, 4, true), {}, Place::heads_apart);
@@ -55,7 +56,7 @@ TEST_CASE("attention: gradients match finite differences") {
   check_finite_differences(a);
 }
 
-TEST_CASE("attention: gradients honour beta and leave what lies between the heads alone") {
+TEST_CASE("attention: gradients respect beta and do not change the memory between the heads") {
   check_beta(shape_of(2, 3, 70, 90, 8, 8, true), {.lengths = {20, 90}});
   check_beta(shape_of(2, 1, 70, 1100, 8, 8, true), {.lengths = {600, 1090}});
 }
@@ -86,7 +87,7 @@ TEST_CASE("attention: the same bits for any number of threads, for one head as f
   }
 }
 
-TEST_CASE("attention: scores far apart neither overflow nor lose the largest") {
+TEST_CASE("attention: large differences between scores do not overflow") {
   Attention<float> a(shape_of(1, 1, 3, 40, 1, 1, false), {}, Place::heads_apart);
   a.q.values = {300, -300, 0};
   for (int j = 0; j < 40; ++j) a.k.values[j] = static_cast<float>(j - 20), a.v.values[j] = static_cast<float>(j);
@@ -105,7 +106,7 @@ TEST_CASE("attention: the memory of backward grows linearly with the number of t
   set_thread_count(1);  // then all of it is memory of this thread
   for (std::int64_t heads : {1, 3, 16}) {
     CAPTURE(heads);
-    // What the thread keeps after a backward over so many tokens, more than after one over a few.
+    // By how much the memory that the thread keeps grows in a backward over so many tokens.
     const auto kept_after = [&](std::int64_t tokens) {
       Attention<float> a(shape_of(1, heads, tokens, tokens, 8, 8, true), {}, Place::packed);
       a.forward();
@@ -113,7 +114,7 @@ TEST_CASE("attention: the memory of backward grows linearly with the number of t
       a.backward();
       return heap_bytes() - before;
     };
-    // The thread keeps what it had for fewer tokens: three steps of the same width grow by the same amount.
+    // The memory for fewer tokens is there already, so each further 2048 tokens add the same amount.
     kept_after(2048);
     const double first = kept_after(4096), second = kept_after(6144);
     CHECK(first < 2048 * 4 * 200.0);

@@ -16,8 +16,8 @@ bool sees(const Band& band, std::int64_t query, std::int64_t key) {
   return key < band.first_visible + query && (!band.first_seen || key >= band.first_seen[query]);
 }
 
-// One product with operands of odd strides, against plain loops in double. What a band leaves out of a is 0; what it
-// leaves out of c may become anything.
+// Compares one product, whose operands have unusual strides, with plain loops in double. Masked elements of a are 0;
+// masked elements of c may become anything.
 template <class T>
 void check_product(std::int64_t m, std::int64_t n, std::int64_t k, bool a_by_columns, const Band& band, T alpha,
                    T beta) {
@@ -77,7 +77,7 @@ TEST_CASE_TEMPLATE("band_gemm: any size, stride and band agrees with plain loops
         check_product<T>(50, 40, 600, true, {Band::left_transposed, first}, T{1}, beta);
       }
     }
-    // Queries that begin at later and later keys, some with many others.
+    // The first seen key grows from query to query, with steps and with runs of equal ones.
     std::vector<std::int32_t> first_seen(600);
     for (int i = 0; i < 600; ++i) first_seen[i] = i / 7 % 3 == 0 ? i / 21 * 21 : i / 2 * 2 - i % 2;
     std::sort(first_seen.begin(), first_seen.end());
@@ -100,18 +100,18 @@ TEST_CASE_TEMPLATE("band_gemm: what a band hides is not read", T, float, double)
   for_each_simd_target([] {
     const std::int64_t size = 64;
     Array<T> a(size * size, 0), b(size * size, 1), c(size * size);
-    // The query sees the first key alone: rows of b behind it would make NaN of its zeros.
+    // The query sees only the first key: the other rows of b are NaN, and 0 times NaN would show.
     for (std::int64_t i = size + 8; i < size * size; ++i) b[i] = std::numeric_limits<T>::quiet_NaN();
     for (std::int64_t p = 0; p < size; ++p) a[p] = p < 1 ? T{3} : T{0};
     band_gemm<T>(c, size, {a.data(), size, 1}, b, size, 1, 8, size, 1, 0, {Band::left, 1});
     for (std::int64_t j = 0; j < 8; ++j) CHECK(c[j] == 3);
-    // Queries that see the last key alone.
+    // The queries see only the last key.
     Array<T> later(size * size), twos(size * size, 2);
     for (std::int64_t i = (size - 1) * size; i < size * size; ++i) later[i] = 1;
     const std::vector<std::int32_t> last(size, size - 1);
     band_gemm<T>(c, size, {twos.data(), size, 1}, later, size, size, size, size, 1, 0, {Band::left, size, last.data()});
     CHECK(worst_error(c, [](std::int64_t) { return 2; }) == 0);
-    // Keys that the first 8 queries alone see.
+    // Only the first 8 queries see these keys.
     Array<T> early(size * 8, 1), sums(6 * 8);
     std::fill(early.data() + 8 * 8, early.data() + size * 8, std::numeric_limits<T>::quiet_NaN());
     std::vector<std::int32_t> first(size, 6);

@@ -31,7 +31,8 @@ bool begins_with(const Array<T>& all, const Array<T>& part) {
   return std::memcmp(all.data(), part.data(), part.size() * sizeof(T)) == 0;
 }
 
-// One head over `keys` keys, of which `seen` are no padding, for the last `queries` of 20 queries.
+// The output for the last query. The call has the last `queries` of 20 queries and `keys` keys; those from `seen` on
+// are padding.
 template <class T>
 std::vector<T> attention_of_last_query(std::int64_t queries, std::int64_t keys, std::int32_t seen, bool causal) {
   constexpr std::int64_t kQueries = 20, kDim = 24;

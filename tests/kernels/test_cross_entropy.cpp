@@ -56,7 +56,7 @@ void check_cross_entropy(std::int64_t rows, std::int64_t vocab, double smoothing
   cross_entropy_backward<T>(in_place, dloss, in_place, log_sum_exp, targets, rows, vocab, smoothing, 0);
   CHECK(worst_error(in_place, gradient) <= kTolerance<T>);
 
-  // In one visit: the same bits.
+  // Forward and backward together give the same bits.
   Array<T> visited = logits, loss_again(rows), log_sum_exp_again(rows);
   cross_entropy_in_place<T>(loss_again, log_sum_exp_again, visited, dloss, targets, rows, vocab, smoothing);
   CHECK(std::equal(visited.data(), visited.data() + rows * vocab, in_place.data()));

@@ -1,4 +1,4 @@
-// Attention whose queries see no key before their document's first one.
+// Attention where queries do not see the keys before their document.
 #include "tests/kernels/attention_test.h"
 
 using namespace tapeformer;
@@ -20,7 +20,7 @@ std::vector<std::int32_t> key_begin(const AttentionShape& shape, const std::vect
   return out;
 }
 
-// Where documents of 1 to `longest` tokens begin; one token long are as many as all other lengths together.
+// The beginnings of documents of 1 to `longest` tokens. Half of the documents have one token.
 std::vector<std::int32_t> ragged(std::int64_t keys, std::int64_t longest, std::uint64_t seed) {
   RandomStream random(RandomKey{.seed = seed});
   std::vector<std::int32_t> begins;
@@ -30,8 +30,8 @@ std::vector<std::int32_t> ragged(std::int64_t keys, std::int64_t longest, std::u
   return begins;
 }
 
-// Four rows: ragged documents; one that spans the row; documents of one token each; and beginnings at and beside the
-// edges of attention's blocks.
+// Four rows: documents of many lengths; one document for the whole row; documents of one token; and beginnings at the
+// edges of attention's blocks and next to them.
 std::vector<std::int32_t> four_rows(const AttentionShape& shape) {
   std::vector<std::int32_t> edges;
   for (const std::int32_t edge : {63, 64, 65, 128, 191, 256, 511, 512, 513, 576}) {
@@ -68,8 +68,8 @@ TEST_CASE("attention, documents: values and gradients against the definition, un
   });
 }
 
-TEST_CASE_TEMPLATE("attention, documents: few heads over many keys, whose backward goes by ranges of keys", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("attention, documents: few heads over many keys, where backward divides the keys into ranges", T,
+                   float, double) {
   for (bool causal : {true, false}) {
     const AttentionShape shape = shape_of(4, 1, 600, 600, 4, 4, causal, 0.1);
     check_against_reference<T>(shape, {{}, four_rows(shape)}, Place::packed);
@@ -79,13 +79,13 @@ TEST_CASE_TEMPLATE("attention, documents: few heads over many keys, whose backwa
   check_against_reference<T>(longer, {{}, key_begin(longer, {{1250}})}, Place::side_by_side);
 }
 
-TEST_CASE("attention, documents: queries that all begin at key 0 give the bits of none that say where they begin") {
+TEST_CASE("attention, documents: key_begin of zeros gives the same bits as no key_begin") {
   for (const AttentionShape& shape : {shape_of(2, 3, 150, 150, 8, 8, true, 0.2), shape_of(2, 2, 3, 90, 8, 8, true),
                                       shape_of(1, 2, 70, 9, 8, 8, false)}) {
     const std::vector<std::int32_t> zeros(shape.batches * shape.queries, 0);
     Attention<float> plain(shape, {}, Place::packed), one(shape, {{}, zeros}, Place::packed);
     for (auto* a : {&plain, &one}) a->forward(), a->backward();
-    // The places between the heads hold NaN.
+    // The memory between the heads holds NaN.
     const auto same = [](const std::vector<float>& a, const std::vector<float>& b) {
       return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
     };
@@ -97,7 +97,7 @@ TEST_CASE("attention, documents: queries that all begin at key 0 give the bits o
   }
 }
 
-TEST_CASE("attention, documents: gradients honour beta and leave what lies between the heads alone") {
+TEST_CASE("attention, documents: gradients respect beta and do not change the memory between the heads") {
   const AttentionShape many = shape_of(4, 3, 200, 200, 8, 8, true), few = shape_of(4, 1, 600, 600, 8, 8, true);
   check_beta(many, {{20, 90, 200, 200}, four_rows(many)});
   check_beta(few, {{}, four_rows(few)});
@@ -113,7 +113,7 @@ TEST_CASE("attention, documents: the same bits for any number of threads") {
 }
 
 TEST_CASE("attention, documents: blocks of keys that no query of a block sees are not computed") {
-  // Two documents of 128 tokens; where the first one's keys are NaN, any product with them would tell.
+  // Two documents of 128 tokens. The keys of the first one are NaN, so any product with them would show.
   for (const std::int64_t heads : {1, 16}) {
     const AttentionShape shape = shape_of(1, heads, 256, 256, 8, 8, true);
     Attention<float> clean(shape, {{}, key_begin(shape, {{128}})}, Place::heads_apart), poisoned = clean;

@@ -46,7 +46,7 @@ TEST_CASE_TEMPLATE("elementwise: arithmetic of every length, with every beta", T
   });
 }
 
-TEST_CASE_TEMPLATE("elementwise: a bias on every row", T, float, double) {
+TEST_CASE_TEMPLATE("elementwise: add_bias adds the bias to every row", T, float, double) {
   for_each_simd_target([] {
     using Shape = std::pair<std::int64_t, std::int64_t>;
     for (const auto& shape : {Shape{1, 1}, {3, 5}, {70, 65}, {7, 16}, {1000, 33}, {3, 20000}, {0, 4}, {4, 0}}) {
@@ -76,7 +76,7 @@ TEST_CASE_TEMPLATE("elementwise: exp and log are within 2 units in the last plac
   });
 }
 
-TEST_CASE_TEMPLATE("elementwise: exp, log and sqrt at the ends of the numbers", T, float, double) {
+TEST_CASE_TEMPLATE("elementwise: exp, log and sqrt of very large, very small and special numbers", T, float, double) {
   using Limits = std::numeric_limits<T>;
   const T infinity = Limits::infinity(), nan = Limits::quiet_NaN(), log_max = std::log(Limits::max());
   for_each_simd_target([&] {

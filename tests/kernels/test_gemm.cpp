@@ -70,7 +70,7 @@ TEST_CASE("gemm: empty sizes; beta 0 does not read c") {
   }
 }
 
-TEST_CASE("gemm: a single row may have any leading dimension, several may not overlap") {
+TEST_CASE("gemm: a single row may have any leading dimension, but rows must not overlap") {
   const float a[] = {1, 2}, b[] = {3, 4};
   float c[] = {0, 0};
   kernels::gemm<float>(c, 0, {a, 0}, {b, 0, true}, 1, 1, 2, 1, 0);
@@ -92,12 +92,12 @@ TEST_CASE("gemm_batched: many products at strided places, more and fewer than th
   set_thread_count(before);
 }
 
-TEST_CASE("gemm: the BLAS names itself, and its threads are OpenMP's") {
+TEST_CASE("gemm: the BLAS describes itself and uses OpenMP threads") {
   CHECK(kernels::blas_description().find("OpenBLAS") != std::string::npos);
   CHECK(kernels::blas_uses_openmp());
 }
 
-TEST_CASE_TEMPLATE("gemm: any number of threads shares the product without a gap", T, float, double) {
+TEST_CASE_TEMPLATE("gemm: every part of the product is computed, for any number of threads", T, float, double) {
   const int before = thread_count();
   for (int threads : {1, 2, 3, 6, 7}) {
     set_thread_count(threads);

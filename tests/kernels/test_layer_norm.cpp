@@ -35,7 +35,7 @@ void check_layer_norm(std::int64_t rows, std::int64_t cols, bool affine) {
     dgamma[j] += dy[i] * x_hat[i], dbeta[j] += dy[i];
   }
 
-  // With few columns a row can be nearly constant, and what is left of x − μ has fewer digits.
+  // With few columns a row can be nearly constant, and then x − μ has fewer correct digits.
   double largest = 1;
   for (std::int64_t row = 0; row < rows; ++row) largest = std::max(largest, static_cast<double>(rstd[row]));
   const double tolerance = kTolerance<T> * 2 * largest;
@@ -47,7 +47,7 @@ void check_layer_norm(std::int64_t rows, std::int64_t cols, bool affine) {
           return x_hat[i] * gamma_at(i % cols) + (affine ? double{beta[i % cols]} : 0);
         }) <= tolerance);
 
-  // Each gradient with the others wanted, by itself with another beta, and not at all.
+  // Each gradient together with the others, alone with another beta, and left out.
   const auto backward = [&](T* dx, T dx_beta, T* dg, T dg_beta, T* db, T db_beta) {
     layer_norm_backward<T>(dx, dx_beta, dg, dg_beta, db, db_beta, dy, x, got_mean, got_rstd, gamma_data, rows, cols);
   };
@@ -80,7 +80,7 @@ TEST_CASE_TEMPLATE("layer_norm: values and gradients against plain loops in doub
   });
 }
 
-TEST_CASE_TEMPLATE("layer_norm: a large offset costs no digits of the variance", T, float, double) {
+TEST_CASE_TEMPLATE("layer_norm: the variance stays exact under a large offset", T, float, double) {
   const std::int64_t cols = 100;
   Array<T> x(cols), y(cols), mean(1), rstd(1);
   for (std::int64_t j = 0; j < cols; ++j) x[j] = 1e5 + j % 2;

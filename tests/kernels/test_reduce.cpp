@@ -15,7 +15,7 @@ struct Shape {
   std::int64_t outer, middle, inner;
 };
 
-// Small ones of every parity, and ones that are cut into pieces along each axis.
+// Small sizes, even and odd, and sizes that are cut into pieces along each axis.
 std::vector<Shape> shapes() {
   std::vector<Shape> shapes{{1, 200001, 1}, {3, 70000, 1}, {20000, 3, 1}, {1, 1000, 768}, {1, 5, 9001},
                             {2, 300, 65},   {1, 9001, 3},  {3000, 2, 7},  {0, 3, 4},      {3, 4, 0}};
@@ -37,7 +37,7 @@ TEST_CASE_TEMPLATE("sum_axis: every axis, with every beta", T, float, double) {
       const Array<T> x = random_array<T>(outer * middle * inner, 1, 0, 1);
       Array<long double> expected(outer * inner, 0);
       for (std::int64_t i = 0; i < x.size(); ++i) expected[i / inner / middle * inner + i % inner] += x[i];
-      // Numbers of one sign: each of the sums in a row adds at most half a rounding.
+      // All numbers have one sign, so each addition has at most half a unit of rounding error.
       const double tolerance = std::numeric_limits<T>::epsilon() * (inner == 1 ? 34 : 64);
       check_accumulates<T>(
           outer * inner, [&](T* out, T beta) { sum_axis<T>(out, x, outer, middle, inner, beta); },
@@ -96,7 +96,7 @@ TEST_CASE_TEMPLATE("max_middle: the gradient goes to the place of the maximum", 
   });
 }
 
-TEST_CASE_TEMPLATE("max_middle: NaN wins, rows of -inf have a maximum", T, float, double) {
+TEST_CASE_TEMPLATE("max_middle: the maximum of a row with NaN is NaN, of -inf alone -inf", T, float, double) {
   const T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
   for_each_simd_target([&] {
     for (std::int64_t n = 1; n <= 40; ++n) {

@@ -6,7 +6,7 @@ using namespace tapeformer;
 
 namespace {
 
-// Tails of vectors and of blocks of rows, and more than one chunk.
+// Sizes with every tail of vectors and blocks of rows, and with more than one chunk.
 constexpr std::int64_t kColumns[] = {0, 1, 3, 4, 17, 33, 67, 260}, kInner[] = {0, 1, 7, 16, 33, 67, 131};
 
 template <class T>
@@ -25,7 +25,7 @@ void check_skinny() {
   }
 }
 
-// a (m, k)·bᵀ for all rows of b (n, k), or for those from `begin` on.
+// a (m, k)·bᵀ for the rows of b (n, k) from `begin` on.
 template <class T>
 Array<T> columns_from(std::int64_t begin, std::int64_t m, std::int64_t n, std::int64_t k) {
   const Array<T> a = random_array<T>(m * k, 1), b = random_array<T>(n * k, 2);

@@ -11,7 +11,7 @@ using namespace tapeformer::kernels;
 
 namespace {
 
-// Row by row in double: softmax, or its logarithm.
+// Softmax or its logarithm, row by row in double.
 template <class T>
 Array<double> reference(const Array<T>& x, std::int64_t cols, bool logarithm) {
   Array<double> y(x.size());
@@ -77,7 +77,7 @@ TEST_CASE_TEMPLATE("log_softmax: values and gradients against plain loops in dou
   check_softmax<T>(log_softmax_forward<T>, log_softmax_backward<T>, true);
 }
 
-TEST_CASE("softmax: the lecture's numbers") {
+TEST_CASE("softmax: known values") {
   Array<double> y(5);
   const double x[] = {1.3, 5.1, 2.2, 0.7, 1.1}, expected[] = {0.02, 0.90, 0.05, 0.01, 0.02};
   softmax_forward<double>(y, x, 1, 5);

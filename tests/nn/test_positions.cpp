@@ -1,5 +1,6 @@
 #include <numbers>
 
+#include "autograd/ops/reductions.h"
 #include "tests/nn/support.h"
 
 using namespace tapeformer;

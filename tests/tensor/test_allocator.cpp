@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -65,7 +66,7 @@ TEST_CASE("allocator: with sizes that vary it holds at most 1.3 times the peak i
   release_cached_memory();
   reset_peak_memory();
   RandomStream random(RandomKey{.seed = 1});
-  // Steps of a few tensors each, whose sizes have a factor of the step in common, as sentences of many lengths give.
+  // Each step has some tensors whose sizes share a factor, as for a batch of sentences of one length.
   for (int step = 0; step < 300; ++step) {
     const auto length = static_cast<std::int64_t>(1 + random.below(64));
     std::vector<Tensor> live;
@@ -89,7 +90,7 @@ TEST_CASE("allocator: returned blocks leave the process") {
     return pages * sysconf(_SC_PAGESIZE);
   };
   const std::int64_t before = resident();
-  // 50 sizes of 1 to 3.4 MB, one after another: as many size classes as there are, but only one block is ever in use.
+  // One tensor at a time, of 50 sizes from 1 to 3.4 MB, which have many size classes.
   for (std::int64_t i = 0; i < 50; ++i) Tensor::zeros({(std::int64_t{256} << 10) + i * 12500}, DType::f32);
   CHECK(resident() - before < std::int64_t{8} << 20);
   release_cached_memory();
@@ -100,11 +101,11 @@ TEST_CASE("allocator: with sizes that vary, the system clears few new pages") {
   release_cached_memory();
   reset_peak_memory();
   RandomStream random(RandomKey{.seed = 3});
-  // Sentences of one length a step, as a translation model sees them.
+  // All sentences of a step have one length, as in training of a translation model.
   const auto step = [&] {
     const auto length = static_cast<std::int64_t>(5 + random.below(9));
     std::vector<Tensor> live;
-    for (int i = 0; i < 40; ++i) live.push_back(Tensor::zeros({length, i % 4 == 0 ? 50000 : 20000}, DType::f32));
+    for (int i = 0; i < 40; ++i) live.push_back(Tensor::zeros({length, i % 4 == 0 ? 150000 : 60000}, DType::f32));
     std::int64_t bytes = 0;
     for (const Tensor& tensor : live) bytes += tensor.bytes();
     return bytes;
@@ -123,14 +124,15 @@ TEST_CASE("allocator: with sizes that vary, the system clears few new pages") {
 }
 #endif
 
-TEST_CASE("allocator: steps that repeat ask the system for nothing after the first, whatever their sizes") {
+TEST_CASE("allocator: steps of the same shapes ask the system for nothing after the first") {
   release_cached_memory();
   reset_peak_memory();
   const auto step = [] {
     RandomStream random(RandomKey{.seed = 2});
     std::vector<Tensor> live;
     for (int i = 0; i < 100; ++i) {
-      live.push_back(Tensor::empty({static_cast<std::int64_t>(1 + random.below(1 << 20))}, DType::f32));
+      const std::int64_t sizes[] = {100, 7000, 65536, 3 * 65536, 4 * 65536, 1000000};
+      live.push_back(Tensor::empty({sizes[random.below(std::size(sizes))]}, DType::f32));
       if (random.below(4) == 0) live.erase(live.begin() + static_cast<std::ptrdiff_t>(random.below(live.size())));
     }
   };

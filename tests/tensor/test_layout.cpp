@@ -10,7 +10,7 @@ using namespace tapeformer;
 
 namespace {
 
-// The storage places of a layout's elements in row-major order.
+// The places in the storage of a layout's elements, in row-major order.
 std::vector<std::int64_t> places(const Layout& layout) {
   std::vector<std::int64_t> out;
   for (std::int64_t i = 0; i < layout.numel(); ++i) {
@@ -34,7 +34,7 @@ TEST_CASE("layout: contiguous strides, offset and element count") {
   CHECK(Layout::contiguous({}).numel() == 1);
 }
 
-TEST_CASE("layout: transpose, permute, slice and expand are views with the right places") {
+TEST_CASE("layout: transpose, permute, slice and expand are views with the right elements") {
   const Layout base = Layout::contiguous({2, 3});
   CHECK(places(base.transpose(0, 1)) == std::vector<std::int64_t>{0, 3, 1, 4, 2, 5});
   CHECK(places(base.slice(1, 1, 3)) == std::vector<std::int64_t>{1, 2, 4, 5});
@@ -47,8 +47,8 @@ TEST_CASE("layout: transpose, permute, slice and expand are views with the right
 }
 
 TEST_CASE("layout: reshape is a view exactly where row-major order allows it") {
-  // Every view below, reshaped to every shape of as many elements: either the places agree or a copy is asked for, and
-  // a copy is asked for only when no strides could give those places.
+  // Every view below, reshaped to every shape of as many elements: either the places agree or reshape needs a copy,
+  // and it needs one only if no strides could give those places.
   const Layout base = Layout::contiguous({2, 3, 4});
   const std::vector<Layout> views = {base,
                                      base.transpose(0, 1),
@@ -68,7 +68,7 @@ TEST_CASE("layout: reshape is a view exactly where row-major order allows it") {
         if (n / a % b) continue;
         const Dims to{a, b, n / a / b};
         const auto reshaped = view.reshape(to);
-        // Strides that the wanted places imply, if any.
+        // The strides that would give the wanted places, if there are any.
         const auto wanted = places(view);
         Layout guess{to, Dims::filled(3, 0), view.offset};
         if (to[2] > 1) guess.strides[2] = wanted[1] - wanted[0];
@@ -87,7 +87,7 @@ TEST_CASE("layout: reshape is a view exactly where row-major order allows it") {
   CHECK(base.reshape_sizes({-1, 4}) == Dims{6, 4});
 }
 
-TEST_CASE("layout: errors say what was expected and what came") {
+TEST_CASE("layout: errors name the expected and the actual value") {
   const Layout base = Layout::contiguous({2, 3});
   CHECK_THROWS_WITH_AS(base.slice(1, 2, 4), "slice: 2 to 4 is out of range for axis 1 of shape (2, 3)", Error);
   CHECK_THROWS_WITH_AS(base.transpose(0, 2), "transpose: axis 2 is out of range for shape (2, 3)", Error);

@@ -13,7 +13,7 @@ using namespace tapeformer;
 
 namespace {
 
-// The storage position of every element in row-major order, by an odometer over all axes.
+// The storage position of every element in row-major order, by counting through all axes.
 std::vector<std::int64_t> positions(const Layout& layout) {
   std::vector<std::int64_t> found;
   Dims at = Dims::filled(layout.rank(), 0);
@@ -103,7 +103,7 @@ Layout random_layout(RandomStream& random) {
 
 }  // namespace
 
-TEST_CASE("copy: random views, permuted, sliced and expanded, against an odometer") {
+TEST_CASE("copy: random views, permuted, sliced and expanded, against plain counting") {
   RandomStream random(RandomKey{.seed = 3});
   for (int i = 0; i < 600; ++i) check_all(random_layout(random));
 }
@@ -123,7 +123,7 @@ TEST_CASE("copy: views large enough to run in parallel, for every number of thre
   set_thread_count(before);
 }
 
-TEST_CASE("copy: nothing, and a single element") {
+TEST_CASE("copy: no elements, and a single element") {
   check_all(Layout::contiguous({}));
   check_all(Layout::contiguous({3, 0, 2}).transpose(0, 2));
   check_all(Layout::contiguous({5, 5}).slice(0, 2, 3).slice(1, 4, 5));

@@ -23,7 +23,7 @@ using Doubles = std::vector<double>;
 
 }  // namespace
 
-TEST_CASE("tensor: made of values, of zeros, of one value") {
+TEST_CASE("tensor: created from values, as zeros, or filled with one value") {
   CHECK(Tensor::from<float>({1, 2, 3, 4}, {2, 2}).to_vector<float>() == std::vector<float>{1, 2, 3, 4});
   CHECK(Tensor::zeros({3}, DType::f64).to_vector<double>() == Doubles{0, 0, 0});
   CHECK(Tensor::full({2, 1}, DType::i32, 7).to_vector<std::int32_t>() == std::vector<std::int32_t>{7, 7});
@@ -52,7 +52,7 @@ TEST_CASE("tensor: views share storage, copies do not") {
     CHECK(copy.is_contiguous());
   }
   CHECK(base.to(DType::f64).shares_storage_with(base));
-  // What is written through a view is seen in the base.
+  // A value that is written through a view appears in the base.
   base.slice(0, 1, 2).slice(1, 2, 3).fill(-1);
   CHECK(base.slice(0, 1, 2).to_vector<double>() == Doubles{12, 13, 14, 15, 16, 17, 18, 19, -1, -1, -1, -1});
 }
@@ -110,7 +110,7 @@ TEST_CASE("tensor: copy_from and add_from write strided views and nothing else")
   CHECK(base.to_vector<double>() == Doubles{0, 12, 0, 34, 0, 0, 0, 0, 0, 23, 0, 45});
   base.copy_from(counting({4, 3}).transpose(0, 1));
   CHECK(base.to_vector<double>() == Doubles{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11});
-  // Memory that is not a number is overwritten, not read.
+  // NaN in the memory is overwritten and not read.
   const Tensor garbage = Tensor::full({2, 2}, DType::f64, NAN);
   garbage.transpose(0, 1).copy_from(counting({2, 2}));
   CHECK(garbage.to_vector<double>() == Doubles{0, 2, 1, 3});
@@ -127,7 +127,7 @@ TEST_CASE("tensor: conversion between dtypes") {
   CHECK(counting<std::int32_t>({3}).to(DType::f64).to_vector<double>() == Doubles{0, 1, 2});
 }
 
-TEST_CASE("tensor: errors say what was expected and what came") {
+TEST_CASE("tensor: errors name the expected and the actual value") {
   const Tensor x = counting({2, 3});
   CHECK_THROWS_WITH_AS(Tensor::from<float>({1, 2}, {3}), "from: 2 values for shape (3), which has 3", Error);
   CHECK_THROWS_WITH_AS(Tensor::empty({2, -1}, DType::f32), "empty: shape (2, -1) has a negative size", Error);

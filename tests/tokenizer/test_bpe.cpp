@@ -45,7 +45,7 @@ Ids bytes_as_ids(std::string_view pretoken) {
 
 using Words = std::vector<std::pair<Ids, std::int64_t>>;  // and how often each occurs
 
-// Straight from the definition: count all pairs, merge the best everywhere, again.
+// The definition: count all pairs, merge the best one everywhere, repeat.
 std::vector<BpeMerge> reference_merges(Words words, int wanted) {
   std::vector<BpeMerge> merges;
   for (std::int32_t result = 256; result < 256 + wanted; ++result) {
@@ -54,7 +54,7 @@ std::vector<BpeMerge> reference_merges(Words words, int wanted) {
       for (std::size_t i = 0; i + 1 < word.size(); ++i) counts[{word[i], word[i + 1]}] += count;
     }
     if (counts.empty()) break;
-    // The map ascends by left, then right id, and the first of the greatest is kept.
+    // The map is sorted by left, then right id, and the first of the largest counts is kept.
     const auto best = std::max_element(counts.begin(), counts.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     merges.push_back({best->first.first, best->first.second, result});
@@ -70,7 +70,7 @@ std::vector<BpeMerge> reference_merges(std::string_view text, int wanted) {
   return reference_merges(std::move(words), wanted);
 }
 
-// Counts without a text.
+// Counts that do not come from a text.
 struct GivenCounts : PretokenCounts {
   explicit GivenCounts(std::map<std::string, std::int64_t> given) : counts(std::move(given)) {}
   void for_each(const Visit& f) const override {
@@ -79,7 +79,7 @@ struct GivenCounts : PretokenCounts {
   std::map<std::string, std::int64_t> counts;
 };
 
-// Every merge in the order of rank, everywhere.
+// Does every merge everywhere, in the order of the ranks.
 Ids reference_encode(std::string_view text, const std::vector<BpeMerge>& merges) {
   Ids ids;
   for_each_pretoken(text, SplitPattern::gpt2, [&](std::string_view pretoken) {
@@ -132,7 +132,7 @@ TEST_CASE("bpe: counts beyond 32 bits are exact") {
   std::map<std::string, std::int64_t> counts;
   Words words;
   for (int i = 0; i < 300; ++i) {
-    // Of all sizes, and many of them apart by less than a float tells.
+    // Numbers of all sizes, many of which a float could not distinguish.
     const auto count = static_cast<std::int64_t>(random.below(std::uint64_t{1} << random.below(50)) + 1);
     counts.emplace(random_text(random, "abcdef", 2 + static_cast<std::int64_t>(random.below(6))), count);
   }
@@ -205,10 +205,9 @@ TEST_CASE("bpe: training stops where no pair is left") {
 }
 
 TEST_CASE("bpe: progress is told up to the merges learned") {
-  using Call = std::pair<std::int64_t, std::int64_t>;
-  std::vector<Call> calls;
+  std::vector<double> shares;
   const auto trainer = make_tokenizer_trainer({"bpe", 256 + 130, {}});
   trainer->add(std::vector<std::string_view>{kStory});
-  trainer->finish([&](std::int64_t done, std::int64_t wanted) { calls.emplace_back(done, wanted); });
-  CHECK(calls == std::vector<Call>{{100, 130}, {130, 130}});
+  trainer->finish([&](double share) { shares.push_back(share); });
+  CHECK(shares == std::vector<double>{100.0 / 130, 1});
 }

@@ -1,4 +1,4 @@
-// What must not matter to byte pair encoding: threads, order of files, memory, the length of words, the order of ranks.
+// Byte pair encoding does not depend on threads, the order of files, memory, the length of words or the order of ranks.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -39,8 +39,8 @@ std::string varied_text(RandomStream& random, std::size_t size) {
   return text;
 }
 
-// From the definition: of all pairs that may merge the one of least rank, and of equal ones the leftmost, again and
-// again.
+// The definition: of all pairs that can merge, merge the one with the smallest rank, the leftmost if there are several;
+// repeat.
 Ids encode_pretoken_slowly(const BpeTokenizer& tokenizer, std::string_view pretoken) {
   Ids ids;
   for (const char c : pretoken) {
@@ -62,8 +62,8 @@ Ids encode_pretoken_slowly(const BpeTokenizer& tokenizer, std::string_view preto
   }
 }
 
-// The tokenizer with its merges in another order, so that a merge of lesser rank may become possible by one of greater.
-// With `all_pairs`, a token has every pair of tokens that it can be made of, as in the files that others make of ranks.
+// The tokenizer with its merges in another order, so that a merge may make one of a smaller rank possible. With
+// `all_pairs`, a token has every pair of tokens that make it, as in files that other programs make from ranks.
 std::unique_ptr<BpeTokenizer> shuffled(const BpeTokenizer& tokenizer, bool all_pairs, RandomStream& random) {
   Vocabulary vocabulary;
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id)
@@ -130,7 +130,7 @@ TEST_CASE("bpe: the same ids for any number of threads, and from several threads
   const std::string text = varied_text(random, 1500000);
   for (const SplitPattern pattern : {SplitPattern::gpt2, SplitPattern::cl100k}) {
     const auto tokenizer = train_bpe(pattern, 1500, std::vector<std::string_view>{text});
-    // By pretokens, without any cut.
+    // Each pretoken by itself, without cuts.
     Ids expected;
     for_each_pretoken(text, pattern, [&](std::string_view pretoken) {
       for (const std::int32_t id : tokenizer->encode(pretoken)) expected.push_back(id);
@@ -230,7 +230,7 @@ TEST_CASE("char: of several errors in a long text the first is told") {
 }
 
 TEST_CASE("bpe: a vocabulary of some bytes alone encodes those, and names the first other one") {
-  // As other tools learn it from a text without those bytes. "bc" is a token that no merge leads to.
+  // Other tools learn such a vocabulary from a text without those bytes. No merge leads to the token "bc".
   const auto json = [](bool whole_pretokens) {
     return str_cat(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3, "bc": 4},)",
                    R"("merges": ["a b"], "ignore_merges": )", whole_pretokens ? "true" : "false",

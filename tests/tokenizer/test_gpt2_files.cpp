@@ -1,4 +1,4 @@
-// vocab.json and merges.txt, and finding out by path and content which format a file has.
+// vocab.json and merges.txt, and how path and content tell the format of a file.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "helpers.h"
 #include "tokenizer/formats/gpt2_files.h"
 
@@ -42,11 +43,38 @@ TEST_CASE("gpt2 files: as GPT-2's are written") {
   CHECK(files.vocab.ends_with("\"\u0143\": 255, \"ab\": 256, \"abc\": 257, \"<s>\": 258}\n"));
 }
 
+TEST_CASE("gpt2 files: another pattern is named in the first line of merges.txt, said, and found again") {
+  const TemporaryFolder folder("pattern");
+  const std::string_view text = kStory;
+  const auto cl100k = train_tokenizer(
+      {.kind = "bpe", .vocab = 300, .special_tokens = {"<s>"}, .pattern = SplitPattern::cl100k}, std::span(&text, 1));
+  const auto path = folder.path / "pair/";
+  CHECK(cl100k->save(path) ==
+        std::vector<std::string>{
+            "GPT-2's files have no place for the split pattern, cl100k: the first line of merges.txt "
+            "names it, but other programs will split by gpt2's"});
+  CHECK(read_file(path / "merges.txt").starts_with("#version: 0.2 pattern: cl100k\n"));
+  CHECK(Tokenizer::load(path)->to_json() == cl100k->to_json());
+  CHECK(Tokenizer::load(path, {SplitPattern::gpt2, {}})->split_pattern() == SplitPattern::gpt2);
+  CHECK(cl100k->save(folder.path / "t.json").empty());
+  CHECK(small()->save(path).empty());
+  CHECK(Tokenizer::load(path)->to_json() == small()->to_json());
+  CHECK(small()->save(folder.path / "t.tiktoken") ==
+        std::vector<std::string>{
+            "tiktoken's files do not hold the split pattern, gpt2, and the special tokens: name what "
+            "is missing on reading"});
+  Gpt2Files files = write_gpt2_files(*small());
+  files.merges = "#version: 0.2 pattern: o200k\n";
+  CHECK(message_of([&] {
+          read_gpt2_files(files, {"v", "m"}, std::nullopt, {});
+        }) == "m: line 1: unknown pattern \"o200k\", expected gpt2 or cl100k");
+}
+
 TEST_CASE("gpt2 files: read back equal, ids as vocab.json has them") {
   const auto tokenizer = train("bpe", 350, std::string(kStory) + "\u00E9\U0001F642\"\\", {"<|endoftext|>", "\u00DF x"});
   CHECK(read(write_gpt2_files(*tokenizer))->to_json() == tokenizer->to_json());
 
-  // In any order, and with lines as others end them.
+  // Ids in any order, and lines that end with \r\n.
   Gpt2Files files = write_gpt2_files(*small());
   auto vocab = nlohmann::json::parse(files.vocab);
   for (auto& [token, id] : vocab.items()) id = 258 - id.get<int>();
@@ -113,7 +141,7 @@ TEST_CASE("load: the format by the path or the content") {
   for (const char* name : {"pair", "pair/", "pair/vocab.json", "pair/merges.txt"}) {
     CHECK(Tokenizer::load(at(name))->to_json() == json);
   }
-  tokenizer->save(at("pair"));  // a folder that is there
+  tokenizer->save(at("pair"));  // a folder that exists
   std::filesystem::copy(at("pair/vocab.json"), at("x-vocab.json"));
   std::filesystem::copy(at("pair/merges.txt"), at("x-merges.txt"));
   CHECK(Tokenizer::load(at("x-merges.txt"))->to_json() == json);
@@ -137,7 +165,7 @@ TEST_CASE("load: the format by the path or the content") {
   std::filesystem::create_directories(at("alone"));
   tokenizer->save(at("alone/tokenizer.json"));
   CHECK(Tokenizer::load(at("alone"))->to_json() == json);
-  tokenizer->save(at("pair/tokenizer.json"));  // says more than the pair
+  tokenizer->save(at("pair/tokenizer.json"));  // it is preferred to the pair
   CHECK(Tokenizer::load(at("pair"))->to_json() == json);
 
   const auto refused = [&](const char* name, const FileOptions& options, const std::string& message) {

@@ -46,7 +46,7 @@ TEST_CASE("tokenizer.json: a saved tokenizer reads back equal") {
     for (std::int32_t id = 0; id < tokenizer->vocab_size(); ++id) {
       CHECK(loaded->token_bytes(id) == tokenizer->token_bytes(id));
     }
-    tokenizer->save(path);  // over the one that is there
+    tokenizer->save(path);  // replaces the file
   }
   int files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path)) ++files;
@@ -101,7 +101,7 @@ TEST_CASE("tokenizer.json: cl100k's pattern as Llama 3's file has it") {
   ordered_json gpt2 = file;
   gpt2["pre_tokenizer"] = small_bpe()["pre_tokenizer"];
   CHECK(pattern_of(*read(gpt2)) == SplitPattern::gpt2);
-  // GPT-2's pattern may be written so, too.
+  // GPT-2's pattern may also be written in this way.
   ordered_json written_out = file;
   written_out["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] =
       "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
@@ -144,7 +144,7 @@ TEST_CASE("tokenizer.json: files that others wrote") {
   file["post_processor"] = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}};
   CHECK(read(file)->to_json() == ours->to_json());
 
-  // What Llama 3's file has around: no ids of the text itself come from it.
+  // Llama 3's file has a post-processor, which does not change the ids of the text itself.
   file["post_processor"] = ordered_json::parse(
       R"({"type":"Sequence","processors":[{"type":"ByteLevel"},{"type":"TemplateProcessing","single":[]}]})");
   CHECK(read(file)->to_json() == ours->to_json());
@@ -282,11 +282,67 @@ TEST_CASE("tokenizer.json: files that cannot be read or written") {
   const auto tokenizer = train("char", 0, "abc");
   CHECK_THROWS_WITH_AS(tokenizer->save(at("none/t.json")),
                        ("cannot write " + at("none/t.json") + ": No such file or directory").c_str(), Error);
-  // The place is taken by a folder.
+  // There is a folder of that name.
   std::filesystem::create_directories(folder.path / "taken.json" / "x");
   CHECK_THROWS_WITH_AS(tokenizer->save(at("taken.json")), (at("taken.json") + " is a folder, expected a file").c_str(),
                        Error);
   for (const auto& entry : std::filesystem::directory_iterator(folder.path)) {
     CHECK(entry.path().filename().string().find(".tmp-") == std::string::npos);
+  }
+}
+
+TEST_CASE("tokenizer.json: added tokens that are not special") {
+  ordered_json file = small_bpe();
+  const auto add = [](std::int32_t id, const std::string& content, bool normalized) {
+    return ordered_json{{"id", id},        {"content", content}, {"single_word", false},    {"lstrip", false},
+                        {"rstrip", false}, {"special", false},   {"normalized", normalized}};
+  };
+  file["added_tokens"].push_back(add(259, "  ", true));
+  file["added_tokens"].push_back(add(260, "   ", true));
+  file["added_tokens"].push_back(add(261, "bca", false));
+  const auto tokenizer = read(file);
+  const std::int32_t ab = 256, abc = 257, s = 258;
+  // Of the tokens that begin first, the longest is found. Tokens that are not normalized are found before all others.
+  CHECK(tokenizer->encode("     abc") == Ids{260, 259, abc});
+  CHECK(tokenizer->encode("abcabc") ==
+        Ids{tokenizer->encode("a")[0], 261, tokenizer->encode("b")[0], tokenizer->encode("c")[0]});
+  CHECK(tokenizer->encode("ab  <s>", true) == Ids{ab, 259, s});
+  CHECK(tokenizer->decode(tokenizer->encode("   abcab  ")) == "   abcab  ");
+  CHECK_FALSE(tokenizer->is_special(259));
+  CHECK_FALSE(tokenizer->is_ordinary(259));
+  CHECK_FALSE(tokenizer->special("  ").has_value());
+  const ordered_json written = ordered_json::parse(tokenizer->to_json());
+  CHECK(written["added_tokens"].size() == 4);
+  CHECK(written["added_tokens"][1]["special"] == false);
+  CHECK(written["added_tokens"][1]["normalized"] == true);
+  CHECK(written["added_tokens"][3]["normalized"] == false);
+  CHECK(read(written)->to_json() == tokenizer->to_json());
+
+  const auto refused = [&](const char* key, const ordered_json& value, const std::string& message) {
+    ordered_json other = file;
+    other["added_tokens"][1][key] = value;
+    CHECK_THROWS_WITH_AS(read(other), ("t.json: added_tokens: token " + message).c_str(), Error);
+  };
+  refused("lstrip", true, "\"  \".lstrip: true is not supported, only false");
+  refused("special", "no", "\"  \".special: expected true or false, got \"no\"");
+  refused("normalized", 1, "\"  \".normalized: expected true or false, got 1");
+  refused("content", "New York",
+          "\"New York\": white space behind a letter or a digit is not supported in a token that is not special");
+
+  const TemporaryFolder folder("added");
+  CHECK_THROWS_WITH_AS(tokenizer->save(folder.path / "pair/"),
+                       "GPT-2's files cannot hold added tokens that are not special", Error);
+  CHECK_THROWS_WITH_AS(tokenizer->save(folder.path / "t.tiktoken"),
+                       "a file of ranks cannot hold added tokens that are not special", Error);
+}
+
+TEST_CASE("tokenizer.json: added tokens of the other kinds") {
+  for (const std::string kind : {"char", "word"}) {
+    ordered_json file = ordered_json::parse(train(kind, 10, "ab ab", {"<unk>"})->to_json());
+    const auto id = file["model"]["vocab"].value("ab", static_cast<std::int32_t>(read(file)->vocab_size()));
+    file["added_tokens"].push_back({{"id", id}, {"content", "ab"}, {"special", false}, {"normalized", true}});
+    const auto tokenizer = read(file);
+    CHECK(tokenizer->encode("abab") == Ids{id, id});
+    CHECK(read(ordered_json::parse(tokenizer->to_json()))->to_json() == tokenizer->to_json());
   }
 }

@@ -1,4 +1,4 @@
-// Files that are damaged or never were right: one clear line with the file's name, whatever is in them.
+// Damaged and wrong files: one clear line with the name of the file, for any content.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::string repeated(std::string_view text, std::size_t count) {
   return all;
 }
 
-// Every beginning of a good file, and the file with bytes changed at random, is read or refused by name.
+// Every prefix of a good file, and the file with random bytes changed, is read, or refused with its name.
 template <class Read>
 void check_damage(const std::string& good, const std::string& name, const Read& read) {
   const auto read_or_refused = [&](const std::string& text) {

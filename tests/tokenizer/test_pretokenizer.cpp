@@ -29,7 +29,7 @@ TEST_CASE("utf8: valid characters are read and written back, and only shortest f
     CAPTURE(c);
     CHECK(read_utf8(text, 0).code_point == c);
     CHECK(read_utf8(text, 0).length == static_cast<int>(text.size()));
-    // Cut short it is no character.
+    // Without its last byte it is not a character.
     if (text.size() > 1) CHECK(read_utf8(text.substr(0, text.size() - 1), 0).code_point == kInvalidUtf8);
   }
   for (const std::string text :

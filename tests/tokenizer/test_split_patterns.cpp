@@ -71,7 +71,7 @@ std::string utf8(std::int32_t code_point) {
   return text;
 }
 
-// Code points whose class PCRE2 sees otherwise than we do.
+// Code points to which PCRE2 gives another class than we do.
 const std::set<std::int32_t>& disputed() {
   static const std::set<std::int32_t> found = [] {
     const Regex classes(R"((?:(\p{L})|(?:()(\p{N}))|(?:()()(\s))))");
@@ -100,7 +100,7 @@ const std::set<std::int32_t>& disputed() {
   return found;
 }
 
-// Characters on which the patterns turn, and any others.
+// Characters that the patterns distinguish, and any others.
 std::string random_unicode(RandomStream& random, std::int64_t size) {
   static const std::vector<std::string> telling = {
       "'",       "'",       "'",      "'s",         "'S",     "'\u017F",
@@ -128,7 +128,7 @@ std::string random_unicode(RandomStream& random, std::int64_t size) {
   return text;
 }
 
-// As above, but anything may be cut short or stand where it should not.
+// The same, with characters that are cut short or in wrong places.
 std::string random_broken(RandomStream& random, std::int64_t size) {
   std::string text = random_unicode(random, size);
   for (char& c : text) {
@@ -149,7 +149,7 @@ TEST_CASE("unicode classes: those of PCRE2, but for characters that its version 
   for (const std::int32_t c : disputed()) {
     CAPTURE(c);
     std::size_t end = 0;
-    // PCRE2's \s takes the Mongolian vowel separator in, which Unicode does not count as white space since version 6.3.
+    // PCRE2's \s includes the Mongolian vowel separator, which is not white space in Unicode since version 6.3.
     CHECK((c == 0x180E || unassigned.match(utf8(c), 0, end) > 0));
   }
 }

@@ -1,4 +1,4 @@
-// The tables beneath training and encoding.
+// The hash tables that training and encoding use.
 #include <doctest/doctest.h>
 
 #include <cstdlib>

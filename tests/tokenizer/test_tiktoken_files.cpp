@@ -1,4 +1,4 @@
-// tiktoken's files against its algorithm, written down as it is defined.
+// tiktoken's files, compared with a direct implementation of its algorithm.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 using Ranks = std::map<std::string, std::int32_t>;
 
-// Of neighbours whose bytes together have a rank those of the least one, the leftmost first; a pretoken that has a rank
-// by itself at once.
+// Merges the neighbours whose bytes together have the smallest rank, the leftmost first. A pretoken that has a rank
+// itself becomes that token at once.
 Ids encode_by_ranks(const Ranks& ranks, std::string_view text, SplitPattern pattern) {
   Ids ids;
   for_each_pretoken(text, pattern, [&](std::string_view pretoken) {
@@ -49,7 +49,8 @@ std::string file_of(const Ranks& ranks) {
   return file;
 }
 
-// The bytes and some words of few letters, in any order: most words have several splits, and many none that is reached.
+// The bytes and some words of few letters, in any order: most words can be split in several ways, and many are not
+// reached.
 Ranks random_ranks(RandomStream& random, std::size_t words, std::int64_t longest) {
   std::set<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) tokens.insert(std::string(1, static_cast<char>(byte)));
@@ -112,7 +113,7 @@ TEST_CASE("rank files: tiktoken's ids, whatever the order of the ranks") {
       CAPTURE(text);
       REQUIRE(tokenizer->encode(text) == encode_by_ranks(ranks, text, SplitPattern::gpt2));
     }
-    // Pairs that merge say the same, and so does the file written from them.
+    // The pairs that merge give the same ids, and so does the file that is written from them.
     const auto pairs = Tokenizer::from_json(tokenizer->to_json(), "t.json");
     CHECK(pairs->to_json() == tokenizer->to_json());
     CHECK(read_tiktoken_file(write_tiktoken_file(*pairs), "r", SplitPattern::gpt2, kNone)->to_json() ==
@@ -164,7 +165,7 @@ TEST_CASE("rank files: special tokens with ids of their own, and unused ids betw
 TEST_CASE("rank files: what cannot be written") {
   CHECK_THROWS_WITH_AS(write_tiktoken_file(*train("word", 9, "to be")),
                        "a word tokenizer cannot be written as a file of ranks, only bpe", Error);
-  // Merges in another order than their results.
+  // The merges are in another order than their results.
   const auto learned = train("bpe", 270, kStory);
   const auto& bpe = dynamic_cast<const BpeTokenizer&>(*learned);
   Vocabulary vocabulary;
@@ -174,7 +175,7 @@ TEST_CASE("rank files: what cannot be written") {
   CHECK_THROWS_WITH_AS(
       write_tiktoken_file(BpeTokenizer(vocabulary, merges)),
       "a file of ranks would give other ids: the order of the merges is not that of the ids of their tokens", Error);
-  // A merge without any effect does no harm: "bc" never stands behind an "a", which merges with "b" before.
+  // A merge without effect is allowed: "bc" never follows an "a", since that merges with "b" before.
   vocabulary = {};
   for (int byte = 0; byte < 256; ++byte) vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
   for (const char* token : {"ab", "abc", "bc"}) vocabulary.tokens.emplace_back(token);
@@ -182,7 +183,7 @@ TEST_CASE("rank files: what cannot be written") {
   const std::string file = write_tiktoken_file(BpeTokenizer(vocabulary, merges));
   merges.push_back({'a', 258, 257});
   CHECK(write_tiktoken_file(BpeTokenizer(vocabulary, merges)) == file);
-  // By ranks a whole pretoken becomes a token even where no merges lead to it.
+  // With ranks, a whole pretoken becomes a token even if no merges lead to it.
   vocabulary.tokens.emplace_back("xyz");
   CHECK_THROWS_WITH_AS(write_tiktoken_file(BpeTokenizer(vocabulary, merges)),
                        "a file of ranks would give other ids: pretokens would become tokens to which no merges lead",

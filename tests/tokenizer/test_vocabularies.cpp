@@ -36,7 +36,7 @@ TEST_CASE("char: errors name the character and its byte") {
                        "char tokenizer: character U+000A at byte 2 is not in the vocabulary; "
                        "a bpe tokenizer takes any bytes",
                        Error);
-  // Whether a character is shown, at the bounds of what can be.
+  // Messages show printable characters only; these are at the bounds.
   for (const auto& [text, shown] : {std::pair{"\x1F", "U+001F at"},
                                     {" ", "' ' (U+0020) at"},
                                     {"\x7F", "U+007F at"},
@@ -51,7 +51,7 @@ TEST_CASE("char: errors name the character and its byte") {
                        "char tokenizer: invalid UTF-8 at byte 2; a bpe tokenizer takes any bytes", Error);
   CHECK_THROWS_WITH_AS(train_tokenizer({"char", 0, {}}, std::vector<std::string_view>{"ab", "c\x80"}),
                        "char tokenizer: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes", Error);
-  // Offsets are those of the whole text where special tokens part it.
+  // Offsets count from the beginning of the whole text, also after special tokens.
   const auto special = train("char", 0, "abc", {"<s>"});
   CHECK_THROWS_WITH_AS(special->encode("<s>ab!", true),
                        "char tokenizer: character '!' (U+0021) at byte 5 is not in the vocabulary; "
@@ -109,7 +109,7 @@ TEST_CASE("special tokens: the last ids, found by name, in text only when allowe
 
     const std::string text = "to<|endoftext|> be<s>><s><s";
     for (const std::int32_t id : tokenizer->encode(text)) CHECK(id <= size - 4);
-    // Of two that begin at the same place the longer one is taken.
+    // Of two tokens that begin at the same place the longer one is found.
     Ids expected = tokenizer->encode("to");
     expected.push_back(size - 1);
     for (const std::int32_t id : tokenizer->encode(" be")) expected.push_back(id);
@@ -165,7 +165,7 @@ TEST_CASE("tokenizer: ids outside the vocabulary are errors") {
   const auto tokenizer = train("char", 0, "abc");
   CHECK_THROWS_WITH_AS(tokenizer->decode(Ids{0, 3}), "tokenizer: token id 3 is outside the vocabulary of 3 tokens",
                        Error);
-  // In a long row of ids the first one is told.
+  // Of many invalid ids, the first one is named.
   Ids many(1000000, 1);
   many[900000] = 9, many[300000] = -7, many[999999] = 8;
   CHECK_THROWS_WITH_AS(tokenizer->decode(many), "tokenizer: token id -7 is outside the vocabulary of 3 tokens", Error);

@@ -174,9 +174,9 @@ TEST_CASE("train step: the batch after the one that is worked on is read ahead")
   config.train.accumulate = 2;
   Toy toy(config);
   // What is asked for while the steps 3 and 4 run: the batch after each of their four.
-  using Request = std::pair<const void*, std::size_t>;
+  using Request = std::pair<std::int64_t, std::int64_t>;  // offset in the file, bytes
   std::vector<Request> asked, expected;
-  const WillNeedHook hook([&](const void* address, std::size_t bytes) { asked.emplace_back(address, bytes); });
+  const WillNeedHook hook([&](std::int64_t offset, std::int64_t bytes) { asked.emplace_back(offset, bytes); });
   const TextBatcher batcher(toy.data.train.view(), config.train.batch, toy.resolved.row_tokens(),
                             static_cast<std::uint64_t>(config.train.seed));
   for (const auto& [step, micro_step] : {std::pair{3, 1}, {4, 0}, {4, 1}, {5, 0}}) batcher.read_ahead(step, micro_step);

@@ -83,6 +83,55 @@ TEST_CASE("translation: 1×36, 3×12, 9×4 and 36×1 sentences give the same los
   }
 }
 
+TEST_CASE("translation: 1×12, 2×6, 4×3 and 12×1 sentences of several epochs give the same losses and gradients") {
+  Config config = translation_config();
+  config.optimizer.lr = 0;
+  std::vector<StepResult> whole;
+  std::vector<float> expected;
+  for (const std::int64_t accumulate : {1, 2, 4, 12}) {
+    CAPTURE(accumulate);
+    config.train.accumulate = accumulate;
+    config.train.batch = 12 / accumulate;
+    TranslationToy toy(config);
+    CHECK(toy.objective.steps_per_epoch() == 3);
+    for (int step = 1; step <= 7; ++step) {
+      const StepResult result = toy.step(step);
+      if (accumulate == 1) {
+        whole.push_back(result);
+        continue;
+      }
+      CHECK(result.loss == doctest::Approx(whole[step - 1].loss).epsilon(1e-6));
+      CHECK(result.grad_norm == doctest::Approx(whole[step - 1].grad_norm).epsilon(1e-5));
+    }
+    const std::vector<float> gradient = toy.slab.gradients().to_vector<float>();
+    if (accumulate == 1) expected = gradient;
+    double difference = 0;
+    for (std::size_t i = 0; i < gradient.size(); ++i) difference += std::pow(double{gradient[i]} - expected[i], 2);
+    CHECK(std::sqrt(difference) <= 1e-5 * whole.back().grad_norm);
+  }
+}
+
+TEST_CASE("translation: train.length_groups mixes lengths within a step; 0 draws a group for each micro-step") {
+  Config config = translation_config();
+  config.train.batch = 4;
+  config.train.accumulate = 3;
+  const TokenPairs pairs = TranslationToy(config).data.train;
+  const auto spread = [&](std::int64_t groups) {  // of the numbers of targets of the micro-steps of step 1
+    config.train.length_groups = groups;
+    TranslationToy toy(config);
+    CHECK(toy.objective.steps_per_epoch() == 3);
+    PairBatcher batcher(toy.data.train, toy.data.tokenizers.symbols, training_batch_options(toy.resolved));
+    std::int64_t least = 1000, most = 0;
+    for (std::int64_t micro = 0; micro < 3; ++micro) {
+      least = std::min(least, batcher.scored(micro));
+      most = std::max(most, batcher.scored(micro));
+    }
+    return most - least;
+  };
+  CHECK(spread(3) > spread(1));
+  CHECK(spread(0) == spread(3));
+}
+
 TEST_CASE("translation evaluation: every target token and end once, whatever the batches") {
   const TranslationToy toy(translation_config());
   const TokenPairs& pairs = toy.data.train;
@@ -161,7 +210,7 @@ TEST_CASE("translation: BLEU is that of greedy translations of the first sentenc
   const auto expected = [&](std::size_t count, BleuTokenization tokenization) {
     Bleu bleu(tokenization);
     for (std::size_t i = 0; i < count; ++i) {
-      const SentencePair& pair = toy.data.valid_text[i];
+      const SentencePair& pair = toy.data.valid_pairs()[i];
       const auto lines = translate_lines(toy.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
                                          std::span(&pair.source, 1), {.beam = 1});
       bleu.add(lines[0].texts[0], pair.target);

@@ -1,6 +1,7 @@
 #include "tokenizer/bpe/bpe_tokenizer.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "core/error.h"
@@ -12,17 +13,19 @@ BpeTokenizer::BpeTokenizer(Vocabulary vocabulary, std::vector<BpeMerge> merges, 
                            bool whole_pretokens)
     : Tokenizer(std::move(vocabulary)),
       pattern_(pattern),
-      table_(std::move(merges), ids_of_bytes(tokens(), special_ids())) {
+      table_(std::move(merges), ids_of_bytes(tokens(), extra_ids())) {
   for (const std::string& token : tokens()) lengths_.push_back(static_cast<std::uint32_t>(token.size()));
   for (const BpeMerge& merge : table_.merges()) {
     check(lengths_[merge.result] == lengths_[merge.left] + lengths_[merge.right], "the merge of the tokens ",
           merge.left, " and ", merge.right, " is not token ", merge.result);
   }
   if (!whole_pretokens) return;
+  std::unordered_set<std::int32_t> added;  // these are found before the text is split
+  for (const AddedToken& token : added_tokens()) added.insert(token.id);
   const EncoderPool::Lease encoder = encoders_.take(table_, lengths_);
   std::vector<std::int32_t> ids;
   for (std::int32_t id = 0; id < vocab_size(); ++id) {
-    if (is_special(id)) continue;
+    if (!is_ordinary(id) || added.contains(id)) continue;
     ids.clear();
     if (find_unknown_byte(tokens()[id]) == std::string_view::npos) encoder->encode(tokens()[id], ids);
     if (ids.size() != 1) unmerged_.emplace(tokens()[id], id);

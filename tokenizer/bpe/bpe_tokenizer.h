@@ -12,30 +12,32 @@ namespace tapeformer {
 
 class BpeTokenizer : public Tokenizer {
  public:
-  // Merges in the order of their rank, each pair once. A merge's result must be the bytes of its two sides: throws
-  // Error. Bytes that are no ordinary token cannot be encoded, except within whole pretokens that are tokens.
-  // whole_pretokens: a pretoken that is a token becomes that token, whether merges lead to it or not (tiktoken's way,
-  // Hugging Face's ignore_merges).
+  // The merges are in the order of their rank, each pair once. Throws Error when the result of a merge is not the bytes
+  // of its two sides. A byte that is not an ordinary token can be encoded only within a pretoken that is a token.
+  // whole_pretokens: a pretoken that is a token becomes that token, whether merges lead to it or not. tiktoken does so,
+  // and Hugging Face calls it ignore_merges.
   BpeTokenizer(Vocabulary vocabulary, std::vector<BpeMerge> merges, SplitPattern pattern = SplitPattern::gpt2,
                bool whole_pretokens = false);
   std::string kind() const override { return "bpe"; }
   const std::vector<BpeMerge>& merges() const { return table_.merges(); }
   const MergeTable& merge_table() const { return table_; }
   SplitPattern pattern() const { return pattern_; }
-  // Whether there are tokens that whole pretokens become and merges do not lead to.
+  std::optional<SplitPattern> split_pattern() const override { return pattern_; }
+  std::int64_t merge_count() const override { return static_cast<std::int64_t>(merges().size()); }
+  // Whether some tokens arise from whole pretokens and not from merges.
   bool whole_pretokens() const { return !unmerged_.empty(); }
 
  private:
-  // Each pretoken of the pre-tokeniser by itself (pretoken_encoder.h).
+  // Encodes each pretoken by itself (pretoken_encoder.h).
   void encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const override;
 
-  // The place of the first byte that has no token; npos where there is none.
+  // The place of the first byte that has no token; npos if every byte has one.
   std::size_t find_unknown_byte(std::string_view text) const;
 
   SplitPattern pattern_;
   MergeTable table_;
-  std::vector<std::uint32_t> lengths_;                           // of the tokens, in bytes
-  std::unordered_map<std::string_view, std::int32_t> unmerged_;  // with whole_pretokens: what merges do not lead to
+  std::vector<std::uint32_t> lengths_;                           // bytes of each token
+  std::unordered_map<std::string_view, std::int32_t> unmerged_;  // with whole_pretokens: tokens no merges lead to
   mutable EncoderPool encoders_;
 };
 

@@ -1,4 +1,4 @@
-// Learns the merges of byte-level BPE.
+// Learning the merges of byte-level BPE.
 #pragma once
 
 #include "tokenizer/bpe/bpe_tokenizer.h"
@@ -7,11 +7,11 @@
 
 namespace tapeformer {
 
-// At most `wanted` merges, fewer when no two symbols stand side by side any more. Symbols 0..255 are the bytes in
-// byte_order(); merge i makes symbol 256 + i. Each merge is the most frequent pair then; of equally frequent ones the
-// one with the smallest left id, then the smallest right id. Pairs are found from the left, without overlap. The
-// pretokens are freed once they are laid out.
+// Returns `wanted` merges, or fewer if no two symbols are side by side any more. Symbols 0..255 are the bytes in
+// byte_order(); merge i makes symbol 256 + i. Each merge is the pair that is the most frequent at that time; among
+// equally frequent pairs the one with the smallest left id, then the smallest right id. Pairs are counted from the
+// left, without overlap. The pretokens are freed as soon as they are copied.
 std::vector<BpeMerge> learn_merges(std::unique_ptr<PretokenCounts> pretokens, std::int64_t wanted,
-                                   const MergeProgress& progress);
+                                   const ProgressCallback& progress);
 
 }  // namespace tapeformer

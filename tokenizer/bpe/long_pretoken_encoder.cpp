@@ -5,7 +5,7 @@
 namespace tapeformer {
 namespace {
 
-// Elements of a vector that are worth keeping for the next pretoken.
+// A vector with more elements is freed after a pretoken; a smaller one is kept for the next.
 constexpr std::size_t kKept = 4096;
 
 }  // namespace
@@ -49,7 +49,7 @@ bool LongPretokenEncoder::merge_waiting(std::int32_t rank) {
   while (waiting.next < places.size()) {
     if (!ranks_.empty() && ranks_.top() < rank) return false;
     const std::uint32_t at = places[waiting.next++];
-    if (!word_.is_pair(at, merge.left, merge.right)) continue;  // merged meanwhile
+    if (!word_.is_pair(at, merge.left, merge.right)) continue;  // one of them was merged before
     // No pair of this rank can arise: its symbols are shorter than the result.
     word_.merge(at, merge.result);
     consider(word_.previous(at));

@@ -1,4 +1,4 @@
-// Byte pair encoding of pretokens of any length in time that grows about like their length.
+// Byte pair encoding of pretokens of any length, in time about proportional to the length.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,9 @@
 
 namespace tapeformer {
 
-// Places where a merge is possible wait by rank, the least rank first, and in the order of the text. A merge may make
-// one of lesser rank possible (in a vocabulary that was not learned in the order of its ranks), which then goes first.
+// A queue holds the places where a merge is possible: the smallest rank first, and within a rank in the order of the
+// text. A merge may make another one of a smaller rank possible (in a vocabulary that was not learned in the order of
+// its ranks); that one is done first.
 //
 // Places come in the order of the text. For a token always arises by the same merges (rank_merges.h), and so as soon as
 // the last of those of them that have the greatest rank is done; and of one rank, all are done from left to right.
@@ -23,23 +24,23 @@ class LongPretokenEncoder {
   LongPretokenEncoder(const MergeTable& merges, const std::vector<std::uint32_t>& lengths)
       : merges_(merges), word_(lengths) {}
 
-  // Appends the ids of `pretoken`. Throws Error for one of 2 GB or more.
+  // Appends the ids of `pretoken`. Throws Error if it has 2 GB or more.
   void encode(std::string_view pretoken, std::vector<std::int32_t>& ids);
 
  private:
   struct Waiting {
-    std::vector<std::uint32_t> places;  // cells of left symbols, of which some may be out of date
+    std::vector<std::uint32_t> places;  // the cells of left symbols; some may be out of date
     std::size_t next = 0;
   };
 
   void consider(std::uint32_t left);
-  // Does the merges of this rank, and says whether all are done: one of lesser rank that became possible goes first.
+  // Does the merges of this rank. Returns false if it stopped because a merge of a smaller rank became possible.
   bool merge_waiting(std::int32_t rank);
 
   const MergeTable& merges_;
   SymbolCells word_;
   std::vector<Waiting> waiting_;                                                        // by rank
-  std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>> ranks_;  // of those with places
+  std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>> ranks_;  // the ranks that have places
 };
 
 }  // namespace tapeformer

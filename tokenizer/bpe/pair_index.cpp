@@ -13,8 +13,8 @@
 namespace tapeformer {
 namespace {
 
-// By how much the threshold falls each time. Less means more passes over the words, more means more pairs indexed in
-// vain.
+// The factor by which the threshold falls. A smaller one needs more passes over the words, a larger one indexes more
+// pairs that are never merged.
 constexpr std::int64_t kThresholdStep = 32;
 
 }  // namespace
@@ -23,11 +23,12 @@ PairIndex::PairIndex(const PretokenCounts& pretokens) : lengths_(256, 1), words_
   lay_out(pretokens);
   left_tally_.resize(256);
   right_tally_.resize(256);
-  // The first index is made by the first merge, from this: the most frequent word has a pair as frequent.
+  // The first merge builds the first index with this threshold: a pair of the most frequent word occurs as often.
   if (!stretches_.empty()) threshold_ = stretches_.front().weight * kThresholdStep;
 }
 
-// Twice over the words: how many cells each weight takes, then the cells. Words of one byte have no pair.
+// Visits the words twice: first it counts the cells for each weight, then it fills them. Words of one byte have no
+// pair.
 void PairIndex::lay_out(const PretokenCounts& pretokens) {
   std::map<std::int64_t, std::uint64_t, std::greater<>> cells_of_weight;
   std::uint64_t total = 1;
@@ -42,7 +43,7 @@ void PairIndex::lay_out(const PretokenCounts& pretokens) {
   for (auto& [weight, cells] : cells_of_weight) {
     const std::uint64_t end = begin + cells;
     stretches_.push_back({static_cast<std::uint32_t>(end), weight});
-    cells = begin;  // from now on: where the next word of this weight goes
+    cells = begin;  // from here on: the place of the next word of this weight
     begin = end;
   }
   std::array<std::int32_t, 256> id_of_byte;
@@ -74,8 +75,8 @@ void PairIndex::for_each_pair(const F& f) const {
 
 void PairIndex::index_pairs() {
   pairs_ = {};
-  // Counts by a hash of the pair, up to what 32 bits hold, are never too low. They leave few pairs that are counted in
-  // vain.
+  // Counts by a hash of the pair (limited to 32 bits) are never too low, and few of them are too high. So few pairs
+  // below the threshold are counted exactly.
   constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
   const int bits = std::clamp(static_cast<int>(std::bit_width(words_.size())), 8, 20);
   std::vector<std::uint32_t> at_most(std::size_t{1} << bits);
@@ -122,7 +123,7 @@ bool PairIndex::merge_best(std::int32_t result, BpeMerge& merge) {
       replace(merge, places);
       return true;
     }
-    // It became rarer since it was queued.
+    // The pair has become rarer since it was queued.
     best.count = pair.count;
     if (best.count >= threshold_) {
       queue_.push(best);
@@ -143,7 +144,7 @@ void PairIndex::add_new(std::uint32_t at, std::int32_t other, bool other_is_left
   new_places_.push_back({at, other, other_is_left});
 }
 
-// Places ascend, so of pairs that overlap the left one is taken.
+// The places are sorted, so of two pairs that overlap the left one is merged.
 void PairIndex::replace(const BpeMerge& merge, const std::vector<std::uint32_t>& places) {
   lengths_.push_back(lengths_[merge.left] + lengths_[merge.right]);
   left_tally_.emplace_back();

@@ -1,4 +1,4 @@
-// The words to learn merges from, and where the pairs worth merging stand in them.
+// The words that merges are learned from, and an index of where frequent pairs occur in them.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,27 @@
 
 namespace tapeformer {
 
-// Memory: 4 bytes for each byte of the distinct words, about as much again for the places of the pairs indexed, and 8
-// MB.
+// Memory: 4 bytes for each byte of the distinct words, about the same for the places of the indexed pairs, and 8 MB.
 //
-// Only pairs that occur `threshold_` times or more are indexed. A pair's count never grows: all its places arise when
-// the newer one of its symbols does, by one merge, and from then on other merges take them away. So what was below the
-// threshold stays there, and the best pair of the index is the best of all. When none is left in it, the threshold is
-// lowered and the index made anew from the words, which keep the whole state.
+// Only pairs that occur at least `threshold_` times are indexed. The count of a pair never grows: all its places are
+// created by the one merge that creates the newer of its two symbols, and later merges only remove places. So a pair
+// below the threshold stays below it, and the best indexed pair is the best of all. When the index is empty, the
+// threshold is lowered and the index is built again from the words, which hold the whole state.
 class PairIndex {
  public:
-  // Symbols 0..255 are the bytes in byte_order(). Throws Error where there are too many bytes to index.
+  // Symbols 0..255 are the bytes in byte_order(). Throws Error when there are too many bytes to index.
   explicit PairIndex(const PretokenCounts& pretokens);
   PairIndex(const PairIndex&) = delete;
   PairIndex& operator=(const PairIndex&) = delete;
 
-  // Takes the most frequent pair (of equally frequent ones the one with the smallest left id, then the smallest right
-  // id), turns it into `result`, the next id, wherever it stands, from the left without overlap; says whether there was
-  // one.
+  // Replaces the most frequent pair by the new symbol `result` everywhere, from the left and without overlap, and tells
+  // which pair it was. Among equally frequent pairs it takes the one with the smallest left id, then the smallest right
+  // id. Returns false if no pair is left.
   bool merge_best(std::int32_t result, BpeMerge& merge);
 
  private:
   struct Pair {
-    std::int64_t count = 0;             // every place weighs as often as its word occurs
+    std::int64_t count = 0;             // a place counts as many times as its word occurs
     std::vector<std::uint32_t> places;  // cells of left symbols, ascending; some may be out of date
   };
   struct Candidate {
@@ -43,24 +42,24 @@ class PairIndex {
       return count != other.count ? count < other.count : key > other.key;
     }
   };
-  // Words that occur equally often lie side by side.
+  // Words with the same count are stored together.
   struct Stretch {
     std::uint32_t end;  // of its cells
     std::int64_t weight;
   };
-  // Of the pairs that one symbol forms with a new one, in one order.
+  // Counts all pairs (new symbol, x), or all pairs (x, new symbol), for one symbol x.
   struct Tally {
     std::int64_t count = 0;
     std::uint32_t places = 0;
   };
   struct NewPlace {
     std::uint32_t at;
-    std::int32_t other;  // id of the symbol beside the new one
+    std::int32_t other;  // the id of the symbol next to the new one
     bool other_is_left;
   };
 
   void lay_out(const PretokenCounts& pretokens);
-  // Calls f(cell of the left symbol, key, weight) for every pair that stands in the words.
+  // Calls f(cell of the left symbol, key, weight) for every pair of neighbours in the words.
   template <class F>
   void for_each_pair(const F& f) const;
   void index_pairs();
@@ -72,10 +71,10 @@ class PairIndex {
   std::vector<std::uint32_t> lengths_;  // of symbols, in bytes
   SymbolCells words_;
   std::vector<Stretch> stretches_;
-  std::int64_t threshold_ = 1;  // that of the index once it is made
+  std::int64_t threshold_ = 1;  // the threshold of the present index
   PairMap<Pair> pairs_;
   std::priority_queue<Candidate> queue_;
-  // Of the merge at hand, by the id of the other symbol.
+  // The counts for the present merge, by the id of the other symbol.
   std::vector<Tally> left_tally_, right_tally_;
   std::vector<NewPlace> new_places_;
 };

@@ -14,7 +14,7 @@ constexpr std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
 }
 inline constexpr std::uint64_t kNoPair = ~std::uint64_t{0};
 
-// Spreads keys over all 64 bits; the upper ones are the best.
+// Spreads keys over all 64 bits; the upper bits are the best ones.
 constexpr std::uint64_t pair_hash(std::uint64_t key) {
   key *= 0x9E3779B97F4A7C15ull;
   return (key ^ key >> 32) * 0xD6E8FEB86659FD93ull;
@@ -25,7 +25,7 @@ class PairMap {
  public:
   PairMap() : slots_(kFewestSlots) {}
 
-  // Null where the key is not there. A pointer holds until the next insertion or removal.
+  // Null if the key is not in the table. The pointer is valid until the next insertion or removal.
   Value* find(std::uint64_t key) {
     Slot& slot = slots_[place_of(key)];
     return slot.key == key ? &slot.value : nullptr;
@@ -35,7 +35,7 @@ class PairMap {
     return slot.key == key ? &slot.value : nullptr;
   }
 
-  // The value of the key, a new one where it is not there.
+  // The value of the key, which is inserted if it is not in the table.
   Value& operator[](std::uint64_t key) {
     std::size_t place = place_of(key);
     if (slots_[place].key != key) {
@@ -49,12 +49,12 @@ class PairMap {
     return slots_[place].value;
   }
 
-  // Of a key that is there. What lies behind it moves up, so that no search ends too early.
+  // Removes a key that is in the table. The keys after it move up, so that no search ends too early.
   void erase(std::uint64_t key) {
     std::size_t free = place_of(key);
     for (std::size_t at = after(free); slots_[at].key != kNoPair; at = after(at)) {
       const std::size_t distance_home = (at - home_of(slots_[at].key)) & (slots_.size() - 1);
-      if (distance_home < ((at - free) & (slots_.size() - 1))) continue;  // it may not stand before its home
+      if (distance_home < ((at - free) & (slots_.size() - 1))) continue;  // a key may not be before its home slot
       slots_[free] = std::move(slots_[at]);
       free = at;
     }
@@ -81,7 +81,7 @@ class PairMap {
 
   std::size_t home_of(std::uint64_t key) const { return pair_hash(key) >> shift_; }
   std::size_t after(std::size_t place) const { return (place + 1) & (slots_.size() - 1); }
-  // Where the key is, or would be put.
+  // The slot of the key, or the free slot where it belongs.
   std::size_t place_of(std::uint64_t key) const {
     std::size_t place = home_of(key);
     while (slots_[place].key != key && slots_[place].key != kNoPair) place = after(place);
@@ -96,8 +96,8 @@ class PairMap {
     }
   }
 
-  std::vector<Slot> slots_;  // a power of two
-  int shift_ = 64 - 4;       // a hash's upper bits are a key's home
+  std::vector<Slot> slots_;  // the size is a power of two
+  int shift_ = 64 - 4;       // the upper bits of a key's hash are its home slot
   std::size_t size_ = 0;
 };
 

@@ -19,24 +19,24 @@ class SortedRuns;
 // The distinct pretokens of some texts and how often each occurs.
 class PretokenCounts {
  public:
-  // Counts of 1 or more. The pretoken is there during the call alone.
+  // The count is at least 1. The pretoken is valid during the call only.
   using Visit = std::function<void(std::string_view pretoken, std::int64_t count)>;
 
   virtual ~PretokenCounts() = default;
-  // Calls f for every distinct pretoken, once, in no particular order; may be called again. Throws Error where the
+  // Calls f once for every distinct pretoken, in no particular order. May be called again. Throws Error where the
   // system refuses to read a temporary file.
   virtual void for_each(const Visit& f) const = 0;
 };
 
 struct CountOptions {
   SplitPattern pattern = SplitPattern::gpt2;
-  // Bytes that the tables of pretokens may take, all threads together; 0 for no bound. (Each thread's table has a few
-  // kilobytes at least, and room for one pretoken, however long.) A table that would outgrow its share is written to a
-  // temporary file in order, and all of them are put together in the end: the counts are exact either way.
+  // Bytes of memory for the tables of pretokens of all threads together; 0 for no bound. (The table of a thread has at
+  // least a few kilobytes, and room for one pretoken of any length.) A table that would become larger than its share is
+  // written to a temporary file, sorted, and the files are merged at the end. The counts are exact in both cases.
   std::size_t max_memory = 0;
 };
 
-// Takes texts a few at a time. Each is split by itself; neither their order nor the number of threads matters.
+// Texts are added a few at a time. Each is split by itself. Their order and the number of threads have no influence.
 class PretokenCounter {
  public:
   explicit PretokenCounter(const CountOptions& options = {});
@@ -46,17 +46,17 @@ class PretokenCounter {
 
   // Uses all threads. Throws Error where a temporary file (in $TMPDIR, else /tmp) cannot be written.
   void add(std::span<const std::string_view> texts);
-  // What was added. To be called once, as the last.
+  // The counts of all texts. Must be called once, at the end.
   std::unique_ptr<PretokenCounts> finish();
 
  private:
   void count(std::string_view text, PretokenTable& table);
 
   CountOptions options_;
-  std::size_t share_;  // of the memory, a table's
+  std::size_t share_;  // the memory of one table
   std::unique_ptr<SortedRuns> runs_;
-  std::mutex mutex_;                   // of the tables
-  std::vector<PretokenTable> tables_;  // that no thread works with now
+  std::mutex mutex_;                   // guards tables_
+  std::vector<PretokenTable> tables_;  // those that no thread is using
 };
 
 }  // namespace tapeformer

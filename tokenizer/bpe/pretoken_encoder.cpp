@@ -24,7 +24,7 @@ void PretokenEncoder::encode(std::string_view pretoken, std::vector<std::int32_t
   std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(begin), count, entry.ids.begin());
 }
 
-// Few symbols, so the least rank is looked for among all each time.
+// For few symbols: each time, the smallest rank is searched among all of them.
 void PretokenEncoder::encode_short(std::string_view pretoken, std::vector<std::int32_t>& ids) const {
   std::array<std::int32_t, kShort> symbol;
   std::array<MergeTable::Candidate, kShort> candidate;  // of a symbol and the next one

@@ -1,5 +1,5 @@
-// Byte pair encoding of one pretoken after another: within each, the merge of least rank is done first, the leftmost of
-// equal ones, until none is left.
+// Byte pair encoding of single pretokens: the merge with the smallest rank is done first, the leftmost one if there are
+// several, until no merge is possible.
 #pragma once
 
 #include <array>
@@ -18,32 +18,32 @@ namespace tapeformer {
 // One thread's workspace. It remembers the ids of short pretokens: most of a text's pretokens are repeats.
 class PretokenEncoder {
  public:
-  // Both must outlive it; `lengths` are those of the tokens in bytes, by id.
+  // Both must outlive it. `lengths` holds the number of bytes of each token, by id.
   PretokenEncoder(const MergeTable& merges, const std::vector<std::uint32_t>& lengths)
       : merges_(merges), long_pretokens_(merges, lengths), remembered_(kRemembered) {}
 
-  // Appends the ids of `pretoken`, which is not empty. Throws Error for one of 2 GB or more.
+  // Appends the ids of `pretoken`, which is not empty. Throws Error if it has 2 GB or more.
   void encode(std::string_view pretoken, std::vector<std::int32_t>& ids);
 
  private:
-  static constexpr std::size_t kRemembered = std::size_t{1} << 16;  // 2 MB: more do not stay in a core's caches
+  static constexpr std::size_t kRemembered = std::size_t{1} << 16;  // 2 MB, which stay in a core's caches
   static constexpr std::size_t kMostIds = 4, kShort = 64;
   struct Remembered {
     PretokenKey key;
-    std::array<std::int32_t, kMostIds> ids;  // -1 behind the last
+    std::array<std::int32_t, kMostIds> ids;  // -1 after the last one
   };
 
   void encode_short(std::string_view pretoken, std::vector<std::int32_t>& ids) const;
 
   const MergeTable& merges_;
   LongPretokenEncoder long_pretokens_;
-  std::vector<Remembered> remembered_;  // at the place that the hash of the key gives; the newest one stays
+  std::vector<Remembered> remembered_;  // by the hash of the key; a new pretoken replaces an old one
 };
 
-// Workspaces for as many threads as encode at the same time; each keeps what it remembers for the next text.
+// Workspaces for all threads that encode at the same time. Each keeps what it remembers for the next text.
 class EncoderPool {
  public:
-  // A workspace, given back when this goes out of scope.
+  // A workspace, which is returned when this goes out of scope.
   class Lease {
    public:
     Lease(EncoderPool& pool, std::unique_ptr<PretokenEncoder> encoder) : pool_(pool), encoder_(std::move(encoder)) {}

@@ -1,4 +1,5 @@
-// A pretoken of up to 15 bytes as two words: compared and hashed without a look at its text, which most pretokens are.
+// A pretoken of up to 15 bytes as two 64-bit words, which are compared and hashed without reading its text. Most
+// pretokens are that short.
 #pragma once
 
 #include <bit>
@@ -13,12 +14,12 @@ static_assert(std::endian::native == std::endian::little, "a pretoken's bytes li
 struct PretokenKey {
   static constexpr std::size_t kMostBytes = 15;
 
-  std::uint64_t low = 0;   // bytes 0 to 7, zeros behind the last
+  std::uint64_t low = 0;   // bytes 0 to 7, zeros after the last
   std::uint64_t high = 0;  // bytes 8 to 14, and the length as the last byte
 
   PretokenKey() = default;
-  // Of 1 to kMostBytes bytes. Reads overlap where they must, since the bytes around a pretoken may not be there to
-  // read.
+  // The pretoken has 1 to kMostBytes bytes. Two reads may overlap, since the bytes around a pretoken may not be
+  // readable.
   explicit PretokenKey(std::string_view pretoken) {
     const char* bytes = pretoken.data();
     const std::size_t size = pretoken.size();
@@ -38,7 +39,7 @@ struct PretokenKey {
   }
 
   std::size_t size() const { return high >> 56; }
-  // The bytes, as long as this key lives where it is.
+  // The bytes, which are valid until this key moves or is destroyed.
   std::string_view view() const { return {reinterpret_cast<const char*>(this), size()}; }
 
   std::uint64_t hash() const {

@@ -10,7 +10,7 @@
 
 namespace tapeformer {
 
-// A flat hash table with open addressing. Short pretokens lie in their slots, long ones behind one another in a store.
+// A flat hash table with open addressing. Short pretokens are in their slots, long ones in a buffer, one after another.
 class PretokenTable {
  public:
   PretokenTable() : slots_(kFewestSlots) {}
@@ -30,7 +30,7 @@ class PretokenTable {
   }
 
   std::size_t size() const { return size_; }
-  // What it takes after the next new pretoken, and most while it takes that one in: tables grow by a copy.
+  // The memory after the next new pretoken, and the most while it is added, since a table grows by being copied.
   std::size_t bytes_with_one_more() const {
     return slots_.size() * sizeof(Slot) * (is_full() ? 3 : 1) + 2 * long_bytes_.capacity();
   }
@@ -43,7 +43,7 @@ class PretokenTable {
     }
   }
 
-  // The same in the order of the pretokens' bytes, without more memory; forgets all, and gives the memory back.
+  // Calls f in the order of the pretokens' bytes, without more memory. Then removes all, and frees the memory.
   template <class F>
   void drain(const F& f) {
     sort();
@@ -51,18 +51,18 @@ class PretokenTable {
     clear();
   }
 
-  // Forgets all, and gives the memory back.
+  // Removes all, and frees the memory.
   void clear() { *this = PretokenTable(); }
 
  private:
   static constexpr std::size_t kFewestSlots = 64;
-  // In place of a length: the pretoken is in long_bytes_, from the place in the lower bits of `high` on; `low` is its
-  // hash.
+  // Stands in place of a length: the pretoken is in long_bytes_, at the place in the lower bits of `high`, and `low` is
+  // its hash.
   static constexpr std::uint64_t kLong = std::uint64_t{0xFF} << 56;
 
   struct Slot {
     PretokenKey key;
-    std::int64_t count = 0;  // 0: free
+    std::int64_t count = 0;  // 0: the slot is free
   };
 
   bool is_full() const { return size_ + 1 > slots_.size() / 4 * 3; }
@@ -70,14 +70,14 @@ class PretokenTable {
   Slot* after(Slot* slot) { return slot + 1 == slots_.data() + slots_.size() ? slots_.data() : slot + 1; }
   std::string_view pretoken_in(const Slot& slot) const;
   void add_long(std::string_view pretoken, std::int64_t count);
-  // Puts the key in the free slot, or where it belongs in a larger table.
+  // Puts the key into the free slot, or into its slot of a larger table.
   Slot* new_slot(Slot* slot, const PretokenKey& key, std::uint64_t hash);
   void grow();
-  // Puts the pretokens first, ascending. It is no hash table then.
+  // Moves the pretokens to the front, sorted. After that this is not a hash table any more.
   void sort();
 
-  std::vector<Slot> slots_;  // a power of two
-  int shift_ = 64 - 6;       // a hash's upper bits are its slot
+  std::vector<Slot> slots_;  // the size is a power of two
+  int shift_ = 64 - 6;       // the upper bits of a hash are its slot
   std::size_t size_ = 0;
   std::vector<char> long_bytes_;  // length (8 bytes) and bytes of each long pretoken
 };

@@ -11,13 +11,14 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/files.h"
 
 namespace tapeformer {
 namespace {
 
 constexpr const char* kWhere = "tokenizer: temporary file for counts of words: ";
 
-// Without a name from the beginning: it goes away with the process, however that ends.
+// The file loses its name at once, so that it disappears with the process, even if that is killed.
 int open_temporary_file() {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
@@ -38,7 +39,7 @@ class SortedRuns::Reader {
  public:
   Reader(int fd, const Run& run, std::size_t buffer_bytes) : fd_(fd), run_(run), buffer_(buffer_bytes, '\0') {}
 
-  // The next record, and whether there is one.
+  // Reads the next record. False if there is none.
   bool next() {
     begin_ += taken_;
     taken_ = 0;
@@ -57,7 +58,7 @@ class SortedRuns::Reader {
   std::int64_t count() const { return count_; }
 
  private:
-  // At least `bytes` from begin_ on are in the buffer afterwards.
+  // Reads until the buffer holds at least `bytes` from begin_ on.
   void need(std::size_t bytes) {
     if (filled_ - begin_ >= bytes) return;
     std::memmove(buffer_.data(), buffer_.data() + begin_, filled_ - begin_);
@@ -92,13 +93,8 @@ void SortedRuns::add(PretokenTable& table) {
   const std::int64_t begin = size_;
   std::string buffer;
   const auto flush = [&] {
-    for (std::string_view rest = buffer; !rest.empty();) {
-      const ssize_t written = ::pwrite(fd_, rest.data(), rest.size(), size_);
-      if (written < 0 && errno == EINTR) continue;
-      check(written >= 0, kWhere, "cannot write: ", std::strerror(errno));
-      size_ += written;
-      rest.remove_prefix(written);
-    }
+    write_all_at(fd_, size_, buffer, "the temporary file for counts of words");
+    size_ += static_cast<std::int64_t>(buffer.size());
     buffer.clear();
   };
   table.drain([&](std::string_view pretoken, std::int64_t count) {

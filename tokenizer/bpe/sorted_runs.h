@@ -1,5 +1,5 @@
-// Counts of pretokens that memory does not hold: runs in the order of their pretokens, in a temporary file, put
-// together again as they are read.
+// Counts of pretokens for which memory is too small: sorted runs in a temporary file, which are merged when they are
+// read.
 #pragma once
 
 #include <mutex>
@@ -12,14 +12,15 @@ namespace tapeformer {
 
 class SortedRuns : public PretokenCounts {
  public:
-  // At most `buffer_bytes` at a time for reading. Nothing is written before the first run. Errors are thrown as Error.
+  // Uses at most `buffer_bytes` of memory for reading. The file is made with the first run. All functions throw Error
+  // where the system refuses.
   explicit SortedRuns(std::size_t buffer_bytes) : buffer_bytes_(buffer_bytes) {}
   ~SortedRuns() override;
   SortedRuns(const SortedRuns&) = delete;
   SortedRuns& operator=(const SortedRuns&) = delete;
 
   bool empty() const { return runs_.empty(); }
-  // Moves what the table holds into one more run. May be called from several threads at once.
+  // Moves the contents of the table to a new run. May be called from several threads at once.
   void add(PretokenTable& table);
   void for_each(const Visit& f) const override;
 

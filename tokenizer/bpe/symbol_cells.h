@@ -1,5 +1,5 @@
-// Words as rows of symbols that merge: one cell of 32 bits for each byte, whatever merges, and neighbours found without
-// links.
+// Words as rows of symbols that can be merged. There is one cell of 32 bits for each byte, also after merges, and the
+// neighbours of a symbol are found without links.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace tapeformer {
 
-// A symbol takes as many cells as it has bytes: its id in the first, minus its length in the last where that is another
-// one; those between are negative. A word's cells have an end mark before and behind them.
+// A symbol has as many cells as bytes: the first holds its id; the last, if it is another one, holds minus its length;
+// the cells between are negative. There is an end mark before and after the cells of a word.
 class SymbolCells {
  public:
   static constexpr std::int32_t kEnd = std::numeric_limits<std::int32_t>::min();
   static constexpr std::uint32_t kMostCells = std::numeric_limits<std::int32_t>::max();
 
-  // An empty row of cells, to be filled by words of one symbol a byte. Lengths of symbols by id are looked up in
-  // `lengths`, which may grow meanwhile.
+  // Makes an empty row of cells, to which words of one symbol per byte are added. `lengths` holds the length of each
+  // symbol, by id, and may grow later.
   explicit SymbolCells(const std::vector<std::uint32_t>& lengths) : lengths_(&lengths) {}
   std::vector<std::int32_t>& cells() { return cells_; }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(cells_.size()); }
-  // The symbol that begins at this cell; negative where none does.
+  // The symbol that begins at this cell; negative if no symbol begins here.
   std::int32_t symbol(std::uint32_t at) const { return cells_[at]; }
-  // Where the symbol behind, or before, the one at this cell begins; or an end mark.
+  // The first cell of the symbol after, or before, the one at this cell; or the cell of an end mark.
   std::uint32_t next(std::uint32_t at) const { return at + (*lengths_)[cells_[at]]; }
   std::uint32_t previous(std::uint32_t at) const {
     const std::int32_t before = cells_[at - 1];
@@ -33,7 +33,7 @@ class SymbolCells {
   bool is_pair(std::uint32_t at, std::int32_t left, std::int32_t right) const {
     return cells_[at] == left && cells_[next(at)] == right;
   }
-  // The symbol at this cell and the one behind it become `result`, which is as long as both.
+  // The symbol at this cell and the one after it become `result`, which is as long as both together.
   void merge(std::uint32_t at, std::int32_t result) {
     const std::uint32_t right = next(at), end = next(right);
     cells_[right] = -1;

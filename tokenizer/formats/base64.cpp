@@ -29,7 +29,7 @@ std::optional<std::string> read_base64(std::string_view text) {
     for (const int shift : {16, 8, 0}) bytes += static_cast<char>(bits >> shift);
   }
   for (std::string_view rest = text; rest.ends_with('=') && !bytes.empty(); rest.remove_suffix(1)) bytes.pop_back();
-  if (write_base64(bytes) != text) return std::nullopt;  // other characters, or bits set that no byte has
+  if (write_base64(bytes) != text) return std::nullopt;  // it has other characters, or extra bits at the end
   return bytes;
 }
 

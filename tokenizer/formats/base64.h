@@ -9,7 +9,7 @@ namespace tapeformer {
 
 std::string write_base64(std::string_view bytes);
 
-// Nothing for what write_base64() does not give.
+// The inverse of write_base64(); nothing for a text that it would not write.
 std::optional<std::string> read_base64(std::string_view text);
 
 }  // namespace tapeformer

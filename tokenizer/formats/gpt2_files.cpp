@@ -13,7 +13,7 @@
 namespace tapeformer {
 namespace {
 
-// What `read` gives; its errors begin with the file's name.
+// Calls `read`, and puts the name of the file before the message of an Error.
 template <class Read>
 auto naming(const std::string& file, const Read& read) {
   try {
@@ -23,6 +23,21 @@ auto naming(const std::string& file, const Read& read) {
   } catch (const Error& error) {
     fail(file, ": ", error.what());
   }
+}
+
+// The first line of merges.txt. It names the split pattern if that is not GPT-2's; readers elsewhere skip the line.
+constexpr const char *kVersionLine = "#version: 0.2", *kPatternMark = " pattern: ";
+
+// The pattern that the first line names; GPT-2's if it names none.
+SplitPattern read_pattern(std::string_view merges) {
+  const std::string_view line = merges.substr(0, merges.find_first_of("\r\n"));
+  const std::size_t mark = line.find(kPatternMark);
+  if (!line.starts_with("#version") || mark == line.npos) return SplitPattern::gpt2;
+  const std::string_view name = line.substr(mark + std::string_view(kPatternMark).size());
+  for (const SplitPatternInfo& info : kSplitPatterns) {
+    if (name == info.name) return info.pattern;
+  }
+  fail("line 1: unknown pattern ", show(nlohmann::json(name)), ", expected gpt2 or cl100k");
 }
 
 struct NumberedPair {
@@ -46,13 +61,14 @@ bool is_byte(const std::string& written) {
   return bytes && bytes->size() == 1;
 }
 
-// Written with a character that stands for white space or a control: no name that anybody gives a special token.
+// Whether it is written with a character for white space or for a control character, which no name of a special token
+// has.
 bool is_of_text(const std::string& written) {
   const auto bytes = read_bytes(written);
   return bytes && std::any_of(bytes->begin(), bytes->end(), [](char c) { return c >= 0 && c <= ' '; });
 }
 
-// Adds those of the special tokens that are not among the vocabulary's.
+// Adds the special tokens that the vocabulary does not have yet.
 void add_new_special_tokens(Vocabulary& vocabulary, std::span<const std::string> special_tokens) {
   std::unordered_set<std::string> known;
   for (const std::int32_t id : vocabulary.special_ids) {
@@ -72,9 +88,11 @@ void add_new_special_tokens(Vocabulary& vocabulary, std::span<const std::string>
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> read_gpt2_files(const Gpt2Files& text, const Gpt2Files& names, SplitPattern pattern,
+std::unique_ptr<Tokenizer> read_gpt2_files(const Gpt2Files& text, const Gpt2Files& names,
+                                           std::optional<SplitPattern> pattern,
                                            std::span<const std::string> special_tokens) {
   const auto numbered = naming(names.merges, [&] { return read_merges(text.merges); });
+  if (!pattern) pattern = naming(names.merges, [&] { return read_pattern(text.merges); });
   std::vector<WrittenPair> merges;
   std::unordered_set<std::string> merged;
   for (const NumberedPair& entry : numbered) {
@@ -97,15 +115,18 @@ std::unique_ptr<Tokenizer> read_gpt2_files(const Gpt2Files& text, const Gpt2File
   }
   add_new_special_tokens(written, special_tokens);
   const auto where_merge = [&](std::size_t index) { return str_cat(names.merges, ": line ", numbered[index].line); };
-  return bpe_of_written(written, merges, names.vocab, where_merge, pattern);
+  return bpe_of_written(written, merges, names.vocab, where_merge, *pattern);
 }
 
 Gpt2Files write_gpt2_files(const Tokenizer& tokenizer) {
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer);
   check(bpe != nullptr, "a ", tokenizer.kind(), " tokenizer cannot be written as GPT-2's files, only bpe");
   check(!bpe->whole_pretokens(), "GPT-2's files cannot say that pretokens may be tokens to which no merges lead");
+  check(bpe->added_tokens().empty(), "GPT-2's files cannot hold added tokens that are not special");
   const std::vector<std::string> written = written_tokens(*bpe);
-  Gpt2Files files{"{", "#version: 0.2\n"};
+  Gpt2Files files{"{", kVersionLine};
+  if (bpe->pattern() != SplitPattern::gpt2) files.merges += str_cat(kPatternMark, name_of(bpe->pattern()));
+  files.merges += "\n";
   std::unordered_set<std::int32_t> merged;
   for (const BpeMerge& merge : bpe->merges()) {
     files.merges += str_cat(written[merge.left], " ", written[merge.right], "\n");

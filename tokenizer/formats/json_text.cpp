@@ -12,8 +12,8 @@ namespace tapeformer {
 using nlohmann::json;
 
 json parse_json(std::string_view text) {
-  constexpr std::size_t kMostLevels = 100;            // copying a value takes a call of a function for each
-  std::vector<std::unordered_set<std::string>> keys;  // of the objects and lists around
+  constexpr std::size_t kMostLevels = 100;            // copying a value calls a function for each level
+  std::vector<std::unordered_set<std::string>> keys;  // of the enclosing objects and lists
   const auto look = [&](int, json::parse_event_t event, json& parsed) {
     using Event = json::parse_event_t;
     if (event == Event::object_start || event == Event::array_start) {
@@ -26,13 +26,13 @@ json parse_json(std::string_view text) {
     }
     return true;
   };
-  std::size_t invalid = text.find('\0') + 1;  // the first byte is 1; the parser would take a 0 for the end
+  std::size_t invalid = text.find('\0') + 1;  // bytes count from 1; the parser would end at a byte 0
   if (invalid == 0) {
     try {
       return json::parse(text, look);
     } catch (const json::parse_error& error) {
       invalid = error.byte;
-    } catch (const json::out_of_range&) {  // its message quotes the number, however long
+    } catch (const json::out_of_range&) {  // the message of the parser quotes the number, however long it is
       fail("not valid JSON: a number is out of range");
     }
   }
@@ -50,7 +50,7 @@ std::string show(const json& value) {
   constexpr std::size_t kMost = 60;
   if (text.size() > kMost) {
     std::size_t end = kMost;
-    while ((text[end] & 0xC0) == 0x80) --end;  // not within a character
+    while ((text[end] & 0xC0) == 0x80) --end;  // do not cut a character
     text = text.substr(0, end) + "...";
   }
   return text;

@@ -10,8 +10,8 @@ namespace {
 
 using Candidate = MergeTable::Candidate;
 
-// The last two parts of a token's bytes, on the way to one; nothing where that is not reached. Least candidate first,
-// of equal ones the leftmost.
+// Merges the bytes of a token, the smallest candidate first and the leftmost of equal ones, until two parts are left,
+// and returns these; nothing if the merges do not lead so far.
 template <class Find>
 std::optional<std::pair<std::int32_t, std::int32_t>> last_pair(std::string_view bytes,
                                                                const std::array<std::int32_t, 256>& id_of_byte,
@@ -39,13 +39,14 @@ std::optional<std::pair<std::int32_t, std::int32_t>> last_pair(std::string_view 
 
 RankMerges merges_of_ranks(const Vocabulary& vocabulary) {
   const std::vector<std::string>& tokens = vocabulary.tokens;
-  const auto id_of_byte = ids_of_bytes(tokens, vocabulary.special_ids);
+  const std::vector<std::int32_t> extra_ids = vocabulary.extra_ids();
+  const auto id_of_byte = ids_of_bytes(tokens, extra_ids);
   for (int byte = 0; byte < 256; ++byte) check(id_of_byte[byte] >= 0, "byte ", byte, " has no token");
-  // A token comes about from shorter ones, whatever their ranks.
+  // Shorter tokens first, since a token is merged from shorter ones, whatever their ranks.
   std::vector<std::int32_t> by_length;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(tokens.size()); ++id) {
-    const bool is_special = std::binary_search(vocabulary.special_ids.begin(), vocabulary.special_ids.end(), id);
-    if (!is_special && tokens[id].size() > 1) by_length.push_back(id);
+    const bool is_ordinary = !std::binary_search(extra_ids.begin(), extra_ids.end(), id);
+    if (is_ordinary && tokens[id].size() > 1) by_length.push_back(id);
   }
   std::sort(by_length.begin(), by_length.end(), [&](std::int32_t a, std::int32_t b) {
     return std::pair(tokens[a].size(), a) < std::pair(tokens[b].size(), b);

@@ -1,13 +1,12 @@
-// tiktoken merges by the rank of the joined token, byte pair encoding by the rank of the pair: how the one becomes the
-// other.
+// Conversion between tiktoken's ranks of tokens and the ranked pairs of byte pair encoding.
 //
-// tiktoken takes, of all neighbours whose bytes together are a token, those of the least token, the leftmost first. Let
-// a token T arise somewhere in a text. Until then no merge crossed the bounds of T's bytes, and which merges are next
-// within them depends on nothing outside; so they were those that T's bytes by themselves go through, and the last two
-// parts are always the same ones. Any other two tokens that make T never stand side by side. Hence one pair for each
-// token, with the token's rank, gives the same ids for every text; and a token to whose own bytes the merges do not
-// lead arises in no text, other than as a whole pretoken. The same holds for merges by the rank of pairs, of which some
-// may therefore be without any effect.
+// tiktoken merges the two neighbours whose bytes together are the token of the smallest rank, the leftmost first.
+// Suppose that a token T is created somewhere in a text. Until then no merge has crossed the bounds of T's bytes, and
+// the order of the merges inside depends on nothing outside. So they were the merges that T's bytes alone go through,
+// and the last two parts are always the same. Two other tokens that make T together are never neighbours. Therefore one
+// pair for each token, with the token's rank, gives the same ids for every text. A token that the merges of its own
+// bytes do not reach is never created, except from a whole pretoken. The same holds for ranked pairs, so some of them
+// may have no effect.
 #pragma once
 
 #include <vector>
@@ -16,19 +15,19 @@
 
 namespace tapeformer {
 
-// Longer tokens are refused: the time grows with the square.
+// Longer tokens are refused, since the time grows with the square of the length.
 inline constexpr std::size_t kMostTokenBytes = 4096;
 
 struct RankMerges {
-  std::vector<BpeMerge> merges;  // by the id of the result
-  bool reach_all;                // whether they lead to every token
+  std::vector<BpeMerge> merges;  // sorted by the id of the result
+  bool reach_all;                // whether they reach every token
 };
 
-// The merges by which tokens whose ids are their ranks come about. Throws Error for a byte without a token and for a
-// token above kMostTokenBytes.
+// The merges for tokens whose ids are their ranks. Throws Error for a byte without a token, and for a token longer than
+// kMostTokenBytes.
 RankMerges merges_of_ranks(const Vocabulary& vocabulary);
 
-// The merges that have an effect, by rank. Throws Error for a token above kMostTokenBytes.
+// The merges that have an effect, by rank. Throws Error for a token longer than kMostTokenBytes.
 std::vector<BpeMerge> effective_merges(const BpeTokenizer& tokenizer);
 
 }  // namespace tapeformer

@@ -7,6 +7,7 @@
 #include "tokenizer/formats/json_text.h"
 #include "tokenizer/formats/tokenizer_json.h"
 #include "tokenizer/formats/written_bpe.h"
+#include "tokenizer/pretokenizer.h"
 #include "tokenizer/word_tokenizer.h"
 
 namespace tapeformer {
@@ -14,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// Settings that would change the ids must have the one value that we work by. A missing key has it.
+// A setting that would change the ids must have the one value that is supported. A missing key means that value.
 void expect(const json& object, const char* key, const json& expected, const std::string& where) {
   const auto entry = object.find(key);
   if (entry == object.end() || *entry == expected) return;
@@ -24,8 +25,8 @@ void expect(const json& object, const char* key, const json& expected, const std
 // The tokens of a file by id, as the file writes them.
 Vocabulary read_vocabulary(const json& file, const json& vocab) {
   std::map<std::int32_t, std::string> by_id = read_vocab(vocab, "model.vocab");
-  std::unordered_set<std::string> specials;
-  std::vector<std::int32_t> special_ids;
+  std::unordered_set<std::string> listed;
+  Vocabulary vocabulary;
   const auto added = file.find("added_tokens");
   if (added != file.end()) {
     check(added->is_array(), "added_tokens: expected a list, got ", show(*added));
@@ -38,14 +39,28 @@ Vocabulary read_vocabulary(const json& file, const json& vocab) {
       const auto in_vocab = vocab.find(content);
       check(in_vocab == vocab.end() || *in_vocab == id, where, " has id ", id, ", but in model.vocab ",
             in_vocab == vocab.end() ? "" : show(*in_vocab));
-      check(specials.insert(content).second, where, " is listed twice");
+      check(listed.insert(content).second, where, " is listed twice");
       const auto [other, is_new] = by_id.try_emplace(id, content);
       check(is_new || other->second == content, where, " has the id ", id, " of the token ", show(other->second));
-      special_ids.push_back(id);
+      const auto flag = [&](const char* key, bool otherwise) {
+        const json value = entry.value(key, json(otherwise));
+        check(value.is_boolean(), where, ".", key, ": expected true or false, got ", show(value));
+        return value.get<bool>();
+      };
+      if (flag("special", true)) {
+        vocabulary.special_ids.push_back(id);
+        continue;
+      }
+      check(safe_cut(content, 1) == content.size(), where,
+            ": white space behind a letter or a digit is not supported in a token that is not special");
+      vocabulary.added.push_back(
+          {.id = id, .text = content, .normalized = flag("normalized", true), .ordinary = in_vocab != vocab.end()});
     }
   }
-  std::sort(special_ids.begin(), special_ids.end());
-  return {tokens_by_id(by_id, "model.vocab"), std::move(special_ids)};
+  std::ranges::sort(vocabulary.special_ids);
+  std::ranges::sort(vocabulary.added, {}, &AddedToken::id);
+  vocabulary.tokens = tokens_by_id(by_id, "model.vocab");
+  return vocabulary;
 }
 
 std::string where_merge(const json& list, std::size_t index) {
@@ -72,8 +87,8 @@ std::vector<WrittenPair> read_pairs(const json& list) {
 
 bool is_type(const json& value, const char* type) { return value.is_object() && value.value("type", json()) == type; }
 
-// The regular expression of a Split, which must keep what it finds as pretokens: either by isolating them, or, since
-// our patterns leave nothing between them, by removing what is not found.
+// The regular expression of a Split whose matches become the pretokens. It either isolates the matches, or removes what
+// is between them, which is the same for our patterns: they leave nothing between two matches.
 json read_split(const json& split, const std::string& where) {
   const bool removes = split.value("behavior", json()) == "Removed" && split.value("invert", json()) == true;
   if (!removes) {
@@ -84,7 +99,7 @@ json read_split(const json& split, const std::string& where) {
   return pattern.is_object() ? pattern.value("Regex", json()) : json();
 }
 
-// ByteLevel with its own pattern, which is GPT-2's; or a Split by one of ours and ByteLevel without a pattern.
+// Accepts ByteLevel with its built-in pattern, which is GPT-2's, or a Split by a known pattern with ByteLevel after it.
 SplitPattern read_split_pattern(const json& splitter) {
   const auto check_byte_level = [](const json& byte_level, bool use_regex, const std::string& where) {
     expect(byte_level, "add_prefix_space", false, where);
@@ -97,7 +112,7 @@ SplitPattern read_split_pattern(const json& splitter) {
   const json parts = is_type(splitter, "Sequence") ? splitter.value("pretokenizers", json()) : json();
   if (parts.is_array() && parts.size() == 2 && is_type(parts[0], "Split") && is_type(parts[1], "ByteLevel")) {
     const json regex = read_split(parts[0], "pre_tokenizer: Split");
-    // Its own pattern is the default, so a missing key will not do.
+    // A missing key would mean that ByteLevel uses its own pattern.
     check(parts[1].contains("use_regex"), "pre_tokenizer: ByteLevel: the key \"use_regex\" is missing");
     check_byte_level(parts[1], false, "pre_tokenizer: ByteLevel");
     for (const SplitPatternInfo& info : kSplitPatterns) {
@@ -132,12 +147,13 @@ std::unique_ptr<Tokenizer> read_word_level(const json& file, const json& model) 
   check(chars || pattern == regex_of(SplitPattern::gpt2), "pre_tokenizer: ", show(splitter),
         " is not supported for WordLevel, only Split by any character or by GPT-2's pattern");
   Vocabulary vocabulary = read_vocabulary(file, member(model, "vocab", "model"));
+  for (AddedToken& token : vocabulary.added) token.ordinary = false;  // there are no merges that could use it
   if (chars) return std::make_unique<CharTokenizer>(std::move(vocabulary));
   return std::make_unique<WordTokenizer>(std::move(vocabulary));
 }
 
-// Those that change no ids of the text itself: ByteLevel moves offsets alone, TemplateProcessing puts special tokens
-// around (and Tokenizer::encode none).
+// Accepts the processors that change no ids of the text itself: ByteLevel changes offsets only, and TemplateProcessing
+// adds special tokens around a text, which Tokenizer::encode does not do.
 void check_post_processor(const json& processor) {
   if (processor.is_null() || is_type(processor, "ByteLevel") || is_type(processor, "TemplateProcessing")) return;
   if (is_type(processor, "Sequence") && processor.value("processors", json()).is_array()) {
@@ -152,7 +168,7 @@ std::unique_ptr<Tokenizer> read_tokenizer(const json& file) {
   check(model.is_object(), "model: expected an object, got ", show(model));
   expect(file, "normalizer", nullptr, "file");
   check_post_processor(file.value("post_processor", json()));
-  // Files of early versions, GPT-2's among them, leave the type of a BPE model out.
+  // Old files, such as GPT-2's, do not name the type of a BPE model.
   const json type = model.value("type", model.contains("merges") ? json("BPE") : json());
   if (type == "BPE") return read_bpe(file, model);
   if (type == "WordLevel") return read_word_level(file, model);

@@ -18,7 +18,7 @@ namespace {
 
 std::string show_line(std::string_view line) { return show(nlohmann::json(line)); }
 
-// The ordinary tokens by id; empty where no token has an id.
+// The ordinary tokens by id; an empty string for an id without a token.
 std::vector<std::string> read_tokens(std::string_view text) {
   std::map<std::int32_t, std::string> by_rank;
   std::unordered_set<std::string> seen;
@@ -81,6 +81,7 @@ std::unique_ptr<Tokenizer> read_tiktoken_file(std::string_view text, const std::
 std::string write_tiktoken_file(const Tokenizer& tokenizer) {
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer);
   check(bpe != nullptr, "a ", tokenizer.kind(), " tokenizer cannot be written as a file of ranks, only bpe");
+  check(bpe->added_tokens().empty(), "a file of ranks cannot hold added tokens that are not special");
   Vocabulary vocabulary;
   vocabulary.special_ids.assign(bpe->special_ids().begin(), bpe->special_ids().end());
   std::string text;

@@ -13,10 +13,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt";
 
-std::string read_text(const fs::path& path) { return std::string(MappedFile(path).bytes()); }
-
 bool is_folder(const fs::path& path) {
-  std::error_code unreachable;  // reading it will say why
+  std::error_code unreachable;  // reading the path will say why
   return fs::is_directory(path, unreachable);
 }
 
@@ -27,7 +25,7 @@ bool is_there(const fs::path& path) {
 
 Gpt2Files names_in(const fs::path& folder) { return {(folder / kVocabName).string(), (folder / kMergesName).string()}; }
 
-// The names of both files, given one of them: what stands before "vocab.json" or "merges.txt" is the same.
+// The names of both files, given one of them: they differ only in "vocab.json" and "merges.txt" at the end.
 std::optional<Gpt2Files> gpt2_names(const std::string& path) {
   for (const std::string_view name : {kVocabName, kMergesName}) {
     if (!path.ends_with(name)) continue;
@@ -38,8 +36,8 @@ std::optional<Gpt2Files> gpt2_names(const std::string& path) {
 }
 
 std::unique_ptr<Tokenizer> load_gpt2(const Gpt2Files& names, const FileOptions& options) {
-  return read_gpt2_files({read_text(names.vocab), read_text(names.merges)}, names,
-                         options.pattern.value_or(SplitPattern::gpt2), options.special_tokens);
+  return read_gpt2_files({read_file(names.vocab), read_file(names.merges)}, names, options.pattern,
+                         options.special_tokens);
 }
 
 bool is_json(const fs::path& path, std::string_view text) {
@@ -59,7 +57,7 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptio
     return load_gpt2(names_in(path), options);
   }
   if (const auto names = gpt2_names(name)) return load_gpt2(*names, options);
-  const std::string text = read_text(path);
+  const std::string text = read_file(path);
   if (is_json(path, text)) {
     if (options.pattern) fail_usage(name, ": a tokenizer.json itself says how text is split: expected no pattern");
     if (!options.special_tokens.empty()) {
@@ -73,11 +71,17 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptio
   return read_tiktoken_file(text, name, *options.pattern, options.special_tokens);
 }
 
-void Tokenizer::save(const fs::path& path) const {
-  if (path.extension() == ".tiktoken") return write_file_atomically(path, write_tiktoken_file(*this));
+std::vector<std::string> Tokenizer::save(const fs::path& path) const {
+  if (path.extension() == ".tiktoken") {
+    write_file_atomically(path, write_tiktoken_file(*this));
+    return {str_cat("tiktoken's files do not hold the split pattern, ", name_of(*split_pattern()),
+                    special_ids().empty() ? "" : ", and the special tokens", ": name what is missing on reading")};
+  }
   std::optional<Gpt2Files> names = gpt2_names(path.string());
-  if (!names && (path.extension() == ".json" || (path.has_filename() && !is_folder(path))))
-    return write_file_atomically(path, to_json());
+  if (!names && (path.extension() == ".json" || (path.has_filename() && !is_folder(path)))) {
+    write_file_atomically(path, to_json());
+    return {};
+  }
   const Gpt2Files files = write_gpt2_files(*this);
   if (!names) {
     std::error_code error;
@@ -85,12 +89,15 @@ void Tokenizer::save(const fs::path& path) const {
     check(!error, "cannot make folder ", path.string(), ": ", error.message());
     names = names_in(path);
   }
-  // Both are written before either appears.
+  // Both files are written before one of them appears.
   AtomicFile vocab(names->vocab), merges(names->merges);
   vocab.append(files.vocab);
   merges.append(files.merges);
   vocab.commit();
   merges.commit();
+  if (split_pattern() == SplitPattern::gpt2) return {};
+  return {str_cat("GPT-2's files have no place for the split pattern, ", name_of(*split_pattern()),
+                  ": the first line of merges.txt names it, but other programs will split by gpt2's")};
 }
 
 }  // namespace tapeformer

@@ -1,13 +1,13 @@
-// What writing and reading tokenizer.json share: how the three kinds look in Hugging Face's `tokenizers` format.
+// How the three kinds of tokenizers are written in Hugging Face's `tokenizers` format.
 //
-//   bpe   model BPE over byte-level characters (byte_level.h), pre_tokenizer and decoder ByteLevel: GPT-2's file;
-//   cl100k's
-//         pattern as Llama 3's file has it, a Sequence of Split by the pattern and ByteLevel without one of its own
-//   word  model WordLevel, pre_tokenizer Split by GPT-2's pattern, decoder Fuse (tokens are put together as they are)
+//   bpe   model BPE over byte-level characters (byte_level.h), pre_tokenizer and decoder ByteLevel, as in GPT-2's file;
+//         with cl100k's pattern the pre_tokenizer is a Sequence, as in Llama 3's file: Split by the pattern, then
+//         ByteLevel without its own pattern
+//   word  model WordLevel, pre_tokenizer Split by GPT-2's pattern, decoder Fuse (which joins tokens without changes)
 //   char  model WordLevel, pre_tokenizer Split by any character, decoder Fuse
 //
-// The special tokens are both in the model's vocabulary and in added_tokens. Hugging Face looks for them in every text;
-// Tokenizer::encode only when allowed to.
+// Special and added tokens are in the model's vocabulary and in added_tokens. Hugging Face looks for special tokens in
+// every text, Tokenizer::encode only if asked to.
 #pragma once
 
 namespace tapeformer {

@@ -1,3 +1,4 @@
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/formats/tokenizer_json.h"
@@ -16,18 +17,19 @@ ordered_json split(std::string_view pattern) {
   return {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
 }
 
-// ByteLevel has GPT-2's pattern built in.
+// For GPT-2's pattern, ByteLevel alone is enough: it has the pattern built in.
 ordered_json split_to_bytes(SplitPattern pattern) {
   if (pattern == SplitPattern::gpt2) return byte_level();
   return {{"type", "Sequence"}, {"pretokenizers", ordered_json::array({split(regex_of(pattern)), byte_level(false)})}};
 }
 
-ordered_json added_token(std::int32_t id, std::string_view content) {
-  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
-          {"rstrip", false}, {"normalized", false}, {"special", true}};
+ordered_json added_token(std::int32_t id, std::string_view content, bool normalized, bool special) {
+  return {{"id", id},        {"content", content},       {"single_word", false}, {"lstrip", false},
+          {"rstrip", false}, {"normalized", normalized}, {"special", special}};
 }
 
-// In the order of the ids. Appended as to a vector: inserting by key would look through all earlier ones each time.
+// The tokens in the order of the ids. They are appended as to a vector, since an insertion by key would search all
+// earlier keys.
 ordered_json::object_t vocab_of(const std::vector<std::string>& written) {
   ordered_json::object_t vocab;
   for (std::size_t id = 0; id < written.size(); ++id) {
@@ -56,8 +58,13 @@ ordered_json bpe_model(const BpeTokenizer& tokenizer, const std::vector<std::str
 std::string Tokenizer::to_json() const {
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(this);
   const std::vector<std::string> written = bpe ? written_tokens(*bpe) : tokens();
+  std::map<std::int32_t, ordered_json> by_id;
+  for (const std::int32_t id : special_ids()) by_id[id] = added_token(id, token_bytes(id), false, true);
+  for (const AddedToken& token : added_tokens()) {
+    by_id[token.id] = added_token(token.id, token.text, token.normalized, false);
+  }
   ordered_json added = ordered_json::array();
-  for (const std::int32_t id : special_ids()) added.push_back(added_token(id, token_bytes(id)));
+  for (auto& [id, token] : by_id) added.push_back(std::move(token));
   ordered_json file = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
   file["added_tokens"] = std::move(added);
   file["normalizer"] = nullptr;

@@ -45,9 +45,13 @@ std::unique_ptr<BpeTokenizer> bpe_of_written(const Vocabulary& written, const st
                                              const std::function<std::string(std::size_t)>& where_merge,
                                              SplitPattern pattern, bool whole_pretokens) {
   Vocabulary vocabulary = written;
+  for (AddedToken& token : vocabulary.added) {
+    token.ordinary = token.ordinary && read_bytes(token.text).has_value();
+  }
+  const std::vector<std::int32_t> extra_ids = vocabulary.extra_ids();
   std::unordered_map<std::string_view, std::int32_t> ordinary;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(written.tokens.size()); ++id) {
-    if (std::binary_search(written.special_ids.begin(), written.special_ids.end(), id)) continue;
+    if (std::binary_search(extra_ids.begin(), extra_ids.end(), id)) continue;
     const auto bytes = read_bytes(written.tokens[id]);
     check(bytes && !bytes->empty(), where_tokens, ": token ", id, " is not made of GPT-2's byte-level characters");
     vocabulary.tokens[id] = *bytes;
@@ -76,7 +80,7 @@ std::vector<std::string> written_tokens(const BpeTokenizer& tokenizer) {
   std::vector<std::string> written;
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
     const std::string_view token = tokenizer.token_bytes(id);
-    written.push_back(tokenizer.is_special(id) ? std::string(token) : write_bytes(token));
+    written.push_back(tokenizer.is_ordinary(id) ? write_bytes(token) : std::string(token));
   }
   return written;
 }

@@ -1,4 +1,4 @@
-// Byte pair encoding as GPT-2's files and Hugging Face's write it: tokens, and pairs of tokens that merge, by the
+// Byte pair encoding as the files of GPT-2 and Hugging Face write it: tokens, and pairs of tokens that merge, in the
 // characters of byte_level.h.
 #pragma once
 
@@ -19,17 +19,18 @@ struct WrittenPair {
   std::string left, right;
 };
 
-// "a b": nothing where it is not two words apart by one space.
+// Reads "a b"; nothing if it is not two words with one space between them.
 std::optional<WrittenPair> read_written_pair(std::string_view text);
 
-// The tokens by id, and the ids 0, 1, 2, …: throws Error, beginning with `where`, where one is missing.
+// The tokens by id. Throws Error that begins with `where` if the ids are not 0, 1, 2, ….
 std::vector<std::string> tokens_by_id(const std::map<std::int32_t, std::string>& tokens, const std::string& where);
-// {"token": id, …}. Throws Error, beginning with `where`, for what is no id or is the id of two.
+// Reads {"token": id, …}. Throws Error that begins with `where` for a value that is not an id, or is the id of two
+// tokens.
 std::map<std::int32_t, std::string> read_vocab(const nlohmann::json& vocab, const std::string& where);
 
-// Special tokens stand for their text, the others for bytes. Throws Error: beginning with `where_tokens` for a token
-// that is not written so, with where_merge(i) for a merge of or to something that is no ordinary token, or one that is
-// there twice.
+// Special tokens stand for their text, the others for bytes. Throws Error: it begins with `where_tokens` for a token
+// that is not written in byte-level characters, and with where_merge(i) if merge i is given twice, or has a part or a
+// result that is not an ordinary token.
 std::unique_ptr<BpeTokenizer> bpe_of_written(const Vocabulary& written, const std::vector<WrittenPair>& merges,
                                              const std::string& where_tokens,
                                              const std::function<std::string(std::size_t)>& where_merge,

@@ -60,7 +60,7 @@ struct Config {
     bool operator==(const Schedule&) const = default;
   };
   struct Train {
-    std::int64_t steps = 2000, batch = 16, batch_tokens = 0, accumulate = 1;
+    std::int64_t steps = 2000, batch = 16, batch_tokens = 0, accumulate = 1, length_groups = 1;
     double label_smoothing = 0;
     std::int64_t seed = 1, threads = 0;
     bool recompute = false;

@@ -59,6 +59,8 @@ void check_task(const Config& config, const ModelFamily& family) {
               " trains on data.text or data.corpus, got ", kind);
       require(config.train.batch_tokens == 0, "train.batch_tokens: expected 0 for ", family.name,
               ", whose sequences are all as long as model.context, got ", config.train.batch_tokens);
+      require(config.train.length_groups == 1, "train.length_groups: expected 1 for ", family.name,
+              ", whose sequences are all as long as model.context, got ", config.train.length_groups);
       return;
     case ModelTask::sequence_to_sequence:
       require(data.text.empty(), "model.type: ", family.name,
@@ -94,6 +96,9 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_data(config.data);
   check_tokenizer(config.tokenizer);
   check_task(config, resolved.family());
+  require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
+          "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
+          ", got ", config.train.length_groups);
   require(!has_floor(config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
           "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
           config.schedule.min_lr);

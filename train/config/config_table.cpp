@@ -154,6 +154,9 @@ const std::vector<ConfigEntry>& common_entries() {
         train.key<&T::batch_tokens>("batch_tokens", "tokens in a micro-step of parallel text (0 = count sequences)",
                                     at_least(0)),
         train.key<&T::accumulate>("accumulate", "micro-steps whose gradients make one step", between(1, kMaxSize)),
+        train.key<&T::length_groups>(
+            "length_groups", "groups of sentences of similar lengths that a step draws (0 = one for each micro-step)",
+            between(0, kMaxSize)),
         train.key<&T::label_smoothing>("label_smoothing", "share of the target that is spread over the vocabulary",
                                        fraction()),
         train.key<&T::seed>("seed", "seed of weights, batches and dropout", at_least(0)),
@@ -326,7 +329,7 @@ std::string nearest_config_section(std::string_view section) {
 std::string nearest_config_name(std::string_view section, std::string_view key) {
   std::vector<KnownKey> known = known_keys();
   const std::string home = nearest_config_section(section);
-  std::ranges::stable_partition(known, [&](const KnownKey& other) { return other.section == home; });
+  std::stable_partition(known.begin(), known.end(), [&](const KnownKey& other) { return other.section == home; });
   std::vector<std::string_view> keys;
   for (const KnownKey& other : known) keys.push_back(other.key);
   const KnownKey& nearest = known[std::ranges::find(keys, nearest_name(key, keys)) - keys.begin()];

@@ -12,7 +12,7 @@
 namespace tapeformer {
 namespace {
 
-// Standard input as a file that can be read again and again. It is gone with this object.
+// Standard input, stored in a file so that it can be read several times. The file is removed with this object.
 class SpooledInput {
  public:
   explicit SpooledInput(const std::filesystem::path& folder) : file_(folder / "standard-input") {
@@ -21,22 +21,22 @@ class SpooledInput {
     while (const std::size_t count = input->read(buffer)) file_.append(std::string_view(buffer).substr(0, count));
     check(input->consumed() > 0, "standard input is empty, expected text");
   }
-  const std::filesystem::path& path() const { return file_.beside(); }
+  const std::filesystem::path& path() const { return file_.temporary_path(); }
 
  private:
   AtomicFile file_;
 };
 
-// A text and the reader that goes through it once, for training and validation.
+// A text, and the reader that reads it once for training and validation together.
 struct Text {
   std::vector<std::unique_ptr<SpooledInput>> spooled;
   std::unique_ptr<TextSource> source;
   std::unique_ptr<TextReader> reader = nullptr;
   TextSummary summary = {};
 
-  // To be called once, before all else.
+  // Must be called once, before the other functions.
   void open(const TokenCache& cache, const ProgressMaker& progress) {
-    summary = cache.summary(*source, progress ? progress("reading the text") : ReadProgress());
+    summary = cache.summary(*source, progress ? progress("reading the text") : ProgressCallback());
     reader = std::make_unique<TextReader>(*source);
   }
   TextRange range(std::int64_t begin, std::int64_t end) const { return {summary, begin, end}; }
@@ -47,7 +47,7 @@ Text text_of_files(const std::vector<std::string>& inputs, const ResolvedConfig&
   std::vector<std::filesystem::path> paths = expand_inputs(inputs);
   for (std::filesystem::path& path : paths) {
     if (path != kStandardInput) continue;
-    spooled.push_back(std::make_unique<SpooledInput>(cache.folder()));
+    spooled.push_back(std::make_unique<SpooledInput>(cache.writable_folder()));
     path = spooled.back()->path();
   }
   return {std::move(spooled), std::make_unique<FileText>(std::move(paths), text_options(config))};
@@ -116,6 +116,8 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
     other = text_of_files(config.data.valid, config, cache);
     other->open(cache, progress);
   }
+  TextNotes notes = text.summary.notes;
+  if (other) notes.add(other->summary.notes);
   const std::int64_t bytes = text.summary.bytes;
   const std::int64_t cut = other ? bytes : text.summary.split(config.data.valid_fraction);
   const TextRange train = text.range(0, cut);
@@ -126,16 +128,19 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
   }
   document_token(config, *tokenizer);  // throws before the text is encoded
 
-  const ReadProgress show = progress ? progress("encoding the text") : ReadProgress();
+  const ProgressCallback show = progress ? progress("encoding the text") : ProgressCallback();
   LanguageData result{.tokenizer = nullptr,
                       .train = cache.tokens("train", *text.reader, train, *tokenizer, show),
-                      .valid = std::nullopt};
+                      .valid = std::nullopt,
+                      .warnings = notes.lines()};
+  if (!cache.warning().empty()) result.warnings.push_back(cache.warning());
   const std::int64_t row = config.row_tokens();
   check(result.train.size() > row, "the training text has ", result.train.size(), " tokens: model.context = ", row,
         " takes at least ", row + 1);
   if (!valid.empty()) {
     TokenFile tokens = cache.tokens("valid", *valid_text.reader, valid, *tokenizer, show);
     if (tokens.size() >= 2) result.valid = std::move(tokens);
+    if (result.valid) result.valid_unknown = count_unknown(result.valid->view(), *tokenizer);
   }
   result.tokenizer = std::move(tokenizer);
   return result;

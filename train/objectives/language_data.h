@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/text/text_source.h"
 #include "data/text/token_cache.h"
@@ -17,21 +18,21 @@ namespace tapeformer {
 struct LanguageData {
   std::unique_ptr<Tokenizer> tokenizer;
   TokenFile train;
-  std::optional<TokenFile> valid;  // nothing where the validation part has fewer than two tokens
+  std::optional<TokenFile> valid;     // nothing if the validation part has fewer than two tokens
+  std::int64_t valid_unknown = 0;     // how many of its tokens are the tokenizer's unknown token
+  std::vector<std::string> warnings;  // what was odd about the files and the cache, a sentence each
 };
 
-// The folder for token files, which any run of the same text and tokenizer shares: $TAPEFORMER_CACHE, or tapeformer in
-// the user's cache folder.
+// The folder of the TokenCache, which all runs share: $TAPEFORMER_CACHE, or `tapeformer` in the user's cache folder.
 std::filesystem::path token_cache_folder();
 
-// How the configuration says that text files are read.
+// How text files are read by this configuration.
 TextOptions text_options(const ResolvedConfig& config);
 
-// Reads or generates the text, and encodes it, in memory that does not depend on its size; what was made before is
-// found in the cache. Without a tokenizer, one is read from tokenizer.file or learned: from the training text,
-// characters from the validation text too. Throws Error when the training text is too short for the model's context,
-// UsageError for data.within_document where the training text has no documents or the tokenizer no token for their
-// ends.
+// Reads or generates the text, and encodes it, in memory that does not depend on its size. What was made before is
+// taken from the cache. Without a tokenizer, one is read from tokenizer.file, or learned from the training text; char
+// learns from the validation text too. Throws Error when the training text is too short for the model's context, and
+// UsageError for data.within_document when the training text has no documents or the tokenizer no token for their ends.
 LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer = nullptr,
                                    const ProgressMaker& progress = {});
 

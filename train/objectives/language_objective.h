@@ -18,6 +18,7 @@ class LanguageObjective : public Objective {
   std::uint64_t data_hash() const override { return data_.train.source_hash(); }
   std::uint64_t valid_hash() const override { return data_.valid ? data_.valid->source_hash() : 0; }
   std::vector<std::string> description() const override;
+  std::vector<std::string> warnings() const override { return data_.warnings; }
   std::int64_t scored_targets(std::int64_t step) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
   std::optional<double> take_unsmoothed_loss() override { return unsmoothed_.take(); }

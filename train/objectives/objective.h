@@ -45,7 +45,7 @@ class Objective {
   virtual std::int64_t scored_targets(std::int64_t step) = 0;
   // The loss of one micro-step: its summed negative log-likelihood divided by `normalizer`, the scored targets of the
   // whole step, so that the losses and gradients of the micro-steps add up to those of the step. Its value may be known
-  // only after backward.
+  // only after backward. Undefined where the micro-step has nothing to score.
   virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) = 0;
 
   // Where labels are smoothed: the loss of the plain labels, summed over the micro-steps since the last call. Known

@@ -97,22 +97,30 @@ PairBatchOptions pair_batch_options(const ResolvedConfig& config) {
           .seed = static_cast<std::uint64_t>(config.train.seed)};
 }
 
+PairBatchOptions training_batch_options(const ResolvedConfig& config) {
+  PairBatchOptions options = pair_batch_options(config);
+  if (config.train.length_groups > 0) options.pieces = config.train.accumulate / config.train.length_groups;
+  return options;
+}
+
 TranslationData prepare_translation_data(const ResolvedConfig& config, std::optional<PairTokenizers> tokenizers) {
   TranslationData data;
-  data.texts.push_back(read_training_text(config.data));
-  PairSplit split{data.texts[0].pairs(), {}};
-  if (auto text = read_validation_text(config.data)) {
-    split.valid = data.texts.emplace_back(std::move(*text)).pairs();
+  const ParallelText train = read_training_text(config.data);
+  PairSplit split{train.pairs(), {}};
+  data.notes = train.notes();
+  data.valid_text = read_validation_text(config.data);
+  if (data.valid_text) {
+    split.valid = data.valid_pairs();
+    data.notes.add(data.valid_text->notes());
   } else {
-    split = data.texts[0].split(config.data.valid_fraction);
+    split = train.split(config.data.valid_fraction);
+    data.valid_text = train.copy_of(split.valid);  // the training text itself is needed no longer than here
   }
-  const ParallelText &train = data.texts.front(), &valid = data.texts.back();
   check(!split.train.empty(), train.origin(), ": no sentence pair is left to train on, all are for validation");
   data.tokenizers = tokenizers ? std::move(*tokenizers) : make_tokenizers(config, split, train.origin());
   data.train = encode_text(train, split.train, data.tokenizers, config);
   data.hash = pairs_hash(split.train);
-  if (!split.valid.empty()) data.valid = encode_text(valid, split.valid, data.tokenizers, config);
-  data.valid_text = split.valid;
+  if (!split.valid.empty()) data.valid = encode_text(*data.valid_text, split.valid, data.tokenizers, config);
   return data;
 }
 

@@ -14,7 +14,7 @@ TranslationObjective::TranslationObjective(const ResolvedConfig& config, Transla
       data_(std::move(data)),
       model_(make_sequence_to_sequence(config,
                                        model_vocabulary(config, *data_.tokenizers.source, *data_.tokenizers.target))),
-      batcher_(data_.train, data_.tokenizers.symbols, pair_batch_options(config)) {
+      batcher_(data_.train, data_.tokenizers.symbols, training_batch_options(config)) {
   if (data_.valid) LengthBuckets(*data_.valid, data_.tokenizers.symbols, pair_batch_options(config));  // throws now
 }
 
@@ -35,7 +35,7 @@ std::vector<std::string> TranslationObjective::description() const {
 }
 
 std::vector<std::string> TranslationObjective::warnings() const {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = data_.notes.lines();
   const auto tell = [&](const TokenPairs& pairs, const char* what) {
     if (pairs.skipped().total() == 0) return;
     lines.push_back(str_cat(pairs.skipped().total(), " of ", pairs.skipped().total() + pairs.size(), " ", what,
@@ -54,6 +54,7 @@ std::int64_t TranslationObjective::scored_targets(std::int64_t step) {
 
 Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
   batcher_.draw(index(step, micro_step), batch_);
+  if (batch_.rows == 0) return {};
   const PairTensors tensors(tape, batch_);
   return model_->loss(tensors.source, tensors.inputs, tensors.targets,
                       {.smoothing = config_.train.label_smoothing,
@@ -68,16 +69,16 @@ Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {
 }
 
 std::optional<double> TranslationObjective::bleu() {
-  if (data_.valid_text.empty()) return std::nullopt;
-  const auto all = static_cast<std::int64_t>(data_.valid_text.size());
+  if (data_.valid_pairs().empty()) return std::nullopt;
+  const auto all = static_cast<std::int64_t>(data_.valid_pairs().size());
   const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
   std::vector<std::string_view> lines;
-  for (const SentencePair& pair : data_.valid_text.first(count)) lines.push_back(pair.source);
+  for (const SentencePair& pair : data_.valid_pairs().first(count)) lines.push_back(pair.source);
   const PairTokenizers& tokenizers = data_.tokenizers;
   const auto translations =
       translate_lines(*model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols, lines, {.beam = 1});
   Bleu bleu(config_.eval.bleu_tokenize);
-  for (std::int64_t i = 0; i < count; ++i) bleu.add(translations[i].texts[0], data_.valid_text[i].target);
+  for (std::int64_t i = 0; i < count; ++i) bleu.add(translations[i].texts[0], data_.valid_pairs()[i].target);
   return bleu.score().score;
 }
 

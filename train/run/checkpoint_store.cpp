@@ -46,15 +46,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-// 16 digits as a string: other JSON readers keep only 53 bits of an integer.
-std::string hexadecimal(std::uint64_t hash) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[hash >> shift & 15];
-  return text;
-}
-
-std::string checksum(std::string_view bytes) { return hexadecimal(hash_bytes(bytes)); }
+std::string checksum(std::string_view bytes) { return to_hex(hash_bytes(bytes)); }
 
 // Read in pieces: a file may be as large as the memory that is left.
 Json describe_file(const fs::path& path) {
@@ -67,7 +59,7 @@ Json describe_file(const fs::path& path) {
     hasher.update(std::string_view(buffer).substr(0, static_cast<std::size_t>(count)));
     offset += count;
   }
-  return {{"bytes", file.size()}, {"xxh3", hexadecimal(hasher.digest())}};
+  return {{"bytes", file.size()}, {"xxh3", to_hex(hasher.digest())}};
 }
 
 bool is_folder(const fs::path& path) {
@@ -299,7 +291,7 @@ void remove_checkpoints_after(const RunFolder& run, std::int64_t step) {
 }
 
 void remove_leftovers(const RunFolder& run) {
-  remove_unfinished_files(run.root);
+  remove_abandoned(run.root);
   for (const std::string& name : names_in(run.checkpoints())) {
     const fs::path path = run.checkpoints() / name;
     if (hidden_name(name, kPartial)) remove_path(path);
@@ -309,7 +301,7 @@ void remove_leftovers(const RunFolder& run) {
     else if (replaced)
       rename_path(path, run.checkpoints() / *replaced);
   }
-  if (is_folder(run.checkpoints())) remove_unfinished_files(run.checkpoints());
+  if (is_folder(run.checkpoints())) remove_abandoned(run.checkpoints());
 }
 
 }  // namespace tapeformer

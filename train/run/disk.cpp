@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <system_error>
-#include <vector>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -47,17 +46,6 @@ void remove_path(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
   check(!error, "cannot remove ", path.string(), ": ", error.message());
-}
-
-void remove_unfinished_files(const fs::path& folder) {
-  std::vector<fs::path> unfinished;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (name.find(".tmp-") != std::string::npos && it->is_regular_file()) unfinished.push_back(it->path());
-  }
-  check(!error, "cannot read ", folder.string(), ": ", error.message());
-  for (const fs::path& path : unfinished) remove_path(path);
 }
 
 }  // namespace tapeformer

@@ -33,7 +33,4 @@ class HeldFolder {
   int fd_;
 };
 
-// Removes the temporary files that a killed write_file_atomically() left in a folder. Throws Error.
-void remove_unfinished_files(const std::filesystem::path& folder);
-
 }  // namespace tapeformer

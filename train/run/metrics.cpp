@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/lines.h"
 #include "train/run/disk.h"
 
 namespace tapeformer {
@@ -27,10 +28,9 @@ bool is_metrics(const Json& line) {
 
 Json parse(std::string_view line) { return Json::parse(line, nullptr, /*allow_exceptions=*/false); }
 
-// Calls f(line) for every line that ends with a newline, without it.
-template <class F>
-void for_each_line(std::string_view bytes, const F& f) {
-  for (std::size_t end; (end = bytes.find('\n')) != bytes.npos; bytes.remove_prefix(end + 1)) f(bytes.substr(0, end));
+// The lines that are whole: a last line without its newline is left out.
+std::vector<std::string_view> whole_lines(std::string_view bytes) {
+  return split_lines(bytes.substr(0, bytes.rfind('\n') + 1));
 }
 
 }  // namespace
@@ -44,14 +44,7 @@ MetricsWriter::~MetricsWriter() { ::close(fd_); }
 
 void MetricsWriter::write(const Json& line) {
   check(is_metrics(line), "metrics: expected an object with a whole number `step`, got ", line.dump());
-  const std::string text = line.dump() + "\n";
-  std::string_view rest = text;
-  while (!rest.empty()) {  // more than once only when a disk fills up
-    const ssize_t written = ::write(fd_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    check(written >= 0, "cannot write ", path_.string(), ": ", last_error());
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  write_all(fd_, line.dump() + "\n", path_);
 }
 
 void MetricsWriter::sync() {
@@ -64,21 +57,21 @@ void truncate_metrics(const std::filesystem::path& path, std::int64_t step) {
   if (!std::filesystem::exists(path, error)) return;
   const MappedFile file(path);
   std::string kept;
-  for_each_line(file.bytes(), [&](std::string_view line) {
+  for (const std::string_view line : whole_lines(file.bytes())) {
     const Json json = parse(line);
     if (is_metrics(json) && json["step"].get<std::int64_t>() <= step) kept.append(line) += '\n';
-  });
+  }
   if (kept != file.bytes()) write_file_atomically(path, kept);
 }
 
 std::vector<Json> read_metrics(const std::filesystem::path& path) {
   const MappedFile file(path);
   std::vector<Json> lines;
-  for_each_line(file.bytes(), [&](std::string_view line) {
+  for (const std::string_view line : whole_lines(file.bytes())) {
     lines.push_back(parse(line));
     check(is_metrics(lines.back()), path.string(), ":", lines.size(),
           ": expected an object with a whole number `step`, got ", line);
-  });
+  }
   return lines;
 }
 

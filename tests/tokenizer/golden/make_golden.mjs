@@ -74,4 +74,19 @@ for (const [name, preTokenizer] of [
   file.model.ignore_merges = true
   ids[`${name}_ignore_merges`] = await idsOf(hf.Tokenizer.fromString(JSON.stringify(file)))
 }
+
+// gpt2.json with added tokens that are not special, as CodeGen's file has them for white space: some overlap, and those
+// that are not normalized are looked for first.
+const contents = ['  ', '   ', '        ', '\t\t', '\n\n\n', 'cat', 'cats', 'at', 'tsx', '<|fim|>', '|>', ' x', 'é', '1']
+const file = JSON.parse(readFileSync(join(here, 'gpt2.json'), 'utf8'))
+let id = Math.max(...Object.values(file.model.vocab), ...file.added_tokens.map((token) => token.id))
+const plain = { single_word: false, lstrip: false, rstrip: false, special: false }
+const known = file.model.vocab
+const tokens = contents.map((content, index) => ({ id: known[content] ?? ++id, content, ...plain, normalized: index % 3 != 1 }))
+file.added_tokens.push(...tokens)
+const addedTexts = [...texts, '  a   b    c         d', 'x\t\t\ty', 'cats at catsx atsx scat', '<|fim|>x|>|><|fim', 'a x  x\n\n\n\n']
+addedTexts.push('café 1 11 111', 'catcatscats', ' '.repeat(37), 'ca ts', '\t \t  \t\t')
+const withAdded = hf.Tokenizer.fromString(JSON.stringify(file))
+const encodings = await withAdded.encodeBatch(addedTexts, { addSpecialTokens: false })
+ids.added = { tokens, texts: addedTexts.slice(texts.length), ids: encodings.map((encoding) => encoding.getIds()) }
 writeFileSync(join(here, 'ids.json'), JSON.stringify(ids) + '\n')

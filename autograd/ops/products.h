@@ -1,0 +1,21 @@
+// Matrix products and layers made of them.
+#pragma once
+
+#include "autograd/kernels/activation_kind.h"
+#include "autograd/tape/variable.h"
+
+namespace tapeformer {
+
+// (…, m, k)·(…, k, n) → (…, m, n); the axes in front are broadcast   (matmul.cpp)
+Variable matmul(const Variable& a, const Variable& b);
+// x Wᵀ + b: x (…, in), weight (out, in), bias (out) or undefined → (…, out)   (linear.cpp)
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias);
+
+struct FeedForwardWeights {
+  Variable up, up_bias, down, down_bias;  // (hidden, in), (hidden), (out, hidden), (out); biases may be undefined
+};
+// act(x upᵀ + up_bias) downᵀ + down_bias, x (…, in) → (…, out), without keeping the activation's result for backward
+// (feed_forward.cpp). A caller that moves x in lets it be freed as soon as the first product is done.
+Variable feed_forward(Variable x, const FeedForwardWeights& weights, ActivationKind activation);
+
+}  // namespace tapeformer

@@ -1,0 +1,82 @@
+#include "data/text/encode_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+#include "core/parallel.h"
+#include "data/text/text.h"
+
+namespace tapeformer {
+
+std::vector<std::vector<std::int32_t>> encode_part(const TextPart& part, const Tokenizer& tokenizer) {
+  const std::vector<TextSegment> segments = part.segments();
+  const std::optional<std::int32_t> end_of_text = tokenizer.special(kEndOfText);
+  const auto count = static_cast<std::int64_t>(segments.size());
+  const std::int64_t grain = 1 + count / 256;
+  std::vector<std::vector<std::int32_t>> groups(chunk_count(count, grain));
+  parallel_chunks(count, grain, [&](std::int64_t group, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::vector<std::int32_t> ids = tokenizer.encode(segments[i].text);
+      if (segments[i].ends_document && end_of_text) ids.push_back(*end_of_text);
+      if (groups[group].empty()) {
+        groups[group] = std::move(ids);
+      } else {
+        groups[group].insert(groups[group].end(), ids.begin(), ids.end());
+      }
+    }
+  });
+  return groups;
+}
+
+void for_each_encoded(TextReader& reader, const Tokenizer& tokenizer,
+                      const std::function<void(std::span<const std::int32_t>)>& f, const ProgressCallback& progress) {
+  const std::int64_t begin = reader.position();
+  std::int64_t bytes = 0;
+  for_each_part(reader, [&](const TextPart& part) {
+    try {
+      for (const std::vector<std::int32_t>& ids : encode_part(part, tokenizer)) f(ids);
+    } catch (const Error& error) {
+      if (bytes == 0) throw;
+      fail("the text from byte ", begin + bytes, " on: ", error.what());
+    }
+    bytes += static_cast<std::int64_t>(part.text.size());
+    if (progress) progress(part.share);
+  });
+  if (progress) progress(1);
+}
+
+std::int64_t count_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer) {
+  const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
+  return unknown ? std::count(ids.begin(), ids.end(), *unknown) : 0;
+}
+
+std::int64_t count_unknown(const TokenView& ids, const Tokenizer& tokenizer) {
+  if (!tokenizer.unknown_id()) return 0;
+  std::array<std::int32_t, 4096> buffer;
+  std::int64_t count = 0;
+  for (std::int64_t begin = 0; begin < ids.size();) {
+    const auto some = std::span(buffer).first(std::min<std::int64_t>(buffer.size(), ids.size() - begin));
+    ids.copy(begin, some);
+    count += count_unknown(some, tokenizer);
+    begin += static_cast<std::int64_t>(some.size());
+  }
+  return count;
+}
+
+EncodedText encode_inputs(std::span<const std::string> inputs, const TextOptions& options, const Tokenizer& tokenizer,
+                          const ProgressCallback& progress) {
+  const FileText source(expand_inputs(inputs), options);
+  TextReader reader(source);
+  EncodedText encoded;
+  for_each_encoded(
+      reader, tokenizer,
+      [&](std::span<const std::int32_t> ids) { encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end()); },
+      progress);
+  encoded.bytes = reader.position();
+  encoded.unknown = count_unknown(encoded.ids, tokenizer);
+  encoded.notes = reader.notes();
+  return encoded;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,54 @@
+// The token ids of texts that are read part by part.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/progress.h"
+#include "data/text/text_notes.h"
+#include "data/text/text_reader.h"
+#include "data/text/token_file.h"
+#include "tokenizer/tokenizer.h"
+
+namespace tapeformer {
+
+// The ids of a part: each segment is encoded by itself, and kEndOfText follows each document if the tokenizer has it.
+// The vectors, one after another, are the ids in their order. Many segments are shared out among the threads; the
+// tokenizer itself shares out a long one.
+std::vector<std::vector<std::int32_t>> encode_part(const TextPart& part, const Tokenizer& tokenizer);
+
+// Calls f(ids) with the ids of everything that the reader gives, in order. While one part is encoded, the next is read.
+// Throws Error as the reader and the tokenizer do.
+void for_each_encoded(TextReader& reader, const Tokenizer& tokenizer,
+                      const std::function<void(std::span<const std::int32_t>)>& f,
+                      const ProgressCallback& progress = {});
+
+// How many of the ids are the tokenizer's unknown token; 0 for a tokenizer without one.
+std::int64_t count_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer);
+std::int64_t count_unknown(const TokenView& ids, const Tokenizer& tokenizer);
+
+// Above this share of unknown tokens, bits per byte say nothing about a text: <unk> would count as if it predicted the
+// bytes that it stands for, which no model could tell from it.
+inline constexpr double kMaxUnknownShare = 0.01;
+
+struct EncodedText {
+  std::vector<std::int32_t> ids;
+  std::int64_t bytes = 0;    // of the text; the ends of documents count none
+  std::int64_t unknown = 0;  // ids that are the tokenizer's unknown token
+  TextNotes notes;
+
+  double unknown_share() const {
+    return ids.empty() ? 0 : static_cast<double>(unknown) / static_cast<double>(ids.size());
+  }
+  bool has_bits_per_byte() const { return unknown_share() <= kMaxUnknownShare; }
+};
+
+// The ids of files as training reads them: `inputs` are files, folders, globs or "-" as in expand_inputs(),
+// decompressed and cut into documents as in FileText. Memory grows with the ids alone. Throws Error as those do.
+EncodedText encode_inputs(std::span<const std::string> inputs, const TextOptions& options, const Tokenizer& tokenizer,
+                          const ProgressCallback& progress = {});
+
+}  // namespace tapeformer

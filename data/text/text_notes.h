@@ -1,0 +1,33 @@
+// What was odd about text files that could be read nevertheless: counted, so that the caller can say each once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tapeformer {
+
+enum class TextNote {
+  empty_file,       // a file without text, beside others with text: skipped
+  byte_order_mark,  // at the beginning of a file: removed
+  lone_surrogate,   // a line of JSON with half of a pair of \u escapes: replaced by U+FFFD
+  trailing_zeros,   // bytes 0 behind the end of a gzip file: ignored
+  binary,           // bytes 0, or many bytes that are not UTF-8: read as it is
+};
+inline constexpr std::size_t kTextNoteKinds = 5;
+
+struct TextNotes {
+  struct Entry {
+    std::int64_t count = 0;
+    std::string first;  // the file of the first, or FILE:LINE
+  };
+  std::array<Entry, kTextNoteKinds> entries;  // by TextNote
+
+  void add(TextNote note, const std::string& where);
+  void add(const TextNotes& others);
+  // A sentence for each kind that occurred.
+  std::vector<std::string> lines() const;
+};
+
+}  // namespace tapeformer
