@@ -43,6 +43,7 @@ void evaluate_text(const EvalArguments& arguments) {
   if (options.stride == 0) options.stride = options.context;
   const Evaluation result =
       evaluate(*run.model, std::span<const std::int32_t>(ids), options, show_progress("evaluating"));
+  require_finite(result);
 
   if (arguments.json) {
     nlohmann::ordered_json json = measures(result, text.bytes);
@@ -67,6 +68,7 @@ void evaluate_pairs(const EvalArguments& arguments) {
   }
   const Evaluation result = evaluate(*run.model, pairs, run.tokenizers.symbols, {.sentences = arguments.batch}, 0,
                                      show_progress("evaluating"));
+  require_finite(result);
   if (arguments.json) {
     nlohmann::ordered_json json = measures(result, pairs.target_bytes());
     // The keys of a text's evaluation as well: a sentence is one window.

@@ -1,8 +1,11 @@
 // tapeformer: trains transformers on CPU. stdout carries results, stderr progress and messages; exit code 1 for what
 // went wrong, 2 for wrong usage or configuration.
+#include <fcntl.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <iostream>
 
 #include "autograd/kernels/gemm.h"
@@ -12,6 +15,14 @@
 
 namespace tapeformer::cli {
 namespace {
+
+// A descriptor 0, 1 or 2 that the caller has closed would be taken by the first file that is opened, and messages would
+// be written into it.
+void open_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) ::open("/dev/null", O_RDWR);  // takes the lowest one that is free
+  }
+}
 
 void set_up_log() {
   spdlog::set_default_logger(spdlog::stderr_color_mt("tapeformer"));
@@ -81,6 +92,7 @@ int run(int argc, char** argv) {
 }  // namespace tapeformer::cli
 
 int main(int argc, char** argv) {
+  tapeformer::cli::open_standard_descriptors();
   tapeformer::cli::set_up_log();
   return tapeformer::cli::run(argc, argv);
 }

@@ -22,7 +22,7 @@ std::string print(const char* format, Values... values) {
   return buffer;
 }
 
-// Three digits: 950, 41.2k, 1.20M.
+// Three digits and a unit: 950, 41.2k, 1.20M.
 std::string format_rate(double value) {
   if (value < 999.5) return print("%.0f", value);
   const char* unit = "k";
@@ -47,14 +47,16 @@ std::string format_duration(double seconds) {
   return print("%dd%02dh", h / 24, h % 24);
 }
 
+std::string format_perplexity(double value) { return print(value < 1e6 ? "%.2f" : "%.1e", value); }
+
 std::string format_progress(const ProgressState& state) {
   const auto done = static_cast<double>(state.step - state.first_step);
   const double left = state.elapsed_s / done * static_cast<double>(state.steps - state.step);
   const std::int64_t percent = state.steps > 0 ? 100 * state.step / state.steps : 0;
   return "step " + std::to_string(state.step) + "/" + std::to_string(state.steps) + "  " + std::to_string(percent) +
-         "%  loss " + print("%.4f", state.loss) + "  lr " + print("%.3g", state.lr) + "  " +
-         format_rate(state.tokens_per_s) + " tokens/s  " + format_duration(state.elapsed_s) + " elapsed  " +
-         format_duration(left) + " left";
+         "%  " + (state.smoothed ? "smoothed loss " : "loss ") + print("%.4f", state.loss) + "  lr " +
+         print("%.3g", state.lr) + "  " + format_rate(state.tokens_per_s) + " tokens/s  " +
+         format_duration(state.elapsed_s) + " elapsed  " + format_duration(left) + " left";
 }
 
 int terminal_columns(int fd) {
@@ -92,7 +94,7 @@ void ProgressLine::show(const ProgressState& state, int columns) {
     out_ << line << "\n" << std::flush;
     return;
   }
-  // The last column stays free: a character there makes some terminals begin a new line.
+  // The last column stays free: some terminals begin a new line after a character there.
   out_ << "\r" << line.substr(0, static_cast<std::size_t>(columns) - 1) << kEraseToEnd << std::flush;
   visible_ = true;
 }

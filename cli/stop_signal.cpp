@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 
 #include "core/error.h"
 
@@ -13,12 +14,13 @@ namespace tapeformer {
 namespace {
 
 constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-// A signal handler has no other way to its state than globals.
+// Globals, since a signal handler takes no other state.
 std::atomic<bool> in_use = false;
 std::atomic<int> received = 0;
 std::atomic<std::int64_t> received_at = 0;
-struct sigaction old_interrupt, old_terminate;
+struct sigaction old_actions[std::size(kSignals)];
 
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -47,13 +49,14 @@ StopSignal::StopSignal() {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   ::sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, &old_interrupt);
-  ::sigaction(SIGTERM, &action, &old_terminate);
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+    ::sigaction(kSignals[i], nullptr, &old_actions[i]);
+    if (old_actions[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 StopSignal::~StopSignal() {
-  ::sigaction(SIGINT, &old_interrupt, nullptr);
-  ::sigaction(SIGTERM, &old_terminate, nullptr);
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) ::sigaction(kSignals[i], &old_actions[i], nullptr);
   in_use = false;
 }
 

@@ -3,6 +3,8 @@
 
 #include <iostream>
 #include <memory>
+#include <numbers>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/config_options.h"
@@ -14,9 +16,11 @@
 #include "data/synthetic/corpora.h"
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
+#include "train/initial_weights.h"
 #include "train/objectives/objective.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
+#include "train/trained_model.h"
 #include "train/trainer.h"
 
 namespace tapeformer::cli {
@@ -24,11 +28,12 @@ namespace {
 
 struct TrainArguments {
   std::string config, out, resume;
+  bool discard_newer = false;
   ConfigOverrides overrides;
 };
 
-ResolvedConfig overridden(Config config, const ConfigOverrides& overrides) {
-  ResolvedConfig resolved = override_config(std::move(config), overrides);
+ResolvedConfig resolve_for_training(Config config) {
+  const ResolvedConfig resolved = resolve(std::move(config));
   require_data(resolved);
   return resolved;
 }
@@ -36,34 +41,40 @@ ResolvedConfig overridden(Config config, const ConfigOverrides& overrides) {
 void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
                    const RunFolder& run) {
   if (state.best_step > 0 && objective.can_evaluate()) {
-    const double per_byte = state.best_loss * static_cast<double>(objective.evaluation_tokens()) /
-                            static_cast<double>(objective.evaluation_bytes());
-    std::cout << "best validation loss " << state.best_loss << " nats per token, " << per_byte << " per byte, at step "
-              << state.best_step << '\n';
+    std::cout << "best validation loss " << state.best_loss << " nats per token, ";
+    if (config.eval.batches == 0) {  // the bytes are those of all validation data
+      const double nats = state.best_loss * static_cast<double>(objective.evaluation_tokens());
+      const Evaluation best{.tokens = objective.evaluation_tokens(), .nats = nats};
+      std::cout << best.bits_per_byte(objective.evaluation_bytes()) << " bits per byte, ";
+    }
+    std::cout << "at step " << state.best_step << '\n';
   }
   const std::optional<double> entropy = config.data.corpus.empty() ? std::nullopt : corpus_entropy(config.data.corpus);
   if (entropy) {
-    std::cout << "the corpus " << config.data.corpus << " has an entropy of " << *entropy
-              << " nats per character: no model can do better\n";
+    std::cout << "the corpus " << config.data.corpus << " has an entropy of " << *entropy / std::numbers::ln2
+              << " bits per byte (" << *entropy << " nats per character): no model can do better\n";
   }
   std::cout << "run: " << run.root.string() << '\n';
 }
 
-// Trains a run that is set up, from `state` on.
+// Trains a run whose folder and state are ready. `max_minutes` is the time limit of this process, if it has its own.
 void train_run(const ResolvedConfig& config, Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
-               const RunFolder& run, TrainingState& state) {
+               const RunFolder& run, TrainingState& state, std::optional<double> max_minutes = std::nullopt) {
   for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
   if (!objective.can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
   for (const std::string& line : objective.description()) spdlog::info("{}", line);
   spdlog::info("{} threads", thread_count());
+  if (state.step >= config.train.steps) {
+    spdlog::info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
+  }
 
   const StopSignal stop;
   ProgressLine progress(std::cerr, [] { return terminal_columns(STDERR_FILENO); });
-  ProgressState last{.step = state.step, .steps = config.train.steps};
+  std::optional<ProgressState> last;  // after a step of this process
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
     progress.clear();
-    spdlog::info("step {}: validation loss {:.4f}, perplexity {:.2f}{}", step, evaluation.loss(),
-                 evaluation.perplexity(), bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
+    spdlog::info("step {}: validation loss {:.4f}, perplexity {}{}", step, evaluation.loss(),
+                 format_perplexity(evaluation.perplexity()), bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
   };
   const TrainHooks hooks{.progress =
                              [&](const ProgressState& now) {
@@ -76,9 +87,10 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
                                progress.clear();
                                spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
                              },
-                         .stop_requested = [&] { return stop.requested(); }};
+                         .stop_requested = [&] { return stop.requested(); },
+                         .max_minutes = max_minutes};
   const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
-  progress.finish(last);
+  if (last) progress.finish(*last);
   if (end == TrainEnd::early_stopped) {
     spdlog::info("ended at step {}: no lower validation loss in {} evaluations", state.step, config.eval.patience);
   }
@@ -94,31 +106,102 @@ void set_threads(const ResolvedConfig& config) {
 }
 
 void start(const TrainArguments& arguments) {
-  Config file;
-  if (!arguments.config.empty()) file = load_config(arguments.config);
-  const ResolvedConfig config = overridden(std::move(file), arguments.overrides);
+  Config given;
+  if (!arguments.config.empty()) given = load_config(arguments.config);
+  override_config(given, arguments.overrides);
+  const bool initial_tokenizers = use_initial_tokenizers(given);
+  const ResolvedConfig config = resolve_for_training(std::move(given));
   require_no_run(arguments.out);
   set_threads(config);
   const auto objective = make_objective(config, nullptr, show_progress);
-  objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  const bool has_weights = !config.train.init_from.empty();
+  if (has_weights) {
+    for (const std::string& line : load_initial_weights(config, objective->model())) spdlog::warn("{}", line);
+    spdlog::info("the weights {}are those of {}", initial_tokenizers ? "and the tokenizer " : "",
+                 config.train.init_from);
+  } else {
+    objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  }
   const ParameterSlab slab(objective->model());
   const auto optimizer = make_optimizer(config, slab);
-  const RunFolder run = create_run(arguments.out, to_toml(config), objective->tokenizers());
-  const RunLock lock(run);
   TrainingState state;
   state.data_hash = objective->data_hash();
+  state.valid_hash = objective->valid_hash();
+  const std::string config_toml = to_toml(config);
+  // Weights that no seed makes again are saved at once: the run does not need the other one any more.
+  const auto save_weights = [&](const RunFolder& run) {
+    if (!has_weights) return;
+    stage_checkpoint(run, objective->model(), *optimizer, state, {.config_toml = config_toml, .regular = false})
+        ->publish();
+  };
+  const RunFolder run = create_run(arguments.out, config_toml, objective->tokenizers(), save_weights);
+  const RunLock lock(run);
   train_run(config, *objective, slab, *optimizer, run, state);
 }
 
-void resume(const TrainArguments& arguments) {
-  const RunReference reference = find_run(arguments.resume);
+// What a run goes on with: its configuration, changed by the options, and the state of a checkpoint.
+struct Continuation {
+  ResolvedConfig config;
+  std::vector<std::string> changes;   // of the configuration, to be told
+  std::optional<double> max_minutes;  // the time limit of this process, where the options give one
+};
+
+Continuation continued_config(const RunReference& reference, const TrainArguments& arguments) {
   const RunFolder& run = reference.run;
-  if (reference.average) fail_usage("train: an average cannot be trained on; resume ", run.root.string());
+  // A checkpoint that is named goes on with its own configuration.
+  const Config before =
+      load_run_config(reference.step ? checkpoint_config(run, run.checkpoint(*reference.step)) : run.config());
+  Config after = before;
+  override_config(after, arguments.overrides);
+  std::optional<double> max_minutes;
+  if (const auto given = arguments.overrides.find("train.max_minutes");
+      given != arguments.overrides.end() && !given->second.empty()) {
+    max_minutes = std::exchange(after.train.max_minutes, before.train.max_minutes);
+  }
+  const ResolvedConfig config = resolve_for_training(std::move(after));
+  return {config, check_resume(stored_config(before), config), max_minutes};
+}
+
+// Reads the checkpoint that the reference names, or the newest one; says what is odd about it.
+TrainingState load_state(const RunReference& reference, const Objective& objective, Optimizer& optimizer) {
+  std::vector<std::string> warnings;
+  const std::int64_t step = usable_checkpoint(reference, warnings);
+  for (const std::string& warning : warnings) spdlog::warn("{}", warning);
+  TrainingState state = load_checkpoint(reference.run, step, objective.model(), optimizer);
+  if (state.data_hash != objective.data_hash()) {
+    spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
+  }
+  const std::uint64_t valid_hash = objective.valid_hash();
+  if (state.valid_hash != 0 && valid_hash != 0 && state.valid_hash != valid_hash) {
+    spdlog::warn("the validation text is another than before: its losses do not compare with the earlier ones");
+  }
+  state.data_hash = objective.data_hash();
+  state.valid_hash = valid_hash;
+  return state;
+}
+
+void tell(const TrainingState& state, const Continuation& continuation) {
+  spdlog::info("resumed at step {}", state.step);
+  for (const std::string& change : continuation.changes) spdlog::info("{}", change);
+  if (continuation.max_minutes) spdlog::info("train.max_minutes is {} for this process", *continuation.max_minutes);
+}
+
+// Goes back to a checkpoint only when the user says what happens to the later ones.
+void require_newest(const RunReference& reference, const TrainArguments& arguments) {
+  if (!reference.step || arguments.discard_newer) return;
+  const std::vector<std::int64_t> steps = list_checkpoints(reference.run);
+  if (steps.empty() || steps.back() <= *reference.step) return;
+  fail_usage("train: ", arguments.resume, " is of step ", *reference.step, ", and the run has checkpoints up to step ",
+             steps.back(), ": give --discard-newer to remove those, or --out NEW to go on in a new run");
+}
+
+void resume(const TrainArguments& arguments, const RunReference& reference) {
+  const RunFolder& run = reference.run;
   const RunLock lock(run);
+  require_newest(reference, arguments);
   remove_leftovers(run);
-  const Config before = load_run_config(run.config());
-  const ResolvedConfig config = overridden(before, arguments.overrides);
-  const std::vector<std::string> changes = check_resume(stored_config(before), config);
+  const Continuation continuation = continued_config(reference, arguments);
+  const ResolvedConfig& config = continuation.config;
   set_threads(config);
   const auto objective = make_objective(config, &run, show_progress);
   const ParameterSlab slab(objective->model());
@@ -127,26 +210,57 @@ void resume(const TrainArguments& arguments) {
   TrainingState state;
   if (list_checkpoints(run).empty() && !reference.step) {  // ended before its first checkpoint
     objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+    state.data_hash = objective->data_hash();
+    state.valid_hash = objective->valid_hash();
   } else {
-    std::vector<std::string> warnings;
-    const std::int64_t step = usable_checkpoint(reference, warnings);
-    for (const std::string& warning : warnings) spdlog::warn("{}", warning);
-    state = load_checkpoint(run, step, objective->model(), *optimizer);
-    if (state.data_hash != objective->data_hash()) {
-      spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
-    }
+    state = load_state(reference, *objective, *optimizer);
   }
-  state.data_hash = objective->data_hash();
   if (const std::string text = to_toml(config); text != read_file(run.config()))
     write_file_atomically(run.config(), text);
   truncate_metrics(run.metrics(), state.step);
   remove_checkpoints_after(run, state.step);
   remove_average(run);
   if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
-  prune_checkpoints(run, config.checkpoint.keep);
-  spdlog::info("resumed at step {}", state.step);
-  for (const std::string& change : changes) spdlog::info("{}", change);
-  train_run(config, *objective, slab, *optimizer, run, state);
+  prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average);
+  tell(state, continuation);
+  train_run(config, *objective, slab, *optimizer, run, state, continuation.max_minutes);
+}
+
+// Goes on from a checkpoint in a new run, which has the metrics up to it; the other run is only read.
+void fork_run(const TrainArguments& arguments, const RunReference& reference) {
+  require_no_run(arguments.out);
+  const RunFolder& from = reference.run;
+  const Continuation continuation = continued_config(reference, arguments);
+  const ResolvedConfig& config = continuation.config;
+  set_threads(config);
+  const auto objective = make_objective(config, &from, show_progress);
+  const ParameterSlab slab(objective->model());
+  const auto optimizer = make_optimizer(config, slab);
+  TrainingState state = load_state(reference, *objective, *optimizer);
+
+  const std::string config_toml = to_toml(config);
+  const bool has_target = std::filesystem::exists(from.target_tokenizer());
+  const RunTokenizers tokenizers{read_file(from.tokenizer()), has_target ? read_file(from.target_tokenizer()) : ""};
+  const auto copy_history = [&](const RunFolder& run) {
+    if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));
+    truncate_metrics(run.metrics(), state.step);
+    const bool regular = config.checkpoint.every > 0 && state.step > 0 && state.step % config.checkpoint.every == 0;
+    stage_checkpoint(run, objective->model(), *optimizer, state, {.config_toml = config_toml, .regular = regular})
+        ->publish();
+    if (state.best_step == state.step) mark_best(run, state.step);
+  };
+  const RunFolder run = create_run(arguments.out, config_toml, tokenizers, copy_history);
+  const RunLock lock(run);
+  tell(state, continuation);
+  train_run(config, *objective, slab, *optimizer, run, state, continuation.max_minutes);
+}
+
+void go_on(const TrainArguments& arguments) {
+  const RunReference reference = find_run(arguments.resume);
+  if (reference.average) {
+    fail_usage("train: an average cannot be trained on; resume ", reference.run.root.string());
+  }
+  arguments.out.empty() ? resume(arguments, reference) : fork_run(arguments, reference);
 }
 
 }  // namespace
@@ -156,13 +270,17 @@ void add_train_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train a model, or continue the training of a run");
   CLI::Option* config = command->add_option("config", arguments->config,
                                             "Configuration file (TOML); without one, every key has its default");
-  CLI::Option* out = command->add_option("--out", arguments->out, "Folder of the new run");
+  command->add_option("--out", arguments->out, "Folder of the new run");
   CLI::Option* from =
       command->add_option("--resume", arguments->resume, "Folder of a run whose training continues, bit for bit");
-  from->excludes(out)->excludes(config);
+  from->excludes(config);
+  command
+      ->add_flag("--discard-newer", arguments->discard_newer,
+                 "With --resume of an earlier checkpoint: remove the later ones (or go on in a new run, with --out)")
+      ->needs(from);
   add_config_options(*command, arguments->overrides);
   command->callback([arguments] {
-    if (!arguments->resume.empty()) return resume(*arguments);
+    if (!arguments->resume.empty()) return go_on(*arguments);
     if (arguments->out.empty()) fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
     start(*arguments);
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -16,6 +17,13 @@ void check_options(const SamplingOptions& options) {
 }
 
 std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  bool possible = false;  // some token can be drawn
+  for (const float logit : logits) {
+    check(logit < kInfinity, "generate: the model's predictions are not finite numbers");  // false for NaN
+    possible = possible || logit > -kInfinity;
+  }
+  check(possible, "generate: the model's predictions are all minus infinity");
   if (options.temperature == 0) return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
 
   std::vector<std::int32_t> ids(logits.size());

@@ -18,7 +18,8 @@ struct SamplingOptions {
 void check_options(const SamplingOptions& options);
 
 // Draws a token from softmax(logits / temperature), restricted by top_k, then by top_p. Ties go to the lower id, so the
-// result is a pure function of logits, options and key.
+// result is a pure function of logits, options and key. Throws Error for a logit that is NaN or infinite; minus
+// infinity is a token that is never drawn, unless all are.
 std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key);
 
 }  // namespace tapeformer

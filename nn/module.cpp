@@ -7,6 +7,23 @@ namespace {
 
 thread_local int shapes_only = 0;
 
+// Throws Error unless the state has each parameter, and nothing else. Its values have sizes() and dtype().
+template <class Value>
+void check_fit(const std::vector<NamedParameter>& parameters, const std::map<std::string, Value>& state) {
+  for (const NamedParameter& parameter : parameters) {
+    const auto found = state.find(parameter.name);
+    check(found != state.end(), "load_state_dict: the parameter ", parameter.name, " is missing");
+    const Tensor& expected = parameter.variable.value();
+    const Value& got = found->second;
+    check(expected.sizes() == got.sizes() && expected.dtype() == got.dtype(), "load_state_dict: ", parameter.name,
+          ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ", got.sizes(), " ", got.dtype());
+  }
+  for (const auto& entry : state) {
+    check(std::ranges::any_of(parameters, [&](const NamedParameter& p) { return p.name == entry.first; }),
+          "load_state_dict: the model has no parameter ", entry.first);
+  }
+}
+
 }  // namespace
 
 ShapesOnly::ShapesOnly() { ++shapes_only; }
@@ -71,18 +88,14 @@ std::map<std::string, Tensor> Module::state_dict() const {
 
 void Module::load_state_dict(const std::map<std::string, Tensor>& state) const {
   const std::vector<NamedParameter> parameters = named_parameters();
-  for (const NamedParameter& parameter : parameters) {
-    const auto found = state.find(parameter.name);
-    check(found != state.end(), "load_state_dict: the parameter ", parameter.name, " is missing");
-    const Tensor &expected = parameter.variable.value(), &got = found->second;
-    check(expected.sizes() == got.sizes() && expected.dtype() == got.dtype(), "load_state_dict: ", parameter.name,
-          ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ", got.sizes(), " ", got.dtype());
-  }
-  for (const auto& entry : state) {
-    check(std::ranges::any_of(parameters, [&](const NamedParameter& p) { return p.name == entry.first; }),
-          "load_state_dict: the model has no parameter ", entry.first);
-  }
+  check_fit(parameters, state);
   for (const NamedParameter& parameter : parameters) parameter.variable.value().copy_from(state.at(parameter.name));
+}
+
+void Module::load_state_dict(const SafetensorsFile& file) const {
+  const std::vector<NamedParameter> parameters = named_parameters();
+  check_fit(parameters, file.entries());
+  for (const NamedParameter& parameter : parameters) file.read(parameter.name, parameter.variable.value());
 }
 
 }  // namespace tapeformer

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/tape/variable.h"
+#include "nn/formats/safetensors.h"
 #include "nn/init.h"
 
 namespace tapeformer {
@@ -48,6 +49,8 @@ class Module {
   std::map<std::string, Tensor> state_dict() const;
   // Copies values in. Throws Error, changing nothing, when a name is missing or unknown, or a shape or dtype differs.
   void load_state_dict(const std::map<std::string, Tensor>& state) const;
+  // The same from a file, each tensor straight into its place.
+  void load_state_dict(const SafetensorsFile& file) const;
 
  protected:
   Variable register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init);

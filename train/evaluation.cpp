@@ -51,6 +51,11 @@ double Evaluation::bits_per_byte(std::int64_t bytes) const {
   return nats / (std::numbers::ln2 * static_cast<double>(bytes));
 }
 
+void require_finite(const Evaluation& evaluation) {
+  check(std::isfinite(evaluation.nats), "the loss is ", evaluation.loss(),
+        ": the model's predictions are not finite numbers");
+}
+
 Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress) {
   Evaluation total;
@@ -73,8 +78,9 @@ void append_surprisals(const Variable& hidden, std::span<const std::int32_t> tar
     const Tensor part = hidden.value().reshape({rows, -1}).slice(0, begin, end);
     const Tensor log_p = log_softmax(logits(Variable::constant(*hidden.tape(), part))).value().to(DType::f64);
     for (std::int64_t i = begin; i < end; ++i) {
-      if (targets[i] != kIgnoredTarget)
-        values.push_back(-log_p.data<double>()[(i - begin) * log_p.size(1) + targets[i]]);
+      if (targets[i] == kIgnoredTarget) continue;
+      values.push_back(-log_p.data<double>()[(i - begin) * log_p.size(1) + targets[i]]);
+      check(std::isfinite(values.back()), "the model's predictions are not finite numbers");
     }
   }
 }

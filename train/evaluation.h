@@ -22,6 +22,9 @@ struct Evaluation {
   double bits_per_byte(std::int64_t bytes) const;                     // nats/(ln 2 · bytes)
 };
 
+// Throws Error when the model's predictions were not finite numbers.
+void require_finite(const Evaluation& evaluation);
+
 struct WindowOptions {
   std::int64_t context = 0;      // tokens of a window; 0: the model's context, or 1024 where it has no limit
   std::int64_t stride = 0;       // tokens from one window's start to the next; 0: the context (no overlap)

@@ -8,39 +8,27 @@
 namespace tapeformer {
 namespace {
 
-struct Weights {
-  std::filesystem::path folder;
-  std::int64_t step;
-};
-
-Weights weights_of(const RunReference& reference, std::vector<std::string>& warnings) {
-  const std::filesystem::path average = reference.run.average();
-  const bool has_average = std::filesystem::is_directory(average);
-  if (reference.average || (!reference.step && has_average)) {
-    const auto reason = verify_checkpoint(average);
-    if (!reason) return {average, read_checkpoint_state(average).at("step").get<std::int64_t>()};
-    check(!reference.average, average.string(), ": ", *reason);
-    warnings.push_back(str_cat("damaged average skipped: ", average.string(), ": ", *reason));
-  }
-  const std::int64_t step = usable_checkpoint(reference, warnings);
-  return {reference.run.checkpoint(step), step};
+// Why a checkpoint must not be used, if so. Throws CheckpointGone when it is removed meanwhile.
+std::optional<std::string> verify_beside_training(const std::filesystem::path& folder) {
+  const HeldFolder held(folder);
+  const auto reason = verify_checkpoint(folder);
+  if (reason && !held.in_place()) throw CheckpointGone(str_cat(folder.string(), ": ", *reason));
+  return reason;
 }
 
-struct SharedPart {
-  TrainedModel trained;
-  std::filesystem::path weights;
-};
+// Throws Error unless the run's model is for `task`, which resuming cannot change.
+void require_task(const std::filesystem::path& path, ModelTask task, const char* expected, const char* advice) {
+  const RunFolder run = find_run(path).run;
+  const ResolvedConfig config = resolve(load_config(run.config()));
+  check(config.family().task() == task, run.root.string(), ": the model is a ", config.model.type, ", expected ",
+        expected, "; ", advice);
+}
 
-// What is the same for every kind of model, and the folder of the weights.
-SharedPart load_shared(const std::filesystem::path& path, ModelTask task, const char* expected, const char* advice) {
-  const RunReference reference = find_run(path);
-  TrainedModel trained{
-      .run = reference.run, .config = resolve(load_config(reference.run.config())), .step = 0, .warnings = {}};
-  check(trained.config.family().task() == task, reference.run.root.string(), ": the model is a ",
-        trained.config.model.type, ", expected ", expected, "; ", advice);
-  const Weights weights = weights_of(reference, trained.warnings);
-  trained.step = weights.step;
-  return {std::move(trained), weights.folder};
+TrainedModel load_shared(const UsableCheckpoint& found) {
+  return {.run = found.run,
+          .config = resolve(load_config(checkpoint_config(found.run, found.folder))),
+          .step = found.step,
+          .warnings = found.warnings};
 }
 
 }  // namespace
@@ -49,7 +37,7 @@ std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::s
   const RunFolder& run = reference.run;
   if (reference.step) {
     const std::filesystem::path folder = run.checkpoint(*reference.step);
-    const auto reason = verify_checkpoint(folder);
+    const auto reason = verify_beside_training(folder);
     check(!reason.has_value(), folder.string(), ": ", reason.value_or(""));
     return *reference.step;
   }
@@ -62,25 +50,49 @@ std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::s
   return *newest.step;
 }
 
+UsableCheckpoint find_checkpoint(const std::filesystem::path& path) {
+  const RunReference reference = find_run(path);
+  const std::filesystem::path average = reference.run.average();
+  UsableCheckpoint found{.run = reference.run, .folder = average, .step = 0, .warnings = {}};
+  std::error_code error;
+  const bool has_average = std::filesystem::is_directory(average, error);
+  if (reference.average || (!reference.step && has_average)) {
+    const auto reason = verify_beside_training(average);
+    if (!reason) {
+      found.step = read_checkpoint_state(average).at("step").get<std::int64_t>();
+      return found;
+    }
+    check(!reference.average, average.string(), ": ", *reason);
+    found.warnings.push_back(str_cat("damaged average skipped: ", average.string(), ": ", *reason));
+  }
+  found.step = usable_checkpoint(reference, found.warnings);
+  found.folder = reference.run.checkpoint(found.step);
+  return found;
+}
+
 TrainedLanguageModel load_language_model(const std::filesystem::path& path) {
-  SharedPart shared = load_shared(path, ModelTask::language_model, "a language model",
-                                  "for encoder-decoders there are translate, eval and surprisal with --source and "
-                                  "--target");
-  const TrainedModel& trained = shared.trained;
-  auto tokenizer = Tokenizer::load(trained.run.tokenizer());
-  auto model = make_language_model(trained.config, model_vocabulary(trained.config, *tokenizer));
-  load_weights(trained.run, shared.weights, *model);
-  return {std::move(shared.trained), std::move(tokenizer), std::move(model)};
+  require_task(path, ModelTask::language_model, "a language model",
+               "for encoder-decoders there are translate, eval and surprisal with --source and --target");
+  return with_checkpoint(path, [](const UsableCheckpoint& found) -> TrainedLanguageModel {
+    TrainedModel trained = load_shared(found);
+    auto tokenizer = Tokenizer::load(trained.run.tokenizer());
+    auto model = make_language_model(trained.config, model_vocabulary(trained.config, *tokenizer));
+    load_weights(trained.run, found.folder, *model);
+    return {std::move(trained), std::move(tokenizer), std::move(model)};
+  });
 }
 
 TrainedTranslator load_translator(const std::filesystem::path& path) {
-  SharedPart shared = load_shared(path, ModelTask::sequence_to_sequence, "an encoder-decoder",
-                                  "for language models there are generate, and eval and surprisal with --text");
-  const TrainedModel& trained = shared.trained;
-  PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
-  auto model = make_sequence_to_sequence(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
-  load_weights(trained.run, shared.weights, *model);
-  return {std::move(shared.trained), std::move(both), std::move(model)};
+  require_task(path, ModelTask::sequence_to_sequence, "an encoder-decoder",
+               "for language models there are generate, and eval and surprisal with --text");
+  return with_checkpoint(path, [](const UsableCheckpoint& found) -> TrainedTranslator {
+    TrainedModel trained = load_shared(found);
+    PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
+    auto model =
+        make_sequence_to_sequence(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
+    load_weights(trained.run, found.folder, *model);
+    return {std::move(trained), std::move(both), std::move(model)};
+  });
 }
 
 }  // namespace tapeformer

@@ -10,14 +10,16 @@
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
 #include "train/objectives/translation_data.h"
+#include "train/run/checkpoint_store.h"
+#include "train/run/disk.h"
 #include "train/run/run_folder.h"
 
 namespace tapeformer {
 
-// What is the same for every kind of model.
+// The fields that every kind of model has.
 struct TrainedModel {
   RunFolder run;
-  ResolvedConfig config;
+  ResolvedConfig config;  // that the checkpoint was trained with
   std::int64_t step = 0;  // of the checkpoint
   std::vector<std::string> warnings;
 };
@@ -32,14 +34,43 @@ struct TrainedTranslator : TrainedModel {
   std::unique_ptr<SequenceToSequence> model;
 };
 
-// `path` names one checkpoint in a run's folder, or its average; or the run's folder, of which the average is taken
-// where the run has ended with one, else the newest checkpoint that verifies (newer ones that do not are named in
-// `warnings`). Throws Error when there is none, when it does not fit, or when the run has a model of another kind.
+// `path` names one checkpoint in a run's folder, or its average, or the run's folder: then the average is taken where
+// the run has ended with one, else the newest checkpoint that verifies (`warnings` names the newer ones that do not).
+// The memory taken is that of the model: the file's values go straight into their places. Safe beside a training that
+// prunes its checkpoints. Throws Error when there is none, when it does not fit, or when the run has a model of another
+// kind.
 TrainedLanguageModel load_language_model(const std::filesystem::path& path);
 TrainedTranslator load_translator(const std::filesystem::path& path);
 
-// The step of the checkpoint that is named or, where none is, of the newest one that verifies; adds a warning for each
-// newer one that does not. Throws Error when the named one does not verify, or there is none.
+// A verified checkpoint or average.
+struct UsableCheckpoint {
+  RunFolder run;
+  std::filesystem::path folder;
+  std::int64_t step = 0;
+  std::vector<std::string> warnings;
+};
+// The one that `path` names, as load_language_model() takes it. Throws Error when there is none that verifies, and
+// CheckpointGone when a training has removed it meanwhile.
+UsableCheckpoint find_checkpoint(const std::filesystem::path& path);
+
+// Returns use(find_checkpoint(path)). A training beside it may remove the checkpoint before it has been read: then
+// looks for another one and calls `use` again. Throws what `use` throws otherwise.
+template <class Use>
+auto with_checkpoint(const std::filesystem::path& path, const Use& use) {
+  return retry_while_gone([&] {
+    const UsableCheckpoint found = find_checkpoint(path);
+    const HeldFolder held(found.folder);
+    try {
+      return use(found);
+    } catch (const Error& error) {
+      if (!held.in_place()) throw CheckpointGone(error.what());
+      throw;
+    }
+  });
+}
+
+// The step of the checkpoint that is named or, where none is named, of the newest one that verifies; adds a warning for
+// each newer one that does not. Throws Error when the named one does not verify, or there is none.
 std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::string>& warnings);
 
 }  // namespace tapeformer

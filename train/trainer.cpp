@@ -5,7 +5,9 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "autograd/kernels/reduce.h"
 #include "train/config/optim_config.h"
+#include "train/run/disk.h"
 #include "train/run/metrics.h"
 
 namespace tapeformer {
@@ -13,6 +15,15 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+constexpr const char* kAdvice = "a lower optimizer.lr or a longer schedule.warmup may help";
+
+bool all_finite(const Tensor& values) {
+  return dispatch_floating(values.dtype(), [&]<class T>(T) {
+    const std::span<T> elements = values.span<T>();
+    return std::isfinite(kernels::sum_of_squares(elements.data(), static_cast<std::int64_t>(elements.size())));
+  });
 }
 
 // The state of one call of train().
@@ -25,7 +36,10 @@ class Trainer {
         optimizer_(optimizer),
         config_(config),
         schedule_(schedule_spec(config)),
+        config_toml_(to_toml(config)),
+        max_minutes_(hooks.max_minutes.value_or(config.train.max_minutes)),
         run_(run),
+        folder_(run.root),
         state_(state),
         hooks_(hooks),
         metrics_(run.metrics()),
@@ -34,19 +48,27 @@ class Trainer {
         saved_step_(state.step) {}
 
   TrainEnd run() {
-    TrainEnd end = patience_is_out() ? TrainEnd::early_stopped : TrainEnd::finished;  // where it was resumed
+    try {
+      return run_to_end();
+    } catch (const Error&) {
+      require_folder();  // says why a file of the run could not be written
+      throw;
+    }
+  }
+
+ private:
+  TrainEnd run_to_end() {
+    TrainEnd end = patience_is_out() ? TrainEnd::early_stopped : TrainEnd::finished;  // known already when resumed
     while (end == TrainEnd::finished && state_.step < config_.train.steps) {
       step();
-      if (publishing_ended()) finish_publishing();  // tells at once of an error
+      if (publishing_ended()) finish_publishing();  // throws the error of a failed publication soon
       if (is_due(config_.eval.every) || is_last()) {
         evaluate();
         if (patience_is_out()) end = TrainEnd::early_stopped;
       }
       if (is_due(config_.checkpoint.every) || is_last() || minutes_due()) save();
       if (hooks_.stop_requested && hooks_.stop_requested()) end = TrainEnd::stopped;
-      if (config_.train.max_minutes > 0 && seconds_since(begin_) >= 60 * config_.train.max_minutes) {
-        end = TrainEnd::out_of_time;
-      }
+      if (max_minutes_ > 0 && seconds_since(begin_) >= 60 * max_minutes_) end = TrainEnd::out_of_time;
     }
     save();
     finish_publishing();
@@ -55,21 +77,30 @@ class Trainer {
       const std::vector<std::int64_t> steps = write_average(run_, config_.checkpoint.average);
       if (hooks_.averaged) hooks_.averaged(steps);
     }
+    require_folder();
     return end;
   }
 
- private:
   bool is_due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
   bool is_last() const { return state_.step >= config_.train.steps; }
   bool minutes_due() const {
     return config_.checkpoint.every_minutes > 0 && seconds_since(saved_) >= 60 * config_.checkpoint.every_minutes;
+  }
+  // Whether a run that nothing interrupts has a checkpoint of this step, whatever else is saved: averages are made of
+  // these. The end of a run is one too (write_average() adds it), but no longer when the run is given more steps.
+  bool is_regular() const { return config_.checkpoint.every > 0 ? is_due(config_.checkpoint.every) : is_last(); }
+
+  // A folder that was removed, renamed or replaced must not be made again: the run would go on in another place than
+  // its configuration and earlier checkpoints.
+  void require_folder() const {
+    check(folder_.in_place(), run_.root.string(), ": the run's folder has been removed or renamed during the training");
   }
 
   bool patience_is_out() const {
     return config_.eval.patience > 0 && config_.eval.every > 0 && state_.best_step > 0 &&
            state_.step - state_.best_step >= config_.eval.patience * config_.eval.every;
   }
-  // With the first evaluation from each multiple of bleu_every on.
+  // BLEU is computed with the first evaluation from each multiple of eval.bleu_every on.
   bool bleu_is_due() const {
     const std::int64_t every = config_.eval.bleu_every, before = state_.step - config_.eval.every;
     return every > 0 && (is_last() || state_.step / every > before / every);
@@ -84,17 +115,18 @@ class Trainer {
     state_.step = number;
     state_.tokens += tokens;
     state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
-    // A running mean of the rate, for the eyes only.
+    // A running mean of the rate, only for display.
     const double rate = static_cast<double>(tokens) / seconds_since(begin);
     tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
     if (number == 1 || is_due(config_.train.log_every) || is_last()) {
-      metrics_.write({{"step", number},
-                      {"tokens", state_.tokens},
-                      {"loss", result.loss},
-                      {"lr", lr},
-                      {"grad_norm", result.grad_norm},
-                      {"tokens_per_s", tokens_per_s_},
-                      {"elapsed_s", state_.elapsed_s}});
+      require_folder();
+      nlohmann::ordered_json line = {{"step", number}, {"tokens", state_.tokens}, {"loss", result.loss}};
+      if (result.unsmoothed_loss) line["unsmoothed_loss"] = *result.unsmoothed_loss;
+      line.update({{"lr", lr},
+                   {"grad_norm", result.grad_norm},
+                   {"tokens_per_s", tokens_per_s_},
+                   {"elapsed_s", state_.elapsed_s}});
+      metrics_.write(line);
     }
     if (hooks_.progress) {
       hooks_.progress({.step = number,
@@ -103,13 +135,18 @@ class Trainer {
                        .loss = result.loss,
                        .lr = lr,
                        .tokens_per_s = tokens_per_s_,
-                       .elapsed_s = seconds_since(begin_)});
+                       .elapsed_s = seconds_since(begin_),
+                       .smoothed = config_.train.label_smoothing > 0});
     }
   }
 
   void evaluate() {
     if (!objective_.can_evaluate()) return;
+    require_finite_values();
     const Evaluation evaluation = objective_.evaluate({});
+    check(std::isfinite(evaluation.loss()), "step ", state_.step, ": the validation loss is ", evaluation.loss(), "; ",
+          kAdvice);
+    evaluated_step_ = state_.step;
     nlohmann::ordered_json line = {{"step", state_.step},
                                    {"tokens", state_.tokens},
                                    {"eval_loss", evaluation.loss()},
@@ -128,24 +165,49 @@ class Trainer {
     }
   }
 
-  // The training waits until the system has the bytes of the checkpoint, and for the checkpoint before this one; not
-  // for the disk.
+  void require_finite_values() const {
+    for (const ParameterSlab::Part& part : slab_.parts()) {
+      check(all_finite(part.variable.value()), "step ", state_.step, ": the weights ", part.name,
+            " are not finite numbers; ", kAdvice);
+    }
+    for (const auto& [name, values] : optimizer_.state()) {
+      check(all_finite(values), "step ", state_.step, ": the optimizer's state ", name, " is not finite; ", kAdvice);
+    }
+  }
+
+  // Finite weights may still be too large for a forward pass: unless an evaluation has just shown that they are not,
+  // they are tried on a batch of this step.
+  void require_usable_weights() {
+    require_finite_values();
+    if (evaluated_step_ == state_.step) return;
+    Tape tape(no_grad);
+    const auto targets = static_cast<double>(objective_.scored_targets(state_.step));
+    const double loss = objective_.micro_loss(tape, state_.step, 0, targets).value().item();
+    check(std::isfinite(loss), "step ", state_.step, ": the loss after the update is ", loss, "; ", kAdvice);
+  }
+
+  // Training waits until the system has the bytes of the checkpoint, and for the publication of the checkpoint before
+  // it, but not for the disk.
   void save() {
     if (saved_step_ == state_.step) return;
+    require_usable_weights();
     finish_publishing();
+    require_folder();
     saved_step_ = state_.step;
     saved_ = std::chrono::steady_clock::now();
+    const CheckpointOptions options{.config_toml = config_toml_, .regular = is_regular()};
     auto publish = [this, step = state_.step, is_best = state_.best_step == state_.step,
-                    checkpoint = stage_checkpoint(run_, objective_.model(), optimizer_, state_)] {
+                    checkpoint = stage_checkpoint(run_, objective_.model(), optimizer_, state_, options)] {
       metrics_.sync();
+      require_folder();
       checkpoint->publish();
       if (is_best) mark_best(run_, step);
-      prune_checkpoints(run_, config_.checkpoint.keep);
+      prune_checkpoints(run_, config_.checkpoint.keep, config_.checkpoint.average);
     };
     publishing_ = std::async(std::launch::async | std::launch::deferred, std::move(publish));
   }
 
-  // A deferred publication (the system had no thread for it) is ready to be done by finish_publishing().
+  // True as well for a deferred publication (the system had no thread for it): finish_publishing() runs it.
   bool publishing_ended() const {
     return publishing_.valid() && publishing_.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
   }
@@ -160,17 +222,21 @@ class Trainer {
   Optimizer& optimizer_;
   const ResolvedConfig& config_;
   const ScheduleSpec schedule_;
+  const std::string config_toml_;
+  const double max_minutes_;
   const RunFolder& run_;
+  const HeldFolder folder_;
   TrainingState& state_;
   const TrainHooks& hooks_;
   MetricsWriter metrics_;
   const std::int64_t first_step_;
   const double elapsed_before_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::int64_t saved_step_;
+  std::int64_t saved_step_, evaluated_step_ = -1;
   std::chrono::steady_clock::time_point saved_ = begin_;
   double tokens_per_s_ = 0;
-  // Of the newest checkpoint, on a thread of its own. Destroyed first of all members: that waits for it.
+  // The publication of the newest checkpoint, on its own thread. The last member, so that it is destroyed first, which
+  // waits for it.
   std::future<void> publishing_;
 };
 
@@ -179,6 +245,7 @@ class Trainer {
 StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
                       const ResolvedConfig& config, std::int64_t step, double lr) {
   StepResult result;
+  objective.take_unsmoothed_loss();  // of micro-steps that were not part of a step
   const double normalizer = static_cast<double>(objective.scored_targets(step));
   slab.zero_grad();
   for (std::int64_t micro = 0; micro < config.train.accumulate; ++micro) {
@@ -192,10 +259,10 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
     tape.backward(loss);
     result.loss += loss.value().item();
   }
-  const char* advice = "a lower optimizer.lr or a longer schedule.warmup may help";
-  check(std::isfinite(result.loss), "step ", step, ": the loss is ", result.loss, "; ", advice);
+  result.unsmoothed_loss = objective.take_unsmoothed_loss();
+  check(std::isfinite(result.loss), "step ", step, ": the loss is ", result.loss, "; ", kAdvice);
   result.grad_norm = optimizer.step(lr, step);
-  check(std::isfinite(result.grad_norm), "step ", step, ": the gradient's norm is ", result.grad_norm, "; ", advice);
+  check(std::isfinite(result.grad_norm), "step ", step, ": the gradient's norm is ", result.grad_norm, "; ", kAdvice);
   return result;
 }
 

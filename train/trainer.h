@@ -13,12 +13,13 @@ namespace tapeformer {
 
 // What one step did.
 struct StepResult {
-  double loss = 0;       // mean over the step's scored targets
-  double grad_norm = 0;  // before clipping
+  double loss = 0;  // mean over the step's scored targets, of the smoothed labels where labels are smoothed
+  std::optional<double> unsmoothed_loss;  // the same of the plain labels, where labels are smoothed
+  double grad_norm = 0;                   // before clipping
 };
 
-// One step at learning rate lr: gradients of all micro-steps gathered, clipped, applied. `step` counts from 1. Throws
-// Error, leaving the weights as they were, when the loss or the gradient is not finite.
+// One step at learning rate lr: the gradients of all micro-steps are added up, clipped and applied. `step` counts from
+// 1. Throws Error, leaving the weights as they were, when the loss or the gradient is not finite.
 StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
                       const ResolvedConfig& config, std::int64_t step, double lr);
 
@@ -26,25 +27,31 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
 struct ProgressState {
   std::int64_t step = 0, steps = 0;
   std::int64_t first_step = 0;  // steps that were done before this process began (resume)
-  double loss = 0;              // nats per token
+  double loss = 0;              // nats per token, of the smoothed labels where labels are smoothed
   double lr = 0;
   double tokens_per_s = 0;
-  double elapsed_s = 0;  // of this process
+  double elapsed_s = 0;   // of this process
+  bool smoothed = false;  // labels are smoothed
 };
 
 struct TrainHooks {
-  std::function<void(const ProgressState&)> progress = {};  // after every step
+  std::function<void(const ProgressState&)> progress = {};  // called after every step
   std::function<void(std::int64_t step, const Evaluation&, std::optional<double> bleu)> evaluated = {};
-  std::function<void(std::span<const std::int64_t> steps)> averaged = {};  // these checkpoints, at the end
+  std::function<void(std::span<const std::int64_t> steps)> averaged = {};  // called at the end, with the averaged steps
   std::function<bool()> stop_requested = {};                               // asked after every step
+  std::optional<double> max_minutes = {};  // the time limit of this process; without one, train.max_minutes
 };
 
 enum class TrainEnd { finished, early_stopped, stopped, out_of_time };
 
-// Trains from state.step to config.train.steps: metrics, evaluations and checkpoints go to the run's folder. Ends
-// earlier, or at once, when the loss of eval.patience evaluations was not below the best. A run that has ended has its
-// average, where checkpoint.average asks for one. Stops, with a checkpoint to go on from, when asked to or after
-// train.max_minutes. `state` follows the run.
+// Trains from state.step to config.train.steps, and writes metrics, evaluations and checkpoints to the run's folder.
+// Ends earlier, or at once, when the loss of eval.patience evaluations was not below the best. At its end it writes the
+// average that checkpoint.average asks for. Stops with a checkpoint when hooks.stop_requested says so, and after the
+// time limit. `state` is updated with every step.
+//
+// Throws Error when a loss, a gradient or a weight is not a finite number: weights are checked, and tried on a batch,
+// before they are saved, so that the latest checkpoint is always a usable one. Throws Error as well when the run's
+// folder has been removed or renamed.
 TrainEnd train(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const ResolvedConfig& config,
                const RunFolder& run, TrainingState& state, const TrainHooks& hooks);
 

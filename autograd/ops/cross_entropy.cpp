@@ -21,6 +21,12 @@ struct CrossEntropy {
       kernels::cross_entropy_forward(loss.data<T>(), log_sum_exp.data<T>(), source.data<T>(),
                                      targets.data<std::int32_t>(), in.size(0), in.size(1), options.smoothing);
     });
+    if (options.unsmoothed) {
+      const double of_targets = dispatch_floating(in.dtype(), [&]<class T>(T) {
+        return sum_of_target_logits(source.data<T>(), targets.data<std::int32_t>(), in.size(0), in.size(1));
+      });
+      *options.unsmoothed += (sum_of_scored(log_sum_exp, targets) - of_targets) / options.normalizer;
+    }
     if (context.recording()) logits = source;
     return Tensor::scalar(sum_in_order(loss) / options.normalizer, in.dtype());
   }
@@ -35,6 +41,18 @@ struct CrossEntropy {
 };
 
 }  // namespace
+
+double sum_of_scored(const Tensor& log_sum_exp, const Tensor& targets) {
+  const std::int32_t* const ids = targets.data<std::int32_t>();
+  return dispatch_floating(log_sum_exp.dtype(), [&]<class T>(T) {
+    double total = 0;
+    const std::span<T> values = log_sum_exp.span<T>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (ids[i] >= 0) total += values[i];
+    }
+    return total;
+  });
+}
 
 double sum_in_order(const Tensor& values) {
   return dispatch_floating(values.dtype(), [&]<class T>(T) {

@@ -26,6 +26,7 @@ struct LinearCrossEntropy {
   CrossEntropyOptions options;
   Tensor x = {}, weight = {}, bias = {}, targets = {}, log_sum_exp = {}, row_loss = {}, value = {};
   bool deferred = false;
+  double target_logits = 0;  // summed, where options.unsmoothed asks for it
 
   // Calls f(first row, rows, room for rows × V logits) chunk after chunk, of sizes that differ by one row at most.
   template <class F>
@@ -48,6 +49,20 @@ struct LinearCrossEntropy {
     if (bias.defined()) kernels::add_bias(z, bias.data<T>(), rows, vocab);
   }
 
+  template <class T>
+  void add_target_logits(const T* z, std::int64_t begin, std::int64_t rows) {
+    if (!options.unsmoothed) return;
+    target_logits += sum_of_target_logits(z, targets.data<std::int32_t>() + begin, rows, weight.size(0));
+  }
+
+  // When the losses of all rows are known.
+  void know_value() {
+    value.fill(sum_in_order(row_loss) / options.normalizer);
+    if (options.unsmoothed) {
+      *options.unsmoothed += (sum_of_scored(log_sum_exp, targets) - target_logits) / options.normalizer;
+    }
+  }
+
   Tensor forward(OpContext& context, const Tensor& in, const Tensor& w, const Tensor& b, const Tensor& ids) {
     x = in.contiguous(), weight = w.contiguous(), targets = ids.contiguous();
     if (b.defined()) bias = b.contiguous();
@@ -60,11 +75,12 @@ struct LinearCrossEntropy {
       for_chunks([&](std::int64_t begin, std::int64_t rows, const Tensor& room) {
         T* const z = room.data<T>();
         make_logits(z, begin, rows);
+        add_target_logits(z, begin, rows);
         kernels::cross_entropy_forward(row_loss.data<T>() + begin, log_sum_exp.data<T>() + begin, z,
                                        targets.data<std::int32_t>() + begin, rows, weight.size(0), options.smoothing);
       });
     });
-    value.fill(sum_in_order(row_loss) / options.normalizer);
+    know_value();
     return value;
   }
 
@@ -78,6 +94,7 @@ struct LinearCrossEntropy {
         make_logits(dz, begin, rows);
         const std::int32_t* const ids = targets.data<std::int32_t>() + begin;
         if (deferred) {
+          add_target_logits(dz, begin, rows);
           kernels::cross_entropy_in_place(row_loss.data<T>() + begin, log_sum_exp.data<T>() + begin, dz,
                                           dloss.data<T>() + begin, ids, rows, vocab, options.smoothing);
         } else {
@@ -98,7 +115,7 @@ struct LinearCrossEntropy {
         }
       });
     });
-    if (deferred) value.fill(sum_in_order(row_loss) / options.normalizer);
+    if (deferred) know_value();
   }
 };
 

@@ -11,6 +11,8 @@ struct CrossEntropyOptions {
   // linear_cross_entropy on a recording tape: the value stays NaN until backward, and the logits are computed once
   // instead of twice.
   bool deferred = false;
+  // Where given: the loss without smoothing is added to it as soon as the value is known. It must live until then.
+  double* unsmoothed = nullptr;
 };
 // Mean cross-entropy in nats (a scalar): logits (N, V), targets i32 (N), negative targets are ignored.
 Variable cross_entropy(const Variable& logits, const Variable& targets, const CrossEntropyOptions& options);

@@ -29,44 +29,6 @@ DType parse_dtype(const std::string& name, const std::string& tensor) {
   fail("tensor ", tensor, ": dtype ", name, " is not supported (F32, F64 and I32 are)");
 }
 
-std::map<std::string, Tensor> read_stream(std::ifstream& file, std::uint64_t file_bytes) {
-  std::uint64_t header_bytes = 0;
-  check(file_bytes >= 8 && file.read(reinterpret_cast<char*>(&header_bytes), 8), "truncated header");
-  check(header_bytes <= kMaxHeaderBytes && header_bytes + 8 <= file_bytes, "the header claims ", header_bytes,
-        " bytes, the file has ", file_bytes);
-  std::string header(header_bytes, '\0');
-  check(static_cast<bool>(file.read(header.data(), static_cast<std::streamsize>(header_bytes))), "truncated header");
-  const std::uint64_t data_bytes = file_bytes - 8 - header_bytes;
-
-  std::map<std::string, Tensor> tensors;
-  std::uint64_t named_bytes = 0;
-  const auto entries = nlohmann::json::parse(header);  // named: items() refers to it
-  check(entries.is_object(), "the header is no JSON object");
-  for (const auto& [name, entry] : entries.items()) {
-    if (name == "__metadata__") continue;
-    const DType dtype = parse_dtype(entry.at("dtype").get<std::string>(), name);
-    const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
-    const auto [begin, end] = entry.at("data_offsets").get<std::pair<std::uint64_t, std::uint64_t>>();
-    std::uint64_t bytes = size_of(dtype);
-    for (std::int64_t size : shape) {  // sizes of 0 count as 1 here: the strides beside them must not overflow either
-      const auto counted = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 1));
-      check(size >= 0 && !__builtin_mul_overflow(bytes, counted, &bytes) && bytes <= kMaxTensorBytes, "tensor ", name,
-            ": bad shape");
-    }
-    if (std::ranges::find(shape, 0) != shape.end()) bytes = 0;
-    check(begin <= end && end <= data_bytes && end - begin == bytes, "tensor ", name, ": ", bytes,
-          " bytes are expected, the header places it at ", begin, " to ", end, " of ", data_bytes);
-    const Tensor tensor = Tensor::empty(Dims(shape), dtype);
-    file.seekg(static_cast<std::streamoff>(8 + header_bytes + begin));
-    check(static_cast<bool>(file.read(raw_bytes(tensor), static_cast<std::streamsize>(bytes))), "tensor ", name,
-          ": truncated");
-    tensors.emplace(name, tensor);
-    named_bytes += bytes;
-  }
-  check(named_bytes == data_bytes, "the tensors have ", named_bytes, " bytes, the file has ", data_bytes);
-  return tensors;
-}
-
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
@@ -95,14 +57,71 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
   check(!file.fail(), path.string(), ": cannot be written: ", std::strerror(errno));
 }
 
-std::map<std::string, Tensor> read_safetensors(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  check(file.is_open(), "cannot open ", path.string(), ": ", std::strerror(errno));
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   try {
-    return read_stream(file, std::filesystem::file_size(path));
+    read_header();
   } catch (const std::exception& error) {
     fail(path.string(), ": not a valid safetensors file: ", error.what());
   }
+}
+
+void SafetensorsFile::read_header() {
+  std::uint64_t header_bytes = 0;
+  const auto file_bytes = static_cast<std::uint64_t>(file_.size());
+  check(file_bytes >= 8, "truncated header");
+  file_.read_at(0, {reinterpret_cast<char*>(&header_bytes), 8});
+  check(header_bytes <= kMaxHeaderBytes && header_bytes + 8 <= file_bytes, "the header claims ", header_bytes,
+        " bytes, the file has ", file_bytes);
+  std::string header(header_bytes, '\0');
+  file_.read_at(8, header);
+  const std::uint64_t data_bytes = file_bytes - 8 - header_bytes;
+
+  std::uint64_t named_bytes = 0;
+  const auto tensors = nlohmann::json::parse(header);  // named: items() refers to it
+  check(tensors.is_object(), "the header is no JSON object");
+  for (const auto& [name, entry] : tensors.items()) {
+    if (name == "__metadata__") continue;
+    const DType dtype = parse_dtype(entry.at("dtype").get<std::string>(), name);
+    const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
+    const auto [begin, end] = entry.at("data_offsets").get<std::pair<std::uint64_t, std::uint64_t>>();
+    std::uint64_t bytes = size_of(dtype);
+    for (std::int64_t size : shape) {  // sizes of 0 count as 1 here: the strides beside them must not overflow either
+      const auto counted = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 1));
+      check(size >= 0 && !__builtin_mul_overflow(bytes, counted, &bytes) && bytes <= kMaxTensorBytes, "tensor ", name,
+            ": bad shape");
+    }
+    if (std::ranges::find(shape, 0) != shape.end()) bytes = 0;
+    check(begin <= end && end <= data_bytes && end - begin == bytes, "tensor ", name, ": ", bytes,
+          " bytes are expected, the header places it at ", begin, " to ", end, " of ", data_bytes);
+    entries_.emplace(name, Entry(Dims(shape), dtype, static_cast<std::int64_t>(8 + header_bytes + begin)));
+    named_bytes += bytes;
+  }
+  check(named_bytes == data_bytes, "the tensors have ", named_bytes, " bytes, the file has ", data_bytes);
+}
+
+void SafetensorsFile::read(const std::string& name, const Tensor& place) const {
+  const auto found = entries_.find(name);
+  check(found != entries_.end(), file_.path().string(), ": there is no tensor ", name);
+  const Entry& entry = found->second;
+  check(entry.sizes() == place.sizes() && entry.dtype() == place.dtype(), file_.path().string(), ": tensor ", name,
+        ": expected ", place.sizes(), " ", place.dtype(), ", got ", entry.sizes(), " ", entry.dtype());
+  file_.read_at(entry.offset_, {raw_bytes(place), static_cast<std::size_t>(place.bytes())});
+  place.mark_changed();
+}
+
+Tensor SafetensorsFile::read(const std::string& name) const {
+  const auto found = entries_.find(name);
+  check(found != entries_.end(), file_.path().string(), ": there is no tensor ", name);
+  const Tensor tensor = Tensor::empty(found->second.sizes(), found->second.dtype());
+  read(name, tensor);
+  return tensor;
+}
+
+std::map<std::string, Tensor> read_safetensors(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  std::map<std::string, Tensor> tensors;
+  for (const auto& entry : file.entries()) tensors.emplace(entry.first, file.read(entry.first));
+  return tensors;
 }
 
 }  // namespace tapeformer

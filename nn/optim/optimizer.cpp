@@ -1,10 +1,31 @@
 #include "nn/optim/optimizer.h"
 
 #include <cmath>
+#include <set>
 
 #include "autograd/kernels/reduce.h"
 
 namespace tapeformer {
+namespace {
+
+// Throws Error unless the state has a value for each place, and nothing else. Its values have sizes() and dtype().
+template <class Value>
+void check_fit(const NamedTensors& places, const std::map<std::string, Value>& state) {
+  std::set<std::string> known;
+  for (const auto& [name, place] : places) {
+    const auto found = state.find(name);
+    check(found != state.end() && found->second.sizes() == place.sizes() && found->second.dtype() == place.dtype(),
+          "optimizer state: ", name, ": expected ", place.sizes(), " ", place.dtype(),
+          found == state.end() ? std::string(", which is missing")
+                               : str_cat(", got ", found->second.sizes(), " ", found->second.dtype()));
+    known.insert(name);
+  }
+  for (const auto& entry : state) {
+    check(known.contains(entry.first), "optimizer state: ", entry.first, " is unknown to this optimizer or model");
+  }
+}
+
+}  // namespace
 
 Optimizer::Optimizer(const ParameterSlab& slab, double clip) : slab_(slab), clip_(clip) {}
 
@@ -37,18 +58,14 @@ NamedTensors Optimizer::state() const {
 
 void Optimizer::load_state(const std::map<std::string, Tensor>& state) {
   const NamedTensors places = this->state();
-  std::map<std::string, Tensor> unknown = state;
-  for (const auto& [name, place] : places) {
-    const auto found = state.find(name);
-    check(found != state.end() && found->second.sizes() == place.sizes() && found->second.dtype() == place.dtype(),
-          "optimizer state: ", name, ": expected ", place.sizes(), " ", place.dtype(),
-          found == state.end() ? std::string(", which is missing")
-                               : str_cat(", got ", found->second.sizes(), " ", found->second.dtype()));
-    unknown.erase(name);
-  }
-  check(unknown.empty(), "optimizer state: ", unknown.empty() ? "" : unknown.begin()->first,
-        " is unknown to this optimizer or model");
+  check_fit(places, state);
   for (const auto& [name, place] : places) place.copy_from(state.at(name));
+}
+
+void Optimizer::load_state(const SafetensorsFile& file) {
+  const NamedTensors places = this->state();
+  check_fit(places, file.entries());
+  for (const auto& [name, place] : places) file.read(name, place);
 }
 
 }  // namespace tapeformer

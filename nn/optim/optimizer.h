@@ -29,6 +29,8 @@ class Optimizer {
   NamedTensors state() const;
   // Copies values in. Throws Error, changing nothing, when a name is missing or unknown, or a shape or dtype differs.
   void load_state(const std::map<std::string, Tensor>& state);
+  // The same from a file, each tensor straight into its place.
+  void load_state(const SafetensorsFile& file);
 
  protected:
   // Keeps a reference to the slab. `clip` is the largest global norm of the gradients; 0: no clipping.

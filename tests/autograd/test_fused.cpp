@@ -236,6 +236,31 @@ TEST_CASE("linear_cross_entropy: a deferred loss has its value, and the same gra
   CHECK(run(true, false) == run(false, false));
 }
 
+TEST_CASE("cross_entropy and linear_cross_entropy: with smoothing, the loss without it is reported beside") {
+  const Tensor targets = Tensor::from<std::int32_t>({3, -1, 0, 4, 2, 2}, {6});
+  const Tensor hidden = random_normal({6, 8}, 1), table = random_normal({5, 8}, 2);
+  for (const bool deferred : {false, true}) {
+    for (const bool is_linear : {false, true}) {
+      const auto loss_of = [&](const CrossEntropyOptions& options) {
+        const Variable x = Variable::parameter(hidden.clone()), weight = Variable::parameter(table.clone());
+        Tape tape;
+        const Variable rows = x.on(tape), head = weight.on(tape), ids = Variable::constant(tape, targets);
+        const Variable loss = is_linear ? linear_cross_entropy(rows, head, {}, ids, options)
+                                        : cross_entropy(linear(rows, head, {}), ids, options);
+        tape.backward(loss);
+        return loss.value().item();
+      };
+      double unsmoothed = 0;
+      const double plain = loss_of({.normalizer = 7, .deferred = deferred});
+      const double smoothed =
+          loss_of({.smoothing = 0.3, .normalizer = 7, .deferred = deferred, .unsmoothed = &unsmoothed});
+      CHECK(unsmoothed == doctest::Approx(plain).epsilon(1e-12));
+      CHECK(smoothed == loss_of({.smoothing = 0.3, .normalizer = 7, .deferred = deferred}));
+      CHECK(smoothed != plain);
+    }
+  }
+}
+
 TEST_CASE("softmax and log_softmax: agree with their composite twins") {
   const auto exps = [](const Variable& x) { return exp(sub(x, max(x, -1, true))); };
   for (const Dims& sizes : {Dims{5}, Dims{3, 1}, Dims{4, 17}, Dims{2, 3, 65}}) {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,8 +115,11 @@ Process::~Process() {
 
 void Process::reap(bool block) {
   if (pid_ < 0) return;
-  const int reaped = ::waitpid(pid_, &status_, block ? 0 : WNOHANG);
-  if (reaped != 0) pid_ = -1;
+  rusage usage{};
+  const int reaped = ::wait4(pid_, &status_, block ? 0 : WNOHANG, &usage);
+  if (reaped == 0) return;
+  pid_ = -1;
+  peak_bytes_ = std::int64_t{usage.ru_maxrss} * 1024;
 }
 
 bool Process::running() {
@@ -129,7 +133,10 @@ void Process::send(int signal) {
 
 Outcome Process::wait() {
   reap(true);
-  return {.exit_code = WIFEXITED(status_) ? WEXITSTATUS(status_) : -1, .out = read_all(out_), .err = read_all(err_)};
+  return {.exit_code = WIFEXITED(status_) ? WEXITSTATUS(status_) : -1,
+          .out = read_all(out_),
+          .err = read_all(err_),
+          .peak_bytes = peak_bytes_};
 }
 
 std::unique_ptr<Process> Sandbox::start(std::string_view words, const std::vector<std::string>& more,

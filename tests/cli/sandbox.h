@@ -13,6 +13,7 @@
 struct Outcome {
   int exit_code = -1;  // -1 when a signal ended it
   std::string out, err;
+  std::int64_t peak_bytes = 0;  // of the memory that it had resident
 
   nlohmann::ordered_json json() const { return nlohmann::ordered_json::parse(out); }
   bool tells(std::string_view text) const { return err.find(text) != err.npos; }
@@ -38,6 +39,7 @@ class Process {
 
   std::filesystem::path out_, err_;
   int pid_ = -1, status_ = 0;
+  std::int64_t peak_bytes_ = 0;
 };
 
 // The folder is the working folder of all its commands, so that paths are short; the cache of token files is in it.

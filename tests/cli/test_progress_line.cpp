@@ -82,6 +82,16 @@ TEST_CASE("progress: the line, its rate in three digits and its time left") {
   CHECK(rate(1.204e6) == "1.20M");
 }
 
+TEST_CASE("progress: a smoothed loss is called so, and large perplexities are short") {
+  ProgressState state = kState;
+  state.smoothed = true;
+  CHECK(format_progress(state).find("  60%  smoothed loss 1.8857  lr") != std::string::npos);
+  CHECK(format_perplexity(23.0957) == "23.10");
+  CHECK(format_perplexity(999999.2) == "999999.20");
+  CHECK(format_perplexity(5.4321e85) == "5.4e+85");
+  CHECK(format_perplexity(INFINITY) == "inf");
+}
+
 TEST_CASE("progress: in a log a plain line every ten seconds, and one at the end") {
   Screen screen;
   screen.line.update(kState);
@@ -131,7 +141,7 @@ TEST_CASE("stop signal: the first SIGINT or SIGTERM is kept, and handlers are re
   struct sigaction before {
   }, after{};
   ::sigaction(SIGINT, nullptr, &before);
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const StopSignal stop;
     CHECK_FALSE(stop.requested());
     ::raise(signal);
@@ -144,6 +154,18 @@ TEST_CASE("stop signal: the first SIGINT or SIGTERM is kept, and handlers are re
   }
   ::sigaction(SIGINT, nullptr, &after);
   CHECK((before.sa_handler == after.sa_handler));
+}
+
+TEST_CASE("stop signal: a signal that is ignored stays ignored") {
+  const auto ignoring = [](int signal) {
+    return status_of_child([=] {
+      ::signal(signal, SIG_IGN);
+      const StopSignal stop;
+      ::raise(signal);
+      if (stop.requested()) ::_exit(1);
+    });
+  };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) CHECK(WEXITSTATUS(ignoring(signal)) == 42);
 }
 
 TEST_CASE("stop signal: a second SIGINT ends the process") {

@@ -123,8 +123,8 @@ TEST_CASE("resume: from a checkpoint that is named, or that is not named well") 
     CHECK(outcome.tells(newest + ": optimizer.safetensors: expected"));
     CHECK(box.has(newest));
   }
-  SUBCASE("one before the newest is fine") {
-    CHECK(box.run("train --resume run/checkpoints/step-000020").exit_code == 0);
+  SUBCASE("one before the newest is fine when the later ones may go") {
+    CHECK(box.run("train --resume run/checkpoints/step-000020 --discard-newer").exit_code == 0);
     check_same_run(box, "straight", "run");
   }
   SUBCASE("what a kill has left undone is done, though nothing is left to train") {
@@ -214,6 +214,63 @@ TEST_CASE("train: the same seed gives the same bytes, another seed others, and t
   const std::string model = "/checkpoints/step-000010/model.safetensors";
   CHECK_FALSE(box.read("a" + model) == box.read("other" + model));
   CHECK(box.has("one-thread" + model));
+}
+
+TEST_CASE("resume: another validation text is told") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string text = box.read("text.txt");
+  box.write("valid.txt", text.substr(0, text.size() / 4));
+  box.train("run", "--train.steps 5 --data.valid valid.txt");
+  CHECK_FALSE(box.run("train --resume run --train.steps 6").tells("the validation text is another than before"));
+  box.write("valid.txt", text.substr(0, text.size() / 3));
+  const Outcome outcome = box.run("train --resume run --train.steps 7");
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.tells("the validation text is another than before: its losses do not compare with the earlier ones"));
+  CHECK_FALSE(outcome.tells("the training text is another"));
+}
+
+TEST_CASE("resume: a finished run says how to go on, and shows no step that was not done") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 12");
+  for (const std::string options : {"", " --train.steps 8"}) {
+    const Outcome outcome = box.run("train --resume run" + options);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.tells("nothing left to train: go on with --train.steps N, where N is above 12\n"));
+    CHECK_FALSE(outcome.tells("step 12/"));
+    CHECK_FALSE(outcome.tells("loss 0.0000"));
+  }
+}
+
+TEST_CASE("resume: a time limit holds for the process that it is given to, not for later ones") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 12");
+  const Outcome limited = box.run("train --resume run --train.steps 24 --train.max_minutes 1e-9");
+  CHECK(limited.tells("train.max_minutes is 1e-09 for this process\n"));
+  CHECK(limited.tells("out of time at step 13"));
+  CHECK(box.read("run/config.toml").find("\nmax_minutes = 0.0 ") != std::string::npos);
+  CHECK(box.read("run/checkpoints/step-000013/config.toml") == box.read("run/config.toml"));
+  CHECK(box.run("train --resume run").tells("step 24/24  100%"));
+}
+
+TEST_CASE("resume: stops beside the schedule do not change the average") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string options = "--train.steps 24 --checkpoint.every 8 --checkpoint.average 3 --eval.every 0";
+  box.train("straight", options);
+  const auto process = box.start("train tiny.toml --out run " + options + " --train.max_minutes 1e-9");
+  CHECK(process->wait().exit_code == 0);
+  for (int i = 0; i < 21; ++i) {  // after each of the steps 2 to 22
+    CHECK(box.run("train --resume run --train.max_minutes 1e-9").exit_code == 0);
+  }
+  const Outcome last = box.run("train --resume run --train.max_minutes 0");
+  CHECK(last.tells("averaged the checkpoints of the steps 8, 16, 24\n"));
+  const std::string weights = "/checkpoints/average/model.safetensors";
+  const bool same = box.read("run" + weights) == box.read("straight" + weights);
+  CHECK(same);
 }
 
 TEST_CASE("train: max_minutes stops in good order") {

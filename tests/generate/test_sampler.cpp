@@ -181,6 +181,19 @@ TEST_CASE("sampler: a pure function of the key; tokens of no probability are nev
   CHECK(support_of({never, 1, never, 1, never}, {.top_k = 4}) == std::set<int>{1, 3});
 }
 
+TEST_CASE("sampler: predictions that are not finite numbers are an error, greedy or not") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const double temperature : {0.0, 1.0}) {
+    for (const float bad : {NAN, infinity}) {
+      for (const std::vector<float>& logits : {std::vector<float>{bad, 1}, {1, bad}, {bad, bad}}) {
+        CHECK_THROWS_WITH_AS(sample_token(logits, {.temperature = temperature}, {}),
+                             "generate: the model's predictions are not finite numbers", Error);
+      }
+    }
+    CHECK_THROWS_AS(sample_token(std::vector<float>{-infinity, -infinity}, {.temperature = temperature}, {}), Error);
+  }
+}
+
 TEST_CASE("sampler: errors for options out of range") {
   CHECK_THROWS_WITH_AS(check_options({.temperature = -0.5}), "temperature: expected 0 or more, got -0.5", UsageError);
   CHECK_THROWS_WITH_AS(check_options({.temperature = NAN}), "temperature: expected 0 or more, got nan", UsageError);

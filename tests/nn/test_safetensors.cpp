@@ -206,3 +206,32 @@ TEST_CASE("safetensors: a missing file, a folder, and a place that cannot be wri
   CHECK_THROWS_WITH_AS(write_safetensors(lost, some_tensors()),
                        (lost + ": cannot be written: No such file or directory").c_str(), Error);
 }
+
+TEST_CASE(
+    "safetensors: a file is read tensor by tensor, into places that fit, also when it has been removed meanwhile") {
+  const TempFolder folder;
+  const auto path = folder.path / "a.safetensors";
+  const NamedTensors tensors = some_tensors();
+  write_safetensors(path, tensors);
+  const SafetensorsFile file(path);
+  std::filesystem::remove(path);
+  CHECK(file.entries().size() == tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor place = Tensor::full(tensor.sizes(), tensor.dtype(), 9);
+    file.read(name, place);
+    CHECK(bytes_of(place) == bytes_of(tensor));
+  }
+  const Tensor wrong = Tensor::zeros({3, 2}, DType::f32);
+  CHECK_THROWS_WITH_AS(file.read("zebra.weight", wrong),
+                       (path.string() + ": tensor zebra.weight: expected (3, 2) f32, got (2, 3) f32").c_str(), Error);
+  CHECK_THROWS_WITH_AS(file.read("other"), (path.string() + ": there is no tensor other").c_str(), Error);
+}
+
+TEST_CASE("safetensors: a file that gets shorter after it was opened is an error") {
+  const TempFolder folder;
+  const auto path = folder.path / "a.safetensors";
+  write_safetensors(path, {{"w", Tensor::zeros({1000}, DType::f32)}});
+  const SafetensorsFile file(path);
+  std::filesystem::resize_file(path, 1000);
+  CHECK_THROWS_AS(file.read("w"), Error);
+}

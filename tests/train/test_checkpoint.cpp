@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "tests/train/toy.h"
 
@@ -33,8 +34,9 @@ TEST_CASE("checkpoint: weights, moments and state come back bit for bit") {
                             .elapsed_s = 0.1 + 0.2,
                             .best_loss = 1.0 / 3,
                             .best_step = 2,
-                            .data_hash = 0xfedcba9876543210};
-  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, state)->publish();
+                            .data_hash = 0xfedcba9876543210,
+                            .valid_hash = 0x0123456789abcdef};
+  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, state, {.config_toml = to_toml(f.toy.resolved)})->publish();
 
   Toy other;
   const TrainingState loaded = load_checkpoint(f.run, 3, other.model, other.optimizer);
@@ -44,6 +46,7 @@ TEST_CASE("checkpoint: weights, moments and state come back bit for bit") {
   CHECK(loaded.best_loss == state.best_loss);
   CHECK(loaded.best_step == state.best_step);
   CHECK(loaded.data_hash == state.data_hash);
+  CHECK(loaded.valid_hash == state.valid_hash);
   CHECK(other.weights() == f.toy.weights());
   CHECK(moments(other.optimizer) == moments(f.toy.optimizer));
   f.toy.step(4);
@@ -58,7 +61,7 @@ TEST_CASE("checkpoint: weights, moments and state come back bit for bit") {
 
 TEST_CASE("checkpoint: the model's file names every parameter once, tied ones by their first name") {
   Fixture f;
-  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1})->publish();
+  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1}, {.config_toml = "[model]\n"})->publish();
   const auto tensors = read_safetensors(f.run.checkpoint(1) / "model.safetensors");
   CHECK(tensors.size() == f.toy.slab.parts().size());
   CHECK(tensors.contains("token_embedding.weight"));
@@ -68,7 +71,7 @@ TEST_CASE("checkpoint: the model's file names every parameter once, tied ones by
 
 TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
   Fixture f;
-  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1})->publish();
+  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1}, {.config_toml = "[model]\n"})->publish();
   const std::string config_path = f.run.config().string(), folder = f.run.checkpoint(1).string();
 
   Config wider = f.toy.config;
@@ -97,11 +100,36 @@ TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
 
 TEST_CASE("checkpoint: a file that is missing or cut short is told") {
   Fixture f;
-  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1})->publish();
+  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1}, {.config_toml = "[model]\n"})->publish();
   Toy other;
   std::filesystem::resize_file(f.run.checkpoint(1) / "model.safetensors", 100);
   CHECK_THROWS_AS(load_checkpoint(f.run, 1, other.model, other.optimizer), Error);
   std::filesystem::remove(f.run.checkpoint(1) / "optimizer.safetensors");
   CHECK_THROWS_AS(load_checkpoint(f.run, 1, other.model, other.optimizer), Error);
   CHECK_THROWS_AS(load_checkpoint(f.run, 2, other.model, other.optimizer), Error);
+}
+
+TEST_CASE("checkpoint: it holds its own configuration, verified with its other files") {
+  Fixture f;
+  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1}, {.config_toml = "[train]\nsteps = 7\n"})
+      ->publish();
+  const std::filesystem::path folder = f.run.checkpoint(1), file = folder / "config.toml";
+  CHECK(checkpoint_config(f.run, folder) == file);
+  CHECK(read_all(file) == "[train]\nsteps = 7\n");
+  CHECK_FALSE(verify_checkpoint(folder).has_value());
+  std::ofstream(file) << "[train]\nsteps = 8\n";
+  CHECK(verify_checkpoint(folder) == "config.toml is damaged: its checksum differs");
+  std::filesystem::remove(file);  // as an older version wrote it
+  CHECK(checkpoint_config(f.run, folder) == f.run.config());
+}
+
+TEST_CASE("checkpoint: loading one takes no memory beside the places of its values") {
+  Fixture f;
+  stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1}, {.config_toml = ""})->publish();
+  Toy other;
+  const MemoryStats before = memory_stats();
+  reset_peak_memory();
+  load_checkpoint(f.run, 1, other.model, other.optimizer);
+  CHECK(memory_stats().peak == before.in_use);
+  CHECK(memory_stats().system_requests == before.system_requests);
 }

@@ -1,6 +1,7 @@
 // How a run ends: early when nothing gets better, and with the average of its last checkpoints.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -142,17 +143,54 @@ TEST_CASE("patience: training ends when so many evaluations in a row were not be
   CHECK(run.state.step == 20);
 }
 
-TEST_CASE("patience: a loss that is no number is not better, and a lower one at the end counts") {
-  ScriptedRun run;
-  run.config.eval.patience = 2;
-  run.objective.loss = [](std::int64_t step) { return step == 2 ? 1 : std::nan(""); };
-  CHECK(run.train() == TrainEnd::early_stopped);
-  CHECK(run.state.step == 6);
+TEST_CASE("patience: a lower loss at the end counts") {
   ScriptedRun whole;
   whole.config.eval.patience = 10;
   whole.objective.loss = [](std::int64_t) { return 1; };
   CHECK(whole.train() == TrainEnd::finished);
   CHECK(whole.state.step == 20);
+}
+
+TEST_CASE(
+    "numbers: a validation loss that is not finite ends the training, and the checkpoint before it stays latest") {
+  for (const double bad : {std::nan(""), HUGE_VAL}) {
+    ScriptedRun run;
+    run.objective.loss = [=](std::int64_t step) { return step == 6 ? bad : 1 / static_cast<double>(step); };
+    const std::string message =
+        str_cat("step 6: the validation loss is ", bad, "; a lower optimizer.lr or a longer schedule.warmup may help");
+    CHECK_THROWS_WITH_AS(run.train(), message.c_str(), Error);
+    CHECK(latest_step(run.run) == 5);
+    CHECK(run.state.best_step == 4);
+    CHECK(steps_of(run.evaluations("eval_loss")) == Steps{2, 4});
+  }
+}
+
+TEST_CASE("numbers: weights or moments that are not finite are found before they are saved, and named") {
+  const auto error_of = [](const std::function<void(ScriptedRun&)>& spoil) {
+    ScriptedRun run;
+    run.config.eval.every = 0;
+    const TrainHooks hooks{.progress = [&](const ProgressState& now) {
+      if (now.step == 10) spoil(run);
+    }};
+    std::string message = "none";
+    try {
+      run.train(hooks);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    CHECK(latest_step(run.run) == 5);
+    CHECK(list_checkpoints(run.run) == Steps{5});
+    return message.substr(0, message.find(';'));
+  };
+  CHECK(error_of([](ScriptedRun& run) { run.objective.module.v.value().data<float>()[3] = NAN; }) ==
+        "step 10: the weights v are not finite numbers");
+  CHECK(error_of([](ScriptedRun& run) { run.objective.module.w.value().data<float>()[0] = -INFINITY; }) ==
+        "step 10: the weights w are not finite numbers");
+  CHECK(error_of([](ScriptedRun& run) { run.optimizer.state()[1].second.data<float>()[0] = INFINITY; }) ==
+        "step 10: the optimizer's state m.v is not finite");
+  // Finite, and too large for a forward pass.
+  CHECK(error_of([](ScriptedRun& run) { run.objective.module.w.value().fill(3e38); }) ==
+        "step 10: the loss after the update is inf");
 }
 
 TEST_CASE("BLEU: with the first evaluation from each multiple of eval.bleu_every on, and the last") {
@@ -197,7 +235,8 @@ TEST_CASE("average: the mean of the last checkpoints, when the run has ended") {
     const Json state = read_checkpoint_state(run.run.average());
     CHECK(state["step"] == 20);
     CHECK(state["averaged"] == Json(averaged));
-    CHECK(state["files"].size() == 1);
+    CHECK(state["files"].size() == 2);  // the weights, and the configuration
+    CHECK(read_all(run.run.average() / "config.toml") == read_all(run.run.checkpoint(20) / "config.toml"));
     CHECK(latest_step(run.run) == 20);
     CHECK(newest_valid_checkpoint(run.run).step == 20);
     CHECK(list_checkpoints(run.run).back() == 20);
@@ -248,6 +287,44 @@ TEST_CASE("average: also of a run that patience has ended, not of one that was s
   ScriptedRun late(config);
   CHECK(late.train() == TrainEnd::out_of_time);
   CHECK_FALSE(fs::exists(late.run.average()));
+}
+
+TEST_CASE("average: checkpoints that were saved beside the schedule change neither it nor what is kept for it") {
+  Config config = short_config();
+  config.eval.every = 0;
+  config.checkpoint.average = 3;
+  for (const std::int64_t keep : {0, 3}) {
+    config.checkpoint.keep = keep;
+    ScriptedRun straight(config), stopped(config);
+    straight.train();
+    std::int64_t stops = 0;  // after the steps 12, 16, 17 and 19
+    const TrainHooks hooks{.stop_requested = [&] {
+      const Steps wanted{12, 16, 17, 19};
+      return std::ranges::count(wanted, stopped.state.step) > 0 && ++stops > 0;
+    }};
+    for (TrainEnd end = TrainEnd::stopped; end == TrainEnd::stopped;) end = stopped.train(hooks);
+    CHECK(stops == 4);
+    CHECK(read_checkpoint_state(stopped.run.average())["averaged"] == Json(Steps{10, 15, 20}));
+    const bool same =
+        read_all(stopped.run.average() / "model.safetensors") == read_all(straight.run.average() / "model.safetensors");
+    CHECK(same);
+    CHECK(read_checkpoint_state(stopped.run.checkpoint(20))["regular"] == true);
+    CHECK(read_checkpoint_state(stopped.run.checkpoint(19))["regular"] == false);
+  }
+}
+
+TEST_CASE(
+    "average: the end of a run that is given more steps is no part of it, as in a run with all steps from the start") {
+  Config config = short_config();
+  config.eval.every = 0;
+  config.checkpoint.average = 2;
+  config.train.steps = 12;
+  ScriptedRun run(config);
+  run.train();
+  check_mean(run.run, {10, 12});
+  run.config.train.steps = 15;
+  run.train();
+  check_mean(run.run, {10, 15});
 }
 
 TEST_CASE("average: a checkpoint that is damaged is told, and no average is made") {

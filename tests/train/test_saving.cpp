@@ -139,7 +139,7 @@ TEST_CASE("saving: what is on disk before what") {
   });
   f.train({});
   const std::string staging = "checkpoints/.step-000002.partial";
-  CHECK(order == std::vector<std::string>{"metrics.jsonl", staging + "/model.safetensors",
+  CHECK(order == std::vector<std::string>{"metrics.jsonl", staging + "/config.toml", staging + "/model.safetensors",
                                           staging + "/optimizer.safetensors", staging + "/state.json", staging, staging,
                                           "checkpoints", ".", "checkpoints/latest", "checkpoints", "checkpoints/best",
                                           "checkpoints"});
@@ -270,5 +270,28 @@ TEST_CASE("saving: a kill at any moment of it leaves a run that resumes to the s
       resume(run, config);
       CHECK((contents(run) == expected));
     }
+  }
+}
+
+TEST_CASE("saving: a run's folder that is removed, renamed or replaced ends the training, and is not made again") {
+  for (const char* what : {"removed", "renamed", "replaced"}) {
+    CAPTURE(what);
+    Fixture f;
+    const fs::path root = f.run.root, elsewhere = f.folder.path / "elsewhere";
+    const TrainHooks hooks = after_each_step([&](std::int64_t step) {
+      if (step != 5) return;
+      if (what == std::string("removed")) {
+        fs::remove_all(root);
+      } else {
+        fs::rename(root, elsewhere);
+      }
+      if (what == std::string("replaced")) create_run(root, "[model]\n", {"{}", ""});
+    });
+    CHECK_THROWS_WITH_AS(
+        f.train(hooks),
+        str_cat(root.string(), ": the run's folder has been removed or renamed during the training").c_str(), Error);
+    CHECK(fs::exists(root) == (what == std::string("replaced")));
+    CHECK_FALSE(fs::exists(f.run.checkpoints()));
+    if (fs::exists(elsewhere)) CHECK(list_checkpoints({elsewhere}).back() >= 3);  // step 4 may have been on its way
   }
 }

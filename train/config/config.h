@@ -65,6 +65,7 @@ struct Config {
     std::int64_t seed = 1, threads = 0;
     bool recompute = false;
     double max_minutes = 0;
+    std::string init_from;
     std::int64_t log_every = 10;
     bool operator==(const Train&) const = default;
   };

@@ -164,6 +164,10 @@ const std::vector<ConfigEntry>& common_entries() {
         train.key<&T::recompute>("recompute",
                                  "compute activations again in backward: far less memory, up to a third more time"),
         train.key<&T::max_minutes>("max_minutes", "stop and save after this many minutes (0 = no limit)", at_least(0)),
+        train.key<&T::init_from>("init_from",
+                                 "weights that a new run begins with: a run, a checkpoint in it, or model.safetensors "
+                                 "(none = random)",
+                                 {}, kFixed),
         train.key<&T::log_every>("log_every", "steps between lines of metrics.jsonl", at_least(1)),
 
         eval.key<&E::every>("every", "steps between evaluations (0 = only at the end)", at_least(0)),

@@ -30,7 +30,10 @@ Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64
   const Variable ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.inputs), sizes));
   const Variable targets = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.targets), sizes));
   return model_->loss(ids, targets,
-                      {.smoothing = config_.train.label_smoothing, .normalizer = normalizer, .deferred = true});
+                      {.smoothing = config_.train.label_smoothing,
+                       .normalizer = normalizer,
+                       .deferred = true,
+                       .unsmoothed = unsmoothed_.place()});
 }
 
 Evaluation LanguageObjective::evaluate(const ProgressCallback& progress) {

@@ -16,10 +16,12 @@ class LanguageObjective : public Objective {
   const LanguageData& data() const { return data_; }
   RunTokenizers tokenizers() const override { return {data_.tokenizer->to_json(), ""}; }
   std::uint64_t data_hash() const override { return data_.train.source_hash(); }
+  std::uint64_t valid_hash() const override { return data_.valid ? data_.valid->source_hash() : 0; }
   std::vector<std::string> description() const override;
   std::vector<std::string> warnings() const override { return data_.warnings; }
   std::int64_t scored_targets(std::int64_t step) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  std::optional<double> take_unsmoothed_loss() override { return unsmoothed_.take(); }
   bool can_evaluate() const override { return data_.valid.has_value(); }
   Evaluation evaluate(const ProgressCallback& progress) override;
   std::int64_t evaluation_tokens() const override { return data_.valid->size() - 1; }
@@ -31,6 +33,7 @@ class LanguageObjective : public Objective {
   const std::unique_ptr<LanguageModel> model_;
   TextBatcher batcher_;
   Batch batch_;
+  UnsmoothedLoss unsmoothed_{config_.train.label_smoothing};
 };
 
 }  // namespace tapeformer

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "autograd/tape/tape.h"
 #include "data/text/text_reader.h"
@@ -13,6 +14,19 @@
 
 namespace tapeformer {
 
+// Where an objective that smooths labels gathers the loss of the plain ones.
+class UnsmoothedLoss {
+ public:
+  explicit UnsmoothedLoss(double smoothing) : wanted_(smoothing > 0) {}
+  // As CrossEntropyOptions::unsmoothed takes it.
+  double* place() { return wanted_ ? &sum_ : nullptr; }
+  std::optional<double> take() { return wanted_ ? std::optional(std::exchange(sum_, 0)) : std::nullopt; }
+
+ private:
+  bool wanted_;
+  double sum_ = 0;
+};
+
 class Objective {
  public:
   virtual ~Objective() = default;
@@ -21,6 +35,8 @@ class Objective {
   virtual RunTokenizers tokenizers() const = 0;
   // A hash of the training data, so that a resume can tell when it has changed.
   virtual std::uint64_t data_hash() const = 0;
+  // The same of the validation data; 0 where there is none.
+  virtual std::uint64_t valid_hash() const { return 0; }
   // What a user should know before the training starts, a line each; and what is wrong with the data.
   virtual std::vector<std::string> description() const = 0;
   virtual std::vector<std::string> warnings() const { return {}; }
@@ -31,6 +47,10 @@ class Objective {
   // whole step, so that the losses and gradients of the micro-steps add up to those of the step. Its value may be known
   // only after backward. Undefined where the micro-step has nothing to score.
   virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) = 0;
+
+  // Where labels are smoothed: the loss of the plain labels, summed over the micro-steps since the last call. Known
+  // when their backward has passed.
+  virtual std::optional<double> take_unsmoothed_loss() { return std::nullopt; }
 
   virtual bool can_evaluate() const = 0;
   virtual Evaluation evaluate(const ProgressCallback& progress) = 0;

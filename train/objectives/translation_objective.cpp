@@ -57,7 +57,10 @@ Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::in
   if (batch_.rows == 0) return {};
   const PairTensors tensors(tape, batch_);
   return model_->loss(tensors.source, tensors.inputs, tensors.targets,
-                      {.smoothing = config_.train.label_smoothing, .normalizer = normalizer, .deferred = true});
+                      {.smoothing = config_.train.label_smoothing,
+                       .normalizer = normalizer,
+                       .deferred = true,
+                       .unsmoothed = unsmoothed_.place()});
 }
 
 Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {

@@ -18,10 +18,12 @@ class TranslationObjective : public Objective {
   const TranslationData& data() const { return data_; }
   RunTokenizers tokenizers() const override;
   std::uint64_t data_hash() const override { return data_.hash; }
+  std::uint64_t valid_hash() const override { return data_.valid_text.empty() ? 0 : pairs_hash(data_.valid_text); }
   std::vector<std::string> description() const override;
   std::vector<std::string> warnings() const override;
   std::int64_t scored_targets(std::int64_t step) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  std::optional<double> take_unsmoothed_loss() override { return unsmoothed_.take(); }
   bool can_evaluate() const override { return data_.valid.has_value(); }
   Evaluation evaluate(const ProgressCallback& progress) override;
   std::int64_t evaluation_tokens() const override { return data_.valid->target_tokens() + data_.valid->size(); }
@@ -44,6 +46,7 @@ class TranslationObjective : public Objective {
   const std::unique_ptr<SequenceToSequence> model_;
   PairBatcher batcher_;
   PairBatch batch_;
+  UnsmoothedLoss unsmoothed_{config_.train.label_smoothing};
 };
 
 }  // namespace tapeformer

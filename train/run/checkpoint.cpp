@@ -1,8 +1,13 @@
 #include "train/run/checkpoint.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/files.h"
 #include "core/parallel.h"
 
 namespace tapeformer {
@@ -10,16 +15,26 @@ namespace {
 
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kConfigFile = "config.toml";
 
 [[noreturn]] void fail_to_fit(const std::filesystem::path& what, const RunFolder& run, const std::exception& error) {
   fail(what.string(), " does not fit the model of ", run.config().string(), ": ", error.what());
 }
 
+void write_text(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  check(!file.fail(), path.string(), ": cannot be written: ", std::strerror(errno));
+}
+
 }  // namespace
 
 std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model,
-                                                   const Optimizer& optimizer, const TrainingState& state) {
+                                                   const Optimizer& optimizer, const TrainingState& state,
+                                                   const CheckpointOptions& options) {
   const auto write_files = [&](const std::filesystem::path& staging) {
+    write_text(staging / kConfigFile, options.config_toml);
     NamedTensors weights;
     for (const NamedParameter& parameter : model.named_parameters()) {
       weights.emplace_back(parameter.name, parameter.variable.value());
@@ -31,20 +46,19 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
         write_safetensors(staging / kModelFile, weights, {{"format", "pt"}});
       }
     };
-    parallel_for(0, 2, 1, write);  // both at once: the system is busy with their pages, not with the disk
+    parallel_for(0, 2, 1, write);  // both at once: the time goes into copying to the file cache, not to the disk
   };
-  const nlohmann::ordered_json fields = {{"tokens", state.tokens},
-                                         {"elapsed_s", state.elapsed_s},
-                                         {"best_loss", state.best_loss},
-                                         {"best_step", state.best_step},
-                                         {"data_hash", state.data_hash}};
+  const nlohmann::ordered_json fields = {{"tokens", state.tokens},       {"elapsed_s", state.elapsed_s},
+                                         {"best_loss", state.best_loss}, {"best_step", state.best_step},
+                                         {"data_hash", state.data_hash}, {"valid_hash", state.valid_hash},
+                                         {"regular", options.regular}};
   return std::make_unique<StagedCheckpoint>(run, state.step, fields, write_files);
 }
 
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer) {
   const std::filesystem::path folder = run.checkpoint(step);
   const nlohmann::ordered_json fields = read_checkpoint_state(folder);
-  const auto optimizer_state = read_safetensors(folder / kOptimizerFile);
+  const SafetensorsFile optimizer_state(folder / kOptimizerFile);
   TrainingState state;
   try {
     state = {.step = step,
@@ -52,7 +66,8 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
              .elapsed_s = fields.at("elapsed_s").get<double>(),
              .best_loss = fields.at("best_loss").get<double>(),
              .best_step = fields.at("best_step").get<std::int64_t>(),
-             .data_hash = fields.at("data_hash").get<std::uint64_t>()};
+             .data_hash = fields.at("data_hash").get<std::uint64_t>(),
+             .valid_hash = fields.value("valid_hash", std::uint64_t{0})};
     optimizer.load_state(optimizer_state);
   } catch (const std::exception& error) {
     fail_to_fit(folder, run, error);
@@ -62,37 +77,47 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
 }
 
 void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model) {
-  const std::filesystem::path file = folder / kModelFile;
-  const auto weights = read_safetensors(file);
+  const std::filesystem::path path = checkpoint_weights(folder);
+  const SafetensorsFile file(path);
   try {
-    model.load_state_dict(weights);
+    model.load_state_dict(file);
   } catch (const Error& error) {
-    fail_to_fit(file, run, error);
+    fail_to_fit(path, run, error);
   }
 }
 
+std::filesystem::path checkpoint_weights(const std::filesystem::path& folder) { return folder / kModelFile; }
+
+std::filesystem::path checkpoint_config(const RunFolder& run, const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::path own = folder / kConfigFile;
+  return std::filesystem::exists(own, error) ? own : run.config();
+}
+
 std::vector<std::int64_t> write_average(const RunFolder& run, std::int64_t count) {
-  std::vector<std::int64_t> steps = list_checkpoints(run);
-  check(!steps.empty(), run.root.string(), ": no checkpoints to average");
-  steps.erase(steps.begin(), steps.end() - std::min<std::int64_t>(count, static_cast<std::int64_t>(steps.size())));
-  std::map<std::string, Tensor> sums;  // in f64: the mean does not depend on who comes first
-  DType dtype = DType::f32;
+  const std::vector<std::int64_t> all = list_checkpoints(run);
+  check(!all.empty(), run.root.string(), ": no checkpoints to average");
+  std::vector<std::int64_t> steps = list_regular_checkpoints(run);
+  if (steps.empty() || steps.back() != all.back()) steps.push_back(all.back());
+  steps.erase(steps.begin(), steps.end() - std::min(count, std::ssize(steps)));
+
+  std::vector<SafetensorsFile> files;
   for (const std::int64_t step : steps) {
     const std::filesystem::path folder = run.checkpoint(step);
     const auto reason = verify_checkpoint(folder);
     check(!reason.has_value(), "cannot average ", folder.string(), ": ", reason.value_or(""));
-    for (const auto& [name, tensor] : read_safetensors(folder / kModelFile)) {
-      dtype = tensor.dtype();
-      const auto [sum, is_new] = sums.try_emplace(name, tensor.to(DType::f64));
-      if (!is_new) sum->second.add_from(tensor.to(DType::f64));
-    }
+    files.emplace_back(folder / kModelFile);
   }
   NamedTensors means;
-  for (const auto& [name, sum] : sums) {
-    for (double& value : sum.span<double>()) value /= static_cast<double>(steps.size());
-    means.emplace_back(name, sum.to(dtype));
+  for (const auto& [name, entry] : files.back().entries()) {
+    const Tensor sum = files.front().read(name).to(DType::f64);  // f64: the order of the files does not matter
+    for (std::size_t i = 1; i < files.size(); ++i) sum.add_from(files[i].read(name).to(DType::f64));
+    for (double& value : sum.span<double>()) value /= static_cast<double>(files.size());
+    means.emplace_back(name, sum.to(entry.dtype()));
   }
+  const std::string config = read_file(checkpoint_config(run, run.checkpoint(steps.back())));
   const auto write = [&](const std::filesystem::path& staging) {
+    write_text(staging / kConfigFile, config);
     write_safetensors(staging / kModelFile, means, {{"format", "pt"}});
   };
   StagedCheckpoint::average(run, steps.back(), {{"averaged", steps}}, write)->publish();

@@ -1,7 +1,8 @@
-// A training state on disk: the model's weights, the optimizer's state, and how far the run is.
+// A checkpoint of a training: the model's weights, the optimizer's state, and how far the run is.
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "nn/module.h"
 #include "nn/optim/optimizer.h"
@@ -9,31 +10,46 @@
 
 namespace tapeformer {
 
-// What state.json says besides the step. There is no random state: random numbers are pure functions of seed and step.
+// The fields of state.json. There is no random state: random numbers are pure functions of seed and step.
 struct TrainingState {
   std::int64_t step = 0;    // steps done
   std::int64_t tokens = 0;  // targets scored so far
   double elapsed_s = 0;     // training time so far
   double best_loss = 0;     // of the best evaluation so far, at step best_step
   std::int64_t best_step = 0;
-  std::uint64_t data_hash = 0;  // of the training data, so that a resume can tell when it has changed
+  // Hashes of the training and of the validation data, so that a resume can tell when they have changed. 0: not known.
+  std::uint64_t data_hash = 0, valid_hash = 0;
 };
 
-// Writes model.safetensors and optimizer.safetensors, for publish() to make them and `state` a checkpoint. All of it is
-// of this moment: the caller may train on at once. The system's file cache holds the bytes until they are on disk; a
-// copy of our own would take 12 bytes per parameter of memory, and have to be written all the same.
-std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model,
-                                                   const Optimizer& optimizer, const TrainingState& state);
+// How a checkpoint is saved.
+struct CheckpointOptions {
+  std::string_view config_toml;  // the resolved configuration that it was trained with
+  bool regular = true;           // false: saved beside the schedule; averages leave it out
+};
 
-// Reads a checkpoint back into model and optimizer. Throws Error, and changes no weight, when it does not fit them.
+// Writes model.safetensors, optimizer.safetensors and config.toml, which publish() will make a checkpoint together with
+// `state`. The files hold the values of this moment, so the caller may train on at once. The system's file cache keeps
+// the bytes until they are on disk, so no copy of the weights is made in memory.
+std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model,
+                                                   const Optimizer& optimizer, const TrainingState& state,
+                                                   const CheckpointOptions& options);
+
+// Reads a checkpoint into model and optimizer, each tensor straight into its place. Throws Error, and changes no
+// weight, when it does not fit them.
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer);
 
-// The weights alone, for evaluation and generation, of a checkpoint's or an average's folder. Throws Error, naming it,
+// Reads only the weights, of a checkpoint's or an average's folder, in the same way. Throws Error, naming the folder,
 // when they do not fit.
 void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model);
 
-// Publishes the mean of the weights of the last `count` checkpoints (fewer where there are not so many) as the run's
-// average; returns their steps. Throws Error when one of them does not verify.
+// The file of the weights in a checkpoint's or an average's folder.
+std::filesystem::path checkpoint_weights(const std::filesystem::path& folder);
+// The configuration file that a checkpoint or average was trained with: its own, or the run's for one that an older
+// version wrote.
+std::filesystem::path checkpoint_config(const RunFolder& run, const std::filesystem::path& folder);
+
+// Publishes the mean of the weights of the last `count` checkpoints as the run's average, and returns their steps:
+// regular checkpoints and the newest one, fewer where there are not so many. Throws Error when one does not verify.
 std::vector<std::int64_t> write_average(const RunFolder& run, std::int64_t count);
 
 }  // namespace tapeformer

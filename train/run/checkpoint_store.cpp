@@ -1,7 +1,10 @@
 #include "train/run/checkpoint_store.h"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <span>
 #include <system_error>
 
 #include "core/error.h"
@@ -24,7 +27,7 @@ fs::path hidden(const RunFolder& run, std::string_view name, std::string_view su
   return run.checkpoints() / str_cat(".", name, suffix);
 }
 
-// The checkpoint, or average, of the name ".NAME<suffix>".
+// The name of the checkpoint or average that a hidden folder ".NAME<suffix>" belongs to.
 std::optional<std::string> hidden_name(std::string_view name, std::string_view suffix) {
   if (!name.starts_with('.') || !name.ends_with(suffix) || name.size() <= suffix.size()) return std::nullopt;
   const std::string_view base = name.substr(1, name.size() - 1 - suffix.size());
@@ -45,9 +48,18 @@ std::vector<std::string> names_in(const fs::path& folder) {
 
 std::string checksum(std::string_view bytes) { return to_hex(hash_bytes(bytes)); }
 
+// Read in pieces: a file may be as large as the memory that is left.
 Json describe_file(const fs::path& path) {
-  const MappedFile file(path);
-  return {{"bytes", file.bytes().size()}, {"xxh3", checksum(file.bytes())}};
+  const InputFile file(path);
+  Hasher hasher;
+  std::string buffer(std::size_t{1} << 20, '\0');
+  for (std::int64_t offset = 0; offset < file.size();) {
+    const auto count = std::min(file.size() - offset, std::ssize(buffer));
+    file.read_at(offset, std::span(buffer).first(static_cast<std::size_t>(count)));
+    hasher.update(std::string_view(buffer).substr(0, static_cast<std::size_t>(count)));
+    offset += count;
+  }
+  return {{"bytes", file.size()}, {"xxh3", to_hex(hasher.digest())}};
 }
 
 bool is_folder(const fs::path& path) {
@@ -55,7 +67,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-// Out of sight at once, then gone: a kill in between leaves no half checkpoint under a checkpoint's name.
+// Renames first, then removes: a kill in between leaves no half checkpoint under a checkpoint's name.
 void remove_whole(const RunFolder& run, std::string_view name) {
   const fs::path doomed = hidden(run, name, kPartial);
   remove_path(doomed);
@@ -69,18 +81,22 @@ void remove_checkpoint(const RunFolder& run, std::int64_t step) { remove_whole(r
 std::optional<std::int64_t> read_name(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return std::nullopt;
-  const MappedFile file(path);
-  return checkpoint_step(file.bytes().substr(0, file.bytes().find('\n')));
+  const std::string text = read_file(path);
+  return checkpoint_step(std::string_view(text).substr(0, text.find('\n')));
 }
 
 std::optional<std::int64_t> named_checkpoint(const RunFolder& run, const fs::path& path) {
-  const auto step = read_name(path);
-  return step && is_folder(run.checkpoint(*step)) ? step : std::nullopt;
+  for (auto step = read_name(path);;) {
+    if (!step || is_folder(run.checkpoint(*step))) return step;
+    const auto again = read_name(path);  // the training may have gone on to another checkpoint meanwhile
+    if (again == step) return std::nullopt;
+    step = again;
+  }
 }
 
 void write_name(const fs::path& path, std::int64_t step) { write_file_atomically(path, checkpoint_name(step) + "\n"); }
 
-// Every file of the staging folder on disk, and state.json with their checksums as the last of them.
+// Syncs every file of the staging folder to disk, and writes state.json with their checksums last.
 void seal(const fs::path& staging, std::int64_t step, const Json& state) {
   Json sealed = {{"format", kFormat}, {"step", step}};
   for (const auto& [key, value] : state.items()) {
@@ -96,6 +112,29 @@ void seal(const fs::path& staging, std::int64_t step, const Json& state) {
   sealed["xxh3"] = checksum(sealed.dump());
   write_file_atomically(staging / kStateFile, sealed.dump(2) + "\n");
   sync_to_disk(staging);
+}
+
+// Throws CheckpointGone when what it looks at is removed or replaced meanwhile.
+NewestCheckpoint search_newest(const RunFolder& run) {
+  NewestCheckpoint newest;
+  const auto latest = read_name(run.latest());
+  const std::vector<std::int64_t> steps = list_checkpoints(run);
+  if (latest && !is_folder(run.checkpoint(*latest))) {
+    if (read_name(run.latest()) != latest) throw CheckpointGone("`latest` has changed");
+    newest.skipped.push_back(run.checkpoint(*latest).string() + ": no such folder, yet `latest` names it");
+  }
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const fs::path folder = run.checkpoint(*step);
+    const HeldFolder held(folder);
+    const auto reason = verify_checkpoint(folder);
+    if (!reason) {
+      newest.step = *step;
+      break;
+    }
+    if (!held.in_place()) throw CheckpointGone(folder.string() + " has been removed");
+    newest.skipped.push_back(str_cat(folder.string(), ": ", *reason));
+  }
+  return newest;
 }
 
 }  // namespace
@@ -119,7 +158,8 @@ StagedCheckpoint::StagedCheckpoint(const RunFolder& run, std::string name, std::
       staging_(hidden(run, name_, kPartial)) {
   remove_path(staging_);
   std::error_code error;
-  fs::create_directories(staging_, error);
+  fs::create_directory(run_.checkpoints(), error);
+  if (!error) fs::create_directory(staging_, error);
   check(!error, "cannot make the folder ", staging_.string(), ": ", error.message());
   try {
     write_files(staging_);
@@ -156,8 +196,7 @@ void StagedCheckpoint::publish() {
 
 Json read_checkpoint_state(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kStateFile;
-  const MappedFile file(path);
-  Json state = Json::parse(file.bytes(), nullptr, /*allow_exceptions=*/false);
+  Json state = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   check(state.is_object() && state.contains("format"), path.string(),
         " is damaged: expected a JSON object with a format");
   check(state["format"] == kFormat, path.string(), ": expected format ", kFormat, ", got ", state["format"].dump());
@@ -193,22 +232,20 @@ std::vector<std::int64_t> list_checkpoints(const RunFolder& run) {
   return steps;
 }
 
-NewestCheckpoint newest_valid_checkpoint(const RunFolder& run) {
-  NewestCheckpoint newest;
-  const auto steps = list_checkpoints(run);
-  const auto latest = read_name(run.latest());
-  if (latest && !is_folder(run.checkpoint(*latest))) {
-    newest.skipped.push_back(run.checkpoint(*latest).string() + ": no such folder, yet `latest` names it");
-  }
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const auto reason = verify_checkpoint(run.checkpoint(*step));
-    if (!reason) {
-      newest.step = *step;
-      break;
+std::vector<std::int64_t> list_regular_checkpoints(const RunFolder& run) {
+  std::vector<std::int64_t> steps = list_checkpoints(run);
+  std::erase_if(steps, [&](std::int64_t step) {
+    try {
+      return !read_checkpoint_state(run.checkpoint(step)).value("regular", true);
+    } catch (const std::exception&) {
+      return false;  // damaged: whoever uses it will say so
     }
-    newest.skipped.push_back(str_cat(run.checkpoint(*step).string(), ": ", *reason));
-  }
-  return newest;
+  });
+  return steps;
+}
+
+NewestCheckpoint newest_valid_checkpoint(const RunFolder& run) {
+  return retry_while_gone([&] { return search_newest(run); });
 }
 
 std::optional<std::int64_t> latest_step(const RunFolder& run) { return named_checkpoint(run, run.latest()); }
@@ -223,13 +260,20 @@ void remove_average(const RunFolder& run) {
   if (is_folder(run.average())) remove_whole(run, kAverage);
 }
 
-void prune_checkpoints(const RunFolder& run, std::int64_t keep) {
+void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t average) {
   if (keep == 0) return;
-  const auto steps = list_checkpoints(run);
-  const auto best = best_step(run), latest = latest_step(run);
-  const auto old = static_cast<std::int64_t>(steps.size()) - keep;
-  for (std::int64_t i = 0; i < old; ++i) {
-    if (steps[i] != best && steps[i] != latest) remove_checkpoint(run, steps[i]);
+  const std::vector<std::int64_t> steps = list_checkpoints(run);
+  std::set<std::int64_t> kept;
+  const auto keep_last = [&](const std::vector<std::int64_t>& of, std::int64_t count) {
+    kept.insert(of.end() - std::min(count, std::ssize(of)), of.end());
+  };
+  keep_last(steps, keep);
+  if (average > 0) keep_last(list_regular_checkpoints(run), average);
+  for (const auto& named : {best_step(run), latest_step(run)}) {
+    if (named) kept.insert(*named);
+  }
+  for (const std::int64_t step : steps) {
+    if (!kept.contains(step)) remove_checkpoint(run, step);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "train/run/disk.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,10 +14,23 @@ namespace tapeformer {
 
 namespace fs = std::filesystem;
 
+HeldFolder::HeldFolder(fs::path path) : path_(std::move(path)), fd_(::open(path_.c_str(), O_PATH | O_CLOEXEC)) {}
+
+HeldFolder::~HeldFolder() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool HeldFolder::in_place() const {
+  struct stat held {
+  }, found{};
+  return fd_ >= 0 && ::fstat(fd_, &held) == 0 && ::stat(path_.c_str(), &found) == 0 && held.st_dev == found.st_dev &&
+         held.st_ino == found.st_ino;
+}
+
 void sync_to_disk(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   check(fd >= 0, "cannot open ", path.string(), ": ", std::generic_category().message(errno));
-  const bool synced = ::fsync(fd) == 0 || errno == EINVAL;  // EINVAL: a file system that knows no fsync of a folder
+  const bool synced = ::fsync(fd) == 0 || errno == EINVAL;  // EINVAL: this file system has no fsync of a folder
   const int error = errno;
   ::close(fd);
   check(synced, "cannot write ", path.string(), " to disk: ", std::generic_category().message(error));

@@ -1,4 +1,4 @@
-// What the system must have on disk, moved or removed, before the next step of a protocol.
+// Steps of the protocol by which a run's folder is written: each returns when the system has done it.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,30 @@
 
 namespace tapeformer {
 
-// Returns when the bytes of a file, or the names in a folder, are on disk. Throws Error.
+// Waits until the bytes of a file, or the names in a folder, are on disk. Throws Error.
 void sync_to_disk(const std::filesystem::path& path);
 
 // rename(2). Throws Error.
 void rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// Removes a file or a whole folder, if it is there. Throws Error.
+// Removes a file or a whole folder, if it exists. Throws Error.
 void remove_path(const std::filesystem::path& path);
+
+// A folder that is held open, so that one can tell whether its path still leads to it.
+class HeldFolder {
+ public:
+  // A path that leads to nothing is not in place.
+  explicit HeldFolder(std::filesystem::path path);
+  ~HeldFolder();
+  HeldFolder(const HeldFolder&) = delete;
+  HeldFolder& operator=(const HeldFolder&) = delete;
+
+  // False when the folder has been removed or renamed, and when another folder has taken its path.
+  bool in_place() const;
+
+ private:
+  std::filesystem::path path_;
+  int fd_;
+};
 
 }  // namespace tapeformer

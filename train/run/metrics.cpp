@@ -48,7 +48,7 @@ void MetricsWriter::write(const Json& line) {
 }
 
 void MetricsWriter::sync() {
-  const bool synced = ::fsync(fd_) == 0;  // first: the order of a call's arguments is open
+  const bool synced = ::fsync(fd_) == 0;  // before check(): the order in which arguments are evaluated is not defined
   check(synced, "cannot write ", path_.string(), " to disk: ", last_error());
 }
 

@@ -22,13 +22,13 @@ namespace {
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::size_t kStepDigits = 6;
 
-// fs::exists() without exceptions: what cannot be looked at is not there.
+// fs::exists() without exceptions: false where the system refuses to look.
 bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
 }
 
-// Without a slash at the end or dots within, so that the parents of "." are found as well.
+// Absolute, without "." and ".." and without a slash at the end, so that parent_path() is the parent.
 fs::path plain(const fs::path& path) {
   std::error_code error;
   fs::path absolute = fs::weakly_canonical(path, error);
@@ -61,7 +61,8 @@ void require_no_run(const fs::path& root) {
         " already holds a run: go on with --resume ", root.string(), ", or give another --out");
 }
 
-RunFolder create_run(const fs::path& root, std::string_view config_toml, const RunTokenizers& tokenizers) {
+RunFolder create_run(const fs::path& root, std::string_view config_toml, const RunTokenizers& tokenizers,
+                     const std::function<void(const RunFolder&)>& prepare) {
   require_no_run(root);
   const RunFolder run{root};
   std::error_code error;
@@ -70,6 +71,7 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
   try {
     write_file_atomically(run.tokenizer(), tokenizers.source);
     if (!tokenizers.target.empty()) write_file_atomically(run.target_tokenizer(), tokenizers.target);
+    if (prepare) prepare(run);
     write_file_atomically(run.config(), config_toml);
     sync_to_disk(plain(root).parent_path());
   } catch (...) {
@@ -81,7 +83,6 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
 
 RunReference find_run(const fs::path& path) {
   check(is_there(path), path.string(), ": no such run or checkpoint");
-  if (is_there(RunFolder{path}.config())) return {RunFolder{path}, std::nullopt};
   const fs::path named = plain(path), folder = named.parent_path();
   const RunFolder run{folder.parent_path()};
   if (folder.filename() == "checkpoints" && is_there(run.config())) {
@@ -93,12 +94,13 @@ RunReference find_run(const fs::path& path) {
     if (named == run.average()) return {run, std::nullopt, true};
     if (const auto step = checkpoint_step(named.filename().string())) return {run, step};
   }
-  fail(path.string(), " is not a run: it has no config.toml");
+  check(is_there(RunFolder{path}.config()), path.string(), " is not a run: it has no config.toml");
+  return {RunFolder{path}, std::nullopt};
 }
 
 RunLock::RunLock(const RunFolder& run) : fd_(::open(run.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   check(fd_ >= 0, "cannot open ", run.root.string(), ": ", std::generic_category().message(errno));
-  // A file system without locks (other errors) is no reason not to train.
+  // Other errors mean a file system without locks: the run is trained all the same.
   if (::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   ::close(fd_);
   fail(run.root.string(), ": another process is training this run");

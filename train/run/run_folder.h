@@ -1,14 +1,15 @@
-// The folder of a run: where its files are, how it begins, and who may write in it.
+// The folder of a run: where its files are, how it is made, and which process may write to it.
 //
-//   RUN/config.toml           the complete resolved configuration; written last, it makes the folder a run
+//   RUN/config.toml            the complete resolved configuration; written last: a folder that has it is a run
 //   RUN/tokenizer.json
-//   RUN/tokenizer-target.json  only where source and target have a vocabulary each
+//   RUN/tokenizer-target.json  only where source and target have separate vocabularies
 //   RUN/metrics.jsonl
 //   RUN/checkpoints/          see checkpoint_store.h
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,26 +25,28 @@ struct RunFolder {
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path checkpoint(std::int64_t step) const;                   // checkpoints/step-000500
-  std::filesystem::path latest() const { return checkpoints() / "latest"; }    // one line, the newest's name
-  std::filesystem::path best() const { return checkpoints() / "best"; }        // one line, the best's name
-  std::filesystem::path average() const { return checkpoints() / "average"; }  // of a finished run's last checkpoints
+  std::filesystem::path latest() const { return checkpoints() / "latest"; }    // one line: the newest one's name
+  std::filesystem::path best() const { return checkpoints() / "best"; }        // one line: the best one's name
+  std::filesystem::path average() const { return checkpoints() / "average"; }  // of the last checkpoints, at the end
 };
 
 // "step-000500", and back; nothing for any other name.
 std::string checkpoint_name(std::int64_t step);
 std::optional<std::int64_t> checkpoint_step(std::string_view name);
 
-// Throws Error when `root` is a file or holds a run already. Nothing is written; call it before long preparations.
+// Throws Error when `root` is a file or holds a run already. Writes nothing; call it before long preparations.
 void require_no_run(const std::filesystem::path& root);
 
-// The texts of a run's tokenizers; `target` is empty where one serves both sides, or there is one side.
+// The JSON texts of a run's tokenizers; `target` is empty unless source and target have separate vocabularies.
 struct RunTokenizers {
   std::string source, target;
 };
 
-// Makes the folder, its parents too, and writes the files. Throws Error as require_no_run() does; when writing fails
-// the folder is no run, and gone if it was made here.
-RunFolder create_run(const std::filesystem::path& root, std::string_view config_toml, const RunTokenizers& tokenizers);
+// Makes the folder and its parents, and writes the files. `prepare`, if given, writes what the run begins with, such as
+// a first checkpoint: config.toml follows it, so that the folder is a run with all of it or no run. Throws Error as
+// require_no_run() does, and when writing fails: then the folder is no run, and is removed if it was made here.
+RunFolder create_run(const std::filesystem::path& root, std::string_view config_toml, const RunTokenizers& tokenizers,
+                     const std::function<void(const RunFolder&)>& prepare = {});
 
 // What a RUN of the command line names: a run's folder, or one checkpoint in it (RUN/checkpoints/step-000500, or
 // RUN/checkpoints/latest or best), or RUN/checkpoints/average.
@@ -53,10 +56,10 @@ struct RunReference {
   bool average = false;              // the path names the average
 };
 
-// Throws Error when there is no such run or checkpoint. Reads alone, so it does no harm to a run in training.
+// Throws Error when there is no such run or checkpoint. Only reads, so a run in training is not disturbed.
 RunReference find_run(const std::filesystem::path& path);
 
-// The right to write in a run, held until destruction or the death of the process.
+// The right to write to a run, held until destruction or the end of the process.
 class RunLock {
  public:
   // Throws Error when another process holds it.

@@ -1,0 +1,181 @@
+// What must hold when something around a training goes wrong: numbers, signals, descriptors, folders, memory.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/cli/resume_support.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The command in a shell's hands: "$0" is the program.
+std::unique_ptr<Process> start_in_shell(const Sandbox& box, const std::string& script) {
+  return std::make_unique<Process>(box / ".", std::vector<std::string>{"/bin/sh", "-c", script, TAPEFORMER_BINARY}, "");
+}
+
+bool is_one_line(const std::string& text) { return std::count(text.begin(), text.end(), '\n') == 1; }
+
+}  // namespace
+
+TEST_CASE("numbers: an update that blows up ends the training, with the last good checkpoint as the latest") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 8");
+  const std::set<std::string> before = names_in(box / "run/checkpoints");
+  const std::string blow_up = " --train.steps 9 --optimizer.lr 1e30 --schedule.warmup 0";
+  for (const std::string valid : {"", " --data.valid_fraction 0"}) {
+    CAPTURE(valid);
+    const Outcome outcome = box.run("train --resume run" + blow_up + valid);
+    CHECK(outcome.exit_code == kFailure);
+    CHECK(outcome.tells("\ntapeformer: step 9: the "));
+    CHECK(outcome.tells("; a lower optimizer.lr or a longer schedule.warmup may help\n"));
+    CHECK(outcome.out == "");
+    CHECK(box.read("run/checkpoints/latest") == "step-000008\n");
+    CHECK(names_in(box / "run/checkpoints") == before);
+  }
+  const Outcome again = box.run("train --resume run --optimizer.lr 1e-2 --schedule.warmup 5 --train.steps 12");
+  CHECK(again.exit_code == 0);
+}
+
+TEST_CASE("numbers: generate, eval and surprisal of a model without finite predictions are one line") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 4");
+  std::string weights = box.read("run/checkpoints/step-000004/model.safetensors");
+  std::fill(weights.end() - 64, weights.end(), '\xff');  // NaN
+  fs::remove_all(box / "run");
+  box.write("bad.safetensors", weights);
+  const Outcome begun = box.run(
+      "train tiny.toml --out run --train.steps 1 --optimizer.lr 0 --data.valid_fraction 0 "
+      "--train.init_from bad.safetensors");
+  CHECK(begun.exit_code == kFailure);  // the file itself is whole, so the run begins
+  const std::string message = "the model's predictions are not finite numbers";
+  for (const std::string command :
+       {"generate run/checkpoints/step-000000 --prompt a", "generate run/checkpoints/step-000000 --temperature 0",
+        "eval run/checkpoints/step-000000 --text text.txt", "surprisal run/checkpoints/step-000000 --text text.txt"}) {
+    CAPTURE(command);
+    const Outcome outcome = box.run(command);
+    CHECK(outcome.exit_code == kFailure);
+    CHECK(outcome.tells(message));
+    CHECK(is_one_line(outcome.err));
+  }
+}
+
+TEST_CASE("signals: SIGHUP saves like SIGTERM, and one that was ignored from the start stays ignored") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  SUBCASE("SIGHUP") {
+    const auto process = box.start("train tiny.toml --out run --train.steps 100000");
+    wait_until(*process, [&] { return lines_of(box, "run") >= 6; });
+    process->send(SIGHUP);
+    const Outcome outcome = process->wait();
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.tells("stopped at step "));
+    CHECK(box.read("run/checkpoints/latest") ==
+          "step-" + std::string(6 - box.metrics("run").back()["step"].dump().size(), '0') +
+              box.metrics("run").back()["step"].dump() + "\n");
+  }
+  SUBCASE("nohup") {
+    const auto process =
+        start_in_shell(box, "trap '' HUP INT; exec \"$0\" train tiny.toml --out run --train.steps 100000");
+    wait_until(*process, [&] { return lines_of(box, "run") >= 6; });
+    process->send(SIGHUP);
+    process->send(SIGINT);
+    const std::size_t lines = lines_of(box, "run");
+    wait_until(*process, [&] { return lines_of(box, "run") >= lines + 20; });
+    CHECK(process->running());
+    process->send(SIGTERM);
+    CHECK(process->wait().exit_code == 0);
+  }
+}
+
+TEST_CASE("descriptors: closed outputs let no message into a run's files") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("straight", "--train.steps 12");
+  const auto process = start_in_shell(box, "exec \"$0\" train tiny.toml --out run --train.steps 12 <&- >&- 2>&-");
+  CHECK(process->wait().exit_code == 0);
+  check_same_run(box, "straight", "run");
+}
+
+TEST_CASE("folders: a run that is renamed or removed while it trains ends with an error, and is not made again") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  for (const bool renamed : {true, false}) {
+    const auto process = box.start("train tiny.toml --out run --train.steps 100000");
+    wait_until(*process, [&] { return lines_of(box, "run") >= 6; });
+    std::error_code error;
+    if (renamed) fs::rename(box / "run", box / "moved");
+    while (box.has("run")) fs::remove_all(box / "run", error);  // again when the training has added a file meanwhile
+    const Outcome outcome = process->wait();
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == kFailure);
+    CHECK_FALSE(box.has("run"));
+    CHECK_FALSE(outcome.tells("go on with"));
+    if (renamed) {
+      CHECK(outcome.tells("tapeformer: run: the run's folder has been removed or renamed during the training\n"));
+      CHECK(box.run("train --resume moved --train.max_minutes 1e-9").exit_code == 0);
+    }
+  }
+}
+
+TEST_CASE("memory: a resumed run takes no more than one from the start, and a reader holds the weights once") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  // 13 million parameters, next to no activations.
+  const std::string shape =
+      "--model.dim 512 --model.layers 4 --train.batch 1 --train.accumulate 1 --eval.every 0 --checkpoint.every 0 "
+      "--optimizer.lr 1e-4";
+  const Outcome begun = box.run("train tiny.toml --out run --train.steps 2 " + shape);
+  REQUIRE(begun.exit_code == 0);
+  const Outcome resumed = box.run("train --resume run --train.steps 4");
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(static_cast<double>(resumed.peak_bytes) <= 1.03 * static_cast<double>(begun.peak_bytes));
+
+  const auto weights = static_cast<double>(fs::file_size(box / "run/checkpoints/step-000004/model.safetensors"));
+  const auto nothing = static_cast<double>(box.run("--version").peak_bytes);
+  CHECK(weights > 40e6);
+  for (const std::string command : {"generate run --tokens 2", "eval run --text text.txt --batch 1"}) {
+    CAPTURE(command);
+    const Outcome outcome = box.run(command);
+    REQUIRE(outcome.exit_code == 0);
+    CHECK(static_cast<double>(outcome.peak_bytes) < nothing + 1.4 * weights);
+  }
+}
+
+TEST_CASE("output: a run ends in bits per byte, as eval counts them") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string text = box.read("text.txt");
+  box.write("valid.txt", text.substr(0, 1500));
+  const Outcome outcome = box.run("train tiny.toml --out run --train.steps 10 --eval.batches 0 --data.valid valid.txt");
+  const double bits = box.run("eval run --text valid.txt --json").json()["bits_per_byte"];
+  const std::size_t begin = outcome.out.find("nats per token, ");
+  REQUIRE(begin != std::string::npos);
+  CHECK(outcome.out.find(" bits per byte, at step 10\n") != std::string::npos);
+  CHECK(std::stod(outcome.out.substr(begin + 16)) == doctest::Approx(bits).epsilon(1e-4));
+  CHECK(box.metrics("run").back()["eval_bits_per_byte"] == doctest::Approx(bits).epsilon(1e-6));
+  // Of a part of the text the bytes are not known.
+  const Outcome part = box.run("train tiny.toml --out part --train.steps 10 --eval.batches 1 --data.valid valid.txt");
+  CHECK(part.out.find("per byte") == std::string::npos);
+  CHECK(part.out.find("nats per token, at step ") != std::string::npos);
+}
+
+TEST_CASE("output: label smoothing is named where its loss is shown, and metrics have the plain loss beside it") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("plain", "--train.steps 3 --optimizer.lr 0");
+  const Outcome outcome =
+      box.run("train tiny.toml --out run --train.steps 3 --optimizer.lr 0 --train.label_smoothing 0.2");
+  CHECK(outcome.tells("  smoothed loss "));
+  const auto plain = box.metrics("plain"), smoothed = box.metrics("run");
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK_FALSE(plain[i].contains("unsmoothed_loss"));
+    CHECK(smoothed[i]["unsmoothed_loss"].get<double>() ==
+          doctest::Approx(plain[i]["loss"].get<double>()).epsilon(1e-6));
+    CHECK_FALSE(smoothed[i]["loss"] == smoothed[i]["unsmoothed_loss"]);
+  }
+}

@@ -1,0 +1,98 @@
+// Reading a trained model, also beside a training that goes on.
+#include "train/trained_model.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "core/error.h"
+#include "tests/train/toy.h"
+#include "train/run/checkpoint.h"
+
+using namespace tapeformer;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Fixture {
+  CacheFolder folder;
+  Toy toy;
+  RunFolder run = create_run(folder.path / "run", to_toml(toy.resolved), {toy.data.tokenizer->to_json(), ""});
+
+  // As a training saves it that keeps one checkpoint.
+  void publish(std::int64_t step) {
+    stage_checkpoint(run, toy.model, toy.optimizer, {.step = step}, {.config_toml = to_toml(toy.resolved)})->publish();
+    prune_checkpoints(run, 1);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("trained model: a checkpoint that is removed while it is read is looked for again") {
+  Fixture f;
+  f.publish(1);
+  for (const fs::path& path : {f.run.root, f.run.latest()}) {
+    const std::int64_t first = *latest_step(f.run);
+    std::vector<std::int64_t> steps;
+    const auto model = with_checkpoint(path, [&](const UsableCheckpoint& found) {
+      steps.push_back(found.step);
+      CHECK(found.warnings.empty());
+      if (found.step < first + 2) f.publish(found.step + 1);  // and removes this one
+      return read_safetensors(checkpoint_weights(found.folder));
+    });
+    CHECK(steps == std::vector<std::int64_t>{first, first + 1, first + 2});
+    CHECK_FALSE(model.empty());
+  }
+}
+
+TEST_CASE("trained model: a named checkpoint that is removed is an error, as is any other error of the reader") {
+  Fixture f;
+  f.publish(1);
+  const fs::path named = f.run.checkpoint(1);
+  CHECK_THROWS_WITH_AS(with_checkpoint(named,
+                                       [&](const UsableCheckpoint& found) {
+                                         f.publish(2);
+                                         return read_safetensors(checkpoint_weights(found.folder));
+                                       }),
+                       (named.string() + ": no such run or checkpoint").c_str(), Error);
+  int calls = 0;
+  const auto fails = [&](const UsableCheckpoint&) -> int {
+    ++calls;
+    fail("something else");
+  };
+  CHECK_THROWS_WITH_AS(with_checkpoint(f.run.root, fails), "something else", Error);
+  CHECK(calls == 1);
+}
+
+TEST_CASE("trained model: loading beside a training that prunes never fails") {
+  Fixture f;
+  f.publish(1);
+  std::atomic<bool> done = false;
+  std::thread training([&] {
+    for (std::int64_t step = 2; !done; ++step) f.publish(step);
+  });
+  int loaded = 0;
+  std::string error = "none";
+  try {
+    for (; loaded < 60; ++loaded) CHECK(load_language_model(f.run.root).warnings.empty());
+  } catch (const std::exception& failure) {
+    error = failure.what();
+  }
+  done = true;
+  training.join();
+  CHECK(error == "none");
+  CHECK(loaded == 60);
+}
+
+TEST_CASE("trained model: a checkpoint means what its own configuration says") {
+  Fixture f;
+  f.publish(1);
+  const TrainedLanguageModel before = load_language_model(f.run.root);
+  Config other = f.toy.config;
+  other.model.options["heads"] = 4;
+  std::ofstream(f.run.config()) << to_toml(resolve(other));
+  const TrainedLanguageModel after = load_language_model(f.run.root);
+  CHECK(after.config == before.config);
+  CHECK(after.config.model.options.integer("heads") == 2);
+}
