@@ -18,7 +18,7 @@ class TranslationObjective : public Objective {
   const TranslationData& data() const { return data_; }
   RunTokenizers tokenizers() const override;
   std::uint64_t data_hash() const override { return data_.hash; }
-  std::uint64_t valid_hash() const override { return data_.valid_text.empty() ? 0 : pairs_hash(data_.valid_text); }
+  std::uint64_t valid_hash() const override { return data_.valid_pairs().empty() ? 0 : pairs_hash(data_.valid_pairs()); }
   std::vector<std::string> description() const override;
   std::vector<std::string> warnings() const override;
   std::int64_t scored_targets(std::int64_t step) override;
