@@ -18,19 +18,38 @@ struct EvalArguments {
   bool json = false;
 };
 
-void print_table(const Evaluation& result, std::int64_t bytes) {
-  std::cout << "bytes          " << bytes << '\n'
+// What is scored beside the loss. Bits per byte are withheld where too many tokens are unknown: <unk> would count as if
+// it predicted the bytes that it stands for.
+struct Measured {
+  std::int64_t bytes = 0;
+  double unknown_share = 0;  // of the tokens
+  bool has_bits_per_byte() const { return unknown_share <= kMaxUnknownShare; }
+};
+
+void print_table(const Evaluation& result, const Measured& measured) {
+  std::cout << "bytes          " << measured.bytes << '\n'
             << "loss           " << result.loss() << " nats per token\n"
-            << "perplexity     " << result.perplexity() << '\n'
-            << "bits per byte  " << result.bits_per_byte(bytes) << '\n';
+            << "perplexity     " << result.perplexity() << '\n';
+  if (measured.unknown_share > 0)
+    std::cout << "unknown        " << 100 * measured.unknown_share << " % of the tokens\n";
+  if (measured.has_bits_per_byte()) {
+    std::cout << "bits per byte  " << result.bits_per_byte(measured.bytes) << '\n';
+  } else {
+    std::cout << "bits per byte  withheld: " << 100 * measured.unknown_share
+              << " % of the tokens are unknown (more than " << 100 * kMaxUnknownShare << " %)\n";
+  }
 }
 
-nlohmann::ordered_json measures(const Evaluation& result, std::int64_t bytes) {
-  return {{"tokens", result.tokens},
-          {"bytes", bytes},
-          {"loss", result.loss()},
-          {"perplexity", result.perplexity()},
-          {"bits_per_byte", result.bits_per_byte(bytes)}};
+nlohmann::ordered_json measures(const Evaluation& result, const Measured& measured) {
+  using Json = nlohmann::ordered_json;
+  const Json bits = measured.has_bits_per_byte() ? Json(result.bits_per_byte(measured.bytes)) : Json(nullptr);
+  Json json{{"tokens", result.tokens},
+            {"bytes", measured.bytes},
+            {"loss", result.loss()},
+            {"perplexity", result.perplexity()},
+            {"bits_per_byte", bits}};
+  if (measured.unknown_share > 0) json["unknown_share"] = measured.unknown_share;
+  return json;
 }
 
 void evaluate_text(const EvalArguments& arguments) {
@@ -44,22 +63,24 @@ void evaluate_text(const EvalArguments& arguments) {
   const Evaluation result =
       evaluate(*run.model, std::span<const std::int32_t>(ids), options, show_progress("evaluating"));
   require_finite(result);
+  const Measured measured{text.bytes, text.unknown_share()};
 
   if (arguments.json) {
-    nlohmann::ordered_json json = measures(result, text.bytes);
+    nlohmann::ordered_json json = measures(result, measured);
     json.update({{"context", options.context}, {"stride", options.stride}});
     std::cout << json << '\n';
     return;
   }
   std::cout << "tokens         " << result.tokens << " scored of " << ids.size()
             << " (the first has nothing before it)\n";
-  print_table(result, text.bytes);
+  print_table(result, measured);
   std::cout << "context        " << options.context << ", stride " << options.stride << ", step " << run.step << '\n';
 }
 
 void evaluate_pairs(const EvalArguments& arguments) {
   const TrainedTranslator run = open_translator(arguments.run);
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
+  for (const std::string& note : text.notes().lines()) spdlog::warn("{}", note);
   const PairLimits limits = pair_limits(run.config);
   const TokenPairs pairs = encode_text(text, text.pairs(), run.tokenizers, run.config);
   const std::int64_t skipped = pairs.skipped().total();
@@ -69,8 +90,10 @@ void evaluate_pairs(const EvalArguments& arguments) {
   const Evaluation result = evaluate(*run.model, pairs, run.tokenizers.symbols, {.sentences = arguments.batch}, 0,
                                      show_progress("evaluating"));
   require_finite(result);
+  const double unknown = static_cast<double>(pairs.unknown_targets(*run.tokenizers.target));
+  const Measured measured{pairs.target_bytes(), unknown / static_cast<double>(pairs.target_tokens())};
   if (arguments.json) {
-    nlohmann::ordered_json json = measures(result, pairs.target_bytes());
+    nlohmann::ordered_json json = measures(result, measured);
     // The keys of a text's evaluation as well: a sentence is one window.
     if (const auto context = run.model->context()) json.update({{"context", *context}, {"stride", *context}});
     json.update({{"pairs", pairs.size()}, {"skipped", skipped}});
@@ -79,7 +102,7 @@ void evaluate_pairs(const EvalArguments& arguments) {
   }
   std::cout << "pairs          " << pairs.size() << " scored, " << skipped << " skipped\n"
             << "tokens         " << result.tokens << " of the target, with the ends of its sentences\n";
-  print_table(result, pairs.target_bytes());
+  print_table(result, measured);
   std::cout << "step           " << run.step << '\n';
 }
 

@@ -35,7 +35,9 @@ std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::st
 }
 
 EncodedText read_tokens(const TrainedLanguageModel& run, const std::string& input) {
-  return encode_inputs(std::span(&input, 1), text_options(run.config), *run.tokenizer);
+  EncodedText text = encode_inputs(std::span(&input, 1), text_options(run.config), *run.tokenizer);
+  for (const std::string& note : text.notes.lines()) spdlog::warn("{}", note);
+  return text;
 }
 
 ProgressCallback show_progress(std::string what) {

@@ -42,7 +42,8 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
                    const RunFolder& run) {
   if (state.best_step > 0 && objective.can_evaluate()) {
     std::cout << "best validation loss " << state.best_loss << " nats per token, ";
-    if (config.eval.batches == 0) {  // the bytes are those of all validation data
+    if (config.eval.batches == 0 &&
+        objective.unknown_share() <= kMaxUnknownShare) {  // the bytes are those of all validation data
       const double nats = state.best_loss * static_cast<double>(objective.evaluation_tokens());
       const Evaluation best{.tokens = objective.evaluation_tokens(), .nats = nats};
       std::cout << best.bits_per_byte(objective.evaluation_bytes()) << " bits per byte, ";

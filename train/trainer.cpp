@@ -152,7 +152,8 @@ class Trainer {
                                    {"eval_loss", evaluation.loss()},
                                    {"eval_perplexity", evaluation.perplexity()},
                                    {"eval_tokens", evaluation.tokens}};
-    if (config_.eval.batches == 0) line["eval_bits_per_byte"] = evaluation.bits_per_byte(objective_.evaluation_bytes());
+    if (config_.eval.batches == 0 && objective_.unknown_share() <= kMaxUnknownShare)
+      line["eval_bits_per_byte"] = evaluation.bits_per_byte(objective_.evaluation_bytes());
     const std::optional<double> bleu = bleu_is_due() ? objective_.bleu() : std::nullopt;
     if (bleu) line["eval_bleu"] = *bleu;
     line["elapsed_s"] = state_.elapsed_s = elapsed_before_ + seconds_since(begin_);

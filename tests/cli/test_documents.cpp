@@ -98,15 +98,17 @@ TEST_CASE("documents: asked for where there are none, in one line") {
       "data.within_document: expected documents (data.document other than none, or JSON lines), got none";
   check_error(box, kUsage, none, "train tiny.toml --out new --data.within_document true");
   box.train("run", "--train.steps 2");
-  check_error(box, kUsage, none, "train --resume run --data.within_document true");
+  const std::string fixed = ": it says what the model or its tokens are, which cannot change on resume";
+  check_error(box, kUsage, "data.within_document: the run has false, got true" + fixed,
+              "train --resume run --data.within_document true");
   check_error(box, kUsage, "data.within_document: expected a tokenizer with the token <|endoftext|>, got one without",
               std::string("train tiny.toml --out new --tokenizer.file run/tokenizer.json ") + kDocuments);
-  check_error(box, kUsage, "data.within_document: expected a tokenizer with the token <|endoftext|>, got one without",
+  check_error(box, kUsage, "data.document: the run has none, got line" + fixed,
               std::string("train --resume run ") + kDocuments);
   check_error(box, kUsage, "data.within_document: expected true or false, got \"yes\"",
               "train tiny.toml --out new --data.within_document yes");
   box.prepare_tiny_translation();
-  check_error(box, kUsage, "data.within_document: expected model.type = gpt beside it, got transformer",
+  check_error(box, kUsage, "data.within_document: expected a language model as model.type beside it, got transformer",
               std::string("train tiny.toml --out new ") + kDocuments);
 }
 

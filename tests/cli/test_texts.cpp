@@ -164,3 +164,20 @@ TEST_CASE("texts: a cache folder that cannot be written is a warning") {
   CHECK(outcome.tells("cannot be written ("));
   CHECK(outcome.tells("kept in a temporary folder"));
 }
+
+TEST_CASE("texts: bits per byte are withheld where many tokens are unknown, and the share is told") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  std::string text, other;
+  for (int i = 0; i < 200; ++i) text += "one two three four\n", other += i % 2 ? "one five\n" : "two three\n";
+  box.write("known.txt", text);
+  box.write("unknown.txt", other);
+  box.train("run", "--data.text known.txt --tokenizer.kind word --tokenizer.vocab 16 --train.steps 2");
+  const nlohmann::ordered_json known = json_of(box, "eval run --text known.txt --json"),
+                               unknown = json_of(box, "eval run --text unknown.txt --json");
+  CHECK_FALSE(known.contains("unknown_share"));
+  CHECK(known["bits_per_byte"].get<double>() > 0);
+  CHECK(unknown["unknown_share"].get<double>() > 0.05);
+  CHECK(unknown["bits_per_byte"].is_null());
+  CHECK(box.run("eval run --text unknown.txt").out.find("bits per byte  withheld: ") != std::string::npos);
+}

@@ -26,6 +26,9 @@ class LanguageObjective : public Objective {
   Evaluation evaluate(const ProgressCallback& progress) override;
   std::int64_t evaluation_tokens() const override { return data_.valid->size() - 1; }
   std::int64_t evaluation_bytes() const override { return data_.valid->text_bytes(); }
+  double unknown_share() const override {
+    return static_cast<double>(data_.valid_unknown) / static_cast<double>(data_.valid->size());
+  }
 
  private:
   const ResolvedConfig config_;

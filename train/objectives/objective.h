@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autograd/tape/tape.h"
+#include "data/text/encode_text.h"
 #include "data/text/text_reader.h"
 #include "nn/module.h"
 #include "train/config/config.h"
@@ -57,6 +58,8 @@ class Objective {
   // What evaluate() scores of the whole validation data, and the bytes of its text.
   virtual std::int64_t evaluation_tokens() const = 0;
   virtual std::int64_t evaluation_bytes() const = 0;
+  // The share of unknown tokens among them. Above kMaxUnknownShare bits per byte are withheld.
+  virtual double unknown_share() const { return 0; }
   // BLEU of the model's own output for the validation data; nothing where that is no translation.
   virtual std::optional<double> bleu() { return std::nullopt; }
 };

@@ -30,6 +30,10 @@ class TranslationObjective : public Objective {
   Evaluation evaluate(const ProgressCallback& progress) override;
   std::int64_t evaluation_tokens() const override { return data_.valid->target_tokens() + data_.valid->size(); }
   std::int64_t evaluation_bytes() const override { return data_.valid->target_bytes(); }
+  double unknown_share() const override {
+    return static_cast<double>(data_.valid->unknown_targets(*data_.tokenizers.target)) /
+           static_cast<double>(data_.valid->target_tokens());
+  }
   // Of greedy translations of the first eval.bleu_sentences validation pairs.
   std::optional<double> bleu() override;
 
