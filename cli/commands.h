@@ -1,4 +1,4 @@
-// The subcommands: each function adds one to the application, with its options and what it does when called.
+// The table of subcommands. Each function adds one to the application: its options, and what it does when it is called.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,5 +15,10 @@ void add_info_command(CLI::App& app);
 void add_tokenizer_command(CLI::App& app);
 void add_corpus_command(CLI::App& app);
 void add_gradcheck_command(CLI::App& app);
+
+// In the order in which --help lists them.
+inline constexpr void (*kCommands[])(CLI::App&) = {
+    add_train_command, add_eval_command, add_generate_command,  add_translate_command, add_surprisal_command,
+    add_bleu_command,  add_info_command, add_tokenizer_command, add_corpus_command,    add_gradcheck_command};
 
 }  // namespace tapeformer::cli

@@ -55,16 +55,7 @@ int run(int argc, char** argv) {
                "tapeformer");
   app.require_subcommand(1);
   app.set_version_flag("--version", TAPEFORMER_VERSION);
-  add_train_command(app);
-  add_eval_command(app);
-  add_generate_command(app);
-  add_translate_command(app);
-  add_surprisal_command(app);
-  add_bleu_command(app);
-  add_info_command(app);
-  add_tokenizer_command(app);
-  add_corpus_command(app);
-  add_gradcheck_command(app);
+  for (const auto add_command : kCommands) add_command(app);
   if (argc == 1) {
     std::cerr << kFirstCommands;
     return 2;

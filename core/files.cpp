@@ -117,7 +117,7 @@ void write_all_at(int fd, std::int64_t offset, std::string_view bytes, const std
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  // Of a symbolic link, the file that it leads to is written.
+  // Where the path is a symbolic link, the file that it leads to is written.
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path_, error);
   if (!error && std::filesystem::is_symlink(path_, error)) path_ = target;

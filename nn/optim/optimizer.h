@@ -6,7 +6,7 @@
 
 namespace tapeformer {
 
-// What an update rule is told of a step.
+// What an update rule needs to know about a step.
 struct OptimizerStep {
   double lr;
   std::int64_t step;      // counted from 1

@@ -158,7 +158,7 @@ TEST_CASE("output: a run ends in bits per byte, as eval counts them") {
   CHECK(outcome.out.find(" bits per byte, at step 10\n") != std::string::npos);
   CHECK(std::stod(outcome.out.substr(begin + 16)) == doctest::Approx(bits).epsilon(1e-4));
   CHECK(box.metrics("run").back()["eval_bits_per_byte"] == doctest::Approx(bits).epsilon(1e-6));
-  // Of a part of the text the bytes are not known.
+  // The bytes of a part of the text are not known.
   const Outcome part = box.run("train tiny.toml --out part --train.steps 10 --eval.batches 1 --data.valid valid.txt");
   CHECK(part.out.find("per byte") == std::string::npos);
   CHECK(part.out.find("nats per token, at step ") != std::string::npos);

@@ -30,8 +30,8 @@ double fourth_root(double product) { return 100 * std::pow(product, 0.25); }
 
 TEST_CASE("bleu: values worked out by hand") {
   CHECK(score_of({{"the cat sat on the mat", "the cat sat on the mat"}}).score == doctest::Approx(100));
-  // Of 7, 6, 5 and 4 n-grams, 5, 3, 1 and 0 occur in the reference: "the" and "cat" count only as often as they occur
-  // there.
+  // 5 of 7 unigrams, 3 of 6 bigrams, 1 of 5 trigrams and 0 of 4 4-grams occur in the reference: "the" and "cat" count
+  // only as often as they occur there.
   const BleuScore clipped = score_of({{"the cat the cat on the mat", "the cat is on the mat"}});
   CHECK(clipped.score == doctest::Approx(fourth_root(5. / 7 * 3 / 6 * 1 / 5 * 1 / (2 * 4))));
   CHECK(clipped.score == doctest::Approx(30.7394).epsilon(1e-5));

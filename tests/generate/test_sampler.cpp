@@ -109,7 +109,7 @@ TEST_CASE("sampler: top-k draws from exactly the k likeliest, by their proportio
     if (k > 1) check_frequencies(counts_of(kLogits, options), cut(softmax(kLogits, 2), kept[k - 1]));
   }
   CHECK(support_of(kLogits, {.temperature = 2, .top_k = 50}) == kept[4]);
-  // Of equal logits those with lower ids stay.
+  // Among equal logits, the lower ids stay.
   CHECK(support_of({1, 2, 1, 1, 2}, {.top_k = 3}) == std::set<int>{0, 1, 4});
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("sampler: top-p draws from the fewest likeliest tokens that reach p, b
     }
   }
   CHECK(support_of(kLogits, {.temperature = 2, .top_p = 1}).size() == 5);
-  // Of equal logits those with lower ids stay.
+  // Among equal logits, the lower ids stay.
   CHECK(support_of({1, 1, 1, 1}, {.top_p = 0.5}) == std::set<int>{0, 1});
 }
 
@@ -163,7 +163,8 @@ TEST_CASE("sampler: top-p of a large vocabulary is that of the whole of it sorte
 }
 
 TEST_CASE("sampler: top-p counts within what top-k left") {
-  // Of 1 and 2 alone, 1 has 0.81 at temperature 2: 0.75 keeps it alone, although it has 0.61 of all.
+  // Among tokens 1 and 2, token 1 has 0.81 at temperature 2, so a top-p of 0.75 keeps it alone, although it has 0.61 of
+  // all.
   CHECK(support_of(kLogits, {.temperature = 2, .top_k = 2, .top_p = 0.75}) == std::set<int>{1});
   CHECK(support_of(kLogits, {.temperature = 2, .top_p = 0.75}) == std::set<int>{1, 2});
   CHECK(support_of(kLogits, {.temperature = 2, .top_k = 2, .top_p = 0.9}) == std::set<int>{1, 2});

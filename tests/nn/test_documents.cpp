@@ -68,7 +68,7 @@ TEST_CASE("documents: where they begin in a row, and the positions in them") {
   CHECK(documents.first_tokens.to_vector<std::int32_t>() ==
         std::vector<std::int32_t>{0, 1, 1, 3, 4, 4, 0, 0, 0, 0, 0, 5});
   CHECK(documents.positions.to_vector<std::int32_t>() == std::vector<std::int32_t>{0, 0, 1, 0, 0, 1, 0, 1, 2, 3, 4, 0});
-  // Of a view, as well.
+  // The same for a view.
   CHECK(find_documents(ids.slice(1, 1, 4), 7).positions.to_vector<std::int32_t>() ==
         std::vector<std::int32_t>{0, 1, 0, 0, 1, 2});
 }

@@ -152,7 +152,7 @@ TEST_CASE("safetensors: wrong headers are errors that say what is wrong") {
   CHECK(error(entry("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]")) == "a shape has 9 axes: at most 8 are supported");
   CHECK(error(entry("F32", "[1]", "[0,4]")) == "the tensors have 4 bytes, the file has 8");
 
-  // Of these the message is the JSON parser's.
+  // These messages come from the JSON parser.
   for (const char* header :
        {"", "x", "{", "[]x", R"({"w":1})", R"({"w":{}})", R"({"w":null})", R"({"w":{"dtype":"F32","shape":[2]}})",
         R"({"w":{"dtype":4,"shape":[2],"data_offsets":[0,8]}})",

@@ -302,7 +302,8 @@ TEST_CASE("tokenizer.json: added tokens that are not special") {
   file["added_tokens"].push_back(add(261, "bca", false));
   const auto tokenizer = read(file);
   const std::int32_t ab = 256, abc = 257, s = 258;
-  // Of the tokens that begin first, the longest is found. Tokens that are not normalized are found before all others.
+  // The token that begins first is found, and the longest of several that begin there. Tokens that are not normalized
+  // are found before all others.
   CHECK(tokenizer->encode("     abc") == Ids{260, 259, abc});
   CHECK(tokenizer->encode("abcabc") ==
         Ids{tokenizer->encode("a")[0], 261, tokenizer->encode("b")[0], tokenizer->encode("c")[0]});

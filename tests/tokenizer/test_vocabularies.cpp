@@ -109,7 +109,7 @@ TEST_CASE("special tokens: the last ids, found by name, in text only when allowe
 
     const std::string text = "to<|endoftext|> be<s>><s><s";
     for (const std::int32_t id : tokenizer->encode(text)) CHECK(id <= size - 4);
-    // Of two tokens that begin at the same place the longer one is found.
+    // When two tokens begin at the same place, the longer one is found.
     Ids expected = tokenizer->encode("to");
     expected.push_back(size - 1);
     for (const std::int32_t id : tokenizer->encode(" be")) expected.push_back(id);
@@ -165,7 +165,7 @@ TEST_CASE("tokenizer: ids outside the vocabulary are errors") {
   const auto tokenizer = train("char", 0, "abc");
   CHECK_THROWS_WITH_AS(tokenizer->decode(Ids{0, 3}), "tokenizer: token id 3 is outside the vocabulary of 3 tokens",
                        Error);
-  // Of many invalid ids, the first one is named.
+  // The first one of many invalid ids is named.
   Ids many(1000000, 1);
   many[900000] = 9, many[300000] = -7, many[999999] = 8;
   CHECK_THROWS_WITH_AS(tokenizer->decode(many), "tokenizer: token id -7 is outside the vocabulary of 3 tokens", Error);

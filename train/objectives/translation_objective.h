@@ -34,7 +34,7 @@ class TranslationObjective : public Objective {
     return static_cast<double>(data_.valid->unknown_targets(*data_.tokenizers.target)) /
            static_cast<double>(data_.valid->target_tokens());
   }
-  // Of greedy translations of the first eval.bleu_sentences validation pairs.
+  // BLEU of greedy translations of the first eval.bleu_sentences validation pairs.
   std::optional<double> bleu() override;
 
   // The part of the positions of training batches that is padding.
