@@ -84,3 +84,13 @@ TEST_CASE("info: encoder-decoders, with vocabularies learned, given, or one for 
   CHECK(target["vocab"] == 3 + 4);
   CHECK(target["parameters"]["embeddings"] == (300 + 3 + 4) * 32);
 }
+
+TEST_CASE("info: a model of any size takes no memory, and options change it as they change training") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  // 96 layers, 12288 wide: the matrices of the blocks are 12·96·12288² = 173,946,175,488 weights, 650 GiB.
+  const Json huge = json_of(box,
+                            "info tiny.toml --json --model.layers 96 --model.heads 96 --model.dim 12288 "
+                            "--model.bias false --tokenizer.kind bpe --tokenizer.vocab 300");
+  CHECK(huge["parameters"]["blocks"] == 12LL * 96 * 12288 * 12288 + 2LL * 96 * 12288);
+}
