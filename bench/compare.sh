@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures tapeformer, its lower bound and PyTorch side by side. Each work is measured in several rounds, which alternate
 # between the three; the table shows the medians over the rounds.
-#   build/bench/compare [--rounds N] [--steps N] ["LAYERS HEADS DIM VOCAB BATCH LENGTH [seq2seq]" ...]
+#   build/bench/compare [--rounds N] [--steps N] ["LAYERS HEADS DIM VOCAB BATCH LENGTH [transformer]" ...]
 # bench/limit measures the lower bound: the step's matrix products at OpenBLAS's own speed, plus one pass of AdamW.
 # PyTorch is Debian's python3-torch, run by /usr/bin/python3 (PEER_PYTHON overrides it), with the fastest settings found
 # for this machine: its best vector kernels, and the faster of two choices of OpenBLAS kernels (OpenBLAS's own choice, or
@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ ${#works[@]} -gt 0 ] || works=("4 4 128 65 12 64" "6 6 384 65 16 256" "12 12 768 50257 4 64" "12 12 768 50257 4 512"
-  "6 8 512 37000 16 64 seq2seq")
+  "6 8 512 37000 16 64 transformer")
 
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 threads=$(lscpu -p=core,socket | grep -v '^#' | sort -u | wc -l)

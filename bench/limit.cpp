@@ -81,7 +81,7 @@ void measure(const Work& work) {
   set_thread_count(work.threads);
   const std::int64_t d = work.dim;
   Limit limit;
-  const bool encoder_decoder = work.arch == "seq2seq";
+  const bool encoder_decoder = work.encoder_decoder();
   const std::int64_t stacks = encoder_decoder ? 2 : 1, cross = encoder_decoder ? work.layers : 0;
   add_linear(work, d, 3 * d, stacks * work.layers, limit);
   add_linear(work, d, d, stacks * work.layers + 2 * cross,

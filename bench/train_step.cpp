@@ -52,7 +52,7 @@ nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss
 nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
   set_thread_count(work.threads);
   const Tensor ids = random_ids(work, 0), targets = random_ids(work, 1);
-  if (work.arch == "gpt") {
+  if (!work.encoder_decoder()) {
     const Gpt model(gpt_config(work));
     const auto loss = [&](Tape& tape) {
       return model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});

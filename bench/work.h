@@ -9,17 +9,23 @@
 #include <vector>
 
 #include "core/error.h"
+#include "nn/models/registry.h"
 
 namespace tapeformer::bench {
 
 struct Work {
-  std::string arch = "gpt";  // or seq2seq: `layers` in encoder and decoder each; sources and targets have one length
+  // A model family. An encoder-decoder has `layers` on each side; its sources and targets have one length.
+  std::string arch = model_families().front().name;
   std::int64_t layers = 4, heads = 4, dim = 128, vocab = 65, batch = 12, length = 64;
   int steps = 10, warmup = 3, threads = 2;
+
+  bool encoder_decoder() const { return find_model_family(arch).task() == ModelTask::sequence_to_sequence; }
 };
 
 inline void add_work_options(CLI::App& app, Work& work) {
-  app.add_option("--arch", work.arch)->check(CLI::IsMember({"gpt", "seq2seq"}));
+  std::vector<std::string> families;
+  for (const ModelFamily& family : model_families()) families.push_back(family.name);
+  app.add_option("--arch", work.arch)->check(CLI::IsMember(families));
   const auto add = [&](const char* name, auto& value) {
     app.add_option(name, value)->check(CLI::PositiveNumber)->capture_default_str();
   };

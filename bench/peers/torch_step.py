@@ -88,7 +88,7 @@ class Translator(nn.Module):
 def measure(options):
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    model = (LanguageModel if options.arch == "gpt" else Translator)(options)
+    model = (Translator if options.arch == "transformer" else LanguageModel)(options)
     adam = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, foreach=True)
     ids = torch.randint(options.vocab, (options.batch, options.length))
     targets = torch.randint(options.vocab, (options.batch, options.length))
@@ -114,7 +114,7 @@ def measure(options):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arch", choices=["gpt", "seq2seq"], default="gpt")
+    parser.add_argument("--arch", help="transformer: an encoder-decoder; otherwise a decoder-only model")
     for name, default in SIZES.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     print(json.dumps(measure(parser.parse_args())))
