@@ -81,6 +81,7 @@ TEST_CASE("allocator: with sizes that vary it holds at most 1.3 times the peak i
   release_cached_memory();
 }
 
+#if !defined(__SANITIZE_ADDRESS__)  // its heap keeps what is freed for a while, and cannot resize blocks
 TEST_CASE("allocator: returned blocks leave the process") {
   release_cached_memory();
   reset_peak_memory();
@@ -96,7 +97,6 @@ TEST_CASE("allocator: returned blocks leave the process") {
   release_cached_memory();
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // blocks of its heap cannot be resized
 TEST_CASE("allocator: with sizes that vary, the system clears few new pages") {
   release_cached_memory();
   reset_peak_memory();
