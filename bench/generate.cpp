@@ -4,7 +4,7 @@
 // machine in the same state. Prints one JSON line with the medians over the rounds.
 #include <iostream>
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "bench/model_work.h"
 #include "core/parallel.h"

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/kernels/adamw.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/tensor/tensor.h"
 #include "bench/work.h"
 #include "core/parallel.h"

@@ -38,7 +38,7 @@ inline TransformerConfig transformer_config(const Work& work) {
 
 // One line of JSON: the work, then `results`, then the memory of the process.
 inline nlohmann::ordered_json report(const Work& work, const Module& model, const nlohmann::ordered_json& results) {
-  nlohmann::ordered_json json{{"peer", "tapeformer"},  {"arch", work.arch},       {"bf16", false},
+  nlohmann::ordered_json json{{"peer", "tapeformer"},  {"arch", work.arch},       {"matmul", word_of(work.matmul)},
                               {"layers", work.layers}, {"heads", work.heads},     {"dim", work.dim},
                               {"vocab", work.vocab},   {"batch", work.batch},     {"length", work.length},
                               {"steps", work.steps},   {"threads", work.threads}, {"params", model.parameter_count()}};

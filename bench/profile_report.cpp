@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <map>
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/tensor/tensor.h"
 #include "core/profile.h"
 

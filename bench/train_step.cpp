@@ -51,6 +51,7 @@ nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss
 
 nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
   set_thread_count(work.threads);
+  const kernels::MatmulPrecisionScope precision(work.matmul);
   const Tensor ids = random_ids(work, 0), targets = random_ids(work, 1);
   if (!work.encoder_decoder()) {
     const Gpt model(gpt_config(work));

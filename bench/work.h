@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/kernels/gemm/precision.h"
 #include "core/error.h"
 #include "nn/models/registry.h"
 
@@ -18,6 +19,7 @@ struct Work {
   std::string arch = model_families().front().name;
   std::int64_t layers = 4, heads = 4, dim = 128, vocab = 65, batch = 12, length = 64;
   int steps = 10, warmup = 3, threads = 2;
+  kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;
 
   bool encoder_decoder() const { return find_model_family(arch).task() == ModelTask::sequence_to_sequence; }
 };
@@ -38,6 +40,10 @@ inline void add_work_options(CLI::App& app, Work& work) {
   add("--steps", work.steps);
   add("--warmup", work.warmup);
   add("--threads", work.threads);
+  app.add_option_function<std::string>(
+         "--matmul", [&](const std::string& word) { work.matmul = value_of<kernels::MatmulPrecision>(word); })
+      ->check(CLI::IsMember(words_of<kernels::MatmulPrecision>()))
+      ->default_str("highest");
 }
 
 inline double median(std::vector<double> values) {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <iostream>
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "cli/commands.h"
 #include "cli/usage.h"
 #include "core/error.h"

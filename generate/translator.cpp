@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "autograd/kernels/batch_invariant.h"
+#include "autograd/kernels/gemm/batch_invariant.h"
 #include "autograd/ops/activations.h"
 #include "autograd/tape/tape.h"
 #include "core/parallel.h"

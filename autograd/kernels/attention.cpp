@@ -4,13 +4,16 @@
 #include <atomic>
 #include <cstddef>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
+#include "autograd/kernels/attention_products.h"
 #include "autograd/kernels/attention_rows.h"
-#include "autograd/kernels/band_gemm.h"
-#include "autograd/kernels/batch_invariant.h"
+#include "autograd/kernels/gemm/band_gemm.h"
+#include "autograd/kernels/gemm/batch_invariant.h"
+#include "autograd/kernels/gemm/precision.h"
+#include "autograd/kernels/gemm/skinny_gemm.h"
 #include "autograd/kernels/scratch.h"
-#include "autograd/kernels/skinny_gemm.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 
@@ -39,10 +42,9 @@ struct Arrays {
 // The memory of one task, for one block of queries at a time.
 template <class T>
 struct Workspace {
-  std::int64_t ld;  // between the rows of scores, dweights, keys and values, which are as wide as the keys
+  std::int64_t ld;  // between the rows of scores and dweights, which are as wide as the keys
   T *scores, *dweights, *row_values;
-  T *keys, *values;  // (d_k, T_k), (d_v, T_k): transposed
-  T* dq;             // (rows, d_k): what a range of keys adds to dQ
+  T* dq;  // (rows, d_k): what a range of keys adds to dQ
   std::uint32_t* words;
   std::int32_t* first_seen;  // of each row of a block
 
@@ -67,8 +69,6 @@ struct Workspace {
     scores = arrays.take<T>(rows * ld);
     dweights = backward ? arrays.take<T>(rows * ld) : nullptr;
     row_values = arrays.take<T>(rows);
-    keys = arrays.take<T>(shape.query_dim * ld);
-    values = backward ? arrays.take<T>(shape.value_dim * ld) : nullptr;
     dq = backward ? arrays.take<T>(rows * shape.query_dim) : nullptr;
     words = shape.dropout > 0 ? arrays.take<std::uint32_t>(dropout_words_room(shape.keys)) : nullptr;
     first_seen = shape.key_begin ? arrays.take<std::int32_t>(rows) : nullptr;
@@ -88,10 +88,10 @@ struct Keys {
 Keys keys_of(const ScoreBlock& block) { return {block.first_key, block.first_key + block.cols}; }
 
 // The block of queries of one head that begins at query `first`, over the given keys. The keys before the first and
-// behind the last one that any of these queries sees are left out.
+// behind the last one that any of these queries sees are left out, but the first key stays a multiple of `alignment`.
 template <class T>
 ScoreBlock score_block(const AttentionShape& shape, std::int64_t batch, std::int64_t head, std::int64_t first,
-                       const Keys& keys, const Workspace<T>& workspace) {
+                       const Keys& keys, std::int64_t alignment, const Workspace<T>& workspace) {
   ScoreBlock block;
   block.rows = std::min(kBlockRows, shape.queries - first);
   block.ld = workspace.ld;
@@ -106,6 +106,7 @@ ScoreBlock score_block(const AttentionShape& shape, std::int64_t batch, std::int
   end = std::clamp(end, keys.begin, keys.end);
   const std::int32_t* const key_begin = shape.key_begin ? shape.key_begin + batch * shape.queries + first : nullptr;
   block.first_key = key_begin ? std::clamp<std::int64_t>(key_begin[0], keys.begin, end) : keys.begin;
+  block.first_key -= (block.first_key - keys.begin) % alignment;
   block.cols = end - block.first_key;
   block.first_visible -= block.first_key;
   block.first_seen = workspace.first_seen;
@@ -129,9 +130,19 @@ double product_flops(const AttentionShape& shape) {
   return 2 * seen * shape.heads * shape.query_dim;
 }
 
-// The mask of a block, in the form that its products take.
-Band band_of(const ScoreBlock& block, Band::Kind kind) {
-  return block.causal || block.first_seen ? Band{kind, block.first_visible, block.first_seen} : Band{};
+// Calls f with what makes the products of a task: make(shape, ld, backward).
+template <class T, class F>
+void with_products(const F& f) {
+  if constexpr (std::is_same_v<T, float>) {
+    const MatmulPrecision precision = MatmulPrecisionScope::current();
+    if (precision != MatmulPrecision::highest) {
+      return f([&unit = bf16_unit(), split = precision == MatmulPrecision::high](const AttentionShape& shape,
+                                                                                 std::int64_t ld, bool backward) {
+        return Bf16Products(shape, ld, backward, unit, split);
+      });
+    }
+  }
+  f([](const AttentionShape& shape, std::int64_t ld, bool backward) { return BandProducts<T>(shape, ld, backward); });
 }
 
 // Makes the ranges of keys of one head add to dQ in their order, whichever threads work on them: a range waits until
@@ -179,48 +190,51 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
                        const AttentionShape& shape) {
   const Span span(SpanKind::kernel, "attention_forward", {.flops = product_flops(shape) * 2});
   const std::int64_t blocks = chunk_count(shape.queries, kBlockRows), groups = chunk_count(blocks, kForwardBlocks);
-  // For a few queries, as in generation, the transposed keys would cost more than they save. The two products add up in
+  // For a few queries, as in generation, preparing the keys would cost more than it saves. The two products add up in
   // different orders, so results that must not depend on the number of queries always come from the first one.
   const bool skinny = BatchInvariant::is_on() || skinny_gemm_takes<T>({}, {k, k_strides.row, true}, shape.queries);
-  parallel_for(0, shape.batches * shape.heads * groups, 1, [&](std::int64_t i, std::int64_t) {
-    // The last blocks, which are the long ones where attention is causal, come first: a thread that starts late then
-    // has little left to do.
-    const std::int64_t group = groups - 1 - i % groups, end = std::min(blocks, (group + 1) * kForwardBlocks);
-    const std::int64_t batch = i / groups / shape.heads, head = i / groups % shape.heads;
-    const Workspace<T> workspace(shape, false);
-    T* const scores = workspace.scores;
-    const T* const v_head = v + start_of(v_strides, batch, head, 0);
-    const T* const k_head = k + start_of(k_strides, batch, head, 0);
-    const Keys all{0, shape.keys};
-    if (!skinny) {
-      const std::int64_t begin =
-          keys_of(score_block(shape, batch, head, group * kForwardBlocks * kBlockRows, all, workspace)).begin;
-      const std::int64_t seen = keys_of(score_block(shape, batch, head, (end - 1) * kBlockRows, all, workspace)).end;
-      transpose(workspace.keys + begin, workspace.ld, k_head + begin * k_strides.row, k_strides.row, seen - begin,
-                shape.query_dim);
-    }
-
-    for (std::int64_t first = group * kForwardBlocks * kBlockRows; first < std::min(end * kBlockRows, shape.queries);
-         first += kBlockRows) {
-      const ScoreBlock block = score_block(shape, batch, head, first, all, workspace);
-      T* const o_block = o + start_of(o_strides, batch, head, first);
-      T* const lse_block = log_sum_exp + (batch * shape.heads + head) * shape.queries + first;
-      const T* const q_block = q + start_of(q_strides, batch, head, first);
-      const T scale = static_cast<T>(shape.scale);
-      if (skinny) {
-        skinny_gemm<T>(scores, block.ld, {q_block, q_strides.row},
-                       {k_head + block.first_key * k_strides.row, k_strides.row, true}, block.rows, block.cols,
-                       shape.query_dim, scale, 0);
-      } else {
-        band_gemm<T>(scores, block.ld, {q_block, q_strides.row, 1}, workspace.keys + block.first_key, workspace.ld,
-                     block.rows, block.cols, shape.query_dim, scale, 0, band_of(block, Band::output));
+  const auto forward = [&](const auto& make_products) {
+    parallel_for(0, shape.batches * shape.heads * groups, 1, [&](std::int64_t i, std::int64_t) {
+      // The last blocks, which are the long ones where attention is causal, come first: a thread that starts late then
+      // has little left to do.
+      const std::int64_t group = groups - 1 - i % groups, end = std::min(blocks, (group + 1) * kForwardBlocks);
+      const std::int64_t batch = i / groups / shape.heads, head = i / groups % shape.heads;
+      const Workspace<T> workspace(shape, false);
+      auto products = make_products(shape, workspace.ld, false);
+      T* const scores = workspace.scores;
+      const T* const k_head = k + start_of(k_strides, batch, head, 0);
+      const T* const v_head = v + start_of(v_strides, batch, head, 0);
+      const auto block_at = [&](std::int64_t first) {
+        return score_block(shape, batch, head, first, {0, shape.keys}, products.kKeyAlignment, workspace);
+      };
+      if (!skinny) {
+        const std::int64_t begin = keys_of(block_at(group * kForwardBlocks * kBlockRows)).begin;
+        const std::int64_t seen = keys_of(block_at((end - 1) * kBlockRows)).end;
+        products.take({k_head, k_strides.row}, {v_head, v_strides.row}, begin, seen - begin);
       }
-      softmax_rows(scores, lse_block, workspace.row_values, block);
-      band_gemm<T>(o_block, o_strides.row, {scores, block.ld, 1}, v_head + block.first_key * v_strides.row,
-                   v_strides.row, block.rows, shape.value_dim, block.cols, 1, 0, band_of(block, Band::left));
-      scale_rows(o_block, o_strides.row, workspace.row_values, block.rows, shape.value_dim);
-    }
-  });
+      for (std::int64_t first = group * kForwardBlocks * kBlockRows; first < std::min(end * kBlockRows, shape.queries);
+           first += kBlockRows) {
+        const ScoreBlock block = block_at(first);
+        T* const o_block = o + start_of(o_strides, batch, head, first);
+        T* const lse_block = log_sum_exp + (batch * shape.heads + head) * shape.queries + first;
+        const T* const q_block = q + start_of(q_strides, batch, head, first);
+        if (skinny) {
+          skinny_gemm<T>(scores, block.ld, {q_block, q_strides.row},
+                         {k_head + block.first_key * k_strides.row, k_strides.row, true}, block.rows, block.cols,
+                         shape.query_dim, static_cast<T>(shape.scale), 0);
+          softmax_rows(scores, lse_block, workspace.row_values, block);
+          band_gemm<T>(o_block, o_strides.row, {scores, block.ld, 1}, v_head + block.first_key * v_strides.row,
+                       v_strides.row, block.rows, shape.value_dim, block.cols, 1, 0, band_of(block, Band::left));
+        } else {
+          products.scores(scores, block, {q_block, q_strides.row});
+          softmax_rows(scores, lse_block, workspace.row_values, block);
+          products.output(o_block, o_strides.row, scores, block);
+        }
+        scale_rows(o_block, o_strides.row, workspace.row_values, block.rows, shape.value_dim);
+      }
+    });
+  };
+  with_products<T>(forward);
 }
 
 // A task is a range of the keys of one head: all keys where there are enough heads for all threads, else kKeyRange of
@@ -240,77 +254,75 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
   const std::int64_t ranges = std::max<std::int64_t>(1, chunk_count(shape.keys, range));
   RangeOrder order(heads * ranges);
 
-  parallel_for(0, heads * ranges, 1, [&](std::int64_t task, std::int64_t) {
-    RangeOrder::Task under_way(order, task);
-    const std::int64_t i = task / ranges, batch = i / shape.heads, head = i % shape.heads;
-    const std::int64_t first_key = task % ranges * range;
-    const Keys keys{first_key, std::min(first_key + range, shape.keys)};
-    const Workspace<T> workspace(shape, true);
-    T *const scores = workspace.scores, *const dweights = workspace.dweights;
-    const std::int64_t last = (chunk_count(shape.queries, kBlockRows) - 1) * kBlockRows;
-    const auto block_at = [&](std::int64_t first) { return score_block(shape, batch, head, first, keys, workspace); };
-    // The keys that the last block sees.
-    const Keys seen = shape.queries > 0 ? keys_of(block_at(last)) : Keys{first_key, first_key};
-    transpose(workspace.keys, workspace.ld, k + start_of(k_strides, batch, head, first_key), k_strides.row,
-              seen.end - first_key, dim);
-    transpose(workspace.values, workspace.ld, v + start_of(v_strides, batch, head, first_key), v_strides.row,
-              seen.end - first_key, shape.value_dim);
+  const auto backward = [&](const auto& make_products) {
+    parallel_for(0, heads * ranges, 1, [&](std::int64_t task, std::int64_t) {
+      RangeOrder::Task under_way(order, task);
+      const std::int64_t i = task / ranges, batch = i / shape.heads, head = i % shape.heads;
+      const std::int64_t first_key = task % ranges * range;
+      const Keys keys{first_key, std::min(first_key + range, shape.keys)};
+      const Workspace<T> workspace(shape, true);
+      auto products = make_products(shape, workspace.ld, true);
+      T *const scores = workspace.scores, *const dweights = workspace.dweights;
+      const std::int64_t last = (chunk_count(shape.queries, kBlockRows) - 1) * kBlockRows;
+      const auto block_at = [&](std::int64_t first) {
+        return score_block(shape, batch, head, first, keys, products.kKeyAlignment, workspace);
+      };
+      // The keys that the last block sees.
+      const Keys seen = shape.queries > 0 ? keys_of(block_at(last)) : Keys{first_key, first_key};
+      products.take({k + start_of(k_strides, batch, head, 0), k_strides.row},
+                    {v + start_of(v_strides, batch, head, 0), v_strides.row}, first_key, seen.end - first_key);
 
-    // Multiplies by beta, as a product with an inner size of 0.
-    const auto apply_beta = [&](const AttentionGradient<T>& gradient, std::int64_t width, const Keys& of) {
-      if (!gradient.data) return;
-      T* const start = gradient.data + start_of(gradient.strides, batch, head, of.begin);
-      band_gemm<T>(start, gradient.strides.row, {start, 0, 0}, start, 0, of.end - of.begin, width, 0, 0, gradient.beta);
-    };
-    for (const Keys& of : {Keys{keys.begin, seen.begin}, Keys{seen.end, keys.end}}) {
-      apply_beta(dk, dim, of);
-      apply_beta(dv, shape.value_dim, of);
-    }
-
-    int blocks = 0;
-    for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
-      const ScoreBlock block = block_at(first);
-      const T* const q_block = q + start_of(q_strides, batch, head, first);
-      const T* const dout_block = dout + start_of(dout_strides, batch, head, first);
-      const std::int64_t skipped = block.first_key - first_key;
-
-      dot_rows(workspace.row_values, dout_block, dout_strides.row, o + start_of(o_strides, batch, head, first),
-               o_strides.row, block.rows, shape.value_dim);
-      band_gemm<T>(scores, block.ld, {q_block, q_strides.row, 1}, workspace.keys + skipped, workspace.ld, block.rows,
-                   block.cols, dim, scale, 0, band_of(block, Band::output));
-      band_gemm<T>(dweights, block.ld, {dout_block, dout_strides.row, 1}, workspace.values + skipped, workspace.ld,
-                   block.rows, block.cols, shape.value_dim, 1, 0, band_of(block, Band::output));
-      gradient_rows(scores, dweights, log_sum_exp + i * shape.queries + first, workspace.row_values, block);
-
-      const Band by_key = band_of(block, Band::left_transposed);
-      if (dv.data) {
-        band_gemm<T>(dv.data + start_of(dv.strides, batch, head, block.first_key), dv.strides.row,
-                     {scores, 1, block.ld}, dout_block, dout_strides.row, block.cols, shape.value_dim, block.rows, 1,
-                     first == last ? dv.beta : 1, by_key);
+      // Multiplies by beta, as a product with an inner size of 0.
+      const auto apply_beta = [&](const AttentionGradient<T>& gradient, std::int64_t width, const Keys& of) {
+        if (!gradient.data) return;
+        T* const start = gradient.data + start_of(gradient.strides, batch, head, of.begin);
+        band_gemm<T>(start, gradient.strides.row, {start, 0, 0}, start, 0, of.end - of.begin, width, 0, 0,
+                     gradient.beta);
+      };
+      for (const Keys& of : {Keys{keys.begin, seen.begin}, Keys{seen.end, keys.end}}) {
+        apply_beta(dk, dim, of);
+        apply_beta(dv, shape.value_dim, of);
       }
-      if (dk.data) {
-        band_gemm<T>(dk.data + start_of(dk.strides, batch, head, block.first_key), dk.strides.row,
-                     {dweights, 1, block.ld}, q_block, q_strides.row, block.cols, dim, block.rows, scale,
-                     first == last ? dk.beta : 1, by_key);
-      }
-      if (dq.data) {
-        const bool adds = first_key > 0;
-        T* const dq_block = dq.data + start_of(dq.strides, batch, head, first);
-        band_gemm<T>(adds ? workspace.dq : dq_block, adds ? dim : dq.strides.row, {dweights, block.ld, 1},
-                     k + start_of(k_strides, batch, head, block.first_key), k_strides.row, block.rows, dim, block.cols,
-                     scale, adds ? 0 : dq.beta, band_of(block, Band::left));
-        ++blocks;
-        if (adds) {
-          order.wait(task - 1, blocks);
-          for (std::int64_t row = 0; row < block.rows; ++row) {
-            T* const to = dq_block + row * dq.strides.row;
-            for (std::int64_t j = 0; j < dim; ++j) to[j] += workspace.dq[row * dim + j];
-          }
+
+      int blocks = 0;
+      for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
+        const ScoreBlock block = block_at(first);
+        const HeadRows<T> q_rows{q + start_of(q_strides, batch, head, first), q_strides.row};
+        const HeadRows<T> dout_rows{dout + start_of(dout_strides, batch, head, first), dout_strides.row};
+
+        dot_rows(workspace.row_values, dout_rows.data, dout_rows.distance, o + start_of(o_strides, batch, head, first),
+                 o_strides.row, block.rows, shape.value_dim);
+        products.scores(scores, block, q_rows);
+        products.dweights(dweights, block, dout_rows);
+        gradient_rows(scores, dweights, log_sum_exp + i * shape.queries + first, workspace.row_values, block);
+
+        if (dv.data) {
+          products.key_gradient(dv.data + start_of(dv.strides, batch, head, block.first_key), dv.strides.row, scores,
+                                block, dout_rows, shape.value_dim, T{1}, first == last ? dv.beta : 1);
         }
-        under_way.finish_block();
+        if (dk.data) {
+          products.key_gradient(dk.data + start_of(dk.strides, batch, head, block.first_key), dk.strides.row, dweights,
+                                block, q_rows, dim, scale, first == last ? dk.beta : 1);
+        }
+        if (dq.data) {
+          const bool adds = first_key > 0;
+          T* const dq_block = dq.data + start_of(dq.strides, batch, head, first);
+          products.query_gradient(adds ? workspace.dq : dq_block, adds ? dim : dq.strides.row, dweights, block,
+                                  adds ? 0 : dq.beta);
+          ++blocks;
+          if (adds) {
+            order.wait(task - 1, blocks);
+            for (std::int64_t row = 0; row < block.rows; ++row) {
+              T* const to = dq_block + row * dq.strides.row;
+              for (std::int64_t j = 0; j < dim; ++j) to[j] += workspace.dq[row * dim + j];
+            }
+          }
+          under_way.finish_block();
+        }
       }
-    }
-  });
+    });
+  };
+  with_products<T>(backward);
 }
 
 template void attention_forward(float*, AttentionStrides, float*, const float*, AttentionStrides, const float*,

@@ -19,6 +19,15 @@
 #define SIMD_LAMBDA HWY_ATTR __attribute__((always_inline))
 #endif
 
+// For loops over the sums of a tile: unrolled, the sums are registers.
+#ifndef SIMD_UNROLL
+#if defined(__clang__)
+#define SIMD_UNROLL _Pragma("unroll")
+#else
+#define SIMD_UNROLL _Pragma("GCC unroll 16")
+#endif
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;

@@ -3,7 +3,7 @@
 
 #include "autograd/kernels/cross_entropy.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops/cross_entropy_checks.h"
 #include "autograd/ops/losses.h"

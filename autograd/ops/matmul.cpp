@@ -1,4 +1,4 @@
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 #include "autograd/ops/matrix_view.h"
 #include "autograd/ops/op_helpers.h"

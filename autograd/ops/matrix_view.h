@@ -1,7 +1,7 @@
 // Tensors as BLAS reads them.
 #pragma once
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/tensor/tensor.h"
 
 namespace tapeformer {

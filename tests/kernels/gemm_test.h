@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace tapeformer {

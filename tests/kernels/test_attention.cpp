@@ -49,6 +49,16 @@ TEST_CASE_TEMPLATE("attention: few heads over many keys, where backward divides 
   check_against_reference<T>(shape_of(1, 1, 700, 550, 4, 4, true), {}, Place::side_by_side);
 }
 
+TEST_CASE("attention with bf16 products: values and gradients against the definition, on every unit") {
+  for_each_bf16_product([] {
+    check_many_shapes<float>();
+    check_against_reference<float>(shape_of(1, 2, 30, 1100, 8, 12, false, 0.2), {.lengths = {1030}}, Place::packed);
+    check_against_reference<float>(shape_of(1, 1, 600, 600, 300, 40, true), {}, Place::packed);
+    check_beta<float>(shape_of(2, 3, 70, 90, 8, 8, true), {.lengths = {20, 90}});
+    check_beta<float>(shape_of(2, 1, 70, 1100, 8, 8, true), {.lengths = {600, 1090}});
+  });
+}
+
 TEST_CASE("attention: gradients match finite differences") {
   Attention<double> a(shape_of(2, 2, 5, 7, 4, 3, true, 0.2), {.lengths = {6, 7}}, Place::side_by_side);
   a.forward();
@@ -57,8 +67,8 @@ TEST_CASE("attention: gradients match finite differences") {
 }
 
 TEST_CASE("attention: gradients respect beta and do not change the memory between the heads") {
-  check_beta(shape_of(2, 3, 70, 90, 8, 8, true), {.lengths = {20, 90}});
-  check_beta(shape_of(2, 1, 70, 1100, 8, 8, true), {.lengths = {600, 1090}});
+  check_beta<double>(shape_of(2, 3, 70, 90, 8, 8, true), {.lengths = {20, 90}});
+  check_beta<double>(shape_of(2, 1, 70, 1100, 8, 8, true), {.lengths = {600, 1090}});
 }
 
 TEST_CASE("attention: a gradient that is not wanted is not touched, and the others are the same") {
@@ -83,7 +93,12 @@ TEST_CASE("attention: the same bits for any number of threads, for one head as f
   for (const auto& shape : {shape_of(2, 3, 130, 130, 32, 32, true, 0.1), shape_of(1, 1, 64, 700, 64, 64, false),
                             shape_of(1, 1, 300, 300, 64, 64, true), shape_of(1, 4, 1, 500, 64, 64, true),
                             shape_of(1, 2, 130, 1300, 32, 32, true, 0.1), shape_of(1, 1, 2100, 2100, 8, 8, true)}) {
-    check_same_for_any_thread_count([&] { return Attention<float>(shape, {}, Place::packed).results(); });
+    const auto check = [&] {
+      check_same_for_any_thread_count([&] { return Attention<float>(shape, {}, Place::packed).results(); });
+    };
+    check();
+    const kernels::MatmulPrecisionScope scope(kernels::MatmulPrecision::medium);
+    check();
   }
 }
 

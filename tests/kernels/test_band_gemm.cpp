@@ -1,4 +1,4 @@
-#include "autograd/kernels/band_gemm.h"
+#include "autograd/kernels/gemm/band_gemm.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Under BatchInvariant a row of a result has the same bits whatever other rows there are, and however it is padded.
-#include "autograd/kernels/batch_invariant.h"
+#include "autograd/kernels/gemm/batch_invariant.h"
 
 #include "tests/kernels/attention_test.h"
 #include "tests/kernels/gemm_test.h"

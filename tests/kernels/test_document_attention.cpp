@@ -68,6 +68,14 @@ TEST_CASE("attention, documents: values and gradients against the definition, un
   });
 }
 
+TEST_CASE("attention, documents, with bf16 products: values and gradients against the definition, on every unit") {
+  for_each_bf16_product([] {
+    check_documents<float>();
+    const AttentionShape shape = shape_of(4, 1, 600, 600, 4, 4, true, 0.1);
+    check_against_reference<float>(shape, {{600, 520, 30, 0}, four_rows(shape)}, Place::heads_apart);
+  });
+}
+
 TEST_CASE_TEMPLATE("attention, documents: few heads over many keys, where backward divides the keys into ranges", T,
                    float, double) {
   for (bool causal : {true, false}) {
@@ -99,8 +107,8 @@ TEST_CASE("attention, documents: key_begin of zeros gives the same bits as no ke
 
 TEST_CASE("attention, documents: gradients respect beta and do not change the memory between the heads") {
   const AttentionShape many = shape_of(4, 3, 200, 200, 8, 8, true), few = shape_of(4, 1, 600, 600, 8, 8, true);
-  check_beta(many, {{20, 90, 200, 200}, four_rows(many)});
-  check_beta(few, {{}, four_rows(few)});
+  check_beta<double>(many, {{20, 90, 200, 200}, four_rows(many)});
+  check_beta<double>(few, {{}, four_rows(few)});
 }
 
 TEST_CASE("attention, documents: the same bits for any number of threads") {

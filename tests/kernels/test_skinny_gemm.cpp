@@ -1,4 +1,4 @@
-#include "autograd/kernels/skinny_gemm.h"
+#include "autograd/kernels/gemm/skinny_gemm.h"
 
 #include "tests/kernels/gemm_test.h"
 

@@ -1,11 +1,11 @@
-#include "autograd/kernels/skinny_gemm.h"
+#include "autograd/kernels/gemm/skinny_gemm.h"
 
 #include "autograd/kernels/simd.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/skinny_gemm.cpp"
+#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/skinny_gemm.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/simd-inl.h"

@@ -1,19 +1,12 @@
-#include "autograd/kernels/band_gemm.h"
+#include "autograd/kernels/gemm/band_gemm.h"
 
 #include "autograd/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/band_gemm.cpp"
+#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/band_gemm.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/simd-inl.h"
-
-// For loops over the accumulators of a tile: unrolled, the accumulators are registers.
-#if defined(__clang__)
-#define TILE_UNROLL _Pragma("unroll")
-#else
-#define TILE_UNROLL _Pragma("GCC unroll 8")
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
@@ -32,23 +25,23 @@ HWY_INLINE void tile(T* c, std::int64_t ldc, const StridedMatrix<T>& a, const T*
   using V = hn::Vec<decltype(d)>;
   const std::int64_t step = lanes(d);
   V sums[kRows][kVectors];
-  TILE_UNROLL for (int i = 0; i < kRows; ++i) {
-    TILE_UNROLL for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(d);
+  SIMD_UNROLL for (int i = 0; i < kRows; ++i) {
+    SIMD_UNROLL for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(d);
   }
   const T* a_column = a.data;
   for (std::int64_t p = 0; p < k; ++p, a_column += a.column, b += ldb) {
     V b_row[kVectors];
-    TILE_UNROLL for (int j = 0; j < kVectors; ++j) {
+    SIMD_UNROLL for (int j = 0; j < kVectors; ++j) {
       b_row[j] = kTail ? load(d, b + j * step, cols - j * step) : hn::LoadU(d, b + j * step);
     }
-    TILE_UNROLL for (int i = 0; i < kRows; ++i) {
+    SIMD_UNROLL for (int i = 0; i < kRows; ++i) {
       const V factor = hn::Set(d, a_column[i * a.row]);
-      TILE_UNROLL for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, b_row[j], sums[i][j]);
+      SIMD_UNROLL for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, b_row[j], sums[i][j]);
     }
   }
   const V scale = hn::Set(d, alpha), keep = hn::Set(d, beta);
-  TILE_UNROLL for (int i = 0; i < kRows; ++i) {
-    TILE_UNROLL for (int j = 0; j < kVectors; ++j) {
+  SIMD_UNROLL for (int i = 0; i < kRows; ++i) {
+    SIMD_UNROLL for (int j = 0; j < kVectors; ++j) {
       T* const to = c + i * ldc + j * step;
       const std::int64_t left = kTail ? cols - j * step : step;
       V out = hn::Mul(sums[i][j], scale);
@@ -83,21 +76,9 @@ HWY_INLINE void strip(T* c, std::int64_t ldc, const StridedMatrix<T>& a, const T
                       std::int64_t begin, std::int64_t end, T alpha, T beta, const Band& band, std::int64_t j,
                       std::int64_t width) {
   for (std::int64_t i = 0; i < m; i += kTileRows) {
-    const std::int64_t rows = std::min<std::int64_t>(kTileRows, m - i),
-                       last_visible = band.first_visible + i + rows - 1;
-    const std::int64_t first_seen = band.first_seen && band.kind != Band::left_transposed ? band.first_seen[i] : 0;
-    if (band.kind == Band::output && (j >= last_visible || j + width <= first_seen)) continue;
-    std::int64_t from = begin, to = end;
-    if (band.kind == Band::left) {
-      from = std::min(end, std::max(begin, first_seen));
-      to = std::min(end, std::max(from, last_visible));
-    }
-    if (band.kind == Band::left_transposed) {
-      from = std::min(end, std::max(begin, i - band.first_visible + 1));  // the first query that sees key i
-      if (band.first_seen) {
-        while (to > from && band.first_seen[to - 1] >= i + rows) --to;  // its document begins after these keys
-      }
-    }
+    const std::int64_t rows = std::min<std::int64_t>(kTileRows, m - i);
+    if (band.hides(i, rows, j, width)) continue;
+    const auto [from, to] = band.visible_depth(i, rows, begin, end);
     if (from == to && beta == T{1}) continue;
     tile<kVectors, kTail>(rows, c + i * ldc + j, ldc, {a.data + i * a.row + from * a.column, a.row, a.column},
                           b + from * ldb + j, ldb, to - from, alpha, beta, width);

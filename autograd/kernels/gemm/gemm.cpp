@@ -1,4 +1,4 @@
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 #include <cblas.h>
 #include <omp.h>
@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
-#include "autograd/kernels/band_gemm.h"
-#include "autograd/kernels/batch_invariant.h"
+#include "autograd/kernels/gemm/band_gemm.h"
+#include "autograd/kernels/gemm/batch_invariant.h"
+#include "autograd/kernels/gemm/bf16_gemm.h"
+#include "autograd/kernels/gemm/precision.h"
+#include "autograd/kernels/gemm/skinny_gemm.h"
 #include "autograd/kernels/scratch.h"
-#include "autograd/kernels/skinny_gemm.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/profile.h"
@@ -161,6 +164,14 @@ void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const Span span(SpanKind::kernel, name.c_str(), {.flops = flops});
   const Product<T> product(c, ldc, a, b, m, n, k, alpha, beta);
+  if constexpr (std::is_same_v<T, float>) {
+    const MatmulPrecision precision = MatmulPrecisionScope::current();
+    if (precision != MatmulPrecision::highest) {
+      const bool split = precision == MatmulPrecision::high;
+      return bf16_gemm(bf16_unit(), split, c, product.ldc, {a.data, product.lda, a.transposed},
+                       {b.data, product.ldb, b.transposed}, m, n, k, alpha, beta);
+    }
+  }
   if (BatchInvariant::is_on()) return batch_invariant_gemm(c, ldc, a, b, m, n, k, alpha, beta);
   if (skinny_gemm_takes(a, b, m)) return skinny_gemm(c, ldc, a, b, m, n, k, alpha, beta);
   const Grid grid = thread_grid(m, n, flops);
@@ -182,8 +193,10 @@ template <class T>
 void gemm_batched(T* c, const std::int64_t* c_offsets, std::int64_t ldc, MatrixView<T> a, const std::int64_t* a_offsets,
                   MatrixView<T> b, const std::int64_t* b_offsets, std::int64_t count, std::int64_t m, std::int64_t n,
                   std::int64_t k, T alpha, T beta) {
-  const auto products = [&, invariant = BatchInvariant::is_on()](std::int64_t begin, std::int64_t end) {
-    const BatchInvariant scope(invariant);
+  const auto products = [&, invariant = BatchInvariant::is_on(), precision = MatmulPrecisionScope::current()](
+                            std::int64_t begin, std::int64_t end) {
+    const BatchInvariant invariant_scope(invariant);
+    const MatmulPrecisionScope precision_scope(precision);
     for (std::int64_t i = begin; i < end; ++i) {
       gemm(c + c_offsets[i], ldc, {a.data + a_offsets[i], a.ld, a.transposed},
            {b.data + b_offsets[i], b.ld, b.transposed}, m, n, k, alpha, beta);

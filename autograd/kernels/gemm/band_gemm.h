@@ -2,8 +2,8 @@
 // packed, and masked elements are not computed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <limits>
 
 namespace tapeformer::kernels {
 
@@ -24,6 +24,29 @@ struct Band {
   } kind = all;
   std::int64_t first_visible = 0;
   const std::int32_t* first_seen = nullptr;  // one for each query, ascending; null: 0 for all
+
+  // Whether all of the columns [column, column + columns) of `rows` rows of c, from `row` on, are masked.
+  bool hides(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) const {
+    if (kind != output) return false;
+    return column >= first_visible + row + rows - 1 || column + columns <= (first_seen ? first_seen[row] : 0);
+  }
+
+  // The part of [begin, end) of k where `rows` rows of a, from `row` on, are not all masked.
+  struct Range {
+    std::int64_t begin, end;
+  };
+  Range visible_depth(std::int64_t row, std::int64_t rows, std::int64_t begin, std::int64_t end) const {
+    if (kind == left) {
+      const std::int64_t from = std::min(end, std::max<std::int64_t>(begin, first_seen ? first_seen[row] : 0));
+      return {from, std::min(end, std::max(from, first_visible + row + rows - 1))};
+    }
+    if (kind == left_transposed) {
+      const std::int64_t from = std::min(end, std::max(begin, row - first_visible + 1));  // the first to see key `row`
+      while (first_seen && end > from && first_seen[end - 1] >= row + rows) --end;  // its document begins behind these
+      return {from, end};
+    }
+    return {begin, end};
+  }
 };
 
 // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n), b's rows contiguous and ldb apart. With beta 0, c is not

@@ -1,4 +1,5 @@
-// Matrix products, by OpenBLAS or our own kernels. gemm.cpp is the only file that includes cblas.h.
+// Matrix products, by OpenBLAS or our own kernels, in the precision that MatmulPrecisionScope (precision.h) asks for.
+// gemm.cpp is the only file that includes cblas.h.
 #pragma once
 
 #include <cstdint>

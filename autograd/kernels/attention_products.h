@@ -1,0 +1,167 @@
+// The matrix products of attention over the keys of one task, on the calling thread: BandProducts in the tensors' own
+// type, Bf16Products with operands that are rounded to bf16. Both have the same members. They are private to
+// attention.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention_rows.h"
+#include "autograd/kernels/gemm/band_gemm.h"
+#include "autograd/kernels/gemm/bf16_panels.h"
+#include "autograd/kernels/gemm/precision.h"
+#include "autograd/kernels/scratch.h"
+
+namespace tapeformer::kernels {
+
+// Rows of a head, `distance` elements apart, their elements contiguous.
+template <class T>
+struct HeadRows {
+  const T* data;
+  std::int64_t distance;
+};
+
+// The mask of a block, in the form that its products take.
+inline Band band_of(const ScoreBlock& block, Band::Kind kind) {
+  return block.causal || block.first_seen ? Band{kind, block.first_visible, block.first_seen} : Band{};
+}
+
+template <class T>
+class BandProducts {
+ public:
+  // Blocks begin at any key.
+  static constexpr std::int64_t kKeyAlignment = 1;
+
+  // For up to `most_keys` keys; ld is the distance of rows as wide as that.
+  BandProducts(const AttentionShape& shape, std::int64_t ld, bool backward)
+      : shape_(shape),
+        ld_(ld),
+        keys_(shape.query_dim * ld),
+        values_(backward ? shape.value_dim * ld : 0),
+        backward_(backward) {}
+
+  // Takes the keys and values that the next calls multiply with: `count` of the head's, from `first` on.
+  void take(HeadRows<T> k, HeadRows<T> v, std::int64_t first, std::int64_t count) {
+    k_ = {k.data + first * k.distance, k.distance}, v_ = {v.data + first * v.distance, v.distance}, first_ = first;
+    transpose(keys_.data(), ld_, k_.data, k_.distance, count, shape_.query_dim);
+    if (backward_) transpose(values_.data(), ld_, v_.data, v_.distance, count, shape_.value_dim);
+  }
+
+  // scores (rows, cols) = scale·Q Kᵀ
+  void scores(T* scores, const ScoreBlock& block, HeadRows<T> q) const {
+    band_gemm<T>(scores, block.ld, {q.data, q.distance, 1}, keys_.data() + skipped(block), ld_, block.rows, block.cols,
+                 shape_.query_dim, static_cast<T>(shape_.scale), 0, band_of(block, Band::output));
+  }
+  // dweights (rows, cols) = dO Vᵀ
+  void dweights(T* dweights, const ScoreBlock& block, HeadRows<T> dout) const {
+    band_gemm<T>(dweights, block.ld, {dout.data, dout.distance, 1}, values_.data() + skipped(block), ld_, block.rows,
+                 block.cols, shape_.value_dim, 1, 0, band_of(block, Band::output));
+  }
+  // out (rows, d_v), rows `distance` apart = weights (rows, cols)·V
+  void output(T* out, std::int64_t distance, const T* weights, const ScoreBlock& block) const {
+    band_gemm<T>(out, distance, {weights, block.ld, 1}, v_.data + skipped(block) * v_.distance, v_.distance, block.rows,
+                 shape_.value_dim, block.cols, 1, 0, band_of(block, Band::left));
+  }
+  // dq (rows, d_k) = beta·dq + scale·dscores (rows, cols)·K
+  void query_gradient(T* dq, std::int64_t distance, const T* dscores, const ScoreBlock& block, T beta) const {
+    band_gemm<T>(dq, distance, {dscores, block.ld, 1}, k_.data + skipped(block) * k_.distance, k_.distance, block.rows,
+                 shape_.query_dim, block.cols, static_cast<T>(shape_.scale), beta, band_of(block, Band::left));
+  }
+  // out (cols, width) = beta·out + alpha·weights (rows, cols)ᵀ·rows (rows, width)
+  void key_gradient(T* out, std::int64_t distance, const T* weights, const ScoreBlock& block, HeadRows<T> rows,
+                    std::int64_t width, T alpha, T beta) const {
+    band_gemm<T>(out, distance, {weights, 1, block.ld}, rows.data, rows.distance, block.cols, width, block.rows, alpha,
+                 beta, band_of(block, Band::left_transposed));
+  }
+
+ private:
+  std::int64_t skipped(const ScoreBlock& block) const { return block.first_key - first_; }
+
+  const AttentionShape& shape_;
+  std::int64_t ld_;
+  Scratch<T> keys_, values_;  // transposed: (d_k, keys), (d_v, keys)
+  bool backward_;
+  HeadRows<T> k_{}, v_{};
+  std::int64_t first_ = 0;
+};
+
+class Bf16Products {
+ public:
+  // Blocks begin where a block of k begins when keys are summed over: this holds for any unit.
+  static constexpr std::int64_t kKeyAlignment = 512;
+
+  Bf16Products(const AttentionShape& shape, std::int64_t, bool backward, const Bf16Unit& unit, bool split)
+      : shape_(shape),
+        unit_(unit),
+        split_(split),
+        backward_(backward),
+        keys_(room(shape.keys, shape.query_dim)),
+        values_(backward ? room(shape.keys, shape.value_dim) : 0),
+        summed_(backward ? room(shape.query_dim, shape.keys) : room(shape.value_dim, shape.keys)),
+        block_rows_(backward ? room(std::max(shape.query_dim, shape.value_dim), kMostBlockRows) : 0) {
+    unit_.begin();
+  }
+  ~Bf16Products() { unit_.end(); }
+  Bf16Products(const Bf16Products&) = delete;
+  Bf16Products& operator=(const Bf16Products&) = delete;
+
+  void take(HeadRows<float> k, HeadRows<float> v, std::int64_t first, std::int64_t count) {
+    k.data += first * k.distance, v.data += first * v.distance, first_ = first, count_ = count;
+    columns(keys_, count, shape_.query_dim).pack({k.data, k.distance, true});
+    if (backward_) columns(values_, count, shape_.value_dim).pack({v.data, v.distance, true});
+    const HeadRows<float>& summed = backward_ ? k : v;
+    columns(summed_, summed_width(), count).pack({summed.data, summed.distance, false});
+  }
+
+  void scores(float* scores, const ScoreBlock& block, HeadRows<float> q) const {
+    packed_gemm(scores, block.ld, {q.data, q.distance, true}, block.rows, columns(keys_, count_, shape_.query_dim),
+                {skipped(block), block.cols, 0, shape_.query_dim}, static_cast<float>(shape_.scale), 0,
+                band_of(block, Band::output));
+  }
+  void dweights(float* dweights, const ScoreBlock& block, HeadRows<float> dout) const {
+    packed_gemm(dweights, block.ld, {dout.data, dout.distance, true}, block.rows,
+                columns(values_, count_, shape_.value_dim), {skipped(block), block.cols, 0, shape_.value_dim}, 1, 0,
+                band_of(block, Band::output));
+  }
+  void output(float* out, std::int64_t distance, const float* weights, const ScoreBlock& block) const {
+    sum_over_keys(out, distance, weights, block, 1, 0);
+  }
+  void query_gradient(float* dq, std::int64_t distance, const float* dscores, const ScoreBlock& block,
+                      float beta) const {
+    sum_over_keys(dq, distance, dscores, block, static_cast<float>(shape_.scale), beta);
+  }
+  void key_gradient(float* out, std::int64_t distance, const float* weights, const ScoreBlock& block,
+                    HeadRows<float> rows, std::int64_t width, float alpha, float beta) const {
+    const PackedColumns packed = columns(block_rows_, width, block.rows);
+    packed.pack({rows.data, rows.distance, false});
+    packed_gemm(out, distance, {weights, block.ld, false}, block.cols, packed, {0, width, 0, block.rows}, alpha, beta,
+                band_of(block, Band::left_transposed));
+  }
+
+ private:
+  static constexpr std::int64_t kMostBlockRows = 64;
+
+  PanelLayout layout(std::int64_t n, std::int64_t k) const { return {unit_, Side::right, split_, n, k}; }
+  std::int64_t room(std::int64_t n, std::int64_t k) const { return PackedColumns::room(layout(n, k)); }
+  PackedColumns columns(const Scratch<Bf16>& memory, std::int64_t n, std::int64_t k) const {
+    return {layout(n, k), memory.data()};
+  }
+  std::int64_t skipped(const ScoreBlock& block) const { return block.first_key - first_; }
+  std::int64_t summed_width() const { return backward_ ? shape_.query_dim : shape_.value_dim; }
+
+  void sum_over_keys(float* out, std::int64_t distance, const float* weights, const ScoreBlock& block, float alpha,
+                     float beta) const {
+    packed_gemm(out, distance, {weights, block.ld, true}, block.rows, columns(summed_, summed_width(), count_),
+                {0, summed_width(), skipped(block), block.cols}, alpha, beta, band_of(block, Band::left));
+  }
+
+  const AttentionShape& shape_;
+  const Bf16Unit& unit_;
+  bool split_, backward_;
+  Scratch<Bf16> keys_, values_;  // columns: the keys (d_k deep), the values (d_v deep)
+  Scratch<Bf16> summed_;         // columns of what is summed over the keys: forward the values, backward the keys
+  Scratch<Bf16> block_rows_;     // columns of the rows of one block
+  std::int64_t first_ = 0, count_ = 0;
+};
+
+}  // namespace tapeformer::kernels

@@ -1,0 +1,103 @@
+#include "autograd/kernels/gemm/bf16_gemm.h"
+
+#include <algorithm>
+
+#include "autograd/kernels/gemm/bf16_panels.h"
+#include "autograd/kernels/scratch.h"
+#include "core/parallel.h"
+
+namespace tapeformer::kernels {
+namespace {
+
+constexpr std::int64_t kSharedElements = std::int64_t{2} << 20;  // packed for all threads at a time: 4 MiB
+constexpr std::int64_t kCachedElements = 160 << 10;              // packed rows that stay in the second cache: 320 KiB
+constexpr std::int64_t kMostPanels = 8;                          // of a task
+constexpr std::int64_t kTasksPerThread = 8;
+
+}  // namespace
+
+// The smaller operand is packed first, by all threads, some blocks of k at a time. Then each task packs some panels of
+// the other operand and multiplies them with all of the first.
+void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<float> b,
+               std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
+  const PanelLayout left{unit, Side::left, split, m, k}, right{unit, Side::right, split, n, k};
+  const PackSource rows{a.data, a.ld, !a.transposed}, columns{b.data, b.ld, b.transposed};
+  const bool share_rows = m <= n;
+  const PanelLayout &shared = share_rows ? left : right, &own = share_rows ? right : left;
+  const PackSource &shared_source = share_rows ? rows : columns, &own_source = share_rows ? columns : rows;
+
+  const std::int64_t panels_per_task =
+      std::clamp<std::int64_t>(own.panels() / (kTasksPerThread * available_threads()), 1, kMostPanels);
+  const std::int64_t cached_panels = std::max<std::int64_t>(1, kCachedElements / left.panel_room());
+  const std::int64_t blocks_at_once =
+      std::clamp<std::int64_t>(kSharedElements / shared.block_room(), 1, shared.blocks());
+  const Scratch<Bf16> memory(blocks_at_once * shared.block_room());
+
+  for (std::int64_t first_block = 0; first_block < shared.blocks(); first_block += blocks_at_once) {
+    const std::int64_t end_block = std::min(shared.blocks(), first_block + blocks_at_once);
+    const auto shared_panel = [&](std::int64_t block, std::int64_t panel) {
+      return memory.data() + (block - first_block) * shared.block_room() + panel * shared.panel_room();
+    };
+    parallel_for(0, (end_block - first_block) * shared.panels(), panels_per_task, [&](auto i, auto end) {
+      for (; i < end; ++i) {
+        const std::int64_t block = first_block + i / shared.panels(), panel = i % shared.panels();
+        shared.pack_block(shared_panel(block, panel), shared_source, block, panel);
+      }
+    });
+    parallel_for(0, own.panels(), panels_per_task, [&](std::int64_t first, std::int64_t last) {
+      const Scratch<Bf16> own_memory((last - first) * own.panel_room());
+      const auto own_panel = [&](std::int64_t panel) { return own_memory.data() + (panel - first) * own.panel_room(); };
+      const auto multiply = [&](std::int64_t block, std::int64_t i, std::int64_t j) {
+        multiply_panels(left, right, c + i * unit.rows * ldc + j * kPanelColumns, ldc,
+                        share_rows ? shared_panel(block, i) : own_panel(i),
+                        share_rows ? own_panel(j) : shared_panel(block, j), left.count(i), right.count(j),
+                        left.depth(block), alpha, block == 0 ? beta : 1);
+      };
+      unit.begin();
+      for (std::int64_t block = first_block; block < end_block; ++block) {
+        for (std::int64_t panel = first; panel < last; ++panel)
+          own.pack_block(own_panel(panel), own_source, block, panel);
+        if (share_rows) {
+          for (std::int64_t row = 0; row < left.panels(); row += cached_panels) {
+            for (std::int64_t j = first; j < last; ++j) {
+              for (std::int64_t i = row; i < std::min(row + cached_panels, left.panels()); ++i) multiply(block, i, j);
+            }
+          }
+        } else {
+          for (std::int64_t j = 0; j < right.panels(); ++j) {
+            for (std::int64_t i = first; i < last; ++i) multiply(block, i, j);
+          }
+        }
+      }
+      unit.end();
+    });
+  }
+}
+
+void packed_gemm(float* c, std::int64_t ldc, PackSource a, std::int64_t m, const PackedColumns& b,
+                 const PackedWindow& window, float alpha, float beta, const Band& band) {
+  const Bf16Unit& unit = b.layout.unit;
+  const PanelLayout left{unit, Side::left, b.layout.split, m, window.k};
+  const std::int64_t first_panel = window.first_column / kPanelColumns, first_block = window.first_k / unit.depth;
+  const Scratch<Bf16> memory(left.panel_room());
+  for (std::int64_t i = 0; i < left.panels(); ++i) {
+    const std::int64_t row = i * unit.rows, rows = left.count(i);
+    float keep = beta;
+    for (std::int64_t block = 0; block < left.blocks(); ++block, keep = 1) {
+      const std::int64_t first = block * unit.depth;
+      const auto [begin, end] = band.visible_depth(row, rows, first, first + left.depth(block));
+      if (begin == end && keep == 1) continue;
+      const std::int64_t skipped = (begin - first) / kPackedDepth * kPackedDepth;
+      left.pack(memory.data(), a, i, first + skipped, end);
+      for (std::int64_t column = 0; column < window.n; column += kPanelColumns) {
+        const std::int64_t columns = std::min(kPanelColumns, window.n - column);
+        if (band.hides(row, rows, column, columns)) continue;
+        const Bf16* const panel = b.panel(first_block + block, first_panel + column / kPanelColumns);
+        multiply_panels(left, b.layout, c + row * ldc + column, ldc, memory.data(), panel + skipped * kPanelColumns,
+                        rows, columns, end - first - skipped, alpha, keep);
+      }
+    }
+  }
+}
+
+}  // namespace tapeformer::kernels

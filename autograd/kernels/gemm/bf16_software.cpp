@@ -1,0 +1,142 @@
+// bf16 products on any CPU: the same rounding, with multiplications and additions in float.
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <cstring>
+
+#include "autograd/kernels/gemm/bf16_packing.h"
+#include "autograd/kernels/simd.h"
+
+#ifndef BF16_SOFTWARE_SIZES
+#define BF16_SOFTWARE_SIZES
+namespace tapeformer::kernels {
+constexpr std::int64_t kRows = 12, kDepth = 256, kRowDistance = kDepth + 32;
+}
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/bf16_software.cpp"
+#include "hwy/foreach_target.h"
+// Included once per target, so it must come after foreach_target.h.
+#include "autograd/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tapeformer::kernels::HWY_NAMESPACE {
+
+using PanelTag = hn::CappedTag<float, 16>;
+constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 4;  // of the sums that stay in registers
+
+// kTileRows rows and kVectors vectors of columns of a tile. A pair of bf16 is widened to two floats.
+template <int kTileRows, int kVectors>
+void multiply_rows(float* c, std::int64_t ldc, const Bf16* a, const Bf16* b, std::int64_t columns, std::int64_t depth,
+                   float alpha, float beta) {
+  const PanelTag d;
+  const hn::RebindToUnsigned<PanelTag> bits;
+  const auto even = [&](auto pair) SIMD_LAMBDA { return hn::BitCast(d, hn::ShiftLeft<16>(pair)); };
+  const auto odd = [&](auto pair) SIMD_LAMBDA { return hn::BitCast(d, hn::And(pair, hn::Set(bits, 0xFFFF0000U))); };
+  hn::Vec<PanelTag> sums[kTileRows][kVectors];
+  SIMD_UNROLL for (int i = 0; i < kTileRows; ++i) {
+    SIMD_UNROLL for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::Zero(d);
+  }
+  for (std::int64_t p = 0; p < depth; p += 2, a += 2, b += 2 * kPanelColumns) {
+    hn::Vec<PanelTag> b_even[kVectors], b_odd[kVectors];
+    SIMD_UNROLL for (int v = 0; v < kVectors; ++v) {
+      const auto pairs = hn::LoadU(bits, reinterpret_cast<const std::uint32_t*>(b) + v * lanes(d));
+      b_even[v] = even(pairs), b_odd[v] = odd(pairs);
+    }
+    SIMD_UNROLL for (int i = 0; i < kTileRows; ++i) {
+      std::uint32_t pair;
+      std::memcpy(&pair, a + i * kRowDistance, sizeof(pair));
+      const auto row = hn::Set(bits, pair);
+      const auto a_even = even(row), a_odd = odd(row);
+      SIMD_UNROLL for (int v = 0; v < kVectors; ++v) {
+        sums[i][v] = hn::MulAdd(a_odd, b_odd[v], hn::MulAdd(a_even, b_even[v], sums[i][v]));
+      }
+    }
+  }
+  SIMD_UNROLL for (int i = 0; i < kTileRows; ++i) {
+    SIMD_UNROLL for (int v = 0; v < kVectors; ++v) {
+      const std::int64_t left = columns - v * lanes(d);
+      if (left > 0) {
+        float* const to = c + i * ldc + v * lanes(d);
+        auto out = hn::Mul(sums[i][v], hn::Set(d, alpha));
+        if (beta != 0) out = hn::MulAdd(load(d, to, left), hn::Set(d, beta), out);
+        store(d, out, to, left);
+      }
+    }
+  }
+}
+
+void multiply_bf16(float* c, std::int64_t ldc, const Bf16* a, const Bf16* b, std::int64_t rows, std::int64_t columns,
+                   std::int64_t depth, float alpha, float beta) {
+  constexpr int kVectors = hn::MaxLanes(PanelTag()) == 1 ? 4 : 2;
+  const std::int64_t step = kVectors * lanes(PanelTag());
+  for (std::int64_t j = 0; j < columns; j += step) {
+    for (std::int64_t i = 0; i < rows; i += kTileRows) {
+      const auto multiply = i + kTileRows <= rows ? multiply_rows<kTileRows, kVectors> : multiply_rows<1, kVectors>;
+      const std::int64_t end = i + kTileRows <= rows ? i + 1 : rows;
+      for (std::int64_t row = i; row < end; ++row) {
+        multiply(c + row * ldc + j, ldc, a + row * kRowDistance, b + 2 * j, columns - j, depth, alpha, beta);
+      }
+    }
+  }
+}
+
+}  // namespace tapeformer::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapeformer::kernels {
+namespace {
+
+Bf16 round(float x) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), sign = bits >> 31 << 15;
+  if (std::isnan(x)) return static_cast<Bf16>(bits >> 16 | 0x40);
+  if (std::abs(x) < FLT_MIN) return static_cast<Bf16>(sign);
+  return static_cast<Bf16>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+float widen(Bf16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16); }
+
+// Places element p of vector i at high[place(i, p)] and low[place(i, p)], zeros behind the last.
+template <class Place>
+void pack(Bf16* high, Bf16* low, const PackSource& source, std::int64_t count, std::int64_t depth, const Place& place) {
+  const std::int64_t padded = (depth + kPackedDepth - 1) / kPackedDepth * kPackedDepth;
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t p = 0; p < padded; ++p) {
+      float x = 0;
+      if (p < depth) x = source.data[source.k_contiguous ? i * source.ld + p : p * source.ld + i];
+      const Bf16 rounded = round(x);
+      high[place(i, p)] = rounded;
+      if (low) low[place(i, p)] = round(x - widen(rounded));
+    }
+  }
+}
+
+}  // namespace
+
+void pack_rows_by_software(Bf16* high, Bf16* low, std::int64_t row_distance, PackSource source, std::int64_t count,
+                           std::int64_t depth) {
+  pack(high, low, source, count, depth, [=](std::int64_t i, std::int64_t p) { return i * row_distance + p; });
+}
+
+void pack_columns_by_software(Bf16* high, Bf16* low, PackSource source, std::int64_t count, std::int64_t depth) {
+  pack(high, low, source, count, depth,
+       [](std::int64_t i, std::int64_t p) { return p / 2 * 2 * kPanelColumns + 2 * i + p % 2; });
+}
+
+HWY_EXPORT(multiply_bf16);
+const Bf16Unit& software_bf16_unit() {
+  static const Bf16Unit unit{.name = "software",
+                             .rows = kRows,
+                             .depth = kDepth,
+                             .row_distance = kRowDistance,
+                             .pack_rows = pack_rows_by_software,
+                             .pack_columns = pack_columns_by_software,
+                             .multiply = HWY_DYNAMIC_DISPATCH(multiply_bf16),
+                             .begin = [] {},
+                             .end = [] {}};
+  return unit;
+}
+
+}  // namespace tapeformer::kernels
+#endif

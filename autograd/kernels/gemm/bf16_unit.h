@@ -1,0 +1,60 @@
+// What multiplies matrices of bf16: tiles of AMX, dot products of AVX512_BF16, or software. All of them read operands
+// in the same packed form, so that one blocked product (bf16_gemm.h) drives any of them.
+#pragma once
+
+#include <cstdint>
+
+namespace tapeformer::kernels {
+
+// The bits of a bf16: the upper half of a float. A float is rounded to it to nearest, ties to even; subnormal numbers
+// become zero, as the instructions take them.
+using Bf16 = std::uint16_t;
+
+// Operands are packed in panels over a block of k, zeros behind its end up to a multiple of kPackedDepth.
+// A row panel holds up to unit.rows rows of the left operand, each `unit.row_distance` behind the last.
+// A column panel holds kPanelColumns columns of the right one: first elements 0 and 1 of k of every column, side by
+// side, then elements 2 and 3, and so on. Columns and rows that the operand does not have may hold anything.
+inline constexpr std::int64_t kPanelColumns = 32;
+inline constexpr std::int64_t kPackedDepth = 32;
+
+// Vectors of an operand along k: rows of the left one, columns of the right one. Element p of vector i is
+// data[i·ld + p] where k is contiguous, else data[p·ld + i].
+struct PackSource {
+  const float* data;
+  std::int64_t ld;
+  bool k_contiguous;
+};
+
+struct Bf16Unit {
+  const char* name;
+  std::int64_t rows;          // of a row panel at most
+  std::int64_t depth;         // of a block of k at most; a multiple of kPackedDepth
+  std::int64_t row_distance;  // between the rows of a row panel
+
+  // Packs `count` vectors, `depth` long, as a row panel or a column panel. high gets the rounded numbers; low, unless
+  // it is null, what rounding took away, rounded in turn.
+  void (*pack_rows)(Bf16* high, Bf16* low, std::int64_t row_distance, PackSource source, std::int64_t count,
+                    std::int64_t depth);
+  void (*pack_columns)(Bf16* high, Bf16* low, PackSource source, std::int64_t count, std::int64_t depth);
+
+  // c (rows, columns), rows ldc apart = beta·c + alpha·(a row panel)·(a column panel). Products are exact and add up in
+  // float. With beta 0, c is not read.
+  void (*multiply)(float* c, std::int64_t ldc, const Bf16* row_panel, const Bf16* column_panel, std::int64_t rows,
+                   std::int64_t columns, std::int64_t depth, float alpha, float beta);
+
+  // A thread calls these before and after it multiplies.
+  void (*begin)();
+  void (*end)();
+};
+
+// The units of this CPU; null where it, or the operating system, does not offer one.
+const Bf16Unit* amx_unit();
+const Bf16Unit* avx512_bf16_unit();
+const Bf16Unit& software_bf16_unit();
+
+// The fastest of them, or the one that force_bf16_unit() chose.
+const Bf16Unit& bf16_unit();
+// For tests: makes bf16_unit() this one, for all threads; null: the fastest again.
+void force_bf16_unit(const Bf16Unit* unit);
+
+}  // namespace tapeformer::kernels

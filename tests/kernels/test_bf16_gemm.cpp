@@ -1,0 +1,192 @@
+#include "autograd/kernels/gemm/bf16_gemm.h"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "autograd/kernels/gemm/precision.h"
+#include "core/parallel.h"
+#include "tests/kernels/bf16_units.h"
+#include "tests/kernels/gemm_test.h"
+
+using namespace tapeformer;
+using namespace tapeformer::kernels;
+
+namespace {
+
+// x rounded to bf16 by its definition, in double: 8 significant bits, ties to even, subnormal numbers to zero.
+double rounded(double x) {
+  if (x == 0 || std::abs(x) < std::numeric_limits<float>::min()) return 0;
+  int exponent = 0;
+  const double mantissa = std::frexp(x, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
+}
+
+struct Case {
+  std::int64_t m, n, k;
+  bool a_transposed, b_transposed;
+  float alpha = 1, beta = 0;
+  std::int64_t gap = 0;
+};
+
+// Compares one product with sums in double: of rounded operands (medium), or of the operands themselves (high), within
+// `bound` times the sum of magnitudes.
+void check_product(const Bf16Unit& unit, bool split, const Case& x) {
+  const std::int64_t a_cols = x.a_transposed ? x.m : x.k, b_cols = x.b_transposed ? x.k : x.n, ldc = x.n + x.gap;
+  const auto a_values = random_values<float>((x.a_transposed ? x.k : x.m) * (a_cols + x.gap), 1);
+  const auto b_values = random_values<float>((x.b_transposed ? x.n : x.k) * (b_cols + x.gap), 2);
+  const MatrixView<float> a{a_values.data(), a_cols + x.gap, x.a_transposed};
+  const MatrixView<float> b{b_values.data(), b_cols + x.gap, x.b_transposed};
+  const auto before = random_values<float>(x.m * ldc, 3);
+  auto c = before;
+  if (x.beta == 0) {
+    for (std::int64_t i = 0; i < x.m * ldc; ++i) {
+      if (i % ldc < x.n) c[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+  bf16_gemm(unit, split, c.data(), ldc, a, b, x.m, x.n, x.k, x.alpha, x.beta);
+  // Sums of k products in float, each product exact; the parts of `high` are rounded to 2^-16 of the whole.
+  const double sums = (static_cast<double>(x.k) + 4) * std::numeric_limits<float>::epsilon() / 2;
+  const double bound = split ? std::ldexp(1, -15) : sums;
+  const auto operand = [&](double value) { return split ? value : rounded(value); };
+  std::vector<double> rows, columns;
+  for (std::int64_t i = 0; i < x.m * x.k; ++i) rows.push_back(operand(at(a, i / x.k, i % x.k)));
+  for (std::int64_t i = 0; i < x.n * x.k; ++i) columns.push_back(operand(at(b, i % x.k, i / x.k)));
+  int wrong = 0;
+  for (std::int64_t i = 0; i < x.m; ++i) {
+    for (std::int64_t j = 0; j < ldc; ++j) {
+      const float got = c[i * ldc + j], old = before[i * ldc + j];
+      if (j >= x.n) {
+        wrong += got != old;
+        continue;
+      }
+      double sum = x.beta == 0 ? 0 : static_cast<double>(x.beta) * old, magnitude = std::abs(sum);
+      for (std::int64_t p = 0; p < x.k; ++p) {
+        const double term = x.alpha * rows[i * x.k + p] * columns[j * x.k + p];
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      wrong += !(std::abs(got - sum) <= bound * magnitude);
+    }
+  }
+  CHECK_MESSAGE(wrong == 0, unit.name, split ? " high" : " medium", ", m ", x.m, ", n ", x.n, ", k ", x.k,
+                ", transposed ", x.a_transposed, x.b_transposed, ", beta ", x.beta);
+}
+
+float product_of(const Bf16Unit& unit, float x, float y) {
+  float c = 0;
+  bf16_gemm(unit, false, &c, 1, {&x, 1}, {&y, 1}, 1, 1, 1, 1, 0);
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("bf16 products on every unit: all sizes to 130 in each dimension, every transposition and beta") {
+  for (const Bf16Unit* unit : bf16_units()) {
+    for (std::int64_t size = 1; size <= 130; ++size) {
+      const int bits = static_cast<int>(size % 4);
+      const float betas[] = {0, 1, 0.25};
+      const float alpha = size % 2 ? 1 : -0.5F, beta = betas[size % 3];
+      check_product(*unit, false, {size, 37, 65, bool(bits & 1), bool(bits & 2), alpha, beta, size % 3});
+      check_product(*unit, false, {17, size, 33, bool(bits & 1), bool(bits & 2), alpha, beta, size % 3});
+      check_product(*unit, false, {33, 18, size, bool(bits & 1), bool(bits & 2), alpha, beta, size % 3});
+      check_product(*unit, true, {size % 40 + 1, size, 131 - size, bool(bits & 1), bool(bits & 2), alpha, beta, 1});
+    }
+    for (int bits = 0; bits < 4; ++bits) {
+      for (const float beta : {0.0F, 1.0F, -2.0F}) {
+        for (const bool split : {false, true}) {
+          check_product(*unit, split, {64, 64, 64, bool(bits & 1), bool(bits & 2), 1, beta, 0});
+          check_product(*unit, split, {129, 70, 130, bool(bits & 1), bool(bits & 2), 2, beta, 5});
+        }
+      }
+      check_product(*unit, false, {40, 70, 1100, bool(bits & 1), bool(bits & 2), 1, 0, 0});  // many blocks of k
+      check_product(*unit, true, {70, 40, 1100, bool(bits & 1), bool(bits & 2), 1, 1, 0});
+      check_product(*unit, false, {5, 3, 0, bool(bits & 1), bool(bits & 2), 1, 0.5, 0});  // only beta·c
+      check_product(*unit, false, {5, 3, 0, bool(bits & 1), bool(bits & 2), 1, 0, 0});
+    }
+  }
+}
+
+TEST_CASE("rounding to bf16 is to nearest, ties to even; subnormal numbers are zero; infinities and NaN stay") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const Bf16Unit* unit : bf16_units()) {
+    CAPTURE(unit->name);
+    const auto round = [&](float x) { return product_of(*unit, x, 1); };
+    CHECK(round(1 + 0x1p-8F) == 1);                       // a tie, down to even
+    CHECK(round(1 + 3 * 0x1p-8F) == 1 + 0x1p-6F);         // a tie, up to even
+    CHECK(round(1 + 0x1p-8F + 0x1p-23F) == 1 + 0x1p-7F);  // above the tie
+    CHECK(round(1 + 0x1p-8F - 0x1p-23F) == 1);            // below it
+    CHECK(round(-(1 + 0x1.8p-7F)) == -(1 + 0x1p-6F));
+    CHECK(round(std::numeric_limits<float>::max()) == infinity);
+    CHECK(round(std::numeric_limits<float>::min()) == std::numeric_limits<float>::min());
+    CHECK(round(std::numeric_limits<float>::min() * 0.75F) == 0);
+    CHECK(round(infinity) == infinity);
+    CHECK(std::isnan(round(std::numeric_limits<float>::quiet_NaN())));
+    const auto snan = std::bit_cast<float>(0x7F800001U);  // its upper half alone would be an infinity
+    CHECK(std::isnan(round(snan)));
+  }
+}
+
+TEST_CASE("bf16 products have the same bits for any number of threads, of rows and of columns") {
+  const std::int64_t m = 150, n = 170, k = 700;
+  const auto a = random_values<float>(m * k, 1), b = random_values<float>(n * k, 2);
+  const int before = thread_count();
+  for (const Bf16Unit* unit : bf16_units()) {
+    for (const bool split : {false, true}) {
+      std::vector<std::vector<float>> results;
+      for (const int threads : {1, 2, 3}) {
+        set_thread_count(threads);
+        results.emplace_back(m * n);
+        bf16_gemm(*unit, split, results.back().data(), n, {a.data(), k}, {b.data(), k, true}, m, n, k, 1, 0);
+      }
+      CHECK(results[0] == results[1]);
+      CHECK(results[0] == results[2]);
+      for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{1, 170}, {150, 1}, {9, 9}, {33, 170}}) {
+        std::vector<float> part(rows * columns);
+        const std::int64_t row = m - rows, column = n - columns;
+        bf16_gemm(*unit, split, part.data(), columns, {a.data() + row * k, k}, {b.data() + column * k, k, true}, rows,
+                  columns, k, 1, 0);
+        int different = 0;
+        for (std::int64_t i = 0; i < rows; ++i) {
+          for (std::int64_t j = 0; j < columns; ++j) {
+            different += part[i * columns + j] != results[0][(row + i) * n + column + j];
+          }
+        }
+        CHECK_MESSAGE(different == 0, unit->name, ", ", rows, " x ", columns);
+      }
+    }
+  }
+  set_thread_count(before);
+}
+
+TEST_CASE("gemm takes the precision of its scope; f64 and what is outside of a scope stay exact") {
+  const std::int64_t m = 20, n = 30, k = 40;
+  const auto a = random_values<float>(m * k, 1), b = random_values<float>(n * k, 2);
+  const auto product_in = [&](MatmulPrecision precision) {
+    const MatmulPrecisionScope scope(precision);
+    std::vector<float> c(m * n);
+    gemm<float>(c.data(), n, {a.data(), k}, {b.data(), k, true}, m, n, k, 1, 0);
+    return c;
+  };
+  const auto expected = [&](bool split) {
+    std::vector<float> c(m * n);
+    bf16_gemm(bf16_unit(), split, c.data(), n, {a.data(), k}, {b.data(), k, true}, m, n, k, 1, 0);
+    return c;
+  };
+  std::vector<float> outside(m * n);
+  gemm<float>(outside.data(), n, {a.data(), k}, {b.data(), k, true}, m, n, k, 1, 0);
+  CHECK(product_in(MatmulPrecision::highest) == outside);
+  CHECK(product_in(MatmulPrecision::high) == expected(true));
+  CHECK(product_in(MatmulPrecision::medium) == expected(false));
+  CHECK(product_in(MatmulPrecision::medium) != outside);
+
+  const auto a64 = random_values<double>(m * k, 1), b64 = random_values<double>(n * k, 2);
+  std::vector<double> plain(m * n), scoped(m * n);
+  gemm<double>(plain.data(), n, {a64.data(), k}, {b64.data(), k, true}, m, n, k, 1, 0);
+  const MatmulPrecisionScope scope(MatmulPrecision::medium);
+  gemm<double>(scoped.data(), n, {a64.data(), k}, {b64.data(), k, true}, m, n, k, 1, 0);
+  CHECK(plain == scoped);
+}
