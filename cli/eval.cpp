@@ -14,6 +14,7 @@ namespace {
 
 struct EvalArguments {
   std::string run, text, source, target;
+  std::optional<MatmulSetting> matmul;
   std::int64_t stride = 0, context = 0, batch = 16;
   bool json = false;
 };
@@ -43,17 +44,16 @@ void print_table(const Evaluation& result, const Measured& measured) {
 nlohmann::ordered_json measures(const Evaluation& result, const Measured& measured) {
   using Json = nlohmann::ordered_json;
   const Json bits = measured.has_bits_per_byte() ? Json(result.bits_per_byte(measured.bytes)) : Json(nullptr);
-  Json json{{"tokens", result.tokens},
-            {"bytes", measured.bytes},
-            {"loss", result.loss()},
-            {"perplexity", result.perplexity()},
-            {"bits_per_byte", bits}};
+  Json json{{"tokens", result.tokens}, {"bytes", measured.bytes},
+            {"loss", result.loss()},   {"perplexity", result.perplexity()},
+            {"bits_per_byte", bits},   {"matmul", word_of(kernels::MatmulPrecisionScope::current())}};
   if (measured.unknown_share > 0) json["unknown_share"] = measured.unknown_share;
   return json;
 }
 
 void evaluate_text(const EvalArguments& arguments) {
-  const TrainedLanguageModel run = open_language_model(arguments.run);
+  const TrainedLanguageModel run = open_language_model(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = read_tokens(run, arguments.text);
   const std::vector<std::int32_t>& ids = text.ids;
   check(ids.size() >= 2, arguments.text, ": has ", ids.size(), " tokens, at least 2 are needed");
@@ -78,7 +78,8 @@ void evaluate_text(const EvalArguments& arguments) {
 }
 
 void evaluate_pairs(const EvalArguments& arguments) {
-  const TrainedTranslator run = open_translator(arguments.run);
+  const TrainedTranslator run = open_translator(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
   for (const std::string& note : text.notes().lines()) spdlog::warn("{}", note);
   const PairLimits limits = pair_limits(run.config);
@@ -127,6 +128,7 @@ void add_eval_command(CLI::App& app) {
       ->check(at_least(1))
       ->excludes(source);
   command->add_option("--batch", arguments->batch, "Windows, or sentences, at once [16]")->check(at_least(1));
+  add_matmul_option(*command, arguments->matmul);
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments] {
     if (!arguments->source.empty()) return evaluate_pairs(*arguments);

@@ -12,13 +12,16 @@ namespace {
 
 struct GenerateArguments {
   std::string run, prompt = "\n";
+  std::optional<MatmulSetting> matmul;
   GenerateOptions options;
   bool no_cache = false;
 };
 
 void generate_text(const GenerateArguments& arguments) {
   check_options(arguments.options.sampling);
-  const TrainedLanguageModel run = open_language_model(arguments.run);
+  const TrainedLanguageModel run =
+      open_language_model(arguments.run, {.matmul = arguments.matmul, .bf16_weights = true});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
   const std::vector<std::int32_t> prompt = prompt_tokens(run, arguments.prompt);
   GenerateOptions options = arguments.options;
   options.use_cache = !arguments.no_cache;
@@ -42,6 +45,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--top-k", options.sampling.top_k, "Only the k likeliest tokens; 0: all [0]");
   command->add_option("--top-p", options.sampling.top_p, "Only the likeliest tokens of this total probability [1]");
   command->add_option("--seed", options.seed, "The same seed gives the same text [1]");
+  add_matmul_option(*command, arguments->matmul);
   command->add_flag("--no-cache", arguments->no_cache, "Without the key/value cache: slower, the same text");
   command->callback([arguments] { generate_text(*arguments); });
 }

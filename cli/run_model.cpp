@@ -19,12 +19,20 @@ Trained with_warnings_shown(Trained trained) {
 
 }  // namespace
 
-TrainedLanguageModel open_language_model(const std::filesystem::path& run) {
-  return with_warnings_shown(load_language_model(run));
+TrainedLanguageModel open_language_model(const std::filesystem::path& run, const LoadOptions& options) {
+  return with_warnings_shown(load_language_model(run, options));
 }
 
-TrainedTranslator open_translator(const std::filesystem::path& run) {
-  return with_warnings_shown(load_translator(run));
+TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options) {
+  return with_warnings_shown(load_translator(run, options));
+}
+
+void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul) {
+  command
+      .add_option_function<std::string>(
+          "--matmul", [&](const std::string& word) { matmul = value_of<MatmulSetting>(word); },
+          "Precision of matrix products, as train.matmul has it [the run's]")
+      ->check(CLI::IsMember(words_of<MatmulSetting>()));
 }
 
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt) {

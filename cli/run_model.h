@@ -1,6 +1,8 @@
 // What the commands do with a trained model: load it with its warnings shown, and read texts as it reads them.
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 #include "data/text/encode_text.h"
 #include "train/evaluation.h"
 #include "train/trained_model.h"
@@ -8,8 +10,11 @@
 namespace tapeformer::cli {
 
 // load_language_model() and load_translator(), with the warnings on standard error.
-TrainedLanguageModel open_language_model(const std::filesystem::path& run);
-TrainedTranslator open_translator(const std::filesystem::path& run);
+TrainedLanguageModel open_language_model(const std::filesystem::path& run, const LoadOptions& options);
+TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options);
+
+// The option --matmul of a command.
+void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul);
 
 // The ids of a prompt; behind <|endoftext|>, which begins every document, for a model that keeps to documents.
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);

@@ -16,6 +16,7 @@ namespace {
 
 struct SurprisalArguments {
   std::string run, text, prompt, source, target;
+  std::optional<MatmulSetting> matmul;
   std::int64_t stride = 0;
   bool json = false;
 };
@@ -23,6 +24,9 @@ struct SurprisalArguments {
 using Json = nlohmann::ordered_json;
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// The precision in force, as a JSON string.
+std::string matmul_json() { return dump(word_of(kernels::MatmulPrecisionScope::current())); }
 
 // Writes tokens as they come, so that memory does not grow with the text: as rows of a table or of a JSON list.
 class TokenWriter {
@@ -61,7 +65,8 @@ void print_mean(double nats, std::int64_t tokens) {
 }
 
 void print_text(const SurprisalArguments& arguments) {
-  const TrainedLanguageModel run = open_language_model(arguments.run);
+  const TrainedLanguageModel run = open_language_model(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
   const std::vector<std::int32_t> ids =
       arguments.text.empty() ? prompt_tokens(run, arguments.prompt) : read_tokens(run, arguments.text).ids;
   check(ids.size() >= 2, "surprisal: the text has ", ids.size(), " tokens, at least 2 are needed");
@@ -76,12 +81,14 @@ void print_text(const SurprisalArguments& arguments) {
   }
   if (!arguments.json) return print_mean(writer.nats(), writer.scored());
   const double mean = writer.nats() / static_cast<double>(writer.scored());
-  std::cout << "],\"mean_nats\":" << dump(mean) << ",\"perplexity\":" << dump(std::exp(mean)) << "}\n";
+  std::cout << "],\"mean_nats\":" << dump(mean) << ",\"perplexity\":" << dump(std::exp(mean))
+            << ",\"matmul\":" << matmul_json() << "}\n";
 }
 
 // One JSON line, or one table, for each pair that eval would score.
 void print_pairs(const SurprisalArguments& arguments) {
-  const TrainedTranslator run = open_translator(arguments.run);
+  const TrainedTranslator run = open_translator(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& both = run.tokenizers;
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
   const PairLimits limits = pair_limits(run.config);
@@ -108,7 +115,7 @@ void print_pairs(const SurprisalArguments& arguments) {
       const std::int32_t id = t < target.size() ? target[t] : both.symbols.target.end;
       writer.write(id, both.target->token_bytes(id), nats[t]);
     }
-    if (arguments.json) std::cout << "]}\n";
+    if (arguments.json) std::cout << "],\"matmul\":" << matmul_json() << "}\n";
     total += writer.nats(), count += writer.scored();
   }
   if (skipped.total() > 0) {
@@ -133,6 +140,7 @@ void add_surprisal_command(CLI::App& app) {
   command->add_option("--stride", arguments->stride, "Tokens between the beginnings of windows [half the context]")
       ->check(at_least(1))
       ->excludes(source);
+  add_matmul_option(*command, arguments->matmul);
   command->add_flag("--json", arguments->json, "Print JSON: one object, or one a pair");
   command->callback([arguments] {
     if (!arguments->source.empty()) return print_pairs(*arguments);

@@ -14,6 +14,7 @@
 #include "core/files.h"
 #include "core/parallel.h"
 #include "data/synthetic/corpora.h"
+#include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
 #include "train/initial_weights.h"
@@ -64,7 +65,9 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
   for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
   if (!objective.can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
   for (const std::string& line : objective.description()) spdlog::info("{}", line);
-  spdlog::info("{} threads", thread_count());
+  const kernels::MatmulPrecision precision = matmul_precision(config);
+  if (const std::string warning = matmul_warning(precision); !warning.empty()) spdlog::warn("{}", warning);
+  spdlog::info("{} threads; matrix products: {}", thread_count(), describe_matmul(precision));
   if (state.step >= config.train.steps) {
     spdlog::info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
   }

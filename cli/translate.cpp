@@ -18,6 +18,7 @@ constexpr std::int64_t kMostHypotheses = 1000;  // a wider beam takes gigabytes 
 
 struct TranslateArguments {
   std::string run;
+  std::optional<MatmulSetting> matmul;
   BeamOptions options{.beam = 5};
   bool no_cache = false;
 };
@@ -83,7 +84,8 @@ void translate_input(const TranslateArguments& arguments) {
   BeamOptions options = arguments.options;
   options.use_cache = !arguments.no_cache;
   check_options(options);
-  const TrainedTranslator run = open_translator(arguments.run);
+  const TrainedTranslator run = open_translator(arguments.run, {.matmul = arguments.matmul, .bf16_weights = true});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& tokenizers = run.tokenizers;
   LineReader reader;
   std::vector<std::string> lines;
@@ -136,6 +138,7 @@ void add_translate_command(CLI::App& app) {
       ->check(at_least(1));
   command->add_option("--max-length", options.max_length, "Tokens of a translation, at most [the model's context]")
       ->check(at_least(1));
+  add_matmul_option(*command, arguments->matmul);
   command->add_flag("--no-cache", arguments->no_cache, "Without the key/value cache: slower, the same translations");
   command->callback([arguments] { translate_input(*arguments); });
 }

@@ -6,14 +6,14 @@
 namespace tapeformer {
 
 Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& init, DType dtype)
-    : weight(register_parameter("weight", {out, in}, dtype, init)) {
+    : weight(register_matrix("weight", {out, in}, dtype, init)) {
   if (with_bias) bias = register_parameter("bias", {out}, dtype, Init::zeros());
 }
 
 Variable Linear::forward(const Variable& x) const { return linear(x, weight, bias); }
 
 Embedding::Embedding(std::int64_t rows, std::int64_t dim, const Init& init, DType dtype)
-    : weight(register_parameter("weight", {rows, dim}, dtype, init)) {}
+    : weight(register_matrix("weight", {rows, dim}, dtype, init)) {}
 
 Variable Embedding::forward(const Variable& ids) const { return embedding(weight, ids); }
 

@@ -1,11 +1,13 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tapeformer {
 namespace {
 
 thread_local int shapes_only = 0;
+thread_local bool bf16_weights = false;
 
 // Throws Error unless the state has each parameter, and nothing else. Its values have sizes() and dtype().
 template <class Value>
@@ -15,8 +17,10 @@ void check_fit(const std::vector<NamedParameter>& parameters, const std::map<std
     check(found != state.end(), "load_state_dict: the parameter ", parameter.name, " is missing");
     const Tensor& expected = parameter.variable.value();
     const Value& got = found->second;
-    check(expected.sizes() == got.sizes() && expected.dtype() == got.dtype(), "load_state_dict: ", parameter.name,
-          ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ", got.sizes(), " ", got.dtype());
+    const bool rounds = expected.dtype() == DType::bf16 && got.dtype() == DType::f32;
+    check(expected.sizes() == got.sizes() && (expected.dtype() == got.dtype() || rounds),
+          "load_state_dict: ", parameter.name, ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ",
+          got.sizes(), " ", got.dtype());
   }
   for (const auto& entry : state) {
     check(std::ranges::any_of(parameters, [&](const NamedParameter& p) { return p.name == entry.first; }),
@@ -29,6 +33,16 @@ void check_fit(const std::vector<NamedParameter>& parameters, const std::map<std
 ShapesOnly::ShapesOnly() { ++shapes_only; }
 ShapesOnly::~ShapesOnly() { --shapes_only; }
 bool ShapesOnly::active() { return shapes_only > 0; }
+
+Bf16Weights::Bf16Weights(bool on) : before_(std::exchange(bf16_weights, on)) {}
+Bf16Weights::~Bf16Weights() { bf16_weights = before_; }
+
+Variable Module::register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init) {
+  if (!bf16_weights || dtype != DType::f32 || ShapesOnly::active())
+    return register_parameter(std::move(name), sizes, dtype, init);
+  entries_.push_back({std::move(name), Variable::parameter(Tensor::empty(sizes, DType::bf16)), init, nullptr});
+  return entries_.back().parameter;
+}
 
 Variable Module::register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init) {
   const Tensor value = ShapesOnly::active() ? Tensor::scalar(0, dtype).expand(sizes) : Tensor::zeros(sizes, dtype);

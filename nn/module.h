@@ -28,6 +28,19 @@ class ShapesOnly {
   static bool active();
 };
 
+// While an object lives, the matrices of the modules that its thread makes are bf16: half of the memory, for models
+// that are only read.
+class Bf16Weights {
+ public:
+  explicit Bf16Weights(bool on = true);
+  ~Bf16Weights();
+  Bf16Weights(const Bf16Weights&) = delete;
+  Bf16Weights& operator=(const Bf16Weights&) = delete;
+
+ private:
+  bool before_;
+};
+
 // A module's members are its submodules and its parameters' Variables; its constructor registers each once.
 class Module {
  public:
@@ -49,11 +62,13 @@ class Module {
   std::map<std::string, Tensor> state_dict() const;
   // Copies values in. Throws Error, changing nothing, when a name is missing or unknown, or a shape or dtype differs.
   void load_state_dict(const std::map<std::string, Tensor>& state) const;
-  // The same from a file, each tensor straight into its place.
+  // The same from a file, each tensor straight into its place; f32 is rounded where the module's own weights are bf16.
   void load_state_dict(const SafetensorsFile& file) const;
 
  protected:
   Variable register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init);
+  // A parameter (rows, columns) that only linear(), feed_forward() and embedding() read.
+  Variable register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init);
   // A second name for a parameter of another module.
   void register_tied(std::string name, const Variable& parameter);
   // Without a name, the module's parameters are named as if they were this one's own.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "train/config/key_text.h"
+#include "train/config/run_config.h"
 #include "train/run/checkpoint.h"
 #include "train/trained_model.h"
 
@@ -40,7 +41,7 @@ bool use_initial_tokenizers(Config& config) {
   const std::string& path = config.train.init_from;
   if (path.empty() || is_file_of_weights(path) || !config.tokenizer.file.empty()) return false;
   const RunFolder run = find_run(path).run;
-  const Config::Tokenizer trained = resolve(load_config(run.config())).tokenizer;
+  const Config::Tokenizer trained = resolve(load_run_config(run.config())).tokenizer;
   const auto absolute = [](const std::filesystem::path& file) {
     return std::filesystem::absolute(file).lexically_normal().string();
   };
@@ -59,7 +60,7 @@ std::vector<std::string> load_initial_weights(const ResolvedConfig& config, cons
   return with_checkpoint(path, [&](const UsableCheckpoint& found) {
     load_file(checkpoint_weights(found.folder), model);
     std::vector<std::string> lines = found.warnings;
-    const ResolvedConfig initial = resolve(load_config(checkpoint_config(found.run, found.folder)));
+    const ResolvedConfig initial = resolve(load_run_config(checkpoint_config(found.run, found.folder)));
     for (std::string& line : differences(config, initial)) lines.push_back(std::move(line));
     return lines;
   });

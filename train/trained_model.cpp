@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/config/model_config.h"
+#include "train/config/run_config.h"
 #include "train/run/checkpoint.h"
 
 namespace tapeformer {
@@ -19,16 +20,26 @@ std::optional<std::string> verify_beside_training(const std::filesystem::path& f
 // Throws Error unless the run's model is for `task`, which resuming cannot change.
 void require_task(const std::filesystem::path& path, ModelTask task, const char* expected, const char* advice) {
   const RunFolder run = find_run(path).run;
-  const ResolvedConfig config = resolve(load_config(run.config()));
+  const ResolvedConfig config = resolve(load_run_config(run.config()));
   check(config.family().task() == task, run.root.string(), ": the model is a ", config.model.type, ", expected ",
         expected, "; ", advice);
 }
 
-TrainedModel load_shared(const UsableCheckpoint& found) {
-  return {.run = found.run,
-          .config = resolve(load_config(checkpoint_config(found.run, found.folder))),
-          .step = found.step,
-          .warnings = found.warnings};
+TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {
+  TrainedModel trained{.run = found.run,
+                       .config = resolve(load_run_config(checkpoint_config(found.run, found.folder))),
+                       .step = found.step,
+                       .warnings = found.warnings};
+  MatmulSetting matmul = options.matmul.value_or(trained.config.train.matmul);
+  if (matmul == MatmulSetting::automatic) matmul = fastest_matmul();
+  trained.matmul = matmul_precision(matmul);
+  if (std::string warning = matmul_warning(trained.matmul); !warning.empty()) trained.warnings.push_back(warning);
+  return trained;
+}
+
+// While it lives, models are made with the weights that the options ask for.
+Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained) {
+  return Bf16Weights(options.bf16_weights && trained.matmul == kernels::MatmulPrecision::medium);
 }
 
 }  // namespace
@@ -70,11 +81,12 @@ UsableCheckpoint find_checkpoint(const std::filesystem::path& path) {
   return found;
 }
 
-TrainedLanguageModel load_language_model(const std::filesystem::path& path) {
+TrainedLanguageModel load_language_model(const std::filesystem::path& path, const LoadOptions& options) {
   require_task(path, ModelTask::language_model, "a language model",
                "for encoder-decoders there are translate, eval and surprisal with --source and --target");
-  return with_checkpoint(path, [](const UsableCheckpoint& found) -> TrainedLanguageModel {
-    TrainedModel trained = load_shared(found);
+  return with_checkpoint(path, [&](const UsableCheckpoint& found) -> TrainedLanguageModel {
+    TrainedModel trained = load_shared(found, options);
+    const Bf16Weights weights = weights_of(options, trained);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
     auto model = make_language_model(trained.config, model_vocabulary(trained.config, *tokenizer));
     load_weights(trained.run, found.folder, *model);
@@ -82,11 +94,12 @@ TrainedLanguageModel load_language_model(const std::filesystem::path& path) {
   });
 }
 
-TrainedTranslator load_translator(const std::filesystem::path& path) {
+TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options) {
   require_task(path, ModelTask::sequence_to_sequence, "an encoder-decoder",
                "for language models there are generate, and eval and surprisal with --text");
-  return with_checkpoint(path, [](const UsableCheckpoint& found) -> TrainedTranslator {
-    TrainedModel trained = load_shared(found);
+  return with_checkpoint(path, [&](const UsableCheckpoint& found) -> TrainedTranslator {
+    TrainedModel trained = load_shared(found, options);
+    const Bf16Weights weights = weights_of(options, trained);
     PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
     auto model =
         make_sequence_to_sequence(trained.config, model_vocabulary(trained.config, *both.source, *both.target));

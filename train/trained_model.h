@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "nn/sequence_to_sequence.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
+#include "train/config/matmul_config.h"
 #include "train/objectives/translation_data.h"
 #include "train/run/checkpoint_store.h"
 #include "train/run/disk.h"
@@ -19,9 +21,17 @@ namespace tapeformer {
 // The fields that every kind of model has.
 struct TrainedModel {
   RunFolder run;
-  ResolvedConfig config;  // that the checkpoint was trained with
-  std::int64_t step = 0;  // of the checkpoint
+  ResolvedConfig config;                                                // that the checkpoint was trained with
+  std::int64_t step = 0;                                                // of the checkpoint
+  kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the products that it is used with
   std::vector<std::string> warnings;
+};
+
+struct LoadOptions {
+  std::optional<MatmulSetting> matmul = std::nullopt;  // the precision of products; nothing: the run's own
+  // Round the matrices to bf16 once, and hold only that, where the precision rounds them in every product: half of the
+  // memory, for generation. Embeddings are then rounded too, so that losses differ a little from training's.
+  bool bf16_weights = false;
 };
 
 struct TrainedLanguageModel : TrainedModel {
@@ -39,8 +49,8 @@ struct TrainedTranslator : TrainedModel {
 // The memory taken is that of the model: the file's values go straight into their places. Safe beside a training that
 // prunes its checkpoints. Throws Error when there is none, when it does not fit, or when the run has a model of another
 // kind.
-TrainedLanguageModel load_language_model(const std::filesystem::path& path);
-TrainedTranslator load_translator(const std::filesystem::path& path);
+TrainedLanguageModel load_language_model(const std::filesystem::path& path, const LoadOptions& options = {});
+TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options = {});
 
 // A verified checkpoint or average.
 struct UsableCheckpoint {

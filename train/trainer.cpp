@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/kernels/reduce.h"
+#include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
@@ -48,6 +49,7 @@ class Trainer {
         saved_step_(state.step) {}
 
   TrainEnd run() {
+    const kernels::MatmulPrecisionScope precision(matmul_precision(config_));
     try {
       return run_to_end();
     } catch (const Error&) {
@@ -250,6 +252,7 @@ class Trainer {
 
 StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
                       const ResolvedConfig& config, std::int64_t step, double lr) {
+  const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   StepResult result;
   objective.take_unsmoothed_loss();  // of micro-steps that were not part of a step
   const double normalizer = static_cast<double>(objective.scored_targets(step));

@@ -192,7 +192,7 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
   const std::int64_t blocks = chunk_count(shape.queries, kBlockRows), groups = chunk_count(blocks, kForwardBlocks);
   // For a few queries, as in generation, preparing the keys would cost more than it saves. The two products add up in
   // different orders, so results that must not depend on the number of queries always come from the first one.
-  const bool skinny = BatchInvariant::is_on() || skinny_gemm_takes<T>({}, {k, k_strides.row, true}, shape.queries);
+  const bool few_queries = BatchInvariant::is_on() || skinny_gemm_takes<T>({}, true, shape.queries);
   const auto forward = [&](const auto& make_products) {
     parallel_for(0, shape.batches * shape.heads * groups, 1, [&](std::int64_t i, std::int64_t) {
       // The last blocks, which are the long ones where attention is causal, come first: a thread that starts late then
@@ -201,6 +201,7 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
       const std::int64_t batch = i / groups / shape.heads, head = i / groups % shape.heads;
       const Workspace<T> workspace(shape, false);
       auto products = make_products(shape, workspace.ld, false);
+      const bool skinny = few_queries && !products.kBatchInvariant;
       T* const scores = workspace.scores;
       const T* const k_head = k + start_of(k_strides, batch, head, 0);
       const T* const v_head = v + start_of(v_strides, batch, head, 0);

@@ -31,6 +31,7 @@ class BandProducts {
  public:
   // Blocks begin at any key.
   static constexpr std::int64_t kKeyAlignment = 1;
+  static constexpr bool kBatchInvariant = false;
 
   // For up to `most_keys` keys; ld is the distance of rows as wide as that.
   BandProducts(const AttentionShape& shape, std::int64_t ld, bool backward)
@@ -89,6 +90,8 @@ class Bf16Products {
  public:
   // Blocks begin where a block of k begins when keys are summed over: this holds for any unit.
   static constexpr std::int64_t kKeyAlignment = 512;
+  // A query's results do not depend on how many others there are.
+  static constexpr bool kBatchInvariant = true;
 
   Bf16Products(const AttentionShape& shape, std::int64_t, bool backward, const Bf16Unit& unit, bool split)
       : shape_(shape),

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 
+#include "autograd/kernels/gemm/bf16.h"
+
 namespace tapeformer::kernels {
 
 // y (n, dim) = table[ids[i]]. Ids must be in range: see find_out_of_range.
 template <class T>
 void gather_forward(T* y, const T* table, const std::int32_t* ids, std::int64_t n, std::int64_t dim);
+void gather_forward(float* y, const Bf16* table, const std::int32_t* ids, std::int64_t n, std::int64_t dim);
 
 // dtable (rows, dim) = beta·dtable + Σ over i with ids[i] = row of dy_i, in the order of i for each row. There
 // are no atomics: the bits are the same for any number of threads.

@@ -21,6 +21,11 @@ struct Embedding {
           " rows");
     Dims sizes = ids.sizes();
     sizes.push_back(dim);
+    if (table.dtype() == DType::bf16) {
+      const Tensor y = Tensor::empty(sizes, DType::f32);
+      kernels::gather_forward(y.data<float>(), table.data<kernels::Bf16>(), id, n, dim);
+      return y;
+    }
     const Tensor y = Tensor::empty(sizes, table.dtype()), source = table.contiguous();
     dispatch_floating(table.dtype(),
                       [&]<class T>(T) { kernels::gather_forward(y.data<T>(), source.data<T>(), id, n, dim); });

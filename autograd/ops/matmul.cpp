@@ -85,6 +85,7 @@ kernels::MatrixView<T> matrix_view(const Tensor& x, bool transpose) {
 }
 template kernels::MatrixView<float> matrix_view(const Tensor&, bool);
 template kernels::MatrixView<double> matrix_view(const Tensor&, bool);
+template kernels::MatrixView<kernels::Bf16> matrix_view(const Tensor&, bool);
 
 Variable matmul(const Variable& a, const Variable& b) {
   const Dims &left = a.sizes(), &right = b.sizes();

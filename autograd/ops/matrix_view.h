@@ -14,12 +14,18 @@ Tensor readable_by_blas(const Tensor& x);
 template <class T>
 kernels::MatrixView<T> matrix_view(const Tensor& x, bool transpose = false);
 
-// out (m, n), dense = beta·out + a·b for such matrices, read transposed if asked for.
+// out (m, n), dense = beta·out + a·b for such matrices, read transposed if asked for. b may be weights of bf16.
 template <class T>
 void multiply(T* out, T beta, const Tensor& a, bool a_transposed, const Tensor& b, bool b_transposed) {
   const std::int64_t m = a.size(a_transposed ? 1 : 0), k = a.size(a_transposed ? 0 : 1);
   const std::int64_t n = b.size(b_transposed ? 0 : 1);
-  kernels::gemm(out, n, matrix_view<T>(a, a_transposed), matrix_view<T>(b, b_transposed), m, n, k, T{1}, beta);
+  const kernels::MatrixView<T> left = matrix_view<T>(a, a_transposed);
+  if constexpr (std::is_same_v<T, float>) {
+    if (b.dtype() == DType::bf16) {
+      return kernels::gemm(out, n, left, matrix_view<kernels::Bf16>(b, b_transposed), m, n, k, T{1}, beta);
+    }
+  }
+  kernels::gemm(out, n, left, matrix_view<T>(b, b_transposed), m, n, k, T{1}, beta);
 }
 
 }  // namespace tapeformer

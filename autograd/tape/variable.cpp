@@ -5,7 +5,7 @@
 namespace tapeformer {
 
 Variable Variable::parameter(Tensor value) {
-  check(value.defined() && is_floating(value.dtype()), "parameter: expected a floating-point tensor");
+  check(value.defined() && value.dtype() != DType::i32, "parameter: expected a floating-point tensor");
   Variable variable;
   variable.leaf_ = std::make_shared<Leaf>();
   variable.leaf_->value = std::move(value);

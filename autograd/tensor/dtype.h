@@ -5,23 +5,39 @@
 #include <ostream>
 #include <type_traits>
 
+#include "autograd/kernels/gemm/bf16.h"
 #include "core/error.h"
 
 namespace tapeformer {
 
-// f32 is for training, f64 for gradient checks, i32 for token ids.
-enum class DType { f32, f64, i32 };
+// f32 is for training, f64 for gradient checks, i32 for token ids. bf16 (in C++ the bits, kernels::Bf16) is for weights
+// that are only read: matrix products and embeddings take it, other ops do not.
+enum class DType { f32, f64, i32, bf16 };
 
 template <class T>
 constexpr DType dtype_of() {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t>);
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> ||
+                std::is_same_v<T, kernels::Bf16>);
   if constexpr (std::is_same_v<T, float>) return DType::f32;
   if constexpr (std::is_same_v<T, double>) return DType::f64;
+  if constexpr (std::is_same_v<T, kernels::Bf16>) return DType::bf16;
   return DType::i32;
 }
 
-constexpr std::int64_t size_of(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
-constexpr bool is_floating(DType dtype) { return dtype != DType::i32; }
+constexpr std::int64_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 8;
+    case DType::f32:
+    case DType::i32:
+      return 4;
+    case DType::bf16:
+      return 2;
+  }
+  return 0;
+}
+// Whether ops compute in the dtype.
+constexpr bool is_floating(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
 
 inline const char* name_of(DType dtype) {
   switch (dtype) {
@@ -31,6 +47,8 @@ inline const char* name_of(DType dtype) {
       return "f64";
     case DType::i32:
       return "i32";
+    case DType::bf16:
+      return "bf16";
   }
   return "?";
 }
@@ -38,7 +56,7 @@ inline const char* name_of(DType dtype) {
 inline std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name_of(dtype); }
 
 // Calls f(T{}) with the C++ type of a floating dtype: `dispatch_floating(x.dtype(), [&](auto zero) { using T =
-// decltype(zero); … })`. Throws Error for i32.
+// decltype(zero); … })`. Throws Error for the others.
 template <class F>
 decltype(auto) dispatch_floating(DType dtype, F&& f) {
   switch (dtype) {
@@ -47,12 +65,13 @@ decltype(auto) dispatch_floating(DType dtype, F&& f) {
     case DType::f64:
       return f(double{});
     case DType::i32:
+    case DType::bf16:
       break;
   }
   fail("expected a floating-point tensor (f32 or f64), got ", dtype);
 }
 
-// The same for every dtype.
+// The same for i32 as well. Throws Error for bf16.
 template <class F>
 decltype(auto) dispatch_all(DType dtype, F&& f) {
   if (dtype == DType::i32) return f(std::int32_t{});

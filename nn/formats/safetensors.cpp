@@ -16,7 +16,19 @@ static_assert(std::endian::native == std::endian::little, "safetensors are littl
 constexpr std::uint64_t kMaxHeaderBytes = 100 << 20;  // the format's own limit
 constexpr std::uint64_t kMaxTensorBytes = std::numeric_limits<std::int64_t>::max();
 
-const char* format_name(DType dtype) { return dtype == DType::f32 ? "F32" : dtype == DType::f64 ? "F64" : "I32"; }
+const char* format_name(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "F32";
+    case DType::f64:
+      return "F64";
+    case DType::i32:
+      return "I32";
+    case DType::bf16:
+      break;
+  }
+  fail("safetensors: ", dtype, " is not written");
+}
 
 char* raw_bytes(const Tensor& tensor) {
   return dispatch_all(tensor.dtype(), [&]<class T>(T) { return reinterpret_cast<char*>(tensor.span<T>().data()); });
@@ -103,10 +115,28 @@ void SafetensorsFile::read(const std::string& name, const Tensor& place) const {
   const auto found = entries_.find(name);
   check(found != entries_.end(), file_.path().string(), ": there is no tensor ", name);
   const Entry& entry = found->second;
-  check(entry.sizes() == place.sizes() && entry.dtype() == place.dtype(), file_.path().string(), ": tensor ", name,
-        ": expected ", place.sizes(), " ", place.dtype(), ", got ", entry.sizes(), " ", entry.dtype());
-  file_.read_at(entry.offset_, {raw_bytes(place), static_cast<std::size_t>(place.bytes())});
+  const bool rounds = place.dtype() == DType::bf16 && entry.dtype() == DType::f32;
+  check(entry.sizes() == place.sizes() && (entry.dtype() == place.dtype() || rounds), file_.path().string(),
+        ": tensor ", name, ": expected ", place.sizes(), " ", place.dtype(), ", got ", entry.sizes(), " ",
+        entry.dtype());
+  if (rounds) {
+    read_rounded(entry.offset_, place);
+  } else {
+    file_.read_at(entry.offset_, {raw_bytes(place), static_cast<std::size_t>(place.bytes())});
+  }
   place.mark_changed();
+}
+
+void SafetensorsFile::read_rounded(std::int64_t offset, const Tensor& place) const {
+  std::vector<float> part(1 << 20);
+  const std::span<kernels::Bf16> to = place.span<kernels::Bf16>();
+  for (std::size_t begin = 0; begin < to.size(); begin += part.size()) {
+    const std::size_t count = std::min(part.size(), to.size() - begin);
+    file_.read_at(offset + static_cast<std::int64_t>(begin * sizeof(float)),
+                  {reinterpret_cast<char*>(part.data()), count * sizeof(float)});
+    std::transform(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(count), to.begin() + begin,
+                   kernels::round_to_bf16);
+  }
 }
 
 Tensor SafetensorsFile::read(const std::string& name) const {

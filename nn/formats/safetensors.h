@@ -43,14 +43,16 @@ class SafetensorsFile {
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   const std::map<std::string, Entry>& entries() const { return entries_; }
-  // Copies the values of a tensor into `place`, which must be contiguous and have the entry's sizes and dtype. Throws
-  // Error when there is no such tensor, when the place does not fit, and when reading fails.
+  // Copies the values of a tensor into `place`, which must be contiguous and have the entry's sizes and dtype; a place
+  // of bf16 takes f32, rounded. Throws Error when there is no such tensor, when the place does not fit, and when
+  // reading fails.
   void read(const std::string& name, const Tensor& place) const;
   // A new tensor with the values.
   Tensor read(const std::string& name) const;
 
  private:
   void read_header();
+  void read_rounded(std::int64_t offset, const Tensor& place) const;
 
   InputFile file_;
   std::map<std::string, Entry> entries_;

@@ -33,7 +33,7 @@ Gpt::Gpt(const GptConfig& config)
     head_ = token_embedding_.weight;
     register_tied("head.weight", head_);
   } else {
-    head_ = register_parameter("head.weight", {config.vocab, config.block.dim}, config.block.dtype, config.block.init);
+    head_ = register_matrix("head.weight", {config.vocab, config.block.dim}, config.block.dtype, config.block.init);
   }
 }
 

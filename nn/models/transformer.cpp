@@ -42,8 +42,8 @@ Transformer::Transformer(const TransformerConfig& config)
   register_module("encoder", encoder_);
   register_module("decoder", decoder_);
   if (config.tied == TiedEmbeddings::none) {
-    head_ = register_parameter("head.weight", {config.target_vocab, config.block.dim}, config.block.dtype,
-                               config.block.init);
+    head_ =
+        register_matrix("head.weight", {config.target_vocab, config.block.dim}, config.block.dtype, config.block.init);
   } else {
     head_ = target_embedding_.weight;
     register_tied("head.weight", head_);

@@ -115,7 +115,9 @@ TEST_CASE("config: every value that resolve works out from another key says whic
       const bool replaced =
           entry.get(config) == entry.key.default_value && entry.get(all.values()) != entry.get(config);
       CHECK(is_derived(all, entry.name()) == (replaced && !entry.key.follows.empty()));
-      if (replaced) CHECK((!entry.key.follows.empty() || entry.name() == "model.init_std"));
+      // Two values do not follow another key: the paper's, and what suits the CPU (a run keeps it on any other).
+      const bool stands = entry.name() == "model.init_std" || entry.name() == "train.matmul";
+      if (replaced) CHECK((!entry.key.follows.empty() || stands));
     }
   }
 }

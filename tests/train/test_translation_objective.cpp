@@ -9,6 +9,7 @@
 #include "data/scores/bleu.h"
 #include "generate/line_translator.h"
 #include "tests/train/translation_toy.h"
+#include "train/config/matmul_config.h"
 #include "train/translation_evaluation.h"
 
 using namespace tapeformer;
@@ -54,6 +55,7 @@ TEST_CASE("translation: a step's loss is the mean over the target tokens of all 
   const std::int64_t tokens = pairs.target_tokens() + pairs.size();
   CHECK(toy.objective.scored_targets(1) == tokens);
   CHECK(toy.objective.scored_targets(2) == tokens);
+  const kernels::MatmulPrecisionScope precision(matmul_precision(resolve(config)));
   const double nats = summed_surprisals(toy, pairs);
   CHECK(toy.step(1).loss == doctest::Approx(nats / static_cast<double>(tokens)).epsilon(1e-6));
 }

@@ -64,6 +64,7 @@ struct Config {
     double label_smoothing = 0;
     std::int64_t seed = 1, threads = 0;
     bool recompute = false;
+    MatmulSetting matmul = MatmulSetting::automatic;
     double max_minutes = 0;
     std::string init_from;
     std::int64_t log_every = 10;

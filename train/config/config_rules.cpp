@@ -6,6 +6,7 @@
 #include "train/config/config.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
+#include "train/config/matmul_config.h"
 
 namespace tapeformer {
 
@@ -132,6 +133,7 @@ void derive(Config& config, std::int64_t window) {
   }
   if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;
   if (config.schedule.total == 0) config.schedule.total = config.train.steps;
+  if (config.train.matmul == MatmulSetting::automatic) config.train.matmul = fastest_matmul();
   if (config.eval.stride == 0) config.eval.stride = window;
   if (config.checkpoint.keep > 0) config.checkpoint.keep = std::max(config.checkpoint.keep, config.checkpoint.average);
 }

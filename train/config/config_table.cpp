@@ -163,6 +163,10 @@ const std::vector<ConfigEntry>& common_entries() {
         train.key<&T::threads>("threads", "threads (0 = physical cores)", between(0, 4096)),
         train.key<&T::recompute>("recompute",
                                  "compute activations again in backward: far less memory, up to a third more time"),
+        train.key<&T::matmul>(
+            "matmul",
+            "precision of matrix products: f32, two bf16 for each number, or one (auto = medium where "
+            "the CPU has AMX or AVX512_BF16, else highest)"),
         train.key<&T::max_minutes>("max_minutes", "stop and save after this many minutes (0 = no limit)", at_least(0)),
         train.key<&T::init_from>("init_from",
                                  "weights that a new run begins with: a run, a checkpoint in it, or model.safetensors "

@@ -10,6 +10,8 @@ namespace tapeformer {
 
 Config load_run_config(const std::filesystem::path& path) {
   Config run = load_config(path);
+  // Older versions did not have the key: they knew products in f32 only.
+  if (run.train.matmul == MatmulSetting::automatic) run.train.matmul = MatmulSetting::highest;
   if (run.derived) return run;
   Config all_derived = run;
   all_derived.derived.emplace();

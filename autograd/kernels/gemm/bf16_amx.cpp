@@ -95,6 +95,7 @@ const Bf16Unit* amx_unit() {
                              .row_distance = kAmxRowDistance,
                              .pack_rows = pack_rows_avx512,
                              .pack_columns = pack_columns_avx512,
+                             .pack_rounded_columns = pack_rounded_columns_avx512,
                              .multiply = multiply,
                              .begin = configure_tiles,
                              .end = release_tiles};

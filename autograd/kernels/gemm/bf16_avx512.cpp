@@ -184,6 +184,22 @@ void pack_columns_avx512(Bf16* high, Bf16* low, PackSource source, std::int64_t 
   pack(high, low, data, ld, count, depth);
 }
 
+void pack_rounded_columns_avx512(Bf16* to, const Bf16* columns, std::int64_t ld, std::int64_t count,
+                                 std::int64_t depth) {
+  __m512i pairs[16];
+  for (std::int64_t j = 0; j < count; j += 16) {
+    for (std::int64_t p = 0; p < depth; p += 32) {
+      const std::int64_t left = depth - p;
+      const __mmask32 there = left >= 32 ? 0xFFFFFFFFU : (1U << left) - 1;
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) {
+        pairs[i] = _mm512_maskz_loadu_epi16(j + i < count ? there : 0, columns + (j + i) * ld + p);
+      }
+      store_pairs<true>(to + p * kPanelColumns + 2 * j, 2 * kPanelColumns, pairs, 16);
+    }
+  }
+}
+
 }  // namespace tapeformer::kernels
 
 HWY_POP_ATTRIBUTES
@@ -203,6 +219,7 @@ const Bf16Unit* avx512_bf16_unit() {
                              .row_distance = kRowDistance,
                              .pack_rows = pack_rows_avx512,
                              .pack_columns = pack_columns_avx512,
+                             .pack_rounded_columns = pack_rounded_columns_avx512,
                              .multiply = multiply,
                              .begin = [] {},
                              .end = [] {}};

@@ -4,6 +4,7 @@
 
 #include "autograd/kernels/gemm/bf16_panels.h"
 #include "autograd/kernels/scratch.h"
+#include "core/error.h"
 #include "core/parallel.h"
 
 namespace tapeformer::kernels {
@@ -14,17 +15,19 @@ constexpr std::int64_t kCachedElements = 160 << 10;              // packed rows 
 constexpr std::int64_t kMostPanels = 8;                          // of a task
 constexpr std::int64_t kTasksPerThread = 8;
 
-}  // namespace
-
 // The smaller operand is packed first, by all threads, some blocks of k at a time. Then each task packs some panels of
 // the other operand and multiplies them with all of the first.
-void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<float> b,
-               std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
+template <class T>
+void blocked_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<T> b,
+                  std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
   const PanelLayout left{unit, Side::left, split, m, k}, right{unit, Side::right, split, n, k};
-  const PackSource rows{a.data, a.ld, !a.transposed}, columns{b.data, b.ld, b.transposed};
+  const PackSource rows{a.data, a.ld, !a.transposed};
+  const PackSourceOf<T> columns{b.data, b.ld, b.transposed};
   const bool share_rows = m <= n;
   const PanelLayout &shared = share_rows ? left : right, &own = share_rows ? right : left;
-  const PackSource &shared_source = share_rows ? rows : columns, &own_source = share_rows ? columns : rows;
+  const auto pack = [&](bool is_left, Bf16* to, std::int64_t block, std::int64_t panel) {
+    is_left ? left.pack_block(to, rows, block, panel) : right.pack_block(to, columns, block, panel);
+  };
 
   const std::int64_t panels_per_task =
       std::clamp<std::int64_t>(own.panels() / (kTasksPerThread * available_threads()), 1, kMostPanels);
@@ -41,7 +44,7 @@ void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, Mat
     parallel_for(0, (end_block - first_block) * shared.panels(), panels_per_task, [&](auto i, auto end) {
       for (; i < end; ++i) {
         const std::int64_t block = first_block + i / shared.panels(), panel = i % shared.panels();
-        shared.pack_block(shared_panel(block, panel), shared_source, block, panel);
+        pack(share_rows, shared_panel(block, panel), block, panel);
       }
     });
     parallel_for(0, own.panels(), panels_per_task, [&](std::int64_t first, std::int64_t last) {
@@ -55,8 +58,7 @@ void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, Mat
       };
       unit.begin();
       for (std::int64_t block = first_block; block < end_block; ++block) {
-        for (std::int64_t panel = first; panel < last; ++panel)
-          own.pack_block(own_panel(panel), own_source, block, panel);
+        for (std::int64_t panel = first; panel < last; ++panel) pack(!share_rows, own_panel(panel), block, panel);
         if (share_rows) {
           for (std::int64_t row = 0; row < left.panels(); row += cached_panels) {
             for (std::int64_t j = first; j < last; ++j) {
@@ -72,6 +74,19 @@ void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, Mat
       unit.end();
     });
   }
+}
+
+}  // namespace
+
+void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<float> b,
+               std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
+  blocked_gemm(unit, split, c, ldc, a, b, m, n, k, alpha, beta);
+}
+
+void bf16_gemm(const Bf16Unit& unit, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b,
+               std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
+  check(b.transposed, "bf16_gemm: expected the rounded matrix transposed");
+  blocked_gemm(unit, false, c, ldc, a, b, m, n, k, alpha, beta);
 }
 
 void packed_gemm(float* c, std::int64_t ldc, PackSource a, std::int64_t m, const PackedColumns& b,

@@ -47,7 +47,13 @@ struct PanelLayout {
       unit.pack_columns(to, low, source, count(panel), end - begin);
     }
   }
-  void pack_block(Bf16* to, PackSource source, std::int64_t block, std::int64_t panel) const {
+  // Packs one panel of a right operand that is rounded already, its k contiguous.
+  void pack(Bf16* to, PackSourceOf<Bf16> source, std::int64_t panel, std::int64_t begin, std::int64_t end) const {
+    const Bf16* const columns = source.data + panel * panel_size() * source.ld + begin;
+    unit.pack_rounded_columns(to, columns, source.ld, count(panel), end - begin);
+  }
+  template <class T>
+  void pack_block(Bf16* to, const PackSourceOf<T>& source, std::int64_t block, std::int64_t panel) const {
     pack(to, source, panel, block * unit.depth, block * unit.depth + depth(block));
   }
 };

@@ -1,7 +1,4 @@
 // bf16 products on any CPU: the same rounding, with multiplications and additions in float.
-#include <bit>
-#include <cfloat>
-#include <cmath>
 #include <cstring>
 
 #include "autograd/kernels/gemm/bf16_packing.h"
@@ -89,25 +86,21 @@ HWY_AFTER_NAMESPACE();
 namespace tapeformer::kernels {
 namespace {
 
-Bf16 round(float x) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), sign = bits >> 31 << 15;
-  if (std::isnan(x)) return static_cast<Bf16>(bits >> 16 | 0x40);
-  if (std::abs(x) < FLT_MIN) return static_cast<Bf16>(sign);
-  return static_cast<Bf16>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-float widen(Bf16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16); }
+std::int64_t padded(std::int64_t depth) { return (depth + kPackedDepth - 1) / kPackedDepth * kPackedDepth; }
+
+// Where element p of column i is in a column panel.
+std::int64_t place_in_columns(std::int64_t i, std::int64_t p) { return p / 2 * 2 * kPanelColumns + 2 * i + p % 2; }
 
 // Places element p of vector i at high[place(i, p)] and low[place(i, p)], zeros behind the last.
 template <class Place>
 void pack(Bf16* high, Bf16* low, const PackSource& source, std::int64_t count, std::int64_t depth, const Place& place) {
-  const std::int64_t padded = (depth + kPackedDepth - 1) / kPackedDepth * kPackedDepth;
   for (std::int64_t i = 0; i < count; ++i) {
-    for (std::int64_t p = 0; p < padded; ++p) {
+    for (std::int64_t p = 0; p < padded(depth); ++p) {
       float x = 0;
       if (p < depth) x = source.data[source.k_contiguous ? i * source.ld + p : p * source.ld + i];
-      const Bf16 rounded = round(x);
+      const Bf16 rounded = round_to_bf16(x);
       high[place(i, p)] = rounded;
-      if (low) low[place(i, p)] = round(x - widen(rounded));
+      if (low) low[place(i, p)] = round_to_bf16(x - widen(rounded));
     }
   }
 }
@@ -120,8 +113,14 @@ void pack_rows_by_software(Bf16* high, Bf16* low, std::int64_t row_distance, Pac
 }
 
 void pack_columns_by_software(Bf16* high, Bf16* low, PackSource source, std::int64_t count, std::int64_t depth) {
-  pack(high, low, source, count, depth,
-       [](std::int64_t i, std::int64_t p) { return p / 2 * 2 * kPanelColumns + 2 * i + p % 2; });
+  pack(high, low, source, count, depth, place_in_columns);
+}
+
+void pack_rounded_columns_by_software(Bf16* to, const Bf16* columns, std::int64_t ld, std::int64_t count,
+                                      std::int64_t depth) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t p = 0; p < padded(depth); ++p) to[place_in_columns(i, p)] = p < depth ? columns[i * ld + p] : 0;
+  }
 }
 
 HWY_EXPORT(multiply_bf16);
@@ -132,6 +131,7 @@ const Bf16Unit& software_bf16_unit() {
                              .row_distance = kRowDistance,
                              .pack_rows = pack_rows_by_software,
                              .pack_columns = pack_columns_by_software,
+                             .pack_rounded_columns = pack_rounded_columns_by_software,
                              .multiply = HWY_DYNAMIC_DISPATCH(multiply_bf16),
                              .begin = [] {},
                              .end = [] {}};

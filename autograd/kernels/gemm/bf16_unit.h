@@ -2,13 +2,9 @@
 // in the same packed form, so that one blocked product (bf16_gemm.h) drives any of them.
 #pragma once
 
-#include <cstdint>
+#include "autograd/kernels/gemm/bf16.h"
 
 namespace tapeformer::kernels {
-
-// The bits of a bf16: the upper half of a float. A float is rounded to it to nearest, ties to even; subnormal numbers
-// become zero, as the instructions take them.
-using Bf16 = std::uint16_t;
 
 // Operands are packed in panels over a block of k, zeros behind its end up to a multiple of kPackedDepth.
 // A row panel holds up to unit.rows rows of the left operand, each `unit.row_distance` behind the last.
@@ -19,11 +15,13 @@ inline constexpr std::int64_t kPackedDepth = 32;
 
 // Vectors of an operand along k: rows of the left one, columns of the right one. Element p of vector i is
 // data[i·ld + p] where k is contiguous, else data[p·ld + i].
-struct PackSource {
-  const float* data;
+template <class T>
+struct PackSourceOf {
+  const T* data;
   std::int64_t ld;
   bool k_contiguous;
 };
+using PackSource = PackSourceOf<float>;
 
 struct Bf16Unit {
   const char* name;
@@ -36,6 +34,8 @@ struct Bf16Unit {
   void (*pack_rows)(Bf16* high, Bf16* low, std::int64_t row_distance, PackSource source, std::int64_t count,
                     std::int64_t depth);
   void (*pack_columns)(Bf16* high, Bf16* low, PackSource source, std::int64_t count, std::int64_t depth);
+  // pack_columns for columns that are rounded already, each `ld` behind the last.
+  void (*pack_rounded_columns)(Bf16* to, const Bf16* columns, std::int64_t ld, std::int64_t count, std::int64_t depth);
 
   // c (rows, columns), rows ldc apart = beta·c + alpha·(a row panel)·(a column panel). Products are exact and add up in
   // float. With beta 0, c is not read.

@@ -173,7 +173,7 @@ void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t
     }
   }
   if (BatchInvariant::is_on()) return batch_invariant_gemm(c, ldc, a, b, m, n, k, alpha, beta);
-  if (skinny_gemm_takes(a, b, m)) return skinny_gemm(c, ldc, a, b, m, n, k, alpha, beta);
+  if (skinny_gemm_takes(a, b.transposed, m)) return skinny_gemm(c, ldc, a, b, m, n, k, alpha, beta);
   const Grid grid = thread_grid(m, n, flops);
   if (grid.rows * grid.columns == 1) return product.run(0, m, 0, n);
   parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t i, std::int64_t) {
@@ -181,6 +181,18 @@ void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t
     const auto [column, columns] = grid_part(n, i / grid.rows, grid.columns);
     if (rows > 0 && columns > 0) product.run(row, rows, column, columns);
   });
+}
+
+void gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, std::int64_t m, std::int64_t n,
+          std::int64_t k, float alpha, float beta) {
+  if (m == 0 || n == 0) return;
+  const std::string name = is_profiling() ? product_name(a.transposed, b.transposed, m, n, k) + " bf16" : std::string();
+  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const Span span(SpanKind::kernel, name.c_str(), {.flops = flops});
+  if (skinny_gemm_takes(a, b.transposed, m) && !BatchInvariant::is_on()) {
+    return skinny_gemm(c, ldc, a, b, m, n, k, alpha, beta);
+  }
+  bf16_gemm(bf16_unit(), c, ldc, a, b, m, n, k, alpha, beta);
 }
 
 template <class T>

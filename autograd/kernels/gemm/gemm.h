@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "autograd/kernels/gemm/bf16.h"
+
 namespace tapeformer::kernels {
 
 // A matrix as BLAS sees it: row-major with leading dimension `ld` (the distance of rows in elements), read transposed
@@ -22,6 +24,11 @@ struct MatrixView {
 template <class T>
 void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n, std::int64_t k,
           T alpha, T beta);
+
+// gemm with a right side of bf16, which must be transposed (Error otherwise); a is rounded to bf16 as well, whatever
+// the precision in force.
+void gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, std::int64_t m, std::int64_t n,
+          std::int64_t k, float alpha, float beta);
 
 // The same product by one call of OpenBLAS with its own threads, for comparison in benchmarks.
 template <class T>

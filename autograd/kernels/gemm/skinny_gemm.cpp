@@ -1,5 +1,8 @@
 #include "autograd/kernels/gemm/skinny_gemm.h"
 
+#include <algorithm>
+
+#include "autograd/kernels/scratch.h"
 #include "autograd/kernels/simd.h"
 #include "core/error.h"
 #include "core/parallel.h"
@@ -63,10 +66,22 @@ HWY_INLINE void sums_of_lanes(D d, const hn::Vec<D>* v, hn::TFromD<D>* sums) {
 
 #endif
 
+// load() of numbers of the vector's type, or of bf16 that are widened to it.
+template <class D>
+HWY_INLINE hn::Vec<D> load_as(D d, const hn::TFromD<D>* from, std::int64_t left) {
+  return load(d, from, left);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_as(D d, const Bf16* from, std::int64_t left) {
+  const hn::Rebind<Bf16, D> half;
+  const hn::RebindToUnsigned<D> whole;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(whole, load(half, from, left))));
+}
+
 // c (M, N) = beta·c + alpha·(the dot products of M rows of a and N rows of b). Each dot product adds up in an order
 // that depends on k alone, whatever M and N are.
-template <int M, int N, class T>
-HWY_INLINE void dot_products(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const T* b, std::int64_t ldb,
+template <int M, int N, class T, class B>
+HWY_INLINE void dot_products(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const B* b, std::int64_t ldb,
                              std::int64_t k, T alpha, T beta) {
   const hn::ScalableTag<T> d;
   constexpr int kBlock = kSumsAtOnce<decltype(d)>, kRoom = (M * N + kBlock - 1) / kBlock * kBlock;
@@ -81,10 +96,10 @@ HWY_INLINE void dot_products(T* c, std::int64_t ldc, const T* a, std::int64_t ld
       for (int j = 0; j < N; ++j) sums[i * N + j] = hn::MulAdd(left, right[j], sums[i * N + j]);
     }
   };
-  const auto whole = [d](const T* from) SIMD_LAMBDA { return hn::LoadU(d, from); };
+  const auto whole = [d](const auto* from) SIMD_LAMBDA { return load_as(d, from, lanes(d)); };
   std::int64_t l = 0;
   for (; l + lanes(d) <= k; l += lanes(d)) add(l, whole);
-  if (l < k) add(l, [d, left = k - l](const T* from) SIMD_LAMBDA { return load(d, from, left); });
+  if (l < k) add(l, [d, left = k - l](const auto* from) SIMD_LAMBDA { return load_as(d, from, left); });
   HWY_ALIGN T dots[kRoom];
   for (int i = 0; i < kRoom; i += kBlock) sums_of_lanes(d, sums + i, dots + i);
   for (int i = 0; i < M; ++i) {
@@ -96,8 +111,8 @@ HWY_INLINE void dot_products(T* c, std::int64_t ldc, const T* a, std::int64_t ld
 }
 
 // c (M, n) = beta·c + alpha·a (M, k)·bᵀ, b (n, k).
-template <int M, class T>
-HWY_NOINLINE void times_rows(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const T* b, std::int64_t ldb,
+template <int M, class T, class B>
+HWY_NOINLINE void times_rows(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const B* b, std::int64_t ldb,
                              std::int64_t n, std::int64_t k, T alpha, T beta) {
   constexpr int kRows = M == 1 ? 8 : kSums / M;  // 8 sums are enough to never wait for an addition
   std::int64_t j = 0;
@@ -108,8 +123,8 @@ HWY_NOINLINE void times_rows(T* c, std::int64_t ldc, const T* a, std::int64_t ld
 }
 
 // times_rows for m rows of a, eight at a time.
-template <class T>
-void skinny(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const T* b, std::int64_t ldb, std::int64_t m,
+template <class T, class B = T>
+void skinny(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const B* b, std::int64_t ldb, std::int64_t m,
             std::int64_t n, std::int64_t k, T alpha, T beta) {
   const auto rows = [&]<int M>(std::integral_constant<int, M>) {
     times_rows<M>(c, ldc, a, lda, b, ldb, n, k, alpha, beta);
@@ -136,6 +151,7 @@ void skinny(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const T* b, st
 }
 
 SIMD_FLOATS(skinny);
+constexpr auto& skinny_bf16 = skinny<float, Bf16>;
 
 }  // namespace tapeformer::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -144,10 +160,11 @@ HWY_AFTER_NAMESPACE();
 namespace tapeformer::kernels {
 SIMD_EXPORT(skinny);
 
-template <class T>
-void skinny_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
-                 std::int64_t k, T alpha, T beta) {
-  check(!a.transposed && b.transposed, "skinny_gemm: expected a by rows and b transposed");
+namespace {
+
+// Calls rows(first row, first column, rows, columns) for parts of c that are worth a task.
+template <class F>
+void for_parts(std::int64_t m, std::int64_t n, std::int64_t k, const F& f) {
   constexpr std::int64_t kPanel = 64;  // rows of a; a multiple of the eight that `skinny` takes at a time
   constexpr std::int64_t kChunk =
       1 << 15;  // elements of b: they stay in cache, and take far longer than opening a loop
@@ -155,12 +172,37 @@ void skinny_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::
   const std::int64_t chunks = chunk_count(n, columns), panels = chunk_count(m, kPanel);
   parallel_for(0, panels * chunks, 1, [&](std::int64_t part, std::int64_t) {
     const std::int64_t i = part % panels * kPanel, j = part / panels * columns;
+    f(i, j, std::min(kPanel, m - i), std::min(columns, n - j));
+  });
+}
+
+}  // namespace
+
+template <class T>
+void skinny_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
+                 std::int64_t k, T alpha, T beta) {
+  check(!a.transposed && b.transposed, "skinny_gemm: expected a by rows and b transposed");
+  for_parts(m, n, k, [&](std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns) {
     SIMD_CALL(skinny, T)
-    (c + i * ldc + j, ldc, a.data + i * a.ld, a.ld, b.data + j * b.ld, b.ld, std::min(kPanel, m - i),
-     std::min(columns, n - j), k, alpha, beta);
+    (c + i * ldc + j, ldc, a.data + i * a.ld, a.ld, b.data + j * b.ld, b.ld, rows, columns, k, alpha, beta);
   });
 }
 SIMD_INSTANTIATE(skinny_gemm);
+
+HWY_EXPORT(skinny_bf16);
+void skinny_gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, std::int64_t m, std::int64_t n,
+                 std::int64_t k, float alpha, float beta) {
+  check(!a.transposed && b.transposed, "skinny_gemm: expected a by rows and b transposed");
+  const Scratch<float> rounded(m * k);
+  for (std::int64_t i = 0; i < m; ++i) {
+    std::transform(a.data + i * a.ld, a.data + i * a.ld + k, rounded.data() + i * k,
+                   [](float x) { return widen(round_to_bf16(x)); });
+  }
+  for_parts(m, n, k, [&](std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns) {
+    HWY_DYNAMIC_DISPATCH(skinny_bf16)
+    (c + i * ldc + j, ldc, rounded.data() + i * k, k, b.data + j * b.ld, b.ld, rows, columns, k, alpha, beta);
+  });
+}
 
 }  // namespace tapeformer::kernels
 #endif

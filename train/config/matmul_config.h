@@ -1,0 +1,25 @@
+// The precision of matrix products of a configuration.
+#pragma once
+
+#include <string>
+
+#include "autograd/kernels/gemm/precision.h"
+#include "train/config/config.h"
+
+namespace tapeformer {
+
+// What `auto` stands for on this CPU: medium where it multiplies bf16, else highest.
+MatmulSetting fastest_matmul();
+
+// Of a setting that is not automatic.
+kernels::MatmulPrecision matmul_precision(MatmulSetting setting);
+inline kernels::MatmulPrecision matmul_precision(const ResolvedConfig& config) {
+  return matmul_precision(config.train.matmul);
+}
+
+// "medium: bf16 by AVX512_BF16, sums in f32".
+std::string describe_matmul(kernels::MatmulPrecision precision);
+// Why the precision is slow on this CPU; empty if it is not.
+std::string matmul_warning(kernels::MatmulPrecision precision);
+
+}  // namespace tapeformer
