@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
 # Measures tapeformer, its lower bound and PyTorch side by side. Each work is measured in several rounds, which alternate
 # between the three; the table shows the medians over the rounds.
-#   build/bench/compare [--rounds N] [--steps N] ["LAYERS HEADS DIM VOCAB BATCH LENGTH [transformer]" ...]
-# bench/limit measures the lower bound: the step's matrix products at OpenBLAS's own speed, plus one pass of AdamW.
-# PyTorch is Debian's python3-torch, run by /usr/bin/python3 (PEER_PYTHON overrides it), with the fastest settings found
-# for this machine: its best vector kernels, and the faster of two choices of OpenBLAS kernels (OpenBLAS's own choice, or
-# those of the instruction set). In the last column glibc is told to keep freed memory, which saves PyTorch the page
-# faults that our allocator avoids as well.
+#   build/bench/compare [--rounds N] [--steps N] [--matmul highest|high|medium]
+#                       ["LAYERS HEADS DIM VOCAB BATCH LENGTH [transformer]" ...]
+# bench/limit measures the lower bound: the step's matrix products alone, plus one pass of AdamW.
+# PyTorch is Debian's python3-torch, under bf16 autocast where --matmul is medium; PEER names another command, which is run
+# in the folder of peers/torch_step.py, with options for the fastest way of that version
+# (PEER="newest/python3 torch_step.py --sdpa --fused"). It gets the fastest settings found for this machine: its best vector
+# kernels, the faster of two choices of OpenBLAS kernels (OpenBLAS's own choice, or those of the instruction set), and a
+# glibc that keeps freed memory, which saves it the page faults that our allocator avoids as well.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
-rounds=3 steps=7 works=()
+rounds=3 steps=7 matmul=highest works=()
 while [ $# -gt 0 ]; do
   case $1 in
     --rounds) rounds=$2; shift 2 ;;
     --steps) steps=$2; shift 2 ;;
-    -*) echo "compare: unknown option $1 (--rounds, --steps)" >&2; exit 2 ;;
+    --matmul) matmul=$2; shift 2 ;;
+    -*) echo "compare: unknown option $1 (--rounds, --steps, --matmul)" >&2; exit 2 ;;
     *) works+=("$1"); shift ;;
   esac
 done
@@ -23,16 +26,17 @@ done
 
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 threads=$(lscpu -p=core,socket | grep -v '^#' | sort -u | wc -l)
-python=${PEER_PYTHON:-/usr/bin/python3}
-"$python" -c 'import torch' 2>/dev/null ||
-  { echo "compare: $python has no torch: install Debian's python3-torch" >&2; exit 1; }
-peer_environment=(OMP_NUM_THREADS="$threads" LD_LIBRARY_PATH="$(echo /usr/lib/*/openblas-openmp)")
-kept_memory=(MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 MALLOC_TOP_PAD_=500000000)
+read -ra peer_command <<<"${PEER:-/usr/bin/python3 torch_step.py}"
+[ -n "${PEER:-}" ] || /usr/bin/python3 -c 'import torch' 2>/dev/null ||
+  { echo "compare: /usr/bin/python3 has no torch: install Debian's python3-torch" >&2; exit 1; }
+peer_environment=(OMP_NUM_THREADS="$threads" LD_LIBRARY_PATH="$(echo /usr/lib/*/openblas-openmp)"
+  MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 MALLOC_TOP_PAD_=500000000)
+[ "$matmul" != medium ] || peer_command+=(--bf16)
 best_kernels=Haswell
 if grep -q avx512bw /proc/cpuinfo; then best_kernels=SkylakeX peer_environment+=(ATEN_CPU_CAPABILITY=avx512); fi
 
 value() { sed -E "s/.*\"$1\": ?([0-9.e+-]+).*/\1/" <<<"$2"; }
-peer() { env "${peer_environment[@]}" "$@"; }
+peer() { (cd "$here/peers" && env "${peer_environment[@]}" "${peer_command[@]}" "$@"); }
 
 # measured[KEY] holds the values of all rounds.
 declare -A measured
@@ -47,30 +51,28 @@ flags_of() {
 
 # Chooses the faster OpenBLAS kernels for PyTorch, by measuring a small work.
 read -ra flags <<<"$(flags_of "4 4 128 65 12 64") --steps 20"
-torch=("$python" "$here/peers/torch_step.py")
-own=$(value step_ms "$(peer "${torch[@]}" "${flags[@]}")")
-named=$(value step_ms "$(OPENBLAS_CORETYPE=$best_kernels peer "${torch[@]}" "${flags[@]}")")
+own=$(value step_ms "$(peer "${flags[@]}")")
+named=$(value step_ms "$(OPENBLAS_CORETYPE=$best_kernels peer "${flags[@]}")")
 if awk "BEGIN {exit !($named < $own)}"; then peer_environment+=(OPENBLAS_CORETYPE=$best_kernels); fi
 
 echo "$(date +%F), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $threads threads; $rounds rounds of $steps steps"
-echo "PyTorch with ${peer_environment[*]}; in the last column also ${kept_memory[*]}"
-printf '%-32s %10s %10s %8s %10s %8s %8s %8s %8s %12s\n' "layers heads dim vocab" "step ms" "limit ms" "s/limit" \
-  "PyTorch ms" "speed" "MiB" "PyTorch" "memory" "keeping heap"
+echo "matmul $matmul; PyTorch: ${peer_environment[*]} ${peer_command[*]}"
+printf '%-32s %10s %10s %8s %10s %8s %8s %8s %8s\n' "layers heads dim vocab" "step ms" "limit ms" "s/limit" \
+  "PyTorch ms" "speed" "MiB" "PyTorch" "memory"
 for work in "${works[@]}"; do
   read -ra flags <<<"$(flags_of "$work") --steps $steps"
   measured=()
   for ((round = 0; round < rounds; ++round)); do
-    line=$("$here/train_step" "${flags[@]}")
+    line=$("$here/train_step" "${flags[@]}" --matmul "$matmul")
     add step step_ms "$line"
     add rss peak_rss_mib "$line"
-    add limit limit_ms "$("$here/limit" "${flags[@]}")"
-    line=$(peer "${torch[@]}" "${flags[@]}")
+    add limit limit_ms "$("$here/limit" "${flags[@]}" --matmul "$matmul")"
+    line=$(peer "${flags[@]}")
     add peer step_ms "$line"
     add peer_rss peak_rss_mib "$line"
-    add kept step_ms "$(peer "${kept_memory[@]}" "${torch[@]}" "${flags[@]}")"
   done
   awk -v work="$work" -v s="$(median step)" -v l="$(median limit)" -v p="$(median peer)" -v m="$(median rss)" \
-    -v q="$(median peer_rss)" -v k="$(median kept)" 'BEGIN {
-      printf "%-32s %10.1f %10.1f %8.3f %10.1f %7.2fx %8.0f %8.0f %7.2fx %6.1f %4.2fx\n",
-        work, s, l, s / l, p, p / s, m, q, m / q, k, k / s}'
+    -v q="$(median peer_rss)" 'BEGIN {
+      printf "%-32s %10.1f %10.1f %8.3f %10.1f %7.2fx %8.0f %8.0f %7.2fx\n",
+        work, s, l, s / l, p, p / s, m, q, m / q}'
 done

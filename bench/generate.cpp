@@ -45,6 +45,7 @@ double seconds_to_read(const Tensor& buffer) {
   const std::int64_t rows = buffer.numel() / kColumns;
   const Tensor x = Tensor::full({kColumns}, DType::f32, 1), y = Tensor::empty({rows}, DType::f32);
   float sum = 0;
+  const kernels::MatmulPrecisionScope precision(kernels::MatmulPrecision::highest);
   const double summed =
       seconds_of([&] { kernels::sum_axis<float>(&sum, buffer.data<float>(), 1, buffer.numel(), 1, 0); });
   const double multiplied = seconds_of([&] {
@@ -54,6 +55,12 @@ double seconds_to_read(const Tensor& buffer) {
   return std::min(summed, multiplied);
 }
 
+// The speed does not depend on the values.
+void fill(const Tensor& weights, float value) {
+  if (weights.dtype() != DType::bf16) return weights.fill(value);
+  std::ranges::fill(weights.span<kernels::Bf16>(), kernels::round_to_bf16(value));
+}
+
 nlohmann::ordered_json measure(const GenerateWork& work) {
   check(work.batch == 1, "--batch: expected 1, one text is generated at a time, got ", work.batch);
   check(work.tokens >= 2, "--tokens: expected at least 2, the first one belongs to the prompt, got ", work.tokens);
@@ -61,14 +68,19 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
         "--prompt and --tokens: expected at most --length together, which is ", work.length, ", got ", work.prompt,
         " and ", work.tokens);
   set_thread_count(work.threads);
+  const kernels::MatmulPrecisionScope precision(work.matmul);
+  const Bf16Weights weights(work.matmul == kernels::MatmulPrecision::medium);
   const Gpt model(gpt_config(work));
-  model.initialize_parameters(1);
-  const std::int64_t parameters = model.parameter_count(), weight_bytes = parameters * size_of(DType::f32);
+  std::int64_t weight_bytes = 0;
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    weight_bytes += parameter.variable.value().bytes();
+    fill(parameter.variable.value(), 0.01F);
+  }
   std::vector<std::int32_t> prompt;
   RandomStream random(RandomKey{.seed = 1});
   for (std::int64_t i = 0; i < work.prompt; ++i) prompt.push_back(static_cast<std::int32_t>(random.below(work.vocab)));
 
-  const Tensor buffer = Tensor::full({parameters}, DType::f32, 1);
+  const Tensor buffer = Tensor::full({weight_bytes / size_of(DType::f32)}, DType::f32, 1);
   std::vector<double> reads, prompts, tokens;
   for (int round = 0; round < work.warmup + work.steps; ++round) {
     const double read = seconds_to_read(buffer);

@@ -1,7 +1,8 @@
-// A lower bound for the time of a training step: all its matrix products at OpenBLAS's own speed (one call with all
-// threads), plus one pass of AdamW over all parameters. Nothing else is counted: no activation, norm, softmax, loss,
-// clipping or copy. Prints one JSON line; shared_products_ms is the time of the same products when our own threads
-// share them.
+// A lower bound for the time of a training step: all its matrix products alone, plus one pass of AdamW over all
+// parameters. Nothing else is counted: no activation, norm, softmax, loss, clipping or copy. Under --matmul highest the
+// products are OpenBLAS's own (one call with all threads), under high and medium those of the step, which round and
+// pack their operands. Prints one JSON line; shared_products_ms is the time of the products when our own threads share
+// them.
 //
 // The products of a step, with N = batch·length rows of sources and of targets: each linear layer (in → out) has the
 // forward product (N, in)·(in, out), the input's gradient (N, out)·(out, in) and the weight's (out, N)·(N, in).
@@ -32,7 +33,10 @@ void add_products(const Work& work, std::int64_t m, std::int64_t n, std::int64_t
   const kernels::MatrixView<float> a_view{a.data<float>(), a_transposed ? m : k, a_transposed};
   const kernels::MatrixView<float> b_view{b.data<float>(), b_transposed ? k : n, b_transposed};
   limit.products_s += static_cast<double>(count) * median_seconds(work, [&] {
-                        kernels::gemm_by_blas_threads(c.data<float>(), n, a_view, b_view, m, n, k, 1.0f, 0.0f);
+                        const auto product = work.matmul == kernels::MatmulPrecision::highest
+                                                 ? kernels::gemm_by_blas_threads<float>
+                                                 : kernels::gemm<float>;
+                        product(c.data<float>(), n, a_view, b_view, m, n, k, 1.0f, 0.0f);
                       });
   limit.shared_products_s += static_cast<double>(count) * median_seconds(work, [&] {
                                kernels::gemm(c.data<float>(), n, a_view, b_view, m, n, k, 1.0f, 0.0f);
@@ -56,6 +60,7 @@ void add_attention(const Work& work, Limit& limit) {
   const Tensor out = Tensor::full({heads, t, d}, DType::f32, 0);
   const double seconds = median_seconds(work, [&] {
     parallel_for(0, heads, 1, [&](std::int64_t head, std::int64_t) {
+      const kernels::MatmulPrecisionScope precision(work.matmul);
       float *x = rows.data<float>() + head * t * d, *s = scores.data<float>() + head * t * t;
       float* y = out.data<float>() + head * t * d;
       for (int i = 0; i < 2; ++i) kernels::gemm(s, t, {x, d}, {x, d, true}, t, t, d, 1.0f, 0.0f);  // Q Kᵀ, dO Vᵀ
@@ -79,6 +84,7 @@ void add_adamw(const Work& work, std::int64_t parameters, Limit& limit) {
 
 void measure(const Work& work) {
   set_thread_count(work.threads);
+  const kernels::MatmulPrecisionScope precision(work.matmul);
   const std::int64_t d = work.dim;
   Limit limit;
   const bool encoder_decoder = work.encoder_decoder();
@@ -95,7 +101,8 @@ void measure(const Work& work) {
   const std::int64_t outside = encoder_decoder ? work.vocab * d : (work.vocab + work.length + 2) * d;
   add_adamw(work, stacks * work.layers * block + cross * cross_part + outside, limit);
   const double seconds = limit.products_s + limit.attention_s + limit.adamw_s;
-  std::cout << nlohmann::ordered_json{{"limit_ms", 1e3 * seconds},
+  std::cout << nlohmann::ordered_json{{"matmul", word_of(work.matmul)},
+                                      {"limit_ms", 1e3 * seconds},
                                       {"products_ms", 1e3 * limit.products_s},
                                       {"shared_products_ms", 1e3 * limit.shared_products_s},
                                       {"attention_ms", 1e3 * limit.attention_s},

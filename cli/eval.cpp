@@ -19,6 +19,14 @@ struct EvalArguments {
   bool json = false;
 };
 
+using Json = nlohmann::ordered_json;
+
+// The precision in force, as the last key of a result.
+Json with_matmul(Json json) {
+  json["matmul"] = word_of(kernels::MatmulPrecisionScope::current());
+  return json;
+}
+
 // What is scored beside the loss. Bits per byte are withheld where too many tokens are unknown: <unk> would count as if
 // it predicted the bytes that it stands for.
 struct Measured {
@@ -41,12 +49,13 @@ void print_table(const Evaluation& result, const Measured& measured) {
   }
 }
 
-nlohmann::ordered_json measures(const Evaluation& result, const Measured& measured) {
-  using Json = nlohmann::ordered_json;
+Json measures(const Evaluation& result, const Measured& measured) {
   const Json bits = measured.has_bits_per_byte() ? Json(result.bits_per_byte(measured.bytes)) : Json(nullptr);
-  Json json{{"tokens", result.tokens}, {"bytes", measured.bytes},
-            {"loss", result.loss()},   {"perplexity", result.perplexity()},
-            {"bits_per_byte", bits},   {"matmul", word_of(kernels::MatmulPrecisionScope::current())}};
+  Json json{{"tokens", result.tokens},
+            {"bytes", measured.bytes},
+            {"loss", result.loss()},
+            {"perplexity", result.perplexity()},
+            {"bits_per_byte", bits}};
   if (measured.unknown_share > 0) json["unknown_share"] = measured.unknown_share;
   return json;
 }
@@ -66,9 +75,9 @@ void evaluate_text(const EvalArguments& arguments) {
   const Measured measured{text.bytes, text.unknown_share()};
 
   if (arguments.json) {
-    nlohmann::ordered_json json = measures(result, measured);
+    Json json = measures(result, measured);
     json.update({{"context", options.context}, {"stride", options.stride}});
-    std::cout << json << '\n';
+    std::cout << with_matmul(json) << '\n';
     return;
   }
   std::cout << "tokens         " << result.tokens << " scored of " << ids.size()
@@ -94,11 +103,11 @@ void evaluate_pairs(const EvalArguments& arguments) {
   const double unknown = static_cast<double>(pairs.unknown_targets(*run.tokenizers.target));
   const Measured measured{pairs.target_bytes(), unknown / static_cast<double>(pairs.target_tokens())};
   if (arguments.json) {
-    nlohmann::ordered_json json = measures(result, measured);
+    Json json = measures(result, measured);
     // The keys of a text's evaluation as well: a sentence is one window.
     if (const auto context = run.model->context()) json.update({{"context", *context}, {"stride", *context}});
     json.update({{"pairs", pairs.size()}, {"skipped", skipped}});
-    std::cout << json << '\n';
+    std::cout << with_matmul(json) << '\n';
     return;
   }
   std::cout << "pairs          " << pairs.size() << " scored, " << skipped << " skipped\n"

@@ -21,9 +21,10 @@ SIZES = {"layers": 4, "heads": 4, "dim": 128, "vocab": 65, "batch": 12, "length"
 class Layer(nn.Module):
     """One pre-norm block as in GPT-2, with one product for queries, keys and values."""
 
-    def __init__(self, dim, heads):
+    def __init__(self, dim, heads, fused):
         super().__init__()
         self.heads = heads
+        self.fused = fused
         self.norm_a = nn.LayerNorm(dim)
         self.norm_f = nn.LayerNorm(dim)
         self.into_heads = nn.Linear(dim, dim * 3)
@@ -35,8 +36,11 @@ class Layer(nn.Module):
         batch, length, dim = x.shape
         packed = self.into_heads(x).view(batch, length, 3, self.heads, dim // self.heads)
         query, key, value = packed.permute(2, 0, 3, 1, 4)
-        scores = torch.matmul(query, key.transpose(2, 3)) / math.sqrt(dim // self.heads)
-        mixed = torch.matmul(F.softmax(scores + mask, dim=-1), value)
+        if self.fused:
+            mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        else:
+            scores = torch.matmul(query, key.transpose(2, 3)) / math.sqrt(dim // self.heads)
+            mixed = torch.matmul(F.softmax(scores + mask, dim=-1), value)
         return self.out_of_heads(mixed.transpose(1, 2).reshape(batch, length, dim))
 
     def forward(self, x, mask):
@@ -49,7 +53,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(options.vocab, options.dim)
         self.places = nn.Embedding(options.length, options.dim)
-        self.stack = nn.ModuleList([Layer(options.dim, options.heads) for _ in range(options.layers)])
+        self.stack = nn.ModuleList([Layer(options.dim, options.heads, options.sdpa) for _ in range(options.layers)])
         self.last_norm = nn.LayerNorm(options.dim)
         # GPT-2's deviation, as in train_step. PyTorch's own (1) makes subnormal gradients, which slow every product.
         for table in (self.tokens, self.places):
@@ -89,20 +93,22 @@ def measure(options):
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     model = (Translator if options.arch == "transformer" else LanguageModel)(options)
-    adam = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, foreach=True)
+    adam = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1,
+                             **({"fused": True} if options.fused else {"foreach": True}))
     ids = torch.randint(options.vocab, (options.batch, options.length))
     targets = torch.randint(options.vocab, (options.batch, options.length))
     seconds = []
     for _ in range(options.warmup + options.steps):
         begin = time.perf_counter()
         adam.zero_grad(set_to_none=True)
-        loss = model.loss(ids, targets)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bf16):
+            loss = model.loss(ids, targets)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         adam.step()
         seconds.append(time.perf_counter() - begin)
     step = statistics.median(seconds[options.warmup:])
-    result = {"peer": f"pytorch {torch.__version__}", "arch": options.arch, "bf16": False}
+    result = {"peer": f"pytorch {torch.__version__}", "arch": options.arch, "bf16": options.bf16}
     result.update({name: getattr(options, name) for name in SIZES if name != "warmup"})
     result["params"] = sum(p.numel() for p in model.parameters())
     result["step_ms"] = step * 1e3
@@ -117,4 +123,7 @@ if __name__ == "__main__":
     parser.add_argument("--arch", help="transformer: an encoder-decoder; otherwise a decoder-only model")
     for name, default in SIZES.items():
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--bf16", action="store_true", help="products in bf16, by autocast")
+    parser.add_argument("--sdpa", action="store_true", help="PyTorch's fused attention (PyTorch 2)")
+    parser.add_argument("--fused", action="store_true", help="PyTorch's fused AdamW (PyTorch 2.4)")
     print(json.dumps(measure(parser.parse_args())))

@@ -104,7 +104,7 @@ TEST_CASE("eval: the measures agree with each other and with training") {
 
   const auto check_measures = [&](const Json& result, int stride) {
     CHECK(keys_of(result) ==
-          std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte", "context", "stride"});
+          std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte", "context", "stride", "matmul"});
     CHECK(result["tokens"] == valid.size() - 1);
     CHECK(result["bytes"] == valid.size());
     CHECK(result["context"] == 16);
@@ -135,7 +135,7 @@ TEST_CASE("eval: the measures agree with each other and with training") {
   }
   SUBCASE("surprisal is the same, token by token") {
     const Json result = json_of(box, "surprisal run --text valid.txt --stride 16 --json");
-    CHECK(keys_of(result) == std::vector<std::string>{"tokens", "mean_nats", "perplexity"});
+    CHECK(keys_of(result) == std::vector<std::string>{"tokens", "mean_nats", "perplexity", "matmul"});
     CHECK(result["mean_nats"].get<double>() == doctest::Approx(plain["loss"].get<double>()).epsilon(1e-6));
     CHECK(result["perplexity"].get<double>() == doctest::Approx(plain["perplexity"].get<double>()).epsilon(1e-5));
     REQUIRE(result["tokens"].size() == valid.size());

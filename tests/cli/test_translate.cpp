@@ -217,7 +217,7 @@ TEST_CASE("eval: of translations, as training measures them") {
   };
   const Json result = measured("run/checkpoints/step-000200");
   CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte", "context",
-                                                    "stride", "pairs", "skipped"});
+                                                    "stride", "pairs", "skipped", "matmul"});
   const auto size = static_cast<std::int64_t>(tail(target).size());
   CHECK(result["tokens"] == size);  // the ends stand for the newlines
   CHECK(result["bytes"] == size - 20);

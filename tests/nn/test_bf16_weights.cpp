@@ -1,0 +1,82 @@
+// Models whose matrices are held in bf16, for generation.
+#include <random>
+
+#include "autograd/kernels/gemm/precision.h"
+#include "autograd/tensor/allocator.h"
+#include "tests/nn/support.h"
+#include "tests/temp_folder.h"
+
+using namespace tapeformer;
+
+namespace {
+
+Tensor rounded(const Tensor& x) {
+  const Tensor y = x.clone();
+  for (float& value : y.span<float>()) value = kernels::widen(kernels::round_to_bf16(value));
+  return y;
+}
+
+Tensor logits_in(const Gpt& model, const Tensor& ids, LanguageState* state = nullptr) {
+  Tape tape({.record = false});
+  return model.logits(model.forward(Variable::constant(tape, ids), state)).value().clone();
+}
+
+}  // namespace
+
+TEST_CASE("bf16 weights: a model gives what it gives in medium with matrices that are rounded beforehand") {
+  const kernels::MatmulPrecisionScope precision(kernels::MatmulPrecision::medium);
+  const TempFolder folder;
+  for (GptConfig config : architectures(DType::f32)) {
+    CAPTURE(name_of(config));
+    const Gpt model(config);
+    randomize(model);
+    NamedTensors parameters;
+    for (const auto& [name, value] : model.state_dict()) parameters.emplace_back(name, value.clone());
+    write_safetensors(folder.path / "model.safetensors", parameters);
+
+    const Bf16Weights scope;
+    const Gpt half(config);
+    half.load_state_dict(SafetensorsFile(folder.path / "model.safetensors"));
+    for (const NamedParameter& parameter : model.named_parameters()) {
+      const Tensor& value = parameter.variable.value();
+      const bool is_matrix = value.rank() == 2 && parameter.name != "position_embedding.weight";
+      if (is_matrix) value.copy_from(rounded(value));
+      CHECK(half.state_dict().at(parameter.name).dtype() == (is_matrix ? DType::bf16 : DType::f32));
+    }
+    const Tensor ids = Tensor::from<std::int32_t>({1, 5, 3, 8, 2, 16, 0, 4, 4, 9}, {1, 10});
+    const std::vector<float> expected = logits_in(model, ids).to_vector<float>();
+    CHECK(logits_in(half, ids).to_vector<float>() == expected);  // ten rows: the same kernel
+    // Token by token: dot products, which add up in another order.
+    const auto state = half.make_state();
+    for (std::int64_t i = 0; i < 10; ++i) {
+      const std::vector<float> got = logits_in(half, ids.slice(1, i, i + 1).clone(), state.get()).to_vector<float>();
+      for (std::int64_t j = 0; j < config.vocab; ++j) {
+        REQUIRE(got[j] == doctest::Approx(expected[i * config.vocab + j]).epsilon(1e-4).scale(1));
+      }
+    }
+  }
+}
+
+TEST_CASE("bf16 weights: they take half of the memory, also while they are read, and cannot be trained") {
+  const TempFolder folder;
+  GptConfig config = small_gpt(DType::f32);
+  config.vocab = 5000, config.block.dim = 64, config.block.ff_dim = 256;
+  {
+    const Gpt model(config);
+    model.initialize_parameters(1);
+    NamedTensors parameters;
+    for (const auto& [name, value] : model.state_dict()) parameters.emplace_back(name, value);
+    write_safetensors(folder.path / "model.safetensors", parameters);
+  }
+  const std::int64_t before = memory_stats().in_use;
+  reset_peak_memory();
+  const Bf16Weights scope;
+  const Gpt half(config);
+  half.load_state_dict(SafetensorsFile(folder.path / "model.safetensors"));
+  const std::int64_t parameter_bytes = 4 * half.parameter_count();
+  CHECK(memory_stats().peak - before < parameter_bytes * 52 / 100);
+  CHECK_THROWS_AS(half.initialize_parameters(1), Error);
+  Tape tape({.training = true});
+  const Variable ids = Variable::constant(tape, Tensor::zeros({1, 4}, DType::i32));
+  CHECK_THROWS_AS(tape.backward(half.loss(ids, ids, {})), Error);
+}
