@@ -124,6 +124,13 @@ void pack_rounded_columns_by_software(Bf16* to, const Bf16* columns, std::int64_
 }
 
 HWY_EXPORT(multiply_bf16);
+namespace {
+void multiply(float* c, std::int64_t ldc, const Bf16* row_panel, const Bf16* column_panel, std::int64_t rows,
+              std::int64_t columns, std::int64_t depth, float alpha, float beta) {
+  HWY_DYNAMIC_DISPATCH(multiply_bf16)(c, ldc, row_panel, column_panel, rows, columns, depth, alpha, beta);
+}
+}  // namespace
+
 const Bf16Unit& software_bf16_unit() {
   static const Bf16Unit unit{.name = "software",
                              .rows = kRows,
@@ -132,7 +139,7 @@ const Bf16Unit& software_bf16_unit() {
                              .pack_rows = pack_rows_by_software,
                              .pack_columns = pack_columns_by_software,
                              .pack_rounded_columns = pack_rounded_columns_by_software,
-                             .multiply = HWY_DYNAMIC_DISPATCH(multiply_bf16),
+                             .multiply = multiply,
                              .begin = [] {},
                              .end = [] {}};
   return unit;
