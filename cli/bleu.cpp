@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/lines.h"
 #include "data/text/text.h"
+#include "train/config/config_words.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -25,7 +26,7 @@ void print_bleu(const BleuArguments& arguments) {
   const std::vector<std::string_view> hypotheses = split_lines(input);
   check(hypotheses.size() == references.size(), "bleu: ", arguments.reference, " has ", references.size(),
         " lines, standard input ", hypotheses.size(), ": expected a hypothesis for each");
-  Bleu bleu(arguments.tokenize == "none" ? BleuTokenization::none : BleuTokenization::v13a);
+  Bleu bleu(value_of<BleuTokenization>(arguments.tokenize));
   for (std::size_t i = 0; i < references.size(); ++i) bleu.add(hypotheses[i], references[i]);
 
   const BleuScore score = bleu.score();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/progress_line.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
 #include "train/translation_evaluation.h"
@@ -38,7 +39,7 @@ struct Measured {
 void print_table(const Evaluation& result, const Measured& measured) {
   std::cout << "bytes          " << measured.bytes << '\n'
             << "loss           " << result.loss() << " nats per token\n"
-            << "perplexity     " << result.perplexity() << '\n';
+            << "perplexity     " << format_perplexity(result.perplexity()) << '\n';
   if (measured.unknown_share > 0)
     std::cout << "unknown        " << 100 * measured.unknown_share << " % of the tokens\n";
   if (measured.has_bits_per_byte()) {

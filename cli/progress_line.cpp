@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -47,7 +48,11 @@ std::string format_duration(double seconds) {
   return print("%dd%02dh", h / 24, h % 24);
 }
 
-std::string format_perplexity(double value) { return print(value < 1e6 ? "%.2f" : "%.1e", value); }
+std::string format_perplexity(double value) {
+  if (value < 1e6) return print("%.2f", value);
+  std::string text = print("%.1e", value);
+  return text.erase(std::min(text.find('+'), text.size()), 1);
+}
 
 std::string format_progress(const ProgressState& state) {
   const auto done = static_cast<double>(state.step - state.first_step);

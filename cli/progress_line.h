@@ -13,7 +13,7 @@ namespace tapeformer {
 // "42s", "3m12s", "2h05m", "3d04h", to the nearest unit; "?" for a number that is not a duration.
 std::string format_duration(double seconds);
 
-// "23.10", and "5.4e+85" from a million on, where more digits tell nothing.
+// "23.10", and "5.4e85" from a million on, where more digits tell nothing.
 std::string format_perplexity(double value);
 
 // "step 1200/2000  60%  loss 1.8857  lr 0.000353  41.2k tokens/s  52s elapsed  35s left"

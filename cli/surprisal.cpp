@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "cli/commands.h"
+#include "cli/progress_line.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
 #include "train/translation_evaluation.h"
@@ -61,7 +62,7 @@ class TokenWriter {
 
 void print_mean(double nats, std::int64_t tokens) {
   const double mean = nats / static_cast<double>(tokens);
-  std::cout << "mean " << mean << " nats, perplexity " << std::exp(mean) << '\n';
+  std::cout << "mean " << mean << " nats, perplexity " << format_perplexity(std::exp(mean)) << '\n';
 }
 
 void print_text(const SurprisalArguments& arguments) {

@@ -17,6 +17,7 @@
 #include "data/text/encode_text.h"
 #include "data/text/learn_tokenizer.h"
 #include "data/text/text.h"
+#include "train/config/key_text.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -34,8 +35,13 @@ struct TokenizerArguments {
 
 constexpr const char* kOutHelp = "FILE.json, FILE.tiktoken, or FOLDER/ for vocab.json and merges.txt";
 
+DocumentEnd read_document_end(const std::string& word) {
+  check_key_value("--document", word_key("document", DocumentEnd::none, ""), word, "");
+  return value_of<DocumentEnd>(word);
+}
+
 FileText open_text(const TokenizerArguments& arguments) {
-  return {expand_inputs(arguments.texts), {document_end(arguments.document), arguments.text_field}};
+  return {expand_inputs(arguments.texts), {read_document_end(arguments.document), arguments.text_field}};
 }
 
 SplitPattern read_pattern(const std::string& name) {

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
+#include "core/lines.h"
 #include "core/utf8.h"
 #include "generate/line_translator.h"
 
@@ -31,17 +32,15 @@ class LineReader {
   bool next(std::int64_t most, std::vector<std::string>& lines) {
     lines.clear();
     while (static_cast<std::int64_t>(lines.size()) < most) {
-      const std::size_t end = buffer_.find('\n', seen_);
-      if (end != buffer_.npos) {
-        lines.push_back(take(end));
-        buffer_.erase(0, 1);
+      if (buffer_.find('\n', seen_) != buffer_.npos) {
+        lines.push_back(take());
         continue;
       }
       seen_ = buffer_.size();
       if (at_end_ || (!lines.empty() && !is_readable())) break;
       read_more();
     }
-    if (lines.empty() && !buffer_.empty()) lines.push_back(take(buffer_.size()));  // a last line without its end
+    if (lines.empty() && !buffer_.empty()) lines.push_back(take());  // a last line without its end
     return !lines.empty();
   }
 
@@ -51,11 +50,10 @@ class LineReader {
     return ::poll(&input, 1, 0) > 0;
   }
 
-  // The first bytes of the buffer as a line, without the '\r' of Windows.
-  std::string take(std::size_t bytes) {
-    std::string line = buffer_.substr(0, bytes);
-    if (line.ends_with('\r')) line.pop_back();
-    buffer_.erase(0, bytes);
+  std::string take() {
+    std::string_view rest = buffer_;
+    std::string line(take_line(rest));
+    buffer_.erase(0, buffer_.size() - rest.size());
     seen_ = 0;
     return line;
   }

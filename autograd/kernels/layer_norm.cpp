@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/kernels/reduce.h"
 #include "autograd/kernels/scratch.h"
 #include "autograd/kernels/simd.h"
 #include "core/parallel.h"
@@ -11,7 +12,7 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/layer_norm.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/reduce-inl.h"
+#include "autograd/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
@@ -99,8 +100,6 @@ void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T* dbeta, const T* dy, con
 SIMD_FLOATS(layer_norm_forward);
 SIMD_FLOATS(layer_norm_recompute);
 SIMD_FLOATS(layer_norm_backward);
-static constexpr auto& add_partials_f32 = sum_rows<float>;
-static constexpr auto& add_partials_f64 = sum_rows<double>;
 
 }  // namespace tapeformer::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -133,7 +132,6 @@ void layer_norm_recompute(T* y, const T* x, const T* mean, const T* rstd, const 
 SIMD_INSTANTIATE(layer_norm_recompute);
 
 SIMD_EXPORT(layer_norm_backward);
-SIMD_EXPORT(add_partials);
 template <class T>
 void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T dbeta_beta, const T* dy, const T* x,
                          const T* mean, const T* rstd, const T* gamma, std::int64_t rows, std::int64_t cols) {
@@ -148,8 +146,8 @@ void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, T* dbeta, T
     (dx ? dx + at : nullptr, dx_beta, dgamma ? dgamma_partials + partial : nullptr,
      dbeta ? dbeta_partials + partial : nullptr, dy + at, x + at, mean + row, rstd + row, gamma, end - row, cols);
   });
-  if (dgamma) SIMD_CALL(add_partials, T)(dgamma, dgamma_partials, chunks, cols, cols, dgamma_beta);
-  if (dbeta) SIMD_CALL(add_partials, T)(dbeta, dbeta_partials, chunks, cols, cols, dbeta_beta);
+  if (dgamma) sum_partials(dgamma, dgamma_partials, chunks, cols, dgamma_beta);
+  if (dbeta) sum_partials(dbeta, dbeta_partials, chunks, cols, dbeta_beta);
 }
 SIMD_INSTANTIATE(layer_norm_backward);
 

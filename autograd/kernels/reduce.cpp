@@ -12,10 +12,33 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/reduce-inl.h"
+#include "autograd/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
+
+// out (cols) = beta·out + Σ of the rows of x (rows, cols), which begin `stride` elements apart.
+template <class T>
+void sum_rows(T* out, const T* x, std::int64_t rows, std::int64_t cols, std::int64_t stride, T beta) {
+  if (cols == 1 && stride == 1) {
+    const hn::ScalableTag<T> d;
+    const auto add = [&](std::int64_t i, auto& sums)
+                         SIMD_LAMBDA { sums[0] = hn::Add(sums[0], load(d, x + i, rows - i)); };
+    const T sum = static_cast<T>(sum_vectors<1>(d, rows, add)[0]);
+    *out = beta == T{0} ? sum : beta * *out + sum;
+    return;
+  }
+  if (rows == 0) map(out, beta, cols, [](auto d) SIMD_LAMBDA { return hn::Zero(d); });
+  std::int64_t row = 0;
+  // Four rows at a time: out is then read and written a quarter as often.
+  for (; row + 4 <= rows; row += 4, x += 4 * stride, beta = 1) {
+    const auto sum = [](auto, auto a, auto b, auto c, auto e)
+                         SIMD_LAMBDA { return hn::Add(hn::Add(a, b), hn::Add(c, e)); };
+    map(out, beta, cols, sum, x, x + stride, x + 2 * stride, x + 3 * stride);
+  }
+  const auto itself = [](auto, auto a) SIMD_LAMBDA { return a; };
+  for (; row < rows; ++row, x += stride, beta = 1) map(out, beta, cols, itself, x);
+}
 
 // Replaces the best value of a lane by a greater one, or by the first NaN.
 template <class D, class V, class VI>
@@ -120,6 +143,12 @@ std::int64_t rows_per_piece(std::int64_t width) {
 
 SIMD_EXPORT(sum_rows);
 
+template <class T>
+void sum_partials(T* out, const T* partials, std::int64_t count, std::int64_t cols, T beta) {
+  SIMD_CALL(sum_rows, T)(out, partials, count, cols, cols, beta);
+}
+SIMD_INSTANTIATE(sum_partials);
+
 // The middle axis is cut into pieces of a fixed length. Each is summed into a partial sum, and these are summed then.
 template <class T>
 void sum_axis(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::int64_t inner, T beta) {
@@ -141,9 +170,7 @@ void sum_axis(T* out, const T* x, std::int64_t outer, std::int64_t middle, std::
   T* const partials = scratch.data();
   sum(partials, T{0});
   parallel_for(0, outer, rows_per_chunk(pieces * inner), [&](auto i, auto end) {
-    for (; i < end; ++i) {
-      SIMD_CALL(sum_rows, T)(out + i * inner, partials + i * pieces * inner, pieces, inner, inner, beta);
-    }
+    for (; i < end; ++i) sum_partials(out + i * inner, partials + i * pieces * inner, pieces, inner, beta);
   });
 }
 SIMD_INSTANTIATE(sum_axis);

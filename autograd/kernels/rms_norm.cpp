@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/kernels/reduce.h"
 #include "autograd/kernels/scratch.h"
 #include "autograd/kernels/simd.h"
 #include "core/parallel.h"
@@ -11,7 +12,7 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/rms_norm.cpp"
 #include "hwy/foreach_target.h"
 // Once per target, so after it.
-#include "autograd/kernels/reduce-inl.h"
+#include "autograd/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
@@ -73,8 +74,6 @@ void rms_norm_backward(T* dx, T dx_beta, T* dgamma, const T* dy, const T* x, con
 SIMD_FLOATS(rms_norm_forward);
 SIMD_FLOATS(rms_norm_recompute);
 SIMD_FLOATS(rms_norm_backward);
-static constexpr auto& add_partials_f32 = sum_rows<float>;
-static constexpr auto& add_partials_f64 = sum_rows<double>;
 
 }  // namespace tapeformer::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -103,7 +102,6 @@ void rms_norm_recompute(T* y, const T* x, const T* rstd, const T* gamma, std::in
 SIMD_INSTANTIATE(rms_norm_recompute);
 
 SIMD_EXPORT(rms_norm_backward);
-SIMD_EXPORT(add_partials);
 template <class T>
 void rms_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, const T* dy, const T* x, const T* rstd,
                        const T* gamma, std::int64_t rows, std::int64_t cols) {
@@ -117,7 +115,7 @@ void rms_norm_backward(T* dx, T dx_beta, T* dgamma, T dgamma_beta, const T* dy, 
     (dx ? dx + at : nullptr, dx_beta, dgamma ? partials + chunk * cols : nullptr, dy + at, x + at, rstd + row, gamma,
      end - row, cols);
   });
-  if (dgamma) SIMD_CALL(add_partials, T)(dgamma, partials, chunks, cols, cols, dgamma_beta);
+  if (dgamma) sum_partials(dgamma, partials, chunks, cols, dgamma_beta);
 }
 SIMD_INSTANTIATE(rms_norm_backward);
 

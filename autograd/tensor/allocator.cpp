@@ -14,14 +14,7 @@
 #include <vector>
 
 #include "core/error.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TAPEFORMER_ADDRESS_SANITIZER
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define TAPEFORMER_ADDRESS_SANITIZER
-#endif
+#include "core/sanitizers.h"
 
 namespace tapeformer {
 namespace {

@@ -242,14 +242,6 @@ class FilesReader : public FragmentReader {
 
 }  // namespace
 
-DocumentEnd document_end(std::string_view word) {
-  if (word == "none") return DocumentEnd::none;
-  if (word == "file") return DocumentEnd::file;
-  if (word == "line") return DocumentEnd::line;
-  if (word == "mark") return DocumentEnd::mark;
-  fail_usage("document: expected none, file, line or mark, got \"", word, "\"");
-}
-
 FileText::FileText(std::vector<fs::path> paths, TextOptions options)
     : paths_(std::move(paths)), options_(std::move(options)) {
   check(!paths_.empty(), "text: no files given");

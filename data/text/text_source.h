@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/keys.h"
 #include "data/text/text_notes.h"
 
 namespace tapeformer {
@@ -60,8 +61,13 @@ enum class DocumentEnd {
   line,  // at the end of each line; the newline belongs to no document
   mark,  // where kEndOfText is written, and at the end of each file
 };
-// Reads the words none, file, line and mark. Throws UsageError for any other word.
-DocumentEnd document_end(std::string_view word);
+template <>
+struct Words<DocumentEnd> {
+  static constexpr std::pair<DocumentEnd, std::string_view> list[] = {{DocumentEnd::none, "none"},
+                                                                      {DocumentEnd::file, "file"},
+                                                                      {DocumentEnd::line, "line"},
+                                                                      {DocumentEnd::mark, "mark"}};
+};
 
 struct TextOptions {
   DocumentEnd document = DocumentEnd::none;

@@ -208,6 +208,8 @@ TEST_CASE("errors: tokenizers") {
               "tokenizer encode char.json", {}, "\xE9");
   check_error(box, kFailure, "tokenizer decode: expected token ids apart by white space, got \"1.5\"",
               "tokenizer decode char.json", {}, "1.5");
+  check_error(box, kUsage, "--document: expected none, file, line or mark, got \"page\"",
+              "tokenizer encode char.json latin1.txt --document page");
   check_error(box, kFailure, "tokenizer: token id 1000 is outside the vocabulary of …", "tokenizer decode char.json",
               {}, "1000");
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/sanitizers.h"
 #include "tests/cli/resume_support.h"
 
 namespace fs = std::filesystem;
@@ -122,7 +123,7 @@ TEST_CASE("folders: a run that is renamed or removed while it trains ends with a
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // its heap keeps what is freed for a while
+#if !defined(TAPEFORMER_ADDRESS_SANITIZER)  // its heap keeps what is freed for a while
 TEST_CASE("memory: a resumed run takes no more than one from the start, and a reader holds the weights once") {
   const Sandbox box;
   box.prepare_tiny_run();
@@ -145,6 +146,21 @@ TEST_CASE("memory: a resumed run takes no more than one from the start, and a re
     REQUIRE(outcome.exit_code == 0);
     CHECK(static_cast<double>(outcome.peak_bytes) < nothing + 1.4 * weights);
   }
+}
+
+TEST_CASE("memory: surprisal --json keeps no JSON of the tokens that it has written") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string text = box.run("corpus stories --lines 400").out;
+  box.write("long.txt", text);
+  box.write("short.txt", text.substr(0, text.size() / 10));
+  box.train("run", "--data.text long.txt --train.steps 2 --eval.every 0 --model.layers 1");
+  const Outcome few = box.run("surprisal run --json --text short.txt"),
+                many = box.run("surprisal run --json --text long.txt");
+  REQUIRE(many.exit_code == 0);
+  const auto tokens = static_cast<std::int64_t>(many.json()["tokens"].size() - few.json()["tokens"].size());
+  CHECK(tokens > 80000);
+  CHECK(many.peak_bytes - few.peak_bytes < 100 * tokens);
 }
 #endif
 

@@ -263,6 +263,10 @@ TEST_CASE("eval: of translations, as training measures them") {
   CHECK(
       some.err ==
       "warning: 3 of 5 pairs are not scored: 1 has an empty side, 1 is not valid UTF-8, 1 is longer than 15 tokens\n");
+  const Outcome some_tokens = box.run("surprisal run --source some.src --target some.tgt --json");
+  CHECK(some_tokens.exit_code == 0);
+  CHECK(some_tokens.err == some.err);
+  CHECK(lines_of(some_tokens.out).size() == 2);
   CHECK(
       box.run("eval run --source some.src --target some.tgt").out.starts_with("pairs          2 scored, 3 skipped\n"));
 }

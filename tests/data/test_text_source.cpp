@@ -42,8 +42,6 @@ TEST_CASE("text source: plain files are pieces, or documents by their files, lin
   const fs::path marked =
       folder.write("c.txt", "<|endoftext|>a<|endoftext|><|endoftext|>\nb<|endoftext<|endoftext|>c <|endoftext");
   CHECK(read({marked}, DocumentEnd::mark) == "a#\nb<|endoftext#c <|endoftext#");
-  CHECK(document_end("mark") == DocumentEnd::mark);
-  CHECK_THROWS_WITH_AS(document_end("page"), "document: expected none, file, line or mark, got \"page\"", UsageError);
 }
 
 TEST_CASE("text source: marks and lines are found across the bounds of what is read at once") {

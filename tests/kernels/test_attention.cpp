@@ -1,5 +1,6 @@
 #include <malloc.h>
 
+#include "core/sanitizers.h"
 #include "tests/kernels/attention_test.h"
 
 using namespace tapeformer;
@@ -115,7 +116,7 @@ TEST_CASE("attention: large differences between scores do not overflow") {
   CHECK(a.log_sum_exp[2] == doctest::Approx(std::log(40.0)));
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // whose allocator mallinfo2 does not see
+#if !defined(TAPEFORMER_ADDRESS_SANITIZER)  // whose allocator mallinfo2 does not see
 TEST_CASE("attention: the memory of backward grows linearly with the number of tokens, for any number of heads") {
   const int threads = thread_count();
   set_thread_count(1);  // then all of it is memory of this thread

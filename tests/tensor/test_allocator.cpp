@@ -11,6 +11,7 @@
 #include "autograd/tensor/allocator.h"
 #include "autograd/tensor/tensor.h"
 #include "core/random.h"
+#include "core/sanitizers.h"
 
 using namespace tapeformer;
 
@@ -81,7 +82,7 @@ TEST_CASE("allocator: with sizes that vary it holds at most 1.3 times the peak i
   release_cached_memory();
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // its heap keeps what is freed for a while, and cannot resize blocks
+#if !defined(TAPEFORMER_ADDRESS_SANITIZER)  // its heap keeps what is freed for a while, and cannot resize blocks
 TEST_CASE("allocator: returned blocks leave the process") {
   release_cached_memory();
   reset_peak_memory();
@@ -143,7 +144,7 @@ TEST_CASE("allocator: steps of the same shapes ask the system for nothing after 
   release_cached_memory();
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // which ends the program instead
+#if !defined(TAPEFORMER_ADDRESS_SANITIZER)  // which ends the program instead
 TEST_CASE("allocator: a request that cannot be met says so and leaves the statistics right") {
   const MemoryStats before = memory_stats();
   const std::int64_t too_many = std::int64_t{1} << 57;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -93,6 +94,37 @@ TEST_CASE("run folder: creation takes an existing folder without a run, and what
   CHECK(read_all(folder.path / "notes.txt") == "mine");
 }
 
+TEST_CASE("run folder: a process that is killed while it makes a run leaves none, and the next one begins anew") {
+  const TempFolder folder;
+  const fs::path root = folder.path / "run";
+  const RunFolder run{root};
+  // A fork of a checkpoint writes metrics and a checkpoint before the folder becomes a run.
+  const auto write_history = [](const RunFolder& made) {
+    write_file_atomically(made.metrics(), "{\"step\":7}\n");
+    StagedCheckpoint(made, 7, Json::object(), [](const fs::path& staging) {
+      write_file_atomically(staging / "model", "x");
+    }).publish();
+  };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    create_run(root, "[model]\n", {"{}", "{}"}, [&](const RunFolder& made) {
+      write_history(made);
+      ::raise(SIGKILL);
+    });
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(WIFSIGNALED(status));
+  REQUIRE(fs::exists(run.checkpoint(7)));
+  CHECK_THROWS_WITH_AS(find_run(root), (root.string() + " is not a run: it has no config.toml").c_str(), Error);
+
+  create_run(root, "[data]\n", {"{}", ""});
+  CHECK(read_all(run.config()) == "[data]\n");
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(root)) names.insert(entry.path().filename().string());
+  CHECK(names == std::set<std::string>{"config.toml", "tokenizer.json"});
+}
+
 TEST_CASE("run folder: a creation that fails leaves nothing") {
   const TempFolder folder;
   const std::string file = folder.write("file", "x").string();
@@ -103,9 +135,10 @@ TEST_CASE("run folder: a creation that fails leaves nothing") {
 
   const fs::path root = folder.path / "run";
   {
-    const FileSizeLimit full(100);  // at the second file
+    const FileSizeLimit full(100);
     CHECK_THROWS_WITH_AS(create_run(root, std::string(200, 'x'), {"{}", ""}),
-                         ("cannot write " + (root / "config.toml").string() + ": File too large").c_str(), Error);
+                         ("cannot write " + (root / "config.toml.unfinished").string() + ": File too large").c_str(),
+                         Error);
   }
   CHECK_FALSE(fs::exists(root));
   CHECK_NOTHROW(create_run(root, "[model]\n", {"{}", ""}));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/keys.h"
+#include "data/text/text_source.h"
 #include "nn/models/registry.h"
 #include "nn/optim/schedule.h"
 #include "train/config/config_words.h"

@@ -3,7 +3,6 @@
 
 #include "core/keys.h"
 #include "data/scores/bleu.h"
-#include "data/text/text_source.h"
 
 namespace tapeformer {
 
@@ -16,13 +15,6 @@ template <>
 struct Words<TokenizerKind> {
   static constexpr std::pair<TokenizerKind, std::string_view> list[] = {
       {TokenizerKind::character, "char"}, {TokenizerKind::word, "word"}, {TokenizerKind::bpe, "bpe"}};
-};
-template <>
-struct Words<DocumentEnd> {
-  static constexpr std::pair<DocumentEnd, std::string_view> list[] = {{DocumentEnd::none, "none"},
-                                                                      {DocumentEnd::file, "file"},
-                                                                      {DocumentEnd::line, "line"},
-                                                                      {DocumentEnd::mark, "mark"}};
 };
 template <>
 struct Words<BleuTokenization> {

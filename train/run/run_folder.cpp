@@ -35,6 +35,12 @@ fs::path plain(const fs::path& path) {
   return error ? path : absolute;
 }
 
+// What config.toml is called while the run is made. It gets its own name when everything else is there.
+fs::path unfinished_config(const RunFolder& run) { return run.root / "config.toml.unfinished"; }
+
+// Whether a process is making a run here, or was killed while it did.
+bool is_unfinished(const RunFolder& run) { return is_there(unfinished_config(run)) && !is_there(run.config()); }
+
 }  // namespace
 
 fs::path RunFolder::checkpoint(std::int64_t step) const { return checkpoints() / checkpoint_name(step); }
@@ -57,6 +63,7 @@ void require_no_run(const fs::path& root) {
   const RunFolder run{root};
   std::error_code error;
   check(!is_there(root) || fs::is_directory(root, error), root.string(), " is a file, expected a folder for the run");
+  if (is_unfinished(run)) return;
   check(!is_there(run.config()) && !is_there(run.metrics()) && !is_there(run.checkpoints()), root.string(),
         " already holds a run: go on with --resume ", root.string(), ", or give another --out");
 }
@@ -68,11 +75,18 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
   std::error_code error;
   const bool created = fs::create_directories(root, error);
   check(!error, "cannot make the folder ", root.string(), ": ", error.message());
+  const RunLock lock(run);
+  require_no_run(root);  // again, now that no other process can make one here
   try {
+    if (is_unfinished(run)) {
+      for (const fs::path& path : {run.target_tokenizer(), run.metrics(), run.checkpoints()}) remove_path(path);
+    }
+    write_file_atomically(unfinished_config(run), config_toml);
     write_file_atomically(run.tokenizer(), tokenizers.source);
     if (!tokenizers.target.empty()) write_file_atomically(run.target_tokenizer(), tokenizers.target);
     if (prepare) prepare(run);
-    write_file_atomically(run.config(), config_toml);
+    rename_path(unfinished_config(run), run.config());
+    sync_to_disk(run.root);
     sync_to_disk(plain(root).parent_path());
   } catch (...) {
     if (created) fs::remove_all(root, error);

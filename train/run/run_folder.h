@@ -1,6 +1,7 @@
 // The folder of a run: where its files are, how it is made, and which process may write to it.
 //
-//   RUN/config.toml            the complete resolved configuration; written last: a folder that has it is a run
+//   RUN/config.toml            the complete resolved configuration; a folder that has it is a run. While the run is
+//                              made its name is config.toml.unfinished
 //   RUN/tokenizer.json
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
 //   RUN/metrics.jsonl
@@ -43,8 +44,9 @@ struct RunTokenizers {
 };
 
 // Makes the folder and its parents, and writes the files. `prepare`, if given, writes what the run begins with, such as
-// a first checkpoint: config.toml follows it, so that the folder is a run with all of it or no run. Throws Error as
-// require_no_run() does, and when writing fails: then the folder is no run, and is removed if it was made here.
+// a first checkpoint: config.toml follows it, so that the folder is a run with all of it or no run. What a process that
+// was killed on the way has left is removed first. Throws Error as require_no_run() does, when another process is
+// making a run here, and when writing fails: then the folder is no run, and is removed if it was made here.
 RunFolder create_run(const std::filesystem::path& root, std::string_view config_toml, const RunTokenizers& tokenizers,
                      const std::function<void(const RunFolder&)>& prepare = {});
 
