@@ -1,6 +1,8 @@
 #include "nn/recurrent.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "autograd/kernels/recurrent.h"
 #include "autograd/ops/products.h"
@@ -46,6 +48,16 @@ NamedTensors RecurrentState::tensors() const {
     if (layers[i].c.defined()) named.emplace_back(str_cat("c.", i), layers[i].c);
   }
   return named;
+}
+
+RecurrentState RecurrentState::from(const NamedTensors& tensors) {
+  RecurrentState state;
+  for (const auto& [name, tensor] : tensors) {
+    const std::size_t layer = std::stoul(name.substr(2));
+    state.layers.resize(std::max(state.layers.size(), layer + 1));
+    (name.front() == 'h' ? state.layers[layer].h : state.layers[layer].c) = tensor;
+  }
+  return state;
 }
 
 RecurrentStack::RecurrentStack(const RecurrentConfig& config) : dropout_(config.dropout) {

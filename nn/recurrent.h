@@ -48,8 +48,9 @@ class RecurrentState : public LanguageState {
     Tensor h, c;  // (B, dim); c of an LSTM only
   };
   void clear() override { layers.clear(); }
-  // h.LAYER and c.LAYER; nothing when no token was read.
+  // h.LAYER and c.LAYER; nothing when no token was read. And the opposite.
   NamedTensors tensors() const;
+  static RecurrentState from(const NamedTensors& tensors);
 
   std::vector<Layer> layers;  // empty when no token was read
 };

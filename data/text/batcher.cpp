@@ -80,4 +80,42 @@ void WindowBatcher::fill(std::int64_t i, Batch& out) const {
   }
 }
 
+StreamBatcher StreamBatcher::full_rows(TokenView tokens, std::int64_t streams, std::int64_t length) {
+  check_shape(streams, length);
+  const std::int64_t stream_length = (tokens.size() - 1) / streams;
+  check(stream_length >= length, "text is too short: ", tokens.size(), " tokens, but ", streams, " rows of ", length,
+        " tokens need at least ", streams * length + 1);
+  return {tokens, streams, length, stream_length, stream_length / length};
+}
+
+StreamBatcher StreamBatcher::every_token(TokenView tokens, std::int64_t streams, std::int64_t length) {
+  check_shape(streams, length);
+  check(tokens.size() >= 2, "text is too short to evaluate: expected at least 2 tokens, got ", tokens.size());
+  const std::int64_t targets = tokens.size() - 1, stream_length = (targets + streams - 1) / streams;
+  return {tokens, (targets + stream_length - 1) / stream_length, std::min(length, stream_length), stream_length,
+          (stream_length + length - 1) / length};
+}
+
+void StreamBatcher::fill(std::int64_t step, std::int64_t first_row, std::int64_t rows, Batch& out) const {
+  set_shape(out, rows, length_);
+  std::fill(out.inputs.begin(), out.inputs.end(), 0);
+  std::fill(out.targets.begin(), out.targets.end(), kIgnoredTarget);
+  out.scored = 0;
+  const std::int64_t offset = step % steps_ * length_;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t stream = (first_row + row) * stream_length_, begin = stream + offset;
+    const std::int64_t end = std::min({begin + length_, stream + stream_length_, tokens_.size() - 1});
+    if (begin >= end) continue;
+    tokens_.copy(begin, std::span(out.inputs).subspan(row * length_, end - begin));
+    tokens_.copy(begin + 1, std::span(out.targets).subspan(row * length_, end - begin));
+    out.scored += end - begin;
+  }
+}
+
+void StreamBatcher::read_ahead(std::int64_t step, std::int64_t first_row, std::int64_t rows) const {
+  for (std::int64_t row = first_row; row < first_row + rows; ++row) {
+    tokens_.read_ahead(row * stream_length_ + step % steps_ * length_, length_ + 1);
+  }
+}
+
 }  // namespace tapeformer

@@ -117,7 +117,8 @@ ModelFamily rnn_family() {
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},
                     {"layers", "recurrent layers", {"layers."}},
                     {"head", "head", {"head."}}},
-          .flops = rnn_flops};
+          .flops = rnn_flops,
+          .bptt = 64};
 }
 
 }  // namespace tapeformer
