@@ -41,14 +41,15 @@ void for_batches(const Batcher& batcher, std::int64_t max_batches, const Progres
 template <class Score>
 void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
               const ProgressCallback& progress, const Score& score) {
-  constexpr std::int64_t kRow = 128;  // tokens that a recurrent model reads at once; no result depends on it
+  constexpr std::int64_t kRow = 128;     // tokens that a recurrent model reads at once; no result depends on it
+  constexpr std::int64_t kWarmUp = 256;  // tokens before a stream, from which it learns where in the text it is
   if (!reads_in_order(model)) {
     const WindowBatcher windows = window_batcher(model, tokens, options);
     return for_batches(windows, options.max_batches, progress,
                        [&](const Batch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); });
   }
   RecurrentState state;
-  for_batches(StreamBatcher::every_token(tokens, options.batch, kRow), options.max_batches, progress,
+  for_batches(StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp), options.max_batches, progress,
               [&](const Batch& batch) { score(batch, &state); });
 }
 

@@ -33,8 +33,8 @@ struct WindowOptions {
   std::int64_t max_batches = 0;  // only the first batches; 0: the whole text
 };
 
-// Whether the model is recurrent: it has no windows, but reads the text as `batch` streams side by side, one behind the
-// other in the text, each with a state that begins empty.
+// Whether the model is recurrent: it has no windows, but reads the text in order, cut into `batch` streams that are
+// read side by side. Each stream but the first one reads 256 tokens before it as well, which it does not score.
 bool reads_in_order(const LanguageModel& model);
 
 // The tokens of a window: `wanted`, or the default of WindowOptions where that is 0. Throws UsageError when the model

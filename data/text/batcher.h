@@ -66,9 +66,10 @@ class StreamBatcher {
   // Every row is full: what is left over at the end of a stream is not read. Throws Error when the text is too short
   // for one row of each stream. The tokens must outlive the batcher.
   static StreamBatcher full_rows(TokenView tokens, std::int64_t streams, std::int64_t length);
-  // Every token but the first one is a target once: a stream's last row may end in positions that are not scored, with
-  // input 0. Streams that would be empty are left out. Throws Error for fewer than two tokens.
-  static StreamBatcher every_token(TokenView tokens, std::int64_t streams, std::int64_t length);
+  // Every token but the first one is a target once. A stream first reads up to `warm_up` tokens that stand before it,
+  // which are not scored, so that it does not begin with an empty state; its last row may end in positions that are not
+  // scored either, with input 0. Streams that would be empty are left out. Throws Error for fewer than two tokens.
+  static StreamBatcher every_token(TokenView tokens, std::int64_t streams, std::int64_t length, std::int64_t warm_up);
 
   std::int64_t streams() const { return streams_; }
   // The steps in which the streams are read once.
@@ -84,12 +85,20 @@ class StreamBatcher {
 
  private:
   StreamBatcher(TokenView tokens, std::int64_t streams, std::int64_t length, std::int64_t stream_length,
-                std::int64_t steps)
-      : tokens_(tokens), streams_(streams), length_(length), stream_length_(stream_length), steps_(steps) {}
+                std::int64_t warm_up, std::int64_t steps)
+      : tokens_(tokens),
+        streams_(streams),
+        length_(length),
+        stream_length_(stream_length),
+        warm_up_(warm_up),
+        steps_(steps) {}
+  // The place of a row's first token in the text.
+  std::int64_t begin_of(std::int64_t step, std::int64_t row) const;
 
   TokenView tokens_;
   std::int64_t streams_, length_;
   std::int64_t stream_length_;  // targets of a stream; the last one may have fewer
+  std::int64_t warm_up_;
   std::int64_t steps_;
 };
 

@@ -232,9 +232,9 @@ TEST_CASE("stream batcher: rows go on where those of the step before ended, and 
 TEST_CASE("stream batcher: for evaluation every token but the first is a target once, in order within its stream") {
   for (const std::int64_t tokens : {2, 3, 7, 24, 25}) {
     for (const std::int64_t streams : {1, 2, 3, 5, 40}) {
-      for (const std::int64_t length : {1, 3, 100}) {
+      for (const auto& [length, warm_up] : {std::pair{1, 0}, {3, 2}, {3, 9}, {100, 5}}) {
         const auto ids = counting(tokens);
-        const StreamBatcher batcher = StreamBatcher::every_token(view(ids), streams, length);
+        const StreamBatcher batcher = StreamBatcher::every_token(view(ids), streams, length, warm_up);
         std::vector<std::vector<std::int32_t>> seen(batcher.streams());
         Batch out;
         std::int64_t scored = 0;
@@ -242,9 +242,12 @@ TEST_CASE("stream batcher: for evaluation every token but the first is a target 
           batcher.fill(i, out);
           scored += out.scored;
           for (std::size_t k = 0; k < out.targets.size(); ++k) {
+            const std::size_t row = k / out.length;
+            if (out.inputs[k] > 0 && k % out.length > 0) CHECK(out.inputs[k] == out.inputs[k - 1] + 1);
             if (out.targets[k] == kIgnoredTarget) continue;
+            if (i == 0 && k % out.length == 0) CHECK((row == 0 || warm_up == 0));
             CHECK(out.inputs[k] == out.targets[k] - 1);
-            seen[k / out.length].push_back(out.targets[k]);
+            seen[row].push_back(out.targets[k]);
           }
         }
         std::vector<std::int32_t> all;
