@@ -68,8 +68,14 @@ void evaluate_text(const EvalArguments& arguments) {
   const std::vector<std::int32_t>& ids = text.ids;
   check(ids.size() >= 2, arguments.text, ": has ", ids.size(), " tokens, at least 2 are needed");
   WindowOptions options{.context = arguments.context, .stride = arguments.stride, .batch = arguments.batch};
-  options.context = window_context(*run.model, options.context);
-  if (options.stride == 0) options.stride = options.context;
+  const bool windows = !reads_in_order(*run.model);
+  if (windows) {
+    options.context = window_context(*run.model, options.context);
+    if (options.stride == 0) options.stride = options.context;
+  } else if (options.context || options.stride) {
+    fail_usage("eval: --context and --stride: expected none, since ", run.config.model.type,
+               " reads a text in order and has no windows");
+  }
   const Evaluation result =
       evaluate(*run.model, std::span<const std::int32_t>(ids), options, show_progress("evaluating"));
   require_finite(result);
@@ -77,14 +83,21 @@ void evaluate_text(const EvalArguments& arguments) {
 
   if (arguments.json) {
     Json json = measures(result, measured);
-    json.update({{"context", options.context}, {"stride", options.stride}});
+    const auto of_windows = [&](std::int64_t value) { return windows ? Json(value) : Json(nullptr); };
+    json.update({{"context", of_windows(options.context)}, {"stride", of_windows(options.stride)}});
     std::cout << with_matmul(json) << '\n';
     return;
   }
   std::cout << "tokens         " << result.tokens << " scored of " << ids.size()
             << " (the first has nothing before it)\n";
   print_table(result, measured);
-  std::cout << "context        " << options.context << ", stride " << options.stride << ", step " << run.step << '\n';
+  std::cout << "context        ";
+  if (windows) {
+    std::cout << options.context << ", stride " << options.stride;
+  } else {
+    std::cout << "all before it, in " << options.batch << " parts";
+  }
+  std::cout << ", step " << run.step << '\n';
 }
 
 void evaluate_pairs(const EvalArguments& arguments) {
@@ -137,7 +150,9 @@ void add_eval_command(CLI::App& app) {
   command->add_option("--context", arguments->context, "Tokens of a window [the model's]")
       ->check(at_least(1))
       ->excludes(source);
-  command->add_option("--batch", arguments->batch, "Windows, or sentences, at once [16]")->check(at_least(1));
+  command
+      ->add_option("--batch", arguments->batch, "Windows, sentences, or parts of a recurrent model's text at once [16]")
+      ->check(at_least(1));
   add_matmul_option(*command, arguments->matmul);
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments] {

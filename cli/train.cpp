@@ -166,11 +166,12 @@ Continuation continued_config(const RunReference& reference, const TrainArgument
 }
 
 // Reads the checkpoint that the reference names, or the newest one; says what is odd about it.
-TrainingState load_state(const RunReference& reference, const Objective& objective, Optimizer& optimizer) {
+TrainingState load_state(const RunReference& reference, Objective& objective, Optimizer& optimizer) {
   std::vector<std::string> warnings;
   const std::int64_t step = usable_checkpoint(reference, warnings);
   for (const std::string& warning : warnings) spdlog::warn("{}", warning);
   TrainingState state = load_checkpoint(reference.run, step, objective.model(), optimizer);
+  objective.carry(state.carried);  // train() does it too: here what does not fit is refused before the run is changed
   if (state.data_hash != objective.data_hash()) {
     spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
   }

@@ -33,19 +33,30 @@ void for_each_random(std::int64_t n, const RandomKey& key, const Fill& fill) {
 }  // namespace
 
 void initialize(const Tensor& tensor, const Init& init, const RandomKey& key) {
-  if (init.kind == Init::Kind::constant) return tensor.fill(init.value);
+  if (init.kind == Init::Kind::constant) tensor.fill(init.value);
   dispatch_floating(tensor.dtype(), [&]<class T>(T) {
     T* data = tensor.span<T>().data();
-    if (init.kind == Init::Kind::normal) {
-      for_each_random(tensor.numel(), key, [&](std::int64_t i, double u, double v) {  // Box-Muller
-        data[i] = static_cast<T>(init.value * std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v));
-      });
-    } else {
-      check(tensor.rank() == 2, "xavier_uniform: expected a matrix, got ", tensor.sizes());
-      const double bound = std::sqrt(6.0 / static_cast<double>(tensor.size(0) + tensor.size(1)));
+    const auto fill_uniform = [&](double bound) {
       for_each_random(tensor.numel(), key,
                       [&](std::int64_t i, double, double v) { data[i] = static_cast<T>(bound * (2 * v - 1)); });
+    };
+    switch (init.kind) {
+      case Init::Kind::constant:
+        break;
+      case Init::Kind::normal:
+        for_each_random(tensor.numel(), key, [&](std::int64_t i, double u, double v) {  // Box-Muller
+          data[i] = static_cast<T>(init.value * std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v));
+        });
+        break;
+      case Init::Kind::uniform:
+        fill_uniform(init.value);
+        break;
+      case Init::Kind::xavier_uniform:
+        check(tensor.rank() == 2, "xavier_uniform: expected a matrix, got ", tensor.sizes());
+        fill_uniform(std::sqrt(6.0 / static_cast<double>(tensor.size(0) + tensor.size(1))));
+        break;
     }
+    for (std::int64_t i = init.shift.begin; i < init.shift.end; ++i) data[i] += static_cast<T>(init.shift.value);
   });
 }
 

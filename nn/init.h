@@ -8,13 +8,21 @@ namespace tapeformer {
 
 // A distribution for the values of one parameter.
 struct Init {
-  enum class Kind { constant, normal, xavier_uniform };
+  enum class Kind { constant, normal, uniform, xavier_uniform };
+  // Elements that get a number more: the forget gate's part of a bias.
+  struct Shift {
+    std::int64_t begin = 0, end = 0;
+    double value = 0;
+  };
   Kind kind = Kind::constant;
-  double value = 0;  // the constant, or the standard deviation
+  double value = 0;  // the constant, the standard deviation, or the bound
+  Shift shift = {};
 
   static Init zeros() { return {Kind::constant, 0}; }
   static Init ones() { return {Kind::constant, 1}; }
   static Init normal(double standard_deviation) { return {Kind::normal, standard_deviation}; }
+  // Uniform in ±bound.
+  static Init uniform(double bound) { return {Kind::uniform, bound}; }
   // Uniform in ±√(6/(fan_in + fan_out)) for a matrix (fan_out, fan_in) (Glorot & Bengio 2010).
   static Init xavier_uniform() { return {Kind::xavier_uniform, 0}; }
 };

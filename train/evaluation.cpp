@@ -6,6 +6,7 @@
 
 #include "autograd/ops/activations.h"
 #include "autograd/tape/tape.h"
+#include "nn/recurrent.h"
 
 namespace tapeformer {
 namespace {
@@ -22,9 +23,9 @@ Tensor ids_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {
   return Tensor::from(std::span<const std::int32_t>(ids), {batch.rows, batch.length});
 }
 
-// Calls score(batch) for each batch of windows.
-template <class Score>
-void for_windows(const WindowBatcher& batcher, std::int64_t max_batches, const ProgressCallback& progress,
+// Calls score(batch) for each batch.
+template <class Batcher, class Score>
+void for_batches(const Batcher& batcher, std::int64_t max_batches, const ProgressCallback& progress,
                  const Score& score) {
   const std::int64_t batches = max_batches > 0 ? std::min(max_batches, batcher.batches()) : batcher.batches();
   Batch batch;
@@ -35,7 +36,28 @@ void for_windows(const WindowBatcher& batcher, std::int64_t max_batches, const P
   }
 }
 
+// Calls score(batch, state) for each batch of the text: windows, without a state; or, for a recurrent model, rows in
+// order, with the state that has read those before them.
+template <class Score>
+void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
+              const ProgressCallback& progress, const Score& score) {
+  constexpr std::int64_t kRow = 128;     // tokens that a recurrent model reads at once; no result depends on it
+  constexpr std::int64_t kWarmUp = 256;  // tokens before a stream, from which it learns where in the text it is
+  if (!reads_in_order(model)) {
+    const WindowBatcher windows = window_batcher(model, tokens, options);
+    return for_batches(windows, options.max_batches, progress,
+                       [&](const Batch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); });
+  }
+  RecurrentState state;
+  for_batches(StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp), options.max_batches, progress,
+              [&](const Batch& batch) { score(batch, &state); });
+}
+
 }  // namespace
+
+bool reads_in_order(const LanguageModel& model) {
+  return dynamic_cast<const RecurrentLanguageModel*>(&model) != nullptr;
+}
 
 std::int64_t window_context(const LanguageModel& model, std::int64_t wanted) {
   const std::optional<std::int64_t> most = model.context();
@@ -59,11 +81,14 @@ void require_finite(const Evaluation& evaluation) {
 Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress) {
   Evaluation total;
-  for_windows(window_batcher(model, tokens, options), options.max_batches, progress, [&](const Batch& batch) {
+  const auto* const recurrent = dynamic_cast<const RecurrentLanguageModel*>(&model);
+  for_text(model, tokens, options, progress, [&](const Batch& batch, RecurrentState* state) {
     Tape tape(no_grad);
     const Variable ids = Variable::constant(tape, ids_tensor(batch.inputs, batch));
     const Variable targets = Variable::constant(tape, ids_tensor(batch.targets, batch));
-    total.nats += model.loss(ids, targets, {.normalizer = 1}).value().item();
+    const CrossEntropyOptions sum{.normalizer = 1};
+    const Variable loss = state ? recurrent->loss(ids, targets, sum, *state) : model.loss(ids, targets, sum);
+    total.nats += loss.value().item();
     total.tokens += batch.scored;
   });
   return total;
@@ -87,9 +112,11 @@ void append_surprisals(const Variable& hidden, std::span<const std::int32_t> tar
 
 std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options) {
   std::vector<double> values;
-  for_windows(window_batcher(model, tokens, options), options.max_batches, {}, [&](const Batch& batch) {
+  WindowOptions in_order = options;
+  if (reads_in_order(model)) in_order.batch = 1;
+  for_text(model, tokens, in_order, {}, [&](const Batch& batch, RecurrentState* state) {
     Tape tape(no_grad);
-    const Variable hidden = model.forward(Variable::constant(tape, ids_tensor(batch.inputs, batch)));
+    const Variable hidden = model.forward(Variable::constant(tape, ids_tensor(batch.inputs, batch)), state);
     append_surprisals(
         hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, values);
   });

@@ -14,7 +14,8 @@ namespace tapeformer {
 // The score of a text. Labels are never smoothed, and each scored token counts once.
 struct Evaluation {
   std::int64_t tokens = 0;  // scored tokens
-  // Σ −ln P(token | the tokens before it in its window, and in its document where the model keeps to documents)
+  // Σ −ln P(token | the tokens before it in its window or stream, and in its document where the model keeps to
+  // documents)
   double nats = 0;
 
   double loss() const { return nats / static_cast<double>(tokens); }  // nats per token
@@ -32,12 +33,16 @@ struct WindowOptions {
   std::int64_t max_batches = 0;  // only the first batches; 0: the whole text
 };
 
+// Whether the model is recurrent: it has no windows, but reads the text in order, cut into `batch` streams that are
+// read side by side. Each stream but the first one reads 256 tokens before it as well, which it does not score.
+bool reads_in_order(const LanguageModel& model);
+
 // The tokens of a window: `wanted`, or the default of WindowOptions where that is 0. Throws UsageError when the model
 // cannot look at so many.
 std::int64_t window_context(const LanguageModel& model, std::int64_t wanted);
 
-// Scores the tokens by sliding windows (WindowBatcher): all but the first, which has nothing before it. Throws Error
-// for fewer than two tokens, UsageError for a stride above the context.
+// Scores the tokens by sliding windows (WindowBatcher), or in order (StreamBatcher): all but the first, which has
+// nothing before it. Throws Error for fewer than two tokens, UsageError for a stride above the context.
 Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {});
 
@@ -46,7 +51,7 @@ Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOp
 void append_surprisals(const Variable& hidden, std::span<const std::int32_t> targets,
                        const std::function<Variable(const Variable&)>& logits, std::vector<double>& values);
 
-// Returns −ln P(token) of tokens 1 … n − 1, scored by the same windows.
+// Returns −ln P(token) of tokens 1 … n − 1, scored by the same windows, or as one stream.
 std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options);
 
 }  // namespace tapeformer

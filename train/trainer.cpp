@@ -46,7 +46,9 @@ class Trainer {
         metrics_(run.metrics()),
         first_step_(state.step),
         elapsed_before_(state.elapsed_s),
-        saved_step_(state.step) {}
+        saved_step_(state.step) {
+    objective_.carry(state_.carried);
+  }
 
   TrainEnd run() {
     const kernels::MatmulPrecisionScope precision(matmul_precision(config_));
@@ -204,6 +206,7 @@ class Trainer {
     saved_step_ = state_.step;
     saved_ = std::chrono::steady_clock::now();
     const CheckpointOptions options{.config_toml = config_toml_, .regular = is_regular()};
+    state_.carried = objective_.carried();
     auto publish = [this, step = state_.step, is_best = state_.best_step == state_.step,
                     checkpoint = stage_checkpoint(run_, objective_.model(), optimizer_, state_, options)] {
       metrics_.sync();

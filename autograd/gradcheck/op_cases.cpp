@@ -234,6 +234,36 @@ void add_attention(Table& t) {
   });
 }
 
+void add_recurrent(Table& t) {
+  constexpr std::int64_t kSteps = 3, kBatch = 2, kSize = 2;
+  // All states, so that gradients come from every time and from the cells too.
+  const auto layer = [](const RecurrentOptions& options) {
+    return [options](Inputs in) {
+      const bool lstm = options.cell == CellKind::lstm;
+      const auto [h, c] = recurrent(in[0], in[1], lstm ? in[4] : Variable(), in[2], in[3], options);
+      return lstm ? concat(std::array{h, c}, -1) : h;
+    };
+  };
+  for (const Enumerator<CellKind>& cell : enumerators<CellKind>()) {
+    const CellKind kind = cell.value;
+    const std::int64_t gates = kSize * (kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1);
+    const auto row = [&](const std::string& label, RecurrentOptions options) {
+      options.cell = kind;
+      std::vector<Tensor> inputs{t.normal({kSteps, kBatch, gates}), t.normal({kBatch, kSize}), t.normal({gates, kSize}),
+                                 t.normal({gates})};
+      if (kind == CellKind::lstm) inputs.push_back(t.normal({kBatch, kSize}));
+      t.add("recurrent", cell.name + label, std::move(inputs), layer(options));
+    };
+    row("", {});
+    row(", reverse", {.reverse = true});
+    row(", lengths", {.lengths = ids({2, 0}, {2})});
+    row(", reverse, lengths", {.reverse = true, .lengths = ids({1, 3}, {2})});
+    t.add("recurrent", cell.name + ", from zero, no bias",
+          {t.normal({kSteps, kBatch, gates}), t.normal({gates, kSize})},
+          [kind](Inputs in) { return recurrent(in[0], {}, {}, in[1], {}, {.cell = kind}).h; });
+  }
+}
+
 void add_losses(Table& t) {
   const Tensor targets = ids({1, 0, -1, 4}, {4});
   const std::pair<const char*, CrossEntropyOptions> options[] = {
@@ -287,6 +317,7 @@ std::vector<OpCase> op_cases() {
   add_products(table);
   add_layers(table);
   add_attention(table);
+  add_recurrent(table);
   add_losses(table);
   add_recompute(table);
   return std::move(table.rows);

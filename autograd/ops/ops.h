@@ -9,5 +9,6 @@
 #include "autograd/ops/layers.h"
 #include "autograd/ops/losses.h"
 #include "autograd/ops/products.h"
+#include "autograd/ops/recurrent.h"
 #include "autograd/ops/reductions.h"
 #include "autograd/ops/views.h"

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "core/random.h"
+#include "data/synthetic/sequences.h"
 #include "data/synthetic/stories_grammar.h"
 #include "data/synthetic/tasks.h"
 
@@ -28,6 +29,8 @@ double stories_entropy() {
 
 constexpr std::array kCorpora = {
     Corpus{"stories", stories_line, stories_entropy},
+    Corpus{"markov", markov_line, markov_entropy},
+    Corpus{"recall", recall_line, recall_entropy},
     Corpus{"reverse", reverse_line, nullptr},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},

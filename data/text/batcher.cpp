@@ -80,4 +80,49 @@ void WindowBatcher::fill(std::int64_t i, Batch& out) const {
   }
 }
 
+StreamBatcher StreamBatcher::full_rows(TokenView tokens, std::int64_t streams, std::int64_t length) {
+  check_shape(streams, length);
+  const std::int64_t stream_length = (tokens.size() - 1) / streams;
+  check(stream_length >= length, "text is too short: ", tokens.size(), " tokens, but ", streams, " rows of ", length,
+        " tokens need at least ", streams * length + 1);
+  return {tokens, streams, length, stream_length, 0, stream_length / length};
+}
+
+StreamBatcher StreamBatcher::every_token(TokenView tokens, std::int64_t streams, std::int64_t length,
+                                         std::int64_t warm_up) {
+  check_shape(streams, length);
+  check(tokens.size() >= 2, "text is too short to evaluate: expected at least 2 tokens, got ", tokens.size());
+  const std::int64_t targets = tokens.size() - 1, stream_length = (targets + streams - 1) / streams;
+  const std::int64_t parts = (targets + stream_length - 1) / stream_length;
+  const std::int64_t read = std::min(targets, stream_length + (parts > 1 ? warm_up : 0));  // of a stream, at most
+  return {tokens, parts, std::min(length, read), stream_length, warm_up, (read + length - 1) / length};
+}
+
+std::int64_t StreamBatcher::begin_of(std::int64_t step, std::int64_t row) const {
+  return std::max<std::int64_t>(0, row * stream_length_ - warm_up_) + step % steps_ * length_;
+}
+
+void StreamBatcher::fill(std::int64_t step, std::int64_t first_row, std::int64_t rows, Batch& out) const {
+  set_shape(out, rows, length_);
+  std::fill(out.inputs.begin(), out.inputs.end(), 0);
+  std::fill(out.targets.begin(), out.targets.end(), kIgnoredTarget);
+  out.scored = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t stream = (first_row + row) * stream_length_, begin = begin_of(step, first_row + row);
+    const std::int64_t end = std::min({begin + length_, stream + stream_length_, tokens_.size() - 1});
+    if (begin >= end) continue;
+    tokens_.copy(begin, std::span(out.inputs).subspan(row * length_, end - begin));
+    const std::int64_t scored = std::max(begin, stream);  // the first place whose target is
+    if (scored >= end) continue;
+    tokens_.copy(scored + 1, std::span(out.targets).subspan(row * length_ + scored - begin, end - scored));
+    out.scored += end - scored;
+  }
+}
+
+void StreamBatcher::read_ahead(std::int64_t step, std::int64_t first_row, std::int64_t rows) const {
+  for (std::int64_t row = first_row; row < first_row + rows; ++row) {
+    tokens_.read_ahead(begin_of(step, row), length_ + 1);
+  }
+}
+
 }  // namespace tapeformer

@@ -1,4 +1,5 @@
-// Batches of token ids: random sequences for training, sliding windows for evaluation.
+// Batches of token ids: random sequences for training, sliding windows for evaluation, and rows in order for a model
+// that carries a state from row to row.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +56,50 @@ class WindowBatcher {
  private:
   TokenView tokens_;
   std::int64_t batch_, context_, stride_, windows_;
+};
+
+// A text in order, for a model that carries a state: it is cut into streams of equal length, one behind the other,
+// which are read side by side, `length` tokens a step. Row r of a step goes on where row r of the step before ended;
+// when the streams are at their end, they begin anew.
+class StreamBatcher {
+ public:
+  // Every row is full: what is left over at the end of a stream is not read. Throws Error when the text is too short
+  // for one row of each stream. The tokens must outlive the batcher.
+  static StreamBatcher full_rows(TokenView tokens, std::int64_t streams, std::int64_t length);
+  // Every token but the first one is a target once. A stream first reads up to `warm_up` tokens that stand before it,
+  // which are not scored, so that it does not begin with an empty state; its last row may end in positions that are not
+  // scored either, with input 0. Streams that would be empty are left out. Throws Error for fewer than two tokens.
+  static StreamBatcher every_token(TokenView tokens, std::int64_t streams, std::int64_t length, std::int64_t warm_up);
+
+  std::int64_t streams() const { return streams_; }
+  // The steps in which the streams are read once.
+  std::int64_t batches() const { return steps_; }
+  // Whether the streams begin with this step, counted from 0.
+  bool begins(std::int64_t step) const { return step % steps_ == 0; }
+  // Rows first_row … first_row + rows − 1 of a step. Reuses the memory of `out`.
+  void fill(std::int64_t step, std::int64_t first_row, std::int64_t rows, Batch& out) const;
+  // All rows of a step.
+  void fill(std::int64_t step, Batch& out) const { fill(step, 0, streams_, out); }
+  // Tells the system to read the tokens of rows that will be filled soon from disk.
+  void read_ahead(std::int64_t step, std::int64_t first_row, std::int64_t rows) const;
+
+ private:
+  StreamBatcher(TokenView tokens, std::int64_t streams, std::int64_t length, std::int64_t stream_length,
+                std::int64_t warm_up, std::int64_t steps)
+      : tokens_(tokens),
+        streams_(streams),
+        length_(length),
+        stream_length_(stream_length),
+        warm_up_(warm_up),
+        steps_(steps) {}
+  // The place of a row's first token in the text.
+  std::int64_t begin_of(std::int64_t step, std::int64_t row) const;
+
+  TokenView tokens_;
+  std::int64_t streams_, length_;
+  std::int64_t stream_length_;  // targets of a stream; the last one may have fewer
+  std::int64_t warm_up_;
+  std::int64_t steps_;
 };
 
 }  // namespace tapeformer

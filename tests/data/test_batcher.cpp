@@ -208,3 +208,56 @@ TEST_CASE("window batcher: errors") {
   CHECK_THROWS_WITH_AS(WindowBatcher(view(ids), 1, 4, 4).fill(2, out), "evaluation batch 2 is out of range for 2",
                        Error);
 }
+
+TEST_CASE("stream batcher: rows go on where those of the step before ended, and begin anew behind the last full one") {
+  const auto ids = counting(24);  // 23 targets: two streams of 11, three steps of 3 tokens
+  const StreamBatcher batcher = StreamBatcher::full_rows(view(ids), 2, 3);
+  CHECK(batcher.batches() == 3);
+  Batch out;
+  const std::vector<std::int32_t> begins{0, 3, 6, 0};
+  for (std::int32_t step = 0; step < 4; ++step) {
+    const std::int32_t a = begins[step], b = 11 + a;
+    batcher.fill(step, out);
+    CHECK(out.inputs == std::vector<std::int32_t>{a, a + 1, a + 2, b, b + 1, b + 2});
+    CHECK(out.targets == std::vector<std::int32_t>{a + 1, a + 2, a + 3, b + 1, b + 2, b + 3});
+    CHECK(out.scored == 6);
+    CHECK(batcher.begins(step) == (step % 3 == 0));
+  }
+  batcher.fill(1, 1, 1, out);  // the second row alone
+  CHECK(out.inputs == std::vector<std::int32_t>{14, 15, 16});
+  CHECK_THROWS_WITH_AS(StreamBatcher::full_rows(view(ids), 4, 6),
+                       "text is too short: 24 tokens, but 4 rows of 6 tokens need at least 25", Error);
+}
+
+TEST_CASE("stream batcher: for evaluation every token but the first is a target once, in order within its stream") {
+  for (const std::int64_t tokens : {2, 3, 7, 24, 25}) {
+    for (const std::int64_t streams : {1, 2, 3, 5, 40}) {
+      for (const auto& [length, warm_up] : {std::pair{1, 0}, {3, 2}, {3, 9}, {100, 5}}) {
+        const auto ids = counting(tokens);
+        const StreamBatcher batcher = StreamBatcher::every_token(view(ids), streams, length, warm_up);
+        std::vector<std::vector<std::int32_t>> seen(batcher.streams());
+        Batch out;
+        std::int64_t scored = 0;
+        for (std::int64_t i = 0; i < batcher.batches(); ++i) {
+          batcher.fill(i, out);
+          scored += out.scored;
+          for (std::size_t k = 0; k < out.targets.size(); ++k) {
+            const std::size_t row = k / out.length;
+            if (out.inputs[k] > 0 && k % out.length > 0) CHECK(out.inputs[k] == out.inputs[k - 1] + 1);
+            if (out.targets[k] == kIgnoredTarget) continue;
+            if (i == 0 && k % out.length == 0) CHECK((row == 0 || warm_up == 0));
+            CHECK(out.inputs[k] == out.targets[k] - 1);
+            seen[row].push_back(out.targets[k]);
+          }
+        }
+        std::vector<std::int32_t> all;
+        for (const auto& stream : seen) {
+          CHECK_FALSE(stream.empty());
+          all.insert(all.end(), stream.begin(), stream.end());
+        }
+        CHECK(scored == tokens - 1);
+        CHECK(all == std::vector<std::int32_t>(ids.begin() + 1, ids.end()));
+      }
+    }
+  }
+}

@@ -1,6 +1,7 @@
-// Against PyTorch: golden/make_gpt_golden.py and golden/make_transformer_golden.py made the numbers and say what they
-// are.
+// Against PyTorch: the scripts golden/make_*_golden.py made the numbers and say what they are.
+#include "autograd/ops/ops.h"
 #include "nn/formats/safetensors.h"
+#include "nn/models/rnn.h"
 #include "nn/optim/optimizers.h"
 #include "tests/nn/transformer_support.h"
 
@@ -12,9 +13,11 @@ using Golden = std::map<std::string, Tensor>;
 
 const Golden& golden() {
   static const Golden tensors = [] {
-    Golden both = read_safetensors(TEST_DATA "/golden/gpt.safetensors");
-    both.merge(read_safetensors(TEST_DATA "/golden/transformer.safetensors"));
-    return both;
+    Golden all;
+    for (const char* file : {"gpt", "transformer", "rnn"}) {
+      all.merge(read_safetensors(str_cat(TEST_DATA "/golden/", file, ".safetensors")));
+    }
+    return all;
   }();
   return tensors;
 }
@@ -57,6 +60,20 @@ TransformerConfig pre_translator_config(DType dtype) {
   config.position = PositionKind::learned;
   config.tied = TiedEmbeddings::none;
   return config;
+}
+
+RnnConfig rnn_config(CellKind cell, DType dtype) {
+  switch (cell) {
+    case CellKind::lstm:
+      return {.vocab = 19, .stack = {.cell = cell, .layers = 2, .input_dim = 7, .dim = 9, .dtype = dtype}};
+    case CellKind::gru:
+      return {.vocab = 17,
+              .stack = {.cell = cell, .layers = 2, .input_dim = 8, .dim = 8, .dtype = dtype},
+              .tie_embeddings = true};
+    case CellKind::tanh:
+      return {.vocab = 13, .stack = {.cell = cell, .layers = 3, .input_dim = 6, .dim = 10, .dtype = dtype}};
+  }
+  return {};
 }
 
 // The tensors PREFIX/NAME by NAME.
@@ -136,6 +153,58 @@ void check_model(const std::string& model_name, const TransformerConfig& config,
                  [&] { return add_gradients(model, batch, {.smoothing = smoothing}, {.training = true}); });
 }
 
+void check_model(CellKind cell, DType dtype, double tolerance) {
+  const std::string name = word_of(cell);
+  CAPTURE(name);
+  const Rnn model(rnn_config(cell, dtype));
+  const Tensor ids = golden().at(name + "/ids"), targets = golden().at(name + "/targets");
+  check_training(name, model, dtype, 0.1, tolerance,
+                 [&] { return add_gradients(model, ids, targets, {}, {.training = true}); });
+  Golden start;
+  for (const auto& [parameter, tensor] : part(name + "/param")) start.emplace(parameter, tensor.to(dtype));
+  model.load_state_dict(start);
+  CHECK(distance(logits_of(model, ids), golden().at(name + "/logits")) <= tolerance);
+}
+
+// Both directions of a layer on padded rows. At padding PyTorch gives zeros and ours the state that a row keeps, which
+// a mask leaves out.
+void check_bidirectional_layer(CellKind cell, DType dtype, double tolerance) {
+  const std::string name = word_of(cell) + "_layer";
+  CAPTURE(name);
+  const auto tensor = [&](const std::string& key) { return golden().at(name + "/" + key).to(dtype); };
+  const Tensor lengths = golden().at(name + "/lengths"), y = tensor("y"), cotangent = tensor("cotangent");
+  const Tensor mask = Tensor::full(y.sizes(), dtype, 0);
+  for (std::int64_t row = 0; row < lengths.numel(); ++row) {
+    const Tensor scored = mask.slice(1, row, row + 1).slice(0, 0, lengths.data<std::int32_t>()[row]);
+    scored.copy_from(Tensor::full(scored.sizes(), dtype, 1));
+  }
+
+  Tape tape;
+  std::map<std::string, Variable> inputs;
+  for (const auto& [key, value] : part(name + "/in")) inputs[key] = Variable::parameter(value.to(dtype));
+  const Variable x = inputs.at("x").on(tape);
+  std::vector<Variable> directions;
+  for (const int direction : {0, 1}) {
+    const auto start = [&](const char* key) {
+      return reshape(slice(inputs.at(key).on(tape), 0, direction, direction + 1), {y.size(1), y.size(2) / 2});
+    };
+    const auto parameter = [&](const char* key) { return inputs.at(str_cat(key, "_l0", direction ? "_reverse" : "")); };
+    directions.push_back(recurrent(linear(x, parameter("weight_ih"), parameter("bias_ih")), start("h0"),
+                                   cell == CellKind::lstm ? start("c0") : Variable(), parameter("weight_hh"),
+                                   parameter("bias_hh"), {.cell = cell, .reverse = direction == 1, .lengths = lengths})
+                             .h);
+  }
+  const Variable out = mul(concat(directions, -1), Variable::constant(tape, mask));
+  CHECK(distance(out.value(), y) <= tolerance);
+  tape.backward(out, cotangent);
+  for (const auto& [key, expected] : part(name + "/grad")) {
+    CAPTURE(key);
+    CHECK(distance(inputs.at(key).grad(), expected) <= tolerance);
+  }
+}
+
+constexpr CellKind kCells[] = {CellKind::lstm, CellKind::gru, CellKind::tanh};
+
 }  // namespace
 
 TEST_CASE("golden: a GPT-2 with PyTorch's loss, gradients and parameters after ten AdamW steps, f64") {
@@ -170,8 +239,22 @@ TEST_CASE("golden: a pre-norm encoder-decoder, learned positions, GELU and nothi
   check_model("pre_translator", pre_translator_config(DType::f32), 0, 1e-5);
 }
 
+TEST_CASE("golden: language models of torch.nn.LSTM, GRU and RNN, after ten AdamW steps") {
+  for (const CellKind cell : kCells) {
+    check_model(cell, DType::f64, 1e-9);
+    check_model(cell, DType::f32, 1e-5);
+  }
+}
+
+TEST_CASE("golden: bidirectional layers of torch.nn.LSTM, GRU and RNN on packed rows, with every gradient") {
+  for (const CellKind cell : kCells) {
+    check_bidirectional_layer(cell, DType::f64, 1e-9);
+    check_bidirectional_layer(cell, DType::f32, 1e-5);
+  }
+}
+
 TEST_CASE("golden: the parameters move far enough for ten steps to be a test") {
-  for (const char* model : {"gpt2", "post", "translator", "pre_translator"}) {
+  for (const char* model : {"gpt2", "post", "translator", "pre_translator", "lstm", "gru", "tanh"}) {
     const Golden start = part(std::string(model) + "/param"), after = part(std::string(model) + "/after");
     for (const auto& [name, tensor] : start) CHECK(distance(after.at(name), tensor) > 1e-3);
   }

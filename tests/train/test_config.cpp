@@ -156,7 +156,7 @@ TEST_CASE("config: to_toml reads back to an equal configuration, to the last bit
   CHECK(to_toml(resolve(parse(text))) == text);
   CHECK(resolve(parse(to_toml(resolve(Config{})))) == resolve(Config{}));
   CHECK(text.find("\nbias = false                # biases in linear layers") != std::string::npos);
-  CHECK(text.find("# model family: gpt, transformer") != std::string::npos);
+  CHECK(text.find("# model family: gpt, transformer, rnn") != std::string::npos);
 
   config.tokenizer.file = std::string(1, '\xff');
   CHECK_THROWS_WITH_AS(to_toml(resolve(config)), "configuration: expected text in UTF-8, got \"\xEF\xBF\xBD\"",

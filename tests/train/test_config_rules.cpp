@@ -292,3 +292,22 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
       require_data(resolved({})),
       "data: expected one of data.text, data.source and data.target, data.pairs, data.corpus; got none", UsageError);
 }
+
+TEST_CASE("config: a recurrent model reads in order: rows of train.bptt tokens, and no windows") {
+  const ResolvedConfig rnn = resolved({"model.type=rnn"});
+  CHECK(rnn.row_tokens() == 64);
+  CHECK(rnn.eval.stride == 0);
+  CHECK(rnn.model.options.integer("embedding_dim") == 200);
+  CHECK(resolve(rnn.values()) == rnn);
+  CHECK(resolve(parse_config(to_toml(rnn), "run.toml")) == rnn);
+  CHECK(resolved({"model.type=rnn", "train.bptt=35"}).row_tokens() == 35);
+  CHECK_THROWS_WITH_AS(resolved({"train.bptt=35"}),
+                       "train.bptt: expected 0 for gpt, which carries no state from row to row, got 35", UsageError);
+  CHECK_THROWS_WITH_AS(resolved({"model.type=rnn", "eval.stride=5"}),
+                       "eval.stride: expected 0 for rnn, which reads a text in order and has no windows, got 5",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(resolved({"model.type=rnn", "model.tie_embeddings=output", "model.embedding_dim=100"}),
+                       "model.embedding_dim: expected 0 or model.dim, which is 200, since model.tie_embeddings is "
+                       "output, got 100",
+                       UsageError);
+}

@@ -61,7 +61,7 @@ struct Config {
     bool operator==(const Schedule&) const = default;
   };
   struct Train {
-    std::int64_t steps = 2000, batch = 16, batch_tokens = 0, accumulate = 1, length_groups = 1;
+    std::int64_t steps = 2000, batch = 16, batch_tokens = 0, bptt = 0, accumulate = 1, length_groups = 1;
     double label_smoothing = 0;
     std::int64_t seed = 1, threads = 0;
     bool recompute = false;
@@ -130,8 +130,9 @@ class ResolvedConfig {
   // model.context, and model.dim: nothing where the family has no such key.
   std::optional<std::int64_t> context() const { return integer_option("context"); }
   std::optional<std::int64_t> model_dim() const { return integer_option("dim"); }
-  // The tokens of a row of a language model's batch: the model's context, or a fixed number where it has no limit.
-  std::int64_t row_tokens() const { return context().value_or(kUnlimitedRowTokens); }
+  // The tokens of a row of a language model's batch: the model's context, or train.bptt of a recurrent one, or a fixed
+  // number where it has no limit.
+  std::int64_t row_tokens() const { return train.bptt ? train.bptt : context().value_or(kUnlimitedRowTokens); }
   static constexpr std::int64_t kUnlimitedRowTokens = 128;
 
   // The same values as a configuration that gives every key. `derived` lists the keys that follow others.

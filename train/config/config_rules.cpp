@@ -108,6 +108,11 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.eval.patience == 0 || config.eval.every > 0,
           "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got ",
           config.eval.every);
+  const ModelFamily& family = resolved.family();
+  require(config.train.bptt == 0 || family.bptt > 0, "train.bptt: expected 0 for ", family.name,
+          ", which carries no state from row to row, got ", config.train.bptt);
+  require(config.eval.stride == 0 || family.bptt == 0, "eval.stride: expected 0 for ", family.name,
+          ", which reads a text in order and has no windows, got ", config.eval.stride);
   const auto context = resolved.context();
   require(!context || config.eval.stride <= *context, "eval.stride: expected at most model.context, which is ",
           context.value_or(0), ", got ", config.eval.stride);
@@ -127,14 +132,15 @@ KeyValues family_options(const Config::Model& model, const ModelFamily& family) 
   return options;
 }
 
-void derive(Config& config, std::int64_t window) {
+void derive(Config& config, const ModelFamily& family, std::int64_t window) {
   if (config.optimizer.weight_decay < 0) {
     config.optimizer.weight_decay = find_optimizer_row(config.optimizer.name)->defaults.weight_decay;
   }
   if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;
   if (config.schedule.total == 0) config.schedule.total = config.train.steps;
   if (config.train.matmul == MatmulSetting::automatic) config.train.matmul = fastest_matmul();
-  if (config.eval.stride == 0) config.eval.stride = window;
+  if (config.train.bptt == 0) config.train.bptt = family.bptt;
+  if (config.eval.stride == 0 && family.bptt == 0) config.eval.stride = window;
   if (config.checkpoint.keep > 0) config.checkpoint.keep = std::max(config.checkpoint.keep, config.checkpoint.average);
 }
 
@@ -170,7 +176,7 @@ ResolvedConfig resolve(Config config) {
   values->model.type = family.name;
   family.resolve(options, config.tokenizer.joint);
   for (const auto& [name, value] : options.entries()) config.model.options[name] = value;
-  derive(config, options.has("context") ? options.integer("context") : kUnlimitedWindow);
+  derive(config, family, options.has("context") ? options.integer("context") : kUnlimitedWindow);
 
   config.derived.emplace();
   for (const ConfigEntry& entry : entries) {

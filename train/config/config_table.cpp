@@ -153,6 +153,10 @@ const std::vector<ConfigEntry>& common_entries() {
         train.key<&T::batch>("batch", "sequences in a micro-step", between(1, kMaxSize)),
         train.key<&T::batch_tokens>("batch_tokens", "tokens in a micro-step of parallel text (0 = count sequences)",
                                     at_least(0)),
+        train.key<&T::bptt>("bptt",
+                            "tokens through which a recurrent model's gradient flows back; its state goes on from row "
+                            "to row (0 = what the family says)",
+                            between(0, kMaxSize), {.fixed = true, .follows = "model.type"}),
         train.key<&T::accumulate>("accumulate", "micro-steps whose gradients make one step", between(1, kMaxSize)),
         train.key<&T::length_groups>(
             "length_groups", "groups of sentences of similar lengths that a step draws (0 = one for each micro-step)",
@@ -176,8 +180,9 @@ const std::vector<ConfigEntry>& common_entries() {
 
         eval.key<&E::every>("every", "steps between evaluations (0 = only at the end)", at_least(0)),
         eval.key<&E::batches>("batches", "batches of an evaluation (0 = all validation data)", at_least(0)),
-        eval.key<&E::stride>("stride", "tokens that each window of an evaluation scores (0 = model.context)",
-                             between(0, kMaxSize), {.follows = "model.context"}),
+        eval.key<&E::stride>(
+            "stride", "tokens that each window of an evaluation scores (0 = model.context; a recurrent model has none)",
+            between(0, kMaxSize), {.follows = "model.context"}),
         eval.key<&E::patience>("patience", "evaluations without a lower loss after which training ends (0 = no limit)",
                                at_least(0)),
         eval.key<&E::bleu_every>("bleu_every",

@@ -135,8 +135,8 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
                       .warnings = notes.lines()};
   if (!cache.warning().empty()) result.warnings.push_back(cache.warning());
   const std::int64_t row = config.row_tokens();
-  check(result.train.size() > row, "the training text has ", result.train.size(), " tokens: model.context = ", row,
-        " takes at least ", row + 1);
+  check(result.train.size() > row, "the training text has ", result.train.size(),
+        " tokens: ", config.train.bptt ? "train.bptt" : "model.context", " = ", row, " takes at least ", row + 1);
   if (!valid.empty()) {
     TokenFile tokens = cache.tokens("valid", *valid_text.reader, valid, *tokenizer, show);
     if (tokens.size() >= 2) result.valid = std::move(tokens);

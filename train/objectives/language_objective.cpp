@@ -8,8 +8,16 @@ LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData 
     : config_(config),
       data_(std::move(data)),
       model_(make_language_model(config, model_vocabulary(config, *data_.tokenizer))),
-      batcher_(data_.train.view(), config.train.batch, config.row_tokens(),
-               static_cast<std::uint64_t>(config.train.seed)) {}
+      recurrent_(dynamic_cast<const RecurrentLanguageModel*>(model_.get())) {
+  const Config::Train& train = config.train;
+  const TokenView tokens = data_.train.view();
+  if (recurrent_) {
+    streams_ = StreamBatcher::full_rows(tokens, train.accumulate * train.batch, config.row_tokens());
+    states_.resize(train.accumulate);
+  } else {
+    batcher_.emplace(tokens, train.batch, config.row_tokens(), static_cast<std::uint64_t>(train.seed));
+  }
+}
 
 std::vector<std::string> LanguageObjective::description() const {
   return {str_cat(model_->parameter_count(), " parameters, vocabulary of ", data_.tokenizer->vocab_size(), ", ",
@@ -20,20 +28,64 @@ std::int64_t LanguageObjective::scored_targets(std::int64_t) {
   return config_.train.accumulate * config_.train.batch * config_.row_tokens();
 }
 
-Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
-  batcher_.draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(micro_step), batch_);
+void LanguageObjective::draw(std::int64_t step, std::int64_t micro_step) {
   // The next batch is read from disk while this one is worked on.
   const bool last = micro_step + 1 == config_.train.accumulate;
-  batcher_.read_ahead(static_cast<std::uint32_t>(last ? step + 1 : step),
-                      static_cast<std::uint32_t>(last ? 0 : micro_step + 1));
+  const std::int64_t next_step = last ? step + 1 : step, next_micro_step = last ? 0 : micro_step + 1;
+  if (streams_) {
+    const std::int64_t rows = config_.train.batch;
+    streams_->fill(step - 1, micro_step * rows, rows, batch_);
+    streams_->read_ahead(next_step - 1, next_micro_step * rows, rows);
+  } else {
+    batcher_->draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(micro_step), batch_);
+    batcher_->read_ahead(static_cast<std::uint32_t>(next_step), static_cast<std::uint32_t>(next_micro_step));
+  }
+}
+
+Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
+  draw(step, micro_step);
   const Dims sizes{batch_.rows, batch_.length};
   const Variable ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.inputs), sizes));
   const Variable targets = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.targets), sizes));
-  return model_->loss(ids, targets,
-                      {.smoothing = config_.train.label_smoothing,
-                       .normalizer = normalizer,
-                       .deferred = true,
-                       .unsmoothed = unsmoothed_.place()});
+  const CrossEntropyOptions options{.smoothing = config_.train.label_smoothing,
+                                    .normalizer = normalizer,
+                                    .deferred = true,
+                                    .unsmoothed = unsmoothed_.place()};
+  // A loss that is only looked at, without training, leaves the states as they are.
+  if (!recurrent_ || !tape.options().training) return model_->loss(ids, targets, options);
+  RecurrentState& state = states_[micro_step];
+  if (streams_->begins(step - 1)) state.clear();
+  return recurrent_->loss(ids, targets, options, state);
+}
+
+NamedTensors LanguageObjective::carried() const {
+  NamedTensors carried;
+  if (states_.empty()) return carried;
+  const std::int64_t rows = config_.train.batch;
+  for (const auto& [name, tensor] : states_.front().tensors()) {
+    carried.emplace_back(name, Tensor::empty({streams_->streams(), tensor.size(1)}, tensor.dtype()));
+  }
+  for (std::int64_t i = 0; i < config_.train.accumulate; ++i) {
+    const NamedTensors part = states_[i].tensors();
+    for (std::size_t k = 0; k < carried.size(); ++k) {
+      carried[k].second.slice(0, i * rows, (i + 1) * rows).copy_from(part[k].second);
+    }
+  }
+  return carried;
+}
+
+void LanguageObjective::carry(const NamedTensors& carried) {
+  const std::int64_t rows = config_.train.batch;
+  for (const auto& [name, tensor] : carried) {
+    check(streams_ && tensor.size(0) == streams_->streams(), "the carried state ", name, " is ", tensor.sizes(),
+          ": expected ", streams_ ? streams_->streams() : 0, " rows (train.batch times train.accumulate)");
+  }
+  for (std::int64_t i = 0; i < std::ssize(states_); ++i) {
+    NamedTensors part;
+    for (const auto& [name, tensor] : carried)
+      part.emplace_back(name, tensor.slice(0, i * rows, (i + 1) * rows).clone());
+    states_[i] = RecurrentState::from(part);
+  }
 }
 
 Evaluation LanguageObjective::evaluate(const ProgressCallback& progress) {

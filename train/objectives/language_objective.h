@@ -1,7 +1,7 @@
 // Training a language model on the next token of a text.
 #pragma once
 
-#include "nn/language_model.h"
+#include "nn/recurrent.h"
 #include "train/objectives/language_data.h"
 #include "train/objectives/objective.h"
 
@@ -22,6 +22,8 @@ class LanguageObjective : public Objective {
   std::int64_t scored_targets(std::int64_t step) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
   std::optional<double> take_unsmoothed_loss() override { return unsmoothed_.take(); }
+  NamedTensors carried() const override;
+  void carry(const NamedTensors& carried) override;
   bool can_evaluate() const override { return data_.valid.has_value(); }
   Evaluation evaluate(const ProgressCallback& progress) override;
   std::int64_t evaluation_tokens() const override { return data_.valid->size() - 1; }
@@ -31,10 +33,18 @@ class LanguageObjective : public Objective {
   }
 
  private:
+  // Reads the rows of a micro-step into batch_, and tells the system which ones come next.
+  void draw(std::int64_t step, std::int64_t micro_step);
+
   const ResolvedConfig config_;
   const LanguageData data_;
   const std::unique_ptr<LanguageModel> model_;
-  TextBatcher batcher_;
+  // Of a recurrent model (null otherwise): its rows in order, and the state that each micro-step leaves to the next
+  // step.
+  const RecurrentLanguageModel* const recurrent_;
+  std::optional<StreamBatcher> streams_;
+  std::vector<RecurrentState> states_;
+  std::optional<TextBatcher> batcher_;  // of the other models: rows from anywhere
   Batch batch_;
   UnsmoothedLoss unsmoothed_{config_.train.label_smoothing};
 };

@@ -53,6 +53,12 @@ class Objective {
   // when their backward has passed.
   virtual std::optional<double> take_unsmoothed_loss() { return std::nullopt; }
 
+  // What the training carries from one step to the next beside the weights, for checkpoints: the states of a recurrent
+  // model. Nothing before the first step.
+  virtual NamedTensors carried() const { return {}; }
+  // Goes on with that of a checkpoint. Throws Error when it is of another batch.
+  virtual void carry(const NamedTensors&) {}
+
   virtual bool can_evaluate() const = 0;
   virtual Evaluation evaluate(const ProgressCallback& progress) = 0;
   // What evaluate() scores of the whole validation data, and the bytes of its text.

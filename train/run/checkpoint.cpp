@@ -16,6 +16,7 @@ namespace {
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
 constexpr const char* kConfigFile = "config.toml";
+constexpr const char* kCarriedFile = "carried.safetensors";
 
 [[noreturn]] void fail_to_fit(const std::filesystem::path& what, const RunFolder& run, const std::exception& error) {
   fail(what.string(), " does not fit the model of ", run.config().string(), ": ", error.what());
@@ -46,6 +47,7 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
         write_safetensors(staging / kModelFile, weights, {{"format", "pt"}});
       }
     };
+    if (!state.carried.empty()) write_safetensors(staging / kCarriedFile, state.carried);
     parallel_for(0, 2, 1, write);  // both at once: the time goes into copying to the file cache, not to the disk
   };
   const nlohmann::ordered_json fields = {{"tokens", state.tokens},       {"elapsed_s", state.elapsed_s},
@@ -69,6 +71,9 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
              .data_hash = fields.at("data_hash").get<std::uint64_t>(),
              .valid_hash = fields.value("valid_hash", std::uint64_t{0})};
     optimizer.load_state(optimizer_state);
+    if (std::filesystem::exists(folder / kCarriedFile)) {
+      for (auto& [name, tensor] : read_safetensors(folder / kCarriedFile)) state.carried.emplace_back(name, tensor);
+    }
   } catch (const std::exception& error) {
     fail_to_fit(folder, run, error);
   }

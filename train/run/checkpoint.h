@@ -10,7 +10,7 @@
 
 namespace tapeformer {
 
-// The fields of state.json. There is no random state: random numbers are pure functions of seed and step.
+// The fields of state.json, and what is carried. There is no random state: random numbers are pure functions of seed and step.
 struct TrainingState {
   std::int64_t step = 0;    // steps done
   std::int64_t tokens = 0;  // targets scored so far
@@ -19,6 +19,8 @@ struct TrainingState {
   std::int64_t best_step = 0;
   // Hashes of the training and of the validation data, so that a resume can tell when they have changed. 0: not known.
   std::uint64_t data_hash = 0, valid_hash = 0;
+  // Objective::carried(), in the file carried.safetensors; no file where there is nothing.
+  NamedTensors carried = {};
 };
 
 // How a checkpoint is saved.

@@ -1,0 +1,169 @@
+#include "autograd/ops/recurrent.h"
+
+#include <array>
+
+#include "autograd/kernels/recurrent.h"
+#include "autograd/kernels/reduce.h"
+#include "autograd/ops/linear_helpers.h"
+#include "autograd/ops/matrix_view.h"
+
+namespace tapeformer {
+namespace {
+
+// The states of T steps and the one before them: place 0 … T in order of time. Step t leads from place t to place
+// t + 1, or the other way in the reverse direction.
+struct StateBuffer {
+  Tensor places;  // (T + 1, B, H)
+  bool reverse = false;
+
+  StateBuffer() = default;
+  StateBuffer(const Tensor& initial, std::int64_t steps, const Dims& state, DType dtype, bool backwards)
+      : places(Tensor::empty({steps + 1, state[0], state[1]}, dtype)), reverse(backwards) {
+    const Tensor first = places.slice(0, reverse ? steps : 0, reverse ? steps + 1 : 1).reshape(state);
+    initial.defined() ? first.copy_from(initial) : first.fill(0);
+  }
+  std::int64_t steps() const { return places.size(0) - 1; }
+  // The states before and behind all steps, (T, B, H).
+  Tensor before() const { return reverse ? places.slice(0, 1, steps() + 1) : places.slice(0, 0, steps()); }
+  Tensor behind() const { return reverse ? places.slice(0, 0, steps()) : places.slice(0, 1, steps() + 1); }
+};
+
+// Place t of a contiguous (T, …), or null when it is undefined.
+template <class T>
+T* at_time(const Tensor& tensor, std::int64_t t) {
+  return tensor.defined() ? tensor.data<T>() + t * (tensor.numel() / tensor.size(0)) : nullptr;
+}
+
+// h_t, c_t = cell(input_t, W h_{t−1} + b, c_{t−1}); the formulas stand in kernels/recurrent.h. Backward walks the steps
+// the other way: dh_{t−1} = du_t W + what the cell hands on. Behind the last of them, with all du at hand,
+// dW = Σ_t du_tᵀ h_{t−1} is one product, and db = Σ_t du_t.
+struct Recurrent {
+  static constexpr const char* kName = "recurrent";
+  RecurrentOptions options;
+  StateBuffer h = {}, c = {};
+  Tensor saved = {};
+  Saved weight = {};
+
+  std::int64_t step_at(std::int64_t i) const { return options.reverse ? h.steps() - 1 - i : i; }
+  kernels::CellRows rows_at(std::int64_t t) const {
+    return {h.places.size(1), h.places.size(2), t, data_or_null<std::int32_t>(options.lengths)};
+  }
+
+  // in: input, h0, c0, weight, bias
+  std::vector<Tensor> forward(OpContext& context, std::span<const Tensor> in) {
+    const CellKind cell = options.cell;
+    const std::int64_t steps = in[0].size(0), batch = in[0].size(1), size = in[3].size(1), gates = in[3].size(0);
+    const Tensor input = in[0].contiguous(), w = readable_by_blas(in[3]);
+    const Tensor bias = in[4].defined() ? in[4].contiguous() : Tensor();
+    const DType dtype = input.dtype();
+    h = StateBuffer(in[1], steps, {batch, size}, dtype, options.reverse);
+    if (cell == CellKind::lstm) c = StateBuffer(in[2], steps, {batch, size}, dtype, options.reverse);
+    // Without a backward to come, every step writes to the same place.
+    saved = Tensor::empty({context.recording() ? steps : 1, batch, kernels::saved_count(cell) * size}, dtype);
+    const Tensor hidden = Tensor::empty({batch, gates}, dtype), h_before = h.before(), h_behind = h.behind();
+    const Tensor c_before = c.places.defined() ? c.before() : Tensor(),
+                 c_behind = c.places.defined() ? c.behind() : Tensor();
+    dispatch_floating(dtype, [&]<class T>(T) {
+      for (std::int64_t i = 0; i < steps; ++i) {
+        const std::int64_t t = step_at(i);
+        kernels::gemm(hidden.data<T>(), gates, {at_time<T>(h_before, t), size}, matrix_view<T>(w, true), batch, gates,
+                      size, T{1}, T{0});
+        kernels::cell_forward<T>(cell,
+                                 {.h = at_time<T>(h_behind, t),
+                                  .c = at_time<T>(c_behind, t),
+                                  .saved = at_time<T>(saved, context.recording() ? t : 0),
+                                  .x = at_time<T>(input, t),
+                                  .hidden = hidden.data<T>(),
+                                  .bias = data_or_null<T>(bias),
+                                  .h_before = at_time<T>(h_before, t),
+                                  .c_before = at_time<T>(c_before, t)},
+                                 rows_at(t));
+      }
+    });
+    weight = context.save(3, w);
+    std::vector<Tensor> outputs{h_behind};
+    if (c_behind.defined()) outputs.push_back(c_behind);
+    return outputs;
+  }
+
+  void backward(std::span<const Tensor> dy, std::span<GradSlot> slots) {
+    const CellKind cell = options.cell;
+    const std::int64_t steps = h.steps(), batch = h.places.size(1), size = h.places.size(2);
+    const std::int64_t gates = kernels::gate_count(cell) * size;
+    const DType dtype = h.places.dtype();
+    const Tensor w = weight.get(), h_before = h.before(), h_behind = h.behind();
+    const bool has_cell = c.places.defined();
+    const Tensor c_before = has_cell ? c.before() : Tensor(), c_behind = has_cell ? c.behind() : Tensor();
+    const Tensor dy_h = dy[0].defined() ? dy[0].contiguous() : Tensor();
+    const Tensor dy_c = has_cell && dy[1].defined() ? dy[1].contiguous() : Tensor();
+    const Tensor dx = Tensor::empty({steps, batch, gates}, dtype);
+    const Tensor dhidden = cell == CellKind::gru ? Tensor::empty(dx.sizes(), dtype) : Tensor();
+    const Tensor du = dhidden.defined() ? dhidden : dx;
+    const Tensor dh = Tensor::zeros({batch, size}, dtype),
+                 dc = has_cell ? Tensor::zeros({batch, size}, dtype) : Tensor();
+    dispatch_floating(dtype, [&]<class T>(T) {
+      for (std::int64_t i = steps; i-- > 0;) {
+        const std::int64_t t = step_at(i);
+        kernels::cell_backward<T>(cell,
+                                  {.dx = at_time<T>(dx, t),
+                                   .dhidden = at_time<T>(dhidden, t),
+                                   .dh = dh.data<T>(),
+                                   .dc = data_or_null<T>(dc),
+                                   .dy = at_time<T>(dy_h, t),
+                                   .dcell = at_time<T>(dy_c, t),
+                                   .saved = at_time<T>(saved, t),
+                                   .h = at_time<T>(h_behind, t),
+                                   .c = at_time<T>(c_behind, t),
+                                   .h_before = at_time<T>(h_before, t),
+                                   .c_before = at_time<T>(c_before, t)},
+                                  rows_at(t));
+        if (i == 0 && !slots[1].needed()) continue;
+        kernels::gemm(dh.data<T>(), size, {at_time<T>(du, t), gates}, matrix_view<T>(w), batch, size, gates, T{1},
+                      T{1});
+      }
+    });
+    write_gradient(slots[3], [&]<class T>(T* out, T beta) {
+      multiply(out, beta, du.reshape({steps * batch, gates}), true, h_before.reshape({steps * batch, size}), false);
+    });
+    write_bias_gradient(slots[4], du);
+    if (slots[0].needed()) slots[0].accumulate(dx);
+    if (slots[1].needed()) slots[1].accumulate(dh);
+    if (slots[2].needed()) slots[2].accumulate(dc);
+  }
+};
+
+void check_lengths(const Tensor& lengths, std::int64_t batch, std::int64_t steps) {
+  check(lengths.dtype() == DType::i32 && lengths.sizes() == Dims{batch}, "recurrent: lengths are ", lengths.dtype(),
+        " ", lengths.sizes(), ": expected i32 (", batch, ")");
+  for (const std::int32_t length : lengths.span<std::int32_t>()) {
+    check(length >= 0 && length <= steps, "recurrent: a length is ", length, ": expected 0 to ", steps);
+  }
+}
+
+}  // namespace
+
+RecurrentStates recurrent(const Variable& input, const Variable& h0, const Variable& c0, const Variable& weight,
+                          const Variable& bias, const RecurrentOptions& options) {
+  const std::int64_t gates = kernels::gate_count(options.cell);
+  check(weight.value().rank() == 2 && weight.size(0) == gates * weight.size(1), "recurrent: weight is ", weight.sizes(),
+        ": expected (", gates, "·H, H)");
+  const std::int64_t size = weight.size(1);
+  check(input.value().rank() == 3 && input.size(0) >= 1 && input.size(2) == gates * size, "recurrent: input is ",
+        input.sizes(), ", weight is ", weight.sizes(), ": expected input (T, B, ", gates * size, ")");
+  check(!bias.defined() || bias.sizes() == Dims{gates * size}, "recurrent: weight is ", weight.sizes(), ", bias is ",
+        bias.sizes(), ": expected bias (", gates * size, ")");
+  const Dims state{input.size(1), size};
+  const bool has_cell = options.cell == CellKind::lstm;
+  check(!h0.defined() || h0.sizes() == state, "recurrent: h0 is ", h0.sizes(), ": expected ", state);
+  check(!c0.defined() || has_cell, "recurrent: c0 is ", c0.sizes(), ": expected none, since the cell is no LSTM");
+  check(!c0.defined() || c0.sizes() == state, "recurrent: c0 is ", c0.sizes(), ": expected ", state);
+  Recurrent op{.options = options};
+  if (options.lengths.defined()) {
+    op.options.lengths = options.lengths.contiguous();
+    check_lengths(op.options.lengths, input.size(1), input.size(0));
+  }
+  const std::vector<Variable> states = record_list(std::move(op), std::array{input, h0, c0, weight, bias});
+  return {states[0], has_cell ? states[1] : Variable()};
+}
+
+}  // namespace tapeformer

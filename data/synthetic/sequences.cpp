@@ -1,0 +1,76 @@
+#include "data/synthetic/sequences.h"
+
+#include <cmath>
+
+namespace tapeformer {
+namespace {
+
+constexpr double kLineEnd = 1.0 / 60;  // P(newline | letter)
+constexpr int kRecallLetters = 2;
+constexpr int kDigits = 10;
+
+const MarkovChain& markov_chain() {
+  static const MarkovChain chain;
+  return chain;
+}
+
+}  // namespace
+
+// A letter's row is uniform over all distributions (normalised exponential variables). A line begins with any letter.
+MarkovChain::MarkovChain() {
+  RandomStream random(RandomKey{.seed = 1, .stream = mix64(0x6d61726b6f76)});  // "markov"
+  for (int i = 0; i < kStates; ++i) {
+    double sum = 0;
+    for (int j = 1; j < kStates; ++j) sum += transitions_[i][j] = i == 0 ? 1 : -std::log(1 - random.uniform());
+    for (int j = 1; j < kStates; ++j) transitions_[i][j] *= (i == 0 ? 1 : 1 - kLineEnd) / sum;
+    transitions_[i][0] = i == 0 ? 0 : kLineEnd;
+  }
+  // π is the limit of π P; every step takes the rest down by a factor well below 1.
+  stationary_.fill(1.0 / kStates);
+  for (int step = 0; step < 1000; ++step) {
+    std::array<double, kStates> next{};
+    for (int i = 0; i < kStates; ++i) {
+      for (int j = 0; j < kStates; ++j) next[j] += stationary_[i] * transitions_[i][j];
+    }
+    stationary_ = next;
+  }
+}
+
+double MarkovChain::entropy_rate() const {
+  double nats = 0;
+  for (int i = 0; i < kStates; ++i) {
+    for (const double p : transitions_[i]) nats -= p > 0 ? stationary_[i] * p * std::log(p) : 0;
+  }
+  return nats;
+}
+
+std::string MarkovChain::line(RandomStream& random) const {
+  std::string text;
+  int state = 0;
+  do {
+    double left = random.uniform();
+    int next = 0;
+    while (next + 1 < kStates && left >= transitions_[state][next]) left -= transitions_[state][next++];
+    state = next;
+    text += character(state);
+  } while (state != 0);
+  return text;
+}
+
+std::string markov_line(RandomStream& random) { return markov_chain().line(random); }
+
+double markov_entropy() { return markov_chain().entropy_rate(); }
+
+std::string recall_line(RandomStream& random) {
+  const char digit = static_cast<char>('0' + random.below(kDigits));
+  std::string text(1, digit);
+  for (int i = 0; i < kRecallDistance; ++i) text += static_cast<char>('a' + random.below(kRecallLetters));
+  return text + '=' + digit + '\n';
+}
+
+double recall_entropy() {
+  constexpr double kChars = kRecallDistance + 4;
+  return (std::log(kDigits) + kRecallDistance * std::log(kRecallLetters)) / kChars;
+}
+
+}  // namespace tapeformer

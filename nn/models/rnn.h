@@ -1,0 +1,47 @@
+// A recurrent language model (Mikolov et al. 2010; with LSTM cells and dropout, Zaremba et al. 2014).
+#pragma once
+
+#include "nn/models/registry.h"
+#include "nn/recurrent.h"
+
+namespace tapeformer {
+
+struct RnnConfig {
+  std::int64_t vocab = 0;
+  RecurrentConfig stack;  // input_dim is the width of the embedding
+  bool tie_embeddings = false;
+};
+
+// The row of the registry.
+ModelFamily rnn_family();
+
+// logits_t = h_t Wᵀ + b, where h_t is the last layer's state behind token t. Dropout stands on the embedding, between
+// layers and on the last states: everywhere but on the way through time.
+class Rnn : public RecurrentLanguageModel {
+ public:
+  // Throws Error when the embedding is tied and not as wide as the states.
+  explicit Rnn(const RnnConfig& config);
+
+  const RnnConfig& config() const { return config_; }
+  std::int64_t vocab() const override { return config_.vocab; }
+  // The features are the last layer's states.
+  Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
+  Variable logits(const Variable& features) const override;
+  // Never holds all logits.
+  Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
+  Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options,
+                RecurrentState& state) const override;
+
+ private:
+  // Time comes first in the layers: ids (B, T) → (T, B, dim).
+  Variable states(const Variable& ids, RecurrentState* state) const;
+  Variable loss_of(const Variable& states, const Variable& targets, const CrossEntropyOptions& options) const;
+
+  RnnConfig config_;
+  Embedding token_embedding_;
+  Dropout dropout_;
+  RecurrentStack stack_;
+  Variable head_weight_, head_bias_;
+};
+
+}  // namespace tapeformer
