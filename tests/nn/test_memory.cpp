@@ -2,6 +2,7 @@
 // little more than its largest step needs.
 #include <malloc.h>
 
+#include "autograd/kernels/gemm/precision.h"
 #include "autograd/tensor/allocator.h"
 #include "core/parallel.h"
 #include "data/text/batcher.h"
@@ -72,7 +73,10 @@ TEST_CASE("memory: a training loop with dropout asks the system for nothing afte
       config.vocab = 500, config.context = 64;
       config.block.dim = 64, config.block.ff_dim = 256, config.block.dropout = config.block.attention_dropout = 0.1;
       config.block.norm = norm;
-      for (int threads : {1, 2}) check_steady(config, 4, accumulate, recompute, threads);
+      for (const auto precision : {kernels::MatmulPrecision::highest, kernels::MatmulPrecision::medium}) {
+        const kernels::MatmulPrecisionScope scope(precision);
+        for (int threads : {1, 2}) check_steady(config, 4, accumulate, recompute, threads);
+      }
     }
   }
   set_thread_count(default_thread_count());
