@@ -113,7 +113,7 @@ class Trainer {
   void step() {
     const auto begin = std::chrono::steady_clock::now();
     const std::int64_t number = state_.step + 1;
-    const double lr = learning_rate(schedule_, number);
+    const double lr = learning_rate(schedule_, number, state_.stalls);
     const StepResult result = train_step(objective_, slab_, optimizer_, config_, number, lr);
     const std::int64_t tokens = objective_.scored_targets(number);
     state_.step = number;
@@ -167,6 +167,8 @@ class Trainer {
       state_.best_loss = evaluation.loss();
       state_.best_step = state_.step;
       save();
+    } else if (schedule_.kind == ScheduleKind::plateau) {
+      ++state_.stalls;
     }
   }
 

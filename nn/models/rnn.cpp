@@ -10,13 +10,17 @@
 namespace tapeformer {
 namespace {
 
-Init init_of(const RecurrentConfig& stack) { return Init::uniform(1 / std::sqrt(static_cast<double>(stack.dim))); }
+Init head_init(const RecurrentConfig& stack) { return Init::uniform(1 / std::sqrt(static_cast<double>(stack.dim))); }
+// That of torch.nn.Embedding, unless the embedding is the head as well.
+Init embedding_init(const RnnConfig& config) {
+  return config.tie_embeddings ? head_init(config.stack) : Init::normal(1);
+}
 
 }  // namespace
 
 Rnn::Rnn(const RnnConfig& config)
     : config_(config),
-      token_embedding_(config.vocab, config.stack.input_dim, init_of(config.stack), config.stack.dtype),
+      token_embedding_(config.vocab, config.stack.input_dim, embedding_init(config), config.stack.dtype),
       dropout_(config.stack.dropout),
       stack_(config.stack) {
   const RecurrentConfig& stack = config.stack;
@@ -28,7 +32,7 @@ Rnn::Rnn(const RnnConfig& config)
     head_weight_ = token_embedding_.weight;
     register_tied("head.weight", head_weight_);
   } else {
-    head_weight_ = register_matrix("head.weight", {config.vocab, stack.dim}, stack.dtype, init_of(stack));
+    head_weight_ = register_matrix("head.weight", {config.vocab, stack.dim}, stack.dtype, head_init(stack));
   }
   head_bias_ = register_parameter("head.bias", {config.vocab}, stack.dtype, Init::zeros());
 }

@@ -74,7 +74,8 @@ TEST_CASE("rnn: the parameters are those of PyTorch's layers, and the head may b
 
 TEST_CASE("rnn: weights begin uniform in one over the root of the width, and forget gates open") {
   RnnConfig config = small_rnn(CellKind::lstm);
-  config.stack.dim = 100, config.stack.forget_bias = 3;
+  config.stack.dim = 100;
+  config.stack.forget_bias = 3;
   const Rnn model(config);
   model.initialize_parameters(1);
   const auto state = model.state_dict();
@@ -95,6 +96,10 @@ TEST_CASE("rnn: weights begin uniform in one over the root of the width, and for
   check_within(bounds("layers.0.bias_ih", 100, 200), 3);
   check_within(bounds("layers.0.bias_ih", 200, 400), 0);
   check_within(bounds("layers.0.bias_hh", 0, 400), 0);
+  check_within(bounds("head.weight", 0, 17), 0);
+  double squares = 0;
+  for (const double value : values_of(state.at("token_embedding.weight"))) squares += value * value;
+  CHECK(squares / (17 * 6) == doctest::Approx(1).epsilon(0.3));
 }
 
 TEST_CASE("rnn: dropout is the same for the same step, different for the next, and off in evaluation") {

@@ -63,6 +63,10 @@ TEST_CASE("schedule: linear and constant") {
   CHECK(learning_rate(schedule, 60) == near(6e-4));
   CHECK(learning_rate(schedule, 110) == near(2e-4));
   CHECK(learning_rate(schedule, 111) == near(2e-4));
+  schedule.kind = ScheduleKind::plateau, schedule.decay = 0.25;
+  CHECK(learning_rate(schedule, 5, 2) == near(5e-4));  // warm-up
+  CHECK(learning_rate(schedule, 500) == near(1e-3));
+  CHECK(learning_rate(schedule, 500, 2) == near(1e-3 / 16));
   schedule.kind = ScheduleKind::constant;
   CHECK(learning_rate(schedule, 5) == near(5e-4));
   CHECK(learning_rate(schedule, 11) == near(1e-3));
@@ -83,7 +87,7 @@ TEST_CASE("schedule: steps are counted from 1") {
 
 TEST_CASE("schedule: every kind has one word") {
   const std::vector<std::string> words = words_of<ScheduleKind>();
-  CHECK(words == std::vector<std::string>{"inverse_sqrt", "cosine", "linear", "constant"});
+  CHECK(words == std::vector<std::string>{"inverse_sqrt", "cosine", "linear", "constant", "plateau"});
   for (std::size_t i = 0; i < words.size(); ++i) {
     CHECK(value_of<ScheduleKind>(words[i]) == static_cast<ScheduleKind>(i));
     CHECK(word_of(static_cast<ScheduleKind>(i)) == words[i]);

@@ -293,6 +293,13 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
       "data: expected one of data.text, data.source and data.target, data.pairs, data.corpus; got none", UsageError);
 }
 
+TEST_CASE("config: a rate that follows the evaluations needs some") {
+  CHECK(resolved({"schedule.kind=plateau"}).schedule.decay == 0.5);
+  CHECK_THROWS_WITH_AS(
+      resolved({"schedule.kind=plateau", "eval.every=0"}),
+      "schedule.kind: expected eval.every above 0 beside plateau, which follows the evaluations, got 0", UsageError);
+}
+
 TEST_CASE("config: a recurrent model reads in order: rows of train.bptt tokens, and no windows") {
   const ResolvedConfig rnn = resolved({"model.type=rnn"});
   CHECK(rnn.row_tokens() == 64);

@@ -165,6 +165,30 @@ TEST_CASE("recurrent training: after the first steps it asks the system for no m
   }
 }
 
+TEST_CASE("recurrent training: a small model of each cell comes near the entropy rate of a Markov chain") {
+  const CacheFolder folder;
+  for (const char* cell : {"lstm", "gru", "tanh"}) {
+    CAPTURE(cell);
+    Config config = rnn_config(cell);
+    config.model.options["layers"] = std::int64_t{1};
+    config.model.options["dim"] = std::int64_t{32};
+    config.data.corpus = "markov";
+    config.data.lines = 2000;
+    config.optimizer.lr = 0.01;
+    config.optimizer.weight_decay = 0;
+    config.schedule.kind = ScheduleKind::cosine;
+    config.schedule.warmup = 20;
+    config.train.steps = 300;
+    config.train.batch = 16;
+    config.train.bptt = 32;
+    Toy toy(config);
+    for (std::int64_t step = 1; step <= config.train.steps; ++step) toy.step(step);
+    const double loss = evaluate(toy.model, toy.data.valid->view(), {}).loss();
+    CHECK(loss < corpus_entropy("markov").value() + 0.03);
+    CHECK(loss > corpus_entropy("markov").value() - 0.02);  // of this sample of the chain
+  }
+}
+
 TEST_CASE("recurrent evaluation: one stream is one long row, and surprisals add up to it") {
   const CacheFolder folder;
   Toy toy(rnn_config());

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -260,4 +261,38 @@ TEST_CASE("train: stops when asked, after the step, with a checkpoint") {
   const TrainedToy late(config, "late");
   CHECK(late.end == TrainEnd::out_of_time);
   CHECK(list_checkpoints(late.run) == Steps{1});
+}
+
+TEST_CASE("train: plateau halves the rate after each evaluation whose loss is not below the best, also when resumed") {
+  Config config = toy_config();
+  config.optimizer.lr = 0.2;  // so high that the loss rises at times
+  config.schedule.kind = ScheduleKind::plateau;
+  config.schedule.warmup = 0;
+  config.train.steps = 24;
+  config.train.log_every = 1;
+  config.eval.every = 2;
+  config.checkpoint.every = 5;
+  TrainedToy whole(config, "whole");
+  double best = INFINITY, expected = 0.2;
+  std::ifstream metrics(whole.run.metrics());
+  for (std::string line; std::getline(metrics, line);) {
+    const auto fields = nlohmann::json::parse(line);
+    if (fields.contains("lr")) CHECK(fields["lr"].get<double>() == expected);
+    if (!fields.contains("eval_loss")) continue;
+    const double loss = fields["eval_loss"];
+    if (loss >= best) expected /= 2;
+    best = std::min(best, loss);
+  }
+  CHECK(whole.state.stalls >= 2);
+  CHECK(expected == std::ldexp(0.2, static_cast<int>(-whole.state.stalls)));
+
+  TrainingState state;
+  std::int64_t stop = 0;
+  TrainedToy cut(config, "cut", {.stop_requested = [&] { return ++stop == 15; }});
+  REQUIRE(cut.state.step == 15);
+  CHECK(cut.state.stalls > 0);
+  Toy resumed(config);
+  state = load_checkpoint(cut.run, 15, resumed.model, resumed.optimizer);
+  train(resumed.objective, resumed.slab, resumed.optimizer, resumed.resolved, cut.run, state, {});
+  CHECK(same_bits(resumed.weights(), whole.toy.weights()));
 }

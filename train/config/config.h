@@ -57,7 +57,7 @@ struct Config {
   struct Schedule {
     ScheduleKind kind = ScheduleKind::inverse_sqrt;
     std::int64_t warmup = -1, total = 0;
-    double min_lr = 0, factor = 0;
+    double min_lr = 0, factor = 0, decay = 0.5;
     bool operator==(const Schedule&) const = default;
   };
   struct Train {

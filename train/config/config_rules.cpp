@@ -88,6 +88,7 @@ bool has_floor(ScheduleKind kind) {
       return true;
     case ScheduleKind::inverse_sqrt:
     case ScheduleKind::constant:
+    case ScheduleKind::plateau:
       return false;
   }
   return false;
@@ -107,6 +108,9 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
           resolved.model.type, " has no key model.dim, got ", config.schedule.factor);
   require(config.eval.patience == 0 || config.eval.every > 0,
           "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got ",
+          config.eval.every);
+  require(config.schedule.kind != ScheduleKind::plateau || config.eval.every > 0,
+          "schedule.kind: expected eval.every above 0 beside plateau, which follows the evaluations, got ",
           config.eval.every);
   const ModelFamily& family = resolved.family();
   require(config.train.bptt == 0 || family.bptt > 0, "train.bptt: expected 0 for ", family.name,

@@ -148,6 +148,9 @@ const std::vector<ConfigEntry>& common_entries() {
         schedule.key<&S::min_lr>("min_lr", "last learning rate of cosine and linear", at_least(0)),
         schedule.key<&S::factor>(
             "factor", "above 0: the peak of inverse_sqrt is factor / sqrt(dim warmup), not optimizer.lr", at_least(0)),
+        schedule.key<&S::decay>(
+            "decay", "what plateau multiplies the rate by after an evaluation whose loss is not below the best",
+            between(0, 1)),
 
         train.key<&T::steps>("steps", "optimizer steps", at_least(1)),
         train.key<&T::batch>("batch", "sequences in a micro-step", between(1, kMaxSize)),

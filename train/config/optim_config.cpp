@@ -24,7 +24,8 @@ ScheduleSpec schedule_spec(const ResolvedConfig& config) {
           .factor = config.schedule.factor,
           .dim = config.model_dim().value_or(0),
           .warmup = config.schedule.warmup,
-          .total = config.schedule.total};
+          .total = config.schedule.total,
+          .decay = config.schedule.decay};
 }
 
 }  // namespace tapeformer

@@ -50,10 +50,11 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
     if (!state.carried.empty()) write_safetensors(staging / kCarriedFile, state.carried);
     parallel_for(0, 2, 1, write);  // both at once: the time goes into copying to the file cache, not to the disk
   };
-  const nlohmann::ordered_json fields = {{"tokens", state.tokens},       {"elapsed_s", state.elapsed_s},
-                                         {"best_loss", state.best_loss}, {"best_step", state.best_step},
-                                         {"data_hash", state.data_hash}, {"valid_hash", state.valid_hash},
-                                         {"regular", options.regular}};
+  nlohmann::ordered_json fields = {{"tokens", state.tokens},       {"elapsed_s", state.elapsed_s},
+                                   {"best_loss", state.best_loss}, {"best_step", state.best_step},
+                                   {"data_hash", state.data_hash}, {"valid_hash", state.valid_hash},
+                                   {"regular", options.regular}};
+  if (state.stalls > 0) fields["stalls"] = state.stalls;
   return std::make_unique<StagedCheckpoint>(run, state.step, fields, write_files);
 }
 
@@ -68,6 +69,7 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
              .elapsed_s = fields.at("elapsed_s").get<double>(),
              .best_loss = fields.at("best_loss").get<double>(),
              .best_step = fields.at("best_step").get<std::int64_t>(),
+             .stalls = fields.value("stalls", std::int64_t{0}),
              .data_hash = fields.at("data_hash").get<std::uint64_t>(),
              .valid_hash = fields.value("valid_hash", std::uint64_t{0})};
     optimizer.load_state(optimizer_state);

@@ -17,6 +17,7 @@ struct TrainingState {
   double elapsed_s = 0;     // training time so far
   double best_loss = 0;     // of the best evaluation so far, at step best_step
   std::int64_t best_step = 0;
+  std::int64_t stalls = 0;  // as learning_rate() takes it, for schedule.kind = plateau; 0 for the others
   // Hashes of the training and of the validation data, so that a resume can tell when they have changed. 0: not known.
   std::uint64_t data_hash = 0, valid_hash = 0;
   // Objective::carried(), in the file carried.safetensors; no file where there is nothing.
