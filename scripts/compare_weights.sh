@@ -29,16 +29,16 @@ for tree in "$old" "$PWD"; do
   cmake --build "$build" --target tapeformer >/dev/null
 done
 
-# Sets `options` for a configuration, or `missing` to what it would take. The two large models are made small enough
-# for a few steps: their widths and layers stay.
+# Sets `options` for a configuration, or `missing` to what it would take. The two large models get small batches and a
+# small vocabulary, so that 50 steps take about a minute: their widths and layers stay.
 options_of() {
   options=(--train.steps 50) missing=
   case $1 in
     gpt2-small)
-      options=(--train.steps 3 --train.batch 1 --train.accumulate 2 --model.context 64 --tokenizer.vocab 1000
+      options+=(--train.batch 1 --train.accumulate 2 --model.context 32 --tokenizer.vocab 500
         --data.corpus stories --data.lines 2000) ;;
     transformer-base)
-      options=(--train.steps 3 --train.batch_tokens 256 --train.accumulate 2 --model.context 64 --tokenizer.vocab 1000
+      options+=(--train.batch_tokens 256 --train.accumulate 2 --model.context 64 --tokenizer.vocab 1000
         --data.corpus reverse --data.lines 2000) ;;
     shakespeare-*)
       missing=$data/tinyshakespeare/input.txt

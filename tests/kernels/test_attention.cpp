@@ -7,12 +7,6 @@ using namespace tapeformer;
 
 namespace {
 
-// Bytes in use of the C library's heap, including its mapped blocks.
-double heap_bytes() {
-  const struct mallinfo2 info = mallinfo2();
-  return static_cast<double>(info.uordblks + info.hblkhd);
-}
-
 template <class T>
 void check_many_shapes() {
   const std::int64_t sizes[][4] = {{1, 1, 8, 8},      {5, 5, 3, 7},     {64, 64, 32, 32}, {65, 65, 16, 24},
@@ -118,6 +112,11 @@ TEST_CASE("attention: large differences between scores do not overflow") {
 
 #if !defined(TAPEFORMER_ADDRESS_SANITIZER)  // whose allocator mallinfo2 does not see
 TEST_CASE("attention: the memory of backward grows linearly with the number of tokens, for any number of heads") {
+  // Bytes in use of the C library's heap, including its mapped blocks.
+  const auto heap_bytes = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return static_cast<double>(info.uordblks + info.hblkhd);
+  };
   const int threads = thread_count();
   set_thread_count(1);  // then all of it is memory of this thread
   for (std::int64_t heads : {1, 3, 16}) {
