@@ -7,6 +7,7 @@
 #include "autograd/tensor/allocator.h"
 #include "nn/recurrent.h"
 #include "tests/train/toy.h"
+#include "train/config/matmul_config.h"
 #include "train/evaluation.h"
 #include "train/run/checkpoint.h"
 
@@ -59,6 +60,7 @@ TEST_CASE("recurrent training: steps in order have the losses of one long row, a
   CHECK(losses[epoch] == losses[0]);
   CHECK(losses[epoch + 1] == losses[1]);
 
+  const kernels::MatmulPrecisionScope precision(matmul_precision(resolve(config)));
   Tape tape(no_grad);
   const double whole =
       toy.model.loss(row_of(tape, text, 0, 16 * epoch), row_of(tape, text, 1, 16 * epoch), {}).value().item();
@@ -205,9 +207,8 @@ TEST_CASE("recurrent evaluation: one stream is one long row, and surprisals add 
   const std::vector<double> nats = surprisals(toy.model, text, {});
   CHECK(std::ssize(nats) == targets);
   CHECK(std::accumulate(nats.begin(), nats.end(), 0.0) == doctest::Approx(one.nats).epsilon(1e-6));
-  // Streams that begin in the middle of the text know less.
+  // Streams that begin in the middle of the text first read what is before them.
   const Evaluation many = evaluate(toy.model, text, {.batch = 7});
   CHECK(many.tokens == targets);
   CHECK(many.loss() == doctest::Approx(expected).epsilon(0.05));
-  CHECK(many.nats != one.nats);
 }
