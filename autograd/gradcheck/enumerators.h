@@ -23,7 +23,8 @@ constexpr std::string_view enumerator_name() {
   const std::string_view function = __PRETTY_FUNCTION__, key = "kValue = ";
   const std::size_t begin = function.find(key) + key.size();
   const std::string_view value = function.substr(begin, function.find_first_of(";]", begin) - begin);
-  return value.front() == '(' ? std::string_view() : value.substr(value.rfind(':') + 1);
+  const std::string_view name = value.substr(value.find_last_of(":)") + 1);
+  return name.front() >= '0' && name.front() <= '9' ? std::string_view() : name;
 }
 
 }  // namespace detail
