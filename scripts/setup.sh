@@ -2,14 +2,14 @@
 # Installs the Debian packages that are missing, as root or with sudo.
 #   scripts/setup.sh            to build, train and test
 #   scripts/setup.sh --program  the program alone
-#   scripts/setup.sh --ci       also the second compiler, its sanitizers and the formatter
+#   scripts/setup.sh --ci       also the second compiler and the formatter
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libopenblas-openmp-dev libhwy-dev libcli11-dev libspdlog-dev libtomlplusplus-dev
   nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev)
 case ${1:-} in
   --program) ;;
-  --ci) packages+=(libpcre2-dev doctest-dev clang libclang-rt-14-dev libomp-dev clang-format perl) ;;
+  --ci) packages+=(libpcre2-dev doctest-dev clang libomp-dev clang-format perl) ;;
   *) packages+=(libpcre2-dev doctest-dev) ;;
 esac
 

@@ -7,24 +7,28 @@ using namespace tapeformer;
 
 namespace {
 
+// Every combination of masks, dropout and places for one size.
+template <class T>
+void check_shape(std::int64_t queries, std::int64_t keys, std::int64_t query_dim, std::int64_t value_dim) {
+  static Place place = Place::heads_apart;
+  const auto n = static_cast<std::int32_t>(keys);
+  const std::vector<std::int32_t> lengths{n, 0, (n + 1) / 2};
+  for (bool causal : {false, true}) {
+    for (double dropout : {0.0, 0.3}) {
+      const AttentionShape shape = shape_of(3, 2, queries, keys, query_dim, value_dim, causal, dropout);
+      check_against_reference<T>(shape, {}, place);
+      check_against_reference<T>(shape, {.lengths = lengths}, place);
+      place = static_cast<Place>((static_cast<int>(place) + 1) % 3);
+    }
+  }
+}
+
 template <class T>
 void check_many_shapes() {
   const std::int64_t sizes[][4] = {{1, 1, 8, 8},      {5, 5, 3, 7},     {64, 64, 32, 32}, {65, 65, 16, 24},
                                    {130, 130, 8, 16}, {200, 77, 5, 4},  {1, 150, 64, 64}, {7, 150, 9, 9},
                                    {70, 133, 20, 20}, {150, 40, 12, 12}};
-  Place place = Place::heads_apart;
-  for (const auto& [queries, keys, query_dim, value_dim] : sizes) {
-    const auto n = static_cast<std::int32_t>(keys);
-    const std::vector<std::int32_t> lengths{n, 0, (n + 1) / 2};
-    for (bool causal : {false, true}) {
-      for (double dropout : {0.0, 0.3}) {
-        const AttentionShape shape = shape_of(3, 2, queries, keys, query_dim, value_dim, causal, dropout);
-        check_against_reference<T>(shape, {}, place);
-        check_against_reference<T>(shape, {.lengths = lengths}, place);
-        place = static_cast<Place>((static_cast<int>(place) + 1) % 3);
-      }
-    }
-  }
+  for (const auto& [queries, keys, query_dim, value_dim] : sizes) check_shape<T>(queries, keys, query_dim, value_dim);
 }
 
 }  // namespace
@@ -46,9 +50,11 @@ TEST_CASE_TEMPLATE("attention: few heads over many keys, where backward divides 
 
 TEST_CASE("attention with bf16 products: values and gradients against the definition, on every unit") {
   for_each_bf16_product([] {
-    check_many_shapes<float>();
+    check_shape<float>(5, 5, 3, 7);
+    check_shape<float>(65, 65, 16, 24);
+    check_shape<float>(7, 80, 9, 40);
     check_against_reference<float>(shape_of(1, 2, 30, 1100, 8, 12, false, 0.2), {.lengths = {1030}}, Place::packed);
-    check_against_reference<float>(shape_of(1, 1, 600, 600, 300, 40, true), {}, Place::packed);
+    check_against_reference<float>(shape_of(1, 1, 40, 90, 600, 40, true), {}, Place::packed);
     check_beta<float>(shape_of(2, 3, 70, 90, 8, 8, true), {.lengths = {20, 90}});
     check_beta<float>(shape_of(2, 1, 70, 1100, 8, 8, true), {.lengths = {600, 1090}});
   });
