@@ -103,8 +103,8 @@ TEST_CASE("eval: the measures agree with each other and with training") {
   box.write("valid.txt", valid);
 
   const auto check_measures = [&](const Json& result, int stride) {
-    CHECK(keys_of(result) ==
-          std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte", "context", "stride", "matmul"});
+    CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte",
+                                                      "context", "stride", "matmul"});
     CHECK(result["tokens"] == valid.size() - 1);
     CHECK(result["bytes"] == valid.size());
     CHECK(result["context"] == 16);
