@@ -12,6 +12,7 @@
 #include "cli/model_costs.h"
 #include "cli/progress_line.h"
 #include "core/parallel.h"
+#include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
 #include "train/run/run_folder.h"
@@ -39,7 +40,8 @@ std::string format_seconds(double seconds) {
 }
 
 // Seconds for 1 GFLOP of matrix products on this machine, the best of a few short runs.
-double seconds_per_gflop() {
+double seconds_per_gflop(kernels::MatmulPrecision precision) {
+  const kernels::MatmulPrecisionScope scope(precision);
   constexpr std::int64_t kSize = 1024;
   const Tensor a = Tensor::full({kSize, kSize}, DType::f32, 0.5), c = Tensor::empty({kSize, kSize}, DType::f32);
   double best = 1e9;
@@ -59,7 +61,7 @@ void print_info(const InfoArguments& arguments) {
   const ResolvedConfig config = override_config(std::move(file), arguments.overrides);
   const ModelCosts costs = run ? costs_of_run(config, run->root.string()) : costs_of_config(config);
   const double step_gflop = 1e-9 * costs.flops_per_token * static_cast<double>(costs.tokens_per_step);
-  const double step_seconds = step_gflop * seconds_per_gflop();
+  const double step_seconds = step_gflop * seconds_per_gflop(matmul_precision(config));
   const double total_seconds = step_seconds * static_cast<double>(config.train.steps);
   const int slabs = 2 + find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config));
   const std::int64_t state_bytes = 4 * slabs * costs.total;  // f32 weights, gradients and the optimizer's state
@@ -74,6 +76,7 @@ void print_info(const InfoArguments& arguments) {
                                         {"state_bytes", state_bytes},
                                         {"tokens_per_step", costs.tokens_per_step},
                                         {"flops_per_token", costs.flops_per_token},
+                                        {"matmul", word_of(config.train.matmul)},
                                         {"step_seconds_at_least", step_seconds},
                                         {"training_seconds_at_least", total_seconds}}
               << '\n';
@@ -87,9 +90,9 @@ void print_info(const InfoArguments& arguments) {
   row("total", costs.total);
   std::printf("memory   %.1f MiB for weights, gradients and optimizer state; activations come on top\n",
               static_cast<double>(state_bytes) / (1 << 20));
-  std::printf("a step   %lld tokens, %.2f GFLOP, at least %s here on %d threads\n",
+  std::printf("a step   %lld tokens, %.2f GFLOP, at least %s here on %d threads, with products in %s precision\n",
               static_cast<long long>(costs.tokens_per_step), step_gflop, format_seconds(step_seconds).c_str(),
-              thread_count());
+              thread_count(), word_of(config.train.matmul).c_str());
   std::printf("training %lld steps, at least %s\n", static_cast<long long>(config.train.steps),
               format_duration(total_seconds).c_str());
 }
