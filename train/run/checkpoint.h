@@ -10,7 +10,8 @@
 
 namespace tapeformer {
 
-// The fields of state.json, and what is carried. There is no random state: random numbers are pure functions of seed and step.
+// The fields of state.json, and what is carried. There is no random state: random numbers are pure functions of seed
+// and step.
 struct TrainingState {
   std::int64_t step = 0;    // steps done
   std::int64_t tokens = 0;  // targets scored so far
