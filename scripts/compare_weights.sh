@@ -40,7 +40,7 @@ options_of() {
     transformer-base)
       options+=(--train.batch_tokens 256 --train.accumulate 2 --model.context 64 --tokenizer.vocab 1000
         --data.corpus reverse --data.lines 2000) ;;
-    shakespeare-*)
+    shakespeare-* | lstm-char)
       missing=$data/tinyshakespeare/input.txt
       options+=(--data.text "$missing") ;;
     multi30k-*)

@@ -6,7 +6,6 @@ namespace tapeformer {
 namespace {
 
 constexpr double kLineEnd = 1.0 / 60;  // P(newline | letter)
-constexpr int kRecallLetters = 2;
 constexpr int kDigits = 10;
 
 const MarkovChain& markov_chain() {
@@ -63,14 +62,12 @@ double markov_entropy() { return markov_chain().entropy_rate(); }
 
 std::string recall_line(RandomStream& random) {
   const char digit = static_cast<char>('0' + random.below(kDigits));
-  std::string text(1, digit);
-  for (int i = 0; i < kRecallDistance; ++i) text += static_cast<char>('a' + random.below(kRecallLetters));
-  return text + '=' + digit + '\n';
+  return digit + std::string(kRecallDistance, '.') + '=' + digit + '\n';
 }
 
 double recall_entropy() {
   constexpr double kChars = kRecallDistance + 4;
-  return (std::log(kDigits) + kRecallDistance * std::log(kRecallLetters)) / kChars;
+  return std::log(kDigits) / kChars;
 }
 
 }  // namespace tapeformer

@@ -35,8 +35,8 @@ class MarkovChain {
 std::string markov_line(RandomStream& random);
 double markov_entropy();
 
-// A digit, 100 letters that say nothing, an equals sign, and the digit again (after Hochreiter & Schmidhuber 1997):
-// "7abba…a=7". Whoever has forgotten the digit loses ln 10 = 2.303 nats at the last character.
+// A digit, 100 dots, an equals sign, and the digit again (after Hochreiter & Schmidhuber 1997): "7....=7". Whoever has
+// forgotten the digit loses ln 10 = 2.303 nats where it comes again. The first digit alone is not known beforehand.
 inline constexpr int kRecallDistance = 100;
 std::string recall_line(RandomStream& random);
 double recall_entropy();

@@ -197,9 +197,9 @@ void check_bidirectional_layer(CellKind cell, DType dtype, double tolerance) {
   const Variable out = mul(concat(directions, -1), Variable::constant(tape, mask));
   CHECK(distance(out.value(), y) <= tolerance);
   tape.backward(out, cotangent);
-  for (const auto& [key, expected] : part(name + "/grad")) {
-    CAPTURE(key);
-    CHECK(distance(inputs.at(key).grad(), expected) <= tolerance);
+  for (const auto& entry : part(name + "/grad")) {
+    CAPTURE(entry.first);
+    CHECK(distance(inputs.at(entry.first).grad(), entry.second) <= tolerance);
   }
 }
 

@@ -310,6 +310,9 @@ TEST_CASE("config: a recurrent model reads in order: rows of train.bptt tokens, 
   CHECK(resolved({"model.type=rnn", "train.bptt=35"}).row_tokens() == 35);
   CHECK_THROWS_WITH_AS(resolved({"train.bptt=35"}),
                        "train.bptt: expected 0 for gpt, which carries no state from row to row, got 35", UsageError);
+  CHECK_THROWS_WITH_AS(resolved({"model.type=rnn", "train.recompute=true"}),
+                       "train.recompute: expected false for rnn, which has no blocks to compute again, got true",
+                       UsageError);
   CHECK_THROWS_WITH_AS(resolved({"model.type=rnn", "eval.stride=5"}),
                        "eval.stride: expected 0 for rnn, which reads a text in order and has no windows, got 5",
                        UsageError);

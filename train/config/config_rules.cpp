@@ -115,6 +115,8 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   const ModelFamily& family = resolved.family();
   require(config.train.bptt == 0 || family.bptt > 0, "train.bptt: expected 0 for ", family.name,
           ", which carries no state from row to row, got ", config.train.bptt);
+  require(!config.train.recompute || family.bptt == 0, "train.recompute: expected false for ", family.name,
+          ", which has no blocks to compute again, got true");
   require(config.eval.stride == 0 || family.bptt == 0, "eval.stride: expected 0 for ", family.name,
           ", which reads a text in order and has no windows, got ", config.eval.stride);
   const auto context = resolved.context();
