@@ -1,5 +1,4 @@
 // bf16 products by tiles of AMX (Intel, since Sapphire Rapids).
-#include "autograd/kernels/gemm/amx_product.h"
 #include "autograd/kernels/gemm/bf16_packing.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -11,6 +10,9 @@
 #include "hwy/base.h"
 
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,amx-tile,amx-bf16")
+// Here, so that its template is compiled for these instructions too, and the tiles' functions are inlined into it.
+#include "autograd/kernels/gemm/amx_product.h"
+
 namespace tapeformer::kernels {
 namespace {
 
@@ -59,14 +61,16 @@ void multiply(float* c, std::int64_t ldc, const Bf16* row_panel, const Bf16* col
 }
 
 // The layout of the tiles as the processor reads it: palette 1, and for each tile its rows and the bytes of a row.
-void configure_tiles() {
-  struct alignas(64) {
-    std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  } const layout;
-  _tile_loadconfig(&layout);
-}
+struct alignas(64) TileLayout {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileLayout) == 64);
+// Not a local variable: GCC's intrinsic says that it reads the first eight bytes only, so the others could be left out.
+constexpr TileLayout kTileLayout;
+
+void configure_tiles() { _tile_loadconfig(&kTileLayout); }
 void release_tiles() { _tile_release(); }
 
 }  // namespace
