@@ -144,7 +144,8 @@ TEST_CASE("bf16 products have the same bits for any number of threads, of rows a
       }
       CHECK(results[0] == results[1]);
       CHECK(results[0] == results[2]);
-      for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{1, 170}, {150, 1}, {9, 9}, {33, 170}}) {
+      for (const auto& size : {std::pair<std::int64_t, std::int64_t>{1, 170}, {150, 1}, {9, 9}, {33, 170}}) {
+        const std::int64_t rows = size.first, columns = size.second;
         std::vector<float> part(rows * columns);
         const std::int64_t row = m - rows, column = n - columns;
         bf16_gemm(*unit, split, part.data(), columns, {a.data() + row * k, k}, {b.data() + column * k, k, true}, rows,
