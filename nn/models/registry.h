@@ -55,7 +55,7 @@ struct ModelFamily {
   // length is not known: then attention is left out.
   std::function<ForwardFlops(const KeyValues&, const Module& model, const ModelVocabulary&, std::int64_t length)> flops;
 
-  // Of a family of RecurrentLanguageModels: train.bptt, unless that is given. 0 for all others.
+  // The default of train.bptt for a family of RecurrentLanguageModels; the other families have 0.
   std::int64_t bptt = 0;
 
   ModelTask task() const { return static_cast<ModelTask>(make.index()); }

@@ -11,7 +11,7 @@ namespace tapeformer {
 // What `auto` stands for on this CPU: medium where it multiplies bf16, else highest.
 MatmulSetting fastest_matmul();
 
-// Of a setting that is not automatic.
+// The precision that a setting names. Throws Error for `automatic`, which resolve() replaces.
 kernels::MatmulPrecision matmul_precision(MatmulSetting setting);
 inline kernels::MatmulPrecision matmul_precision(const ResolvedConfig& config) {
   return matmul_precision(config.train.matmul);

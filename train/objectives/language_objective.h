@@ -39,8 +39,7 @@ class LanguageObjective : public Objective {
   const ResolvedConfig config_;
   const LanguageData data_;
   const std::unique_ptr<LanguageModel> model_;
-  // Of a recurrent model (null otherwise): its rows in order, and the state that each micro-step leaves to the next
-  // step.
+  // A recurrent model (null for others) reads its rows in order, and each micro-step leaves a state to the next step.
   const RecurrentLanguageModel* const recurrent_;
   std::optional<StreamBatcher> streams_;
   std::vector<RecurrentState> states_;
