@@ -3,7 +3,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 #include "autograd/tensor/tensor.h"
 #include "bench/work.h"
 #include "core/parallel.h"

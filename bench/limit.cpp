@@ -11,8 +11,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "autograd/kernels/adamw.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/optim/adamw.h"
 #include "autograd/tensor/tensor.h"
 #include "bench/work.h"
 #include "core/parallel.h"

@@ -1,7 +1,7 @@
 // What every block of a model shares.
 #pragma once
 
-#include "autograd/kernels/activation_kind.h"
+#include "autograd/kernels/elementwise/activation_kind.h"
 #include "autograd/tensor/dtype.h"
 #include "core/keys.h"
 #include "nn/init.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "autograd/kernels/recurrent.h"
+#include "autograd/kernels/recurrent/recurrent.h"
 #include "autograd/ops/products.h"
 #include "autograd/tape/tape.h"
 

@@ -1,4 +1,4 @@
-#include "autograd/kernels/activations.h"
+#include "autograd/kernels/elementwise/activations.h"
 
 #include "autograd/ops/activations.h"
 #include "autograd/ops/op_helpers.h"
@@ -6,8 +6,8 @@
 namespace tapeformer {
 namespace {
 
-// An activation whose derivative is a function of x (written in kernels/activations.h): its two kernels and a name.
-// Its output is computed again rather than kept by the ops behind it.
+// An activation whose derivative is a function of x (written in kernels/elementwise/activations.h): its two kernels and
+// a name. Its output is computed again rather than kept by the ops behind it.
 template <class Kernels>
 struct KeepsInput {
   static constexpr const char* kName = Kernels::kName;

@@ -1,5 +1,5 @@
 #include "autograd/ops/arithmetic.h"
-#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/ops/binary.h"
 
 namespace tapeformer {

@@ -1,4 +1,4 @@
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,8 +32,8 @@ struct HeadsGradient {
   double beta = 0;
 };
 
-// o = softmax(mask(scale·q kᵀ)) v; the gradients' formulas stand in kernels/attention.h. What the ops below share: the
-// inputs are heads (B, h, T, d) that lie densely.
+// o = softmax(mask(scale·q kᵀ)) v; the gradients' formulas stand in kernels/attention/attention.h. What the ops below
+// share: the inputs are heads (B, h, T, d) that lie densely.
 struct AttentionCore {
   AttentionOptions options;
   Tensor o = {}, log_sum_exp = {};

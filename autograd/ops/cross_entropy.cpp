@@ -1,4 +1,4 @@
-#include "autograd/kernels/cross_entropy.h"
+#include "autograd/kernels/rows/cross_entropy.h"
 
 #include "autograd/ops/cross_entropy_checks.h"
 #include "autograd/ops/losses.h"
@@ -7,7 +7,7 @@
 namespace tapeformer {
 namespace {
 
-// y = Σ_i loss_i / normalizer;  dlogits_i = dy/normalizer·(p − target distribution), see kernels/cross_entropy.h
+// y = Σ_i loss_i / normalizer;  dlogits_i = dy/normalizer·(p − target distribution), see kernels/rows/cross_entropy.h
 struct CrossEntropy {
   static constexpr const char* kName = "cross_entropy";
   CrossEntropyOptions options;

@@ -1,4 +1,4 @@
-#include "autograd/kernels/dropout.h"
+#include "autograd/kernels/elementwise/dropout.h"
 
 #include "autograd/ops/layers.h"
 #include "autograd/ops/op_helpers.h"

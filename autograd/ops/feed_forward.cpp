@@ -1,4 +1,4 @@
-#include "autograd/kernels/activations.h"
+#include "autograd/kernels/elementwise/activations.h"
 #include "autograd/ops/linear_helpers.h"
 #include "autograd/ops/matrix_view.h"
 

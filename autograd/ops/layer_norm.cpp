@@ -1,4 +1,4 @@
-#include "autograd/kernels/layer_norm.h"
+#include "autograd/kernels/rows/layer_norm.h"
 
 #include "autograd/ops/layers.h"
 #include "autograd/ops/op_helpers.h"
@@ -6,7 +6,7 @@
 namespace tapeformer {
 namespace {
 
-// y = γ·(x − μ)/√(σ² + ε) + β over the last axis; the gradients' formulas stand in kernels/layer_norm.h
+// y = γ·(x − μ)/√(σ² + ε) + β over the last axis; the gradients' formulas stand in kernels/rows/layer_norm.h
 struct LayerNorm {
   static constexpr const char* kName = "layer_norm";
   double eps;

@@ -1,4 +1,4 @@
-#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops/linear_helpers.h"
 #include "autograd/ops/matrix_view.h"

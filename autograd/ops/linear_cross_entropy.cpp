@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "autograd/kernels/cross_entropy.h"
-#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
+#include "autograd/kernels/rows/cross_entropy.h"
 #include "autograd/ops/cross_entropy_checks.h"
 #include "autograd/ops/losses.h"
 #include "autograd/ops/op_helpers.h"

@@ -1,4 +1,4 @@
-#include "autograd/kernels/piecewise.h"
+#include "autograd/kernels/elementwise/piecewise.h"
 
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/binary.h"

@@ -1,7 +1,7 @@
 // Matrix products and layers made of them.
 #pragma once
 
-#include "autograd/kernels/activation_kind.h"
+#include "autograd/kernels/elementwise/activation_kind.h"
 #include "autograd/tape/variable.h"
 
 namespace tapeformer {

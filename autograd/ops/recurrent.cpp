@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "autograd/kernels/recurrent.h"
+#include "autograd/kernels/recurrent/recurrent.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops/linear_helpers.h"
 #include "autograd/ops/matrix_view.h"
@@ -34,9 +34,9 @@ T* at_time(const Tensor& tensor, std::int64_t t) {
   return tensor.defined() ? tensor.data<T>() + t * (tensor.numel() / tensor.size(0)) : nullptr;
 }
 
-// h_t, c_t = cell(input_t, W h_{t−1} + b, c_{t−1}); the formulas stand in kernels/recurrent.h. Backward walks the steps
-// the other way: dh_{t−1} = du_t W + what the cell hands on. Behind the last of them, with all du at hand,
-// dW = Σ_t du_tᵀ h_{t−1} is one product, and db = Σ_t du_t.
+// h_t, c_t = cell(input_t, W h_{t−1} + b, c_{t−1}); the formulas stand in kernels/recurrent/recurrent.h. Backward walks
+// the steps the other way: dh_{t−1} = du_t W + what the cell hands on. Behind the last of them, with all du at hand, dW
+// = Σ_t du_tᵀ h_{t−1} is one product, and db = Σ_t du_t.
 struct Recurrent {
   static constexpr const char* kName = "recurrent";
   RecurrentOptions options;

@@ -1,7 +1,7 @@
 // Recurrent layers (recurrent.cpp).
 #pragma once
 
-#include "autograd/kernels/cell_kind.h"
+#include "autograd/kernels/recurrent/cell_kind.h"
 #include "autograd/tape/variable.h"
 
 namespace tapeformer {
@@ -21,7 +21,7 @@ struct RecurrentStates {
 };
 
 // A layer of recurrent cells over T time steps, forward and backward with one small product a step. With the gates of
-// kernels/recurrent.h, G of them:
+// kernels/recurrent/recurrent.h, G of them:
 //   input   x W_ihᵀ + b_ih of all times (T, B, G·H): one product, by linear()
 //   h0, c0  the state before the first step (B, H); undefined: zeros. c0 is for an LSTM alone.
 //   weight, bias   W_hh (G·H, H), and b_hh (G·H) or undefined

@@ -1,4 +1,4 @@
-#include "autograd/kernels/rms_norm.h"
+#include "autograd/kernels/rows/rms_norm.h"
 
 #include "autograd/ops/layers.h"
 #include "autograd/ops/op_helpers.h"
@@ -6,7 +6,7 @@
 namespace tapeformer {
 namespace {
 
-// y = γ·x/√(mean x² + ε) over the last axis; the gradients' formulas stand in kernels/rms_norm.h
+// y = γ·x/√(mean x² + ε) over the last axis; the gradients' formulas stand in kernels/rows/rms_norm.h
 struct RmsNorm {
   static constexpr const char* kName = "rms_norm";
   double eps;

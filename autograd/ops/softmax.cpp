@@ -1,4 +1,4 @@
-#include "autograd/kernels/softmax.h"
+#include "autograd/kernels/rows/softmax.h"
 
 #include "autograd/ops/activations.h"
 #include "autograd/ops/op_helpers.h"
@@ -6,7 +6,7 @@
 namespace tapeformer {
 namespace {
 
-// The two kernels of a function over rows: y from x, dx from dy and y (formulas in kernels/softmax.h).
+// The two kernels of a function over rows: y from x, dx from dy and y (formulas in kernels/rows/softmax.h).
 template <class Kernels>
 struct RowFunction {
   static constexpr const char* kName = Kernels::kName;

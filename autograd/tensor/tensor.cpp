@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/tensor/allocator.h"
 #include "autograd/tensor/strided_copy.h"
 

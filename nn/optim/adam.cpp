@@ -1,6 +1,6 @@
 #include "nn/optim/adam.h"
 
-#include "autograd/kernels/adamw.h"
+#include "autograd/kernels/optim/adamw.h"
 #include "nn/optim/optimizer_rows.h"
 
 namespace tapeformer {

@@ -1,4 +1,4 @@
-// Private to this folder: Adam with both forms of weight decay. The formulas stand in autograd/kernels/adamw.h.
+// Private to this folder: Adam with both forms of weight decay. The formulas stand in autograd/kernels/optim/adamw.h.
 #pragma once
 
 #include "nn/optim/optimizers.h"

@@ -1,4 +1,4 @@
-#include "autograd/kernels/sgd.h"
+#include "autograd/kernels/optim/sgd.h"
 
 #include "core/error.h"
 #include "nn/optim/optimizer_rows.h"
@@ -7,7 +7,7 @@
 namespace tapeformer {
 namespace {
 
-// The formulas stand in autograd/kernels/sgd.h.
+// The formulas stand in autograd/kernels/optim/sgd.h.
 class Sgd : public Optimizer {
  public:
   Sgd(const ParameterSlab& slab, const OptimizerOptions& options)

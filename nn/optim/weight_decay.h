@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "autograd/kernels/decay_parts.h"
+#include "autograd/kernels/optim/decay_parts.h"
 #include "nn/optim/parameter_slab.h"
 
 namespace tapeformer {

@@ -5,7 +5,7 @@
 
 #include "autograd/gradcheck/check_ops.h"
 #include "autograd/gradcheck/enumerators.h"
-#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/ops/ops.h"
 #include "autograd/tape/record.h"
 

@@ -1,4 +1,4 @@
-#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/ops/ops.h"
 #include "autograd/tape/record.h"
 #include "autograd/tensor/allocator.h"

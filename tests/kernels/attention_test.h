@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/kernels/attention.h"
-#include "autograd/kernels/dropout.h"
+#include "autograd/kernels/attention/attention.h"
+#include "autograd/kernels/elementwise/dropout.h"
 #include "tests/kernels/bf16_units.h"
 #include "tests/kernels/kernel_test.h"
 

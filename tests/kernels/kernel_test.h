@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/kernels/simd.h"
+#include "autograd/kernels/simd/simd.h"
 #include "core/parallel.h"
 #include "core/random.h"
 // After simd.h, which chooses the targets.

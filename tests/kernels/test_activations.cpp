@@ -1,4 +1,4 @@
-#include "autograd/kernels/activations.h"
+#include "autograd/kernels/elementwise/activations.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/elementwise/elementwise.h"
 #include "tests/kernels/kernel_test.h"
 
 using namespace tapeformer;

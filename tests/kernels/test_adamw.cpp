@@ -1,4 +1,4 @@
-#include "autograd/kernels/adamw.h"
+#include "autograd/kernels/optim/adamw.h"
 
 #include <doctest/doctest.h>
 

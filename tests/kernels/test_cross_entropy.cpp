@@ -1,4 +1,4 @@
-#include "autograd/kernels/cross_entropy.h"
+#include "autograd/kernels/rows/cross_entropy.h"
 
 #include <doctest/doctest.h>
 

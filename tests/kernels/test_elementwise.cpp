@@ -1,4 +1,4 @@
-#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/elementwise/elementwise.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "autograd/kernels/layer_norm.h"
+#include "autograd/kernels/rows/layer_norm.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "autograd/kernels/recurrent.h"
+#include "autograd/kernels/recurrent/recurrent.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "autograd/kernels/rms_norm.h"
+#include "autograd/kernels/rows/rms_norm.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "autograd/kernels/sgd.h"
+#include "autograd/kernels/optim/sgd.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "autograd/kernels/softmax.h"
+#include "autograd/kernels/rows/softmax.h"
 
 #include <doctest/doctest.h>
 

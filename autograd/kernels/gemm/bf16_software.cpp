@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "autograd/kernels/gemm/bf16_packing.h"
-#include "autograd/kernels/simd.h"
+#include "autograd/kernels/simd/simd.h"
 
 #ifndef BF16_SOFTWARE_SIZES
 #define BF16_SOFTWARE_SIZES
@@ -15,7 +15,7 @@ constexpr std::int64_t kRows = 12, kDepth = 256, kRowDistance = kDepth + 32;
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/bf16_software.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/simd-inl.h"
+#include "autograd/kernels/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/kernels/scratch.h"
-#include "autograd/kernels/simd.h"
+#include "autograd/kernels/simd/simd.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
@@ -11,7 +11,7 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/skinny_gemm.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/simd-inl.h"
+#include "autograd/kernels/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

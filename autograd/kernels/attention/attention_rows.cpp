@@ -1,20 +1,20 @@
-#include "autograd/kernels/attention_rows.h"
+#include "autograd/kernels/attention/attention_rows.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "autograd/kernels/dropout.h"
-#include "autograd/kernels/simd.h"
+#include "autograd/kernels/elementwise/dropout.h"
+#include "autograd/kernels/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/attention_rows.cpp"
+#define HWY_TARGET_INCLUDE "autograd/kernels/attention/attention_rows.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/philox-inl.h"
-#include "autograd/kernels/simd-inl.h"
-#include "autograd/kernels/softmax-inl.h"
-#include "autograd/kernels/vector_math-inl.h"
+#include "autograd/kernels/rows/softmax-inl.h"
+#include "autograd/kernels/simd/philox-inl.h"
+#include "autograd/kernels/simd/simd-inl.h"
+#include "autograd/kernels/simd/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

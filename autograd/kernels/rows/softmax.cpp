@@ -1,16 +1,16 @@
-#include "autograd/kernels/softmax.h"
+#include "autograd/kernels/rows/softmax.h"
 
 #include <cmath>
 
-#include "autograd/kernels/simd.h"
+#include "autograd/kernels/simd/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/softmax.cpp"
+#define HWY_TARGET_INCLUDE "autograd/kernels/rows/softmax.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/softmax-inl.h"
+#include "autograd/kernels/rows/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

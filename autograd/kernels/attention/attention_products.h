@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "autograd/kernels/attention.h"
-#include "autograd/kernels/attention_rows.h"
+#include "autograd/kernels/attention/attention.h"
+#include "autograd/kernels/attention/attention_rows.h"
 #include "autograd/kernels/gemm/band_gemm.h"
 #include "autograd/kernels/gemm/bf16_panels.h"
 #include "autograd/kernels/gemm/precision.h"

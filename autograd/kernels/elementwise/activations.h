@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "autograd/kernels/activation_kind.h"
+#include "autograd/kernels/elementwise/activation_kind.h"
 
 namespace tapeformer::kernels {
 

@@ -1,18 +1,18 @@
-#include "autograd/kernels/layer_norm.h"
+#include "autograd/kernels/rows/layer_norm.h"
 
 #include <cmath>
 
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/scratch.h"
-#include "autograd/kernels/simd.h"
+#include "autograd/kernels/simd/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/layer_norm.cpp"
+#define HWY_TARGET_INCLUDE "autograd/kernels/rows/layer_norm.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/simd-inl.h"
+#include "autograd/kernels/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

@@ -1,14 +1,14 @@
-#include "autograd/kernels/sgd.h"
+#include "autograd/kernels/optim/sgd.h"
 
-#include "autograd/kernels/simd.h"
+#include "autograd/kernels/simd/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/sgd.cpp"
+#define HWY_TARGET_INCLUDE "autograd/kernels/optim/sgd.cpp"
 #include "hwy/foreach_target.h"
 // Once per target, so after it.
-#include "autograd/kernels/simd-inl.h"
+#include "autograd/kernels/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

@@ -1,16 +1,16 @@
-#include "autograd/kernels/adamw.h"
+#include "autograd/kernels/optim/adamw.h"
 
 #include <cmath>
 
-#include "autograd/kernels/simd.h"
+#include "autograd/kernels/simd/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/adamw.cpp"
+#define HWY_TARGET_INCLUDE "autograd/kernels/optim/adamw.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/simd-inl.h"
+#include "autograd/kernels/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

@@ -1,11 +1,11 @@
 // The beginning of every kernel that is written with Highway. Each such .cpp is compiled once per instruction set
 // (AVX-512, AVX2, SSE4 and plain C++) and the best one that the CPU has is chosen at run time. The pattern:
 //
-//   #include "autograd/kernels/simd.h"
+//   #include "autograd/kernels/simd/simd.h"
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "autograd/kernels/<this file>.cpp"
 //   #include "hwy/foreach_target.h"
-//   #include "autograd/kernels/simd-inl.h"
+//   #include "autograd/kernels/simd/simd-inl.h"
 //
 //   HWY_BEFORE_NAMESPACE();
 //   namespace tapeformer::kernels::HWY_NAMESPACE {

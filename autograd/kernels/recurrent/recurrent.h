@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "autograd/kernels/cell_kind.h"
+#include "autograd/kernels/recurrent/cell_kind.h"
 
 namespace tapeformer::kernels {
 

@@ -1,15 +1,15 @@
-#include "autograd/kernels/dropout.h"
+#include "autograd/kernels/elementwise/dropout.h"
 
-#include "autograd/kernels/simd.h"
+#include "autograd/kernels/simd/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/dropout.cpp"
+#define HWY_TARGET_INCLUDE "autograd/kernels/elementwise/dropout.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/philox-inl.h"
-#include "autograd/kernels/simd-inl.h"
+#include "autograd/kernels/simd/philox-inl.h"
+#include "autograd/kernels/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "autograd/kernels/decay_parts.h"
+#include "autograd/kernels/optim/decay_parts.h"
 
 namespace tapeformer::kernels {
 

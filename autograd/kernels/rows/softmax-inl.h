@@ -8,8 +8,8 @@
 
 #include <limits>
 
-#include "autograd/kernels/simd-inl.h"
-#include "autograd/kernels/vector_math-inl.h"
+#include "autograd/kernels/simd/simd-inl.h"
+#include "autograd/kernels/simd/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

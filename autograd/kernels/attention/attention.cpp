@@ -1,4 +1,4 @@
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "autograd/kernels/attention_products.h"
-#include "autograd/kernels/attention_rows.h"
+#include "autograd/kernels/attention/attention_products.h"
+#include "autograd/kernels/attention/attention_rows.h"
 #include "autograd/kernels/gemm/band_gemm.h"
 #include "autograd/kernels/gemm/batch_invariant.h"
 #include "autograd/kernels/gemm/precision.h"
