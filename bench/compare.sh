@@ -2,7 +2,7 @@
 # Measures tapeformer, its lower bound and PyTorch side by side. Each work is measured in several rounds, which alternate
 # between the three; the table shows the medians over the rounds.
 #   build/bench/compare [--rounds N] [--steps N] [--matmul highest|high|medium]
-#                       ["LAYERS HEADS DIM VOCAB BATCH LENGTH [transformer]" ...]
+#                       ["LAYERS HEADS DIM VOCAB BATCH LENGTH [transformer|rnn]" ...]
 # bench/limit measures the lower bound: the step's matrix products alone, plus one pass of AdamW.
 # PyTorch is Debian's python3-torch, under bf16 autocast where --matmul is medium; PEER names another command, which is run
 # in the folder of peers/torch_step.py, with options for the fastest way of that version
@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ ${#works[@]} -gt 0 ] || works=("4 4 128 65 12 64" "6 6 384 65 16 256" "12 12 768 50257 4 64" "12 12 768 50257 4 512"
-  "6 8 512 37000 16 64 transformer")
+  "6 8 512 37000 16 64 transformer" "2 1 200 10000 20 35 rnn" "2 1 650 10000 20 35 rnn")
 
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 threads=$(lscpu -p=core,socket | grep -v '^#' | sort -u | wc -l)

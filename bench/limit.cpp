@@ -7,7 +7,8 @@
 // The products of a step, with N = batch·length rows of sources and of targets: each linear layer (in → out) has the
 // forward product (N, in)·(in, out), the input's gradient (N, out)·(out, in) and the weight's (out, N)·(N, in).
 // Attention has, in each head, two products (T, d_k, T) forward and four backward; none is recomputed, and the causal
-// mask skips none.
+// mask skips none. A recurrent layer has a linear layer of its inputs, and of its states the weight's product and, at
+// each time step, the forward product and the states' gradient, which cannot be joined.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -82,12 +83,10 @@ void add_adamw(const Work& work, std::int64_t parameters, Limit& limit) {
   });
 }
 
-void measure(const Work& work) {
-  set_thread_count(work.threads);
-  const kernels::MatmulPrecisionScope precision(work.matmul);
+// A Transformer, with or without an encoder.
+void add_transformer(const Work& work, Limit& limit) {
   const std::int64_t d = work.dim;
-  Limit limit;
-  const bool encoder_decoder = work.encoder_decoder();
+  const bool encoder_decoder = work.arch == "transformer";
   const std::int64_t stacks = encoder_decoder ? 2 : 1, cross = encoder_decoder ? work.layers : 0;
   add_linear(work, d, 3 * d, stacks * work.layers, limit);
   add_linear(work, d, d, stacks * work.layers + 2 * cross,
@@ -100,6 +99,29 @@ void measure(const Work& work) {
   const std::int64_t block = 12 * d * d + 13 * d, cross_part = 4 * d * d + 6 * d;
   const std::int64_t outside = encoder_decoder ? work.vocab * d : (work.vocab + work.length + 2) * d;
   add_adamw(work, stacks * work.layers * block + cross * cross_part + outside, limit);
+}
+
+// LSTM layers between an embedding and a head that is not tied.
+void add_recurrent_model(const Work& work, Limit& limit) {
+  const std::int64_t d = work.dim, gates = 4 * d, rows = work.batch * work.length;
+  const std::int64_t steps = work.layers * work.length;
+  add_linear(work, d, gates, work.layers, limit);
+  add_products(work, work.batch, gates, d, false, true, steps, limit);
+  add_products(work, work.batch, d, gates, false, false, steps, limit);
+  add_products(work, gates, d, rows, true, false, work.layers, limit);
+  add_linear(work, d, work.vocab, 1, limit);
+  add_adamw(work, work.layers * (2 * gates * d + 2 * gates) + 2 * work.vocab * d + work.vocab, limit);
+}
+
+void measure(const Work& work) {
+  set_thread_count(work.threads);
+  const kernels::MatmulPrecisionScope precision(work.matmul);
+  Limit limit;
+  if (work.arch == "rnn") {
+    add_recurrent_model(work, limit);
+  } else {
+    add_transformer(work, limit);
+  }
   const double seconds = limit.products_s + limit.attention_s + limit.adamw_s;
   std::cout << nlohmann::ordered_json{{"matmul", word_of(work.matmul)},
                                       {"limit_ms", 1e3 * seconds},

@@ -9,6 +9,7 @@
 #include "autograd/tensor/allocator.h"
 #include "bench/work.h"
 #include "nn/models/gpt.h"
+#include "nn/models/rnn.h"
 #include "nn/models/transformer.h"
 
 namespace tapeformer::bench {
@@ -34,6 +35,11 @@ inline TransformerConfig transformer_config(const Work& work) {
                     .activation = ActivationKind::relu,
                     .init = Init::xavier_uniform(),
                     .residual_init = Init::xavier_uniform()}};
+}
+
+// A language model of LSTM layers whose embedding is as wide as their states.
+inline RnnConfig rnn_config(const Work& work) {
+  return {.vocab = work.vocab, .stack = {.layers = work.layers, .input_dim = work.dim, .dim = work.dim}};
 }
 
 // One line of JSON: the work, then `results`, then the memory of the process.

@@ -53,13 +53,14 @@ nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
   set_thread_count(work.threads);
   const kernels::MatmulPrecisionScope precision(work.matmul);
   const Tensor ids = random_ids(work, 0), targets = random_ids(work, 1);
-  if (!work.encoder_decoder()) {
-    const Gpt model(gpt_config(work));
+  const auto language_model = [&](const LanguageModel& model) {
     const auto loss = [&](Tape& tape) {
       return model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});
     };
     return measure(work, model, loss, profile, recompute);
-  }
+  };
+  if (work.arch == "gpt") return language_model(Gpt(gpt_config(work)));
+  if (work.arch == "rnn") return language_model(Rnn(rnn_config(work)));
   const Transformer model(transformer_config(work));
   const Tensor lengths = Tensor::full({work.batch}, DType::i32, static_cast<double>(work.length));
   const auto loss = [&](Tape& tape) {

@@ -10,24 +10,20 @@
 
 #include "autograd/kernels/gemm/precision.h"
 #include "core/error.h"
-#include "nn/models/registry.h"
 
 namespace tapeformer::bench {
 
 struct Work {
-  // A model family. An encoder-decoder has `layers` on each side; its sources and targets have one length.
-  std::string arch = model_families().front().name;
+  // A model family: gpt, rnn (of LSTM cells, without heads) or transformer, which has `layers` on each side, and
+  // sources and targets of one length.
+  std::string arch = "gpt";
   std::int64_t layers = 4, heads = 4, dim = 128, vocab = 65, batch = 12, length = 64;
   int steps = 10, warmup = 3, threads = 2;
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;
-
-  bool encoder_decoder() const { return find_model_family(arch).task() == ModelTask::sequence_to_sequence; }
 };
 
 inline void add_work_options(CLI::App& app, Work& work) {
-  std::vector<std::string> families;
-  for (const ModelFamily& family : model_families()) families.push_back(family.name);
-  app.add_option("--arch", work.arch)->check(CLI::IsMember(families));
+  app.add_option("--arch", work.arch)->check(CLI::IsMember({"gpt", "transformer", "rnn"}))->capture_default_str();
   const auto add = [&](const char* name, auto& value) {
     app.add_option(name, value)->check(CLI::PositiveNumber)->capture_default_str();
   };

@@ -16,7 +16,7 @@ TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOp
 // The option --matmul of a command.
 void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul);
 
-// The ids of a prompt; behind <|endoftext|>, which begins every document, for a model that keeps to documents.
+// The ids of a prompt; after <|endoftext|>, which begins every document, for a model that keeps to documents.
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
 // The text of a file, folder or glob as the run's training reads it (encode_inputs()).

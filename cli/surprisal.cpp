@@ -29,7 +29,7 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 // The precision in force, as a JSON string.
 std::string matmul_json() { return dump(word_of(kernels::MatmulPrecisionScope::current())); }
 
-// Writes tokens as they come, so that memory does not grow with the text: as rows of a table or of a JSON list.
+// Writes tokens as they come, as rows of a table or of a JSON list, and keeps nothing of what it has written.
 class TokenWriter {
  public:
   explicit TokenWriter(bool json) : json_(json) {

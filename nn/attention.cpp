@@ -17,7 +17,7 @@ std::int64_t checked_dim(const BlockConfig& config) {
   return config.dim;
 }
 
-// One of `parts` that lie behind one another in each row: rows (B, T, parts·dim) → (B, h, T, d_k).
+// One of `parts` that lie one after another in each row: rows (B, T, parts·dim) → (B, h, T, d_k).
 Tensor heads_of(const Tensor& rows, int part, int parts, std::int64_t heads) {
   const std::int64_t dim = rows.size(2) / parts;
   return rows.slice(2, part * dim, (part + 1) * dim)

@@ -31,7 +31,7 @@ class LanguageModel : public Module {
 
   // A state that has read nothing yet.
   virtual std::unique_ptr<LanguageState> make_state() const = 0;
-  // ids i32 (B, T) → features (B, T, F), from which logits() predicts the token behind each place. With a state, ids
+  // ids i32 (B, T) → features (B, T, F), from which logits() predicts the token after each place. With a state, ids
   // continue the tokens that it has read, and it reads them; only on a tape that does not record. Throws Error beyond
   // the context.
   virtual Variable forward(const Variable& ids, LanguageState* state = nullptr) const = 0;

@@ -29,8 +29,8 @@ RecurrentLayer::RecurrentLayer(const RecurrentConfig& config, std::int64_t in) :
   const Init init = Init::uniform(1 / std::sqrt(static_cast<double>(config.dim)));
   Init input_bias = init;
   if (cell_ == CellKind::lstm) input_bias.shift = {config.dim, 2 * config.dim, config.forget_bias};
-  weight_ih = register_parameter("weight_ih", {gates, in}, config.dtype, init);
-  weight_hh = register_parameter("weight_hh", {gates, config.dim}, config.dtype, init);
+  weight_ih = register_matrix("weight_ih", {gates, in}, config.dtype, init);
+  weight_hh = register_matrix("weight_hh", {gates, config.dim}, config.dtype, init);
   bias_ih = register_parameter("bias_ih", {gates}, config.dtype, input_bias);
   bias_hh = register_parameter("bias_hh", {gates}, config.dtype, init);
 }

@@ -45,7 +45,7 @@ class SequenceToSequence : public Module {
   // A state that has read nothing yet, for targets of up to `length` tokens and sources of `source_length`.
   virtual std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const = 0;
   // Target ids i32 (R, T), which begin with the start of a sentence → features (R, T, F), from which logits() predicts
-  // the token behind each place. R is the sources' B or a multiple of it: rows i·R/B … (i + 1)·R/B − 1, such as the
+  // the token after each place. R is the sources' B or a multiple of it: rows i·R/B … (i + 1)·R/B − 1, such as the
   // hypotheses of a beam, look at source i. Later ids have no effect on a place, so padding at the end needs no mask.
   // With a state, ids continue the tokens that it has read, and it reads them; only on a tape that does not record.
   virtual Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const = 0;

@@ -49,7 +49,9 @@ void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions&
                        [&](const Batch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); });
   }
   RecurrentState state;
-  for_batches(StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp), options.max_batches, progress,
+  // The first batches only warm the later streams up.
+  const std::int64_t most = options.max_batches > 0 ? options.max_batches + kWarmUp / kRow : 0;
+  for_batches(StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp), most, progress,
               [&](const Batch& batch) { score(batch, &state); });
 }
 

@@ -7,7 +7,7 @@ namespace tapeformer {
 namespace {
 
 // An activation whose derivative is a function of x (written in kernels/elementwise/activations.h): its two kernels and
-// a name. Its output is computed again rather than kept by the ops behind it.
+// a name. Its output is computed again rather than kept by the ops after it.
 template <class Kernels>
 struct KeepsInput {
   static constexpr const char* kName = Kernels::kName;

@@ -94,7 +94,7 @@ struct ScaledDotProductAttention {
   }
 };
 
-// Part i of `count` that lie behind one another in each row: rows (B, T, count·h·d) → (B, h, T, d), a view.
+// Part i of `count` that lie one after another in each row: rows (B, T, count·h·d) → (B, h, T, d), a view.
 Tensor heads_of(const Tensor& rows, int i, int count, std::int64_t heads) {
   const std::int64_t dim = rows.size(2) / count;
   return rows.slice(2, i * dim, (i + 1) * dim)

@@ -20,9 +20,9 @@ Variable scaled_dot_product_attention(const Variable& q, const Variable& k, cons
                                       const AttentionOptions& options);
 
 // The same of heads that lie side by side, which are read and whose gradients are written in place:
-// qkv (B, T, 3·h·d), in each row q, k and v behind one another, h heads each → (B, T, h·d).
+// qkv (B, T, 3·h·d), in each row q, k and v one after another, h heads each → (B, T, h·d).
 Variable packed_self_attention(const Variable& qkv, std::int64_t heads, const AttentionOptions& options);
-// q (B, T_q, h·d), kv (B, T_k, 2·h·d), in each row k and v behind one another → (B, T_q, h·d).
+// q (B, T_q, h·d), kv (B, T_k, 2·h·d), in each row k and v one after another → (B, T_q, h·d).
 Variable packed_cross_attention(const Variable& q, const Variable& kv, std::int64_t heads,
                                 const AttentionOptions& options);
 

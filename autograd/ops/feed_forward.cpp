@@ -5,7 +5,7 @@
 namespace tapeformer {
 namespace {
 
-// y = h W₂ᵀ + b₂, h = act(u + b₁): all of a feed-forward layer behind its first product. It keeps u alone, which is a
+// y = h W₂ᵀ + b₂, h = act(u + b₁): all of a feed-forward layer after its first product. It keeps u alone, which is a
 // tensor of its own that no other op reads; backward computes h again, in the memory of u.
 // dh = dy W₂, dW₂ = dyᵀ h, db₂ = Σ_rows dy;  du = dh·act'(u + b₁), db₁ = Σ_rows du
 struct FeedForward {

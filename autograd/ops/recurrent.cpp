@@ -23,9 +23,9 @@ struct StateBuffer {
     initial.defined() ? first.copy_from(initial) : first.fill(0);
   }
   std::int64_t steps() const { return places.size(0) - 1; }
-  // The states before and behind all steps, (T, B, H).
+  // The states before and after every step, (T, B, H).
   Tensor before() const { return reverse ? places.slice(0, 1, steps() + 1) : places.slice(0, 0, steps()); }
-  Tensor behind() const { return reverse ? places.slice(0, 0, steps()) : places.slice(0, 1, steps() + 1); }
+  Tensor after() const { return reverse ? places.slice(0, 0, steps()) : places.slice(0, 1, steps() + 1); }
 };
 
 // Place t of a contiguous (T, …), or null when it is undefined.
@@ -35,8 +35,8 @@ T* at_time(const Tensor& tensor, std::int64_t t) {
 }
 
 // h_t, c_t = cell(input_t, W h_{t−1} + b, c_{t−1}); the formulas stand in kernels/recurrent/recurrent.h. Backward walks
-// the steps the other way: dh_{t−1} = du_t W + what the cell hands on. Behind the last of them, with all du at hand, dW
-// = Σ_t du_tᵀ h_{t−1} is one product, and db = Σ_t du_t.
+// the steps the other way: dh_{t−1} = du_t W + what the cell hands on. After the last step, when all du are known,
+// dW = Σ_t du_tᵀ h_{t−1} is one product, and db = Σ_t du_t.
 struct Recurrent {
   static constexpr const char* kName = "recurrent";
   RecurrentOptions options;
@@ -60,20 +60,19 @@ struct Recurrent {
     if (cell == CellKind::lstm) c = StateBuffer(in[2], steps, {batch, size}, dtype, options.reverse);
     // Without a backward to come, every step writes to the same place.
     saved = Tensor::empty({context.recording() ? steps : 1, batch, kernels::saved_count(cell) * size}, dtype);
-    const Tensor hidden = Tensor::empty({batch, gates}, dtype), h_before = h.before(), h_behind = h.behind();
+    const Tensor u = Tensor::empty({batch, gates}, dtype), h_before = h.before(), h_after = h.after();
     const Tensor c_before = c.places.defined() ? c.before() : Tensor(),
-                 c_behind = c.places.defined() ? c.behind() : Tensor();
+                 c_after = c.places.defined() ? c.after() : Tensor();
     dispatch_floating(dtype, [&]<class T>(T) {
       for (std::int64_t i = 0; i < steps; ++i) {
         const std::int64_t t = step_at(i);
-        kernels::gemm(hidden.data<T>(), gates, {at_time<T>(h_before, t), size}, matrix_view<T>(w, true), batch, gates,
-                      size, T{1}, T{0});
+        multiply(u.data<T>(), T{0}, h_before.slice(0, t, t + 1).reshape({batch, size}), false, w, true);
         kernels::cell_forward<T>(cell,
-                                 {.h = at_time<T>(h_behind, t),
-                                  .c = at_time<T>(c_behind, t),
+                                 {.h = at_time<T>(h_after, t),
+                                  .c = at_time<T>(c_after, t),
                                   .saved = at_time<T>(saved, context.recording() ? t : 0),
                                   .x = at_time<T>(input, t),
-                                  .hidden = hidden.data<T>(),
+                                  .u = u.data<T>(),
                                   .bias = data_or_null<T>(bias),
                                   .h_before = at_time<T>(h_before, t),
                                   .c_before = at_time<T>(c_before, t)},
@@ -81,8 +80,8 @@ struct Recurrent {
       }
     });
     weight = context.save(3, w);
-    std::vector<Tensor> outputs{h_behind};
-    if (c_behind.defined()) outputs.push_back(c_behind);
+    std::vector<Tensor> outputs{h_after};
+    if (c_after.defined()) outputs.push_back(c_after);
     return outputs;
   }
 
@@ -91,14 +90,14 @@ struct Recurrent {
     const std::int64_t steps = h.steps(), batch = h.places.size(1), size = h.places.size(2);
     const std::int64_t gates = kernels::gate_count(cell) * size;
     const DType dtype = h.places.dtype();
-    const Tensor w = weight.get(), h_before = h.before(), h_behind = h.behind();
+    const Tensor w = weight.get(), h_before = h.before(), h_after = h.after();
     const bool has_cell = c.places.defined();
-    const Tensor c_before = has_cell ? c.before() : Tensor(), c_behind = has_cell ? c.behind() : Tensor();
+    const Tensor c_before = has_cell ? c.before() : Tensor(), c_after = has_cell ? c.after() : Tensor();
     const Tensor dy_h = dy[0].defined() ? dy[0].contiguous() : Tensor();
     const Tensor dy_c = has_cell && dy[1].defined() ? dy[1].contiguous() : Tensor();
     const Tensor dx = Tensor::empty({steps, batch, gates}, dtype);
-    const Tensor dhidden = cell == CellKind::gru ? Tensor::empty(dx.sizes(), dtype) : Tensor();
-    const Tensor du = dhidden.defined() ? dhidden : dx;
+    const Tensor gru_du = cell == CellKind::gru ? Tensor::empty(dx.sizes(), dtype) : Tensor();
+    const Tensor du = gru_du.defined() ? gru_du : dx;
     const Tensor dh = Tensor::zeros({batch, size}, dtype),
                  dc = has_cell ? Tensor::zeros({batch, size}, dtype) : Tensor();
     dispatch_floating(dtype, [&]<class T>(T) {
@@ -106,14 +105,14 @@ struct Recurrent {
         const std::int64_t t = step_at(i);
         kernels::cell_backward<T>(cell,
                                   {.dx = at_time<T>(dx, t),
-                                   .dhidden = at_time<T>(dhidden, t),
+                                   .du = at_time<T>(gru_du, t),
                                    .dh = dh.data<T>(),
                                    .dc = data_or_null<T>(dc),
                                    .dy = at_time<T>(dy_h, t),
                                    .dcell = at_time<T>(dy_c, t),
                                    .saved = at_time<T>(saved, t),
-                                   .h = at_time<T>(h_behind, t),
-                                   .c = at_time<T>(c_behind, t),
+                                   .h = at_time<T>(h_after, t),
+                                   .c = at_time<T>(c_after, t),
                                    .h_before = at_time<T>(h_before, t),
                                    .c_before = at_time<T>(c_before, t)},
                                   rows_at(t));

@@ -24,7 +24,7 @@ struct RecurrentStates {
 // kernels/recurrent/recurrent.h, G of them:
 //   input   x W_ihᵀ + b_ih of all times (T, B, G·H): one product, by linear()
 //   h0, c0  the state before the first step (B, H); undefined: zeros. c0 is for an LSTM alone.
-//   weight, bias   W_hh (G·H, H), and b_hh (G·H) or undefined
+//   weight, bias   W_hh (G·H, H; bf16 where nothing is recorded), and b_hh (G·H) or undefined
 // Throws Error for sizes that do not fit, and for lengths outside of 0 … T.
 RecurrentStates recurrent(const Variable& input, const Variable& h0, const Variable& c0, const Variable& weight,
                           const Variable& bias, const RecurrentOptions& options = {});

@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-// A shape as three sizes: all axes in front of one axis, that axis, and all axes behind it.
+// A shape as three sizes: all axes in front of one axis, that axis, and all axes after it.
 struct AroundAxis {
   std::int64_t outer = 1, middle = 1, inner = 1;
   AroundAxis(const Dims& sizes, int axis) {

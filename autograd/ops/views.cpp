@@ -52,7 +52,7 @@ struct Reshape {
   void backward(const Tensor& dy, GradSlot& dx) { dx.accumulate(dy.reshape(from)); }
 };
 
-// y_i = part i of x;  dx = the dy_i behind one another
+// y_i = part i of x;  dx = the dy_i one after another
 struct Split {
   static constexpr const char* kName = "split";
   std::vector<std::int64_t> part_sizes;
@@ -91,7 +91,7 @@ struct Split {
   }
 };
 
-// y = the parts behind one another;  dx_i = its part of dy
+// y = the parts one after another;  dx_i = its part of dy
 struct Concat {
   static constexpr const char* kName = "concat";
   int axis;

@@ -89,10 +89,27 @@ class Translator(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), label_smoothing=0.1)
 
 
+class RecurrentModel(nn.Module):
+    """LSTM layers between an embedding and a head of its own."""
+
+    def __init__(self, options):
+        super().__init__()
+        self.tokens = nn.Embedding(options.vocab, options.dim)
+        self.layers = nn.LSTM(options.dim, options.dim, options.layers)
+        self.head = nn.Linear(options.dim, options.vocab)
+
+    def loss(self, ids, targets):
+        states, _ = self.layers(self.tokens(ids.t()))
+        return F.cross_entropy(self.head(states).flatten(0, 1), targets.t().flatten())
+
+
+ARCHITECTURES = {"gpt": LanguageModel, "transformer": Translator, "rnn": RecurrentModel}
+
+
 def measure(options):
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    model = (Translator if options.arch == "transformer" else LanguageModel)(options)
+    model = ARCHITECTURES[options.arch](options)
     adam = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1,
                              **({"fused": True} if options.fused else {"foreach": True}))
     ids = torch.randint(options.vocab, (options.batch, options.length))
@@ -120,7 +137,7 @@ def measure(options):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arch", help="transformer: an encoder-decoder; otherwise a decoder-only model")
+    parser.add_argument("--arch", choices=ARCHITECTURES, default="gpt")
     for name, default in SIZES.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--bf16", action="store_true", help="products in bf16, by autocast")

@@ -36,7 +36,8 @@ std::string markov_line(RandomStream& random);
 double markov_entropy();
 
 // A digit, 100 dots, an equals sign, and the digit again (after Hochreiter & Schmidhuber 1997): "7....=7". Whoever has
-// forgotten the digit loses ln 10 = 2.303 nats where it comes again. The first digit alone is not known beforehand.
+// forgotten the digit loses ln 10 = 2.303 nats where it comes again. Only the first digit of a line cannot be
+// predicted.
 inline constexpr int kRecallDistance = 100;
 std::string recall_line(RandomStream& random);
 double recall_entropy();

@@ -58,7 +58,7 @@ class WindowBatcher {
   std::int64_t batch_, context_, stride_, windows_;
 };
 
-// A text in order, for a model that carries a state: it is cut into streams of equal length, one behind the other,
+// A text in order, for a model that carries a state: it is cut into streams of equal length, one after the other,
 // which are read side by side, `length` tokens a step. Row r of a step goes on where row r of the step before ended;
 // when the streams are at their end, they begin anew.
 class StreamBatcher {

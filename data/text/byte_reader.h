@@ -29,7 +29,7 @@ class ByteReader {
   virtual std::size_t read(std::span<char> out) = 0;
   // How many bytes of the file itself were read so far: compressed ones if it is compressed.
   virtual std::int64_t consumed() const = 0;
-  // Whether bytes 0 behind the end of the compressed data were skipped, as gzip does.
+  // Whether bytes 0 after the end of the compressed data were skipped, as gzip does.
   virtual bool skipped_zeros() const { return false; }
 };
 

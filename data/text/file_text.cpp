@@ -48,7 +48,7 @@ bool replace_lone_surrogates(std::string& json) {
       json.replace(at + 2, 4, "fffd");
       found = true;
     }
-    at += paired ? 2 * kEscape : 2;  // the character behind a backslash begins no escape
+    at += paired ? 2 * kEscape : 2;  // the character after a backslash begins no escape
   }
   return found;
 }

@@ -12,7 +12,7 @@ enum class TextNote {
   empty_file,       // a file without text, beside others with text: skipped
   byte_order_mark,  // at the beginning of a file: removed
   lone_surrogate,   // a line of JSON with half of a pair of \u escapes: replaced by U+FFFD
-  trailing_zeros,   // bytes 0 behind the end of a gzip file: ignored
+  trailing_zeros,   // bytes 0 after the end of a gzip file: ignored
   binary,           // bytes 0, or many bytes that are not UTF-8: read as it is
 };
 inline constexpr std::size_t kTextNoteKinds = 5;

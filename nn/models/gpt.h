@@ -48,8 +48,8 @@ class Gpt : public LanguageModel {
     return std::make_unique<GptState>(stack_.make_cache(config_.context));
   }
 
-  // The features are the residual stream behind the final norm (B, T, dim). With a state, ids are of the document that
-  // it holds: Error when they begin another one behind the first token.
+  // The features are the residual stream after the final norm (B, T, dim). With a state, ids are of the document that
+  // it holds: Error when they begin another one after the first token.
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
   Variable logits(const Variable& features) const override;
   // Never holds all logits.

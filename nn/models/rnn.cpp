@@ -70,12 +70,17 @@ namespace {
 
 std::vector<Key> rnn_keys() {
   const KeyRange size = between(1, kMaxSize);
+  Key embedding{"embedding_dim", std::int64_t{0}, "width of the token embedding (0 = dim)", between(0, kMaxSize)};
+  embedding.follows = "model.dim";
+  Key dropout{"dropout", 0.0, "probability of dropping an element of the embedding, between layers, and of the states",
+              fraction()};
+  dropout.may_change = true;
   return {word_key("cell", CellKind::lstm, "the recurrent cell"),
           {"layers", std::int64_t{1}, "layers, each reading the states of the one below", size},
           {"dim", std::int64_t{200}, "width of a layer's state", size},
-          {"embedding_dim", std::int64_t{0}, "width of the token embedding (0 = dim)", between(0, kMaxSize)},
+          std::move(embedding),
           word_key("tie_embeddings", TiedEmbeddings::none, "embeddings that share weights with the head"),
-          {"dropout", 0.0, "probability of dropping an element between layers", fraction()},
+          std::move(dropout),
           {"forget_bias", 1.0, "added to the initial bias of an LSTM's forget gate"}};
 }
 
@@ -90,9 +95,6 @@ void resolve_rnn(KeyValues& options, bool) {
 }
 
 std::unique_ptr<LanguageModel> make_rnn(const KeyValues& options, const ModelVocabulary& vocabulary) {
-  if (vocabulary.document_token >= 0) {
-    fail_usage("data.within_document: expected false for rnn, which carries its state through the text, got true");
-  }
   return std::make_unique<Rnn>(
       RnnConfig{.vocab = vocabulary.target,
                 .stack = {.cell = options.word<CellKind>("cell"),

@@ -15,7 +15,7 @@ struct RnnConfig {
 // The row of the registry.
 ModelFamily rnn_family();
 
-// logits_t = h_t Wᵀ + b, where h_t is the last layer's state behind token t. Dropout stands on the embedding, between
+// logits_t = h_t Wᵀ + b, where h_t is the last layer's state after token t. Dropout stands on the embedding, between
 // layers and on the last states: everywhere but on the way through time.
 class Rnn : public RecurrentLanguageModel {
  public:

@@ -2,12 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "autograd/kernels/gemm/precision.h"
+#include "autograd/kernels/gemm/skinny_gemm.h"
 #include "core/parallel.h"
 #include "tests/kernels/bf16_units.h"
 #include "tests/kernels/gemm_test.h"
@@ -108,6 +110,56 @@ TEST_CASE("bf16 products on every unit: all sizes to 130 in each dimension, ever
       check_product(*unit, false, {5, 3, 0, bool(bits & 1), bool(bits & 2), 1, 0, 0});
     }
   }
+}
+
+TEST_CASE(
+    "bf16 products on every unit: so many blocks of k, and so many panels, that they are packed in several turns") {
+  const int before = thread_count();
+  for (const Bf16Unit* unit : bf16_units()) {
+    check_product(*unit, false, {250, 250, 9500, false, true, 1, 0.25});
+    check_product(*unit, true, {100, 100, 9000, false, true, 1, 0.25});
+    set_thread_count(1);  // then a task has several panels
+    check_product(*unit, false, {700, 720, 40, false, true, 1, 0.25});
+    check_product(*unit, true, {720, 700, 40, true, false, 1, 0});
+    set_thread_count(before);
+  }
+}
+
+TEST_CASE("bf16 products in software, with every instruction set") {
+  for_each_simd_target([] {
+    for (const std::int64_t size : {1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 16, 17, 31, 33, 64, 65}) {
+      check_product(software_bf16_unit(), false, {size, 37, 65, false, true, 1, 0, 1});
+      check_product(software_bf16_unit(), false, {13, size, 33, true, false, -0.5, 1, 2});
+      check_product(software_bf16_unit(), true, {5, 66 - size, size, false, true, 1, 0.25, 0});
+    }
+  });
+}
+
+TEST_CASE("products of few rows with weights of bf16 are those of the rounded rows, with every instruction set") {
+  for_each_simd_target([] {
+    for (const std::int64_t m : {1, 3, 8}) {
+      for (const std::int64_t n : {1, 5, 70}) {
+        for (const std::int64_t k : {1, 7, 16, 33, 131}) {
+          const auto a = random_values<float>(m * k, 1), b = random_values<float>(n * k, 2);
+          std::vector<Bf16> weights(n * k);
+          std::ranges::transform(b, weights.begin(), round_to_bf16);
+          std::vector<float> c(m * n, 2);
+          skinny_gemm(c.data(), n, {a.data(), k}, MatrixView<Bf16>{weights.data(), k, true}, m, n, k, 0.5F, 3);
+          int wrong = 0;
+          for (std::int64_t i = 0; i < m * n; ++i) {
+            double sum = 6, magnitude = 6;
+            for (std::int64_t p = 0; p < k; ++p) {
+              const double term = 0.5 * rounded(a[i / n * k + p]) * rounded(b[i % n * k + p]);
+              sum += term, magnitude += std::abs(term);
+            }
+            const double bound = (static_cast<double>(k) + 4) * std::numeric_limits<float>::epsilon() / 2;
+            wrong += !(std::abs(c[i] - sum) <= bound * magnitude);
+          }
+          CHECK_MESSAGE(wrong == 0, "m ", m, ", n ", n, ", k ", k);
+        }
+      }
+    }
+  });
 }
 
 TEST_CASE("rounding to bf16 is to nearest, ties to even; subnormal numbers are zero; infinities and NaN stay") {

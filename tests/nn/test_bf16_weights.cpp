@@ -3,6 +3,7 @@
 
 #include "autograd/kernels/gemm/precision.h"
 #include "autograd/tensor/allocator.h"
+#include "nn/models/rnn.h"
 #include "tests/nn/support.h"
 #include "tests/temp_folder.h"
 
@@ -16,7 +17,7 @@ Tensor rounded(const Tensor& x) {
   return y;
 }
 
-Tensor logits_in(const Gpt& model, const Tensor& ids, LanguageState* state = nullptr) {
+Tensor logits_in(const LanguageModel& model, const Tensor& ids, LanguageState* state = nullptr) {
   Tape tape({.record = false});
   return model.logits(model.forward(Variable::constant(tape, ids), state)).value().clone();
 }
@@ -55,6 +56,29 @@ TEST_CASE("bf16 weights: a model gives what it gives in medium with matrices tha
       }
     }
   }
+}
+
+TEST_CASE("bf16 weights: those of recurrent layers too") {
+  const kernels::MatmulPrecisionScope precision(kernels::MatmulPrecision::medium);
+  const TempFolder folder;
+  const RnnConfig config{.vocab = 17, .stack = {.layers = 2, .input_dim = 12, .dim = 20}};
+  const Rnn model(config);
+  randomize(model);
+  NamedTensors parameters;
+  for (const auto& [name, value] : model.state_dict()) parameters.emplace_back(name, value.clone());
+  write_safetensors(folder.path / "model.safetensors", parameters);
+  const Bf16Weights scope;
+  const Rnn half(config);
+  half.load_state_dict(SafetensorsFile(folder.path / "model.safetensors"));
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    const Tensor& value = parameter.variable.value();
+    if (value.rank() == 2) value.copy_from(rounded(value));
+    CHECK(half.state_dict().at(parameter.name).dtype() == (value.rank() == 2 ? DType::bf16 : DType::f32));
+  }
+  const Tensor ids = Tensor::from<std::int32_t>({1, 5, 3, 8, 2, 16, 0, 4, 4, 9}, {1, 10});
+  const std::vector<float> expected = logits_in(model, ids).to_vector<float>(),
+                           got = logits_in(half, ids).to_vector<float>();
+  for (std::size_t i = 0; i < got.size(); ++i) REQUIRE(got[i] == doctest::Approx(expected[i]).epsilon(1e-4).scale(1));
 }
 
 TEST_CASE("bf16 weights: they take half of the memory, also while they are read, and cannot be trained") {

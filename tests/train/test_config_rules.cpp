@@ -1,11 +1,13 @@
 // What one key of a configuration says about another, and what a resumed run may change.
 #include <doctest/doctest.h>
 
+#include "autograd/kernels/gemm/bf16_unit.h"
 #include "core/error.h"
 #include "nn/block_config.h"
 #include "tests/temp_folder.h"
 #include "tests/train/config_support.h"
 #include "train/config/config_table.h"
+#include "train/config/matmul_config.h"
 #include "train/config/run_config.h"
 
 using namespace tapeformer;
@@ -105,7 +107,9 @@ TEST_CASE("config: values that follow other keys are listed, and follow them aga
 }
 
 TEST_CASE("config: every value that resolve works out from another key says which") {
-  for (const char* type : {"gpt", "transformer"}) {
+  for (const ModelFamily& family : model_families()) {
+    const std::string& type = family.name;
+    CAPTURE(type);
     Config config;
     config.model.type = type;
     config.checkpoint.average = 7;
@@ -285,6 +289,8 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
   CHECK_NOTHROW(resolved({"data.text=a", "data.within_document=true"}));
   check_invalid({seq2seq, "data.pairs=a", "data.within_document=true"},
                 "data.within_document: expected a language model as model.type beside it, got transformer");
+  check_invalid({"model.type=rnn", "data.text=a", "data.within_document=true"},
+                "data.within_document: expected false for rnn, which carries its state through the text, got true");
   CHECK_FALSE(parse("[data]\ndocument = \"line\"\n").data.within_document);
 
   CHECK_NOTHROW(require_data(resolved({"data.text=a"})));
@@ -293,11 +299,24 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
       "data: expected one of data.text, data.source and data.target, data.pairs, data.corpus; got none", UsageError);
 }
 
+TEST_CASE("config: a precision of products that is slow on this CPU has a warning, and auto avoids it") {
+  using kernels::MatmulPrecision;
+  kernels::force_bf16_unit(&kernels::software_bf16_unit());
+  CHECK(matmul_warning(MatmulPrecision::medium).starts_with("the precision medium of matrix products is slower here"));
+  CHECK(matmul_warning(MatmulPrecision::high).starts_with("the precision high of matrix products is slower here"));
+  CHECK(matmul_warning(MatmulPrecision::highest).empty());
+  CHECK(resolved({"train.matmul=auto"}).train.matmul == MatmulSetting::highest);
+  kernels::force_bf16_unit(nullptr);
+}
+
 TEST_CASE("config: a rate that follows the evaluations needs some") {
   CHECK(resolved({"schedule.kind=plateau"}).schedule.decay == 0.5);
   CHECK_THROWS_WITH_AS(
       resolved({"schedule.kind=plateau", "eval.every=0"}),
       "schedule.kind: expected eval.every above 0 beside plateau, which follows the evaluations, got 0", UsageError);
+  check_invalid(
+      {"schedule.kind=plateau", "eval.every=100", "train.steps=250"},
+      "train.steps: expected a multiple of eval.every, which is 100, beside schedule.kind = plateau, got 250");
 }
 
 TEST_CASE("config: a recurrent model reads in order: rows of train.bptt tokens, and no windows") {

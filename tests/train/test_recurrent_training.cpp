@@ -212,3 +212,13 @@ TEST_CASE("recurrent evaluation: one stream is one long row, and surprisals add 
   CHECK(many.tokens == targets);
   CHECK(many.loss() == doctest::Approx(expected).epsilon(0.05));
 }
+
+TEST_CASE("recurrent evaluation: some batches alone are of every stream") {
+  const CacheFolder folder;
+  const Toy toy(rnn_config());
+  const TokenView text = toy.data.train.view();
+  REQUIRE(text.size() > 4 * 1000);
+  // The first two batches of all streams but the first only warm the state up. A row has 128 tokens.
+  CHECK(evaluate(toy.model, text, {.batch = 4, .max_batches = 1}).tokens == (3 + 3) * 128);
+  CHECK(evaluate(toy.model, text, {.batch = 4, .max_batches = 2}).tokens == (4 + 3 * 2) * 128);
+}

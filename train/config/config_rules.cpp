@@ -112,9 +112,15 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.schedule.kind != ScheduleKind::plateau || config.eval.every > 0,
           "schedule.kind: expected eval.every above 0 beside plateau, which follows the evaluations, got ",
           config.eval.every);
+  // The last step is evaluated as well. More steps given on resume would find a stall that a longer run has not.
+  require(config.schedule.kind != ScheduleKind::plateau || config.train.steps % config.eval.every == 0,
+          "train.steps: expected a multiple of eval.every, which is ", config.eval.every,
+          ", beside schedule.kind = plateau, got ", config.train.steps);
   const ModelFamily& family = resolved.family();
   require(config.train.bptt == 0 || family.bptt > 0, "train.bptt: expected 0 for ", family.name,
           ", which carries no state from row to row, got ", config.train.bptt);
+  require(!config.data.within_document || family.bptt == 0, "data.within_document: expected false for ", family.name,
+          ", which carries its state through the text, got true");
   require(!config.train.recompute || family.bptt == 0, "train.recompute: expected false for ", family.name,
           ", which has no blocks to compute again, got true");
   require(config.eval.stride == 0 || family.bptt == 0, "eval.stride: expected 0 for ", family.name,

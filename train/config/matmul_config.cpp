@@ -13,17 +13,8 @@ MatmulSetting fastest_matmul() {
 }
 
 MatmulPrecision matmul_precision(MatmulSetting setting) {
-  switch (setting) {
-    case MatmulSetting::automatic:
-      break;
-    case MatmulSetting::highest:
-      return MatmulPrecision::highest;
-    case MatmulSetting::high:
-      return MatmulPrecision::high;
-    case MatmulSetting::medium:
-      return MatmulPrecision::medium;
-  }
-  fail("train.matmul: auto is worked out when a configuration is resolved");
+  check(setting != MatmulSetting::automatic, "train.matmul: auto is worked out when a configuration is resolved");
+  return value_of<MatmulPrecision>(word_of(setting));  // the other words are the same
 }
 
 std::string describe_matmul(MatmulPrecision precision) {

@@ -17,7 +17,7 @@ inline kernels::MatmulPrecision matmul_precision(const ResolvedConfig& config) {
   return matmul_precision(config.train.matmul);
 }
 
-// "medium: bf16 by AVX512_BF16, sums in f32".
+// "medium: bf16, by AVX512_BF16, sums in f32".
 std::string describe_matmul(kernels::MatmulPrecision precision);
 // Why the precision is slow on this CPU; empty if it is not.
 std::string matmul_warning(kernels::MatmulPrecision precision);

@@ -11,6 +11,8 @@ LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData 
       recurrent_(dynamic_cast<const RecurrentLanguageModel*>(model_.get())) {
   const Config::Train& train = config.train;
   const TokenView tokens = data_.train.view();
+  check((recurrent_ != nullptr) == (config.family().bptt > 0), config.family().name,
+        ": a family has ModelFamily::bptt exactly if its model is a RecurrentLanguageModel");
   if (recurrent_) {
     streams_ = StreamBatcher::full_rows(tokens, train.accumulate * train.batch, config.row_tokens());
     states_.resize(train.accumulate);

@@ -20,7 +20,6 @@
 namespace tapeformer::kernels {
 namespace {
 
-constexpr std::int64_t kBlockRows = 64;     // queries of one block
 constexpr std::int64_t kForwardBlocks = 4;  // blocks of one forward task, which transposes its keys once
 constexpr std::int64_t kManyHeads = 16;     // this many heads give every thread enough tasks
 constexpr std::int64_t kKeyRange = 512;     // keys of one backward task where there are fewer heads
@@ -88,7 +87,7 @@ struct Keys {
 Keys keys_of(const ScoreBlock& block) { return {block.first_key, block.first_key + block.cols}; }
 
 // The block of queries of one head that begins at query `first`, over the given keys. The keys before the first and
-// behind the last one that any of these queries sees are left out, but the first key stays a multiple of `alignment`.
+// after the last one that any of these queries sees are left out, but the first key stays a multiple of `alignment`.
 template <class T>
 ScoreBlock score_block(const AttentionShape& shape, std::int64_t batch, std::int64_t head, std::int64_t first,
                        const Keys& keys, std::int64_t alignment, const Workspace<T>& workspace) {

@@ -11,6 +11,7 @@
 #include "autograd/kernels/gemm/bf16_panels.h"
 #include "autograd/kernels/gemm/precision.h"
 #include "autograd/kernels/scratch.h"
+#include "core/error.h"
 
 namespace tapeformer::kernels {
 
@@ -33,7 +34,7 @@ class BandProducts {
   static constexpr std::int64_t kKeyAlignment = 1;
   static constexpr bool kBatchInvariant = false;
 
-  // For up to `most_keys` keys; ld is the distance of rows as wide as that.
+  // ld: the distance between rows that are as wide as all keys of a head.
   BandProducts(const AttentionShape& shape, std::int64_t ld, bool backward)
       : shape_(shape),
         ld_(ld),
@@ -88,7 +89,7 @@ class BandProducts {
 
 class Bf16Products {
  public:
-  // Blocks begin where a block of k begins when keys are summed over: this holds for any unit.
+  // Where keys are summed over, blocks begin where a block of k of the unit begins: its depth divides this.
   static constexpr std::int64_t kKeyAlignment = 512;
   // A query's results do not depend on how many others there are.
   static constexpr bool kBatchInvariant = true;
@@ -101,7 +102,9 @@ class Bf16Products {
         keys_(room(shape.keys, shape.query_dim)),
         values_(backward ? room(shape.keys, shape.value_dim) : 0),
         summed_(backward ? room(shape.query_dim, shape.keys) : room(shape.value_dim, shape.keys)),
-        block_rows_(backward ? room(std::max(shape.query_dim, shape.value_dim), kMostBlockRows) : 0) {
+        block_rows_(backward ? room(std::max(shape.query_dim, shape.value_dim), kBlockRows) : 0) {
+    check(kKeyAlignment % unit.depth == 0, "attention: blocks of ", unit.depth, " keys of the unit ", unit.name,
+          " do not fit ", kKeyAlignment);
     unit_.begin();
   }
   ~Bf16Products() { unit_.end(); }
@@ -142,8 +145,6 @@ class Bf16Products {
   }
 
  private:
-  static constexpr std::int64_t kMostBlockRows = 64;
-
   PanelLayout layout(std::int64_t n, std::int64_t k) const { return {unit_, Side::right, split_, n, k}; }
   std::int64_t room(std::int64_t n, std::int64_t k) const { return PackedColumns::room(layout(n, k)); }
   PackedColumns columns(const Scratch<Bf16>& memory, std::int64_t n, std::int64_t k) const {

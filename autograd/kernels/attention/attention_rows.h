@@ -9,6 +9,8 @@
 
 namespace tapeformer::kernels {
 
+inline constexpr std::int64_t kBlockRows = 64;  // queries of one block at most
+
 // A block of scores (rows, cols), rows `ld` apart. Row r sees the keys hidden(r) to visible(r) − 1; the others
 // are masked. Rows have room for whole cache lines.
 struct ScoreBlock {

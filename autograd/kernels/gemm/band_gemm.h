@@ -42,7 +42,7 @@ struct Band {
     }
     if (kind == left_transposed) {
       const std::int64_t from = std::min(end, std::max(begin, row - first_visible + 1));  // the first to see key `row`
-      while (first_seen && end > from && first_seen[end - 1] >= row + rows) --end;  // its document begins behind these
+      while (first_seen && end > from && first_seen[end - 1] >= row + rows) --end;  // its document begins after these
       return {from, end};
     }
     return {begin, end};

@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "autograd/kernels/gemm/bf16_packing.h"
@@ -135,7 +136,9 @@ void multiply_rows(float* c, std::int64_t ldc, const Bf16* a, const Bf16* b, std
     const __m512bh left_columns = (__m512bh)_mm512_loadu_si512(b), right_columns = (__m512bh)_mm512_loadu_si512(b + 32);
 #pragma GCC unroll 14
     for (int i = 0; i < kTileRows; ++i) {
-      const __m512bh row = (__m512bh)_mm512_set1_epi32(*reinterpret_cast<const int*>(a + i * kRowDistance));
+      int pair;
+      std::memcpy(&pair, a + i * kRowDistance, sizeof(pair));
+      const __m512bh row = (__m512bh)_mm512_set1_epi32(pair);
       sums[i][0] = _mm512_dpbf16_ps(sums[i][0], row, left_columns);
       sums[i][1] = _mm512_dpbf16_ps(sums[i][1], row, right_columns);
     }
@@ -220,9 +223,7 @@ const Bf16Unit* avx512_bf16_unit() {
                              .pack_rows = pack_rows_avx512,
                              .pack_columns = pack_columns_avx512,
                              .pack_rounded_columns = pack_rounded_columns_avx512,
-                             .multiply = multiply,
-                             .begin = [] {},
-                             .end = [] {}};
+                             .multiply = multiply};
   static const bool present = has_avx512_bf16();
   return present ? &unit : nullptr;
 }

@@ -10,9 +10,10 @@
 namespace tapeformer::kernels {
 namespace {
 
-constexpr std::int64_t kSharedElements = std::int64_t{2} << 20;  // packed for all threads at a time: 4 MiB
-constexpr std::int64_t kCachedElements = 160 << 10;              // packed rows that stay in the second cache: 320 KiB
-constexpr std::int64_t kMostPanels = 8;                          // of a task
+constexpr std::int64_t kSharedElements = std::int64_t{2}
+                                         << 20;      // packed for all threads at a time: 4 MiB, or one block
+constexpr std::int64_t kCachedElements = 160 << 10;  // packed rows that stay in the second cache: 320 KiB
+constexpr std::int64_t kMostPanels = 8;              // of a task
 constexpr std::int64_t kTasksPerThread = 8;
 
 // The smaller operand is packed first, by all threads, some blocks of k at a time. Then each task packs some panels of

@@ -91,7 +91,7 @@ std::int64_t padded(std::int64_t depth) { return (depth + kPackedDepth - 1) / kP
 // Where element p of column i is in a column panel.
 std::int64_t place_in_columns(std::int64_t i, std::int64_t p) { return p / 2 * 2 * kPanelColumns + 2 * i + p % 2; }
 
-// Places element p of vector i at high[place(i, p)] and low[place(i, p)], zeros behind the last.
+// Places element p of vector i at high[place(i, p)] and low[place(i, p)], zeros after the last.
 template <class Place>
 void pack(Bf16* high, Bf16* low, const PackSource& source, std::int64_t count, std::int64_t depth, const Place& place) {
   for (std::int64_t i = 0; i < count; ++i) {
@@ -139,9 +139,7 @@ const Bf16Unit& software_bf16_unit() {
                              .pack_rows = pack_rows_by_software,
                              .pack_columns = pack_columns_by_software,
                              .pack_rounded_columns = pack_rounded_columns_by_software,
-                             .multiply = multiply,
-                             .begin = [] {},
-                             .end = [] {}};
+                             .multiply = multiply};
   return unit;
 }
 

@@ -6,8 +6,9 @@
 
 namespace tapeformer::kernels {
 
-// Operands are packed in panels over a block of k, zeros behind its end up to a multiple of kPackedDepth.
-// A row panel holds up to unit.rows rows of the left operand, each `unit.row_distance` behind the last.
+// Operands are packed in panels over a block of k, with zeros after its end up to a multiple of kPackedDepth.
+// A row panel holds up to unit.rows rows of the left operand; each begins unit.row_distance elements after the one
+// before it.
 // A column panel holds kPanelColumns columns of the right one: first elements 0 and 1 of k of every column, side by
 // side, then elements 2 and 3, and so on. Columns and rows that the operand does not have may hold anything.
 inline constexpr std::int64_t kPanelColumns = 32;
@@ -34,7 +35,7 @@ struct Bf16Unit {
   void (*pack_rows)(Bf16* high, Bf16* low, std::int64_t row_distance, PackSource source, std::int64_t count,
                     std::int64_t depth);
   void (*pack_columns)(Bf16* high, Bf16* low, PackSource source, std::int64_t count, std::int64_t depth);
-  // pack_columns for columns that are rounded already, each `ld` behind the last.
+  // pack_columns for columns that are rounded already; each begins ld elements after the one before it.
   void (*pack_rounded_columns)(Bf16* to, const Bf16* columns, std::int64_t ld, std::int64_t count, std::int64_t depth);
 
   // c (rows, columns), rows ldc apart = beta·c + alpha·(a row panel)·(a column panel). Products are exact and add up in
@@ -43,8 +44,8 @@ struct Bf16Unit {
                    std::int64_t columns, std::int64_t depth, float alpha, float beta);
 
   // A thread calls these before and after it multiplies.
-  void (*begin)();
-  void (*end)();
+  void (*begin)() = [] {};
+  void (*end)() = [] {};
 };
 
 // The units of this CPU; null where it, or the operating system, does not offer one.

@@ -162,17 +162,20 @@ SIMD_EXPORT(skinny);
 
 namespace {
 
-// Calls rows(first row, first column, rows, columns) for parts of c that are worth a task.
-template <class F>
-void for_parts(std::int64_t m, std::int64_t n, std::int64_t k, const F& f) {
+// c = beta·c + alpha·a·bᵀ by kernel(c, ldc, a, lda, b, ldb, m, n, k, alpha, beta) for parts of c that are worth a task.
+template <class Kernel, class T, class B>
+void by_parts(const Kernel& kernel, T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<B> b, std::int64_t m,
+              std::int64_t n, std::int64_t k, T alpha, T beta) {
+  check(!a.transposed && b.transposed, "skinny_gemm: expected a by rows and b transposed");
   constexpr std::int64_t kPanel = 64;  // rows of a; a multiple of the eight that `skinny` takes at a time
-  constexpr std::int64_t kChunk =
-      1 << 15;  // elements of b: they stay in cache, and take far longer than opening a loop
-  const std::int64_t columns = std::max<std::int64_t>(32, (kChunk / std::max<std::int64_t>(1, k) + 31) / 32 * 32);
-  const std::int64_t chunks = chunk_count(n, columns), panels = chunk_count(m, kPanel);
+  // Elements of b: they stay in cache, and take far longer than opening a loop.
+  constexpr std::int64_t kChunk = 1 << 15;
+  const std::int64_t width = std::max<std::int64_t>(32, (kChunk / std::max<std::int64_t>(1, k) + 31) / 32 * 32);
+  const std::int64_t chunks = chunk_count(n, width), panels = chunk_count(m, kPanel);
   parallel_for(0, panels * chunks, 1, [&](std::int64_t part, std::int64_t) {
-    const std::int64_t i = part % panels * kPanel, j = part / panels * columns;
-    f(i, j, std::min(kPanel, m - i), std::min(columns, n - j));
+    const std::int64_t i = part % panels * kPanel, j = part / panels * width;
+    kernel(c + i * ldc + j, ldc, a.data + i * a.ld, a.ld, b.data + j * b.ld, b.ld, std::min(kPanel, m - i),
+           std::min(width, n - j), k, alpha, beta);
   });
 }
 
@@ -181,27 +184,19 @@ void for_parts(std::int64_t m, std::int64_t n, std::int64_t k, const F& f) {
 template <class T>
 void skinny_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                  std::int64_t k, T alpha, T beta) {
-  check(!a.transposed && b.transposed, "skinny_gemm: expected a by rows and b transposed");
-  for_parts(m, n, k, [&](std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns) {
-    SIMD_CALL(skinny, T)
-    (c + i * ldc + j, ldc, a.data + i * a.ld, a.ld, b.data + j * b.ld, b.ld, rows, columns, k, alpha, beta);
-  });
+  by_parts(SIMD_CALL(skinny, T), c, ldc, a, b, m, n, k, alpha, beta);
 }
 SIMD_INSTANTIATE(skinny_gemm);
 
 HWY_EXPORT(skinny_bf16);
 void skinny_gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, std::int64_t m, std::int64_t n,
                  std::int64_t k, float alpha, float beta) {
-  check(!a.transposed && b.transposed, "skinny_gemm: expected a by rows and b transposed");
   const Scratch<float> rounded(m * k);
   for (std::int64_t i = 0; i < m; ++i) {
     std::transform(a.data + i * a.ld, a.data + i * a.ld + k, rounded.data() + i * k,
                    [](float x) { return widen(round_to_bf16(x)); });
   }
-  for_parts(m, n, k, [&](std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t columns) {
-    HWY_DYNAMIC_DISPATCH(skinny_bf16)
-    (c + i * ldc + j, ldc, rounded.data() + i * k, k, b.data + j * b.ld, b.ld, rows, columns, k, alpha, beta);
-  });
+  by_parts(HWY_DYNAMIC_DISPATCH(skinny_bf16), c, ldc, {rounded.data(), k, a.transposed}, b, m, n, k, alpha, beta);
 }
 
 }  // namespace tapeformer::kernels

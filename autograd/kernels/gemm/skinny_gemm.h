@@ -16,7 +16,7 @@ bool skinny_gemm_takes(const MatrixView<T>& a, bool b_transposed, std::int64_t m
 
 // gemm for any number of rows, with a not transposed and b transposed; Error otherwise. Each element of c adds up in an
 // order that depends on k alone: the same bits for any m and n and any number of threads, and inside a parallel loop.
-// Zeros behind the end of both rows do not change them.
+// Zeros after the end of both rows do not change them.
 template <class T>
 void skinny_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                  std::int64_t k, T alpha, T beta);

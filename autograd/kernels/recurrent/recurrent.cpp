@@ -42,7 +42,7 @@ struct LstmCell {
   static HWY_INLINE void forward(const Units<D>& unit, const CellForward<T>& step) {
     const auto& d = unit.d;
     const auto sum = [&](std::int64_t gate) SIMD_LAMBDA {
-      return hn::Add(hn::Add(unit.at(step.x, gate), unit.at(step.hidden, gate)), unit.at(step.bias, gate));
+      return hn::Add(hn::Add(unit.at(step.x, gate), unit.at(step.u, gate)), unit.at(step.bias, gate));
     };
     const auto i = sigmoid(d, sum(0)), f = sigmoid(d, sum(1)), g = tanh(d, sum(2)), o = sigmoid(d, sum(3));
     const auto c = hn::MulAdd(f, unit.at(step.c_before), hn::Mul(i, g));
@@ -78,7 +78,7 @@ struct GruCell {
   static HWY_INLINE void forward(const Units<D>& unit, const CellForward<T>& step) {
     const auto& d = unit.d;
     const auto hidden = [&](std::int64_t gate)
-                            SIMD_LAMBDA { return hn::Add(unit.at(step.hidden, gate), unit.at(step.bias, gate)); };
+                            SIMD_LAMBDA { return hn::Add(unit.at(step.u, gate), unit.at(step.bias, gate)); };
     const auto r = sigmoid(d, hn::Add(unit.at(step.x, 0), hidden(0)));
     const auto z = sigmoid(d, hn::Add(unit.at(step.x, 1), hidden(1)));
     const auto q = hidden(2), n = tanh(d, hn::MulAdd(r, q, unit.at(step.x, 2)));
@@ -89,7 +89,7 @@ struct GruCell {
     unit.put(step.h, 0, hn::MulAdd(z, hn::Sub(unit.at(step.h_before), n), n));
   }
 
-  // With dh complete and a = dh·(1 − z)·(1 − n²), the gradient behind n's tanh: dn = a, dq = a·r, dr = a·q,
+  // With dh complete and a = dh·(1 − z)·(1 − n²), the gradient before n's tanh: dn = a, dq = a·r, dr = a·q,
   // dz = dh·(h_{t−1} − n), and dh_{t−1} = dh·z.
   template <class D, class T = hn::TFromD<D>>
   static HWY_INLINE void backward(const Units<D>& unit, const CellBackward<T>& step) {
@@ -102,9 +102,9 @@ struct GruCell {
     unit.put(step.dx, 0, dr);
     unit.put(step.dx, 1, dz);
     unit.put(step.dx, 2, dn);
-    unit.put(step.dhidden, 0, dr);
-    unit.put(step.dhidden, 1, dz);
-    unit.put(step.dhidden, 2, hn::Mul(dn, r));
+    unit.put(step.du, 0, dr);
+    unit.put(step.du, 1, dz);
+    unit.put(step.du, 2, hn::Mul(dn, r));
     unit.put(step.dh, 0, hn::Mul(dh, z));
   }
 };
@@ -112,7 +112,7 @@ struct GruCell {
 struct TanhCell {
   template <class D, class T = hn::TFromD<D>>
   static HWY_INLINE void forward(const Units<D>& unit, const CellForward<T>& step) {
-    const auto sum = hn::Add(hn::Add(unit.at(step.x), unit.at(step.hidden)), unit.at(step.bias));
+    const auto sum = hn::Add(hn::Add(unit.at(step.x), unit.at(step.u)), unit.at(step.bias));
     unit.put(step.h, 0, tanh(unit.d, sum));
   }
 
@@ -200,7 +200,7 @@ void cell_forward(CellKind cell, const CellForward<T>& step, const CellRows& row
         .c = advance(step.c, state),
         .saved = advance(step.saved, row * saved),
         .x = step.x + row * gates,
-        .hidden = step.hidden + row * gates,
+        .u = step.u + row * gates,
         .bias = step.bias,
         .h_before = step.h_before + state,
         .c_before = advance(step.c_before, state)},
@@ -220,12 +220,12 @@ void cell_backward(CellKind cell, const CellBackward<T>& step, const CellRows& r
   parallel_for(0, rows.rows, rows_per_chunk(gates), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t state = row * size;
-      T *const dx = step.dx + row * gates, *const dhidden = advance(step.dhidden, row * gates);
+      T *const dx = step.dx + row * gates, *const du = advance(step.du, row * gates);
       T *const dh = step.dh + state, *const dc = advance(step.dc, state);
       const T *const dy = advance(step.dy, state), *const dcell = advance(step.dcell, state);
       if (rows.is_padding(row)) {
         std::fill_n(dx, gates, T{0});
-        if (dhidden) std::fill_n(dhidden, gates, T{0});
+        if (du) std::fill_n(du, gates, T{0});
         add_to(dh, dy, size);
         add_to(dc, dcell, size);
         continue;
@@ -233,7 +233,7 @@ void cell_backward(CellKind cell, const CellBackward<T>& step, const CellRows& r
       SIMD_CALL(cell_backward_row, T)
       (cell,
        {.dx = dx,
-        .dhidden = dhidden,
+        .du = du,
         .dh = dh,
         .dc = dc,
         .dy = dy,

@@ -1,4 +1,4 @@
-// One time step of a recurrent layer: everything behind its two matrix products. In PyTorch's order of gates, with
+// One time step of a recurrent layer: everything after its two matrix products. In PyTorch's order of gates, with
 // x = W_ih x_t + b_ih, u = W_hh h_{t−1} and b = b_hh, each cut into gates of `size` elements:
 //
 //   lstm   i, f, o = σ(x + u + b), g = tanh(x + u + b), in the order i, f, g, o
@@ -35,8 +35,8 @@ struct CellRows {
 template <class T>
 struct CellForward {
   T *h, *c, *saved;
-  const T *x, *hidden;  // x and u
-  const T* bias;        // (gate_count·size), or null
+  const T *x, *u;
+  const T* bias;  // (gate_count·size), or null
   const T *h_before, *c_before;
 };
 template <class T>
@@ -45,7 +45,7 @@ void cell_forward(CellKind cell, const CellForward<T>& step, const CellRows& row
 template <class T>
 struct CellBackward {
   T* dx;        // the gradient of x, which is also that of u for lstm and tanh
-  T* dhidden;   // the gradient of u, of a gru alone
+  T* du;        // the gradient of u, of a gru alone
   T *dh, *dc;   // in: the gradient of the state from the step after; out: that of the state before, but for what flows
                 // through u
   const T* dy;  // what reaches the state from elsewhere: of h and of c, null where nothing does
