@@ -21,7 +21,7 @@ struct Work {
   int steps = 10, warmup = 3, threads = 2;
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;
 
-  bool encoder_decoder() const { return find_model_family(arch).task() == ModelTask::sequence_to_sequence; }
+  bool encoder_decoder() const { return find_model_family(arch).reads_pairs(); }
 };
 
 inline void add_work_options(CLI::App& app, Work& work) {
