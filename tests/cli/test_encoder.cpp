@@ -1,4 +1,4 @@
-// Text encoders from the command line: bidirectional language models.
+// Text encoders from the command line: bidirectional language models, and probes of their layers.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -100,7 +100,7 @@ TEST_CASE("bidirectional model: info counts its parameters, and commands that wr
                                    {"total", 2 * vocab * 24 + 4 * layer + vocab}});
   CHECK(info["flops_per_token"] == 3.0 * 2 * static_cast<double>(4 * layer + 2 * vocab * 24));
   const std::string refusal =
-      "run: the model is a bilm, expected a language model; for text encoders there is eval with --text";
+      "run: the model is a bilm, expected a language model; for text encoders there are probe, and eval with --text";
   check_error(box, 1, refusal, "generate run --prompt The");
   check_error(box, 1, refusal, "surprisal run --text text.txt");
   check_error(box, 2,
@@ -108,4 +108,41 @@ TEST_CASE("bidirectional model: info counts its parameters, and commands that wr
               "eval run --text text.txt --stride 4");
   check_error(box, 2, "data.within_document: expected false for bilm, which reads on where a document ends, got true",
               "train tiny.toml --out other --data.within_document true --data.document line");
+  box.write("gpt.toml",
+            "[model]\ntype = \"gpt\"\nlayers = 1\nheads = 1\ndim = 8\ncontext = 16\n[tokenizer]\nkind = "
+            "\"char\"\n[data]\ntext = \"text.txt\"\n");
+  REQUIRE(box.run("train gpt.toml --out gpt --train.steps 1").exit_code == 0);
+  check_error(box, 1,
+              "gpt: the model is a gpt, expected a text encoder; for language models there are generate, and eval and "
+              "surprisal with --text",
+              "probe gpt --train text.txt --valid text.txt");
+}
+
+TEST_CASE("probe: what 'it' is can be read from both directions together, and not from the embedding") {
+  const Sandbox box;
+  for (const auto& [name, seed] : {std::pair{"train", "2"}, {"valid", "3"}}) {
+    box.write(std::string(name) + ".tsv",
+              result_of(box, std::string("corpus cloze --labels --lines 200 --seed ") + seed));
+  }
+  const Outcome training = box.run(
+      "train --model.type bilm --model.cell gru --model.dim 64 --model.context 26 --tokenizer.kind word --data.corpus "
+      "cloze --data.lines 2000 --train.steps 1000 --train.batch 8 --train.matmul highest --optimizer.lr 1e-2 "
+      "--optimizer.weight_decay 0 --schedule.kind cosine --schedule.warmup 20 --eval.every 0 --out run");
+  INFO(training.err);
+  REQUIRE(training.exit_code == 0);
+  const std::string probe = "probe run --train train.tsv --valid valid.tsv --steps 600";
+  const Json result = json_of(box, probe + " --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"labels", "train_words", "valid_words", "accuracy", "majority",
+                                                    "layers", "gamma", "matmul"});
+  CHECK(result["accuracy"].get<double>() > 0.98);
+  CHECK(result["layers"].size() == 2);
+  CHECK(result["valid_words"] == 200);
+  CHECK(json_of(box, probe + " --layer 0 --json")["accuracy"].get<double>() < 0.65);
+  const std::string table = result_of(box, probe);
+  CHECK(table.starts_with("words     200 to learn from, 200 scored, 2 labels\naccuracy  "));
+  CHECK(table.find("\nlayers    0.") != table.npos);
+  check_error(box, 2, "layer: expected 0 (the embedding) to 1, got 2", probe + " --layer 2");
+  box.write("bad.tsv", "The\tdog\tcat\n");
+  check_error(box, 1, "bad.tsv:1: expected a word, or a word, a tab and its label, got \"The\tdog\tcat\"",
+              "probe run --train bad.tsv --valid valid.tsv");
 }

@@ -38,7 +38,7 @@ const TaskText& task_text(ModelTask task) {
   static constexpr TaskText kTexts[] = {
       {"a language model", "for language models there are generate, and eval and surprisal with --text"},
       {"an encoder-decoder", "for encoder-decoders there are translate, eval and surprisal with --source and --target"},
-      {"a text encoder", "for text encoders there is eval with --text"}};
+      {"a text encoder", "for text encoders there are probe, and eval with --text"}};
   return kTexts[static_cast<std::size_t>(task)];
 }
 
