@@ -15,6 +15,7 @@ void add_corpus_command(CLI::App& app) {
     std::string name;
     std::int64_t lines = 1000;
     std::uint64_t seed = 1;
+    bool labels = false;
   };
   auto arguments = std::make_shared<Arguments>();
   std::string names;
@@ -24,10 +25,13 @@ void add_corpus_command(CLI::App& app) {
   command->add_option("name", arguments->name, "Which: " + names)->required();
   command->add_option("--lines", arguments->lines, "Lines [1000]")->check(at_least(1));
   command->add_option("--seed", arguments->seed, "The same seed gives the same text [1]");
+  command->add_flag("--labels", arguments->labels,
+                    "Of stories and cloze: the words, one a line, with their labels, as probe reads them");
   command->callback([arguments] {
+    const auto line_of = arguments->labels ? labelled_corpus_line : corpus_line;
     const std::optional<double> entropy = corpus_entropy(arguments->name);
     for (std::int64_t line = 0; line < arguments->lines; ++line) {
-      std::cout << corpus_line(arguments->name, line, arguments->seed);
+      std::cout << line_of(arguments->name, line, arguments->seed);
     }
     if (entropy) spdlog::info("{}: entropy rate {:.4f} nats per character", arguments->name, *entropy);
   });

@@ -1,5 +1,6 @@
 #include <spdlog/spdlog.h>
 
+#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "cli/progress_line.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
+#include "train/encoder_evaluation.h"
 #include "train/translation_evaluation.h"
 
 namespace tapeformer::cli {
@@ -40,6 +42,11 @@ void print_table(const Evaluation& result, const Measured& measured) {
   std::cout << "bytes          " << measured.bytes << '\n'
             << "loss           " << result.loss() << " nats per token\n"
             << "perplexity     " << format_perplexity(result.perplexity()) << '\n';
+  for (const Evaluation::Part& part : result.parts) {
+    const Evaluation alone = result.part(part);
+    std::cout << std::left << std::setw(15) << part.name << alone.loss() << " nats per token, perplexity "
+              << format_perplexity(alone.perplexity()) << '\n';
+  }
   if (measured.unknown_share > 0)
     std::cout << "unknown        " << 100 * measured.unknown_share << " % of the tokens\n";
   if (measured.has_bits_per_byte()) {
@@ -58,46 +65,72 @@ Json measures(const Evaluation& result, const Measured& measured) {
             {"perplexity", result.perplexity()},
             {"bits_per_byte", bits}};
   if (measured.unknown_share > 0) json["unknown_share"] = measured.unknown_share;
+  for (const Evaluation::Part& part : result.parts) {
+    const Evaluation alone = result.part(part);
+    json[part.name] = {{"loss", alone.loss()}, {"perplexity", alone.perplexity()}};
+  }
   return json;
+}
+
+// Prints the result of a text that was scored by windows or, without `windows`, in order.
+void print_text_result(const EvalArguments& arguments, const TrainedModel& run, const EncodedText& text,
+                       const std::optional<WindowOptions>& windows, const Evaluation& result) {
+  require_finite(result);
+  const Measured measured{text.bytes, text.unknown_share()};
+  if (arguments.json) {
+    Json json = measures(result, measured);
+    json["context"] = windows ? Json(windows->context) : Json(nullptr);
+    json["stride"] = windows ? Json(windows->stride) : Json(nullptr);
+    std::cout << with_matmul(json) << '\n';
+    return;
+  }
+  std::cout << "tokens         " << result.tokens << " scored of " << text.ids.size()
+            << (result.parts.empty() ? " (the first has nothing before it)\n" : " by each prediction\n");
+  print_table(result, measured);
+  std::cout << "context        ";
+  if (windows) {
+    std::cout << windows->context << ", stride " << windows->stride;
+  } else {
+    std::cout << "all before it, in " << arguments.batch << " parts";
+  }
+  std::cout << ", step " << run.step << '\n';
+}
+
+// The text of the run's evaluation. Throws Error when there is nothing to score in it.
+EncodedText scored_text(const EvalArguments& arguments, const TrainedModel& run, const Tokenizer& tokenizer) {
+  EncodedText text = read_tokens(run.config, tokenizer, arguments.text);
+  check(text.ids.size() >= 2, arguments.text, ": has ", text.ids.size(), " tokens, at least 2 are needed");
+  return text;
 }
 
 void evaluate_text(const EvalArguments& arguments) {
   const TrainedLanguageModel run = open_language_model(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const EncodedText text = read_tokens(run, arguments.text);
-  const std::vector<std::int32_t>& ids = text.ids;
-  check(ids.size() >= 2, arguments.text, ": has ", ids.size(), " tokens, at least 2 are needed");
+  const EncodedText text = scored_text(arguments, run, *run.tokenizer);
   WindowOptions options{.context = arguments.context, .stride = arguments.stride, .batch = arguments.batch};
   const bool windows = !reads_in_order(*run.model);
   if (windows) {
-    options.context = window_context(*run.model, options.context);
+    options.context = window_context(run.model->context(), options.context);
     if (options.stride == 0) options.stride = options.context;
   } else if (options.context || options.stride) {
     fail_usage("eval: --context and --stride: expected none, since ", run.config.model.type,
                " reads a text in order and has no windows");
   }
-  const Evaluation result =
-      evaluate(*run.model, std::span<const std::int32_t>(ids), options, show_progress("evaluating"));
-  require_finite(result);
-  const Measured measured{text.bytes, text.unknown_share()};
+  const std::span<const std::int32_t> ids = text.ids;
+  const Evaluation result = evaluate(*run.model, ids, options, show_progress("evaluating"));
+  print_text_result(arguments, run, text, windows ? std::optional(options) : std::nullopt, result);
+}
 
-  if (arguments.json) {
-    Json json = measures(result, measured);
-    const auto of_windows = [&](std::int64_t value) { return windows ? Json(value) : Json(nullptr); };
-    json.update({{"context", of_windows(options.context)}, {"stride", of_windows(options.stride)}});
-    std::cout << with_matmul(json) << '\n';
-    return;
-  }
-  std::cout << "tokens         " << result.tokens << " scored of " << ids.size()
-            << " (the first has nothing before it)\n";
-  print_table(result, measured);
-  std::cout << "context        ";
-  if (windows) {
-    std::cout << options.context << ", stride " << options.stride;
-  } else {
-    std::cout << "all before it, in " << options.batch << " parts";
-  }
-  std::cout << ", step " << run.step << '\n';
+void evaluate_encoder(const EvalArguments& arguments) {
+  const TrainedTextEncoder run = open_text_encoder(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const EncodedText text = scored_text(arguments, run, *run.tokenizer);
+  const std::int64_t context = arguments.context ? arguments.context : run.config.row_tokens();
+  const WindowOptions options{
+      .context = context, .stride = arguments.stride ? arguments.stride : context, .batch = arguments.batch};
+  const std::span<const std::int32_t> ids = text.ids;
+  const Evaluation result = evaluate(*run.model, ids, options, show_progress("evaluating"));
+  print_text_result(arguments, run, text, options, result);
 }
 
 void evaluate_pairs(const EvalArguments& arguments) {
@@ -158,7 +191,8 @@ void add_eval_command(CLI::App& app) {
   command->callback([arguments] {
     if (!arguments->source.empty()) return evaluate_pairs(*arguments);
     if (arguments->text.empty()) fail_usage("eval: expected --text FILE, or --source FILE and --target FILE");
-    evaluate_text(*arguments);
+    const bool encoder = task_of_run(arguments->run) == ModelTask::text_encoder;
+    encoder ? evaluate_encoder(*arguments) : evaluate_text(*arguments);
   });
 }
 

@@ -17,21 +17,12 @@ double training_flops(const ForwardFlops& forward, bool recompute) {
   return 3 * (forward.blocks + forward.other) + again;
 }
 
-// The model, without memory for its parameters.
-std::unique_ptr<Module> model_shape(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
-  const ShapesOnly shapes;
-  switch (config.family().task()) {
-    case ModelTask::language_model:
-      return make_language_model(config, vocabulary);
-    case ModelTask::sequence_to_sequence:
-      return make_sequence_to_sequence(config, vocabulary);
-  }
-  fail("model.type: a family without a task");
-}
-
 ModelCosts costs(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
   const ModelFamily& family = config.family();
-  const std::unique_ptr<Module> model = model_shape(config, vocabulary);
+  const std::unique_ptr<Module> model = [&] {
+    const ShapesOnly shapes;  // no memory for the parameters
+    return make_model(config, vocabulary);
+  }();
   ModelCosts costs{.vocab = vocabulary.target, .parts = {}, .total = model->parameter_count()};
   for (const ModelPart& part : family.parts) {
     std::int64_t parameters = 0;
@@ -52,7 +43,7 @@ ModelCosts costs(const ResolvedConfig& config, const ModelVocabulary& vocabulary
 // The vocabularies that training would have.
 ModelVocabulary trained_vocabulary(const ResolvedConfig& config) {
   const Config::Tokenizer& tokenizer = config.tokenizer;
-  const bool text = config.family().task() == ModelTask::language_model, one = text || tokenizer.joint;
+  const bool pairs = config.family().reads_pairs(), one = !pairs || tokenizer.joint;
   // Nothing where it depends on the text.
   const auto size_of = [&](const std::string& file) -> std::optional<std::int64_t> {
     if (!file.empty()) return Tokenizer::load(file)->vocab_size();
@@ -65,7 +56,7 @@ ModelVocabulary trained_vocabulary(const ResolvedConfig& config) {
     fail_usage(
         "info: a vocabulary of characters comes from the text: set tokenizer.file, or the training text in [data]");
   }
-  if (text) return model_vocabulary(config, *prepare_language_data(config).tokenizer);
+  if (!pairs) return model_vocabulary(config, *prepare_language_data(config).tokenizer);
   const PairTokenizers tokenizers = prepare_translation_data(config).tokenizers;
   return model_vocabulary(config, *tokenizers.source, *tokenizers.target);
 }
@@ -74,15 +65,11 @@ ModelVocabulary trained_vocabulary(const ResolvedConfig& config) {
 
 ModelCosts costs_of_run(const ResolvedConfig& config, const std::string& folder) {
   const RunFolder run{folder};
-  switch (config.family().task()) {
-    case ModelTask::language_model:
-      return costs(config, model_vocabulary(config, *Tokenizer::load(run.tokenizer())));
-    case ModelTask::sequence_to_sequence: {
-      const PairTokenizers tokenizers = load_pair_tokenizers(run, config);
-      return costs(config, model_vocabulary(config, *tokenizers.source, *tokenizers.target));
-    }
+  if (!config.family().reads_pairs()) {
+    return costs(config, model_vocabulary(config, *Tokenizer::load(run.tokenizer())));
   }
-  fail("model.type: a family without a task");
+  const PairTokenizers tokenizers = load_pair_tokenizers(run, config);
+  return costs(config, model_vocabulary(config, *tokenizers.source, *tokenizers.target));
 }
 
 ModelCosts costs_of_config(const ResolvedConfig& config) { return costs(config, trained_vocabulary(config)); }

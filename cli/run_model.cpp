@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "cli/progress_line.h"
+#include "train/objectives/language_data.h"
 
 namespace tapeformer::cli {
 
@@ -21,6 +22,10 @@ Trained with_warnings_shown(Trained trained) {
 
 TrainedLanguageModel open_language_model(const std::filesystem::path& run, const LoadOptions& options) {
   return with_warnings_shown(load_language_model(run, options));
+}
+
+TrainedTextEncoder open_text_encoder(const std::filesystem::path& run, const LoadOptions& options) {
+  return with_warnings_shown(load_text_encoder(run, options));
 }
 
 TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options) {
@@ -42,8 +47,8 @@ std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::st
   return ids;
 }
 
-EncodedText read_tokens(const TrainedLanguageModel& run, const std::string& input) {
-  EncodedText text = encode_inputs(std::span(&input, 1), text_options(run.config), *run.tokenizer);
+EncodedText read_tokens(const ResolvedConfig& config, const Tokenizer& tokenizer, const std::string& input) {
+  EncodedText text = encode_inputs(std::span(&input, 1), text_options(config), tokenizer);
   for (const std::string& note : text.notes.lines()) spdlog::warn("{}", note);
   return text;
 }

@@ -9,8 +9,9 @@
 
 namespace tapeformer::cli {
 
-// load_language_model() and load_translator(), with the warnings on standard error.
+// load_language_model(), load_text_encoder() and load_translator(), with the warnings on standard error.
 TrainedLanguageModel open_language_model(const std::filesystem::path& run, const LoadOptions& options);
+TrainedTextEncoder open_text_encoder(const std::filesystem::path& run, const LoadOptions& options);
 TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options);
 
 // The option --matmul of a command.
@@ -20,7 +21,7 @@ void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul);
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
 // The text of a file, folder or glob as the run's training reads it (encode_inputs()).
-EncodedText read_tokens(const TrainedLanguageModel& run, const std::string& input);
+EncodedText read_tokens(const ResolvedConfig& config, const Tokenizer& tokenizer, const std::string& input);
 
 // A line "what 45%  12s left" on standard error, if that is a terminal; cleared at the end.
 ProgressCallback show_progress(std::string what);

@@ -68,15 +68,16 @@ void print_mean(double nats, std::int64_t tokens) {
 void print_text(const SurprisalArguments& arguments) {
   const TrainedLanguageModel run = open_language_model(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const std::vector<std::int32_t> ids =
-      arguments.text.empty() ? prompt_tokens(run, arguments.prompt) : read_tokens(run, arguments.text).ids;
+  const std::vector<std::int32_t> ids = arguments.text.empty()
+                                            ? prompt_tokens(run, arguments.prompt)
+                                            : read_tokens(run.config, *run.tokenizer, arguments.text).ids;
   check(ids.size() >= 2, "surprisal: the text has ", ids.size(), " tokens, at least 2 are needed");
   if (arguments.stride && reads_in_order(*run.model)) {
     fail_usage("surprisal: --stride: expected none, since ", run.config.model.type,
                " reads a text in order and has no windows");
   }
   // Half overlapping windows: every token but the first ones is predicted from at least half a context.
-  const std::int64_t context = window_context(*run.model, 0);
+  const std::int64_t context = window_context(run.model->context(), 0);
   const WindowOptions options{.stride = arguments.stride ? arguments.stride : std::max<std::int64_t>(context / 2, 1)};
   const std::vector<double> nats = surprisals(*run.model, std::span<const std::int32_t>(ids), options);
   if (arguments.json) std::cout << "{\"tokens\":[";

@@ -77,8 +77,13 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
   std::optional<ProgressState> last;  // after a step of this process
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
     progress.clear();
-    spdlog::info("step {}: validation loss {:.4f}, perplexity {}{}", step, evaluation.loss(),
-                 format_perplexity(evaluation.perplexity()), bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
+    std::string parts;
+    for (const Evaluation::Part& part : evaluation.parts) {
+      parts += fmt::format("{}{} {:.4f}", parts.empty() ? " (" : ", ", part.name, evaluation.part(part).loss());
+    }
+    spdlog::info("step {}: validation loss {:.4f}{}, perplexity {}{}", step, evaluation.loss(),
+                 parts.empty() ? "" : parts + ")", format_perplexity(evaluation.perplexity()),
+                 bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
   };
   const TrainHooks hooks{.progress =
                              [&](const ProgressState& now) {

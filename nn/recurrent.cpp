@@ -5,6 +5,7 @@
 #include <string>
 
 #include "autograd/kernels/recurrent/recurrent.h"
+#include "autograd/ops/arithmetic.h"
 #include "autograd/ops/products.h"
 #include "autograd/tape/tape.h"
 
@@ -60,7 +61,7 @@ RecurrentState RecurrentState::from(const NamedTensors& tensors) {
   return state;
 }
 
-RecurrentStack::RecurrentStack(const RecurrentConfig& config) : dropout_(config.dropout) {
+RecurrentStack::RecurrentStack(const RecurrentConfig& config) : residual_(config.residual), dropout_(config.dropout) {
   for (std::int64_t i = 0; i < config.layers; ++i) {
     layers_.push_back(std::make_unique<RecurrentLayer>(config, i == 0 ? config.input_dim : config.dim));
     register_module(str_cat("layers.", i), *layers_.back());
@@ -68,22 +69,32 @@ RecurrentStack::RecurrentStack(const RecurrentConfig& config) : dropout_(config.
 }
 
 Variable RecurrentStack::forward(const Variable& x, RecurrentState* state) const {
+  return read(x, {.state = state}).back();
+}
+
+std::vector<Variable> RecurrentStack::layer_states(const Variable& x, bool reverse, const Tensor& lengths) const {
+  return read(x, {.reverse = reverse, .lengths = lengths});
+}
+
+std::vector<Variable> RecurrentStack::read(const Variable& x, const Reading& reading) const {
+  RecurrentState* const state = reading.state;
   const std::size_t count = layers_.size();
   const bool goes_on = state && !state->layers.empty();
   check(!goes_on || state->layers.size() == count, "recurrent stack: the state is of ",
         goes_on ? state->layers.size() : 0, " layers, expected ", count);
   if (state && !goes_on) state->layers.resize(count);
-  Variable y = x;
+  std::vector<Variable> outputs;
   for (std::size_t i = 0; i < count; ++i) {
     RecurrentStates before;
     if (goes_on) {
       before = {constant_or_none(*x.tape(), state->layers[i].h), constant_or_none(*x.tape(), state->layers[i].c)};
     }
-    const RecurrentStates states = layers_[i]->forward(i == 0 ? y : dropout_.forward(y), before);
+    const Variable in = i == 0 ? x : dropout_.forward(outputs.back());
+    const RecurrentStates states = layers_[i]->forward(in, before, reading.reverse, reading.lengths);
     if (state) state->layers[i] = {last_of(states.h), last_of(states.c)};
-    y = states.h;
+    outputs.push_back(residual_ && i > 0 ? add(states.h, in) : states.h);
   }
-  return y;
+  return outputs;
 }
 
 }  // namespace tapeformer

@@ -23,6 +23,7 @@ struct RecurrentConfig {
   std::int64_t input_dim = 0, dim = 0;  // of the first layer's input, and of every layer's state
   double dropout = 0;                   // on what a layer hands to the next one; never on the way through time
   double forget_bias = 0;               // added to the initial bias of an LSTM's forget gate (Gers et al. 2000)
+  bool residual = false;                // every layer but the first adds its input to its states
   DType dtype = DType::f32;
 };
 
@@ -62,8 +63,18 @@ class RecurrentStack : public Module {
   // x (T, B, input_dim) → the states of the last layer (T, B, dim). With a state, x continues what it has read, and it
   // reads x. No gradient flows into it. Throws Error when it is of another batch size or stack.
   Variable forward(const Variable& x, RecurrentState* state = nullptr) const;
+  // The same of every layer, the first one's first. `reverse` and `lengths` are those of RecurrentOptions.
+  std::vector<Variable> layer_states(const Variable& x, bool reverse, const Tensor& lengths) const;
 
  private:
+  struct Reading {
+    RecurrentState* state = nullptr;
+    bool reverse = false;
+    Tensor lengths = {};
+  };
+  std::vector<Variable> read(const Variable& x, const Reading& reading) const;
+
+  bool residual_;
   Dropout dropout_;
   std::vector<std::unique_ptr<RecurrentLayer>> layers_;
 };

@@ -11,14 +11,6 @@
 namespace tapeformer {
 namespace {
 
-WindowBatcher window_batcher(const LanguageModel& model, TokenView tokens, const WindowOptions& options) {
-  const std::int64_t context = window_context(model, options.context);
-  const std::int64_t stride = options.stride ? options.stride : context;
-  if (stride < 1 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
-  const std::int64_t windows = WindowBatcher(tokens, 1, context, stride).windows();
-  return WindowBatcher(tokens, std::min(options.batch, windows), context, stride);  // more rows would be padding alone
-}
-
 Tensor ids_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {
   return Tensor::from(std::span<const std::int32_t>(ids), {batch.rows, batch.length});
 }
@@ -44,8 +36,7 @@ void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions&
   constexpr std::int64_t kRow = 128;     // tokens that a recurrent model reads at once; no result depends on it
   constexpr std::int64_t kWarmUp = 256;  // tokens before a stream, from which it learns where in the text it is
   if (!reads_in_order(model)) {
-    const WindowBatcher windows = window_batcher(model, tokens, options);
-    return for_batches(windows, options.max_batches, progress,
+    return for_windows(tokens, options, model.context(), progress,
                        [&](const Batch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); });
   }
   RecurrentState state;
@@ -61,12 +52,21 @@ bool reads_in_order(const LanguageModel& model) {
   return dynamic_cast<const RecurrentLanguageModel*>(&model) != nullptr;
 }
 
-std::int64_t window_context(const LanguageModel& model, std::int64_t wanted) {
-  const std::optional<std::int64_t> most = model.context();
+std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted) {
   const std::int64_t context = wanted ? wanted : most.value_or(kUnlimitedWindow);
   if (context < 1) fail_usage("context: expected at least 1, got ", context);
   if (most && context > *most) fail_usage("context: expected 1 to ", *most, " (the model's), got ", context);
   return context;
+}
+
+void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,
+                 const ProgressCallback& progress, const std::function<void(const Batch&)>& score) {
+  const std::int64_t context = window_context(most, options.context);
+  const std::int64_t stride = options.stride ? options.stride : context;
+  if (stride < 1 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
+  const std::int64_t windows = WindowBatcher(tokens, 1, context, stride).windows();
+  const std::int64_t rows = std::min(options.batch, windows);  // more would be padding alone
+  for_batches(WindowBatcher(tokens, rows, context, stride), options.max_batches, progress, score);
 }
 
 double Evaluation::perplexity() const { return std::exp(loss()); }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/progress.h"
@@ -17,10 +19,18 @@ struct Evaluation {
   // Σ −ln P(token | the tokens before it in its window or stream, and in its document where the model keeps to
   // documents)
   double nats = 0;
+  // Of a model that predicts each token in several ways: the nats of each, whose mean `nats` is.
+  struct Part {
+    std::string name;
+    double nats;
+  };
+  std::vector<Part> parts = {};
 
   double loss() const { return nats / static_cast<double>(tokens); }  // nats per token
-  double perplexity() const;                                          // exp(loss)
-  double bits_per_byte(std::int64_t bytes) const;                     // nats/(ln 2 · bytes)
+  // One of the parts by itself.
+  Evaluation part(const Part& part) const { return {.tokens = tokens, .nats = part.nats}; }
+  double perplexity() const;                       // exp(loss)
+  double bits_per_byte(std::int64_t bytes) const;  // nats/(ln 2 · bytes)
 };
 
 // Throws Error when the model's predictions were not finite numbers.
@@ -37,9 +47,13 @@ struct WindowOptions {
 // read side by side. Each stream but the first one reads 256 tokens before it as well, which it does not score.
 bool reads_in_order(const LanguageModel& model);
 
-// The tokens of a window: `wanted`, or the default of WindowOptions where that is 0. Throws UsageError when the model
-// cannot look at so many.
-std::int64_t window_context(const LanguageModel& model, std::int64_t wanted);
+// The tokens of a window: `wanted`, or the default of WindowOptions where that is 0. Throws UsageError for more than
+// `most`, where there is such a limit: the model's.
+std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted);
+// Calls score(batch) for the batches of sliding windows over the tokens (WindowBatcher), for a model that can look at
+// `most` tokens. Throws Error for fewer than two tokens, UsageError for a stride above the context.
+void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,
+                 const ProgressCallback& progress, const std::function<void(const Batch&)>& score);
 
 // Scores the tokens by sliding windows (WindowBatcher), or in order (StreamBatcher): all but the first, which has
 // nothing before it. Throws Error for fewer than two tokens, UsageError for a stride above the context.

@@ -17,12 +17,13 @@ std::optional<std::string> verify_beside_training(const std::filesystem::path& f
   return reason;
 }
 
-// Throws Error unless the run's model is for `task`, which resuming cannot change.
-void require_task(const std::filesystem::path& path, ModelTask task, const char* expected, const char* advice) {
+// Throws Error unless the run's model is for `expected`, which resuming cannot change.
+void require_task(const std::filesystem::path& path, ModelTask expected) {
   const RunFolder run = find_run(path).run;
   const ResolvedConfig config = resolve(load_run_config(run.config()));
-  check(config.family().task() == task, run.root.string(), ": the model is a ", config.model.type, ", expected ",
-        expected, "; ", advice);
+  const ModelTask task = config.family().task();
+  check(task == expected, run.root.string(), ": the model is a ", config.model.type, ", expected ",
+        task_text(expected).model, "; ", task_text(task).commands);
 }
 
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {
@@ -42,7 +43,24 @@ Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained) 
   return Bf16Weights(options.bf16_weights && trained.matmul == kernels::MatmulPrecision::medium);
 }
 
+// A model of plain text, which `make` makes.
+template <class Trained, class Make>
+Trained load_text_model(const std::filesystem::path& path, const LoadOptions& options, const Make& make) {
+  return with_checkpoint(path, [&](const UsableCheckpoint& found) -> Trained {
+    TrainedModel trained = load_shared(found, options);
+    const Bf16Weights weights = weights_of(options, trained);
+    auto tokenizer = Tokenizer::load(trained.run.tokenizer());
+    auto model = make(trained.config, model_vocabulary(trained.config, *tokenizer));
+    load_weights(trained.run, found.folder, *model);
+    return {std::move(trained), std::move(tokenizer), std::move(model)};
+  });
+}
+
 }  // namespace
+
+ModelTask task_of_run(const std::filesystem::path& path) {
+  return resolve(load_run_config(find_run(path).run.config())).family().task();
+}
 
 std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::string>& warnings) {
   const RunFolder& run = reference.run;
@@ -82,21 +100,17 @@ UsableCheckpoint find_checkpoint(const std::filesystem::path& path) {
 }
 
 TrainedLanguageModel load_language_model(const std::filesystem::path& path, const LoadOptions& options) {
-  require_task(path, ModelTask::language_model, "a language model",
-               "for encoder-decoders there are translate, eval and surprisal with --source and --target");
-  return with_checkpoint(path, [&](const UsableCheckpoint& found) -> TrainedLanguageModel {
-    TrainedModel trained = load_shared(found, options);
-    const Bf16Weights weights = weights_of(options, trained);
-    auto tokenizer = Tokenizer::load(trained.run.tokenizer());
-    auto model = make_language_model(trained.config, model_vocabulary(trained.config, *tokenizer));
-    load_weights(trained.run, found.folder, *model);
-    return {std::move(trained), std::move(tokenizer), std::move(model)};
-  });
+  require_task(path, ModelTask::language_model);
+  return load_text_model<TrainedLanguageModel>(path, options, make_language_model);
+}
+
+TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options) {
+  require_task(path, ModelTask::text_encoder);
+  return load_text_model<TrainedTextEncoder>(path, options, make_text_encoder);
 }
 
 TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options) {
-  require_task(path, ModelTask::sequence_to_sequence, "an encoder-decoder",
-               "for language models there are generate, and eval and surprisal with --text");
+  require_task(path, ModelTask::sequence_to_sequence);
   return with_checkpoint(path, [&](const UsableCheckpoint& found) -> TrainedTranslator {
     TrainedModel trained = load_shared(found, options);
     const Bf16Weights weights = weights_of(options, trained);

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/language_model.h"
-#include "nn/sequence_to_sequence.h"
+#include "nn/models/registry.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
 #include "train/config/matmul_config.h"
@@ -39,6 +38,11 @@ struct TrainedLanguageModel : TrainedModel {
   std::unique_ptr<LanguageModel> model;
 };
 
+struct TrainedTextEncoder : TrainedModel {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<TextEncoder> model;
+};
+
 struct TrainedTranslator : TrainedModel {
   PairTokenizers tokenizers;
   std::unique_ptr<SequenceToSequence> model;
@@ -50,7 +54,10 @@ struct TrainedTranslator : TrainedModel {
 // prunes its checkpoints. Throws Error when there is none, when it does not fit, or when the run has a model of another
 // kind.
 TrainedLanguageModel load_language_model(const std::filesystem::path& path, const LoadOptions& options = {});
+TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options = {});
 TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options = {});
+// What the model of a run, which `path` names in the same way, is for. Throws Error when there is no run.
+ModelTask task_of_run(const std::filesystem::path& path);
 
 // A verified checkpoint or average.
 struct UsableCheckpoint {

@@ -156,6 +156,9 @@ class Trainer {
                                    {"eval_loss", evaluation.loss()},
                                    {"eval_perplexity", evaluation.perplexity()},
                                    {"eval_tokens", evaluation.tokens}};
+    for (const Evaluation::Part& part : evaluation.parts) {
+      line[str_cat("eval_", part.name, "_loss")] = evaluation.part(part).loss();
+    }
     if (config_.eval.batches == 0 && objective_.unknown_share() <= kMaxUnknownShare)
       line["eval_bits_per_byte"] = evaluation.bits_per_byte(objective_.evaluation_bytes());
     const std::optional<double> bleu = bleu_is_due() ? objective_.bleu() : std::nullopt;

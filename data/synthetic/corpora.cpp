@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "core/random.h"
+#include "data/synthetic/cloze_grammar.h"
 #include "data/synthetic/sequences.h"
 #include "data/synthetic/stories_grammar.h"
 #include "data/synthetic/tasks.h"
@@ -14,23 +15,40 @@ namespace tapeformer {
 
 namespace {
 
+// What gives the words of a grammar's text their labels.
+struct Labels {
+  const Grammar& (*grammar)();
+  std::string_view (*of_slot)(std::string_view slot);  // the label of what a slot wrote; empty: that of other words
+  std::string_view other;                              // empty: no label
+};
+
 struct Corpus {
   std::string_view name;
   std::string (*line)(RandomStream&);
-  double (*entropy)();  // of plain text; null for parallel text
+  double (*entropy)();             // of plain text; null for parallel text
+  const Labels* labels = nullptr;  // null where there are none
 };
 
-std::string stories_line(RandomStream& random) { return stories_grammar().generate(random).text; }
-
-double stories_entropy() {
-  const LineExpectation line = stories_grammar().expectation();
+double entropy_of(const Grammar& grammar) {
+  const LineExpectation line = grammar.expectation();
   return line.nats / line.chars;
 }
 
+std::string stories_line(RandomStream& random) { return stories_grammar().generate(random).text; }
+double stories_entropy() { return entropy_of(stories_grammar()); }
+std::string_view stories_label(std::string_view slot) { return slot.find('.') == slot.npos ? "" : slot; }
+constexpr Labels kStoriesLabels{stories_grammar, stories_label, "O"};
+
+std::string cloze_line(RandomStream& random) { return cloze_grammar().generate(random).text; }
+double cloze_entropy() { return entropy_of(cloze_grammar()); }
+std::string_view cloze_label(std::string_view slot) { return slot == "animal" || slot == "place" ? slot : ""; }
+constexpr Labels kClozeLabels{cloze_grammar, cloze_label, ""};
+
 constexpr std::array kCorpora = {
-    Corpus{"stories", stories_line, stories_entropy},
+    Corpus{"stories", stories_line, stories_entropy, &kStoriesLabels},
     Corpus{"markov", markov_line, markov_entropy},
     Corpus{"recall", recall_line, recall_entropy},
+    Corpus{"cloze", cloze_line, cloze_entropy, &kClozeLabels},
     Corpus{"reverse", reverse_line, nullptr},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},
@@ -53,12 +71,25 @@ const Corpus& find_corpus(std::string_view name) {
   fail_usage("unknown corpus '", name, "', did you mean '", nearest_name(name, kNames), "'?");
 }
 
-std::string line_of(const Corpus& corpus, std::int64_t line, std::uint64_t seed) {
+RandomStream random_of(std::int64_t line, std::uint64_t seed) {
   const auto number = static_cast<std::uint64_t>(line);
   const RandomKey key{seed, static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
                       kCorpusStream};
-  RandomStream random(key);
+  return RandomStream(key);
+}
+
+std::string line_of(const Corpus& corpus, std::int64_t line, std::uint64_t seed) {
+  RandomStream random = random_of(line, seed);
   return corpus.line(random);
+}
+
+// The label of the word at [begin, end): that of the first labelled slot in it.
+std::string_view label_at(const GrammarLine& line, const Labels& labels, std::size_t begin, std::size_t end) {
+  for (const GrammarLine::Slot& slot : line.slots) {
+    const std::string_view label = labels.of_slot(slot.name);
+    if (!label.empty() && slot.begin < end && begin < slot.end) return label;
+  }
+  return labels.other;
 }
 
 }  // namespace
@@ -75,6 +106,26 @@ std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint
   std::string text;
   for (std::int64_t line = 0; line < lines; ++line) text += line_of(corpus, line, seed);
   return text;
+}
+
+std::string labelled_corpus_line(std::string_view name, std::int64_t line, std::uint64_t seed) {
+  const Labels* const labels = find_corpus(name).labels;
+  if (!labels) {
+    std::string with_labels;
+    for (const Corpus& corpus : kCorpora) {
+      if (corpus.labels) with_labels.append(with_labels.empty() ? "" : ", ").append(corpus.name);
+    }
+    fail_usage("labels: expected one of the corpora ", with_labels, ", got ", name, ", which has none");
+  }
+  RandomStream random = random_of(line, seed);
+  const GrammarLine drawn = labels->grammar().generate(random);
+  std::string text;
+  for (std::size_t begin = 0, end; begin < drawn.text.size(); begin = end + 1) {
+    end = drawn.text.find_first_of(" \n", begin);
+    const std::string_view label = label_at(drawn, *labels, begin, end);
+    text += str_cat(std::string_view(drawn.text).substr(begin, end - begin), label.empty() ? "" : "\t", label, '\n');
+  }
+  return text + '\n';
 }
 
 bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entropy == nullptr; }

@@ -119,12 +119,18 @@ void Grammar::write(std::string_view text, const std::vector<const Row*>& drawn,
   for (const TemplatePart& part : split_template(text)) {
     if (!part.is_slot) {
       out.text += part.text;
-    } else if (part.column.empty()) {
+      continue;
+    }
+    const std::size_t begin = out.text.size(), slots = out.slots.size();
+    if (part.column.empty()) {
       write(draw(rule(part.text).alternatives, random, out.nats).text, drawn, random, out);
     } else {
       const int place = variable(part.text);
       write(drawn[place]->cells[column(variables_[place], part.column)], drawn, random, out);
     }
+    if (out.slots.size() > slots) continue;  // there are slots inside
+    const std::string name = str_cat(part.text, part.column.empty() ? "" : ".", part.column);
+    out.slots.push_back({begin, out.text.size(), name});
   }
 }
 

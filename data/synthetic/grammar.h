@@ -53,8 +53,14 @@ struct TemplatePart {
 std::vector<TemplatePart> split_template(std::string_view text);
 
 struct GrammarLine {
+  // The part of the text that a slot without other slots inside wrote.
+  struct Slot {
+    std::size_t begin, end;
+    std::string name;  // "rule" or "variable.column"
+  };
   std::string text;
   double nats;  // -ln of the probability of its draws
+  std::vector<Slot> slots = {};
 };
 
 struct LineExpectation {

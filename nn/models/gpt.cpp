@@ -118,7 +118,8 @@ ModelFamily gpt_family() {
                     {"blocks", "blocks", {"blocks."}},
                     {"final_norm", "final norm", {"final_norm."}},
                     {"head", "head", {"head."}}},
-          .flops = gpt_flops};
+          .flops = gpt_flops,
+          .recomputes = true};
 }
 
 }  // namespace tapeformer

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/nearest_name.h"
+#include "nn/models/bilm.h"
 #include "nn/models/gpt.h"
 #include "nn/models/rnn.h"
 #include "nn/models/transformer.h"
@@ -11,7 +12,7 @@ namespace tapeformer {
 namespace {
 
 std::vector<ModelFamily>& families() {
-  static std::vector<ModelFamily> table{gpt_family(), transformer_family(), rnn_family()};
+  static std::vector<ModelFamily> table{gpt_family(), transformer_family(), rnn_family(), bilm_family()};
   return table;
 }
 

@@ -10,6 +10,7 @@
 #include "core/keys.h"
 #include "nn/language_model.h"
 #include "nn/sequence_to_sequence.h"
+#include "nn/text_encoder.h"
 
 namespace tapeformer {
 
@@ -21,10 +22,11 @@ struct ModelVocabulary {
 };
 
 // What families are trained for.
-enum class ModelTask { language_model, sequence_to_sequence };
+enum class ModelTask { language_model, sequence_to_sequence, text_encoder };
 using LanguageModelMaker = std::function<std::unique_ptr<LanguageModel>(const KeyValues&, const ModelVocabulary&)>;
 using SequenceToSequenceMaker =
     std::function<std::unique_ptr<SequenceToSequence>(const KeyValues&, const ModelVocabulary&)>;
+using TextEncoderMaker = std::function<std::unique_ptr<TextEncoder>(const KeyValues&, const ModelVocabulary&)>;
 
 // A part of a model, for the count of its parameters: those whose names begin with one of the prefixes.
 struct ModelPart {
@@ -48,7 +50,7 @@ struct ModelFamily {
   // for values that do not go together. Resolving twice changes nothing. `joint`: source and target share a vocabulary.
   std::function<void(KeyValues& options, bool joint)> resolve;
   // Makes the model of resolved options; its alternative says what the family is trained for.
-  std::variant<LanguageModelMaker, SequenceToSequenceMaker> make;
+  std::variant<LanguageModelMaker, SequenceToSequenceMaker, TextEncoderMaker> make;
   // In the order in which they are shown; every parameter belongs to one.
   std::vector<ModelPart> parts;
   // `model` may have parameters without memory (ShapesOnly). Each token looks at up to `length` tokens; 0 where the
@@ -57,8 +59,12 @@ struct ModelFamily {
 
   // The default of train.bptt for a family of RecurrentLanguageModels; the other families have 0.
   std::int64_t bptt = 0;
+  // Whether the model has blocks whose activations train.recompute computes again.
+  bool recomputes = false;
 
   ModelTask task() const { return static_cast<ModelTask>(make.index()); }
+  // Whether it trains on parallel text; the others train on plain text.
+  bool reads_pairs() const { return task() == ModelTask::sequence_to_sequence; }
 };
 
 // All families, those of this library first.

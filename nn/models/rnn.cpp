@@ -1,40 +1,21 @@
 #include "nn/models/rnn.h"
 
-#include <cmath>
-
-#include "autograd/ops/products.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
-#include "nn/models/transformer_keys.h"
+#include "nn/models/recurrent_keys.h"
 
 namespace tapeformer {
-namespace {
-
-Init head_init(const RecurrentConfig& stack) { return Init::uniform(1 / std::sqrt(static_cast<double>(stack.dim))); }
-// That of torch.nn.Embedding, unless the embedding is the head as well.
-Init embedding_init(const RnnConfig& config) {
-  return config.tie_embeddings ? head_init(config.stack) : Init::normal(1);
-}
-
-}  // namespace
 
 Rnn::Rnn(const RnnConfig& config)
     : config_(config),
-      token_embedding_(config.vocab, config.stack.input_dim, embedding_init(config), config.stack.dtype),
+      token_embedding_(config.vocab, config.stack.input_dim, embedding_init(config.stack, config.tie_embeddings),
+                       config.stack.dtype),
       dropout_(config.stack.dropout),
-      stack_(config.stack) {
-  const RecurrentConfig& stack = config.stack;
+      stack_(config.stack),
+      head_(token_embedding_, config.tie_embeddings, config.stack.dim, head_init(config.stack), config.stack.dtype) {
   register_module("token_embedding", token_embedding_);
   register_module("", stack_);
-  if (config.tie_embeddings) {
-    check(stack.input_dim == stack.dim, "rnn: the embedding is ", stack.input_dim, " wide, the states ", stack.dim,
-          ": expected the same, since the head is tied");
-    head_weight_ = token_embedding_.weight;
-    register_tied("head.weight", head_weight_);
-  } else {
-    head_weight_ = register_matrix("head.weight", {config.vocab, stack.dim}, stack.dtype, head_init(stack));
-  }
-  head_bias_ = register_parameter("head.bias", {config.vocab}, stack.dtype, Init::zeros());
+  register_module("head", head_);
 }
 
 Variable Rnn::states(const Variable& ids, RecurrentState* state) const {
@@ -49,7 +30,7 @@ Variable Rnn::forward(const Variable& ids, LanguageState* state) const {
   return transpose(states(ids, own), 0, 1);
 }
 
-Variable Rnn::logits(const Variable& features) const { return linear(features, head_weight_, head_bias_); }
+Variable Rnn::logits(const Variable& features) const { return head_.logits(features); }
 
 Variable Rnn::loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const {
   return loss_of(states(ids, nullptr), targets, options);
@@ -61,49 +42,14 @@ Variable Rnn::loss(const Variable& ids, const Variable& targets, const CrossEntr
 }
 
 Variable Rnn::loss_of(const Variable& states, const Variable& targets, const CrossEntropyOptions& options) const {
-  const Tensor in_time = targets.value().transpose(0, 1).reshape({-1});
-  return linear_cross_entropy(reshape(states, {-1, config_.stack.dim}), head_weight_, head_bias_,
-                              Variable::constant(*states.tape(), in_time), options);
+  return head_.loss(states, targets.value().transpose(0, 1), options);  // the states are in the order of time
 }
 
 namespace {
 
-std::vector<Key> rnn_keys() {
-  const KeyRange size = between(1, kMaxSize);
-  Key embedding{"embedding_dim", std::int64_t{0}, "width of the token embedding (0 = dim)", between(0, kMaxSize)};
-  embedding.follows = "model.dim";
-  Key dropout{"dropout", 0.0, "probability of dropping an element of the embedding, between layers, and of the states",
-              fraction()};
-  dropout.may_change = true;
-  return {word_key("cell", CellKind::lstm, "the recurrent cell"),
-          {"layers", std::int64_t{1}, "layers, each reading the states of the one below", size},
-          {"dim", std::int64_t{200}, "width of a layer's state", size},
-          std::move(embedding),
-          word_key("tie_embeddings", TiedEmbeddings::none, "embeddings that share weights with the head"),
-          std::move(dropout),
-          {"forget_bias", 1.0, "added to the initial bias of an LSTM's forget gate"}};
-}
-
-void resolve_rnn(KeyValues& options, bool) {
-  if (options.integer("embedding_dim") == 0) options.set("embedding_dim", options.integer("dim"));
-  // There is no third embedding that could be tied.
-  if (options.text("tie_embeddings") == "all") options.set("tie_embeddings", std::string("output"));
-  if (options.text("tie_embeddings") == "output" && options.integer("embedding_dim") != options.integer("dim")) {
-    fail_usage("model.embedding_dim: expected 0 or model.dim, which is ", options.integer("dim"),
-               ", since model.tie_embeddings is output, got ", options.integer("embedding_dim"));
-  }
-}
-
 std::unique_ptr<LanguageModel> make_rnn(const KeyValues& options, const ModelVocabulary& vocabulary) {
-  return std::make_unique<Rnn>(
-      RnnConfig{.vocab = vocabulary.target,
-                .stack = {.cell = options.word<CellKind>("cell"),
-                          .layers = options.integer("layers"),
-                          .input_dim = options.integer("embedding_dim"),
-                          .dim = options.integer("dim"),
-                          .dropout = options.number("dropout"),
-                          .forget_bias = options.number("forget_bias")},
-                .tie_embeddings = options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none});
+  return std::make_unique<Rnn>(RnnConfig{
+      .vocab = vocabulary.target, .stack = recurrent_config(options), .tie_embeddings = ties_embeddings(options)});
 }
 
 // A product costs two operations a weight.
@@ -117,8 +63,8 @@ ForwardFlops rnn_flops(const KeyValues& options, const Module& model, const Mode
 ModelFamily rnn_family() {
   return {.name = "rnn",
           .help = "recurrent language model (Mikolov et al. 2010, Zaremba et al. 2014)",
-          .keys = rnn_keys(),
-          .resolve = resolve_rnn,
+          .keys = recurrent_keys(),
+          .resolve = [](KeyValues& options, bool) { resolve_recurrent_keys(options); },
           .make = make_rnn,
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},
                     {"layers", "recurrent layers", {"layers."}},

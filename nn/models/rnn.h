@@ -3,6 +3,7 @@
 
 #include "nn/models/registry.h"
 #include "nn/recurrent.h"
+#include "nn/token_head.h"
 
 namespace tapeformer {
 
@@ -41,7 +42,7 @@ class Rnn : public RecurrentLanguageModel {
   Embedding token_embedding_;
   Dropout dropout_;
   RecurrentStack stack_;
-  Variable head_weight_, head_bias_;
+  TokenHead head_;
 };
 
 }  // namespace tapeformer

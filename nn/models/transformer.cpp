@@ -145,7 +145,8 @@ ModelFamily transformer_family() {
                 {"encoder", "encoder", {"encoder."}},
                 {"decoder", "decoder", {"decoder."}},
                 {"head", "head", {"head."}}},
-      .flops = transformer_flops};
+      .flops = transformer_flops,
+      .recomputes = true};
 }
 
 }  // namespace tapeformer

@@ -14,9 +14,9 @@ TEST_CASE("help: every command explains itself") {
   const Sandbox box;
   CHECK(result_of(box, "--version") != "");
   const std::string all = result_of(box, "--help");
-  for (const std::string command :
-       {"train", "eval", "generate", "translate", "surprisal", "bleu", "info", "tokenizer", "corpus", "gradcheck",
-        "tokenizer train", "tokenizer encode", "tokenizer decode", "tokenizer info", "tokenizer convert"}) {
+  for (const std::string command : {"train", "eval", "generate", "translate", "surprisal", "bleu", "probe", "info",
+                                    "tokenizer", "corpus", "gradcheck", "tokenizer train", "tokenizer encode",
+                                    "tokenizer decode", "tokenizer info", "tokenizer convert"}) {
     CAPTURE(command);
     const Outcome help = box.run(command + " --help");
     CHECK(help.exit_code == 0);

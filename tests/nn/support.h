@@ -121,6 +121,31 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && a.dtype() == b.dtype() && values_of(a) == values_of(b);
 }
 
+// Compares an f64 model's gradients with central differences of loss(), at three elements of each parameter: the one
+// with the largest gradient and two others.
+template <class Loss>
+void check_gradients(const Module& model, const Gradients& gradients, const Loss& loss) {
+  constexpr double kStep = 1e-5;
+  RandomStream random(RandomKey{.seed = 4});
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    CAPTURE(parameter.name);
+    const std::vector<double> gradient = values_of(gradients.at(parameter.name));
+    double* const values = parameter.variable.value().data<double>();
+    const auto largest = std::ranges::max_element(gradient, {}, [](double g) { return std::abs(g); });
+    CHECK(std::abs(*largest) > 1e-4);
+    for (std::int64_t i : {largest - gradient.begin(), static_cast<std::ptrdiff_t>(random.below(gradient.size())),
+                           static_cast<std::ptrdiff_t>(random.below(gradient.size()))}) {
+      const double value = values[i];
+      values[i] = value + kStep;
+      const double above = loss();
+      values[i] = value - kStep;
+      const double below = loss();
+      values[i] = value;
+      CHECK(std::abs((above - below) / (2 * kStep) - gradient[i]) < 1e-8 + 1e-6 * std::abs(gradient[i]));
+    }
+  }
+}
+
 inline bool same_bits(const Gradients& a, const Gradients& b) {
   return a.size() == b.size() && std::ranges::all_of(a, [&](const auto& entry) {
            return b.contains(entry.first) && same_bits(entry.second, b.at(entry.first));

@@ -3,6 +3,7 @@
 #include "nn/formats/safetensors.h"
 #include "nn/models/rnn.h"
 #include "nn/optim/optimizers.h"
+#include "tests/nn/encoder_support.h"
 #include "tests/nn/transformer_support.h"
 
 using namespace tapeformer;
@@ -14,7 +15,7 @@ using Golden = std::map<std::string, Tensor>;
 const Golden& golden() {
   static const Golden tensors = [] {
     Golden all;
-    for (const char* file : {"gpt", "transformer", "rnn"}) {
+    for (const char* file : {"gpt", "transformer", "rnn", "bilm"}) {
       all.merge(read_safetensors(str_cat(TEST_DATA "/golden/", file, ".safetensors")));
     }
     return all;
@@ -166,6 +167,36 @@ void check_model(CellKind cell, DType dtype, double tolerance) {
   CHECK(distance(logits_of(model, ids), golden().at(name + "/logits")) <= tolerance);
 }
 
+BilmConfig bilm_config(bool residual, DType dtype) {
+  if (!residual)
+    return {.vocab = 13, .stack = {.cell = CellKind::gru, .layers = 2, .input_dim = 5, .dim = 7, .dtype = dtype}};
+  return {.vocab = 11,
+          .stack = {.cell = CellKind::lstm, .layers = 3, .input_dim = 6, .dim = 6, .residual = true, .dtype = dtype},
+          .tie_embeddings = true};
+}
+
+void check_bilm(bool residual, DType dtype, double tolerance) {
+  const std::string name = residual ? "bilm_residual" : "bilm";
+  CAPTURE(name);
+  const Bilm model(bilm_config(residual, dtype));
+  const Tensor ids = golden().at(name + "/ids"), lengths = golden().at(name + "/lengths");
+  check_training(name, model, dtype, 0.1, tolerance,
+                 [&] { return add_gradients(model, ids, lengths, {}, {.training = true}); });
+  Golden start;
+  for (const auto& [parameter, tensor] : part(name + "/param")) start.emplace(parameter, tensor.to(dtype));
+  model.load_state_dict(start);
+  Tape tape(no_grad);
+  const std::vector<Variable> layers = model.representations({Variable::constant(tape, ids), lengths});
+  for (std::size_t j = 0; j < layers.size(); ++j) {
+    for (std::int64_t row = 0; row < lengths.numel(); ++row) {
+      const auto own = [&](const Tensor& x) {
+        return x.slice(0, row, row + 1).slice(1, 0, lengths.data<std::int32_t>()[row]).contiguous();
+      };
+      CHECK(distance(own(layers[j].value()), own(golden().at(str_cat(name, "/layer.", j)))) <= tolerance);
+    }
+  }
+}
+
 // Both directions of a layer on padded rows. At padding PyTorch gives zeros and ours the state that a row keeps, which
 // a mask leaves out.
 void check_bidirectional_layer(CellKind cell, DType dtype, double tolerance) {
@@ -253,8 +284,17 @@ TEST_CASE("golden: bidirectional layers of torch.nn.LSTM, GRU and RNN on packed 
   }
 }
 
+TEST_CASE(
+    "golden: bidirectional language models of torch.nn.GRU and LSTM, tied with residual connections or not, padded") {
+  for (const bool residual : {false, true}) {
+    check_bilm(residual, DType::f64, 1e-9);
+    check_bilm(residual, DType::f32, 1e-5);
+  }
+}
+
 TEST_CASE("golden: the parameters move far enough for ten steps to be a test") {
-  for (const char* model : {"gpt2", "post", "translator", "pre_translator", "lstm", "gru", "tanh"}) {
+  for (const char* model :
+       {"gpt2", "post", "translator", "pre_translator", "lstm", "gru", "tanh", "bilm", "bilm_residual"}) {
     const Golden start = part(std::string(model) + "/param"), after = part(std::string(model) + "/after");
     for (const auto& [name, tensor] : start) CHECK(distance(after.at(name), tensor) > 1e-3);
   }

@@ -66,8 +66,8 @@ TEST_CASE("rnn: the parameters are those of PyTorch's layers, and the head may b
   CHECK(Rnn(small_rnn(CellKind::tanh)).parameter_count("layers.1.") == second / 4);
   RnnConfig tied = small_rnn(CellKind::lstm);
   tied.tie_embeddings = true;
-  CHECK_THROWS_WITH_AS(Rnn{tied},
-                       "rnn: the embedding is 6 wide, the states 9: expected the same, since the head is tied", Error);
+  CHECK_THROWS_WITH_AS(
+      Rnn{tied}, "token head: the embedding is 6 wide, the states 9: expected the same, since the head is tied", Error);
   tied.stack.input_dim = 9;
   CHECK(Rnn(tied).parameter_count("head.") == 17);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "autograd/tape/tape.h"
@@ -10,6 +11,7 @@
 #include "train/config/config.h"
 #include "train/config/model_config.h"
 #include "train/config/optim_config.h"
+#include "train/objectives/encoder_objective.h"
 #include "train/objectives/language_objective.h"
 #include "train/trainer.h"
 
@@ -38,17 +40,18 @@ inline Config toy_config() {
 }
 
 // Everything that trains, made from a configuration.
-struct Toy {
-  explicit Toy(const Config& with) : config(with) {
+template <class Objective>
+struct ToyOf {
+  explicit ToyOf(const Config& with) : config(with) {
     model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   }
-  Toy() : Toy(toy_config()) {}
+  ToyOf() : ToyOf(toy_config()) {}
 
   Config config;
   ResolvedConfig resolved = resolve(config);
-  LanguageObjective objective{resolved, prepare_language_data(resolved)};
+  Objective objective{resolved, prepare_language_data(resolved)};
   const LanguageData& data = objective.data();
-  const LanguageModel& model = objective.model();
+  decltype(std::declval<const Objective&>().model()) model = objective.model();
   ParameterSlab slab{model};
   std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolved, slab);
   Optimizer& optimizer = *owned_optimizer;
@@ -58,5 +61,7 @@ struct Toy {
   }
   std::vector<float> weights() const { return slab.values().to_vector<float>(); }
 };
+using Toy = ToyOf<LanguageObjective>;
+using EncoderToy = ToyOf<EncoderObjective>;
 
 }  // namespace tapeformer

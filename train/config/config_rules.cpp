@@ -49,27 +49,23 @@ void check_data(const Config::Data& data) {
   goes_with(!data.valid_pairs.empty(), "data.valid_pairs", !data.pairs.empty(), "data.pairs");
 }
 
-// What the task of the model's family says about data and batches.
-void check_task(const Config& config, const ModelFamily& family) {
+// What the kind of data that the model's family reads says about data and batches.
+void check_data_of(const ModelFamily& family, const Config& config) {
   const Config::Data& data = config.data;
-  const auto kinds = data_kinds(data);
-  const std::string kind = kinds.empty() ? "" : kinds[0];
-  switch (family.task()) {
-    case ModelTask::language_model:
-      require(data.source.empty() && data.pairs.empty(), "model.type: ", family.name,
-              " trains on data.text or data.corpus, got ", kind);
-      require(config.train.batch_tokens == 0, "train.batch_tokens: expected 0 for ", family.name,
-              ", whose sequences are all as long as model.context, got ", config.train.batch_tokens);
-      require(config.train.length_groups == 1, "train.length_groups: expected 1 for ", family.name,
-              ", whose sequences are all as long as model.context, got ", config.train.length_groups);
-      return;
-    case ModelTask::sequence_to_sequence:
-      require(data.text.empty(), "model.type: ", family.name,
-              " trains on data.source and data.target, data.pairs or data.corpus, got data.text");
-      require(!data.within_document, "data.within_document: expected a language model as model.type beside it, got ",
-              family.name);
-      return;
+  if (family.reads_pairs()) {
+    require(data.text.empty(), "model.type: ", family.name,
+            " trains on data.source and data.target, data.pairs or data.corpus, got data.text");
+    require(!data.within_document, "data.within_document: expected a language model as model.type beside it, got ",
+            family.name);
+    return;
   }
+  const auto kinds = data_kinds(data);
+  require(data.source.empty() && data.pairs.empty(), "model.type: ", family.name,
+          " trains on data.text or data.corpus, got ", kinds.empty() ? "" : kinds[0]);
+  require(config.train.batch_tokens == 0, "train.batch_tokens: expected 0 for ", family.name,
+          ", whose sequences are all as long as model.context, got ", config.train.batch_tokens);
+  require(config.train.length_groups == 1, "train.length_groups: expected 1 for ", family.name,
+          ", whose sequences are all as long as model.context, got ", config.train.length_groups);
 }
 
 void check_tokenizer(const Config::Tokenizer& tokenizer) {
@@ -97,7 +93,7 @@ bool has_floor(ScheduleKind kind) {
 void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_data(config.data);
   check_tokenizer(config.tokenizer);
-  check_task(config, resolved.family());
+  check_data_of(resolved.family(), config);
   require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
           "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
           ", got ", config.train.length_groups);
@@ -121,10 +117,13 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
           ", which carries no state from row to row, got ", config.train.bptt);
   require(!config.data.within_document || family.bptt == 0, "data.within_document: expected false for ", family.name,
           ", which carries its state through the text, got true");
-  require(!config.train.recompute || family.bptt == 0, "train.recompute: expected false for ", family.name,
+  require(!config.train.recompute || family.recomputes, "train.recompute: expected false for ", family.name,
           ", which has no blocks to compute again, got true");
   require(config.eval.stride == 0 || family.bptt == 0, "eval.stride: expected 0 for ", family.name,
           ", which reads a text in order and has no windows, got ", config.eval.stride);
+  require(family.task() != ModelTask::text_encoder || config.eval.stride == resolved.row_tokens(),
+          "eval.stride: expected 0 or model.context, which is ", resolved.row_tokens(), ", for ", family.name,
+          ", whose windows do not overlap, got ", config.eval.stride);
   const auto context = resolved.context();
   require(!context || config.eval.stride <= *context, "eval.stride: expected at most model.context, which is ",
           context.value_or(0), ", got ", config.eval.stride);

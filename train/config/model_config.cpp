@@ -6,11 +6,13 @@
 namespace tapeformer {
 namespace {
 
-template <class Maker>
-const Maker& maker_of(const ModelFamily& family, const char* expected) {
-  const Maker* maker = std::get_if<Maker>(&family.make);
-  if (!maker) fail_usage("model.type: expected ", expected, ", got ", family.name, ", which is none");
-  return *maker;
+template <class Model>
+std::unique_ptr<Model> make(const ResolvedConfig& config, const ModelVocabulary& vocabulary, ModelTask task) {
+  using Maker = std::function<std::unique_ptr<Model>(const KeyValues&, const ModelVocabulary&)>;
+  const ModelFamily& family = config.family();
+  const Maker* const maker = std::get_if<Maker>(&family.make);
+  if (!maker) fail_usage("model.type: expected ", task_text(task).model, ", got ", family.name, ", which is none");
+  return (*maker)(config.model.options, vocabulary);
 }
 
 }  // namespace
@@ -31,14 +33,33 @@ ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& 
   return {.source = source.vocab_size(), .target = target.vocab_size(), .joint = config.tokenizer.joint};
 }
 
+const TaskText& task_text(ModelTask task) {
+  // In the order of ModelTask.
+  static constexpr TaskText kTexts[] = {
+      {"a language model", "for language models there are generate, and eval and surprisal with --text"},
+      {"an encoder-decoder", "for encoder-decoders there are translate, eval and surprisal with --source and --target"},
+      {"a text encoder", "for text encoders there are probe, and eval with --text"}};
+  return kTexts[static_cast<std::size_t>(task)];
+}
+
+std::unique_ptr<Module> make_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  const auto make = [&](const auto& maker) -> std::unique_ptr<Module> {
+    return maker(config.model.options, vocabulary);
+  };
+  return std::visit(make, config.family().make);
+}
+
 std::unique_ptr<LanguageModel> make_language_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
-  return maker_of<LanguageModelMaker>(config.family(), "a language model")(config.model.options, vocabulary);
+  return make<LanguageModel>(config, vocabulary, ModelTask::language_model);
 }
 
 std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const ResolvedConfig& config,
                                                               const ModelVocabulary& vocabulary) {
-  const auto& make = maker_of<SequenceToSequenceMaker>(config.family(), "an encoder-decoder");
-  return make(config.model.options, vocabulary);
+  return make<SequenceToSequence>(config, vocabulary, ModelTask::sequence_to_sequence);
+}
+
+std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  return make<TextEncoder>(config, vocabulary, ModelTask::text_encoder);
 }
 
 }  // namespace tapeformer

@@ -10,14 +10,22 @@ namespace tapeformer {
 // ended the document before. -1 for other models. Throws UsageError when the tokenizer has no such token.
 std::int32_t document_token(const ResolvedConfig& config, const Tokenizer& tokenizer);
 
-// The vocabulary of a language model, and of a model from sequences to sequences.
+// The vocabulary of a model of plain text, and of one of parallel text.
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& tokenizer);
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& source, const Tokenizer& target);
 
-// The model that the configuration describes, its parameters not set yet. Throws UsageError when the family is for
-// something else.
+// What people read of a task: what its models are ("a language model"), and the commands that read them.
+struct TaskText {
+  std::string_view model, commands;
+};
+const TaskText& task_text(ModelTask task);
+
+// The model that the configuration describes, its parameters not set yet. The last three throw UsageError when the
+// family is for another task.
+std::unique_ptr<Module> make_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<LanguageModel> make_language_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const ResolvedConfig& config,
                                                               const ModelVocabulary& vocabulary);
+std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 
 }  // namespace tapeformer

@@ -5,8 +5,7 @@
 namespace tapeformer {
 
 LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData data)
-    : config_(config),
-      data_(std::move(data)),
+    : TextObjective(config, std::move(data)),
       model_(make_language_model(config, model_vocabulary(config, *data_.tokenizer))),
       recurrent_(dynamic_cast<const RecurrentLanguageModel*>(model_.get())) {
   const Config::Train& train = config.train;
@@ -21,26 +20,19 @@ LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData 
   }
 }
 
-std::vector<std::string> LanguageObjective::description() const {
-  return {str_cat(model_->parameter_count(), " parameters, vocabulary of ", data_.tokenizer->vocab_size(), ", ",
-                  data_.train.size(), " training tokens")};
-}
-
 std::int64_t LanguageObjective::scored_targets(std::int64_t) {
   return config_.train.accumulate * config_.train.batch * config_.row_tokens();
 }
 
 void LanguageObjective::draw(std::int64_t step, std::int64_t micro_step) {
-  // The next batch is read from disk while this one is worked on.
-  const bool last = micro_step + 1 == config_.train.accumulate;
-  const std::int64_t next_step = last ? step + 1 : step, next_micro_step = last ? 0 : micro_step + 1;
+  const MicroStep following = next(step, micro_step);
   if (streams_) {
     const std::int64_t rows = config_.train.batch;
     streams_->fill(step - 1, micro_step * rows, rows, batch_);
-    streams_->read_ahead(next_step - 1, next_micro_step * rows, rows);
+    streams_->read_ahead(following.step - std::int64_t{1}, following.micro_step * rows, rows);
   } else {
     batcher_->draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(micro_step), batch_);
-    batcher_->read_ahead(static_cast<std::uint32_t>(next_step), static_cast<std::uint32_t>(next_micro_step));
+    batcher_->read_ahead(following.step, following.micro_step);
   }
 }
 
@@ -49,10 +41,7 @@ Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64
   const Dims sizes{batch_.rows, batch_.length};
   const Variable ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.inputs), sizes));
   const Variable targets = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.targets), sizes));
-  const CrossEntropyOptions options{.smoothing = config_.train.label_smoothing,
-                                    .normalizer = normalizer,
-                                    .deferred = true,
-                                    .unsmoothed = unsmoothed_.place()};
+  const CrossEntropyOptions options = loss_options(normalizer);
   // A loss that is only looked at, without training, leaves the states as they are.
   if (!recurrent_ || !tape.options().training) return model_->loss(ids, targets, options);
   RecurrentState& state = states_[micro_step];

@@ -1,6 +1,7 @@
 #include "train/objectives/objective.h"
 
 #include "train/config/model_config.h"
+#include "train/objectives/encoder_objective.h"
 #include "train/objectives/language_objective.h"
 #include "train/objectives/translation_objective.h"
 
@@ -8,10 +9,14 @@ namespace tapeformer {
 
 std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const RunFolder* resumed,
                                           const ProgressMaker& progress) {
+  const auto text = [&] {
+    return prepare_language_data(config, resumed ? Tokenizer::load(resumed->tokenizer()) : nullptr, progress);
+  };
   switch (config.family().task()) {
     case ModelTask::language_model:
-      return std::make_unique<LanguageObjective>(
-          config, prepare_language_data(config, resumed ? Tokenizer::load(resumed->tokenizer()) : nullptr, progress));
+      return std::make_unique<LanguageObjective>(config, text());
+    case ModelTask::text_encoder:
+      return std::make_unique<EncoderObjective>(config, text());
     case ModelTask::sequence_to_sequence:
       return std::make_unique<TranslationObjective>(
           config, prepare_translation_data(

@@ -1,0 +1,24 @@
+// The last layer of a recurrent model of text.
+#pragma once
+
+#include "autograd/ops/losses.h"
+#include "nn/layers.h"
+
+namespace tapeformer {
+
+// Predicts tokens from features: logits = x Wᵀ + b. weight (vocab, dim), bias (vocab).
+class TokenHead : public Module {
+ public:
+  // The weight is the embedding's where `tied`; else it is the head's own and begins by `init`. The bias begins at
+  // zero. Throws Error when the embedding is tied and not `dim` wide.
+  TokenHead(const Embedding& embedding, bool tied, std::int64_t dim, const Init& init, DType dtype);
+
+  // x (…, dim) → (…, vocab)
+  Variable logits(const Variable& x) const;
+  // The cross-entropy of targets i32, as many as x (…, dim) has rows. Never holds all logits.
+  Variable loss(const Variable& x, const Tensor& targets, const CrossEntropyOptions& options) const;
+
+  Variable weight, bias;
+};
+
+}  // namespace tapeformer

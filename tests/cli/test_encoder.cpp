@@ -1,0 +1,148 @@
+// Text encoders from the command line: bidirectional language models, and probes of their layers.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+
+#include "tests/cli/resume_support.h"
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kTinyBilm = R"([model]
+type = "bilm"
+layers = 2
+dim = 24
+context = 16
+dropout = 0.1
+[tokenizer]
+kind = "char"
+[data]
+text = "text.txt"
+[optimizer]
+lr = 1e-2
+[schedule]
+warmup = 5
+[train]
+steps = 60
+batch = 4
+accumulate = 2
+log_every = 1
+threads = 1
+[eval]
+every = 5
+[checkpoint]
+every = 4
+)";
+
+struct BilmBox : Sandbox {
+  BilmBox() {
+    prepare_tiny_run();
+    write("tiny.toml", kTinyBilm);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("resume: a bidirectional model killed at random steps ends with the same bytes") {
+  const BilmBox box;
+  box.train("straight");
+  std::mt19937 random(7);
+  check_kills(box, "straight", 4, "", [&](Process& process, const std::string& run, int) {
+    const std::size_t lines = lines_of(box, run) + 3 + random() % 12;
+    wait_until(process, [&] { return lines_of(box, run) >= lines; });
+  });
+}
+
+TEST_CASE("bidirectional model: training and eval tell the loss of each direction and their mean") {
+  const BilmBox box;
+  const Outcome outcome = box.run("train tiny.toml --out run --train.steps 20");
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  CHECK(outcome.tells("the loss is in nats per token, the mean of the predictions forward and backward\n"));
+  CHECK(outcome.tells(" (forward "));
+  const Json last = box.metrics("run").back();
+  CHECK(keys_of(last) == std::vector<std::string>{"step", "tokens", "eval_loss", "eval_perplexity", "eval_tokens",
+                                                  "eval_forward_loss", "eval_backward_loss", "eval_bits_per_byte",
+                                                  "elapsed_s"});
+  CHECK(last["tokens"] == 20 * 2 * 4 * 16);
+  const double forward = last["eval_forward_loss"], backward = last["eval_backward_loss"];
+  CHECK(last["eval_loss"].get<double>() == doctest::Approx((forward + backward) / 2).epsilon(1e-12));
+
+  const std::string text = box.read("text.txt");
+  const std::string valid = text.substr(static_cast<std::size_t>(static_cast<double>(text.size()) * (1 - 0.1)));
+  box.write("valid.txt", valid);
+  const Json result = json_of(box, "eval run --text valid.txt --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte", "forward",
+                                                    "backward", "context", "stride", "matmul"});
+  CHECK(result["tokens"] == valid.size() - 1);
+  CHECK(result["loss"].get<double>() == doctest::Approx(last["eval_loss"].get<double>()).epsilon(1e-6));
+  for (const auto& [name, loss] : {std::pair{"forward", forward}, {"backward", backward}}) {
+    CHECK(result[name]["loss"].get<double>() == doctest::Approx(loss).epsilon(1e-6));
+    CHECK(result[name]["perplexity"].get<double>() == doctest::Approx(std::exp(loss)).epsilon(1e-6));
+  }
+  CHECK(result["context"] == 16);
+  CHECK(json_of(box, "eval run --text valid.txt --context 100 --json")["context"] == 100);
+  const std::string table = result_of(box, "eval run --text valid.txt");
+  for (const char* word : {"by each prediction", "\nforward ", "\nbackward "}) CHECK(table.find(word) != table.npos);
+}
+
+TEST_CASE("bidirectional model: info counts its parameters, and commands that write text refuse it in one line") {
+  const BilmBox box;
+  box.train("run", "--train.steps 2");
+  const Json info = json_of(box, "info run --json");
+  const std::int64_t vocab = info["vocab"], layer = 4 * (24 * 24 + 24 * 24 + 2 * 24);
+  CHECK(info["parameters"] == Json{{"embeddings", vocab * 24},
+                                   {"forward", 2 * layer},
+                                   {"backward", 2 * layer},
+                                   {"head", vocab * 24 + vocab},
+                                   {"total", 2 * vocab * 24 + 4 * layer + vocab}});
+  CHECK(info["flops_per_token"] == 3.0 * 2 * static_cast<double>(4 * layer + 2 * vocab * 24));
+  const std::string refusal =
+      "run: the model is a bilm, expected a language model; for text encoders there are probe, and eval with --text";
+  check_error(box, 1, refusal, "generate run --prompt The");
+  check_error(box, 1, refusal, "surprisal run --text text.txt");
+  check_error(box, 2,
+              "stride: expected 0 or 16 (the context), since the windows of a text encoder do not overlap, got 4",
+              "eval run --text text.txt --stride 4");
+  check_error(box, 2, "data.within_document: expected false for bilm, which reads on where a document ends, got true",
+              "train tiny.toml --out other --data.within_document true --data.document line");
+  box.write("gpt.toml",
+            "[model]\ntype = \"gpt\"\nlayers = 1\nheads = 1\ndim = 8\ncontext = 16\n[tokenizer]\nkind = "
+            "\"char\"\n[data]\ntext = \"text.txt\"\n");
+  REQUIRE(box.run("train gpt.toml --out gpt --train.steps 1").exit_code == 0);
+  check_error(box, 1,
+              "gpt: the model is a gpt, expected a text encoder; for language models there are generate, and eval and "
+              "surprisal with --text",
+              "probe gpt --train text.txt --valid text.txt");
+}
+
+TEST_CASE("probe: what 'it' is can be read from both directions together, and not from the embedding") {
+  const Sandbox box;
+  for (const auto& [name, seed] : {std::pair{"train", "2"}, {"valid", "3"}}) {
+    box.write(std::string(name) + ".tsv",
+              result_of(box, std::string("corpus cloze --labels --lines 200 --seed ") + seed));
+  }
+  const Outcome training = box.run(
+      "train --model.type bilm --model.cell gru --model.dim 64 --model.context 26 --tokenizer.kind word --data.corpus "
+      "cloze --data.lines 2000 --train.steps 1000 --train.batch 8 --train.matmul highest --optimizer.lr 1e-2 "
+      "--optimizer.weight_decay 0 --schedule.kind cosine --schedule.warmup 20 --eval.every 0 --out run");
+  INFO(training.err);
+  REQUIRE(training.exit_code == 0);
+  const std::string probe = "probe run --train train.tsv --valid valid.tsv --steps 600";
+  const Json result = json_of(box, probe + " --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"labels", "train_words", "valid_words", "accuracy", "majority",
+                                                    "layers", "gamma", "matmul"});
+  CHECK(result["accuracy"].get<double>() > 0.98);
+  CHECK(result["layers"].size() == 2);
+  CHECK(result["valid_words"] == 200);
+  CHECK(json_of(box, probe + " --layer 0 --json")["accuracy"].get<double>() < 0.65);
+  const std::string table = result_of(box, probe);
+  CHECK(table.starts_with("words     200 to learn from, 200 scored, 2 labels\naccuracy  "));
+  CHECK(table.find("\nlayers    0.") != table.npos);
+  check_error(box, 2, "layer: expected 0 (the embedding) to 1, got 2", probe + " --layer 2");
+  box.write("bad.tsv", "The\tdog\tcat\n");
+  check_error(box, 1, "bad.tsv:1: expected a word, or a word, a tab and its label, got \"The\tdog\tcat\"",
+              "probe run --train bad.tsv --valid valid.tsv");
+}

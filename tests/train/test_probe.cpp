@@ -1,0 +1,80 @@
+// Probes of a frozen model's layers.
+#include "train/probe.h"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "tests/train/toy.h"
+
+using namespace tapeformer;
+
+namespace {
+
+std::string labelled_lines(std::int64_t lines, std::uint64_t seed) {
+  std::string text;
+  for (std::int64_t line = 0; line < lines; ++line) text += labelled_corpus_line("cloze", line, seed);
+  return text;
+}
+
+// A model of the cloze corpus, word by word.
+struct ClozeToy : EncoderToy {
+  explicit ClozeToy(std::int64_t steps) : EncoderToy(cloze_config(steps)) {
+    for (std::int64_t number = 1; number <= steps; ++number) step(number);
+  }
+  static Config cloze_config(std::int64_t steps) {
+    Config config;
+    config.model.type = "bilm";
+    config.model.options = {{"cell", "gru"}, {"dim", std::int64_t{64}}, {"context", std::int64_t{26}}};
+    config.tokenizer.kind = TokenizerKind::word;
+    config.data.corpus = "cloze";
+    config.data.lines = 2000;
+    config.optimizer.lr = 1e-2;
+    config.optimizer.weight_decay = 0;
+    config.schedule.kind = ScheduleKind::cosine;
+    config.schedule.warmup = 20;
+    config.train.matmul = MatmulSetting::highest;
+    config.train.steps = steps;
+    config.train.batch = 8;
+    return config;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("probe: both directions together know what 'it' is, the token alone does not") {
+  const CacheFolder folder;
+  const ClozeToy toy(1000);
+  const LabelledText train = LabelledText::from_text(labelled_lines(300, 2), "train"),
+                     valid = LabelledText::from_text(labelled_lines(200, 3), "valid");
+  const auto run = [&](std::optional<std::int64_t> layer) {
+    return probe(toy.model, *toy.data.tokenizer, train, valid, {.layer = layer, .steps = 600});
+  };
+  const ProbeResult all = run(std::nullopt);
+  CHECK(all.train_words == 300);
+  CHECK(all.valid_words == 200);
+  CHECK(all.labels.size() == 2);
+  CHECK(all.majority == doctest::Approx(0.5).epsilon(0.2));
+  CHECK(all.accuracy > 0.98);
+  REQUIRE(all.shares.size() == 2);
+  CHECK(std::accumulate(all.shares.begin(), all.shares.end(), 0.0) == doctest::Approx(1));
+  CHECK(all.shares[0] < 0.4);  // the embedding of "it" says nothing
+  CHECK(all.gamma != 1);
+  const ProbeResult embedding = run(0);
+  CHECK(embedding.accuracy < 0.6);
+  CHECK(embedding.shares == std::vector<double>{1, 0});
+  CHECK(run(1).accuracy > 0.98);
+  CHECK(run(std::nullopt).accuracy == all.accuracy);
+  CHECK(run(std::nullopt).shares == all.shares);
+  CHECK_THROWS_WITH_AS(run(2), "layer: expected 0 (the embedding) to 1, got 2", UsageError);
+}
+
+TEST_CASE("probe: a label that training does not have is never found") {
+  const CacheFolder folder;
+  const ClozeToy toy(1);
+  const LabelledText train = LabelledText::from_text("The\tarticle\ndog\tnoun\n", "train"),
+                     valid = LabelledText::from_text("The\tarticle\ndog\tanimal\n\nThe\tarticle\n", "valid");
+  const ProbeResult result = probe(toy.model, *toy.data.tokenizer, train, valid, {.steps = 50});
+  CHECK(result.accuracy == doctest::Approx(2 / 3.0));
+  CHECK(result.valid_words == 3);
+}

@@ -1,0 +1,37 @@
+#include "train/objectives/encoder_objective.h"
+
+#include "train/config/model_config.h"
+#include "train/encoder_evaluation.h"
+
+namespace tapeformer {
+
+EncoderObjective::EncoderObjective(const ResolvedConfig& config, LanguageData data)
+    : TextObjective(config, std::move(data)),
+      model_(make_text_encoder(config, model_vocabulary(config, *data_.tokenizer))),
+      batcher_(data_.train.view(), config.train.batch, config.row_tokens(),
+               static_cast<std::uint64_t>(config.train.seed)) {}
+
+std::vector<std::string> EncoderObjective::description() const {
+  std::vector<std::string> lines = TextObjective::description();
+  lines.push_back(loss_description(*model_));
+  return lines;
+}
+
+std::int64_t EncoderObjective::scored_targets(std::int64_t) {
+  return config_.train.accumulate * config_.train.batch * model_->scored_targets(config_.row_tokens() + 1);
+}
+
+Variable EncoderObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
+  batcher_.draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(micro_step), batch_);
+  const MicroStep following = next(step, micro_step);
+  batcher_.read_ahead(following.step, following.micro_step);
+  return model_->loss(text_rows(tape, batch_), loss_options(normalizer));
+}
+
+Evaluation EncoderObjective::evaluate(const ProgressCallback& progress) {
+  const WindowOptions options{
+      .context = config_.row_tokens(), .batch = config_.train.batch, .max_batches = config_.eval.batches};
+  return tapeformer::evaluate(*model_, data_.valid->view(), options, progress);
+}
+
+}  // namespace tapeformer
