@@ -5,13 +5,14 @@
 #include "core/nearest_name.h"
 #include "nn/models/gpt.h"
 #include "nn/models/rnn.h"
+#include "nn/models/rnn_seq2seq.h"
 #include "nn/models/transformer.h"
 
 namespace tapeformer {
 namespace {
 
 std::vector<ModelFamily>& families() {
-  static std::vector<ModelFamily> table{gpt_family(), transformer_family(), rnn_family()};
+  static std::vector<ModelFamily> table{gpt_family(), transformer_family(), rnn_family(), rnn_seq2seq_family()};
   return table;
 }
 
