@@ -15,6 +15,7 @@ void add_corpus_command(CLI::App& app) {
     std::string name;
     std::int64_t lines = 1000;
     std::uint64_t seed = 1;
+    bool alignment = false;
   };
   auto arguments = std::make_shared<Arguments>();
   std::string names;
@@ -24,7 +25,15 @@ void add_corpus_command(CLI::App& app) {
   command->add_option("name", arguments->name, "Which: " + names)->required();
   command->add_option("--lines", arguments->lines, "Lines [1000]")->check(at_least(1));
   command->add_option("--seed", arguments->seed, "The same seed gives the same text [1]");
+  command->add_flag("--alignment", arguments->alignment,
+                    "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)");
   command->callback([arguments] {
+    if (arguments->alignment) {
+      for (std::int64_t line = 0; line < arguments->lines; ++line) {
+        std::cout << corpus_alignment(arguments->name, line, arguments->seed);
+      }
+      return;
+    }
     const std::optional<double> entropy = corpus_entropy(arguments->name);
     for (std::int64_t line = 0; line < arguments->lines; ++line) {
       std::cout << corpus_line(arguments->name, line, arguments->seed);

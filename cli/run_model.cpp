@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "cli/progress_line.h"
+#include "train/objectives/language_data.h"
 
 namespace tapeformer::cli {
 

@@ -17,7 +17,8 @@ namespace {
 struct Corpus {
   std::string_view name;
   std::string (*line)(RandomStream&);
-  double (*entropy)();  // of plain text; null for parallel text
+  double (*entropy)();                                                         // of plain text; null for parallel text
+  std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null where there is none
 };
 
 std::string stories_line(RandomStream& random) { return stories_grammar().generate(random).text; }
@@ -31,7 +32,7 @@ constexpr std::array kCorpora = {
     Corpus{"stories", stories_line, stories_entropy},
     Corpus{"markov", markov_line, markov_entropy},
     Corpus{"recall", recall_line, recall_entropy},
-    Corpus{"reverse", reverse_line, nullptr},
+    Corpus{"reverse", reverse_line, nullptr, reverse_alignment},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},
     Corpus{"numbers", numbers_line, nullptr},
@@ -75,6 +76,13 @@ std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint
   std::string text;
   for (std::int64_t line = 0; line < lines; ++line) text += line_of(corpus, line, seed);
   return text;
+}
+
+std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint64_t seed) {
+  const Corpus& corpus = find_corpus(name);
+  if (!corpus.alignment) fail_usage("corpus ", name, ": it has no alignment");
+  const std::string text = line_of(corpus, line, seed);
+  return format_alignment(corpus.alignment(std::string_view(text).substr(0, text.find('\t')))) + "\n";
 }
 
 bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entropy == nullptr; }
