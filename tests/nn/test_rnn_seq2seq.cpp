@@ -103,6 +103,40 @@ TEST_CASE("rnn_seq2seq: a batch's loss and gradients are those of its sentences 
   }
 }
 
+TEST_CASE("rnn_seq2seq: a target's token reaches its own place and the later ones, a source's all, padding none") {
+  for (const RnnSeq2SeqConfig& config : all_configs()) {
+    CAPTURE(name_of(config));
+    const RnnSeq2Seq model(config);
+    randomize(model);
+    const PairBatch batch = batch_of(config, random_pairs(config, kSourceLengths, kTargetLengths), 9, 8);
+    const Tensor before = logits_of(model, batch.source, batch.inputs);
+    const auto changed = [](const Tensor& ids, std::int64_t row, std::int64_t place) {
+      const Tensor copy = ids.clone();
+      std::int32_t& id = copy.data<std::int32_t>()[row * ids.size(1) + place];
+      id = (id + 1) % 13;
+      return copy;
+    };
+    for (const std::int64_t place : {0, 3, 7}) {
+      CAPTURE(place);
+      const Tensor after = logits_of(model, batch.source, changed(batch.inputs, 1, place));
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t t = 0; t < 8; ++t) {
+          CHECK(same_bits(part(after, row, t, t + 1), part(before, row, t, t + 1)) == (row != 1 || t < place));
+        }
+      }
+    }
+    for (const std::int64_t place : {0, 3, 4, 8}) {  // row 1 has four tokens
+      CAPTURE(place);
+      const Tensor after = logits_of(model, {changed(batch.source.ids, 1, place), batch.source.lengths}, batch.inputs);
+      for (std::int64_t row = 0; row < 4; ++row) {
+        for (std::int64_t t = 0; t < 8; ++t) {
+          CHECK(same_bits(part(after, row, t, t + 1), part(before, row, t, t + 1)) == (row != 1 || place >= 4));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("rnn_seq2seq: two micro-steps give the loss and gradients of one step with both halves") {
   for (const RnnSeq2SeqConfig& config : all_configs()) {
     CAPTURE(name_of(config));
