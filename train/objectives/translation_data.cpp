@@ -81,7 +81,9 @@ PairTokenizers load_pair_tokenizers(const RunFolder& run, const ResolvedConfig& 
 }
 
 PairLimits pair_limits(const ResolvedConfig& config) {
-  const std::int64_t most = config.context().value_or(std::numeric_limits<std::int64_t>::max()) - 1;
+  constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t batch = config.train.batch_tokens > 0 ? config.train.batch_tokens : kNoLimit;
+  const std::int64_t most = config.context().value_or(batch) - 1;
   return {most, most};
 }
 
