@@ -33,8 +33,8 @@ class RecurrentAttention : public Module {
 
   // The part of the score that depends on the encoder's states (B, S, dim) alone: (B, S, dim).
   Variable keys(const Variable& hidden) const;
-  // Decoder states (B, Q, dim), their keys, and the encoder's states → the contexts c (B, Q, dim). Shows the observer
-  // of the tape nothing; `weights`, where given, becomes α (B, Q, S).
+  // Decoder states (B, Q, dim), their keys, and the encoder's states → the contexts c (B, Q, dim). `weights`,
+  // where given, becomes α (B, Q, S).
   Variable forward(const Variable& query, const Variable& keys, const EncoderOutput& encoded,
                    Tensor* weights = nullptr) const;
 

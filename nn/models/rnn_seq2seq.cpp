@@ -38,6 +38,14 @@ Variable repeat_rows(const Variable& x, std::int64_t count) {
   return reshape(expand(reshape(x, {rows, 1, width}), {rows, count, width}), {rows * count, width});
 }
 
+// Shows an observer the weights of all steps, (B, Q, S) each, as those of one head: (R, 1, T, S), R = B·Q.
+void show_weights(const TensorObserver& observer, const std::vector<Tensor>& steps, std::int64_t rows) {
+  Tape tape(no_grad);
+  std::vector<Variable> times;
+  for (const Tensor& step : steps) times.push_back(Variable::constant(tape, step.reshape({rows, 1, 1, step.size(2)})));
+  observer(kCrossAttentionWeights, concat(times, 2).value());
+}
+
 }  // namespace
 
 // The memory's tensors, which outlive the tape. Empty before the first token.
@@ -169,69 +177,52 @@ Variable RnnSeq2Seq::attend(const Variable& states, const Variable& keys, const 
   const Variable queries = reshape(states, {source.hidden.size(0), -1, config_.stack.dim});
   if (weights) weights->emplace_back();
   const Variable contexts = attention_->forward(queries, keys, source, weights ? &weights->back() : nullptr);
-  return reshape(contexts, states.sizes());
+  return reshape(contexts, {1, -1, config_.stack.dim});
+}
+
+Variable RnnSeq2Seq::run_layers(const Variable& input, Memory& memory) const {
+  Variable states;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const RecurrentLayer& layer = *layers_[i];
+    RecurrentStates& before = memory.layers[i];
+    const RecurrentStates after =
+        i == 0 ? layer.forward_input(input, before) : layer.forward(dropout_.forward(states), before);
+    before = states_at(after, after.h.size(0) - 1);
+    states = after.h;
+  }
+  return states;
 }
 
 Variable RnnSeq2Seq::readouts(const Variable& ids, const EncoderOutput& source, Memory& memory) const {
-  const std::int64_t rows = ids.size(0), steps = ids.size(1), embedding = config_.stack.input_dim;
+  const bool previous = config_.order == AttentionOrder::previous;
   const RecurrentLayer& first = *layers_.front();
+  Tape& tape = *ids.tape();
   const Variable x = dropout_.forward(target_embedding_.forward(transpose(ids, 0, 1)));  // (T, R, embedding)
-
-  // The first layer's product is made of two: that of all embeddings at once, and one a step for what attention gives.
-  // Without attention all steps are one.
-  std::vector<Variable> inputs, weights{first.weight_ih};
-  if (attention_) {
-    weights = split(first.weight_ih.on(*x.tape()), std::array{embedding, extra_width(config_)}, 1);
-  }
-  const Variable all_inputs = linear(x, weights[0], first.bias_ih);
-  if (attention_) {
-    inputs = split(all_inputs, std::vector<std::int64_t>(steps, 1), 0);
-  } else {
-    inputs = {all_inputs};
+  const auto readout = [&](std::vector<Variable> parts) { return tanh(readout_.forward(concat(parts, -1))); };
+  if (!attention_) {  // all steps are one
+    std::vector<Variable> parts{run_layers(linear(x, first.weight_ih, first.bias_ih), memory)};
+    if (previous) parts.push_back(x);
+    return dropout_.forward(readout(std::move(parts)));
   }
 
-  const TensorObserver* const observer = x.tape()->options().observer;
+  // The product of the first layer has two parts: that of all embeddings at once, and one a step for what it reads
+  // beside them.
+  const std::vector<Variable> weights =
+      split(first.weight_ih.on(tape), std::array{config_.stack.input_dim, extra_width(config_)}, 1);
+  const Variable inputs = linear(x, weights[0], first.bias_ih);
   std::vector<Tensor> observed;
-  std::vector<Tensor>* const seen = observer ? &observed : nullptr;
+  std::vector<Tensor>* const seen = tape.options().observer ? &observed : nullptr;
   std::vector<Variable> states, contexts, fed;
-  for (Variable input : inputs) {
-    if (attention_) {
-      Variable extra = memory.readout;
-      if (!feeds()) {
-        const Variable& before = memory.layers.back().h;
-        extra = attend(reshape(before, {1, rows, config_.stack.dim}), memory.keys, source, seen);
-        contexts.push_back(extra);
-      }
-      input = add(input, linear(extra, weights[1], {}));
-    }
-    Variable state;
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      RecurrentStates& layer = memory.layers[i];
-      const RecurrentStates after =
-          i == 0 ? layers_[i]->forward_input(input, layer) : layers_[i]->forward(dropout_.forward(state), layer);
-      layer = states_at(after, after.h.size(0) - 1);
-      state = after.h;
-    }
-    states.push_back(state);
-    if (feeds()) {
-      const Variable context = attend(state, memory.keys, source, seen);
-      memory.readout = tanh(readout_.forward(concat(std::array{state, context}, -1)));
-      fed.push_back(memory.readout);
-    }
+  for (const Variable& input : split(inputs, std::vector<std::int64_t>(x.size(0), 1), 0)) {
+    if (previous) contexts.push_back(attend(memory.layers.back().h, memory.keys, source, seen));
+    const Variable& extra = previous ? contexts.back() : memory.readout;
+    states.push_back(run_layers(add(input, linear(extra, weights[1], {})), memory));
+    if (previous) continue;
+    memory.readout = readout({states.back(), attend(states.back(), memory.keys, source, seen)});
+    fed.push_back(memory.readout);
   }
-  if (!observed.empty()) {
-    Tape unrecorded(no_grad);
-    std::vector<Variable> times;
-    for (const Tensor& step : observed) {
-      times.push_back(Variable::constant(unrecorded, step.reshape({rows, 1, 1, step.size(2)})));
-    }
-    (*observer)(kCrossAttentionWeights, concat(times, 2).value());
-  }
-  if (feeds()) return dropout_.forward(concat(fed, 0));
-  std::vector<Variable> parts{concat(states, 0)};
-  if (config_.order == AttentionOrder::previous) parts.push_back(x);
-  if (attention_) parts.push_back(concat(contexts, 0));
-  return dropout_.forward(tanh(readout_.forward(concat(parts, -1))));
+  if (seen) show_weights(*tape.options().observer, observed, x.size(1));
+  return dropout_.forward(previous ? readout({concat(states, 0), x, concat(contexts, 0)}) : concat(fed, 0));
 }
 
 Variable RnnSeq2Seq::decode(const Variable& ids, const EncoderOutput& source, DecoderState* state) const {

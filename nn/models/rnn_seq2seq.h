@@ -75,9 +75,11 @@ class RnnSeq2Seq : public SequenceToSequence {
   Memory begin(std::int64_t rows, const EncoderOutput& source) const;
   // Target ids (R, T) → r_t (T, R, embedding) at all times.
   Variable readouts(const Variable& ids, const EncoderOutput& source, Memory& memory) const;
-  // Contexts (T, R, dim) of decoder states (T, R, dim), T = 1. Appends the weights, if they are wanted.
+  // Contexts (1, R, dim) of decoder states of as many elements. Appends the weights, if they are wanted.
   Variable attend(const Variable& states, const Variable& keys, const EncoderOutput& source,
                   std::vector<Tensor>* weights) const;
+  // The states (T, R, dim) of the last layer, for the first one's input (T, R, gates); the memory goes on.
+  Variable run_layers(const Variable& input, Memory& memory) const;
 
   RnnSeq2SeqConfig config_;
   Embedding source_embedding_;
