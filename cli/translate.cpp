@@ -2,10 +2,13 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
@@ -115,7 +118,7 @@ class AlignmentWriter {
   static void open(std::ofstream& file, const std::string& name) {
     if (name.empty()) return;
     file.open(name);
-    check(file.is_open(), name, ": cannot be written");
+    check(file.is_open(), "cannot open ", name, ": ", std::generic_category().message(errno));
   }
 
   // A target token that looks most at the source's end goes with no token.
