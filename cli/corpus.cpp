@@ -16,6 +16,7 @@ void add_corpus_command(CLI::App& app) {
     std::int64_t lines = 1000;
     std::uint64_t seed = 1;
     bool labels = false;
+    bool alignment = false;
   };
   auto arguments = std::make_shared<Arguments>();
   std::string names;
@@ -27,7 +28,15 @@ void add_corpus_command(CLI::App& app) {
   command->add_option("--seed", arguments->seed, "The same seed gives the same text [1]");
   command->add_flag("--labels", arguments->labels,
                     "Of stories and cloze: the words, one a line, with their labels, as probe reads them");
+  command->add_flag("--alignment", arguments->alignment,
+                    "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)");
   command->callback([arguments] {
+    if (arguments->alignment) {
+      for (std::int64_t line = 0; line < arguments->lines; ++line) {
+        std::cout << corpus_alignment(arguments->name, line, arguments->seed);
+      }
+      return;
+    }
     const auto line_of = arguments->labels ? labelled_corpus_line : corpus_line;
     const std::optional<double> entropy = corpus_entropy(arguments->name);
     for (std::int64_t line = 0; line < arguments->lines; ++line) {

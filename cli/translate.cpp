@@ -2,14 +2,21 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
 #include "core/lines.h"
 #include "core/utf8.h"
+#include "data/scores/alignment.h"
+#include "generate/aligner.h"
 #include "generate/line_translator.h"
 
 namespace tapeformer::cli {
@@ -22,6 +29,8 @@ struct TranslateArguments {
   std::optional<MatmulSetting> matmul;
   BeamOptions options{.beam = 5};
   bool no_cache = false;
+  std::string alignments, pharaoh;  // files
+  AlignmentHeads heads;
 };
 
 // Lines of standard input, in groups: the first one is waited for, of those behind it only what is there already, so
@@ -71,6 +80,62 @@ class LineReader {
   bool at_end_ = false;
 };
 
+// Writes how the best translation of each line is aligned with it, a line for a line: the attention weights as JSON,
+// and the source token with the largest weight of each target token as Pharaoh's i-j.
+class AlignmentWriter {
+ public:
+  explicit AlignmentWriter(const TranslateArguments& arguments) : heads_(arguments.heads) {
+    open(json_, arguments.alignments);
+    open(pharaoh_, arguments.pharaoh);
+  }
+
+  void write(const TrainedTranslator& run, const LineTranslation& line) {
+    if (!json_.is_open() && !pharaoh_.is_open()) return;
+    const PairTokenizers& both = run.tokenizers;
+    std::vector<std::vector<double>> weights;
+    if (!line.source.empty()) weights = align(*run.model, line.source, line.target, both.symbols, heads_);
+    if (json_.is_open()) {
+      const auto tokens = [&](const Tokenizer& tokenizer, std::vector<std::int32_t> ids, std::int32_t end) {
+        if (!line.source.empty()) ids.push_back(end);
+        auto list = nlohmann::ordered_json::array();
+        for (const std::int32_t id : ids) list.push_back(tokenizer.token_bytes(id));
+        return list;
+      };
+      const nlohmann::ordered_json object{{"source", tokens(*both.source, line.source, both.symbols.source.end)},
+                                          {"target", tokens(*both.target, line.target, both.symbols.target.end)},
+                                          {"weights", weights}};
+      json_ << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    }
+    if (pharaoh_.is_open()) pharaoh_ << format_alignment(links_of(weights)) << '\n';
+  }
+
+  void flush() {
+    json_.flush(), pharaoh_.flush();
+    check(json_.good() && pharaoh_.good(), "cannot write the alignments");
+  }
+
+ private:
+  static void open(std::ofstream& file, const std::string& name) {
+    if (name.empty()) return;
+    file.open(name);
+    check(file.is_open(), "cannot open ", name, ": ", std::generic_category().message(errno));
+  }
+
+  // A target token that looks most at the source's end goes with no token.
+  static std::vector<AlignmentLink> links_of(const std::vector<std::vector<double>>& weights) {
+    std::vector<AlignmentLink> links;
+    for (std::int64_t target = 0; target + 1 < std::ssize(weights); ++target) {
+      const std::vector<double>& row = weights[target];
+      const std::int64_t source = std::ranges::max_element(row) - row.begin();
+      if (source + 1 < std::ssize(row)) links.push_back({source, target});
+    }
+    return links;
+  }
+
+  AlignmentHeads heads_;
+  std::ofstream json_, pharaoh_;
+};
+
 // A translation is one line, whatever the model says.
 std::string one_line(std::string text) {
   std::ranges::replace_if(
@@ -82,9 +147,13 @@ void translate_input(const TranslateArguments& arguments) {
   BeamOptions options = arguments.options;
   options.use_cache = !arguments.no_cache;
   check_options(options);
+  if ((arguments.heads.layer || arguments.heads.head) && arguments.alignments.empty() && arguments.pharaoh.empty()) {
+    fail_usage("translate: --layer and --head: expected --alignments or --pharaoh beside them");
+  }
   const TrainedTranslator run = open_translator(arguments.run, {.matmul = arguments.matmul, .bf16_weights = true});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& tokenizers = run.tokenizers;
+  AlignmentWriter alignments(arguments);
   LineReader reader;
   std::vector<std::string> lines;
   std::int64_t number = 0;  // of lines before these
@@ -106,6 +175,7 @@ void translate_input(const TranslateArguments& arguments) {
         spdlog::warn("line {}: longer than the model's context of {} tokens: its last {} are not translated",
                      number + 1, run.model->context().value_or(0), line.dropped_tokens);
       }
+      alignments.write(run, line);
       if (options.n_best == 1) {
         std::cout << one_line(line.texts[0]) << '\n';
         continue;
@@ -114,6 +184,7 @@ void translate_input(const TranslateArguments& arguments) {
         std::cout << number + 1 << '\t' << line.scores[best] << '\t' << one_line(line.texts[best]) << '\n';
       }
     }
+    alignments.flush();
     std::cout << std::flush;
     check(std::cout.good(), "cannot write to standard output");
   }
@@ -138,6 +209,14 @@ void add_translate_command(CLI::App& app) {
       ->check(at_least(1));
   add_matmul_option(*command, arguments->matmul);
   command->add_flag("--no-cache", arguments->no_cache, "Without the key/value cache: slower, the same translations");
+  command->add_option("--alignments", arguments->alignments,
+                      "File for the attention weights of the best translations: JSON lines of source, target, weights");
+  command->add_option("--pharaoh", arguments->pharaoh,
+                      "File for the source token with the largest weight of each target token: lines of i-j, from 0");
+  command->add_option("--layer", arguments->heads.layer, "The layer whose weights are written, from 0 [mean of all]")
+      ->check(at_least(0));
+  command->add_option("--head", arguments->heads.head, "The head whose weights are written, from 0 [mean of all]")
+      ->check(at_least(0));
   command->callback([arguments] { translate_input(*arguments); });
 }
 

@@ -30,7 +30,8 @@ std::vector<LineTranslation> translate_lines(const SequenceToSequence& model, co
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
-      results[i] = {.texts = {""}, .scores = {0}};
+      results[i].texts = {""};
+      results[i].scores = {0};
       continue;
     }
     std::vector<std::int32_t> ids;
@@ -48,10 +49,13 @@ std::vector<LineTranslation> translate_lines(const SequenceToSequence& model, co
   }
   const auto translations = translate(model, sources, symbols, options);
   for (std::size_t i = 0; i < places.size(); ++i) {
+    LineTranslation& result = results[places[i]];
     for (const Hypothesis& hypothesis : translations[i]) {
-      results[places[i]].texts.push_back(target.decode(hypothesis.ids));
-      results[places[i]].scores.push_back(hypothesis.score);
+      result.texts.push_back(target.decode(hypothesis.ids));
+      result.scores.push_back(hypothesis.score);
     }
+    result.source = std::move(sources[i]);
+    result.target = translations[i][0].ids;
   }
   return results;
 }

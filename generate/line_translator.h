@@ -9,9 +9,10 @@
 namespace tapeformer {
 
 struct LineTranslation {
-  std::vector<std::string> texts;   // best first; a line of white space has one empty text
-  std::vector<double> scores;       // Hypothesis::score of each text
-  std::int64_t dropped_tokens = 0;  // the last tokens of a source that is longer than the model's context
+  std::vector<std::string> texts;            // best first; a line of white space has one empty text
+  std::vector<double> scores;                // Hypothesis::score of each text
+  std::vector<std::int32_t> source, target;  // the ids that were translated, and those of the best text
+  std::int64_t dropped_tokens = 0;           // the last tokens of a source that is longer than the model's context
 };
 
 // Translates lines of text. Each byte that is not valid UTF-8 is read as U+FFFD. The translation of a line does not

@@ -31,11 +31,12 @@ struct Candidate {
   }
 };
 
-// The tokens that a translation may have, its end counted.
-std::int64_t longest_target(const SequenceToSequence& model, std::int64_t wanted) {
-  constexpr std::int64_t kUnlimited = 1024;  // for a model without a limit
-  const std::int64_t most = model.context().value_or(std::max(wanted, kUnlimited));
-  return wanted > 0 ? std::min(wanted, most) : most;
+// The tokens that the translation of a source of so many tokens may have, both with their end counted. Where neither
+// the model nor the caller has a limit, it is far above the length of any good translation.
+std::int64_t longest_target(const SequenceToSequence& model, std::int64_t wanted, std::int64_t source_tokens) {
+  const std::optional<std::int64_t> context = model.context();
+  if (wanted == 0) return context.value_or(3 * source_tokens + 50);
+  return std::min(wanted, context.value_or(wanted));
 }
 
 bool better(const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; }
@@ -43,6 +44,7 @@ bool better(const Hypothesis& a, const Hypothesis& b) { return a.score > b.score
 // The search for one sentence.
 struct Search {
   std::size_t source;                // index in the caller's list
+  std::int64_t max_length;           // tokens of a hypothesis with its end
   std::vector<Live> live;            // always `beam` entries, unused ones last
   std::vector<Hypothesis> finished;  // best first
 };
@@ -51,7 +53,7 @@ struct Search {
 class BatchSearch {
  public:
   BatchSearch(const SequenceToSequence& model, const PairSymbols& symbols, const BeamOptions& options)
-      : model_(model), symbols_(symbols), options_(options), max_length_(longest_target(model, options.max_length)) {}
+      : model_(model), symbols_(symbols), options_(options) {}
 
   // Translates the sources at the given places into results at the same places.
   void run(std::span<const std::vector<std::int32_t>> sources, std::span<const std::size_t> places,
@@ -66,15 +68,19 @@ class BatchSearch {
  private:
   void begin(std::span<const std::vector<std::int32_t>> sources, std::span<const std::size_t> places) {
     searches_.clear();
-    std::int64_t longest = 0;
+    std::int64_t longest = 0, longest_hypothesis = 0;
     std::vector<std::int32_t> lengths;
     for (const std::size_t place : places) {
-      Search search{
-          .source = place, .live = std::vector<Live>(options_.beam, Live{{symbols_.target.begin}}), .finished = {}};
+      const auto length = static_cast<std::int64_t>(sources[place].size()) + 1;
+      Search search{.source = place,
+                    .max_length = longest_target(model_, options_.max_length, length),
+                    .live = std::vector<Live>(options_.beam, Live{{symbols_.target.begin}}),
+                    .finished = {}};
       search.live[0].log_probability = 0;
+      lengths.push_back(static_cast<std::int32_t>(length));
+      longest = std::max(longest, length);
+      longest_hypothesis = std::max(longest_hypothesis, search.max_length);
       searches_.push_back(std::move(search));
-      lengths.push_back(static_cast<std::int32_t>(sources[place].size()) + 1);
-      longest = std::max<std::int64_t>(longest, lengths.back());
     }
     std::vector<std::int32_t> ids;
     for (const std::size_t place : places) {
@@ -83,11 +89,9 @@ class BatchSearch {
       ids.resize((ids.size() + longest - 1) / longest * longest, symbols_.source.padding);
     }
     const auto count = static_cast<std::int64_t>(places.size());
-    lengths_ = Tensor::from(std::span<const std::int32_t>(lengths), {count});
-    Tape tape(no_grad);
-    encoded_ = model_.encode(tape, {Tensor::from(std::span<const std::int32_t>(ids), {count, longest}), lengths_})
-                   .hidden.value();
-    state_ = model_.make_state(max_length_, longest);
+    encoded_ = model_.encode(tape_, {Tensor::from(std::span<const std::int32_t>(ids), {count, longest}),
+                                     Tensor::from(std::span<const std::int32_t>(lengths), {count})});
+    state_ = model_.make_state(longest_hypothesis, longest);
   }
 
   // Computes log P of the next token for every hypothesis: (rows, vocab). Each has `length` tokens so far.
@@ -98,13 +102,11 @@ class BatchSearch {
       for (const Live& live : search.live) ids.insert(ids.end(), live.ids.begin() + seen, live.ids.end());
     }
     const std::int64_t rows = static_cast<std::int64_t>(searches_.size()) * options_.beam;
-    Tape tape(no_grad);
     const Variable input =
-        Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), {rows, length - seen}));
-    const EncoderOutput encoded{Variable::constant(tape, encoded_), lengths_};
-    const Tensor features = model_.decode(input, encoded, options_.use_cache ? state_.get() : nullptr).value();
+        Variable::constant(tape_, Tensor::from(std::span<const std::int32_t>(ids), {rows, length - seen}));
+    const Tensor features = model_.decode(input, encoded_, options_.use_cache ? state_.get() : nullptr).value();
     const Tensor last = features.slice(1, length - seen - 1, length - seen).reshape({rows, -1});
-    return log_softmax(model_.logits(Variable::constant(tape, last))).value();
+    return log_softmax(model_.logits(Variable::constant(tape_, last))).value();
   }
 
   // The `beam` best continuations of one sentence, best first.
@@ -146,7 +148,7 @@ class BatchSearch {
     parallel_for(0, static_cast<std::int64_t>(searches_.size()), 1, [&](std::int64_t s, std::int64_t) {
       Search& search = searches_[s];
       const std::vector<Candidate> best = dispatch_floating(log_p.dtype(), [&]<class T>(T) {
-        return candidates(search, log_p.data<T>() + s * beam * vocab, vocab, length == max_length_);
+        return candidates(search, log_p.data<T>() + s * beam * vocab, vocab, length == search.max_length);
       });
       std::vector<Live> next;
       for (const Candidate& candidate : best) {
@@ -180,7 +182,7 @@ class BatchSearch {
     if (best == kDead) return true;
     if (static_cast<std::int64_t>(search.finished.size()) < options_.n_best) return false;
     // Its log P is negative and can only fall, so its best possible score is at the greatest length.
-    return search.finished[options_.n_best - 1].score >= best / penalty(max_length_);
+    return search.finished[options_.n_best - 1].score >= best / penalty(search.max_length);
   }
 
   // Moves finished sentences to the results, and reorders the rows of the others to match their hypotheses.
@@ -206,18 +208,15 @@ class BatchSearch {
     if (options_.use_cache && !all_kept) state_->select_sources(sentences);
     if (all_kept) return;
     encoded_ = select_rows(encoded_, sentences);
-    std::vector<std::int32_t> lengths;
-    for (const std::int64_t sentence : sentences) lengths.push_back(lengths_.data<std::int32_t>()[sentence]);
-    lengths_ = Tensor::from(std::span<const std::int32_t>(lengths), {static_cast<std::int64_t>(lengths.size())});
   }
 
   const SequenceToSequence& model_;
   const PairSymbols& symbols_;
   const BeamOptions& options_;
-  const std::int64_t max_length_;
   std::vector<Search> searches_;
   std::vector<std::int64_t> parents_;  // the row that each row continues
-  Tensor encoded_, lengths_;
+  Tape tape_{no_grad};
+  EncoderOutput encoded_;
   std::unique_ptr<DecoderState> state_;
 };
 

@@ -15,7 +15,8 @@ struct BeamOptions {
   double length_penalty = 0.6;  // α: the score of a finished hypothesis is log P / ((5 + tokens)/6)^α
   std::int64_t n_best = 1;      // translations of each sentence, at most `beam`
   std::int64_t batch = 64;      // sentences at once
-  std::int64_t max_length = 0;  // tokens of a translation with its end; 0, or more than the limit: the model's context
+  std::int64_t max_length = 0;  // tokens of a translation with its end; 0, or more than the limit: the model's context,
+                                // or, without one, three for each token of the source and 50 more
   bool use_cache = true;        // off: a full pass of the decoder for every token (same translations, slower)
 };
 

@@ -1,9 +1,13 @@
 #include "nn/attention.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
-#include "autograd/ops/attention.h"
+#include "autograd/ops/activations.h"
+#include "autograd/ops/arithmetic.h"
 #include "autograd/ops/layers.h"
+#include "autograd/ops/products.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 
@@ -94,6 +98,18 @@ Variable MultiHeadAttention::forward(Variable x, const SelfMask& mask, KeyValueC
   return out.forward(attend_to(*cache, tape, rows.slice(2, 0, rows.size(2) / 3), heads_, options));
 }
 
+Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
+  Tape tape(no_grad);
+  const double factor = options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.size(3)));
+  const Variable queries = scale(Variable::constant(tape, q), factor);
+  const Tensor scores = matmul(queries, Variable::constant(tape, k.transpose(2, 3))).value();
+  for (std::int64_t b = 0; options.key_lengths.defined() && b < k.size(0); ++b) {
+    const Tensor padding = scores.slice(0, b, b + 1).slice(3, options.key_lengths.data<std::int32_t>()[b], k.size(2));
+    padding.copy_from(Tensor::full(padding.sizes(), q.dtype(), -std::numeric_limits<double>::infinity()));
+  }
+  return softmax(Variable::constant(tape, scores)).value();
+}
+
 CrossAttention::CrossAttention(const BlockConfig& config)
     : q(checked_dim(config), config.dim, config.bias, config.init, config.dtype),
       kv(config.dim, 2 * config.dim, config.bias, config.init, config.dtype),
@@ -113,17 +129,28 @@ Variable CrossAttention::forward(Variable x, const EncoderOutput& encoded, KeyVa
   const Variable queries = reshape(q.forward(x), {batch, -1, sizes[2]});
   x = {};
   const AttentionOptions options{.key_lengths = encoded.lengths, .dropout = dropout_};
+  Tape& tape = *queries.tape();
   Variable y;
+  Tensor keys;
   if (cache) {
-    Tape& tape = *queries.tape();
     require_no_recording(tape);
     if (cache->length() == 0) {
       const Tensor rows = kv.forward(encoded.hidden).value();
       cache->append(heads_of(rows, 0, 2, heads_), heads_of(rows, 1, 2, heads_));
     }
+    keys = cache->keys();
     y = attend_to(*cache, tape, queries.value(), heads_, options);
   } else {
-    y = packed_cross_attention(queries, kv.forward(encoded.hidden), heads_, options);
+    const Variable packed = kv.forward(encoded.hidden);
+    keys = heads_of(packed.value(), 0, 2, heads_);
+    y = packed_cross_attention(queries, packed, heads_, options);
+  }
+  if (const TensorObserver* const observer = tape.options().observer) {
+    const Tensor weights = attention_weights(heads_of(queries.value(), 0, 1, heads_), keys, options);
+    const std::int64_t rows = sizes[0] / batch, source_length = keys.size(2);
+    (*observer)(kCrossAttentionWeights, weights.reshape({batch, heads_, rows, sizes[1], source_length})
+                                            .transpose(1, 2)
+                                            .reshape({sizes[0], heads_, sizes[1], source_length}));
   }
   return out.forward(reshape(y, sizes));
 }

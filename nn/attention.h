@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "autograd/ops/attention.h"
 #include "nn/block_config.h"
 #include "nn/layers.h"
 #include "nn/sequence_to_sequence.h"
@@ -55,6 +56,10 @@ class MultiHeadAttention : public Module {
   std::int64_t heads_;
   double dropout_;
 };
+
+// The weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers: it never holds them all
+// at once itself. Reads the options scale and key_lengths alone.
+Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options);
 
 // Cross-attention: Q comes from the decoder, K and V from the encoder's output, whose padding is masked.
 class CrossAttention : public Module {

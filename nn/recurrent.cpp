@@ -7,6 +7,7 @@
 #include "autograd/kernels/recurrent/recurrent.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/products.h"
+#include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {
@@ -38,8 +39,21 @@ RecurrentLayer::RecurrentLayer(const RecurrentConfig& config, std::int64_t in) :
 
 RecurrentStates RecurrentLayer::forward(const Variable& x, const RecurrentStates& before, bool reverse,
                                         const Tensor& lengths) const {
-  return recurrent(linear(x, weight_ih, bias_ih), before.h, before.c, weight_hh, bias_hh,
+  return forward_input(linear(x, weight_ih, bias_ih), before, reverse, lengths);
+}
+
+RecurrentStates RecurrentLayer::forward_input(const Variable& input, const RecurrentStates& before, bool reverse,
+                                              const Tensor& lengths) const {
+  return recurrent(input, before.h, before.c, weight_hh, bias_hh,
                    {.cell = cell_, .reverse = reverse, .lengths = lengths});
+}
+
+RecurrentStates states_at(const RecurrentStates& states, std::int64_t time) {
+  const auto at = [&](const Variable& x) {
+    if (!x.defined()) return x;
+    return reshape(x.size(0) == 1 ? x : slice(x, 0, time, time + 1), {x.size(1), x.size(2)});
+  };
+  return {at(states.h), at(states.c)};
 }
 
 NamedTensors RecurrentState::tensors() const {

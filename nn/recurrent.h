@@ -35,12 +35,18 @@ class RecurrentLayer : public Module {
   // x (T, B, in) → the states at all times, from `before` (B, dim) on; undefined: zeros.
   RecurrentStates forward(const Variable& x, const RecurrentStates& before, bool reverse = false,
                           const Tensor& lengths = {}) const;
+  // The same for input (T, B, G·dim) = x weight_ihᵀ + bias_ih, where the caller computes that itself.
+  RecurrentStates forward_input(const Variable& input, const RecurrentStates& before, bool reverse = false,
+                                const Tensor& lengths = {}) const;
 
   Variable weight_ih, weight_hh, bias_ih, bias_hh;
 
  private:
   CellKind cell_;
 };
+
+// The states (B, dim) at one of all times (T, B, dim).
+RecurrentStates states_at(const RecurrentStates& states, std::int64_t time);
 
 // What a stack of layers remembers of the tokens that it has read.
 class RecurrentState : public LanguageState {

@@ -16,6 +16,17 @@ Tensor select_rows(const Tensor& x, std::span<const std::int64_t> rows) {
   return embedding(table, Variable::constant(tape, places)).value().reshape(sizes);
 }
 
+EncoderOutput select_rows(const EncoderOutput& encoded, std::span<const std::int64_t> rows) {
+  Tape& tape = *encoded.hidden.tape();
+  const auto selected = [&](const Variable& x) { return Variable::constant(tape, select_rows(x.value(), rows)); };
+  std::vector<std::int32_t> lengths;
+  for (const std::int64_t row : rows) lengths.push_back(encoded.lengths.data<std::int32_t>()[row]);
+  EncoderOutput result{selected(encoded.hidden),
+                       Tensor::from(std::span<const std::int32_t>(lengths), {static_cast<std::int64_t>(rows.size())})};
+  for (const Variable& x : encoded.initial) result.initial.push_back(selected(x));
+  return result;
+}
+
 Variable SequenceToSequence::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                                   const CrossEntropyOptions& options) const {
   const EncoderOutput encoded = encode(*inputs.tape(), source);

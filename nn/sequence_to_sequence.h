@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "autograd/ops/losses.h"
 #include "nn/module.h"
@@ -23,7 +24,15 @@ Tensor select_rows(const Tensor& x, std::span<const std::int64_t> rows);
 struct EncoderOutput {
   Variable hidden;
   Tensor lengths;
+  // What a recurrent decoder begins from, (B, …) each, in an order of its own; empty for other decoders.
+  std::vector<Variable> initial = {};
 };
+// The same for some of the sources, on a tape that does not record.
+EncoderOutput select_rows(const EncoderOutput& encoded, std::span<const std::int64_t> rows);
+
+// The name under which a decoder shows the observer of its tape (TapeOptions) the weights with which target places look
+// at source tokens: (R, heads, T, S), layer after layer, before dropout.
+inline constexpr std::string_view kCrossAttentionWeights = "cross_attention.weights";
 
 // What a decoder keeps of the target tokens that it has read, and of the sources, so that the next token costs little.
 class DecoderState {

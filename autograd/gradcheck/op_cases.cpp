@@ -232,6 +232,22 @@ void add_attention(Table& t) {
     const Variable out = scaled_dot_product_attention(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]), {.causal = true});
     return reshape(transpose(out, 1, 2), {2, 3, 4});
   });
+  const auto additive = [&](const char* label, const Tensor& key_lengths, bool with_weights) {
+    t.add("additive_attention", label, {t.normal({2, 2, 3}), t.normal({2, 4, 3}), t.normal({3}), t.normal({2, 4, 5})},
+          [=](Inputs in) {
+            const auto [output, weights] = additive_attention(in[0], in[1], in[2], in[3], key_lengths);
+            return with_weights ? concat(std::array{output, weights}, -1) : output;
+          });
+  };
+  additive("", {}, false);
+  additive("with its weights", {}, true);
+  additive("key_lengths, with its weights", ids({3, 0}, {2}), true);
+  const Tensor values = t.normal({1, 4, 2});
+  t.add("additive_attention", "of the weights alone", {t.normal({1, 2, 3}), t.normal({1, 4, 3}), t.normal({3})},
+        [values](Inputs in) {
+          return additive_attention(in[0], in[1], in[2], Variable::constant(*in[0].tape(), values.to(in[0].dtype())))
+              .weights;
+        });
 }
 
 void add_recurrent(Table& t) {

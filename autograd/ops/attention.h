@@ -1,4 +1,4 @@
-// Attention (attention.cpp).
+// Attention (attention.cpp, additive_attention.cpp).
 #pragma once
 
 #include "autograd/tape/variable.h"
@@ -25,5 +25,14 @@ Variable packed_self_attention(const Variable& qkv, std::int64_t heads, const At
 // q (B, T_q, h·d), kv (B, T_k, 2·h·d), in each row k and v one after another → (B, T_q, h·d).
 Variable packed_cross_attention(const Variable& q, const Variable& kv, std::int64_t heads,
                                 const AttentionOptions& options);
+
+struct AttentionResult {
+  Variable output, weights;
+};
+// Additive attention (Bahdanau et al. 2015): weights (B, T_q, T_k) = softmax over the keys of Σ_a w_a tanh(q_a + k_a),
+// output (B, T_q, d_v) = weights·v, for q (B, T_q, d), k (B, T_k, d), weight w (d), v (B, T_k, d_v). Keys at or past
+// key_lengths, i32 (B) or undefined, are padding and have the weight 0; a query without keys gives zeros.
+AttentionResult additive_attention(const Variable& q, const Variable& k, const Variable& weight, const Variable& v,
+                                   const Tensor& key_lengths = {});
 
 }  // namespace tapeformer

@@ -72,8 +72,12 @@ struct Split {
     sizes = inputs[0].sizes();
     std::int64_t total = 0;
     for (std::int64_t size : part_sizes) total += size;
-    check(total == inputs[0].size(axis), "split: the parts ", Dims(part_sizes), " make ", total, ", axis ", axis,
-          " of shape ", sizes, " has ", inputs[0].size(axis));
+    if (total != inputs[0].size(axis)) {
+      std::string parts;
+      for (std::int64_t size : part_sizes) parts += str_cat(parts.empty() ? "" : ", ", size);
+      fail("split: the parts (", parts, ") make ", total, ", axis ", axis, " of shape ", sizes, " has ",
+           inputs[0].size(axis));
+    }
     return parts_of(inputs[0]);
   }
   void backward(std::span<const Tensor> dy, std::span<GradSlot> slots) {

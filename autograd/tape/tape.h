@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/tape/saved.h"
@@ -18,11 +19,16 @@
 
 namespace tapeformer {
 
+// Is called with tensors of a forward pass that no module returns, by a name that says what they are, such as attention
+// weights: for pictures and alignments.
+using TensorObserver = std::function<void(std::string_view name, const Tensor& tensor)>;
+
 struct TapeOptions {
-  bool record = true;      // off: ops compute values only, and nothing is kept for a backward
-  bool training = false;   // on: dropout drops
-  bool recompute = false;  // on: recompute() trades time for memory; off: it changes nothing
-  RandomKey random = {};   // seed, step and micro-step of the random ops
+  bool record = true;                        // off: ops compute values only, and nothing is kept for a backward
+  bool training = false;                     // on: dropout drops
+  bool recompute = false;                    // on: recompute() trades time for memory; off: it changes nothing
+  RandomKey random = {};                     // seed, step and micro-step of the random ops
+  const TensorObserver* observer = nullptr;  // must outlive the tape; null: nobody observes
 };
 inline constexpr TapeOptions no_grad{.record = false};
 

@@ -25,8 +25,9 @@ struct Labels {
 struct Corpus {
   std::string_view name;
   std::string (*line)(RandomStream&);
-  double (*entropy)();             // of plain text; null for parallel text
-  const Labels* labels = nullptr;  // null where there are none
+  double (*entropy)();                                                         // of plain text; null for parallel text
+  const Labels* labels = nullptr;                                              // null where there are none
+  std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null where there is none
 };
 
 double entropy_of(const Grammar& grammar) {
@@ -49,7 +50,7 @@ constexpr std::array kCorpora = {
     Corpus{"markov", markov_line, markov_entropy},
     Corpus{"recall", recall_line, recall_entropy},
     Corpus{"cloze", cloze_line, cloze_entropy, &kClozeLabels},
-    Corpus{"reverse", reverse_line, nullptr},
+    Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},
     Corpus{"numbers", numbers_line, nullptr},
@@ -126,6 +127,13 @@ std::string labelled_corpus_line(std::string_view name, std::int64_t line, std::
     text += str_cat(std::string_view(drawn.text).substr(begin, end - begin), label.empty() ? "" : "\t", label, '\n');
   }
   return text + '\n';
+}
+
+std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint64_t seed) {
+  const Corpus& corpus = find_corpus(name);
+  if (!corpus.alignment) fail_usage("corpus ", name, ": it has no alignment");
+  const std::string text = line_of(corpus, line, seed);
+  return format_alignment(corpus.alignment(std::string_view(text).substr(0, text.find('\t')))) + "\n";
 }
 
 bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entropy == nullptr; }

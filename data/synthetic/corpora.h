@@ -25,6 +25,9 @@ std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint
 std::string labelled_corpus_line(std::string_view name, std::int64_t line, std::uint64_t seed);
 // Whether its lines are sentences and their translations.
 bool is_parallel_corpus(std::string_view name);
+// Which character of a line's source goes with which one of its target, in Pharaoh's i-j, with a newline. Throws
+// UsageError for a corpus without such an alignment.
+std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint64_t seed);
 // The entropy rate in nats per character: the smallest cross-entropy that a model can reach on the text. Known for
 // plain text; nothing for parallel corpora.
 std::optional<double> corpus_entropy(std::string_view name);

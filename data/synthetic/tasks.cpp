@@ -76,6 +76,12 @@ std::string reverse_line(RandomStream& random) {
   return line_of(letters, {letters.rbegin(), letters.rend()});
 }
 
+std::vector<AlignmentLink> reverse_alignment(std::string_view source) {
+  std::vector<AlignmentLink> links;
+  for (std::int64_t i = std::ssize(source); i-- > 0;) links.push_back({i, std::ssize(source) - 1 - i});
+  return links;
+}
+
 std::string sort_line(RandomStream& random) {
   const std::string letters = random_letters(random);
   std::string sorted = letters;

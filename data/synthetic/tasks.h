@@ -4,13 +4,18 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/random.h"
+#include "data/scores/alignment.h"
 
 namespace tapeformer {
 
 std::string reverse_line(RandomStream& random);  // 4 to 12 letters, the last one first: "kbxa" → "axbk"
-std::string sort_line(RandomStream& random);     // 4 to 12 letters in alphabetical order: "kbxb" → "bbkx"
+// Letter i of n goes with place n − 1 − i of its reverse; in the order of the places.
+std::vector<AlignmentLink> reverse_alignment(std::string_view source);
+std::string sort_line(RandomStream& random);  // 4 to 12 letters in alphabetical order: "kbxb" → "bbkx"
 std::string dates_line(
     RandomStream& random);  // a day of 1900 to 2099 as people write it: "3rd of May 1999" → "1999-05-03"
 std::string numbers_line(RandomStream& random);  // 0 to 999999, digits to words or back: "307" → "three hundred seven"

@@ -6,13 +6,15 @@
 #include "nn/models/bilm.h"
 #include "nn/models/gpt.h"
 #include "nn/models/rnn.h"
+#include "nn/models/rnn_seq2seq.h"
 #include "nn/models/transformer.h"
 
 namespace tapeformer {
 namespace {
 
 std::vector<ModelFamily>& families() {
-  static std::vector<ModelFamily> table{gpt_family(), transformer_family(), rnn_family(), bilm_family()};
+  static std::vector<ModelFamily> table{gpt_family(), transformer_family(), rnn_family(), bilm_family(),
+                                        rnn_seq2seq_family()};
   return table;
 }
 

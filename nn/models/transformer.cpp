@@ -89,22 +89,13 @@ namespace {
 std::vector<Key> family_keys() {
   std::vector<Key> keys = transformer_keys(
       {.norm = NormPlace::post, .activation = ActivationKind::relu, .position = PositionKind::sinusoidal});
-  Key tied = word_key("tie_embeddings", TiedEmbeddings::all,
-                      "embeddings that share weights (auto = all with a joint vocabulary, else output)");
-  std::get<std::vector<std::string>>(tied.allowed).push_back("auto");
-  tied.default_value = std::string("auto");
-  tied.follows = "tokenizer.joint";
-  keys.push_back(std::move(tied));
+  keys.push_back(pair_tied_key());
   return keys;
 }
 
 void resolve_transformer(KeyValues& options, bool joint) {
   resolve_transformer_keys(options);
-  const std::string& tied = options.text("tie_embeddings");
-  if (tied == "auto") options.set("tie_embeddings", std::string(joint ? "all" : "output"));
-  if (!joint && tied == "all") {
-    fail_usage("model.tie_embeddings: all needs tokenizer.joint = true, expected none or output");
-  }
+  resolve_pair_tied(options, joint);
 }
 
 TransformerConfig transformer_config(const KeyValues& options, const ModelVocabulary& vocabulary) {

@@ -19,6 +19,23 @@ Key following(std::string other, Key key) {
 
 }  // namespace
 
+Key pair_tied_key() {
+  Key tied = word_key("tie_embeddings", TiedEmbeddings::all,
+                      "embeddings that share weights (auto = all with a joint vocabulary, else output)");
+  std::get<std::vector<std::string>>(tied.allowed).push_back("auto");
+  tied.default_value = std::string("auto");
+  tied.follows = "tokenizer.joint";
+  return tied;
+}
+
+void resolve_pair_tied(KeyValues& options, bool joint) {
+  const std::string& tied = options.text("tie_embeddings");
+  if (tied == "auto") options.set("tie_embeddings", std::string(joint ? "all" : "output"));
+  if (!joint && tied == "all") {
+    fail_usage("model.tie_embeddings: all needs tokenizer.joint = true, expected none or output");
+  }
+}
+
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
   const std::int64_t kLayers = 4, kDim = 128, kContext = 128;
   return {

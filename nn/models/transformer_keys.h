@@ -14,6 +14,11 @@ struct Words<TiedEmbeddings> {
       {TiedEmbeddings::none, "none"}, {TiedEmbeddings::output, "output"}, {TiedEmbeddings::all, "all"}};
 };
 
+// The key tie_embeddings of an encoder-decoder, which is "auto" by default, and what it stands for where source and
+// target have a vocabulary in common or not. Throws UsageError for all without such a vocabulary.
+Key pair_tied_key();
+void resolve_pair_tied(KeyValues& options, bool joint);
+
 // What differs between the families' defaults.
 struct TransformerDefaults {
   NormPlace norm;

@@ -104,6 +104,28 @@ TEST_CASE("scaled_dot_product_attention: one variable as query, key and value") 
               [](Inputs in) { return attention_twin(in[0], in[0], in[0], {.causal = true}); }, inputs);
 }
 
+TEST_CASE("additive_attention: agrees with its composite twin") {
+  constexpr std::int64_t kBatches = 3, kQueries = 2, kKeys = 5, kDim = 19;
+  const Tensor lengths = Tensor::from<std::int32_t>({5, 0, 3}, {kBatches});
+  const std::vector<Tensor> inputs{random_normal({kBatches, kQueries, kDim}, 1),
+                                   random_normal({kBatches, kKeys, kDim}, 2), random_normal({kDim}, 3),
+                                   random_normal({kBatches, kKeys, 7}, 4)};
+  for (const Tensor& key_lengths : {Tensor(), lengths}) {
+    const auto fused = [&](Inputs in) {
+      const auto [output, weights] = additive_attention(in[0], in[1], in[2], in[3], key_lengths);
+      return concat(std::array{output, weights}, -1);
+    };
+    const auto twin = [&](Inputs in) {
+      const Variable q = reshape(in[0], {kBatches, kQueries, 1, kDim}), k = reshape(in[1], {kBatches, 1, kKeys, kDim});
+      const Tensor mask = attention_mask(kBatches, kQueries, kKeys, {.key_lengths = key_lengths});
+      const Variable scores = sum(mul(tanh(add(q, k)), in[2]), -1);
+      const Variable weights = softmax(add(scores, beside(scores, mask.reshape({kBatches, kQueries, kKeys}))));
+      return concat(std::array{matmul(weights, in[3]), weights}, -1);
+    };
+    check_twins(fused, twin, inputs);
+  }
+}
+
 TEST_CASE("layer_norm: agrees with its composite twin") {
   const auto twin = [](Inputs in) {
     const Variable centered = sub(in[0], mean(in[0], -1, true));

@@ -206,6 +206,17 @@ TEST_CASE("errors: attention") {
                        "packed_cross_attention: q is (2, 3, 4), kv is (2, 5, 6): expected (B, T_q, h d) and "
                        "(B, T_k, 2 h d) with h = 2 heads",
                        Error);
+  const auto additive = [&](const Dims& q, const Dims& k, const Dims& w, const Dims& v, const Tensor& lengths = {}) {
+    return additive_attention(in.of(q), in.of(k), in.of(w), in.of(v), lengths);
+  };
+  CHECK_THROWS_WITH_AS(additive({2, 3, 4}, {2, 5, 4}, {4}, {2, 6, 4}),
+                       "additive_attention: q is (2, 3, 4), k is (2, 5, 4), v is (2, 6, 4): "
+                       "expected (B, T_q, d), (B, T_k, d) and (B, T_k, d_v)",
+                       Error);
+  CHECK_THROWS_WITH_AS(additive({2, 3, 4}, {2, 5, 4}, {3}, {2, 5, 4}),
+                       "additive_attention: weight is (3): expected (4)", Error);
+  CHECK_THROWS_WITH_AS(additive({2, 3, 4}, {2, 5, 4}, {4}, {2, 5, 4}, Tensor::from<std::int32_t>({1}, {1})),
+                       "additive_attention: expected key_lengths i32 (2), got i32 (1)", Error);
 }
 
 TEST_CASE("errors: losses") {

@@ -172,3 +172,14 @@ TEST_CASE("views: gradients gathered in a slab, through views") {
     CHECK(distance(x.grad(), twice) <= 1e-12);
   }
 }
+
+TEST_CASE("split: there may be more parts than a shape has axes") {
+  Tape tape;
+  const Variable x = Variable::parameter(random_normal({40, 2}, 1));
+  const std::vector<std::int64_t> ones(40, 1);
+  const auto parts = split(x.on(tape), ones, 0);
+  REQUIRE(parts.size() == 40);
+  CHECK(parts[39].value().to_vector<double>() == x.value().slice(0, 39, 40).to_vector<double>());
+  CHECK_THROWS_WITH_AS(split(x.on(tape), std::vector<std::int64_t>(9, 1), 0),
+                       "split: the parts (1, 1, 1, 1, 1, 1, 1, 1, 1) make 9, axis 0 of shape (40, 2) has 40", Error);
+}

@@ -2,6 +2,7 @@
 #include "autograd/ops/ops.h"
 #include "nn/formats/safetensors.h"
 #include "nn/models/rnn.h"
+#include "nn/models/rnn_seq2seq.h"
 #include "nn/optim/optimizers.h"
 #include "tests/nn/encoder_support.h"
 #include "tests/nn/transformer_support.h"
@@ -15,7 +16,7 @@ using Golden = std::map<std::string, Tensor>;
 const Golden& golden() {
   static const Golden tensors = [] {
     Golden all;
-    for (const char* file : {"gpt", "transformer", "rnn", "bilm"}) {
+    for (const char* file : {"gpt", "transformer", "rnn", "bilm", "rnn_seq2seq"}) {
       all.merge(read_safetensors(str_cat(TEST_DATA "/golden/", file, ".safetensors")));
     }
     return all;
@@ -75,6 +76,44 @@ RnnConfig rnn_config(CellKind cell, DType dtype) {
       return {.vocab = 13, .stack = {.cell = cell, .layers = 3, .input_dim = 6, .dim = 10, .dtype = dtype}};
   }
   return {};
+}
+
+// A recurrent encoder-decoder of make_rnn_seq2seq_golden.py.
+struct RecurrentTranslator {
+  const char* name;
+  CellKind cell;
+  std::int64_t layers;
+  AttentionScore score;
+  AttentionOrder order;
+  EncoderKind encoder;
+  TiedEmbeddings tied;
+};
+
+constexpr RecurrentTranslator kRecurrentTranslators[] = {
+    {"previous_dot", CellKind::gru, 1, AttentionScore::dot, AttentionOrder::previous, EncoderKind::bidirectional,
+     TiedEmbeddings::none},
+    {"previous_bilinear", CellKind::lstm, 2, AttentionScore::bilinear, AttentionOrder::previous,
+     EncoderKind::bidirectional, TiedEmbeddings::output},
+    {"previous_additive", CellKind::gru, 1, AttentionScore::additive, AttentionOrder::previous,
+     EncoderKind::bidirectional, TiedEmbeddings::all},
+    {"current_dot", CellKind::lstm, 2, AttentionScore::dot, AttentionOrder::current, EncoderKind::forward,
+     TiedEmbeddings::none},
+    {"current_bilinear", CellKind::gru, 2, AttentionScore::bilinear, AttentionOrder::current,
+     EncoderKind::bidirectional, TiedEmbeddings::output},
+    {"current_additive", CellKind::tanh, 1, AttentionScore::additive, AttentionOrder::current, EncoderKind::forward,
+     TiedEmbeddings::all},
+    {"no_attention", CellKind::gru, 2, AttentionScore::none, AttentionOrder::previous, EncoderKind::forward,
+     TiedEmbeddings::none},
+};
+
+RnnSeq2SeqConfig config_of(const RecurrentTranslator& of, DType dtype) {
+  return {.source_vocab = of.tied == TiedEmbeddings::all ? 9 : 7,
+          .target_vocab = 9,
+          .stack = {.cell = of.cell, .layers = of.layers, .input_dim = 3, .dim = 4, .dtype = dtype},
+          .score = of.score,
+          .order = of.order,
+          .encoder = of.encoder,
+          .tied = of.tied};
 }
 
 // The tensors PREFIX/NAME by NAME.
@@ -146,12 +185,16 @@ void check_model(const std::string& model_name, const GptConfig& config, double 
                  [&] { return add_gradients(model, ids, targets, {.smoothing = smoothing}, {.training = true}); });
 }
 
-void check_model(const std::string& model_name, const TransformerConfig& config, double smoothing, double tolerance) {
-  const Transformer model(config);
+void check_translator(const std::string& model_name, const SequenceToSequence& model, DType dtype, double smoothing,
+                      double tolerance) {
   const auto tensor = [&](const char* name) { return golden().at(str_cat(model_name, "/", name)); };
   const PairBatch batch{{tensor("source"), tensor("source_lengths")}, tensor("inputs"), tensor("targets")};
-  check_training(model_name, model, config.block.dtype, 0, tolerance,
+  check_training(model_name, model, dtype, 0, tolerance,
                  [&] { return add_gradients(model, batch, {.smoothing = smoothing}, {.training = true}); });
+}
+
+void check_model(const std::string& model_name, const TransformerConfig& config, double smoothing, double tolerance) {
+  check_translator(model_name, Transformer(config), config.block.dtype, smoothing, tolerance);
 }
 
 void check_model(CellKind cell, DType dtype, double tolerance) {
@@ -292,10 +335,21 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("golden: recurrent encoder-decoders, every score in both orders, after ten Adam steps") {
+  for (const RecurrentTranslator& translator : kRecurrentTranslators) {
+    CAPTURE(translator.name);
+    for (const auto& [dtype, tolerance] : {std::pair{DType::f64, 1e-9}, {DType::f32, 1e-5}}) {
+      check_translator(translator.name, RnnSeq2Seq(config_of(translator, dtype)), dtype, 0, tolerance);
+    }
+  }
+}
+
 TEST_CASE("golden: the parameters move far enough for ten steps to be a test") {
-  for (const char* model :
-       {"gpt2", "post", "translator", "pre_translator", "lstm", "gru", "tanh", "bilm", "bilm_residual"}) {
-    const Golden start = part(std::string(model) + "/param"), after = part(std::string(model) + "/after");
+  std::vector<std::string> models{"gpt2", "post", "translator", "pre_translator", "lstm",
+                                  "gru",  "tanh", "bilm",       "bilm_residual"};
+  for (const RecurrentTranslator& translator : kRecurrentTranslators) models.emplace_back(translator.name);
+  for (const std::string& model : models) {
+    const Golden start = part(model + "/param"), after = part(model + "/after");
     for (const auto& [name, tensor] : start) CHECK(distance(after.at(name), tensor) > 1e-3);
   }
 }

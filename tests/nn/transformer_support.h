@@ -1,4 +1,4 @@
-// What the tests of the encoder-decoder share.
+// What the tests of the encoder-decoders share.
 #pragma once
 
 #include "nn/models/transformer.h"
@@ -43,10 +43,10 @@ struct PairBatch {
   double target_count = 0;
 };
 
-// Pairs of random ids, of the given lengths in order.
-inline std::vector<SentencePair> random_pairs(const TransformerConfig& config,
-                                              std::span<const std::int64_t> source_lengths,
-                                              std::span<const std::int64_t> target_lengths, std::uint64_t seed = 1) {
+// Pairs of random ids, of the given lengths in order. Of the configuration only the vocabularies matter.
+template <class Config>
+std::vector<SentencePair> random_pairs(const Config& config, std::span<const std::int64_t> source_lengths,
+                                       std::span<const std::int64_t> target_lengths, std::uint64_t seed = 1) {
   std::vector<SentencePair> pairs;
   for (std::size_t i = 0; i < source_lengths.size(); ++i) {
     const std::uint64_t own = seed + 1000 * i;
@@ -58,8 +58,9 @@ inline std::vector<SentencePair> random_pairs(const TransformerConfig& config,
 }
 
 // With padding to S and T: random ids, targets of −1.
-inline PairBatch batch_of(const TransformerConfig& config, std::span<const SentencePair> pairs,
-                          std::int64_t source_size, std::int64_t target_size, std::uint64_t padding_seed = 1) {
+template <class Config>
+PairBatch batch_of(const Config& config, std::span<const SentencePair> pairs, std::int64_t source_size,
+                   std::int64_t target_size, std::uint64_t padding_seed = 1) {
   const auto rows = static_cast<std::int64_t>(pairs.size());
   std::vector<std::int32_t> source = random_ids(rows * source_size, config.source_vocab, padding_seed), lengths;
   std::vector<std::int32_t> inputs = random_ids(rows * target_size, config.target_vocab, padding_seed + 1);
@@ -80,20 +81,20 @@ inline PairBatch batch_of(const TransformerConfig& config, std::span<const Sente
 }
 
 // One without padding, B·T and B·S ids.
-inline PairBatch full_batch(const TransformerConfig& config, std::int64_t rows, std::int64_t source_size,
-                            std::int64_t target_size) {
+template <class Config>
+PairBatch full_batch(const Config& config, std::int64_t rows, std::int64_t source_size, std::int64_t target_size) {
   const std::vector<std::int64_t> source(rows, source_size), target(rows, target_size);
   return batch_of(config, random_pairs(config, source, target), source_size, target_size);
 }
 
 // Logits of every position, (B, T, vocab).
-inline Tensor logits_of(const Transformer& model, const SourceBatch& source, const Tensor& inputs) {
+inline Tensor logits_of(const SequenceToSequence& model, const SourceBatch& source, const Tensor& inputs) {
   Tape tape(no_grad);
   const EncoderOutput encoded = model.encode(tape, source);
   return model.logits(model.decode(Variable::constant(tape, inputs), encoded)).value();
 }
 
-inline double add_gradients(const Transformer& model, const PairBatch& batch,
+inline double add_gradients(const SequenceToSequence& model, const PairBatch& batch,
                             const CrossEntropyOptions& loss_options = {}, const TapeOptions& tape_options = {}) {
   Tape tape(tape_options);
   const Variable loss = model.loss(batch.source, Variable::constant(tape, batch.inputs),

@@ -1,6 +1,8 @@
 // The pairs and the vocabularies that a configuration names.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "core/error.h"
 #include "tests/train/translation_toy.h"
 #include "tokenizer/train_tokenizer.h"
@@ -178,4 +180,20 @@ TEST_CASE("translation data: both sides' files, and validation's, are named") {
   config.data.valid_source = files.file("v.src", "a\n");
   CHECK(prepare_translation_data(resolve(config)).valid->size() == 1);
   CHECK(prepare_translation_data(resolve(config)).train.size() == 2);
+}
+
+TEST_CASE("translation data: for a model without a context, pairs that no batch can hold are left out and told") {
+  const Files files;
+  Config config = files.on_pairs("abc\tcba\nabcd\tdcba\nab\tba\n");
+  config.model.type = "rnn_seq2seq";
+  config.model.options = {{"dim", std::int64_t{8}}};
+  config.train.batch_tokens = 4;
+  TranslationToy toy(config);
+  CHECK(toy.data.train.size() == 2);
+  CHECK(toy.objective.warnings() ==
+        std::vector<std::string>{"1 of 3 training pairs are left out: 1 is longer than 3 tokens"});
+  CHECK(std::isfinite(toy.step(1).loss));
+  config.train.batch_tokens = 0;
+  config.train.batch = 3;
+  CHECK(prepare_translation_data(resolve(config)).train.size() == 3);
 }

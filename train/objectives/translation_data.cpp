@@ -9,11 +9,12 @@
 namespace tapeformer {
 namespace {
 
-ParallelText read_training_text(const Config::Data& data) {
+ParallelText read_training_text(const ResolvedConfig& config) {
+  const Config::Data& data = config.data;
   if (!data.pairs.empty()) return ParallelText::from_pairs(data.pairs);
   if (!data.source.empty()) return ParallelText::from_files(data.source, data.target);
   if (!is_parallel_corpus(data.corpus)) {
-    fail_usage("data.corpus: expected parallel text for model.type = transformer, got ", data.corpus,
+    fail_usage("data.corpus: expected parallel text for model.type = ", config.model.type, ", got ", data.corpus,
                ", which is plain text");
   }
   return ParallelText::from_lines(generate_corpus(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed)),
@@ -80,7 +81,9 @@ PairTokenizers load_pair_tokenizers(const RunFolder& run, const ResolvedConfig& 
 }
 
 PairLimits pair_limits(const ResolvedConfig& config) {
-  const std::int64_t most = config.context().value_or(std::numeric_limits<std::int64_t>::max()) - 1;
+  constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t batch = config.train.batch_tokens > 0 ? config.train.batch_tokens : kNoLimit;
+  const std::int64_t most = config.context().value_or(batch) - 1;
   return {most, most};
 }
 
@@ -105,7 +108,7 @@ PairBatchOptions training_batch_options(const ResolvedConfig& config) {
 
 TranslationData prepare_translation_data(const ResolvedConfig& config, std::optional<PairTokenizers> tokenizers) {
   TranslationData data;
-  const ParallelText train = read_training_text(config.data);
+  const ParallelText train = read_training_text(config);
   PairSplit split{train.pairs(), {}};
   data.notes = train.notes();
   data.valid_text = read_validation_text(config.data);

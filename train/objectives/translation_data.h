@@ -37,6 +37,7 @@ struct TranslationData {
 };
 
 // The largest number of ids of a source and of a target: one position of the context is for its end or its beginning.
+// Where the model has no context, a pair must fit into train.batch_tokens.
 PairLimits pair_limits(const ResolvedConfig& config);
 // The ids of pairs of a text. Throws Error as encode_pairs() does, naming the text.
 TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> pairs, const PairTokenizers& tokenizers,

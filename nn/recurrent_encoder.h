@@ -1,0 +1,34 @@
+// A stack of recurrent layers that reads a sentence, in one direction or in both.
+#pragma once
+
+#include "nn/recurrent.h"
+
+namespace tapeformer {
+
+enum class EncoderKind { forward, bidirectional };
+template <>
+struct Words<EncoderKind> {
+  static constexpr std::pair<EncoderKind, std::string_view> list[] = {{EncoderKind::forward, "forward"},
+                                                                      {EncoderKind::bidirectional, "bidirectional"}};
+};
+
+class RecurrentEncoder : public Module {
+ public:
+  // A bidirectional layer is two layers of dim/2 units, one for each direction; the next layer reads both. Throws Error
+  // when dim is odd then.
+  RecurrentEncoder(const RecurrentConfig& config, EncoderKind kind);
+
+  struct Result {
+    Variable hidden;                    // (B, S, dim): the last layer's states; of both directions side by side
+    std::vector<RecurrentStates> last;  // of each layer: behind the last token (B, dim); where the layer is
+                                        // bidirectional, of the backward direction in front of the first (B, dim/2)
+  };
+  // x (S, B, input_dim); row b has tokens at the times before lengths[b].
+  Result forward(const Variable& x, const Tensor& lengths) const;
+
+ private:
+  Dropout dropout_;
+  std::vector<std::unique_ptr<RecurrentLayer>> forward_, backward_;  // the latter is empty in a stack of one direction
+};
+
+}  // namespace tapeformer
