@@ -7,8 +7,8 @@
 namespace tapeformer {
 namespace {
 
-// The ids (B, T) at the times [begin, end) in the order of time, (end − begin, B): a target where both tokens of the
-// pair (x_i, x_{i+1}), i + begin the time, are of the row.
+// The ids at the times [begin, end) as targets of the pairs (x_i, x_{i+1}), i = 0 … T − 2, in the order of time:
+// (T − 1, B). A pair that reaches into padding is not scored.
 Tensor targets_at(const TextRows& rows, std::int64_t begin, std::int64_t end) {
   const Tensor targets = rows.ids.value().slice(1, begin, end).transpose(0, 1).clone();
   if (!rows.lengths.defined()) return targets;

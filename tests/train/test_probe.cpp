@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "autograd/ops/views.h"
 #include "tests/train/toy.h"
 
 using namespace tapeformer;
@@ -40,9 +41,46 @@ struct ClozeToy : EncoderToy {
   }
 };
 
+// The forward half of a bidirectional model's vectors: what a causal model knows.
+class ForwardHalf : public TextEncoder {
+ public:
+  explicit ForwardHalf(const TextEncoder& both) : both_(both) {}
+  std::vector<Variable> representations(const TextRows& rows) const override {
+    std::vector<Variable> layers = both_.representations(rows);
+    for (Variable& layer : layers) layer = slice(layer, 2, 0, layer.size(2) / 2);
+    return layers;
+  }
+  std::int64_t vocab() const override { return both_.vocab(); }
+  std::optional<std::int64_t> context() const override { return both_.context(); }
+  std::vector<TokenPrediction> predictions(const TextRows& rows) const override { return both_.predictions(rows); }
+  std::vector<std::string> prediction_names() const override { return both_.prediction_names(); }
+  std::int64_t scored_targets(std::int64_t length) const override { return both_.scored_targets(length); }
+  Variable logits(const Variable& features) const override { return both_.logits(features); }
+  Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {
+    return both_.loss(features, targets, options);
+  }
+
+ private:
+  const TextEncoder& both_;
+};
+
+// The same sentences with the label of "it" at the last word, which decides it.
+LabelledText labelled_at_the_end(const LabelledText& text) {
+  std::string lines;
+  for (const LabelledSentence& sentence : text.sentences()) {
+    std::string_view label;
+    for (const LabelledWord& word : sentence) {
+      if (!word.label.empty()) label = word.label;
+      lines += str_cat(word.word, &word == &sentence.back() ? str_cat('\t', label) : "", '\n');
+    }
+    lines += '\n';
+  }
+  return LabelledText::from_text(lines, "labelled at the end");
+}
+
 }  // namespace
 
-TEST_CASE("probe: both directions together know what 'it' is, the token alone does not") {
+TEST_CASE("probe: both directions together know what 'it' is; the token alone and the words before it do not") {
   const CacheFolder folder;
   const ClozeToy toy(1000);
   const LabelledText train = LabelledText::from_text(labelled_lines(300, 2), "train"),
@@ -64,6 +102,10 @@ TEST_CASE("probe: both directions together know what 'it' is, the token alone do
   CHECK(embedding.accuracy < 0.6);
   CHECK(embedding.shares == std::vector<double>{1, 0});
   CHECK(run(1).accuracy > 0.98);
+  const ForwardHalf forward(toy.model);
+  CHECK(probe(forward, *toy.data.tokenizer, train, valid, {.steps = 600}).accuracy < 0.6);
+  CHECK(probe(forward, *toy.data.tokenizer, labelled_at_the_end(train), labelled_at_the_end(valid), {.steps = 600})
+            .accuracy > 0.98);
   CHECK(run(std::nullopt).accuracy == all.accuracy);
   CHECK(run(std::nullopt).shares == all.shares);
   CHECK_THROWS_WITH_AS(run(2), "layer: expected 0 (the embedding) to 1, got 2", UsageError);
