@@ -6,17 +6,21 @@
 
 namespace tapeformer {
 
+Key embedding_dim_key() {
+  Key key{"embedding_dim", std::int64_t{0}, "width of the token embeddings (0 = dim)", between(0, kMaxSize)};
+  key.follows = "model.dim";
+  return key;
+}
+
 std::vector<Key> recurrent_keys() {
   const KeyRange size = between(1, kMaxSize);
-  Key embedding{"embedding_dim", std::int64_t{0}, "width of the token embedding (0 = dim)", between(0, kMaxSize)};
-  embedding.follows = "model.dim";
   Key dropout{"dropout", 0.0, "probability of dropping an element of the embedding, between layers, and of the states",
               fraction()};
   dropout.may_change = true;
   return {word_key("cell", CellKind::lstm, "the recurrent cell"),
           {"layers", std::int64_t{1}, "layers, each reading the states of the one below", size},
           {"dim", std::int64_t{200}, "width of a layer's state", size},
-          std::move(embedding),
+          embedding_dim_key(),
           word_key("tie_embeddings", TiedEmbeddings::none, "embeddings that share weights with the head"),
           std::move(dropout),
           {"forget_bias", 1.0, "added to the initial bias of an LSTM's forget gate"}};

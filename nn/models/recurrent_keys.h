@@ -7,6 +7,8 @@
 namespace tapeformer {
 
 std::vector<Key> recurrent_keys();
+// The width of token embeddings, which is `dim` unless it is given.
+Key embedding_dim_key();
 // Works out embedding_dim and tie_embeddings, and checks them (ModelFamily::resolve).
 void resolve_recurrent_keys(KeyValues& options);
 // What resolved options describe.

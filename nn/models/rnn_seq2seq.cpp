@@ -8,6 +8,7 @@
 #include "autograd/ops/products.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
+#include "nn/models/recurrent_keys.h"
 
 namespace tapeformer {
 namespace {
@@ -263,7 +264,7 @@ std::vector<Key> family_keys() {
   return {word_key("cell", CellKind::gru, "the recurrent cell"),
           {"layers", std::int64_t{1}, "layers of the encoder, and of the decoder", size},
           {"dim", std::int64_t{256}, "width of a layer's state", size},
-          {"embedding_dim", std::int64_t{0}, "width of the token embeddings (0 = dim)", between(0, kMaxSize)},
+          embedding_dim_key(),
           word_key("attention", AttentionScore::additive, "how the decoder's state scores the encoder's states"),
           word_key("order", AttentionOrder::previous, "the state of the decoder that attends"),
           std::move(encoder),
@@ -294,12 +295,7 @@ void resolve_rnn_seq2seq(KeyValues& options, bool joint) {
 std::unique_ptr<SequenceToSequence> make_rnn_seq2seq(const KeyValues& options, const ModelVocabulary& vocabulary) {
   return std::make_unique<RnnSeq2Seq>(RnnSeq2SeqConfig{.source_vocab = vocabulary.source,
                                                        .target_vocab = vocabulary.target,
-                                                       .stack = {.cell = options.word<CellKind>("cell"),
-                                                                 .layers = options.integer("layers"),
-                                                                 .input_dim = options.integer("embedding_dim"),
-                                                                 .dim = options.integer("dim"),
-                                                                 .dropout = options.number("dropout"),
-                                                                 .forget_bias = options.number("forget_bias")},
+                                                       .stack = recurrent_config(options),
                                                        .score = options.word<AttentionScore>("attention"),
                                                        .order = options.word<AttentionOrder>("order"),
                                                        .encoder = options.word<EncoderKind>("encoder"),
