@@ -84,26 +84,19 @@ class RnnSeq2Seq::State : public DecoderState {
 
 RnnSeq2Seq::RnnSeq2Seq(const RnnSeq2SeqConfig& config)
     : config_(config),
-      source_embedding_(config.source_vocab, config.stack.input_dim,
-                        embedding_init(config, config.tied == TiedEmbeddings::all), config.stack.dtype),
-      target_embedding_(config.tied == TiedEmbeddings::all ? 0 : config.target_vocab, config.stack.input_dim,
-                        embedding_init(config, config.tied == TiedEmbeddings::output), config.stack.dtype),
+      embeddings_({.source_vocab = config.source_vocab,
+                   .target_vocab = config.target_vocab,
+                   .dim = config.stack.input_dim,
+                   .tied = config.tied,
+                   .source_init = embedding_init(config, config.tied == TiedEmbeddings::all),
+                   .target_init = embedding_init(config, config.tied == TiedEmbeddings::output),
+                   .dtype = config.stack.dtype}),
       dropout_(config.stack.dropout),
       encoder_(config.stack, config.encoder),
       readout_(readout_input(config), config.stack.input_dim, /*with_bias=*/true, Init::xavier_uniform(),
                config.stack.dtype) {
   const RecurrentConfig& stack = config.stack;
-  register_module("source_embedding", source_embedding_);
-  if (config.tied == TiedEmbeddings::all) {
-    if (config.source_vocab != config.target_vocab) {
-      fail_usage("model.tie_embeddings: all needs one vocabulary, the source's has ", config.source_vocab,
-                 " tokens, the target's ", config.target_vocab);
-    }
-    target_embedding_.weight = source_embedding_.weight;
-    register_tied("target_embedding.weight", target_embedding_.weight);
-  } else {
-    register_module("target_embedding", target_embedding_);
-  }
+  register_module("", embeddings_);
   register_module("encoder", encoder_);
   for (std::int64_t i = 0; config.encoder == EncoderKind::bidirectional && i < stack.layers; ++i) {
     bridges_.push_back(
@@ -124,7 +117,7 @@ RnnSeq2Seq::RnnSeq2Seq(const RnnSeq2SeqConfig& config)
     head_weight_ = register_matrix("head.weight", {config.target_vocab, stack.input_dim}, stack.dtype,
                                    uniform_of(stack.input_dim));
   } else {
-    head_weight_ = target_embedding_.weight;
+    head_weight_ = embeddings_.target.weight;
     register_tied("head.weight", head_weight_);
   }
   head_bias_ = register_parameter("head.bias", {config.target_vocab}, stack.dtype, Init::zeros());
@@ -138,7 +131,7 @@ EncoderOutput RnnSeq2Seq::encode(Tape& tape, const SourceBatch& source) const {
   check(source.ids.rank() == 2 && source.lengths.sizes() == Dims{source.ids.size(0)},
         "rnn_seq2seq: expected source ids (B, S) and lengths (B), got ", source.ids.sizes(), " and ",
         source.lengths.sizes());
-  const Variable x = dropout_.forward(source_embedding_.forward(Variable::constant(tape, source.ids.transpose(0, 1))));
+  const Variable x = dropout_.forward(embeddings_.source.forward(Variable::constant(tape, source.ids.transpose(0, 1))));
   const RecurrentEncoder::Result result = encoder_.forward(x, source.lengths);
   EncoderOutput encoded{result.hidden, source.lengths};
   for (std::size_t i = 0; i < result.last.size(); ++i) {
@@ -198,7 +191,7 @@ Variable RnnSeq2Seq::readouts(const Variable& ids, const EncoderOutput& source, 
   const bool previous = config_.order == AttentionOrder::previous;
   const RecurrentLayer& first = *layers_.front();
   Tape& tape = *ids.tape();
-  const Variable x = dropout_.forward(target_embedding_.forward(transpose(ids, 0, 1)));  // (T, R, embedding)
+  const Variable x = dropout_.forward(embeddings_.target.forward(transpose(ids, 0, 1)));  // (T, R, embedding)
   const auto readout = [&](std::vector<Variable> parts) { return tanh(readout_.forward(concat(parts, -1))); };
   if (!attention_) {  // all steps are one
     std::vector<Variable> parts{run_layers(linear(x, first.weight_ih, first.bias_ih), memory)};

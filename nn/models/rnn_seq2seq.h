@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "nn/models/pair_embeddings.h"
 #include "nn/models/registry.h"
-#include "nn/models/transformer_keys.h"
 #include "nn/recurrent_attention.h"
 #include "nn/recurrent_encoder.h"
 
@@ -82,8 +82,7 @@ class RnnSeq2Seq : public SequenceToSequence {
   Variable run_layers(const Variable& input, Memory& memory) const;
 
   RnnSeq2SeqConfig config_;
-  Embedding source_embedding_;
-  Embedding target_embedding_;  // not registered where it is the source's
+  PairEmbeddings embeddings_;
   Dropout dropout_;
   RecurrentEncoder encoder_;
   std::vector<std::unique_ptr<Linear>> bridges_;   // one for each layer, behind a bidirectional encoder

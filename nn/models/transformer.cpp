@@ -16,9 +16,13 @@ Init embedding_init(const BlockConfig& block) { return Init::normal(1 / std::sqr
 
 Transformer::Transformer(const TransformerConfig& config)
     : config_(config),
-      source_embedding_(config.source_vocab, config.block.dim, embedding_init(config.block), config.block.dtype),
-      target_embedding_(config.tied == TiedEmbeddings::all ? 0 : config.target_vocab, config.block.dim,
-                        embedding_init(config.block), config.block.dtype),
+      embeddings_({.source_vocab = config.source_vocab,
+                   .target_vocab = config.target_vocab,
+                   .dim = config.block.dim,
+                   .tied = config.tied,
+                   .source_init = embedding_init(config.block),
+                   .target_init = embedding_init(config.block),
+                   .dtype = config.block.dtype}),
       source_positions_(config.position, config.context, config.block.dim, config.position_base,
                         embedding_init(config.block), config.block.dtype),
       target_positions_(config.position, config.context, config.block.dim, config.position_base,
@@ -26,17 +30,7 @@ Transformer::Transformer(const TransformerConfig& config)
       dropout_(config.block.dropout),
       encoder_(config.block, config.layers),
       decoder_(config.block, config.layers, /*cross=*/true) {
-  register_module("source_embedding", source_embedding_);
-  if (config.tied == TiedEmbeddings::all) {
-    if (config.source_vocab != config.target_vocab) {
-      fail_usage("model.tie_embeddings: all needs one vocabulary, the source's has ", config.source_vocab,
-                 " tokens, the target's ", config.target_vocab);
-    }
-    target_embedding_.weight = source_embedding_.weight;
-    register_tied("target_embedding.weight", target_embedding_.weight);
-  } else {
-    register_module("target_embedding", target_embedding_);
-  }
+  register_module("", embeddings_);
   register_module("source_position_embedding", source_positions_);
   register_module("target_position_embedding", target_positions_);
   register_module("encoder", encoder_);
@@ -45,7 +39,7 @@ Transformer::Transformer(const TransformerConfig& config)
     head_ =
         register_matrix("head.weight", {config.target_vocab, config.block.dim}, config.block.dtype, config.block.init);
   } else {
-    head_ = target_embedding_.weight;
+    head_ = embeddings_.target.weight;
     register_tied("head.weight", head_);
   }
 }
@@ -61,7 +55,7 @@ EncoderOutput Transformer::encode(Tape& tape, const SourceBatch& source) const {
   check(source.ids.rank() == 2 && source.lengths.sizes() == Dims{source.ids.size(0)},
         "transformer: expected source ids (B, S) and lengths (B), got ", source.ids.sizes(), " and ",
         source.lengths.sizes());
-  const Variable x = embed(source_embedding_, source_positions_, Variable::constant(tape, source.ids), 0);
+  const Variable x = embed(embeddings_.source, source_positions_, Variable::constant(tape, source.ids), 0);
   return {encoder_.forward(x, {.mask = {.causal = false, .lengths = source.lengths}}), source.lengths};
 }
 
@@ -70,7 +64,7 @@ Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, D
   check(!state || cache, "transformer: the state is another model's");
   check(ids.value().rank() == 2, "transformer: expected target ids (R, T), got ", ids.sizes());
   const std::int64_t first = cache ? cache->length() : 0;
-  const Variable x = embed(target_embedding_, target_positions_, ids, first);
+  const Variable x = embed(embeddings_.target, target_positions_, ids, first);
   return decoder_.forward(x, {.positions = {.first = first}, .encoded = source}, cache ? &cache->blocks : nullptr);
 }
 

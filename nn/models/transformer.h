@@ -2,8 +2,8 @@
 #pragma once
 
 #include "nn/block.h"
+#include "nn/models/pair_embeddings.h"
 #include "nn/models/registry.h"
-#include "nn/models/transformer_keys.h"
 #include "nn/positions.h"
 
 namespace tapeformer {
@@ -61,8 +61,7 @@ class Transformer : public SequenceToSequence {
                  std::int64_t first) const;
 
   TransformerConfig config_;
-  Embedding source_embedding_;
-  Embedding target_embedding_;  // not registered where it is the source's
+  PairEmbeddings embeddings_;
   PositionEmbedding source_positions_, target_positions_;
   Dropout dropout_;
   BlockStack encoder_, decoder_;

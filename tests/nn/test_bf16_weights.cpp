@@ -22,6 +22,12 @@ Tensor logits_in(const LanguageModel& model, const Tensor& ids, LanguageState* s
   return model.logits(model.forward(Variable::constant(tape, ids), state)).value().clone();
 }
 
+void save(const Module& model, const std::filesystem::path& file) {
+  NamedTensors parameters;
+  for (const auto& [name, value] : model.state_dict()) parameters.emplace_back(name, value);
+  write_safetensors(file, parameters);
+}
+
 }  // namespace
 
 TEST_CASE("bf16 weights: a model gives what it gives in medium with matrices that are rounded beforehand") {
@@ -31,9 +37,7 @@ TEST_CASE("bf16 weights: a model gives what it gives in medium with matrices tha
     CAPTURE(name_of(config));
     const Gpt model(config);
     randomize(model);
-    NamedTensors parameters;
-    for (const auto& [name, value] : model.state_dict()) parameters.emplace_back(name, value.clone());
-    write_safetensors(folder.path / "model.safetensors", parameters);
+    save(model, folder.path / "model.safetensors");
 
     const Bf16Weights scope;
     const Gpt half(config);
@@ -64,9 +68,7 @@ TEST_CASE("bf16 weights: those of recurrent layers too") {
   const RnnConfig config{.vocab = 17, .stack = {.layers = 2, .input_dim = 12, .dim = 20}};
   const Rnn model(config);
   randomize(model);
-  NamedTensors parameters;
-  for (const auto& [name, value] : model.state_dict()) parameters.emplace_back(name, value.clone());
-  write_safetensors(folder.path / "model.safetensors", parameters);
+  save(model, folder.path / "model.safetensors");
   const Bf16Weights scope;
   const Rnn half(config);
   half.load_state_dict(SafetensorsFile(folder.path / "model.safetensors"));
@@ -88,9 +90,7 @@ TEST_CASE("bf16 weights: they take half of the memory, also while they are read,
   {
     const Gpt model(config);
     model.initialize_parameters(1);
-    NamedTensors parameters;
-    for (const auto& [name, value] : model.state_dict()) parameters.emplace_back(name, value);
-    write_safetensors(folder.path / "model.safetensors", parameters);
+    save(model, folder.path / "model.safetensors");
   }
   const std::int64_t before = memory_stats().in_use;
   reset_peak_memory();
