@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <set>
-#include <thread>
 
 #include "core/error.h"
 #include "data/text/token_cache.h"
@@ -268,18 +267,25 @@ TEST_CASE("token cache: what a killed process has half-written is removed and ma
   for (int i = 0; i < 20000; ++i) text += "abc\n";
   const MemoryText source(text);
   const auto tokenizer = train("char", 0, text);
+  int begun[2];
+  REQUIRE(::pipe(begun) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
     TextReader reader(source, 1000);
-    build_token_file(folder.path / "train-x.tokens", reader, whole(source), *tokenizer, [](double) { ::pause(); });
+    build_token_file(folder.path / "train-x.tokens", reader, whole(source), *tokenizer, [&](double) {
+      if (::write(begun[1], "x", 1) == 1) ::pause();
+    });
     ::_exit(0);
   }
-  while (folder.entries() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::close(begun[1]);
+  char first = 0;
+  REQUIRE(::read(begun[0], &first, 1) == 1);  // now the file is there, and locked
   const TokenCache while_alive(folder.path);
   CHECK(folder.entries() == 1);
   CHECK_FALSE(fs::exists(folder.path / "train-x.tokens"));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
+  ::close(begun[0]);
   CHECK(folder.entries() == 1);
   folder.write("other", "x");
   const TokenCache cache(folder.path);
