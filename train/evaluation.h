@@ -19,7 +19,7 @@ struct Evaluation {
   // Σ −ln P(token | the tokens before it in its window or stream, and in its document where the model keeps to
   // documents)
   double nats = 0;
-  // Of a model that predicts each token in several ways: the nats of each, whose mean `nats` is.
+  // The nats of each way in which the model predicts a token, where it has several; `nats` is then their mean.
   struct Part {
     std::string name;
     double nats;

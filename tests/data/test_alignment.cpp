@@ -23,7 +23,7 @@ TEST_CASE("alignment: sure and possible links are read, sorted and kept once eac
 
 TEST_CASE("alignment error rate: values worked out by hand") {
   AlignmentErrorRate rate;
-  // Of 3 links 1 is sure and 2 are possible; one of two sure ones is found.
+  // One of the three links is sure, and two are possible; one of the two sure links of the reference is found.
   rate.add(parse_alignment("0-0 1-2 4-4"), parse_alignment("0-0 1-1 1p2"));
   CHECK(rate.precision() == doctest::Approx(2. / 3));
   CHECK(rate.recall() == doctest::Approx(1. / 2));

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "autograd/tensor/allocator.h"
 #include "nn/recurrent.h"
 #include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
@@ -158,13 +157,7 @@ TEST_CASE("recurrent training: after the first steps it asks the system for no m
   config.model.options["dropout"] = 0.2;
   config.train.accumulate = 2;
   Toy toy(config);
-  toy.step(1), toy.step(2);
-  const MemoryStats first = memory_stats();
-  for (std::int64_t step = 3; step <= 12; ++step) {
-    toy.step(step);
-    CHECK(memory_stats().system_requests == first.system_requests);
-    CHECK(memory_stats().in_use == first.in_use);
-  }
+  check_steady_memory(toy);
 }
 
 TEST_CASE("recurrent training: a small model of each cell comes near the entropy rate of a Markov chain") {

@@ -1,11 +1,14 @@
 // Small things that several tests of training share.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "autograd/tape/tape.h"
+#include "autograd/tensor/allocator.h"
 #include "data/synthetic/corpora.h"
 #include "tests/temp_folder.h"
 #include "train/config/config.h"
@@ -63,5 +66,17 @@ struct ToyOf {
 };
 using Toy = ToyOf<LanguageObjective>;
 using EncoderToy = ToyOf<EncoderObjective>;
+
+// Steps after the second one ask the system for no memory, and leave none in use.
+template <class Objective>
+void check_steady_memory(ToyOf<Objective>& toy) {
+  toy.step(1), toy.step(2);
+  const MemoryStats first = memory_stats();
+  for (std::int64_t step = 3; step <= 12; ++step) {
+    toy.step(step);
+    CHECK(memory_stats().system_requests == first.system_requests);
+    CHECK(memory_stats().in_use == first.in_use);
+  }
+}
 
 }  // namespace tapeformer
