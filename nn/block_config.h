@@ -9,12 +9,16 @@
 namespace tapeformer {
 
 enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
-enum class NormKind { layer, rms };
+enum class NormKind { layer, rms };  // Ba et al. 2016; Zhang & Sennrich 2019
 enum class PositionKind { learned, sinusoidal };
 
 template <>
 struct Words<NormPlace> {
   static constexpr std::pair<NormPlace, std::string_view> list[] = {{NormPlace::pre, "pre"}, {NormPlace::post, "post"}};
+};
+template <>
+struct Words<NormKind> {
+  static constexpr std::pair<NormKind, std::string_view> list[] = {{NormKind::layer, "layer"}, {NormKind::rms, "rms"}};
 };
 template <>
 struct Words<PositionKind> {

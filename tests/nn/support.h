@@ -23,7 +23,15 @@ inline GptConfig small_gpt(DType dtype = DType::f64) {
   return config;
 }
 
-// The architectures that the code tells apart: pre- and post-norm, each with learned and with sinusoidal positions.
+// The same with the blocks of today's models.
+inline GptConfig modern_gpt(DType dtype = DType::f64) {
+  GptConfig config = small_gpt(dtype);
+  config.block.norm_kind = NormKind::rms, config.block.bias = false;
+  return config;
+}
+
+// The architectures that the code tells apart: pre- and post-norm, each with learned and with sinusoidal positions, and
+// a modern one.
 inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
   std::vector<GptConfig> configs;
   for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
@@ -36,10 +44,12 @@ inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
       configs.push_back(config);
     }
   }
+  configs.push_back(modern_gpt(dtype));
   return configs;
 }
 
 inline std::string name_of(const GptConfig& config) {
+  if (config.block.norm_kind == NormKind::rms) return "modern";
   return str_cat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
                  config.position == PositionKind::learned ? "learned" : "sinusoidal", " positions");
 }
