@@ -28,6 +28,7 @@ class FeedForward : public Module {
 struct BlockContext {
   SelfMask mask = {};
   Positions positions = {};
+  Rotation rotation = {};                     // by those positions; a BlockStack works it out
   std::optional<EncoderOutput> encoded = {};  // for the blocks that have cross-attention
 };
 
@@ -73,6 +74,8 @@ class BlockStack : public Module {
   StackCache make_cache(std::int64_t length, std::int64_t encoded_length = 0) const;
 
  private:
+  std::optional<Rotary> rotary_;
+  std::int64_t head_dim_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::unique_ptr<Norm> final_norm_;
 };

@@ -23,10 +23,16 @@ inline GptConfig small_gpt(DType dtype = DType::f64) {
   return config;
 }
 
-// The same with the blocks of today's models.
+// The blocks of today's models: RMS norms, rotary positions, grouped queries, QK-norm, no biases.
+inline BlockConfig modern(BlockConfig block) {
+  block.norm = NormPlace::pre, block.norm_kind = NormKind::rms, block.bias = false;
+  block.rotary = Rotary{}, block.kv_heads = block.heads / 2, block.qk_norm = true;
+  return block;
+}
 inline GptConfig modern_gpt(DType dtype = DType::f64) {
   GptConfig config = small_gpt(dtype);
-  config.block.norm_kind = NormKind::rms, config.block.bias = false;
+  config.block = modern(config.block);
+  config.position = PositionKind::rotary;
   return config;
 }
 
