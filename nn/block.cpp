@@ -10,10 +10,11 @@
 namespace tapeformer {
 
 FeedForward::FeedForward(const BlockConfig& config)
-    : up(config.dim, config.ff_dim, config.bias, config.init, config.dtype),
+    : up(config.dim, is_gated(config.activation) ? 2 * config.ff_dim : config.ff_dim, config.bias, config.init,
+         config.dtype),
       down(config.ff_dim, config.dim, config.bias, config.residual_init, config.dtype),
       activation_(config.activation) {
-  register_module("up", up);
+  register_module(is_gated(activation_) ? "gate_up" : "up", up);
   register_module("down", down);
 }
 

@@ -11,7 +11,8 @@
 
 namespace tapeformer {
 
-// act(x W1 + b1) W2 + b2: x (…, dim) → (…, dim).
+// act(x W1 + b1) W2 + b2: x (…, dim) → (…, dim). Where the activation is gated, the rows of W1 are those of the gate,
+// then those of what it multiplies (the parameters gate_up.weight and gate_up.bias).
 class FeedForward : public Module {
  public:
   explicit FeedForward(const BlockConfig& config);

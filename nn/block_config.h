@@ -36,8 +36,11 @@ struct Words<RotaryPairs> {
 };
 template <>
 struct Words<ActivationKind> {
-  static constexpr std::pair<ActivationKind, std::string_view> list[] = {
-      {ActivationKind::gelu, "gelu"}, {ActivationKind::gelu_tanh, "gelu_tanh"}, {ActivationKind::relu, "relu"}};
+  static constexpr std::pair<ActivationKind, std::string_view> list[] = {{ActivationKind::gelu, "gelu"},
+                                                                         {ActivationKind::gelu_tanh, "gelu_tanh"},
+                                                                         {ActivationKind::relu, "relu"},
+                                                                         {ActivationKind::swiglu, "swiglu"},
+                                                                         {ActivationKind::geglu, "geglu"}};
 };
 
 // The angles of pair i of a head of width d turn by base^(−2i/d) from one position to the next.
@@ -49,8 +52,8 @@ struct Rotary {
 struct BlockConfig {
   std::int64_t dim = 128;
   std::int64_t heads = 4;
-  std::int64_t kv_heads = 0;  // of keys and values, which groups of query heads share; 0: as many as heads
-  std::int64_t ff_dim = 512;
+  std::int64_t kv_heads = 0;     // of keys and values, which groups of query heads share; 0: as many as heads
+  std::int64_t ff_dim = 512;     // of the feed-forward layer, between its activation and its last product
   double dropout = 0;            // on embeddings and on the output of each sublayer
   double attention_dropout = 0;  // on attention weights
   NormPlace norm = NormPlace::pre;

@@ -169,12 +169,14 @@ void add_layers(Table& t) {
   t.add("embedding", "two axes of ids", {t.normal({4, 3}), ids({2, 0, 2, 1, 3, 3}, {2, 3})}, lookup);
   for (const Enumerator<ActivationKind>& activation : enumerators<ActivationKind>()) {
     const ActivationKind kind = activation.value;
+    const std::int64_t parts = is_gated(kind) ? 2 : 1;
     t.add("feed_forward", activation.name + ", biases",
-          {t.normal({3, 4}), t.normal({6, 4}), t.normal({6}), t.normal({5, 6}), t.normal({5})}, [kind](Inputs in) {
+          {t.normal({3, 4}), t.normal({parts * 6, 4}), t.normal({parts * 6}), t.normal({5, 6}), t.normal({5})},
+          [kind](Inputs in) {
             return feed_forward(in[0], {in[1], in[2], in[3], in[4]}, kind);
           });
-    t.add("feed_forward", activation.name + ", no biases", {t.normal({2, 2, 3}), t.normal({5, 3}), t.normal({3, 5})},
-          [kind](Inputs in) {
+    t.add("feed_forward", activation.name + ", no biases",
+          {t.normal({2, 2, 3}), t.normal({parts * 5, 3}), t.normal({3, 5})}, [kind](Inputs in) {
             return feed_forward(in[0], {in[1], Variable(), in[2], Variable()}, kind);
           });
   }

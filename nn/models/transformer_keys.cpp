@@ -17,6 +17,13 @@ Key following(std::string other, Key key) {
   return key;
 }
 
+// 4·dim, or, where the activation is gated and a third matrix makes the gate, the least multiple of 32 that has as many
+// parameters.
+std::int64_t default_ff_dim(std::int64_t dim, ActivationKind activation) {
+  constexpr std::int64_t kMultiple = 32;
+  return is_gated(activation) ? (8 * dim + 3 * kMultiple - 1) / (3 * kMultiple) * kMultiple : 4 * dim;
+}
+
 }  // namespace
 
 Key pair_tied_key() {
@@ -44,8 +51,9 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       {"kv_heads", std::int64_t{0}, "heads of keys and values, which groups of query heads share (0 = heads)",
        between(0, kMaxSize)},
       {"dim", kDim, "width of the residual stream", between(1, kMaxSize)},
-      following("model.dim", {"ff_dim", std::int64_t{0}, "hidden width of the feed-forward layer (0 = 4 dim)",
-                              between(0, kMaxSize)}),
+      following("model.dim",
+                {"ff_dim", std::int64_t{0}, "hidden width of the feed-forward layer (0 = 4 dim; 8/3 dim where gated)",
+                 between(0, kMaxSize)}),
       {"context", kContext, "longest sequence in tokens", between(1, kMaxSize)},
       changeable({"dropout", 0.0, "dropout probability of embeddings and of each sublayer's output", fraction()}),
       changeable(following("model.dropout",
@@ -68,7 +76,9 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
 
 void resolve_transformer_keys(KeyValues& options) {
   const std::int64_t dim = options.integer("dim"), heads = options.integer("heads");
-  if (options.integer("ff_dim") == 0) options.set("ff_dim", 4 * dim);
+  if (options.integer("ff_dim") == 0) {
+    options.set("ff_dim", default_ff_dim(dim, options.word<ActivationKind>("activation")));
+  }
   if (options.number("attention_dropout") < 0) options.set("attention_dropout", options.number("dropout"));
   if (dim % heads != 0) {
     // The default of heads is no slip of the user's.

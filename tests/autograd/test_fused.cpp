@@ -204,6 +204,31 @@ TEST_CASE("cross_entropy and linear_cross_entropy: agree with their composite tw
   const std::vector<Tensor> logits{random_normal({7, 11}, 1)};
   const std::vector<Tensor> factors{random_normal({7, 5}, 2), random_normal({11, 5}, 3), random_normal({11}, 4)};
   for (const CrossEntropyOptions& options :
+TEST_CASE("feed_forward: a gated one agrees with its composite twin") {
+  const auto hidden = [](ActivationKind kind, const Variable& x) {
+    const std::int64_t half = x.size(-1) / 2;
+    const Variable gate = slice(x, -1, 0, half), up = slice(x, -1, half, 2 * half);
+    return mul(kind == ActivationKind::geglu ? gelu(gate) : mul(gate, sigmoid(gate)), up);
+  };
+  for (const ActivationKind kind : {ActivationKind::swiglu, ActivationKind::geglu}) {
+    for (const Dims& sizes : {Dims{6}, Dims{5, 6}, Dims{2, 40, 6}}) {
+      const std::vector<Tensor> inputs{random_normal(sizes, 1), random_normal({18, 6}, 2), random_normal({18}, 3),
+                                       random_normal({7, 9}, 4), random_normal({7}, 5)};
+      CAPTURE(sizes);
+      check_twins(
+          [&](Inputs in) {
+            return feed_forward(in[0], {in[1], in[2], in[3], in[4]}, kind);
+          },
+          [&](Inputs in) { return linear(hidden(kind, linear(in[0], in[1], in[2])), in[3], in[4]); }, inputs);
+      check_twins(
+          [&](Inputs in) {
+            return feed_forward(in[0], {in[1], Variable(), in[3], Variable()}, kind);
+          },
+          [&](Inputs in) { return linear(hidden(kind, linear(in[0], in[1], {})), in[3], {}); }, inputs);
+    }
+  }
+}
+
        {CrossEntropyOptions{}, CrossEntropyOptions{.smoothing = 0.1}, CrossEntropyOptions{.normalizer = 64},
         CrossEntropyOptions{.smoothing = 0.25, .normalizer = 3.5}}) {
     const auto ids = [&](const Variable& x) {

@@ -23,9 +23,10 @@ inline GptConfig small_gpt(DType dtype = DType::f64) {
   return config;
 }
 
-// The blocks of today's models: RMS norms, rotary positions, grouped queries, QK-norm, no biases.
+// The blocks of today's models: RMS norms, rotary positions, grouped queries, QK-norm, SwiGLU, no biases.
 inline BlockConfig modern(BlockConfig block) {
   block.norm = NormPlace::pre, block.norm_kind = NormKind::rms, block.bias = false;
+  block.activation = ActivationKind::swiglu;
   block.rotary = Rotary{}, block.kv_heads = block.heads / 2, block.qk_norm = true;
   return block;
 }

@@ -138,6 +138,38 @@ TEST_CASE("modern blocks: without biases no parameter is one") {
   }
 }
 
+TEST_CASE("modern blocks: a gated layer has as many parameters as one of four times the width, to a multiple of 32") {
+  for (const char* activation : {"swiglu", "geglu"}) {
+    for (const auto& [dim, ff_dim] : {std::pair{128, 352}, {96, 256}, {384, 1024}, {12, 32}, {768, 2048}}) {
+      const auto model = model_of<Module>(
+          "gpt", {{"activation", std::string(activation)}, {"dim", std::int64_t{dim}}, {"layers", std::int64_t{1}}});
+      const auto weights = model->state_dict();
+      CHECK(weights.at("blocks.0.feed_forward.gate_up.weight").sizes() == Dims{2 * ff_dim, dim});
+      CHECK(weights.at("blocks.0.feed_forward.gate_up.bias").sizes() == Dims{2 * ff_dim});
+      CHECK(weights.at("blocks.0.feed_forward.down.weight").sizes() == Dims{dim, ff_dim});
+    }
+  }
+  const auto given =
+      model_of<Module>("transformer", {{"activation", std::string("swiglu")}, {"ff_dim", std::int64_t{9}}});
+  CHECK(given->state_dict().at("encoder.blocks.0.feed_forward.gate_up.weight").sizes() == Dims{18, 128});
+}
+
+TEST_CASE("modern blocks: the cost counts the weights of groups and gates, and attention by its query heads") {
+  const ModelFamily& family = find_model_family("gpt");
+  KeyValues options(family.keys);
+  options.set("kv_heads", std::int64_t{1}), options.set("activation", std::string("swiglu"));
+  options.set("norm_kind", std::string("rms")), options.set("bias", false);
+  options.set("position", std::string("rotary")), options.set("layers", std::int64_t{2});
+  family.resolve(options, true);
+  const ModelVocabulary vocabulary{.source = 17, .target = 17};
+  const auto model = std::get<LanguageModelMaker>(family.make)(options, vocabulary);
+  const std::int64_t block = 128 * (128 + 2 * 32) + 128 * 128 + 3 * 128 * 352 + 2 * 128;
+  CHECK(model->parameter_count("blocks.") == 2 * block);
+  const ForwardFlops flops = family.flops(options, *model, vocabulary, 50);
+  CHECK(flops.blocks == 2.0 * 2 * block + 2 * 2.0 * 128 * 50);
+  CHECK(flops.other == 2.0 * (128 + 17 * 128));
+}
+
 TEST_CASE("modern blocks: errors name the key, what it takes and what it got") {
   const auto error = [](std::initializer_list<std::pair<std::string, KeyValue>> options) -> std::string {
     try {
