@@ -1,6 +1,7 @@
 #include "autograd/ops/head_transform.h"
 
 #include <cmath>
+#include <vector>
 
 #include "autograd/kernels/attention/head_transform.h"
 #include "autograd/ops/op_helpers.h"
@@ -56,13 +57,16 @@ struct TransformHeads {
 }  // namespace
 
 Tensor rotation_table(std::int64_t first, std::int64_t count, std::int64_t d, double base, DType dtype) {
+  std::vector<double> frequencies(d / 2);
+  for (std::int64_t i = 0; i < d / 2; ++i) {
+    frequencies[i] = std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(d));
+  }
   const Tensor table = Tensor::empty({count, d}, dtype);
   dispatch_floating(dtype, [&]<class T>(T) {
     T* row = table.data<T>();
     for (std::int64_t k = 0; k < count; ++k, row += d) {
       for (std::int64_t i = 0; i < d / 2; ++i) {
-        const double angle =
-            static_cast<double>(first + k) * std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(d));
+        const double angle = static_cast<double>(first + k) * frequencies[i];
         row[i] = static_cast<T>(std::cos(angle)), row[d / 2 + i] = static_cast<T>(std::sin(angle));
       }
     }
