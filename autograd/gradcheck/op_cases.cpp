@@ -334,6 +334,8 @@ void add_losses(Table& t) {
       {"normalizer", {.normalizer = 2.5}},
       {"smoothing, normalizer", {.smoothing = 0.3, .normalizer = 7}},
       {"smoothing, deferred", {.smoothing = 0.1, .deferred = true}},
+      {"z_loss", {.z_loss = 0.2}},
+      {"z_loss, smoothing, normalizer, deferred", {.smoothing = 0.1, .z_loss = 0.2, .normalizer = 7, .deferred = true}},
   };
   for (const auto& [label, option] : options) {
     t.add("cross_entropy", label, {t.normal({4, 5}), targets},

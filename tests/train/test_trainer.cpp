@@ -102,6 +102,20 @@ TEST_CASE("train step: 1×32, 2×16, 4×8 and 32×1 give the same loss and gradi
   }
 }
 
+TEST_CASE("train step: the z-loss is part of the loss and its gradient, not of the plain loss or the evaluation") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  Toy plain(config);
+  config.train.z_loss = 0.1;
+  Toy with_z(config);
+  CHECK(with_z.objective.evaluate({}).loss() == plain.objective.evaluate({}).loss());
+  const StepResult expected = plain.step(1), result = with_z.step(1);
+  CHECK_FALSE(expected.unsmoothed_loss.has_value());
+  CHECK(*result.unsmoothed_loss == doctest::Approx(expected.loss).epsilon(1e-6));
+  CHECK(result.loss > expected.loss + 0.1);
+  CHECK(result.grad_norm != expected.grad_norm);
+}
+
 TEST_CASE("train step: recomputed, 20 steps give the same losses, weights and moments to the bit") {
   const CacheFolder folder;
   Config config = toy_config();
