@@ -141,7 +141,8 @@ TEST_CASE("packed attention: the gradient is written in place, without a copy of
 TEST_CASE("packed attention: groups of query heads, norms and rotations agree with elementary ops") {
   const Tensor positions = Tensor::from<std::int32_t>({0, 1, 0, 1, 2, 0, 1, 2, 3, 4}, {2, 5});
   const AttentionOptions options{.causal = true, .dropout = 0.2};
-  for (const auto& [h, g] : {std::pair{4, 2}, {4, 1}, {2, 2}}) {
+  for (const auto& counts : {std::pair{4, 2}, {4, 1}, {2, 2}}) {
+    const std::int64_t h = counts.first, g = counts.second;
     const std::vector<Tensor> inputs{random_normal({2, 5, (h + 2 * g) * 6}, 1), random_normal({6}, 2),
                                      random_normal({6}, 3)};
     const HeadCount heads(h, g);
@@ -156,16 +157,15 @@ TEST_CASE("packed attention: groups of query heads, norms and rotations agree wi
             return HeadTransform{.rotation = {rotation_table(3, 5, 6, 100, in[0].value().dtype()), places, pairs}};
           };
           const auto weights = [&](Inputs in) { return normalised ? HeadWeights{in[1], in[2]} : HeadWeights{}; };
-          check_twins(
-              [&](Inputs in) { return packed_self_attention(in[0], heads, options, weights(in), how(in)); },
-              [&, h = h, g = g](Inputs in) { return grouped_self_twin(in[0], h, g, options, weights(in), how(in)); },
-              std::span(inputs).first(normalised ? 3 : 1), kTraining);
+          check_twins([&](Inputs in) { return packed_self_attention(in[0], heads, options, weights(in), how(in)); },
+                      [&](Inputs in) { return grouped_self_twin(in[0], h, g, options, weights(in), how(in)); },
+                      std::span(inputs).first(normalised ? 3 : 1), kTraining);
           check_twins(  // another use of qkv writes its gradient before and after
               [&](Inputs in) {
                 const Variable y = packed_self_attention(in[0], heads, options, weights(in), how(in));
                 return mul(add(y, sum(in[0])), sum(in[0]));
               },
-              [&, h = h, g = g](Inputs in) {
+              [&](Inputs in) {
                 const Variable y = grouped_self_twin(in[0], h, g, options, weights(in), how(in));
                 return mul(add(y, sum(in[0])), sum(in[0]));
               },
