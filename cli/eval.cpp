@@ -110,7 +110,7 @@ void evaluate_text(const EvalArguments& arguments) {
   WindowOptions options{.context = arguments.context, .stride = arguments.stride, .batch = arguments.batch};
   const bool windows = !reads_in_order(*run.model);
   if (windows) {
-    options.context = window_context(run.model->context(), options.context);
+    options.context = window_context(*run.model, options.context);
     if (options.stride == 0) options.stride = options.context;
   } else if (options.context || options.stride) {
     fail_usage("eval: --context and --stride: expected none, since ", run.config.model.type,

@@ -59,9 +59,9 @@ std::string format_progress(const ProgressState& state) {
   const double left = state.elapsed_s / done * static_cast<double>(state.steps - state.step);
   const std::int64_t percent = state.steps > 0 ? 100 * state.step / state.steps : 0;
   return "step " + std::to_string(state.step) + "/" + std::to_string(state.steps) + "  " + std::to_string(percent) +
-         "%  " + (state.smoothed ? "smoothed loss " : "loss ") + print("%.4f", state.loss) + "  lr " +
-         print("%.3g", state.lr) + "  " + format_rate(state.tokens_per_s) + " tokens/s  " +
-         format_duration(state.elapsed_s) + " elapsed  " + format_duration(left) + " left";
+         "%  " + (state.smoothed ? "smoothed loss " : "loss ") + (state.with_z ? "+ z " : "") +
+         print("%.4f", state.loss) + "  lr " + print("%.3g", state.lr) + "  " + format_rate(state.tokens_per_s) +
+         " tokens/s  " + format_duration(state.elapsed_s) + " elapsed  " + format_duration(left) + " left";
 }
 
 int terminal_columns(int fd) {

@@ -77,7 +77,7 @@ void print_text(const SurprisalArguments& arguments) {
                " reads a text in order and has no windows");
   }
   // Half overlapping windows: every token but the first ones is predicted from at least half a context.
-  const std::int64_t context = window_context(run.model->context(), 0);
+  const std::int64_t context = window_context(*run.model, 0);
   const WindowOptions options{.stride = arguments.stride ? arguments.stride : std::max<std::int64_t>(context / 2, 1)};
   const std::vector<double> nats = surprisals(*run.model, std::span<const std::int32_t>(ids), options);
   if (arguments.json) std::cout << "{\"tokens\":[";

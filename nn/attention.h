@@ -6,11 +6,12 @@
 #include "autograd/ops/attention.h"
 #include "nn/block_config.h"
 #include "nn/layers.h"
+#include "nn/norm.h"
 #include "nn/sequence_to_sequence.h"
 
 namespace tapeformer {
 
-// Keys and values of the tokens seen so far, of one attention layer: (B, h, length, d_k) each, growing up to
+// Keys and values of the tokens seen so far, of one attention layer: (B, g, length, d_k) each, g heads, growing up to
 // `capacity`. Memory grows by doubling.
 class KeyValueCache {
  public:
@@ -20,7 +21,8 @@ class KeyValueCache {
   void clear() { length_ = 0; }
   // Row i of the batch becomes what row rows[i] was; a row may be taken often, or not at all.
   void select(std::span<const std::int64_t> rows);
-  // Appends k and v (B, h, T, d_k). Throws Error past the capacity, or when B changes before clear().
+  // Appends k and v (B, g, T, d_k), as attention reads them: after their norm and rotation. Throws Error past the
+  // capacity, or when B changes before clear().
   void append(const Tensor& k, const Tensor& v);
   Tensor keys() const { return keys_.slice(2, 0, length_); }
   Tensor values() const { return values_.slice(2, 0, length_); }
@@ -29,7 +31,7 @@ class KeyValueCache {
   void reserve(const Tensor& like, std::int64_t length);
 
   std::int64_t capacity_, length_ = 0;
-  Tensor keys_, values_;  // (B, h, room, d_k)
+  Tensor keys_, values_;  // (B, g, room, d_k)
 };
 
 // Which tokens of its own sequence a token may attend to.
@@ -41,19 +43,23 @@ struct SelfMask {
 };
 
 // Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are
-// multiplied by W_O. x (B, T, dim) → (B, T, dim).
+// multiplied by W_O. x (B, T, dim) → (B, T, dim). Where the configuration says so, groups of query heads share heads of
+// K and V, and Q and K are normalised and turned by their positions.
 class MultiHeadAttention : public Module {
  public:
-  // Throws UsageError when heads does not divide dim.
+  // Throws UsageError when heads does not divide dim, or kv_heads not heads.
   explicit MultiHeadAttention(const BlockConfig& config);
-  // With a cache, x continues the cached tokens: its queries see them too. Only without recording. A caller that moves
-  // x in lets it be freed as soon as Q, K and V are computed.
-  Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr) const;
+  // With a cache, x continues the cached tokens: its queries see them too. Only without recording. `rotation` belongs
+  // to the tokens of x. A caller that moves x in lets it be freed as soon as Q, K and V are computed.
+  Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr,
+                   const Rotation& rotation = {}) const;
 
   Linear qkv, out;
 
  private:
-  std::int64_t heads_;
+  HeadCount heads_;
+  std::unique_ptr<RmsNorm> q_norm_, k_norm_;
+  HeadTransform transform_;
   double dropout_;
 };
 
@@ -61,7 +67,8 @@ class MultiHeadAttention : public Module {
 // at once itself. Reads the options scale and key_lengths alone.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options);
 
-// Cross-attention: Q comes from the decoder, K and V from the encoder's output, whose padding is masked.
+// Cross-attention: Q comes from the decoder, K and V from the encoder's output, whose padding is masked. Nothing turns
+// by positions here, which the two texts do not share.
 class CrossAttention : public Module {
  public:
   explicit CrossAttention(const BlockConfig& config);
@@ -73,7 +80,12 @@ class CrossAttention : public Module {
   Linear q, kv, out;
 
  private:
-  std::int64_t heads_;
+  // Keys and values of the encoder's output, side by side: (B, S, 2·g·d), the keys normalised where asked for.
+  Variable keys_and_values(const Variable& encoded) const;
+
+  HeadCount heads_;
+  std::unique_ptr<RmsNorm> q_norm_, k_norm_;
+  HeadTransform transform_;
   double dropout_;
 };
 

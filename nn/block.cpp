@@ -1,5 +1,6 @@
 #include "nn/block.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/ops/arithmetic.h"
@@ -9,10 +10,11 @@
 namespace tapeformer {
 
 FeedForward::FeedForward(const BlockConfig& config)
-    : up(config.dim, config.ff_dim, config.bias, config.init, config.dtype),
+    : up(config.dim, is_gated(config.activation) ? 2 * config.ff_dim : config.ff_dim, config.bias, config.init,
+         config.dtype),
       down(config.ff_dim, config.dim, config.bias, config.residual_init, config.dtype),
       activation_(config.activation) {
-  register_module("up", up);
+  register_module(is_gated(activation_) ? "gate_up" : "up", up);
   register_module("down", down);
 }
 
@@ -47,7 +49,7 @@ Variable Block::residual(const Variable& x, const Norm& norm, const Sub& sub) co
 
 Variable Block::forward(const Variable& in, const BlockContext& context, BlockCache* cache) const {
   Variable x = residual(in, *attention_norm_, [&](Variable y) {
-    return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr);
+    return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr, context.rotation);
   });
   if (cross_attention_) {
     check(context.encoded.has_value(), "block: cross-attention needs an encoder's result");
@@ -58,7 +60,8 @@ Variable Block::forward(const Variable& in, const BlockContext& context, BlockCa
   return residual(x, *feed_forward_norm_, [&](Variable y) { return feed_forward_.forward(std::move(y)); });
 }
 
-BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cross) {
+BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cross)
+    : rotary_(config.rotary), head_dim_(config.dim / std::max<std::int64_t>(config.heads, 1)) {
   BlockConfig block = config;
   if (block.residual_init.kind == Init::Kind::normal) {
     block.residual_init.value /= std::sqrt(static_cast<double>((cross ? 3 : 2) * layers));
@@ -73,8 +76,10 @@ BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cros
   }
 }
 
-Variable BlockStack::forward(const Variable& in, const BlockContext& context, StackCache* cache) const {
+Variable BlockStack::forward(const Variable& in, const BlockContext& where, StackCache* cache) const {
   Variable x = in;
+  BlockContext context = where;
+  if (rotary_) context.rotation = rotation_of(context.positions, x.size(1), head_dim_, *rotary_, x.value().dtype());
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto block = [module = blocks_[i].get(), context, own = cache ? &(*cache)[i] : nullptr](const Variable& y) {
       return module->forward(y, context, own);

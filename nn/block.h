@@ -11,7 +11,8 @@
 
 namespace tapeformer {
 
-// act(x W1 + b1) W2 + b2: x (…, dim) → (…, dim).
+// act(x W1 + b1) W2 + b2: x (…, dim) → (…, dim). Where the activation is gated, the rows of W1 are those of the gate,
+// then those of what it multiplies (the parameters gate_up.weight and gate_up.bias).
 class FeedForward : public Module {
  public:
   explicit FeedForward(const BlockConfig& config);
@@ -28,6 +29,7 @@ class FeedForward : public Module {
 struct BlockContext {
   SelfMask mask = {};
   Positions positions = {};
+  Rotation rotation = {};                     // by those positions; a BlockStack works it out
   std::optional<EncoderOutput> encoded = {};  // for the blocks that have cross-attention
 };
 
@@ -73,6 +75,8 @@ class BlockStack : public Module {
   StackCache make_cache(std::int64_t length, std::int64_t encoded_length = 0) const;
 
  private:
+  std::optional<Rotary> rotary_;
+  std::int64_t head_dim_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::unique_ptr<Norm> final_norm_;
 };

@@ -26,6 +26,8 @@ class LanguageModel : public Module {
   virtual std::int64_t vocab() const = 0;
   // The most tokens that the model can look at; nothing where there is no limit.
   virtual std::optional<std::int64_t> context() const = 0;
+  // Whether context() is only what the model is trained for, and it can look at more tokens.
+  virtual bool exceeds_context() const { return false; }
   // The token with which a document begins, for a model that never looks past it; -1: a row of tokens is one text.
   virtual std::int32_t document_token() const { return -1; }
 
@@ -33,7 +35,7 @@ class LanguageModel : public Module {
   virtual std::unique_ptr<LanguageState> make_state() const = 0;
   // ids i32 (B, T) → features (B, T, F), from which logits() predicts the token after each place. With a state, ids
   // continue the tokens that it has read, and it reads them; only on a tape that does not record. Throws Error beyond
-  // the context.
+  // a context that the model cannot exceed.
   virtual Variable forward(const Variable& ids, LanguageState* state = nullptr) const = 0;
   // Features (…, F), all or some of their rows → logits (…, vocab).
   virtual Variable logits(const Variable& features) const = 0;

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "autograd/ops/attention.h"
 #include "nn/block_config.h"
 #include "nn/layers.h"
 
@@ -17,7 +18,14 @@ struct Positions {
   Tensor of_tokens{};      // unless this i32 (B, T) says where each token stands
 };
 
-// A vector for each position below `context`: a learned table, or the fixed sinusoids.
+// How `length` tokens at these positions turn the heads of width d.
+Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64_t d, const Rotary& rotary,
+                     DType dtype);
+
+// Throws Error when the blocks turn queries and keys but the kind of positions is not rotary, or the other way round.
+void check_rotary(PositionKind kind, const BlockConfig& blocks);
+
+// A vector for each position below `context`: a learned table, or the fixed sinusoids. Rotary positions have none.
 class PositionEmbedding : public Module {
  public:
   PositionEmbedding(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init,
@@ -25,10 +33,13 @@ class PositionEmbedding : public Module {
   // The vectors of `length` positions: (length, dim), or (B, length, dim) where each token has a position of its own.
   // Throws Error when the positions, or the rows, reach past the context.
   Variable forward(Tape& tape, const Positions& positions, std::int64_t length) const;
+  // x (B, T, dim) and the vectors of its tokens' positions, added; x itself where positions are rotary.
+  Variable add_to(const Variable& x, const Positions& positions) const;
 
  private:
   void check_length(std::int64_t length) const;
 
+  PositionKind kind_;
   std::int64_t context_;
   Variable weight_;  // learned
   Tensor fixed_;     // sinusoidal

@@ -36,7 +36,9 @@ void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions&
   constexpr std::int64_t kRow = 128;     // tokens that a recurrent model reads at once; no result depends on it
   constexpr std::int64_t kWarmUp = 256;  // tokens before a stream, from which it learns where in the text it is
   if (!reads_in_order(model)) {
-    return for_windows(tokens, options, model.context(), progress,
+    WindowOptions windows = options;
+    windows.context = window_context(model, options.context);
+    return for_windows(tokens, windows, {}, progress,
                        [&](const Batch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); });
   }
   RecurrentState state;
@@ -57,6 +59,10 @@ std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wante
   if (context < 1) fail_usage("context: expected at least 1, got ", context);
   if (most && context > *most) fail_usage("context: expected 1 to ", *most, " (the model's), got ", context);
   return context;
+}
+
+std::int64_t window_context(const LanguageModel& model, std::int64_t wanted) {
+  return wanted && model.exceeds_context() ? window_context(std::nullopt, wanted) : window_context(model.context(), wanted);
 }
 
 void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,

@@ -50,6 +50,8 @@ bool reads_in_order(const LanguageModel& model);
 // The tokens of a window: `wanted`, or the default of WindowOptions where that is 0. Throws UsageError for more than
 // `most`, where there is such a limit: the model's.
 std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted);
+// The same for a model, which may be able to exceed its context.
+std::int64_t window_context(const LanguageModel& model, std::int64_t wanted);
 // Calls score(batch) for the batches of sliding windows over the tokens (WindowBatcher), for a model that can look at
 // `most` tokens. Throws Error for fewer than two tokens, UsageError for a stride above the context.
 void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,

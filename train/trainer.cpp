@@ -140,7 +140,8 @@ class Trainer {
                        .lr = lr,
                        .tokens_per_s = tokens_per_s_,
                        .elapsed_s = seconds_since(begin_),
-                       .smoothed = config_.train.label_smoothing > 0});
+                       .smoothed = config_.train.label_smoothing > 0,
+                       .with_z = config_.train.z_loss > 0});
     }
   }
 

@@ -13,8 +13,8 @@ namespace tapeformer {
 
 // What one step did.
 struct StepResult {
-  double loss = 0;  // mean over the step's scored targets, of the smoothed labels where labels are smoothed
-  std::optional<double> unsmoothed_loss;  // the same of the plain labels, where labels are smoothed
+  double loss = 0;  // what is minimised: mean over the step's scored targets, with label smoothing and the z-loss
+  std::optional<double> unsmoothed_loss;  // the plain cross-entropy, where there is one of them
   double grad_norm = 0;                   // before clipping
 };
 
@@ -27,11 +27,12 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
 struct ProgressState {
   std::int64_t step = 0, steps = 0;
   std::int64_t first_step = 0;  // steps that were done before this process began (resume)
-  double loss = 0;              // nats per token, of the smoothed labels where labels are smoothed
+  double loss = 0;              // StepResult::loss
   double lr = 0;
   double tokens_per_s = 0;
   double elapsed_s = 0;   // of this process
   bool smoothed = false;  // labels are smoothed
+  bool with_z = false;    // the loss contains the z-loss
 };
 
 struct TrainHooks {

@@ -169,12 +169,14 @@ void add_layers(Table& t) {
   t.add("embedding", "two axes of ids", {t.normal({4, 3}), ids({2, 0, 2, 1, 3, 3}, {2, 3})}, lookup);
   for (const Enumerator<ActivationKind>& activation : enumerators<ActivationKind>()) {
     const ActivationKind kind = activation.value;
+    const std::int64_t parts = is_gated(kind) ? 2 : 1;
     t.add("feed_forward", activation.name + ", biases",
-          {t.normal({3, 4}), t.normal({6, 4}), t.normal({6}), t.normal({5, 6}), t.normal({5})}, [kind](Inputs in) {
+          {t.normal({3, 4}), t.normal({parts * 6, 4}), t.normal({parts * 6}), t.normal({5, 6}), t.normal({5})},
+          [kind](Inputs in) {
             return feed_forward(in[0], {in[1], in[2], in[3], in[4]}, kind);
           });
-    t.add("feed_forward", activation.name + ", no biases", {t.normal({2, 2, 3}), t.normal({5, 3}), t.normal({3, 5})},
-          [kind](Inputs in) {
+    t.add("feed_forward", activation.name + ", no biases",
+          {t.normal({2, 2, 3}), t.normal({parts * 5, 3}), t.normal({3, 5})}, [kind](Inputs in) {
             return feed_forward(in[0], {in[1], Variable(), in[2], Variable()}, kind);
           });
   }
@@ -217,12 +219,25 @@ void add_attention(Table& t) {
       {.causal = true, .key_lengths = ids({3, 4}, {2}), .key_begin = key_begin, .dropout = 0.4});
   row("dropout", 3, 4, 2, {.dropout = 0.4});
   row("causal, key_lengths, dropout", 3, 3, 2, {.causal = true, .key_lengths = lengths, .dropout = 0.4});
+  const auto grouped = [&](const char* label, std::int64_t kv_heads, const AttentionOptions& options) {
+    t.add("scaled_dot_product_attention", label,
+          {t.normal({2, 4, 3, 3}), t.normal({2, kv_heads, 4, 3}), t.normal({2, kv_heads, 4, 2})}, attend(options));
+  };
+  grouped("two query heads to a head of k and v", 2, {.causal = true});
+  grouped("all query heads to a head of k and v, key_lengths, dropout", 1,
+          {.key_lengths = ids({3, 4}, {2}), .dropout = 0.4});
   const auto self = [](const AttentionOptions& options) {
     return [options](Inputs in) { return packed_self_attention(in[0], 2, options); };
   };
   t.add("packed_self_attention", "causal", {t.normal({2, 3, 12})}, self({.causal = true}));
   t.add("packed_self_attention", "causal, key_begin, dropout", {t.normal({2, 4, 6})},
         self({.causal = true, .key_begin = key_begin, .dropout = 0.4}));
+  t.add("packed_self_attention", "grouped heads", {t.normal({2, 3, 12})}, [](Inputs in) {
+    return packed_self_attention(in[0], {4, 1}, {.causal = true});
+  });
+  t.add("packed_cross_attention", "grouped heads", {t.normal({2, 2, 8}), t.normal({2, 3, 4})}, [](Inputs in) {
+    return packed_cross_attention(in[0], in[1], {4, 1}, {});
+  });
   t.add("packed_cross_attention", "key_lengths, dropout", {t.normal({2, 2, 4}), t.normal({2, 3, 8})},
         [=](Inputs in) { return packed_cross_attention(in[0], in[1], 2, {.key_lengths = lengths, .dropout = 0.4}); });
   // q, k, v side by side in one row, as views.
@@ -248,6 +263,37 @@ void add_attention(Table& t) {
           return additive_attention(in[0], in[1], in[2], Variable::constant(*in[0].tape(), values.to(in[0].dtype())))
               .weights;
         });
+}
+
+// Norms and rotations of heads, by themselves and within attention.
+void add_head_transforms(Table& t) {
+  // Of the dtype of x.
+  const auto transform = [](const Variable& x, std::int64_t d, RotaryPairs pairs, const Tensor& positions) {
+    return HeadTransform{.norm_eps = 0.1,
+                         .rotation = {rotation_table(2, 3, d, 50, x.value().dtype()), positions, pairs}};
+  };
+  const Tensor positions = ids({0, 1, 0, 2, 2, 1}, {2, 3});
+  const auto heads = [&](const std::string& label, std::vector<Tensor> inputs, auto&& how) {
+    t.add("transform_heads", label, std::move(inputs),
+          [how](Inputs in) { return transform_heads(in[0], in.size() > 1 ? in[1] : Variable(), 2, how(in[0])); });
+  };
+  heads("norm", {t.normal({2, 3, 6}), t.normal({3})}, [](const Variable&) { return HeadTransform{.norm_eps = 0.1}; });
+  for (const Enumerator<RotaryPairs>& enumerator : enumerators<RotaryPairs>()) {
+    const RotaryPairs pairs = enumerator.value;
+    const std::string& name = enumerator.name;
+    const auto by_place = [=](const Variable& x) { return transform(x, 4, pairs, {}); };
+    heads(name, {t.normal({2, 3, 8})}, by_place);
+    heads(name + ", norm", {t.normal({2, 3, 8}), t.normal({4})}, by_place);
+    heads(name + ", positions", {t.normal({2, 3, 8})},
+          [=](const Variable& x) { return transform(x, 4, pairs, positions); });
+    t.add("packed_self_attention", name + ", norms, grouped heads", {t.normal({2, 3, 8}), t.normal({2}), t.normal({2})},
+          [=](Inputs in) {
+            return packed_self_attention(in[0], {2, 1}, {.causal = true}, {in[1], in[2]},
+                                         transform(in[0], 2, pairs, positions));
+          });
+    t.add("packed_self_attention", name, {t.normal({2, 3, 12})},
+          [=](Inputs in) { return packed_self_attention(in[0], 1, {}, {}, transform(in[0], 4, pairs, {})); });
+  }
 }
 
 void add_recurrent(Table& t) {
@@ -288,6 +334,8 @@ void add_losses(Table& t) {
       {"normalizer", {.normalizer = 2.5}},
       {"smoothing, normalizer", {.smoothing = 0.3, .normalizer = 7}},
       {"smoothing, deferred", {.smoothing = 0.1, .deferred = true}},
+      {"z_loss", {.z_loss = 0.2}},
+      {"z_loss, smoothing, normalizer, deferred", {.smoothing = 0.1, .z_loss = 0.2, .normalizer = 7, .deferred = true}},
   };
   for (const auto& [label, option] : options) {
     t.add("cross_entropy", label, {t.normal({4, 5}), targets},
@@ -333,6 +381,7 @@ std::vector<OpCase> op_cases() {
   add_products(table);
   add_layers(table);
   add_attention(table);
+  add_head_transforms(table);
   add_recurrent(table);
   add_losses(table);
   add_recompute(table);

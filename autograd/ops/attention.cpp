@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/ops/attention.h"
+#include "autograd/ops/head_transform.h"
 #include "autograd/ops/op_helpers.h"
 
 namespace tapeformer {
@@ -42,6 +43,7 @@ struct AttentionCore {
   // (B, h, T_q, d_v), in memory as (B, T_q, h, d_v)
   Tensor forward(OpContext& context, const Tensor& q, const Tensor& k, const Tensor& v) {
     shape = {q.size(0), q.size(1), q.size(2), k.size(2), q.size(3), v.size(3), options.scale, options.causal};
+    if (k.size(1) > 0) shape.group = q.size(1) / k.size(1);
     if (options.scale == 0) shape.scale = 1 / std::sqrt(static_cast<double>(shape.query_dim));
     if (options.key_lengths.defined()) shape.key_lengths = options.key_lengths.data<std::int32_t>();
     if (options.key_begin.defined()) shape.key_begin = options.key_begin.data<std::int32_t>();
@@ -94,61 +96,89 @@ struct ScaledDotProductAttention {
   }
 };
 
-// Part i of `count` that lie one after another in each row: rows (B, T, count·h·d) → (B, h, T, d), a view.
-Tensor heads_of(const Tensor& rows, int i, int count, std::int64_t heads) {
-  const std::int64_t dim = rows.size(2) / count;
-  return rows.slice(2, i * dim, (i + 1) * dim)
-      .reshape({rows.size(0), rows.size(1), heads, dim / heads})
-      .transpose(1, 2);
+// `heads` heads of width d that lie side by side in each row, from head `first` on: rows (B, T, …) → (B, h, T, d), a
+// view.
+Tensor heads_of(const Tensor& rows, std::int64_t first, std::int64_t heads, std::int64_t d) {
+  return rows.slice(2, first * d, (first + heads) * d).reshape({rows.size(0), rows.size(1), heads, d}).transpose(1, 2);
 }
-HeadsGradient heads_of(const GradTarget& rows, int i, int count, std::int64_t heads) {
-  return rows.tensor.defined() ? HeadsGradient{heads_of(rows.tensor, i, count, heads), rows.beta} : HeadsGradient{};
+HeadsGradient heads_of(const GradTarget& rows, std::int64_t first, std::int64_t heads, std::int64_t d) {
+  return rows.tensor.defined() ? HeadsGradient{heads_of(rows.tensor, first, heads, d), rows.beta} : HeadsGradient{};
 }
-// The opposite for one part: (B, h, T, d) → (B, T, h·d), a view where the heads lie in memory as rows.
+// The opposite for all heads: (B, h, T, d) → (B, T, h·d), a view where the heads lie in memory as rows.
 Tensor rows_of(const Tensor& x) { return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}); }
 
+// Queries and keys may be transformed: their transformed rows are computed again in backward, and the gradients of the
+// untransformed ones are made where those of the transformed ones lie.
 struct PackedSelfAttention {
   static constexpr const char* kName = "packed_self_attention";
   AttentionCore core;
-  std::int64_t heads;
+  HeadCount heads;
+  HeadTransform how;
   Saved qkv = {};
+  Tensor q_weight = {}, k_weight = {};
 
-  Tensor forward(OpContext& context, const Tensor& in) {
+  std::int64_t width(const Tensor& rows) const { return rows.size(2) / (heads.queries + 2 * heads.keys); }
+  bool transforms() const { return how.rotation.table.defined() || q_weight.defined() || k_weight.defined(); }
+  // (B, T, (h + g)·d) of qkv: the queries and keys as attention reads them.
+  Tensor transformed(const Tensor& rows) const {
+    const std::int64_t d = width(rows), split = heads.queries * d, end = split + heads.keys * d;
+    const Tensor to = Tensor::empty({rows.size(0), rows.size(1), end}, rows.dtype());
+    transform_rows(to.slice(2, 0, split), rows.slice(2, 0, split), q_weight, heads.queries, how);
+    transform_rows(to.slice(2, split, end), rows.slice(2, split, end), k_weight, heads.keys, how);
+    return to;
+  }
+
+  Tensor forward(OpContext& context, const Tensor& in, const Tensor& q_norm, const Tensor& k_norm) {
     const Tensor rows = in.contiguous();
     qkv = context.save(0, rows);
-    return rows_of(
-        core.forward(context, heads_of(rows, 0, 3, heads), heads_of(rows, 1, 3, heads), heads_of(rows, 2, 3, heads)));
+    if (q_norm.defined()) q_weight = q_norm.contiguous();
+    if (k_norm.defined()) k_weight = k_norm.contiguous();
+    const auto& [h, g] = heads;
+    const Tensor qk = transforms() ? transformed(rows) : rows;
+    const std::int64_t d = width(rows);
+    return rows_of(core.forward(context, heads_of(qk, 0, h, d), heads_of(qk, h, g, d), heads_of(rows, h + g, g, d)));
   }
-  void backward(const Tensor& dy, GradSlot& dqkv) {
-    if (!dqkv.needed()) return;
-    const Tensor rows = qkv.get();
-    const GradTarget to = dqkv.target();
-    core.backward(heads_of(dy, 0, 1, heads), heads_of(rows, 0, 3, heads), heads_of(rows, 1, 3, heads),
-                  heads_of(rows, 2, 3, heads), heads_of(to, 0, 3, heads), heads_of(to, 1, 3, heads),
-                  heads_of(to, 2, 3, heads));
+  void backward(const Tensor& dy, GradSlot& dqkv, GradSlot& dq_weight, GradSlot& dk_weight) {
+    if (!dqkv.needed() && !dq_weight.needed() && !dk_weight.needed()) return;
+    const auto& [h, g] = heads;
+    const Tensor rows = qkv.get(), qk = transforms() ? transformed(rows) : rows;
+    const std::int64_t d = width(rows), split = h * d, end = split + g * d;
+    const GradTarget to = transforms() ? GradTarget{Tensor::empty(rows.sizes(), rows.dtype()), 0} : dqkv.target();
+    core.backward(heads_of(dy, 0, h, d), heads_of(qk, 0, h, d), heads_of(qk, h, g, d), heads_of(rows, h + g, g, d),
+                  heads_of(to, 0, h, d), heads_of(to, h, g, d), heads_of(to, h + g, g, d));
+    if (!transforms()) return;
+    transform_rows_backward(to.tensor.slice(2, 0, split), dq_weight, rows.slice(2, 0, split), q_weight, h, how);
+    transform_rows_backward(to.tensor.slice(2, split, end), dk_weight, rows.slice(2, split, end), k_weight, g, how);
+    if (dqkv.needed()) dqkv.accumulate(to.tensor);
   }
 };
 
 struct PackedCrossAttention {
   static constexpr const char* kName = "packed_cross_attention";
   AttentionCore core;
-  std::int64_t heads;
+  HeadCount heads;
   Saved q = {}, kv = {};
 
   Tensor forward(OpContext& context, const Tensor& queries, const Tensor& keys_and_values) {
     const Tensor q_rows = queries.contiguous(), kv_rows = keys_and_values.contiguous();
     q = context.save(0, q_rows), kv = context.save(1, kv_rows);
-    return rows_of(core.forward(context, heads_of(q_rows, 0, 1, heads), heads_of(kv_rows, 0, 2, heads),
-                                heads_of(kv_rows, 1, 2, heads)));
+    const auto& [h, g] = heads;
+    const std::int64_t d = q_rows.size(2) / h;
+    return rows_of(
+        core.forward(context, heads_of(q_rows, 0, h, d), heads_of(kv_rows, 0, g, d), heads_of(kv_rows, g, g, d)));
   }
   void backward(const Tensor& dy, GradSlot& dq, GradSlot& dkv) {
+    const auto& [h, g] = heads;
     const Tensor q_rows = q.get(), kv_rows = kv.get();
+    const std::int64_t d = q_rows.size(2) / h;
     const GradTarget to_q = target_or_none(dq), to_kv = target_or_none(dkv);
-    core.backward(heads_of(dy, 0, 1, heads), heads_of(q_rows, 0, 1, heads), heads_of(kv_rows, 0, 2, heads),
-                  heads_of(kv_rows, 1, 2, heads), heads_of(to_q, 0, 1, heads), heads_of(to_kv, 0, 2, heads),
-                  heads_of(to_kv, 1, 2, heads));
+    core.backward(heads_of(dy, 0, h, d), heads_of(q_rows, 0, h, d), heads_of(kv_rows, 0, g, d),
+                  heads_of(kv_rows, g, g, d), heads_of(to_q, 0, h, d), heads_of(to_kv, 0, g, d),
+                  heads_of(to_kv, g, g, d));
   }
 };
+
+bool divides(std::int64_t divisor, std::int64_t number) { return divisor > 0 && number % divisor == 0; }
 
 void check_key_begin(const char* op, const Tensor& key_begin, std::int64_t keys, bool causal) {
   const std::int64_t batches = key_begin.size(0), queries = key_begin.size(1);
@@ -188,27 +218,37 @@ Variable scaled_dot_product_attention(const Variable& q, const Variable& k, cons
                                       const AttentionOptions& options) {
   constexpr auto kName = ScaledDotProductAttention::kName;
   const Dims &a = q.sizes(), &b = k.sizes(), &c = v.sizes();
-  check(a.rank() == 4 && b.rank() == 4 && c.rank() == 4 && a[0] == b[0] && a[0] == c[0] && a[1] == b[1] &&
-            a[1] == c[1] && b[2] == c[2] && a[3] == b[3],
+  check(a.rank() == 4 && b.rank() == 4 && c.rank() == 4 && a[0] == b[0] && a[0] == c[0] && divides(b[1], a[1]) &&
+            b[1] == c[1] && b[2] == c[2] && a[3] == b[3],
         kName, ": q is ", a, ", k is ", b, ", v is ", c,
-        ": expected (B, h, T_q, d_k), (B, h, T_k, d_k) and (B, h, T_k, d_v)");
+        ": expected (B, h, T_q, d_k), (B, g, T_k, d_k) and (B, g, T_k, d_v), where g divides h");
   return record(ScaledDotProductAttention{{checked_options(kName, a[0], a[2], b[2], options)}}, q, k, v);
 }
 
-Variable packed_self_attention(const Variable& qkv, std::int64_t heads, const AttentionOptions& options) {
+Variable packed_self_attention(const Variable& qkv, const HeadCount& heads, const AttentionOptions& options,
+                               const HeadWeights& weights, const HeadTransform& transform) {
   constexpr auto kName = PackedSelfAttention::kName;
   const Dims& sizes = qkv.sizes();
-  check(heads > 0 && sizes.rank() == 3 && sizes[2] % (3 * heads) == 0, kName, ": qkv is ", sizes,
-        ": expected (B, T, 3 h d) with h = ", heads, " heads");
-  return record(PackedSelfAttention{{checked_options(kName, sizes[0], sizes[1], sizes[1], options)}, heads}, qkv);
+  const auto& [h, g] = heads;
+  check(h > 0 && divides(g, h) && sizes.rank() == 3 && divides(h + 2 * g, sizes[2]), kName, ": qkv is ", sizes,
+        ": expected (B, T, (h + 2 g) d) with h = ", h, " heads and g = ", g, " for k and v");
+  const std::int64_t d = sizes[2] / (h + 2 * g);
+  check_transform(kName, qkv.value(), d, weights.q, transform);
+  check_transform(kName, qkv.value(), d, weights.k, transform);
+  const AttentionOptions checked = checked_options(kName, sizes[0], sizes[1], sizes[1], options);
+  const HeadTransform how = dense(transform);
+  return record(PackedSelfAttention{{checked}, heads, how}, qkv, weights.q, weights.k);
 }
 
-Variable packed_cross_attention(const Variable& q, const Variable& kv, std::int64_t heads,
+Variable packed_cross_attention(const Variable& q, const Variable& kv, const HeadCount& heads,
                                 const AttentionOptions& options) {
   constexpr auto kName = PackedCrossAttention::kName;
   const Dims &a = q.sizes(), &b = kv.sizes();
-  check(heads > 0 && a.rank() == 3 && b.rank() == 3 && a[0] == b[0] && b[2] == 2 * a[2] && a[2] % heads == 0, kName,
-        ": q is ", a, ", kv is ", b, ": expected (B, T_q, h d) and (B, T_k, 2 h d) with h = ", heads, " heads");
+  const auto& [h, g] = heads;
+  check(h > 0 && divides(g, h) && a.rank() == 3 && b.rank() == 3 && a[0] == b[0] && divides(h, a[2]) &&
+            b[2] == 2 * g * (a[2] / h),
+        kName, ": q is ", a, ", kv is ", b, ": expected (B, T_q, h d) and (B, T_k, 2 g d) with h = ", h,
+        " heads and g = ", g, " for k and v");
   return record(PackedCrossAttention{{checked_options(kName, a[0], a[1], b[1], options)}, heads}, q, kv);
 }
 

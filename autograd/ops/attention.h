@@ -1,6 +1,7 @@
-// Attention (attention.cpp, additive_attention.cpp).
+// Attention (attention.cpp, head_transform.cpp, additive_attention.cpp).
 #pragma once
 
+#include "autograd/kernels/attention/rotary_pairs.h"
 #include "autograd/tape/variable.h"
 
 namespace tapeformer {
@@ -14,16 +15,47 @@ struct AttentionOptions {
   double dropout = 0;  // on the attention weights, while training
   double scale = 0;    // 0: 1/√d_k
 };
-// softmax(mask(scale·q kᵀ)) v: q (B, h, T_q, d_k), k (B, h, T_k, d_k), v (B, h, T_k, d_v) → (B, h, T_q, d_v). A query
-// that may see no key gives zeros. The result lies in memory as (B, T_q, h, d_v), so that joining the heads is a view.
+// softmax(mask(scale·q kᵀ)) v: q (B, h, T_q, d_k), k (B, g, T_k, d_k), v (B, g, T_k, d_v) → (B, h, T_q, d_v), where g
+// divides h: query head i reads head i/(h/g) of k and v (grouped queries, Ainslie et al. 2023). A query that may see no
+// key gives zeros. The result lies in memory as (B, T_q, h, d_v), so that joining the heads is a view.
 Variable scaled_dot_product_attention(const Variable& q, const Variable& k, const Variable& v,
                                       const AttentionOptions& options);
 
-// The same of heads that lie side by side, which are read and whose gradients are written in place:
-// qkv (B, T, 3·h·d), in each row q, k and v one after another, h heads each → (B, T, h·d).
-Variable packed_self_attention(const Variable& qkv, std::int64_t heads, const AttentionOptions& options);
-// q (B, T_q, h·d), kv (B, T_k, 2·h·d), in each row k and v one after another → (B, T_q, h·d).
-Variable packed_cross_attention(const Variable& q, const Variable& kv, std::int64_t heads,
+// How tokens' positions turn the vectors of heads (rotary positions, Su et al. 2021).
+struct Rotation {
+  Tensor table{};      // (P, d), of rotation_table(); undefined: nothing turns
+  Tensor positions{};  // i32 (B, T): each token's row of the table; undefined: token t has row t
+  RotaryPairs pairs = RotaryPairs::halves;
+};
+// Row k of (count, d): cos and sin of the angles (first + k)·base^(−2i/d), i < d/2, computed in double: all cosines,
+// then all sines.
+Tensor rotation_table(std::int64_t first, std::int64_t count, std::int64_t d, double base, DType dtype);
+
+// What queries and keys go through before their product.
+struct HeadTransform {
+  double norm_eps = 1e-5;  // of the RMS norm of each head, where a weight is given (QK-norm, Henry et al. 2020)
+  Rotation rotation{};     // afterwards
+};
+// x (B, T, h·d) → the same sizes: each head normalised with weight (d), or not where that is undefined, then turned
+// (head_transform.cpp).
+Variable transform_heads(const Variable& x, const Variable& weight, std::int64_t heads, const HeadTransform& how);
+
+// Heads that lie side by side in rows.
+struct HeadCount {
+  HeadCount(std::int64_t heads, std::int64_t kv_heads = 0) : queries(heads), keys(kv_heads ? kv_heads : heads) {}
+  std::int64_t queries, keys;  // of q; of k and v each, a divisor
+};
+struct HeadWeights {
+  Variable q, k;  // of transform_heads(); may be undefined
+};
+
+// The same attention of heads that lie side by side, which are read and whose gradients are written in place:
+// qkv (B, T, (h + 2g)·d), in each row q of h heads, then k and v of g heads → (B, T, h·d). Queries and keys go through
+// transform_heads(), without a tensor that is kept for backward.
+Variable packed_self_attention(const Variable& qkv, const HeadCount& heads, const AttentionOptions& options,
+                               const HeadWeights& weights = {}, const HeadTransform& transform = {});
+// q (B, T_q, h·d), kv (B, T_k, 2·g·d), in each row k and v one after another → (B, T_q, h·d).
+Variable packed_cross_attention(const Variable& q, const Variable& kv, const HeadCount& heads,
                                 const AttentionOptions& options);
 
 struct AttentionResult {

@@ -19,7 +19,8 @@ struct CrossEntropy {
     log_sum_exp = Tensor::empty({in.size(0)}, in.dtype());
     dispatch_floating(in.dtype(), [&]<class T>(T) {
       kernels::cross_entropy_forward(loss.data<T>(), log_sum_exp.data<T>(), source.data<T>(),
-                                     targets.data<std::int32_t>(), in.size(0), in.size(1), options.smoothing);
+                                     targets.data<std::int32_t>(), in.size(0), in.size(1), options.smoothing,
+                                     options.z_loss);
     });
     if (options.unsmoothed) {
       const double of_targets = dispatch_floating(in.dtype(), [&]<class T>(T) {
@@ -35,7 +36,7 @@ struct CrossEntropy {
     write_gradient(dlogits, [&]<class T>(T* out, T beta) {
       kernels::cross_entropy_backward(out, dloss.data<T>(), logits.data<T>(), log_sum_exp.data<T>(),
                                       targets.data<std::int32_t>(), logits.size(0), logits.size(1), options.smoothing,
-                                      beta);
+                                      beta, options.z_loss);
     });
   }
 };
@@ -69,6 +70,7 @@ CrossEntropyOptions checked_options(const char* what, const Tensor& targets, std
   check(rows > 0, what, ": no rows");
   check(options.smoothing >= 0 && options.smoothing < 1, what, ": expected 0 <= smoothing < 1, got ",
         options.smoothing);
+  check(options.z_loss >= 0, what, ": expected z_loss >= 0, got ", options.z_loss);
   std::int64_t scored = 0;
   const Tensor dense = targets.contiguous();
   for (std::int32_t target : dense.span<std::int32_t>()) {

@@ -5,26 +5,29 @@
 namespace tapeformer {
 namespace {
 
-// y = h W₂ᵀ + b₂, h = act(u + b₁): all of a feed-forward layer after its first product. It keeps u alone, which is a
-// tensor of its own that no other op reads; backward computes h again, in the memory of u.
-// dh = dy W₂, dW₂ = dyᵀ h, db₂ = Σ_rows dy;  du = dh·act'(u + b₁), db₁ = Σ_rows du
+// y = h W₂ᵀ + b₂, h = act(u + b₁): all of a feed-forward layer after its first product. A gated activation makes h,
+// half as wide, of both halves of u + b₁. It keeps u alone, which is a tensor of its own that no other op reads;
+// backward computes h again. One of h and du takes the memory of u, the other one that of dh. dh = dy W₂, dW₂ = dyᵀ h,
+// db₂ = Σ_rows dy;  du = dh·act'(u + b₁), db₁ = Σ_rows du
 struct FeedForward {
   static constexpr const char* kName = "feed_forward";
   ActivationKind activation;
   Tensor u = {}, up_bias = {}, down_weight = {};
 
   Tensor forward(OpContext& context, const Tensor& in, const Tensor& b1, const Tensor& w2, const Tensor& b2) {
-    const std::int64_t hidden = w2.size(1), dim = w2.size(0);
-    const Tensor rows = in.reshape({hidden ? in.numel() / hidden : 0, hidden});
-    const Tensor h = context.recording() ? Tensor::empty(rows.sizes(), in.dtype()) : rows;
+    const std::int64_t hidden = w2.size(1), dim = w2.size(0), cols = in.size(-1);
+    const Tensor rows = in.reshape({cols ? in.numel() / cols : 0, cols});
+    const bool in_place = !context.recording() && !is_gated(activation);
+    const Tensor h = in_place ? rows : Tensor::empty({rows.size(0), hidden}, in.dtype());
     down_weight = readable_by_blas(w2);
     if (b1.defined()) up_bias = b1.contiguous();
     Dims sizes = in.sizes();
     sizes[sizes.rank() - 1] = dim;
     const Tensor y = Tensor::empty(sizes, in.dtype());
     dispatch_floating(in.dtype(), [&]<class T>(T) {
-      kernels::bias_activation_forward(activation, h.data<T>(), rows.data<T>(), data_or_null<T>(up_bias), rows.size(0),
-                                       hidden);
+      const auto activate =
+          is_gated(activation) ? kernels::gated_activation_forward<T> : kernels::bias_activation_forward<T>;
+      activate(activation, h.data<T>(), rows.data<T>(), data_or_null<T>(up_bias), rows.size(0), hidden);
       multiply(y.data<T>(), T{0}, h, false, down_weight, true);
     });
     add_bias(y, b2);
@@ -33,14 +36,17 @@ struct FeedForward {
   }
 
   void backward(const Tensor& dy, GradSlot& du_slot, GradSlot& db1, GradSlot& dw2, GradSlot& db2) {
-    const Tensor g = readable_by_blas(dy.reshape({u.size(0), down_weight.size(0)}));
-    const Tensor du = Tensor::empty(u.sizes(), u.dtype());
-    const Tensor& h = u;
+    const std::int64_t rows = u.size(0), hidden = down_weight.size(1);
+    const Tensor g = readable_by_blas(dy.reshape({rows, down_weight.size(0)}));
+    const Tensor dh = Tensor::empty({rows, hidden}, u.dtype());
     dispatch_floating(u.dtype(), [&]<class T>(T) {
-      multiply(du.data<T>(), T{0}, g, false, down_weight, false);
-      kernels::bias_activation_backward(activation, u.data<T>(), du.data<T>(), data_or_null<T>(up_bias), u.size(0),
-                                        u.size(1));
+      multiply(dh.data<T>(), T{0}, g, false, down_weight, false);
+      const auto activate =
+          is_gated(activation) ? kernels::gated_activation_backward<T> : kernels::bias_activation_backward<T>;
+      activate(activation, u.data<T>(), dh.data<T>(), data_or_null<T>(up_bias), rows, hidden);
     });
+    const Tensor& h = is_gated(activation) ? dh : u;
+    const Tensor& du = is_gated(activation) ? u : dh;
     write_gradient(dw2, [&]<class T>(T* out, T beta) { multiply(out, beta, g, true, h, false); });
     write_bias_gradient(db2, dy);
     write_bias_gradient(db1, du);
@@ -55,8 +61,9 @@ struct FeedForward {
 Variable feed_forward(Variable x, const FeedForwardWeights& weights, ActivationKind activation) {
   const auto& [w1, b1, w2, b2] = weights;
   check_linear("feed_forward", x, w1, b1);
-  check(w2.value().rank() == 2 && w2.size(1) == w1.size(0), "feed_forward: the first weight is ", w1.sizes(),
-        ", the second ", w2.sizes(), ": expected (hidden, in) and (out, hidden)");
+  const std::int64_t parts = is_gated(activation) ? 2 : 1;
+  check(w2.value().rank() == 2 && parts * w2.size(1) == w1.size(0), "feed_forward: the first weight is ", w1.sizes(),
+        ", the second ", w2.sizes(), ": expected (", parts == 2 ? "2 " : "", "hidden, in) and (out, hidden)");
   check(!b2.defined() || b2.sizes() == Dims{w2.size(0)}, "feed_forward: the second weight is ", w2.sizes(),
         ", its bias ", b2.sizes(), ": expected (", w2.size(0), ")");
   common_tape("feed_forward", {&x, &w1, &b1, &w2, &b2});

@@ -77,7 +77,8 @@ struct LinearCrossEntropy {
         make_logits(z, begin, rows);
         add_target_logits(z, begin, rows);
         kernels::cross_entropy_forward(row_loss.data<T>() + begin, log_sum_exp.data<T>() + begin, z,
-                                       targets.data<std::int32_t>() + begin, rows, weight.size(0), options.smoothing);
+                                       targets.data<std::int32_t>() + begin, rows, weight.size(0), options.smoothing,
+                                       options.z_loss);
       });
     });
     know_value();
@@ -96,10 +97,10 @@ struct LinearCrossEntropy {
         if (deferred) {
           add_target_logits(dz, begin, rows);
           kernels::cross_entropy_in_place(row_loss.data<T>() + begin, log_sum_exp.data<T>() + begin, dz,
-                                          dloss.data<T>() + begin, ids, rows, vocab, options.smoothing);
+                                          dloss.data<T>() + begin, ids, rows, vocab, options.smoothing, options.z_loss);
         } else {
           kernels::cross_entropy_backward(dz, dloss.data<T>() + begin, dz, log_sum_exp.data<T>() + begin, ids, rows,
-                                          vocab, options.smoothing, T{0});
+                                          vocab, options.smoothing, T{0}, options.z_loss);
         }
         const auto beta = [&](const GradTarget& t) { return begin == 0 ? T(t.beta) : T{1}; };
         if (to_x.tensor.defined()) {

@@ -6,12 +6,14 @@
 namespace tapeformer {
 
 struct CrossEntropyOptions {
-  double smoothing = 0;   // ε: the target is (1 − ε)·onehot + ε/V
+  double smoothing = 0;  // ε: the target is (1 − ε)·onehot + ε/V
+  double z_loss = 0;  // ζ: each row's loss gets ζ·(log Σ e^logits)² more, which keeps logits small (de Brébisson 2016)
   double normalizer = 0;  // what the summed loss is divided by; 0: the number of targets that are not ignored
   // linear_cross_entropy on a recording tape: the value stays NaN until backward, and the logits are computed once
   // instead of twice.
   bool deferred = false;
-  // Where given: the loss without smoothing is added to it as soon as the value is known. It must live until then.
+  // Where given: the loss without smoothing and z_loss is added to it as soon as the value is known. It must live until
+  // then.
   double* unsmoothed = nullptr;
 };
 // Mean cross-entropy in nats (a scalar): logits (N, V), targets i32 (N), negative targets are ignored.

@@ -12,7 +12,9 @@ Variable matmul(const Variable& a, const Variable& b);
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias);
 
 struct FeedForwardWeights {
-  Variable up, up_bias, down, down_bias;  // (hidden, in), (hidden), (out, hidden), (out); biases may be undefined
+  // (hidden, in), (hidden), (out, hidden), (out); biases may be undefined. With a gated activation the first two have
+  // twice as many rows: those of the gate, then those of what it multiplies.
+  Variable up, up_bias, down, down_bias;
 };
 // act(x upᵀ + up_bias) downᵀ + down_bias, x (…, in) → (…, out), without keeping the activation's result for backward
 // (feed_forward.cpp). A caller that moves x in lets it be freed as soon as the first product is done.

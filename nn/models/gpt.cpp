@@ -26,6 +26,7 @@ Gpt::Gpt(const GptConfig& config)
                  config.block.dtype),
       dropout_(config.block.dropout),
       stack_(config.block, config.layers) {
+  check_rotary(config.position, config.block);
   register_module("token_embedding", token_embedding_);
   register_module("position_embedding", positions_);
   register_module("", stack_);
@@ -53,7 +54,7 @@ Variable Gpt::forward(const Variable& ids, LanguageState* state) const {
     check(token < 0 || !has_token(ids.value().slice(1, first == 0, length), token),
           "gpt: the key/value cache holds one document, but another one begins");
   }
-  const Variable x = add(token_embedding_.forward(ids), positions_.forward(*ids.tape(), positions, length));
+  const Variable x = positions_.add_to(token_embedding_.forward(ids), positions);
   return stack_.forward(dropout_.forward(x), {.mask = mask, .positions = positions}, cache ? &cache->blocks : nullptr);
 }
 

@@ -30,6 +30,7 @@ Transformer::Transformer(const TransformerConfig& config)
       dropout_(config.block.dropout),
       encoder_(config.block, config.layers),
       decoder_(config.block, config.layers, /*cross=*/true) {
+  check_rotary(config.position, config.block);
   register_module("", embeddings_);
   register_module("source_position_embedding", source_positions_);
   register_module("target_position_embedding", target_positions_);
@@ -48,7 +49,7 @@ Transformer::Transformer(const TransformerConfig& config)
 Variable Transformer::embed(const Embedding& embedding, const PositionEmbedding& positions, const Variable& ids,
                             std::int64_t first) const {
   const Variable vectors = scale(embedding.forward(ids), std::sqrt(static_cast<double>(config_.block.dim)));
-  return dropout_.forward(add(vectors, positions.forward(*ids.tape(), {.first = first}, ids.size(1))));
+  return dropout_.forward(positions.add_to(vectors, {.first = first}));
 }
 
 EncoderOutput Transformer::encode(Tape& tape, const SourceBatch& source) const {

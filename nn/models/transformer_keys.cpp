@@ -17,6 +17,13 @@ Key following(std::string other, Key key) {
   return key;
 }
 
+// 4·dim, or, where the activation is gated and a third matrix makes the gate, the least multiple of 32 that has as many
+// parameters.
+std::int64_t default_ff_dim(std::int64_t dim, ActivationKind activation) {
+  constexpr std::int64_t kMultiple = 32;
+  return is_gated(activation) ? (8 * dim + 3 * kMultiple - 1) / (3 * kMultiple) * kMultiple : 4 * dim;
+}
+
 }  // namespace
 
 Key pair_tied_key() {
@@ -41,18 +48,25 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
   return {
       {"layers", kLayers, "blocks (of an encoder-decoder: on each side)", between(1, kMaxSize)},
       {"heads", kHeads, "attention heads", between(1, kMaxSize)},
+      {"kv_heads", std::int64_t{0}, "heads of keys and values, which groups of query heads share (0 = heads)",
+       between(0, kMaxSize)},
       {"dim", kDim, "width of the residual stream", between(1, kMaxSize)},
-      following("model.dim", {"ff_dim", std::int64_t{0}, "hidden width of the feed-forward layer (0 = 4 dim)",
-                              between(0, kMaxSize)}),
+      following("model.dim",
+                {"ff_dim", std::int64_t{0}, "hidden width of the feed-forward layer (0 = 4 dim; 8/3 dim where gated)",
+                 between(0, kMaxSize)}),
       {"context", kContext, "longest sequence in tokens", between(1, kMaxSize)},
       changeable({"dropout", 0.0, "dropout probability of embeddings and of each sublayer's output", fraction()}),
       changeable(following("model.dropout",
                            {"attention_dropout", -1.0, "dropout probability of attention weights (-1 = dropout)",
                             KeyRange{-1, 1, false, true}})),
       word_key("norm", defaults.norm, "place of the norm in each sublayer"),
+      word_key("norm_kind", NormKind::layer, "kind of norm: layer norm, or RMS norm, which has no mean and no bias"),
       word_key("activation", defaults.activation, "activation of the feed-forward layer"),
-      word_key("position", defaults.position, "kind of position embedding"),
-      {"position_base", 10000.0, "base of the wavelengths of sinusoidal positions", above(0)},
+      word_key("position", defaults.position, "kind of positions: embeddings that are added, or rotary"),
+      {"position_base", 10000.0, "base of the wavelengths of sinusoidal and rotary positions", above(0)},
+      word_key("rotary_pairs", RotaryPairs::halves,
+               "elements of a head that turn together: i and d/2 + i, or 2i and 2i + 1"),
+      {"qk_norm", false, "an RMS norm of each head's queries and keys"},
       {"bias", true, "biases in linear layers and norms"},
       {"norm_eps", 1e-5, "added to the variance in norms", above(0)},
       {"init_std", 0.0, "standard deviation of initial matrices (0 = 0.02 for gpt, Xavier for transformer)",
@@ -62,28 +76,46 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
 
 void resolve_transformer_keys(KeyValues& options) {
   const std::int64_t dim = options.integer("dim"), heads = options.integer("heads");
-  if (options.integer("ff_dim") == 0) options.set("ff_dim", 4 * dim);
+  if (options.integer("ff_dim") == 0) {
+    options.set("ff_dim", default_ff_dim(dim, options.word<ActivationKind>("activation")));
+  }
   if (options.number("attention_dropout") < 0) options.set("attention_dropout", options.number("dropout"));
   if (dim % heads != 0) {
     // The default of heads is no slip of the user's.
     if (heads == kHeads) fail_usage("model.dim: expected a multiple of model.heads, which is ", heads, ", got ", dim);
     fail_usage("model.heads: expected a divisor of model.dim, which is ", dim, ", got ", heads);
   }
-  if (options.word<PositionKind>("position") == PositionKind::sinusoidal && dim % 2 != 0) {
+  if (const std::int64_t kv_heads = options.integer("kv_heads"); kv_heads > 0 && heads % kv_heads != 0) {
+    fail_usage("model.kv_heads: expected a divisor of model.heads, which is ", heads, ", got ", kv_heads);
+  }
+  const PositionKind position = options.word<PositionKind>("position");
+  if (position == PositionKind::sinusoidal && dim % 2 != 0) {
     fail_usage("model.dim: expected an even width for sinusoidal positions, got ", dim);
+  }
+  if (position == PositionKind::rotary && dim / heads % 2 != 0) {
+    fail_usage("model.dim: expected heads of even width for rotary positions, got ", dim, " for ", heads,
+               " heads, which is ", dim / heads, " each");
   }
 }
 
 BlockConfig block_config(const KeyValues& options) {
   const double deviation = options.number("init_std");
   const Init init = deviation > 0 ? Init::normal(deviation) : Init::xavier_uniform();
+  std::optional<Rotary> rotary;
+  if (options.word<PositionKind>("position") == PositionKind::rotary) {
+    rotary = {.base = options.number("position_base"), .pairs = options.word<RotaryPairs>("rotary_pairs")};
+  }
   return {.dim = options.integer("dim"),
           .heads = options.integer("heads"),
+          .kv_heads = options.integer("kv_heads"),
           .ff_dim = options.integer("ff_dim"),
           .dropout = options.number("dropout"),
           .attention_dropout = options.number("attention_dropout"),
           .norm = options.word<NormPlace>("norm"),
+          .norm_kind = options.word<NormKind>("norm_kind"),
           .activation = options.word<ActivationKind>("activation"),
+          .rotary = rotary,
+          .qk_norm = options.boolean("qk_norm"),
           .bias = options.boolean("bias"),
           .norm_eps = options.number("norm_eps"),
           .init = init,

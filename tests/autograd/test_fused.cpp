@@ -62,7 +62,7 @@ void check_attention(std::int64_t batches, std::int64_t heads, std::int64_t quer
 Variable cross_entropy_twin(const Variable& logits, const std::vector<std::int32_t>& targets,
                             const CrossEntropyOptions& options) {
   const std::int64_t rows = logits.size(0), vocab = logits.size(1);
-  const Tensor weights = full({rows, vocab}, DType::f64, 0);
+  const Tensor weights = full({rows, vocab}, DType::f64, 0), is_scored = full({rows, 1}, DType::f64, 0);
   double scored = 0;
   for (std::int64_t i = 0; i < rows; ++i) {
     const std::int32_t target = targets[static_cast<std::size_t>(i)];
@@ -70,10 +70,15 @@ Variable cross_entropy_twin(const Variable& logits, const std::vector<std::int32
     const Tensor row = weights.slice(0, i, i + 1);
     row.fill(-options.smoothing / static_cast<double>(vocab));
     row.data<double>()[target] -= 1 - options.smoothing;
+    is_scored.slice(0, i, i + 1).fill(1);
     ++scored;
   }
   const double normalizer = options.normalizer > 0 ? options.normalizer : std::max(scored, 1.0);
-  return scale(sum(mul(log_softmax(logits), beside(logits, weights))), 1 / normalizer);
+  const Variable plain = sum(mul(log_softmax(logits), beside(logits, weights)));
+  if (options.z_loss == 0) return scale(plain, 1 / normalizer);
+  const Variable z = log(sum(exp(logits), -1, true));
+  const Variable squares = sum(mul(mul(z, z), beside(logits, is_scored)));
+  return scale(add(plain, scale(squares, options.z_loss)), 1 / normalizer);
 }
 
 }  // namespace
@@ -199,13 +204,39 @@ TEST_CASE("feed_forward: agrees with its composite twin") {
   }
 }
 
+TEST_CASE("feed_forward: a gated one agrees with its composite twin") {
+  const auto hidden = [](ActivationKind kind, const Variable& x) {
+    const std::int64_t half = x.size(-1) / 2;
+    const Variable gate = slice(x, -1, 0, half), up = slice(x, -1, half, 2 * half);
+    return mul(kind == ActivationKind::geglu ? gelu(gate) : mul(gate, sigmoid(gate)), up);
+  };
+  for (const ActivationKind kind : {ActivationKind::swiglu, ActivationKind::geglu}) {
+    for (const Dims& sizes : {Dims{6}, Dims{5, 6}, Dims{2, 40, 6}}) {
+      const std::vector<Tensor> inputs{random_normal(sizes, 1), random_normal({18, 6}, 2), random_normal({18}, 3),
+                                       random_normal({7, 9}, 4), random_normal({7}, 5)};
+      CAPTURE(sizes);
+      check_twins(
+          [&](Inputs in) {
+            return feed_forward(in[0], {in[1], in[2], in[3], in[4]}, kind);
+          },
+          [&](Inputs in) { return linear(hidden(kind, linear(in[0], in[1], in[2])), in[3], in[4]); }, inputs);
+      check_twins(
+          [&](Inputs in) {
+            return feed_forward(in[0], {in[1], Variable(), in[3], Variable()}, kind);
+          },
+          [&](Inputs in) { return linear(hidden(kind, linear(in[0], in[1], {})), in[3], {}); }, inputs);
+    }
+  }
+}
+
 TEST_CASE("cross_entropy and linear_cross_entropy: agree with their composite twins") {
   const std::vector<std::int32_t> targets{3, -1, 0, 6, 6, -100, 2};
   const std::vector<Tensor> logits{random_normal({7, 11}, 1)};
   const std::vector<Tensor> factors{random_normal({7, 5}, 2), random_normal({11, 5}, 3), random_normal({11}, 4)};
   for (const CrossEntropyOptions& options :
        {CrossEntropyOptions{}, CrossEntropyOptions{.smoothing = 0.1}, CrossEntropyOptions{.normalizer = 64},
-        CrossEntropyOptions{.smoothing = 0.25, .normalizer = 3.5}}) {
+        CrossEntropyOptions{.smoothing = 0.25, .normalizer = 3.5}, CrossEntropyOptions{.z_loss = 0.1},
+        CrossEntropyOptions{.smoothing = 0.1, .z_loss = 0.03, .normalizer = 5}}) {
     const auto ids = [&](const Variable& x) {
       return Variable::constant(*x.tape(), Tensor::from(std::span<const std::int32_t>(targets), {7}));
     };
@@ -278,6 +309,9 @@ TEST_CASE("cross_entropy and linear_cross_entropy: with smoothing, the loss with
           loss_of({.smoothing = 0.3, .normalizer = 7, .deferred = deferred, .unsmoothed = &unsmoothed});
       CHECK(unsmoothed == doctest::Approx(plain).epsilon(1e-12));
       CHECK(smoothed == loss_of({.smoothing = 0.3, .normalizer = 7, .deferred = deferred}));
+      double without_z = 0;
+      CHECK(loss_of({.z_loss = 0.1, .normalizer = 7, .deferred = deferred, .unsmoothed = &without_z}) > plain + 0.01);
+      CHECK(without_z == doctest::Approx(plain).epsilon(1e-12));
       CHECK(smoothed != plain);
     }
   }

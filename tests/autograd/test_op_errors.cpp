@@ -170,11 +170,13 @@ TEST_CASE("errors: attention") {
   };
   CHECK_THROWS_WITH_AS(attend({1, 2, 3, 4}, {1, 2, 3, 5}, {1, 2, 3, 4}, {}),
                        "scaled_dot_product_attention: q is (1, 2, 3, 4), k is (1, 2, 3, 5), v is (1, 2, 3, 4): "
-                       "expected (B, h, T_q, d_k), (B, h, T_k, d_k) and (B, h, T_k, d_v)",
+                       "expected (B, h, T_q, d_k), (B, g, T_k, d_k) and (B, g, T_k, d_v), where g divides h",
                        Error);
   CHECK_THROWS_AS(attend({1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 4, 4}, {}), Error);
   CHECK_THROWS_AS(attend({1, 2, 3, 4}, {2, 2, 3, 4}, {1, 2, 3, 4}, {}), Error);
   CHECK_THROWS_AS(attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, {}), Error);
+  CHECK_THROWS_AS(attend({1, 3, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {}), Error);
+  CHECK_THROWS_AS(attend({1, 2, 3, 4}, {1, 2, 3, 4}, {1, 1, 3, 4}, {}), Error);
   const Dims fits{2, 1, 3, 4};
   CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.key_lengths = Tensor::zeros({3}, DType::i32)}),
                        "scaled_dot_product_attention: expected key_lengths i32 (2), got i32 (3)", Error);
@@ -201,11 +203,36 @@ TEST_CASE("errors: attention") {
   CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.dropout = 1}),
                        "scaled_dot_product_attention: expected 0 <= dropout < 1, got 1", Error);
   CHECK_THROWS_WITH_AS(packed_self_attention(in.of({2, 3, 10}), 2, {}),
-                       "packed_self_attention: qkv is (2, 3, 10): expected (B, T, 3 h d) with h = 2 heads", Error);
+                       "packed_self_attention: qkv is (2, 3, 10): expected (B, T, (h + 2 g) d) with h = 2 heads and "
+                       "g = 2 for k and v",
+                       Error);
+  CHECK_THROWS_AS(packed_self_attention(in.of({2, 3, 14}), {3, 2}, {}), Error);
   CHECK_THROWS_WITH_AS(packed_cross_attention(in.of({2, 3, 4}), in.of({2, 5, 6}), 2, {}),
                        "packed_cross_attention: q is (2, 3, 4), kv is (2, 5, 6): expected (B, T_q, h d) and "
-                       "(B, T_k, 2 h d) with h = 2 heads",
+                       "(B, T_k, 2 g d) with h = 2 heads and g = 2 for k and v",
                        Error);
+  const auto transform = [&](const Dims& x, const Dims& weight, const Rotation& rotation) {
+    return transform_heads(in.of(x), weight.empty() ? Variable() : in.of(weight), 2, {.rotation = rotation});
+  };
+  const Tensor table = rotation_table(0, 3, 2, 10, DType::f64);
+  CHECK_THROWS_WITH_AS(transform({2, 3, 5}, {}, {}),
+                       "transform_heads: x is (2, 3, 5): expected (B, T, h d) with h = 2 heads", Error);
+  CHECK_THROWS_WITH_AS(transform({2, 3, 4}, {4}, {}),
+                       "transform_heads: the heads are 2 wide, their norm's weight is (4): expected (2)", Error);
+  CHECK_THROWS_WITH_AS(transform({2, 3, 6}, {}, {table}),
+                       "transform_heads: expected heads of even width to turn, got 3", Error);
+  CHECK_THROWS_WITH_AS(transform({2, 4, 4}, {}, {table}),
+                       "transform_heads: rows are (2, 4, 4), their heads 2 wide, the table of rotations is (3, 2): "
+                       "expected (4, 2)",
+                       Error);
+  CHECK_THROWS_WITH_AS(transform({2, 3, 4}, {}, {table.to(DType::f32)}),
+                       "transform_heads: x is f64, the table of rotations f32", Error);
+  CHECK_THROWS_WITH_AS(transform({2, 3, 4}, {}, {table, Tensor::zeros({2, 2}, DType::i32)}),
+                       "transform_heads: expected positions i32 (2, 3), got i32 (2, 2)", Error);
+  const Tensor outside = Tensor::zeros({2, 3}, DType::i32);
+  outside.data<std::int32_t>()[4] = 3;
+  CHECK_THROWS_WITH_AS(transform({2, 3, 4}, {}, {table, outside}),
+                       "transform_heads: expected positions of 0 to 2, got 3", Error);
   const auto additive = [&](const Dims& q, const Dims& k, const Dims& w, const Dims& v, const Tensor& lengths = {}) {
     return additive_attention(in.of(q), in.of(k), in.of(w), in.of(v), lengths);
   };

@@ -34,6 +34,56 @@ Variable cross_twin(const Variable& q, const Variable& kv, const AttentionOption
   return attend(q, parts[0], parts[1], options);
 }
 
+// (B, h, T, d), or each head repeated for a group of query heads.
+Variable repeated(const Variable& x, std::int64_t group) {
+  const Dims s = x.sizes();
+  const Variable one = reshape(x, {s[0], s[1], 1, s[2], s[3]});
+  return reshape(expand(one, {s[0], s[1], group, s[2], s[3]}), {s[0], s[1] * group, s[2], s[3]});
+}
+
+// (B, T, count·d) → (B, count, T, d)
+Variable heads_of(const Variable& x, std::int64_t count) {
+  return transpose(reshape(x, {x.size(0), x.size(1), count, x.size(2) / count}), 1, 2);
+}
+
+// transform_heads() of elementary ops; x (B, h, T, d).
+Variable transform_twin(const Variable& x, const Variable& weight, const HeadTransform& how) {
+  Variable y = x;
+  if (weight.defined()) {
+    y = mul(div(y, sqrt(add_scalar(mean(mul(y, y), -1, true), how.norm_eps))), weight);
+  }
+  const auto& [table, positions, pairs] = how.rotation;
+  if (!table.defined()) return y;
+  const std::int64_t batch = x.size(0), length = x.size(2), half = x.size(3) / 2;
+  const Tensor places = positions.defined() ? positions : [&] {
+    std::vector<std::int32_t> in_order;
+    for (std::int64_t i = 0; i < batch * length; ++i) in_order.push_back(static_cast<std::int32_t>(i % length));
+    return Tensor::from(std::span<const std::int32_t>(in_order), {batch, length});
+  }();
+  const Variable angles = reshape(
+      embedding(Variable::constant(*x.tape(), table.to(x.value().dtype())), Variable::constant(*x.tape(), places)),
+      {batch, 1, length, 2 * half});
+  const Variable cosine = slice(angles, 3, 0, half), sine = slice(angles, 3, half, 2 * half);
+  const bool halves = pairs == RotaryPairs::halves;
+  const Variable a = halves ? slice(y, 3, 0, half) : slice(y, 3, 0, 2 * half, 2);
+  const Variable b = halves ? slice(y, 3, half, 2 * half) : slice(y, 3, 1, 2 * half, 2);
+  const Variable to_a = sub(mul(a, cosine), mul(b, sine)), to_b = add(mul(a, sine), mul(b, cosine));
+  if (halves) return concat(std::array{to_a, to_b}, -1);
+  const auto column = [&](const Variable& v) { return reshape(v, {batch, x.size(1), length, half, 1}); };
+  return reshape(concat(std::array{column(to_a), column(to_b)}, -1), x.sizes());
+}
+
+// Of h query heads and g heads of k and v.
+Variable grouped_self_twin(const Variable& qkv, std::int64_t h, std::int64_t g, const AttentionOptions& options,
+                           const HeadWeights& weights, const HeadTransform& how) {
+  const std::int64_t d = qkv.size(2) / (h + 2 * g);
+  const auto parts = split(qkv, std::array{h * d, g * d, g * d}, -1);
+  const Variable q = transform_twin(heads_of(parts[0], h), weights.q, how);
+  const Variable k = repeated(transform_twin(heads_of(parts[1], g), weights.k, how), h / g);
+  const Variable y = scaled_dot_product_attention(q, k, repeated(heads_of(parts[2], g), h / g), options);
+  return reshape(transpose(y, 1, 2), {qkv.size(0), qkv.size(1), h * d});
+}
+
 const TapeOptions kTraining{.training = true, .random = {.seed = 5, .step = 2}};
 
 }  // namespace
@@ -86,4 +136,79 @@ TEST_CASE("packed attention: the gradient is written in place, without a copy of
   // The gradient of x and little else; the gradients of q, k and v apart would double it.
   CHECK(memory_stats().peak - before >= x.value().bytes());
   CHECK(memory_stats().peak - before < x.value().bytes() * 5 / 4);
+}
+
+TEST_CASE("packed attention: groups of query heads, norms and rotations agree with elementary ops") {
+  const Tensor positions = Tensor::from<std::int32_t>({0, 1, 0, 1, 2, 0, 1, 2, 3, 4}, {2, 5});
+  const AttentionOptions options{.causal = true, .dropout = 0.2};
+  for (const auto& counts : {std::pair{4, 2}, {4, 1}, {2, 2}}) {
+    const std::int64_t h = counts.first, g = counts.second;
+    const std::vector<Tensor> inputs{random_normal({2, 5, (h + 2 * g) * 6}, 1), random_normal({6}, 2),
+                                     random_normal({6}, 3)};
+    const HeadCount heads(h, g);
+    for (RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::interleaved}) {
+      for (const Tensor& places : {Tensor(), positions}) {
+        for (bool normalised : {false, true}) {
+          CAPTURE(h);
+          CAPTURE(g);
+          CAPTURE(static_cast<int>(pairs));
+          CAPTURE(normalised);
+          const auto how = [&](Inputs in) {
+            return HeadTransform{.rotation = {rotation_table(3, 5, 6, 100, in[0].value().dtype()), places, pairs}};
+          };
+          const auto weights = [&](Inputs in) { return normalised ? HeadWeights{in[1], in[2]} : HeadWeights{}; };
+          check_twins([&](Inputs in) { return packed_self_attention(in[0], heads, options, weights(in), how(in)); },
+                      [&](Inputs in) { return grouped_self_twin(in[0], h, g, options, weights(in), how(in)); },
+                      std::span(inputs).first(normalised ? 3 : 1), kTraining);
+          check_twins(  // another use of qkv writes its gradient before and after
+              [&](Inputs in) {
+                const Variable y = packed_self_attention(in[0], heads, options, weights(in), how(in));
+                return mul(add(y, sum(in[0])), sum(in[0]));
+              },
+              [&](Inputs in) {
+                const Variable y = grouped_self_twin(in[0], h, g, options, weights(in), how(in));
+                return mul(add(y, sum(in[0])), sum(in[0]));
+              },
+              std::span(inputs).first(normalised ? 3 : 1), kTraining);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("packed attention: cross-attention of groups agrees with repeated heads") {
+  const AttentionOptions options{.key_lengths = Tensor::from<std::int32_t>({4, 2}, {2})};
+  const std::vector<Tensor> q_kv{random_normal({2, 3, 24}, 1), random_normal({2, 4, 24}, 2)};
+  check_twins(
+      [&](Inputs in) {
+        return packed_cross_attention(in[0], in[1], {4, 2}, options);
+      },
+      [&](Inputs in) {
+        const auto parts = split(in[1], std::array<std::int64_t, 2>{12, 12}, -1);
+        const Variable y = scaled_dot_product_attention(heads_of(in[0], 4), repeated(heads_of(parts[0], 2), 2),
+                                                        repeated(heads_of(parts[1], 2), 2), options);
+        return reshape(transpose(y, 1, 2), in[0].sizes());
+      },
+      q_kv, kTraining);
+}
+
+TEST_CASE("rotary positions: scores depend on differences of positions only, f64") {
+  const Tensor q = random_normal({1, 1, 32}, 1), k = random_normal({1, 1, 32}, 2);
+  Tape tape(no_grad);
+  for (RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::interleaved}) {
+    const auto score = [&](std::int64_t of_q, std::int64_t of_k) {
+      const auto turned = [&](const Tensor& x, std::int64_t position) {
+        return transform_heads(Variable::constant(tape, x), {}, 1,
+                               {.rotation = {rotation_table(position, 1, 32, 10000, DType::f64), {}, pairs}});
+      };
+      return sum(mul(turned(q, of_q), turned(k, of_k))).value().item();
+    };
+    for (const std::int64_t difference : {-7, 0, 1, 40}) {
+      for (const std::int64_t place : {10, 100, 5000}) {
+        CHECK(std::abs(score(place + difference, place) - score(7 + difference, 7)) < 1e-12);
+      }
+    }
+    CHECK(std::abs(score(3, 2) - score(4, 2)) > 1e-3);
+    CHECK(std::abs(score(2, 3) - score(3, 2)) > 1e-3);
+  }
 }

@@ -82,10 +82,12 @@ TEST_CASE("progress: the line, its rate in three digits and its time left") {
   CHECK(rate(1.204e6) == "1.20M");
 }
 
-TEST_CASE("progress: a smoothed loss is called so, and large perplexities are short") {
+TEST_CASE("progress: a smoothed loss or one with a z-loss is called so, and large perplexities are short") {
   ProgressState state = kState;
   state.smoothed = true;
   CHECK(format_progress(state).find("  60%  smoothed loss 1.8857  lr") != std::string::npos);
+  state.with_z = true;
+  CHECK(format_progress(state).find("  60%  smoothed loss + z 1.8857  lr") != std::string::npos);
   CHECK(format_perplexity(23.0957) == "23.10");
   CHECK(format_perplexity(999999.2) == "999999.20");
   CHECK(format_perplexity(5.4321e85) == "5.4e85");

@@ -22,6 +22,7 @@ GptConfig config_of(NormPlace norm, PositionKind position, DType dtype) {
   config.vocab = kVocab, config.context = kContext, config.layers = 2;
   config.block = {.dim = 16, .heads = 4, .ff_dim = 32, .dropout = 0.5, .norm = norm, .dtype = dtype};
   config.position = position;
+  if (position == PositionKind::rotary) config.block.rotary = Rotary{}, config.block.kv_heads = 2;
   return config;
 }
 
@@ -68,7 +69,7 @@ Ids long_prompt(std::int64_t length) {
 
 TEST_CASE("generate: with the cache the same tokens as without, within the context and far beyond its end") {
   for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
-    for (PositionKind position : {PositionKind::learned, PositionKind::sinusoidal}) {
+    for (PositionKind position : {PositionKind::learned, PositionKind::sinusoidal, PositionKind::rotary}) {
       const TestModel model(norm, position);
       for (std::int64_t prompt_length : {1, 5, 15, 16, 17, 40}) {
         CAPTURE(prompt_length);

@@ -44,6 +44,10 @@ struct TestTransformer : Transformer {
     config.block.norm = seed % 2 == 0 ? NormPlace::pre : NormPlace::post;
     config.position = seed / 2 % 2 == 0 ? PositionKind::learned : PositionKind::sinusoidal;
     config.tied = TiedEmbeddings::none;
+    if (seed % 4 == 2) {  // the blocks of today's models
+      config.position = PositionKind::rotary;
+      config.block.rotary = Rotary{}, config.block.kv_heads = 2, config.block.qk_norm = true;
+    }
     return config;
   }
 };

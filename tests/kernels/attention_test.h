@@ -65,8 +65,8 @@ struct Attention {
       : shape(s),
         masks(std::move(with)),
         q(place, s.batches, s.heads, s.queries, s.query_dim),
-        k(place, s.batches, s.heads, s.keys, s.query_dim),
-        v(place, s.batches, s.heads, s.keys, s.value_dim),
+        k(place, s.batches, s.kv_heads(), s.keys, s.query_dim),
+        v(place, s.batches, s.kv_heads(), s.keys, s.value_dim),
         o(Place::side_by_side, s.batches, s.heads, s.queries, s.value_dim),
         dout(o),
         dq(q),
@@ -133,13 +133,14 @@ inline void reference(Attention<double>& a) {
   for (auto* operand : {&a.o, &a.dq, &a.dk, &a.dv}) std::fill(operand->values.begin(), operand->values.end(), 0.0);
   for (std::int64_t b = 0; b < s.batches; ++b) {
     for (std::int64_t h = 0; h < s.heads; ++h) {
+      const std::int64_t g = h / s.group;
       for (std::int64_t i = 0; i < s.queries; ++i) {
         const std::int64_t n = s.keys;
         const double *q = a.q.row(b, h, i), *dout = a.dout.row(b, h, i);
         std::vector<double> p(n), dp(n);
         double sum = 0, weighted = 0;
         for (std::int64_t j = 0; j < n; ++j) {
-          if (a.sees(b, i, j)) sum += p[j] = std::exp(s.scale * dot(q, a.k.row(b, h, j), s.query_dim));
+          if (a.sees(b, i, j)) sum += p[j] = std::exp(s.scale * dot(q, a.k.row(b, g, j), s.query_dim));
         }
         a.log_sum_exp[(b * s.heads + h) * s.queries + i] = std::log(sum);
         for (std::int64_t j = 0; j < n; ++j) {
@@ -147,17 +148,17 @@ inline void reference(Attention<double>& a) {
           p[j] /= sum;
           const double factor = a.dropout_factor(b, h, i, j);
           for (std::int64_t c = 0; c < s.value_dim; ++c) {
-            a.o.row(b, h, i)[c] += p[j] * factor * a.v.row(b, h, j)[c];
-            a.dv.row(b, h, j)[c] += p[j] * factor * dout[c];
+            a.o.row(b, h, i)[c] += p[j] * factor * a.v.row(b, g, j)[c];
+            a.dv.row(b, g, j)[c] += p[j] * factor * dout[c];
           }
-          dp[j] = factor * dot(dout, a.v.row(b, h, j), s.value_dim);
+          dp[j] = factor * dot(dout, a.v.row(b, g, j), s.value_dim);
           weighted += p[j] * dp[j];
         }
         for (std::int64_t j = 0; j < n; ++j) {
           const double ds = s.scale * p[j] * (dp[j] - weighted);
           for (std::int64_t c = 0; c < s.query_dim; ++c) {
-            a.dq.row(b, h, i)[c] += ds * a.k.row(b, h, j)[c];
-            a.dk.row(b, h, j)[c] += ds * q[c];
+            a.dq.row(b, h, i)[c] += ds * a.k.row(b, g, j)[c];
+            a.dk.row(b, g, j)[c] += ds * q[c];
           }
         }
       }
@@ -185,11 +186,11 @@ double attention_tolerance() {
 // Every element of every head within `tolerance` of the expected ones, relative to the largest of them (1 at least).
 template <class T>
 void check_close(const char* name, const Operand<T>& got, const Operand<double>& expected, const AttentionShape& s,
-                 std::int64_t rows, std::int64_t dim) {
+                 std::int64_t heads, std::int64_t rows, std::int64_t dim) {
   const double tolerance = attention_tolerance<T>();
   double worst = 0, largest = 1;
   for (std::int64_t b = 0; b < s.batches; ++b) {
-    for (std::int64_t h = 0; h < s.heads; ++h) {
+    for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t t = 0; t < rows; ++t) {
         for (std::int64_t c = 0; c < dim; ++c) {
           const double error = std::abs(got.row(b, h, t)[c] - expected.row(b, h, t)[c]);
@@ -208,6 +209,7 @@ void check_against_reference(const AttentionShape& shape, const Masks& masks, Pl
   CAPTURE(shape.keys);
   CAPTURE(shape.query_dim);
   CAPTURE(shape.causal);
+  CAPTURE(shape.group);
   CAPTURE(shape.dropout);
   CAPTURE(masks.lengths.size());
   CAPTURE(masks.key_begin.size());
@@ -223,10 +225,10 @@ void check_against_reference(const AttentionShape& shape, const Masks& masks, Pl
   reference(expected);
 
   const std::int64_t rows = shape.queries, keys = shape.keys;
-  check_close("o", got.o, expected.o, shape, rows, shape.value_dim);
-  check_close("dq", got.dq, expected.dq, shape, rows, shape.query_dim);
-  check_close("dk", got.dk, expected.dk, shape, keys, shape.query_dim);
-  check_close("dv", got.dv, expected.dv, shape, keys, shape.value_dim);
+  check_close("o", got.o, expected.o, shape, shape.heads, rows, shape.value_dim);
+  check_close("dq", got.dq, expected.dq, shape, shape.heads, rows, shape.query_dim);
+  check_close("dk", got.dk, expected.dk, shape, shape.kv_heads(), keys, shape.query_dim);
+  check_close("dv", got.dv, expected.dv, shape, shape.kv_heads(), keys, shape.value_dim);
   for (std::size_t i = 0; i < got.log_sum_exp.size(); ++i) {
     const double want = expected.log_sum_exp[i];
     const bool close = std::isinf(want) ? got.log_sum_exp[i] == want
@@ -240,6 +242,12 @@ inline AttentionShape shape_of(std::int64_t batches, std::int64_t heads, std::in
   AttentionShape shape{batches, heads, queries, keys, query_dim, value_dim, 1 / std::sqrt(query_dim), causal};
   shape.dropout = dropout;
   shape.dropout_key = {.seed = 11, .step = 3, .micro_step = 1, .stream = 4};
+  return shape;
+}
+
+// The same shape with fewer heads of K and V.
+inline AttentionShape grouped(AttentionShape shape, std::int64_t group) {
+  shape.group = group;
   return shape;
 }
 

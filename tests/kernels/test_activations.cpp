@@ -176,3 +176,56 @@ TEST_CASE_TEMPLATE("bias_activation: the same bits as separate kernels for the b
     }
   });
 }
+
+TEST_CASE_TEMPLATE("gated_activation: values and gradients against separate kernels, and for any number of threads", T,
+                   float, double) {
+  for_each_simd_target([&] {
+    for (ActivationKind kind : {ActivationKind::swiglu, ActivationKind::geglu}) {
+      for (std::int64_t cols : {1, 7, 16, 45, 300}) {
+        for (bool with_bias : {false, true}) {
+          const std::int64_t rows = 130, n = rows * cols;
+          const Array<T> x = random_array<T>(2 * n, 1, -4, 4), dy = random_array<T>(n, 2);
+          const Array<T> bias = random_array<T>(2 * cols, 3);
+          Array<T> sum = x, gate(n), up(n), act(n), slope(n);
+          if (with_bias) add_bias<T>(sum, bias, rows, 2 * cols);
+          for (std::int64_t i = 0; i < n; ++i) {
+            gate[i] = sum[i / cols * 2 * cols + i % cols], up[i] = sum[i / cols * 2 * cols + cols + i % cols];
+          }
+          const Array<T> ones(n, T{1});
+          if (kind == ActivationKind::geglu) {
+            gelu_forward<T>(act, gate, n);
+            gelu_backward<T>(slope, ones, gate, 0, n);
+          } else {
+            sigmoid_forward<T>(slope, gate, n);
+            for (std::int64_t i = 0; i < n; ++i) {
+              act[i] = gate[i] * slope[i];
+              slope[i] = slope[i] + act[i] * (1 - slope[i]);
+            }
+          }
+          const T* const bias_or_null = with_bias ? bias.data() : nullptr;
+          Array<T> y(n), h = dy, dx = x;
+          gated_activation_forward<T>(kind, y, x, bias_or_null, rows, cols);
+          gated_activation_backward<T>(kind, dx, h, bias_or_null, rows, cols);
+          CHECK(worst_error(y, [&](std::int64_t i) { return double{act[i]} * up[i]; }) <= kTolerance<T>);
+          CHECK(std::equal(h.data(), h.data() + n, y.data()));
+          const auto gradient = [&](std::int64_t i) {
+            const std::int64_t row = i / (2 * cols), j = i % (2 * cols), at = row * cols + j % cols;
+            return j < cols ? double{dy[at]} * up[at] * slope[at] : double{dy[at]} * act[at];
+          };
+          CHECK(worst_error(dx, gradient) <= kTolerance<T> * 4);
+        }
+      }
+      check_same_for_any_thread_count([&] {
+        const std::int64_t rows = 700, cols = 65;
+        Array<T> dx = random_array<T>(2 * rows * cols, 1), h = random_array<T>(rows * cols, 2), y(rows * cols);
+        gated_activation_forward<T>(kind, y, dx, nullptr, rows, cols);
+        gated_activation_backward<T>(kind, dx, h, nullptr, rows, cols);
+        Array<T> all(4 * rows * cols);
+        std::copy(y.data(), y.data() + rows * cols, all.data());
+        std::copy(h.data(), h.data() + rows * cols, &all[rows * cols]);
+        std::copy(dx.data(), dx.data() + 2 * rows * cols, &all[2 * rows * cols]);
+        return all;
+      });
+    }
+  });
+}

@@ -48,6 +48,28 @@ TEST_CASE_TEMPLATE("attention: few heads over many keys, where backward divides 
   check_against_reference<T>(shape_of(1, 1, 700, 550, 4, 4, true), {}, Place::side_by_side);
 }
 
+TEST_CASE_TEMPLATE("attention: groups of query heads share a head of keys and values", T, float, double) {
+  for_each_simd_target([] {
+    for (std::int64_t group : {2, 4}) {
+      check_against_reference<T>(grouped(shape_of(2, 4, 70, 70, 8, 12, true), group), {}, Place::packed);
+      check_against_reference<T>(grouped(shape_of(2, 4, 5, 90, 9, 9, false, 0.3), group), {.lengths = {90, 40}},
+                                 Place::side_by_side);
+      check_against_reference<T>(grouped(shape_of(5, 16, 33, 40, 8, 8, true, 0.1), group), {}, Place::heads_apart);
+      // Ranges of keys.
+      check_against_reference<T>(grouped(shape_of(1, 4, 100, 1100, 4, 8, true), group), {.lengths = {1030}},
+                                 Place::packed);
+    }
+  });
+}
+
+TEST_CASE("attention: groups with bf16 products, with beta, and for any number of threads") {
+  const AttentionShape shape = grouped(shape_of(1, 6, 130, 1100, 16, 16, true, 0.1), 3);
+  for_each_bf16_product([&] { check_against_reference<float>(shape, {}, Place::packed); });
+  check_beta<double>(grouped(shape_of(2, 4, 70, 90, 8, 8, true), 2), {.lengths = {20, 90}});
+  check_beta<float>(shape, {.lengths = {600}});
+  check_same_for_any_thread_count([&] { return Attention<float>(shape, {}, Place::packed).results(); });
+}
+
 TEST_CASE("attention with bf16 products: values and gradients against the definition, on every unit") {
   for_each_bf16_product([] {
     check_shape<float>(5, 5, 3, 7);

@@ -14,10 +14,11 @@ using namespace tapeformer::kernels;
 namespace {
 
 template <class T>
-void check_cross_entropy(std::int64_t rows, std::int64_t vocab, double smoothing) {
+void check_cross_entropy(std::int64_t rows, std::int64_t vocab, double smoothing, double z_loss) {
   CAPTURE(rows);
   CAPTURE(vocab);
   CAPTURE(smoothing);
+  CAPTURE(z_loss);
   const Array<T> logits = random_array<T>(rows * vocab, 1, -8, 8), dloss = random_array<T>(rows, 2);
   Array<std::int32_t> targets(rows, kIgnoredTarget);
   RandomStream random(RandomKey{.seed = 3});
@@ -32,11 +33,11 @@ void check_cross_entropy(std::int64_t rows, std::int64_t vocab, double smoothing
     const long double log_sum = log_sum_exp_expected[i] = std::log(sum);
     if (targets[i] < 0) continue;
     for (std::int64_t v = 0; v < vocab; ++v) smooth += (row[v] - log_sum) / vocab;
-    loss_expected[i] = -(1 - smoothing) * (row[targets[i]] - log_sum) - smoothing * smooth;
+    loss_expected[i] = -(1 - smoothing) * (row[targets[i]] - log_sum) - smoothing * smooth + z_loss * log_sum * log_sum;
   }
 
   Array<T> loss(rows), log_sum_exp(rows);
-  cross_entropy_forward<T>(loss, log_sum_exp, logits, targets, rows, vocab, smoothing);
+  cross_entropy_forward<T>(loss, log_sum_exp, logits, targets, rows, vocab, smoothing, z_loss);
   CHECK(worst_error(loss, [&](std::int64_t i) { return loss_expected[i]; }) <= kTolerance<T>);
   CHECK(worst_error(log_sum_exp, [&](std::int64_t i) { return log_sum_exp_expected[i]; }) <= kTolerance<T>);
 
@@ -44,21 +45,22 @@ void check_cross_entropy(std::int64_t rows, std::int64_t vocab, double smoothing
     const std::int64_t row = i / vocab, v = i % vocab;
     if (targets[row] < 0) return 0;
     const double p = std::exp(logits[i] - log_sum_exp_expected[row]);
-    return dloss[row] * (p - (v == targets[row] ? 1 - smoothing : 0) - smoothing / vocab);
+    const double of_p = 1 + 2 * z_loss * static_cast<double>(log_sum_exp_expected[row]);
+    return dloss[row] * (p * of_p - (v == targets[row] ? 1 - smoothing : 0) - smoothing / vocab);
   };
   check_accumulates<T>(
       rows * vocab,
       [&](T* out, T beta) {
-        cross_entropy_backward<T>(out, dloss, logits, log_sum_exp, targets, rows, vocab, smoothing, beta);
+        cross_entropy_backward<T>(out, dloss, logits, log_sum_exp, targets, rows, vocab, smoothing, beta, z_loss);
       },
       gradient);
   Array<T> in_place = logits;
-  cross_entropy_backward<T>(in_place, dloss, in_place, log_sum_exp, targets, rows, vocab, smoothing, 0);
+  cross_entropy_backward<T>(in_place, dloss, in_place, log_sum_exp, targets, rows, vocab, smoothing, 0, z_loss);
   CHECK(worst_error(in_place, gradient) <= kTolerance<T>);
 
   // Forward and backward together give the same bits.
   Array<T> visited = logits, loss_again(rows), log_sum_exp_again(rows);
-  cross_entropy_in_place<T>(loss_again, log_sum_exp_again, visited, dloss, targets, rows, vocab, smoothing);
+  cross_entropy_in_place<T>(loss_again, log_sum_exp_again, visited, dloss, targets, rows, vocab, smoothing, z_loss);
   CHECK(std::equal(visited.data(), visited.data() + rows * vocab, in_place.data()));
   CHECK(std::equal(loss_again.data(), loss_again.data() + rows, loss.data()));
   CHECK(std::equal(log_sum_exp_again.data(), log_sum_exp_again.data() + rows, log_sum_exp.data()));
@@ -69,9 +71,10 @@ void check_cross_entropy(std::int64_t rows, std::int64_t vocab, double smoothing
 TEST_CASE_TEMPLATE("cross_entropy: losses and gradients against plain loops in double", T, float, double) {
   for_each_simd_target([] {
     for (double smoothing : {0.0, 0.1}) {
-      for (std::int64_t vocab = 1; vocab <= 70; ++vocab) check_cross_entropy<T>(1 + vocab % 6, vocab, smoothing);
-      check_cross_entropy<T>(5, 50257, smoothing);
-      check_cross_entropy<T>(600, 65, smoothing);
+      for (std::int64_t vocab = 1; vocab <= 70; ++vocab) check_cross_entropy<T>(1 + vocab % 6, vocab, smoothing, 0);
+      check_cross_entropy<T>(5, 50257, smoothing, 0);
+      check_cross_entropy<T>(600, 65, smoothing, 0);
+      for (std::int64_t vocab : {1, 7, 65}) check_cross_entropy<T>(9, vocab, smoothing, 0.01);
     }
   });
 }

@@ -23,7 +23,22 @@ inline GptConfig small_gpt(DType dtype = DType::f64) {
   return config;
 }
 
-// The architectures that the code tells apart: pre- and post-norm, each with learned and with sinusoidal positions.
+// The blocks of today's models: RMS norms, rotary positions, grouped queries, QK-norm, SwiGLU, no biases.
+inline BlockConfig modern(BlockConfig block) {
+  block.norm = NormPlace::pre, block.norm_kind = NormKind::rms, block.bias = false;
+  block.activation = ActivationKind::swiglu;
+  block.rotary = Rotary{}, block.kv_heads = block.heads / 2, block.qk_norm = true;
+  return block;
+}
+inline GptConfig modern_gpt(DType dtype = DType::f64) {
+  GptConfig config = small_gpt(dtype);
+  config.block = modern(config.block);
+  config.position = PositionKind::rotary;
+  return config;
+}
+
+// The architectures that the code tells apart: pre- and post-norm, each with learned and with sinusoidal positions, and
+// a modern one.
 inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
   std::vector<GptConfig> configs;
   for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
@@ -36,10 +51,12 @@ inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
       configs.push_back(config);
     }
   }
+  configs.push_back(modern_gpt(dtype));
   return configs;
 }
 
 inline std::string name_of(const GptConfig& config) {
+  if (config.block.norm_kind == NormKind::rms) return "modern";
   return str_cat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
                  config.position == PositionKind::learned ? "learned" : "sinusoidal", " positions");
 }

@@ -16,7 +16,7 @@ using Golden = std::map<std::string, Tensor>;
 const Golden& golden() {
   static const Golden tensors = [] {
     Golden all;
-    for (const char* file : {"gpt", "transformer", "rnn", "bilm", "rnn_seq2seq"}) {
+    for (const char* file : {"gpt", "transformer", "rnn", "bilm", "rnn_seq2seq", "llama"}) {
       all.merge(read_safetensors(str_cat(TEST_DATA "/golden/", file, ".safetensors")));
     }
     return all;
@@ -61,6 +61,43 @@ TransformerConfig pre_translator_config(DType dtype) {
   config.block.heads = 4, config.block.norm = NormPlace::pre, config.block.activation = ActivationKind::gelu;
   config.position = PositionKind::learned;
   config.tied = TiedEmbeddings::none;
+  return config;
+}
+
+GptConfig llama_config(DType dtype) {
+  GptConfig config;
+  config.vocab = 23, config.context = 12, config.layers = 2;
+  config.block = {.dim = 16,
+                  .heads = 4,
+                  .kv_heads = 2,
+                  .ff_dim = 24,
+                  .norm_kind = NormKind::rms,
+                  .activation = ActivationKind::swiglu,
+                  .rotary = Rotary{},
+                  .bias = false,
+                  .dtype = dtype};
+  config.position = PositionKind::rotary;
+  return config;
+}
+
+GptConfig interleaved_llama_config(DType dtype) {
+  GptConfig config = llama_config(dtype);
+  config.vocab = 19, config.context = 10;
+  config.block.dim = 24, config.block.kv_heads = 1, config.block.ff_dim = 20;
+  config.block.activation = ActivationKind::geglu;
+  config.block.rotary = {.base = 50, .pairs = RotaryPairs::interleaved};
+  config.block.qk_norm = true;
+  config.tie_embeddings = false;
+  return config;
+}
+
+TransformerConfig llama_translator_config(DType dtype) {
+  TransformerConfig config;
+  config.source_vocab = config.target_vocab = 17;
+  config.context = 9, config.layers = 2;
+  config.block = llama_config(dtype).block;
+  config.block.qk_norm = true;
+  config.position = PositionKind::rotary;
   return config;
 }
 
@@ -178,19 +215,22 @@ void check_training(const std::string& model_name, const Module& model, DType dt
   }
 }
 
-void check_model(const std::string& model_name, const GptConfig& config, double smoothing, double tolerance) {
+void check_model(const std::string& model_name, const GptConfig& config, double smoothing, double tolerance,
+                 double z_loss = 0) {
   const Gpt model(config);
   const Tensor ids = golden().at(model_name + "/ids"), targets = golden().at(model_name + "/targets");
-  check_training(model_name, model, config.block.dtype, 0.1, tolerance,
-                 [&] { return add_gradients(model, ids, targets, {.smoothing = smoothing}, {.training = true}); });
+  check_training(model_name, model, config.block.dtype, 0.1, tolerance, [&] {
+    return add_gradients(model, ids, targets, {.smoothing = smoothing, .z_loss = z_loss}, {.training = true});
+  });
 }
 
 void check_translator(const std::string& model_name, const SequenceToSequence& model, DType dtype, double smoothing,
-                      double tolerance) {
+                      double tolerance, double z_loss = 0) {
   const auto tensor = [&](const char* name) { return golden().at(str_cat(model_name, "/", name)); };
   const PairBatch batch{{tensor("source"), tensor("source_lengths")}, tensor("inputs"), tensor("targets")};
-  check_training(model_name, model, dtype, 0, tolerance,
-                 [&] { return add_gradients(model, batch, {.smoothing = smoothing}, {.training = true}); });
+  check_training(model_name, model, dtype, 0, tolerance, [&] {
+    return add_gradients(model, batch, {.smoothing = smoothing, .z_loss = z_loss}, {.training = true});
+  });
 }
 
 void check_model(const std::string& model_name, const TransformerConfig& config, double smoothing, double tolerance) {
@@ -311,6 +351,23 @@ TEST_CASE("golden: a pre-norm encoder-decoder, learned positions, GELU and nothi
 
 TEST_CASE("golden: a pre-norm encoder-decoder, learned positions, GELU and nothing tied agree too, f32") {
   check_model("pre_translator", pre_translator_config(DType::f32), 0, 1e-5);
+}
+
+TEST_CASE("golden: a Llama with RMS norms, rotary halves, SwiGLU and grouped queries, after ten AdamW steps") {
+  check_model("llama", llama_config(DType::f64), 0, 1e-9);
+  check_model("llama", llama_config(DType::f32), 0, 1e-5);
+}
+
+TEST_CASE("golden: interleaved rotary pairs, GEGLU, one head of keys and values, QK-norm and a z-loss agree too") {
+  check_model("llama_interleaved", interleaved_llama_config(DType::f64), 0, 1e-9, 0.01);
+  check_model("llama_interleaved", interleaved_llama_config(DType::f32), 0, 1e-5, 0.01);
+}
+
+TEST_CASE("golden: an encoder-decoder of the same blocks, with a z-loss and padding, agrees too") {
+  for (const auto& [dtype, tolerance] : {std::pair{DType::f64, 1e-9}, {DType::f32, 1e-5}}) {
+    const Transformer model(llama_translator_config(dtype));
+    check_translator("llama_translator", model, dtype, 0.1, tolerance, 0.02);
+  }
 }
 
 TEST_CASE("golden: language models of torch.nn.LSTM, GRU and RNN, after ten AdamW steps") {

@@ -67,12 +67,13 @@ void check_steady(const GptConfig& config, std::int64_t batch_rows, std::int64_t
 }  // namespace
 
 TEST_CASE("memory: a training loop with dropout asks the system for nothing after its first step") {
-  for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
+  GptConfig post = small_gpt(DType::f32);
+  post.block.norm = NormPlace::post;
+  for (const GptConfig& architecture : {small_gpt(DType::f32), post, modern_gpt(DType::f32)}) {
     for (const auto& [accumulate, recompute] : {std::pair{1, false}, {2, false}, {2, true}}) {
-      GptConfig config = small_gpt(DType::f32);
+      GptConfig config = architecture;
       config.vocab = 500, config.context = 64;
       config.block.dim = 64, config.block.ff_dim = 256, config.block.dropout = config.block.attention_dropout = 0.1;
-      config.block.norm = norm;
       for (const auto precision : {kernels::MatmulPrecision::highest, kernels::MatmulPrecision::medium}) {
         const kernels::MatmulPrecisionScope scope(precision);
         for (int threads : {1, 2}) check_steady(config, 4, accumulate, recompute, threads);

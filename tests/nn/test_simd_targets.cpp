@@ -22,8 +22,7 @@ std::vector<float> trained_weights(const Module& model, const AddGradients& add_
   return slab.values().to_vector<float>();
 }
 
-std::vector<float> trained_gpt() {
-  GptConfig config = small_gpt(DType::f32);
+std::vector<float> trained_gpt(GptConfig config) {
   config.block.dropout = config.block.attention_dropout = 0.1;
   config.block.bias = false;
   const Gpt model(config);
@@ -31,6 +30,9 @@ std::vector<float> trained_gpt() {
   return trained_weights(
       model, [&](const TapeOptions& options) { add_gradients(model, ids, ids, {.deferred = true}, options); });
 }
+
+std::vector<float> trained_plain() { return trained_gpt(small_gpt(DType::f32)); }
+std::vector<float> trained_modern() { return trained_gpt(modern_gpt(DType::f32)); }
 
 std::vector<float> trained_transformer() {
   TransformerConfig config = small_transformer(DType::f32);
@@ -46,7 +48,7 @@ std::vector<float> trained_transformer() {
 }  // namespace
 
 TEST_CASE("models: on every instruction set training gives the same bits again, and nearly those of the others") {
-  for (const auto& train : {trained_gpt, trained_transformer}) {
+  for (const auto& train : {trained_plain, trained_modern, trained_transformer}) {
     const std::vector<float> first = train();
     for_each_simd_target([&] {
       const std::vector<float> weights = train();

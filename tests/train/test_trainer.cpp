@@ -55,29 +55,19 @@ struct TrainedToy {
   TrainEnd end;
 };
 
-}  // namespace
-
-TEST_CASE("train step: the loss falls, and the norm is the gradient's before clipping") {
-  const CacheFolder folder;
-  Config config = toy_config();
-  config.optimizer.lr = 1e-2;
-  config.optimizer.clip = 1e-3;
-  Toy toy(config);
-  const double vocab = static_cast<double>(toy.data.tokenizer->vocab_size());
-  const StepResult first = toy.step(1);
-  CHECK(first.loss == doctest::Approx(std::log(vocab)).epsilon(0.02));
-  double squares = 0;
-  for (const float g : toy.slab.gradients().to_vector<float>()) squares += static_cast<double>(g) * g;
-  CHECK(first.grad_norm == doctest::Approx(std::sqrt(squares)).epsilon(1e-9));
-  CHECK(first.grad_norm > 1e-3);
-  StepResult last;
-  for (int step = 2; step <= 40; ++step) last = toy.step(step);
-  CHECK(last.loss < first.loss - 0.3);
+// A Llama-like model.
+void make_modern(Config& config) {
+  config.model.options["norm_kind"] = "rms";
+  config.model.options["position"] = "rotary";
+  config.model.options["activation"] = "swiglu";
+  config.model.options["kv_heads"] = std::int64_t{1};
+  config.model.options["qk_norm"] = true;
+  config.model.options["bias"] = false;
+  config.train.z_loss = 1e-2;
 }
 
-TEST_CASE("train step: 1×32, 2×16, 4×8 and 32×1 give the same loss and gradient") {
-  const CacheFolder folder;
-  Config config = toy_config();
+// 1×32, 2×16, 4×8 and 32×1 give the same step.
+void check_accumulation(Config config) {
   config.optimizer.lr = 0;
   config.train.label_smoothing = 0.1;
   std::vector<float> expected;
@@ -100,6 +90,48 @@ TEST_CASE("train step: 1×32, 2×16, 4×8 and 32×1 give the same loss and gradi
     for (std::size_t i = 0; i < gradient.size(); ++i) difference += std::pow(double{gradient[i]} - expected[i], 2);
     CHECK(std::sqrt(difference) <= 1e-6 * whole.grad_norm);
   }
+}
+
+}  // namespace
+
+TEST_CASE("train step: the loss falls, and the norm is the gradient's before clipping") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  config.optimizer.lr = 1e-2;
+  config.optimizer.clip = 1e-3;
+  Toy toy(config);
+  const double vocab = static_cast<double>(toy.data.tokenizer->vocab_size());
+  const StepResult first = toy.step(1);
+  CHECK(first.loss == doctest::Approx(std::log(vocab)).epsilon(0.02));
+  double squares = 0;
+  for (const float g : toy.slab.gradients().to_vector<float>()) squares += static_cast<double>(g) * g;
+  CHECK(first.grad_norm == doctest::Approx(std::sqrt(squares)).epsilon(1e-9));
+  CHECK(first.grad_norm > 1e-3);
+  StepResult last;
+  for (int step = 2; step <= 40; ++step) last = toy.step(step);
+  CHECK(last.loss < first.loss - 0.3);
+}
+
+TEST_CASE("train step: 1×32, 2×16, 4×8 and 32×1 give the same loss and gradient") {
+  const CacheFolder folder;
+  check_accumulation(toy_config());
+  Config modern = toy_config();
+  make_modern(modern);
+  check_accumulation(modern);
+}
+
+TEST_CASE("train step: the z-loss is part of the loss and its gradient, not of the plain loss or the evaluation") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  Toy plain(config);
+  config.train.z_loss = 0.1;
+  Toy with_z(config);
+  CHECK(with_z.objective.evaluate({}).loss() == plain.objective.evaluate({}).loss());
+  const StepResult expected = plain.step(1), result = with_z.step(1);
+  CHECK_FALSE(expected.unsmoothed_loss.has_value());
+  CHECK(*result.unsmoothed_loss == doctest::Approx(expected.loss).epsilon(1e-6));
+  CHECK(result.loss > expected.loss + 0.1);
+  CHECK(result.grad_norm != expected.grad_norm);
 }
 
 TEST_CASE("train step: recomputed, 20 steps give the same losses, weights and moments to the bit") {

@@ -63,6 +63,7 @@ struct Config {
   struct Train {
     std::int64_t steps = 2000, batch = 16, batch_tokens = 0, bptt = 0, accumulate = 1, length_groups = 1;
     double label_smoothing = 0;
+    double z_loss = 0;
     std::int64_t seed = 1, threads = 0;
     bool recompute = false;
     MatmulSetting matmul = MatmulSetting::automatic;

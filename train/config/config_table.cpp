@@ -166,6 +166,8 @@ const std::vector<ConfigEntry>& common_entries() {
             between(0, kMaxSize)),
         train.key<&T::label_smoothing>("label_smoothing", "share of the target that is spread over the vocabulary",
                                        fraction()),
+        train.key<&T::z_loss>("z_loss", "weight of the squared log of the softmax's sum, added to each target's loss",
+                              at_least(0)),
         train.key<&T::seed>("seed", "seed of weights, batches and dropout", at_least(0)),
         train.key<&T::threads>("threads", "threads (0 = physical cores)", between(0, 4096)),
         train.key<&T::recompute>("recompute",

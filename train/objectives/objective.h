@@ -18,7 +18,8 @@ namespace tapeformer {
 // Where an objective that smooths labels gathers the loss of the plain ones.
 class UnsmoothedLoss {
  public:
-  explicit UnsmoothedLoss(double smoothing) : wanted_(smoothing > 0) {}
+  // `wanted`: labels are smoothed, or there is a z-loss.
+  explicit UnsmoothedLoss(bool wanted) : wanted_(wanted) {}
   // As CrossEntropyOptions::unsmoothed takes it.
   double* place() { return wanted_ ? &sum_ : nullptr; }
   std::optional<double> take() { return wanted_ ? std::optional(std::exchange(sum_, 0)) : std::nullopt; }
@@ -49,8 +50,8 @@ class Objective {
   // only after backward. Undefined where the micro-step has nothing to score.
   virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) = 0;
 
-  // Where labels are smoothed: the loss of the plain labels, summed over the micro-steps since the last call. Known
-  // when their backward has passed.
+  // Where labels are smoothed or there is a z-loss: the plain cross-entropy, summed over the micro-steps since the last
+  // call. Known when their backward has passed.
   virtual std::optional<double> take_unsmoothed_loss() { return std::nullopt; }
 
   // What the training carries from one step to the next beside the weights, for checkpoints: the states of a recurrent

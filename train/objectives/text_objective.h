@@ -30,6 +30,7 @@ class TextObjective : public Objective {
 
   CrossEntropyOptions loss_options(double normalizer) {
     return {.smoothing = config_.train.label_smoothing,
+            .z_loss = config_.train.z_loss,
             .normalizer = normalizer,
             .deferred = true,
             .unsmoothed = unsmoothed_.place()};
@@ -47,7 +48,7 @@ class TextObjective : public Objective {
   const LanguageData data_;
 
  private:
-  UnsmoothedLoss unsmoothed_{config_.train.label_smoothing};
+  UnsmoothedLoss unsmoothed_{config_.train.label_smoothing > 0 || config_.train.z_loss > 0};
 };
 
 }  // namespace tapeformer

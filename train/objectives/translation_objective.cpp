@@ -58,6 +58,7 @@ Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::in
   const PairTensors tensors(tape, batch_);
   return model_->loss(tensors.source, tensors.inputs, tensors.targets,
                       {.smoothing = config_.train.label_smoothing,
+                       .z_loss = config_.train.z_loss,
                        .normalizer = normalizer,
                        .deferred = true,
                        .unsmoothed = unsmoothed_.place()});

@@ -52,7 +52,7 @@ class TranslationObjective : public Objective {
   const std::unique_ptr<SequenceToSequence> model_;
   PairBatcher batcher_;
   PairBatch batch_;
-  UnsmoothedLoss unsmoothed_{config_.train.label_smoothing};
+  UnsmoothedLoss unsmoothed_{config_.train.label_smoothing > 0 || config_.train.z_loss > 0};
 };
 
 }  // namespace tapeformer

@@ -202,8 +202,8 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
       auto products = make_products(shape, workspace.ld, false);
       const bool skinny = few_queries && !products.kBatchInvariant;
       T* const scores = workspace.scores;
-      const T* const k_head = k + start_of(k_strides, batch, head, 0);
-      const T* const v_head = v + start_of(v_strides, batch, head, 0);
+      const T* const k_head = k + start_of(k_strides, batch, head / shape.group, 0);
+      const T* const v_head = v + start_of(v_strides, batch, head / shape.group, 0);
       const auto block_at = [&](std::int64_t first) {
         return score_block(shape, batch, head, first, {0, shape.keys}, products.kKeyAlignment, workspace);
       };
@@ -237,11 +237,12 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
   with_products<T>(forward);
 }
 
-// A task is a range of the keys of one head: all keys where there are enough heads for all threads, else kKeyRange of
-// them, so that few heads of long sequences occupy many threads. Each task goes through all blocks of queries, the last
-// one first, and adds to the dK and dV of its keys. Beta is applied once: by the products of the last block for the
-// keys that it sees (usually all that any block sees), and beforehand for the others. The first range applies dQ's beta
-// and writes to dQ itself; each further range computes its part of a block in its workspace and adds it in turn.
+// A task is a range of the keys of one head of K and V: all keys where there are enough heads for all threads, else
+// kKeyRange of them, so that few heads of long sequences occupy many threads. Each task goes through all query heads of
+// the group and all their blocks of queries, the last one first, and adds to the dK and dV of its keys. Beta is applied
+// once: by the products of the first head's last block for the keys that it sees (usually all that any block sees), and
+// beforehand for the others. The first range applies dQ's beta and writes to dQ itself; each further range computes its
+// part of a block in its workspace and adds it in turn.
 template <class T>
 void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, AttentionGradient<T> dv, const T* dout,
                         AttentionStrides dout_strides, const T* o, AttentionStrides o_strides, const T* log_sum_exp,
@@ -249,7 +250,7 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
                         AttentionStrides v_strides, const AttentionShape& shape) {
   const Span span(SpanKind::kernel, "attention_backward", {.flops = product_flops(shape) * 5});
   const T scale = static_cast<T>(shape.scale);
-  const std::int64_t heads = shape.batches * shape.heads, dim = shape.query_dim;
+  const std::int64_t heads = shape.batches * shape.kv_heads(), dim = shape.query_dim;
   const std::int64_t range = heads >= kManyHeads ? std::max<std::int64_t>(shape.keys, 1) : kKeyRange;
   const std::int64_t ranges = std::max<std::int64_t>(1, chunk_count(shape.keys, range));
   RangeOrder order(heads * ranges);
@@ -257,25 +258,25 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
   const auto backward = [&](const auto& make_products) {
     parallel_for(0, heads * ranges, 1, [&](std::int64_t task, std::int64_t) {
       RangeOrder::Task under_way(order, task);
-      const std::int64_t i = task / ranges, batch = i / shape.heads, head = i % shape.heads;
+      const std::int64_t batch = task / ranges / shape.kv_heads(), kv_head = task / ranges % shape.kv_heads();
       const std::int64_t first_key = task % ranges * range;
       const Keys keys{first_key, std::min(first_key + range, shape.keys)};
       const Workspace<T> workspace(shape, true);
       auto products = make_products(shape, workspace.ld, true);
       T *const scores = workspace.scores, *const dweights = workspace.dweights;
       const std::int64_t last = (chunk_count(shape.queries, kBlockRows) - 1) * kBlockRows;
-      const auto block_at = [&](std::int64_t first) {
+      const auto block_at = [&](std::int64_t head, std::int64_t first) {
         return score_block(shape, batch, head, first, keys, products.kKeyAlignment, workspace);
       };
-      // The keys that the last block sees.
-      const Keys seen = shape.queries > 0 ? keys_of(block_at(last)) : Keys{first_key, first_key};
-      products.take({k + start_of(k_strides, batch, head, 0), k_strides.row},
-                    {v + start_of(v_strides, batch, head, 0), v_strides.row}, first_key, seen.end - first_key);
+      // The keys that the last block sees, of every head.
+      const Keys seen = shape.queries > 0 ? keys_of(block_at(kv_head * shape.group, last)) : Keys{first_key, first_key};
+      products.take({k + start_of(k_strides, batch, kv_head, 0), k_strides.row},
+                    {v + start_of(v_strides, batch, kv_head, 0), v_strides.row}, first_key, seen.end - first_key);
 
       // Multiplies by beta, as a product with an inner size of 0.
       const auto apply_beta = [&](const AttentionGradient<T>& gradient, std::int64_t width, const Keys& of) {
         if (!gradient.data) return;
-        T* const start = gradient.data + start_of(gradient.strides, batch, head, of.begin);
+        T* const start = gradient.data + start_of(gradient.strides, batch, kv_head, of.begin);
         band_gemm<T>(start, gradient.strides.row, {start, 0, 0}, start, 0, of.end - of.begin, width, 0, 0,
                      gradient.beta);
       };
@@ -285,39 +286,43 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
       }
 
       int blocks = 0;
-      for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
-        const ScoreBlock block = block_at(first);
-        const HeadRows<T> q_rows{q + start_of(q_strides, batch, head, first), q_strides.row};
-        const HeadRows<T> dout_rows{dout + start_of(dout_strides, batch, head, first), dout_strides.row};
+      for (std::int64_t head = kv_head * shape.group; head < (kv_head + 1) * shape.group; ++head) {
+        for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
+          const ScoreBlock block = block_at(head, first);
+          const HeadRows<T> q_rows{q + start_of(q_strides, batch, head, first), q_strides.row};
+          const HeadRows<T> dout_rows{dout + start_of(dout_strides, batch, head, first), dout_strides.row};
 
-        dot_rows(workspace.row_values, dout_rows.data, dout_rows.distance, o + start_of(o_strides, batch, head, first),
-                 o_strides.row, block.rows, shape.value_dim);
-        products.scores(scores, block, q_rows);
-        products.dweights(dweights, block, dout_rows);
-        gradient_rows(scores, dweights, log_sum_exp + i * shape.queries + first, workspace.row_values, block);
+          dot_rows(workspace.row_values, dout_rows.data, dout_rows.distance,
+                   o + start_of(o_strides, batch, head, first), o_strides.row, block.rows, shape.value_dim);
+          products.scores(scores, block, q_rows);
+          products.dweights(dweights, block, dout_rows);
+          gradient_rows(scores, dweights, log_sum_exp + (batch * shape.heads + head) * shape.queries + first,
+                        workspace.row_values, block);
 
-        if (dv.data) {
-          products.key_gradient(dv.data + start_of(dv.strides, batch, head, block.first_key), dv.strides.row, scores,
-                                block, dout_rows, shape.value_dim, T{1}, first == last ? dv.beta : 1);
-        }
-        if (dk.data) {
-          products.key_gradient(dk.data + start_of(dk.strides, batch, head, block.first_key), dk.strides.row, dweights,
-                                block, q_rows, dim, scale, first == last ? dk.beta : 1);
-        }
-        if (dq.data) {
-          const bool adds = first_key > 0;
-          T* const dq_block = dq.data + start_of(dq.strides, batch, head, first);
-          products.query_gradient(adds ? workspace.dq : dq_block, adds ? dim : dq.strides.row, dweights, block,
-                                  adds ? 0 : dq.beta);
-          ++blocks;
-          if (adds) {
-            order.wait(task - 1, blocks);
-            for (std::int64_t row = 0; row < block.rows; ++row) {
-              T* const to = dq_block + row * dq.strides.row;
-              for (std::int64_t j = 0; j < dim; ++j) to[j] += workspace.dq[row * dim + j];
-            }
+          const bool is_first = first == last && head == kv_head * shape.group;
+          if (dv.data) {
+            products.key_gradient(dv.data + start_of(dv.strides, batch, kv_head, block.first_key), dv.strides.row,
+                                  scores, block, dout_rows, shape.value_dim, T{1}, is_first ? dv.beta : 1);
           }
-          under_way.finish_block();
+          if (dk.data) {
+            products.key_gradient(dk.data + start_of(dk.strides, batch, kv_head, block.first_key), dk.strides.row,
+                                  dweights, block, q_rows, dim, scale, is_first ? dk.beta : 1);
+          }
+          if (dq.data) {
+            const bool adds = first_key > 0;
+            T* const dq_block = dq.data + start_of(dq.strides, batch, head, first);
+            products.query_gradient(adds ? workspace.dq : dq_block, adds ? dim : dq.strides.row, dweights, block,
+                                    adds ? 0 : dq.beta);
+            ++blocks;
+            if (adds) {
+              order.wait(task - 1, blocks);
+              for (std::int64_t row = 0; row < block.rows; ++row) {
+                T* const to = dq_block + row * dq.strides.row;
+                for (std::int64_t j = 0; j < dim; ++j) to[j] += workspace.dq[row * dim + j];
+              }
+            }
+            under_way.finish_block();
+          }
         }
       }
     });

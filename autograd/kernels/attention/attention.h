@@ -29,6 +29,9 @@ struct AttentionShape {
   // Dropout on the weights: element ((b·h + head)·T_q + i)·T_k + j of the key's sequence, as in dropout.h.
   double dropout = 0;
   RandomKey dropout_key = {};
+  // Query head h reads head h/group of K and V, of which there are heads/group (grouped queries, Ainslie et al. 2023).
+  std::int64_t group = 1;
+  std::int64_t kv_heads() const { return heads / group; }
 };
 
 // log_sum_exp (B, h, T_q), kept for backward: log Σ_j e^score of each row, −∞ for a row with no allowed key.
@@ -39,6 +42,7 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
 
 // Recomputes P from the log-sum-exp. With M the dropout mask over (1 − p):
 //   dV = (P∘M)ᵀ dO;  dP = (dO Vᵀ)∘M;  dS = P∘(dP − rowsum(dO∘O));  dQ = scale·dS K;  dK = scale·dSᵀ Q
+// where dK and dV are summed over the query heads of a group, in their order.
 // Each gradient becomes beta·gradient + the above; null: not wanted. dq, dk, dv have their own strides. The memory
 // needed beside the gradients grows linearly with queries and keys.
 template <class T>

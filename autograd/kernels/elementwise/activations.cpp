@@ -132,7 +132,16 @@ void gelu_tanh_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) 
   activate_backward<GeluTanh>(dx, dy, x, beta, n);
 }
 
-// Calls f with the Activation of this kind.
+// x σ(x), with the slope σ + x σ (1 − σ).
+struct Silu {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE ValueAndSlope<V> at(D d, V x) {
+    const V sigma = sigmoid(d, x), value = hn::Mul(x, sigma);
+    return {value, hn::MulAdd(value, hn::Sub(hn::Set(d, 1), sigma), sigma)};
+  }
+};
+
+// Calls f with the Activation of this kind: of the gate where it is gated.
 template <class F>
 HWY_INLINE void with_activation(ActivationKind kind, const F& f) {
   switch (kind) {
@@ -142,6 +151,10 @@ HWY_INLINE void with_activation(ActivationKind kind, const F& f) {
       return f(Gelu());
     case ActivationKind::gelu_tanh:
       return f(GeluTanh());
+    case ActivationKind::swiglu:
+      return f(Silu());
+    case ActivationKind::geglu:
+      return f(Gelu());
   }
 }
 
@@ -184,6 +197,47 @@ void bias_activation_backward(ActivationKind kind, T* x, T* dy, const T* bias, s
   });
 }
 
+// Calls f(j, g, u) for the vectors of one row (2·cols) plus bias.
+template <class T, class F>
+HWY_INLINE void for_gated(const T* x, const T* bias, std::int64_t cols, const F& f) {
+  const hn::ScalableTag<T> d;
+  for_biased(x, bias, cols, [=](std::int64_t j, auto gate) SIMD_LAMBDA {
+    const auto up = load(d, x + cols + j, cols - j);
+    f(j, gate, bias ? hn::Add(up, load(d, bias + cols + j, cols - j)) : up);
+  });
+}
+
+template <class T>
+void gated_activation_forward(ActivationKind kind, T* y, const T* x, const T* bias, std::int64_t rows,
+                              std::int64_t cols) {
+  const hn::ScalableTag<T> d;
+  with_activation(kind, [=](auto activation) SIMD_LAMBDA {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      T* const to = y + row * cols;
+      for_gated(x + row * 2 * cols, bias, cols, [=](std::int64_t j, auto gate, auto up) SIMD_LAMBDA {
+        store(d, hn::Mul(decltype(activation)::at(d, gate).value, up), to + j, cols - j);
+      });
+    }
+  });
+}
+
+template <class T>
+void gated_activation_backward(ActivationKind kind, T* x, T* dy, const T* bias, std::int64_t rows, std::int64_t cols) {
+  const hn::ScalableTag<T> d;
+  with_activation(kind, [=](auto activation) SIMD_LAMBDA {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      T *const x_row = x + row * 2 * cols, *const dy_row = dy + row * cols;
+      for_gated(x_row, bias, cols, [=](std::int64_t j, auto gate, auto up) SIMD_LAMBDA {
+        const auto at = decltype(activation)::at(d, gate);
+        const auto g = load(d, dy_row + j, cols - j);
+        store(d, hn::Mul(hn::Mul(g, up), at.slope), x_row + j, cols - j);
+        store(d, hn::Mul(g, at.value), x_row + cols + j, cols - j);
+        store(d, hn::Mul(at.value, up), dy_row + j, cols - j);
+      });
+    }
+  });
+}
+
 SIMD_FLOATS(relu_forward);
 SIMD_FLOATS(relu_backward);
 SIMD_FLOATS(tanh_forward);
@@ -198,6 +252,8 @@ SIMD_FLOATS(gelu_tanh_forward);
 SIMD_FLOATS(gelu_tanh_backward);
 SIMD_FLOATS(bias_activation_forward);
 SIMD_FLOATS(bias_activation_backward);
+SIMD_FLOATS(gated_activation_forward);
+SIMD_FLOATS(gated_activation_backward);
 
 }  // namespace tapeformer::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -258,6 +314,27 @@ void bias_activation_backward(ActivationKind kind, T* x, T* dy, const T* bias, s
   });
 }
 SIMD_INSTANTIATE(bias_activation_backward);
+
+SIMD_EXPORT(gated_activation_forward);
+template <class T>
+void gated_activation_forward(ActivationKind kind, T* y, const T* x, const T* bias, std::int64_t rows,
+                              std::int64_t cols) {
+  const Span span(SpanKind::kernel, "gated_activation_forward", {.bytes = 3.0 * sizeof(T) * rows * cols});
+  parallel_for(0, rows, rows_per_chunk(2 * cols), [&](auto row, auto end) {
+    SIMD_CALL(gated_activation_forward, T)(kind, y + row * cols, x + row * 2 * cols, bias, end - row, cols);
+  });
+}
+SIMD_INSTANTIATE(gated_activation_forward);
+
+SIMD_EXPORT(gated_activation_backward);
+template <class T>
+void gated_activation_backward(ActivationKind kind, T* x, T* dy, const T* bias, std::int64_t rows, std::int64_t cols) {
+  const Span span(SpanKind::kernel, "gated_activation_backward", {.bytes = 6.0 * sizeof(T) * rows * cols});
+  parallel_for(0, rows, rows_per_chunk(2 * cols), [&](auto row, auto end) {
+    SIMD_CALL(gated_activation_backward, T)(kind, x + row * 2 * cols, dy + row * cols, bias, end - row, cols);
+  });
+}
+SIMD_INSTANTIATE(gated_activation_backward);
 
 }  // namespace tapeformer::kernels
 #endif

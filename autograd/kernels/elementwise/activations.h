@@ -44,12 +44,22 @@ void gelu_tanh_forward(T* y, const T* x, std::int64_t n);
 template <class T>
 void gelu_tanh_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n);
 
-// The hidden layer of a feed-forward block: y = act(x + bias) for x (rows, cols), bias (cols) or null. y may be x.
+// The hidden layer of a feed-forward block whose activation is not gated: y = act(x + bias) for x (rows, cols), bias
+// (cols) or null. y may be x.
 template <class T>
 void bias_activation_forward(ActivationKind kind, T* y, const T* x, const T* bias, std::int64_t rows,
                              std::int64_t cols);
 // In place, for a backward that computes the hidden layer again: x becomes act(x + bias), dy becomes dy·act'(x + bias).
 template <class T>
 void bias_activation_backward(ActivationKind kind, T* x, T* dy, const T* bias, std::int64_t rows, std::int64_t cols);
+
+// The same of a gated one: y = act(g)·u for the halves g and u, cols wide each, of the rows of x + bias; x (rows, 2
+// cols), bias (2 cols) or null, y (rows, cols).
+template <class T>
+void gated_activation_forward(ActivationKind kind, T* y, const T* x, const T* bias, std::int64_t rows,
+                              std::int64_t cols);
+// In place: dy becomes y again, and x its own gradient: dg = dy·u·act'(g), du = dy·act(g).
+template <class T>
+void gated_activation_backward(ActivationKind kind, T* x, T* dy, const T* bias, std::int64_t rows, std::int64_t cols);
 
 }  // namespace tapeformer::kernels

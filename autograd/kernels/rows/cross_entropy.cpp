@@ -19,7 +19,7 @@ namespace tapeformer::kernels::HWY_NAMESPACE {
 // row's shift is subtracted from all of them first, so that large logits lose no digits.
 template <class T>
 void cross_entropy_forward(T* loss, T* log_sum_exp, const T* logits, const std::int32_t* targets, std::int64_t rows,
-                           std::int64_t vocab, double smoothing) {
+                           std::int64_t vocab, double smoothing, double z_loss) {
   const hn::ScalableTag<T> d;
   for (std::int64_t row = 0; row < rows; ++row, logits += vocab) {
     const T shift = shift_of_row(logits, vocab);
@@ -34,23 +34,25 @@ void cross_entropy_forward(T* loss, T* log_sum_exp, const T* logits, const std::
       };
       expected += smoothing / vocab * sum_vectors<1>(d, vocab, add)[0];
     }
-    loss[row] = static_cast<T>(log_sum - expected);
+    const double z = shift + log_sum;
+    loss[row] = static_cast<T>(z_loss > 0 ? log_sum - expected + z_loss * z * z : log_sum - expected);
   }
 }
 
 template <class T>
 void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T* log_sum_exp,
                             const std::int32_t* targets, std::int64_t rows, std::int64_t vocab, double smoothing,
-                            T beta) {
+                            T beta, double z_loss) {
   for (std::int64_t row = 0; row < rows; ++row, dlogits += vocab, logits += vocab) {
     if (targets[row] < 0) {
       map(dlogits, beta, vocab, [](auto d) SIMD_LAMBDA { return hn::Zero(d); });
       continue;
     }
     const T scale = dloss[row], shift = log_sum_exp[row], uniform = static_cast<T>(smoothing / vocab);
+    const T of_p = z_loss > 0 ? static_cast<T>(1 + 2 * z_loss * shift) : T{1};
     const auto gradient = [=](auto d, auto x) SIMD_LAMBDA {
       const auto p = exp(d, hn::Sub(x, hn::Set(d, shift)));
-      return hn::Mul(hn::Sub(p, hn::Set(d, uniform)), hn::Set(d, scale));
+      return hn::Mul(hn::MulSub(p, hn::Set(d, of_p), hn::Set(d, uniform)), hn::Set(d, scale));
     };
     map(dlogits, beta, vocab, gradient, logits);
     dlogits[targets[row]] -= static_cast<T>(scale * (1 - smoothing));
@@ -69,11 +71,11 @@ namespace tapeformer::kernels {
 SIMD_EXPORT(cross_entropy_forward);
 template <class T>
 void cross_entropy_forward(T* loss, T* log_sum_exp, const T* logits, const std::int32_t* targets, std::int64_t rows,
-                           std::int64_t vocab, double smoothing) {
+                           std::int64_t vocab, double smoothing, double z_loss) {
   const Span span(SpanKind::kernel, "cross_entropy_forward", {.bytes = 1.0 * sizeof(T) * rows * vocab});
   parallel_for(0, rows, rows_per_chunk(vocab), [&](auto row, auto end) {
     SIMD_CALL(cross_entropy_forward, T)
-    (loss + row, log_sum_exp + row, logits + row * vocab, targets + row, end - row, vocab, smoothing);
+    (loss + row, log_sum_exp + row, logits + row * vocab, targets + row, end - row, vocab, smoothing, z_loss);
   });
 }
 SIMD_INSTANTIATE(cross_entropy_forward);
@@ -82,26 +84,26 @@ SIMD_EXPORT(cross_entropy_backward);
 template <class T>
 void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T* log_sum_exp,
                             const std::int32_t* targets, std::int64_t rows, std::int64_t vocab, double smoothing,
-                            T beta) {
+                            T beta, double z_loss) {
   const Span span(SpanKind::kernel, "cross_entropy_backward", {.bytes = 2.0 * sizeof(T) * rows * vocab});
   parallel_for(0, rows, rows_per_chunk(vocab), [&](auto row, auto end) {
     SIMD_CALL(cross_entropy_backward, T)
     (dlogits + row * vocab, dloss + row, logits + row * vocab, log_sum_exp + row, targets + row, end - row, vocab,
-     smoothing, beta);
+     smoothing, beta, z_loss);
   });
 }
 SIMD_INSTANTIATE(cross_entropy_backward);
 
 template <class T>
 void cross_entropy_in_place(T* loss, T* log_sum_exp, T* logits, const T* dloss, const std::int32_t* targets,
-                            std::int64_t rows, std::int64_t vocab, double smoothing) {
+                            std::int64_t rows, std::int64_t vocab, double smoothing, double z_loss) {
   const Span span(SpanKind::kernel, "cross_entropy_in_place", {.bytes = 2.0 * sizeof(T) * rows * vocab});
   parallel_for(0, rows, rows_per_chunk(vocab), [&](auto row, auto end) {
     for (; row < end; ++row) {
       T* const z = logits + row * vocab;
-      SIMD_CALL(cross_entropy_forward, T)(loss + row, log_sum_exp + row, z, targets + row, 1, vocab, smoothing);
+      SIMD_CALL(cross_entropy_forward, T)(loss + row, log_sum_exp + row, z, targets + row, 1, vocab, smoothing, z_loss);
       SIMD_CALL(cross_entropy_backward, T)
-      (z, dloss + row, z, log_sum_exp + row, targets + row, 1, vocab, smoothing, T{0});
+      (z, dloss + row, z, log_sum_exp + row, targets + row, 1, vocab, smoothing, T{0}, z_loss);
     }
   });
 }
