@@ -203,8 +203,13 @@ void check_close(const char* name, const Operand<T>& got, const Operand<double>&
   CHECK_MESSAGE(worst <= tolerance * largest, name);
 }
 
-template <class T>
-void check_against_reference(const AttentionShape& shape, const Masks& masks, Place place) {
+inline constexpr auto each_simd_target = [](const auto& f) { for_each_simd_target(f); };
+inline constexpr auto each_bf16_product = [](const auto& f) { for_each_bf16_product(f); };
+inline constexpr auto once = [](const auto& f) { f(); };
+
+// `each` calls what it is given, under one instruction set after another say; the definition is computed once.
+template <class T, class Each = decltype(once)>
+void check_against_reference(const AttentionShape& shape, const Masks& masks, Place place, const Each& each = once) {
   CAPTURE(shape.queries);
   CAPTURE(shape.keys);
   CAPTURE(shape.query_dim);
@@ -214,27 +219,31 @@ void check_against_reference(const AttentionShape& shape, const Masks& masks, Pl
   CAPTURE(masks.lengths.size());
   CAPTURE(masks.key_begin.size());
   CAPTURE(sizeof(T));
-  Attention<T> got(shape, masks, place);
+  const Attention<T> inputs(shape, masks, place);
   Attention<double> expected(shape, masks, place);
   const auto copy = [](const Operand<T>& from, Operand<double>& to) {
     to.values.assign(from.values.begin(), from.values.end());
   };
-  copy(got.q, expected.q), copy(got.k, expected.k), copy(got.v, expected.v), copy(got.dout, expected.dout);
-  got.forward();
-  got.backward();
+  copy(inputs.q, expected.q), copy(inputs.k, expected.k), copy(inputs.v, expected.v);
+  copy(inputs.dout, expected.dout);
   reference(expected);
 
-  const std::int64_t rows = shape.queries, keys = shape.keys;
-  check_close("o", got.o, expected.o, shape, shape.heads, rows, shape.value_dim);
-  check_close("dq", got.dq, expected.dq, shape, shape.heads, rows, shape.query_dim);
-  check_close("dk", got.dk, expected.dk, shape, shape.kv_heads(), keys, shape.query_dim);
-  check_close("dv", got.dv, expected.dv, shape, shape.kv_heads(), keys, shape.value_dim);
-  for (std::size_t i = 0; i < got.log_sum_exp.size(); ++i) {
-    const double want = expected.log_sum_exp[i];
-    const bool close = std::isinf(want) ? got.log_sum_exp[i] == want
-                                        : std::abs(got.log_sum_exp[i] - want) <= attention_tolerance<T>() * 5;
-    REQUIRE_MESSAGE(close, "log_sum_exp ", i, ": ", got.log_sum_exp[i], ", expected ", want);
-  }
+  each([&] {
+    Attention<T> got = inputs;
+    got.forward();
+    got.backward();
+    const std::int64_t rows = shape.queries, keys = shape.keys;
+    check_close("o", got.o, expected.o, shape, shape.heads, rows, shape.value_dim);
+    check_close("dq", got.dq, expected.dq, shape, shape.heads, rows, shape.query_dim);
+    check_close("dk", got.dk, expected.dk, shape, shape.kv_heads(), keys, shape.query_dim);
+    check_close("dv", got.dv, expected.dv, shape, shape.kv_heads(), keys, shape.value_dim);
+    for (std::size_t i = 0; i < got.log_sum_exp.size(); ++i) {
+      const double want = expected.log_sum_exp[i];
+      const bool close = std::isinf(want) ? got.log_sum_exp[i] == want
+                                          : std::abs(got.log_sum_exp[i] - want) <= attention_tolerance<T>() * 5;
+      REQUIRE_MESSAGE(close, "log_sum_exp ", i, ": ", got.log_sum_exp[i], ", expected ", want);
+    }
+  });
 }
 
 inline AttentionShape shape_of(std::int64_t batches, std::int64_t heads, std::int64_t queries, std::int64_t keys,

@@ -8,16 +8,17 @@ using namespace tapeformer;
 namespace {
 
 // Every combination of masks, dropout and places for one size.
-template <class T>
-void check_shape(std::int64_t queries, std::int64_t keys, std::int64_t query_dim, std::int64_t value_dim) {
+template <class T, class Each>
+void check_shape(std::int64_t queries, std::int64_t keys, std::int64_t query_dim, std::int64_t value_dim,
+                 const Each& each) {
   static Place place = Place::heads_apart;
   const auto n = static_cast<std::int32_t>(keys);
   const std::vector<std::int32_t> lengths{n, 0, (n + 1) / 2};
   for (bool causal : {false, true}) {
     for (double dropout : {0.0, 0.3}) {
       const AttentionShape shape = shape_of(3, 2, queries, keys, query_dim, value_dim, causal, dropout);
-      check_against_reference<T>(shape, {}, place);
-      check_against_reference<T>(shape, {.lengths = lengths}, place);
+      check_against_reference<T>(shape, {}, place, each);
+      check_against_reference<T>(shape, {.lengths = lengths}, place, each);
       place = static_cast<Place>((static_cast<int>(place) + 1) % 3);
     }
   }
@@ -28,16 +29,16 @@ void check_many_shapes() {
   const std::int64_t sizes[][4] = {{1, 1, 8, 8},      {5, 5, 3, 7},     {64, 64, 32, 32}, {65, 65, 16, 24},
                                    {130, 130, 8, 16}, {200, 77, 5, 4},  {1, 150, 64, 64}, {7, 150, 9, 9},
                                    {70, 133, 20, 20}, {150, 40, 12, 12}};
-  for (const auto& [queries, keys, query_dim, value_dim] : sizes) check_shape<T>(queries, keys, query_dim, value_dim);
+  for (const auto& [queries, keys, query_dim, value_dim] : sizes) {
+    check_shape<T>(queries, keys, query_dim, value_dim, each_simd_target);
+  }
 }
 
 }  // namespace
 
 TEST_CASE("attention: values and gradients against the definition, under every instruction set") {
-  for_each_simd_target([] {
-    check_many_shapes<float>();
-    check_many_shapes<double>();
-  });
+  check_many_shapes<float>();
+  check_many_shapes<double>();
 }
 
 TEST_CASE_TEMPLATE("attention: few heads over many keys, where backward divides the keys into ranges", T, float,
@@ -49,34 +50,33 @@ TEST_CASE_TEMPLATE("attention: few heads over many keys, where backward divides 
 }
 
 TEST_CASE_TEMPLATE("attention: groups of query heads share a head of keys and values", T, float, double) {
-  for_each_simd_target([] {
-    for (std::int64_t group : {2, 4}) {
-      check_against_reference<T>(grouped(shape_of(2, 4, 70, 70, 8, 12, true), group), {}, Place::packed);
-      check_against_reference<T>(grouped(shape_of(2, 4, 5, 90, 9, 9, false, 0.3), group), {.lengths = {90, 40}},
-                                 Place::side_by_side);
-      check_against_reference<T>(grouped(shape_of(5, 16, 33, 40, 8, 8, true, 0.1), group), {}, Place::heads_apart);
-      // Ranges of keys.
-      check_against_reference<T>(grouped(shape_of(1, 4, 100, 1100, 4, 8, true), group), {.lengths = {1030}},
-                                 Place::packed);
-    }
-  });
+  for (std::int64_t group : {2, 4}) {
+    const auto check = [&](const AttentionShape& shape, const Masks& masks, Place place) {
+      check_against_reference<T>(grouped(shape, group), masks, place, each_simd_target);
+    };
+    check(shape_of(2, 4, 70, 70, 8, 12, true), {}, Place::packed);
+    check(shape_of(2, 4, 5, 90, 9, 9, false, 0.3), {.lengths = {90, 40}}, Place::side_by_side);
+    check(shape_of(5, 16, 33, 40, 8, 8, true, 0.1), {}, Place::heads_apart);
+    check(shape_of(1, 4, 100, 1100, 4, 8, true), {.lengths = {1030}}, Place::packed);  // ranges of keys
+  }
 }
 
 TEST_CASE("attention: groups with bf16 products, with beta, and for any number of threads") {
   const AttentionShape shape = grouped(shape_of(1, 6, 130, 1100, 16, 16, true, 0.1), 3);
-  for_each_bf16_product([&] { check_against_reference<float>(shape, {}, Place::packed); });
+  check_against_reference<float>(shape, {}, Place::packed, each_bf16_product);
   check_beta<double>(grouped(shape_of(2, 4, 70, 90, 8, 8, true), 2), {.lengths = {20, 90}});
   check_beta<float>(shape, {.lengths = {600}});
   check_same_for_any_thread_count([&] { return Attention<float>(shape, {}, Place::packed).results(); });
 }
 
 TEST_CASE("attention with bf16 products: values and gradients against the definition, on every unit") {
+  check_shape<float>(5, 5, 3, 7, each_bf16_product);
+  check_shape<float>(65, 65, 16, 24, each_bf16_product);
+  check_shape<float>(7, 80, 9, 40, each_bf16_product);
+  check_against_reference<float>(shape_of(1, 2, 30, 1100, 8, 12, false, 0.2), {.lengths = {1030}}, Place::packed,
+                                 each_bf16_product);
+  check_against_reference<float>(shape_of(1, 1, 40, 90, 600, 40, true), {}, Place::packed, each_bf16_product);
   for_each_bf16_product([] {
-    check_shape<float>(5, 5, 3, 7);
-    check_shape<float>(65, 65, 16, 24);
-    check_shape<float>(7, 80, 9, 40);
-    check_against_reference<float>(shape_of(1, 2, 30, 1100, 8, 12, false, 0.2), {.lengths = {1030}}, Place::packed);
-    check_against_reference<float>(shape_of(1, 1, 40, 90, 600, 40, true), {}, Place::packed);
     check_beta<float>(shape_of(2, 3, 70, 90, 8, 8, true), {.lengths = {20, 90}});
     check_beta<float>(shape_of(2, 1, 70, 1100, 8, 8, true), {.lengths = {600, 1090}});
   });
