@@ -62,7 +62,10 @@ double markov_entropy() { return markov_chain().entropy_rate(); }
 
 std::string recall_line(RandomStream& random) {
   const char digit = static_cast<char>('0' + random.below(kDigits));
-  return digit + std::string(kRecallDistance, '.') + '=' + digit + '\n';
+  std::string line(kRecallDistance + 4, '.');
+  line.front() = digit;
+  line.replace(kRecallDistance + 1, 3, {'=', digit, '\n'});
+  return line;
 }
 
 double recall_entropy() {
