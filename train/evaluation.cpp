@@ -62,7 +62,8 @@ std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wante
 }
 
 std::int64_t window_context(const LanguageModel& model, std::int64_t wanted) {
-  return wanted && model.exceeds_context() ? window_context(std::nullopt, wanted) : window_context(model.context(), wanted);
+  return wanted && model.exceeds_context() ? window_context(std::nullopt, wanted)
+                                           : window_context(model.context(), wanted);
 }
 
 void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,
