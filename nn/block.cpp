@@ -73,16 +73,20 @@ BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cros
   }
 }
 
-Variable BlockStack::forward(const Variable& in, const BlockContext& context, StackCache* cache) const {
+Variable BlockStack::forward(const Variable& in, const BlockContext& context, StackCache* cache,
+                             std::vector<Variable>* layers) const {
   Variable x = in;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto block = [module = blocks_[i].get(), context, own = cache ? &(*cache)[i] : nullptr](const Variable& y) {
       return module->forward(y, context, own);
     };
     // Backward begins with the last block: to drop its activations until then would hardly lower the peak.
-    x = i + 1 < blocks_.size() ? recompute(block, x) : block(x);
+    const bool last = i + 1 == blocks_.size();
+    x = last ? block(x) : recompute(block, x);
+    if (last && final_norm_) x = final_norm_->forward(x);
+    if (layers) layers->push_back(x);
   }
-  return final_norm_ ? final_norm_->forward(x) : x;
+  return x;
 }
 
 StackCache BlockStack::make_cache(std::int64_t length, std::int64_t encoded_length) const {

@@ -52,9 +52,6 @@ class ForwardHalf : public TextEncoder {
   }
   std::int64_t vocab() const override { return both_.vocab(); }
   std::optional<std::int64_t> context() const override { return both_.context(); }
-  std::vector<TokenPrediction> predictions(const TextRows& rows) const override { return both_.predictions(rows); }
-  std::vector<std::string> prediction_names() const override { return both_.prediction_names(); }
-  std::int64_t scored_targets(std::int64_t length) const override { return both_.scored_targets(length); }
   Variable logits(const Variable& features) const override { return both_.logits(features); }
   Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {
     return both_.loss(features, targets, options);
