@@ -53,6 +53,7 @@ Variable MaskedLanguageModel::loss(const MaskedRows& rows, const CrossEntropyOpt
   const Variable labels = Variable::constant(*features.tape(), rows.sentence_labels);
   const Variable next = cross_entropy(next_sentence_logits(features), labels, {.normalizer = sentences});
   if (options.unsmoothed) *options.unsmoothed += next.value().item();
+  if (chosen.targets.numel() == 0) return next;
   CrossEntropyOptions now = options;
   now.deferred = false;  // the sum needs the value
   return add(loss(chosen.features, chosen.targets, now), next);

@@ -84,7 +84,7 @@ class MaskedLanguageModel : public TextEncoder {
   using TextEncoder::loss;
   // What training minimises: the cross-entropy of the chosen tokens and, with next-sentence prediction, that of the
   // labels. The options are those of the tokens; the labels' sum is divided by `sentences` (0: by their number). Only
-  // the chosen places reach the head.
+  // the chosen places reach the head. There must be one, or labels.
   Variable loss(const MaskedRows& rows, const CrossEntropyOptions& options, double sentences = 0) const;
 };
 

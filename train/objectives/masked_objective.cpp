@@ -38,7 +38,7 @@ std::int64_t MaskedObjective::scored_targets(std::int64_t step) {
 
 Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
   const MaskedBatch& batch = batches_of(step)[micro_step];
-  if (batch.chosen == 0) return {};
+  if (batch.chosen == 0 && batch.sentences == 0) return {};
   const auto sentences = static_cast<double>(config_.train.batch * config_.train.accumulate);
   return model_->loss(masked_rows(tape, batch), loss_options(normalizer), sentences);
 }
