@@ -18,7 +18,7 @@ struct ModelCosts {
   std::vector<Part> parts;
   std::int64_t total = 0;
   // The parameters without those of pre-training alone (ModelPart::only_pretraining); nothing where there are none.
-  std::optional<std::int64_t> encoder = std::nullopt;
+  std::optional<std::int64_t> without_heads = std::nullopt;
   std::int64_t tokens_per_step = 0;  // of the target
   // Forward and backward of training sequences of the whole context; for an encoder-decoder with as many source tokens.
   // Attention is left out where the length of its rows is not known: batches by tokens, and documents.
