@@ -87,12 +87,12 @@ void MaskedBatcher::fill(std::int64_t i, MaskedBatch& out) const {
   check(i >= 0 && i < batches(), "evaluation batch ", i, " is out of range for ", batches());
   const std::int64_t begin = i * options_.batch, end = std::min(windows(), begin + options_.batch);
   resize(end - begin, out);
-  // The windows 1, 3, 5, … that are full exchange their second segments in a circle.
+  // The windows 1, 3, 5, … that are full exchange their second segments: each has that of one half of the text away.
   const std::int64_t exchanging = tokens_.size() / row_tokens() / 2;
   for (std::int64_t w = begin; w < end; ++w) {
     RowPlan plan = window(w);
     if (options_.pairs && exchanging > 1 && w % 2 == 1 && w / 2 < exchanging) {
-      plan.second = window((w / 2 + 1) % exchanging * 2 + 1).second;
+      plan.second = window((w / 2 + exchanging / 2) % exchanging * 2 + 1).second;
       plan.label = 1;
     }
     const RandomKey key{options_.seed, 0, static_cast<std::uint32_t>(w), kMaskStream};

@@ -48,8 +48,8 @@ class MaskedBatcher {
   void draw(std::uint32_t step, std::uint32_t micro_step, MaskedBatch& out) const;
 
   // Evaluation: the text is cut into windows of row_tokens() tokens, the last one shorter, so that every token is in
-  // one row. With pairs, every other window has the second segment of the next such window. The masks are fixed by the
-  // seed and the number of the window. The last batch may have fewer rows.
+  // one row. With pairs, every other window has the second segment of a window half of the text away. The masks are
+  // fixed by the seed and the number of the window. The last batch may have fewer rows.
   std::int64_t windows() const;
   std::int64_t batches() const { return (windows() + options_.batch - 1) / options_.batch; }
   void fill(std::int64_t i, MaskedBatch& out) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/ignored_target.h"
 #include "tests/train/toy.h"
@@ -328,4 +329,84 @@ TEST_CASE("masked training: what it is not made for is refused") {
   config.data.pairs = "pairs.tsv";
   CHECK_THROWS_WITH_AS(resolve(config), "model.type: bert trains on data.text or data.corpus, got data.pairs",
                        UsageError);
+}
+
+TEST_CASE("masked training: a masked token leaves no trace: another one in its place gives the same predictions") {
+  const CacheFolder folder;
+  for (const bool pairs : {false, true}) {
+    CAPTURE(pairs);
+    MaskedToy toy(bert_config(pairs));
+    const MaskedRowOptions options = masked_row_options(toy.resolved, 3);
+    std::vector<std::int32_t> text(120);
+    toy.data.train.view().copy(0, text);
+    const auto batch_of = [&](const std::vector<std::int32_t>& ids) {
+      const std::span<const std::int32_t> view = ids;
+      MaskedBatch batch;
+      MaskedBatcher(view, *toy.data.tokenizer, options).draw(1, 0, batch);
+      return batch;
+    };
+    const auto features_of = [&](const MaskedBatch& batch) {
+      Tape tape(no_grad);
+      return toy.model.forward(masked_rows(tape, batch).text).value().to_vector<float>();
+    };
+    const MaskedBatch before = batch_of(text);
+    const std::vector<float> features = features_of(before);
+    const std::int32_t mask = masked_symbols(*toy.data.tokenizer).mask;
+    std::int64_t masked = 0, visible = 0;
+    for (std::int32_t& token : text) {
+      const std::int32_t own = std::exchange(token, token == 3 ? 4 : 3);
+      const MaskedBatch after = batch_of(text);
+      token = own;
+      bool seen = false;  // whether the token stands in an input
+      for (std::size_t i = 0; i < after.ids.size(); ++i) {
+        const bool edited = after.targets[i] != before.targets[i];
+        CHECK((after.targets[i] == kIgnoredTarget) == (before.targets[i] == kIgnoredTarget));
+        masked += edited && before.ids[i] == mask;
+        seen = seen || after.ids[i] != before.ids[i];
+      }
+      visible += seen;
+      CHECK((features_of(after) == features) == !seen);
+    }
+    CHECK(masked > 0);
+    CHECK(visible > 0);
+  }
+}
+
+TEST_CASE("masked training: a step leaves no memory in use") {
+  const CacheFolder folder;
+  Config config = bert_config(true);
+  config.model.options["dropout"] = 0.2;
+  config.train.accumulate = 2;
+  MaskedToy toy(config);
+  toy.step(1), toy.step(2);
+  const MemoryStats first = memory_stats();
+  for (std::int64_t step = 3; step <= 12; ++step) {  // each with another number of chosen tokens
+    toy.step(step);
+    CHECK(memory_stats().in_use == first.in_use);
+  }
+}
+
+TEST_CASE("masked training: next-sentence prediction tells segments that follow each other from others") {
+  const CacheFolder folder;
+  Config config = bert_config(true);
+  // Stretches of one letter each: whether both segments have the same one says nearly all.
+  std::string text;
+  RandomStream random(RandomKey{.seed = 2});
+  for (int stretch = 0; stretch < 400; ++stretch) text += std::string(200, static_cast<char>('a' + random.below(4)));
+  folder.write("text.txt", text);
+  config.data.corpus = "";
+  config.data.text = {(folder.path / "text.txt").string()};
+  config.optimizer.lr = 2e-3;
+  config.optimizer.beta2 = 0.99;
+  config.train.batch = 32;
+  config.train.steps = 300;
+  config.model.options["init_std"] = 0.1;
+  config.model.options["dim"] = std::int64_t{64};
+  config.model.options["heads"] = std::int64_t{4};
+  MaskedToy toy(config);
+  for (std::int64_t step = 1; step <= config.train.steps; ++step) toy.step(step);
+  const Evaluation result = toy.objective.evaluate({});
+  REQUIRE(result.measures.size() == 3);
+  CHECK(result.measures[2].second > 0.75);  // a quarter of the others has the same letter by chance
+  CHECK(result.measures[1].second < 0.5);
 }
