@@ -242,7 +242,11 @@ void add_eval_command(CLI::App& app) {
   command->callback([arguments] {
     if (!arguments->source.empty()) return evaluate_pairs(*arguments);
     if (arguments->text.empty()) fail_usage("eval: expected --text FILE, or --source FILE and --target FILE");
-    switch (task_of_run(arguments->run)) {
+    const ModelTask task = task_of_run(arguments->run);
+    if (arguments->no_pseudo && task != ModelTask::masked_language_model) {
+      fail_usage("eval: --no-pseudo: expected none, since only a masked language model has a pseudo-perplexity");
+    }
+    switch (task) {
       case ModelTask::masked_language_model:
         return evaluate_masked(*arguments);
       case ModelTask::bidirectional_language_model:

@@ -90,7 +90,8 @@ Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows,
     }
     if (progress) progress(share(i + 1, batches));
   }
-  check(total.tokens > 0, "masked evaluation: no token of the text was chosen, train.mask_rate is too small for it");
+  check(total.tokens > 0, "masked evaluation: no token of the text was chosen: expected a longer text, or a larger ",
+        "train.mask_rate");
   total.measures = {{"accuracy", share(right, total.tokens)}};
   if (sentences > 0) {
     total.measures.emplace_back("next_sentence_loss", sentence_nats / static_cast<double>(sentences));

@@ -178,16 +178,17 @@ TEST_CASE("masked language model: commands that are not made for it refuse it in
               "tokenizer: a masked language model needs the special tokens [PAD], [CLS], [SEP] and [MASK], got one "
               "without [PAD], [CLS], [SEP], [MASK]: `tokenizer train` adds those that --special names",
               "train tiny.toml --out new --tokenizer.file plain.json");
-  const Outcome special = box.run(
-      "tokenizer train --kind bpe --vocab 300 --out masked.json --special [PAD] --special [CLS] --special [SEP] "
-      "--special [MASK] text.txt");
-  INFO(special.err);
-  CHECK(special.exit_code == 0);
-  box.train("other", "--train.steps 2 --tokenizer.file masked.json");
+  for (const std::string kind : {"bpe", "char"}) {
+    result_of(box, "tokenizer train --kind " + kind + " --vocab 300 --out " + kind +
+                       ".json --special [PAD] --special [CLS] --special [SEP] --special [MASK] text.txt");
+    box.train("other-" + kind, "--train.steps 2 --tokenizer.file " + kind + ".json");
+  }
   box.write("gpt.toml",
             "[model]\ntype = \"gpt\"\nlayers = 1\nheads = 1\ndim = 8\ncontext = 16\n[tokenizer]\nkind = "
             "\"char\"\n[data]\ntext = \"text.txt\"\n");
   REQUIRE(box.run("train gpt.toml --out gpt --train.steps 1").exit_code == 0);
+  check_error(box, 2, "eval: --no-pseudo: expected none, since only a masked language model has a pseudo-perplexity",
+              "eval gpt --text text.txt --no-pseudo");
   check_error(box, 1,
               "gpt: the model is a gpt, expected a masked language model; for language models there are generate, and "
               "eval and surprisal with --text",

@@ -125,8 +125,11 @@ TEST_CASE("masked training: a step of which nothing is chosen changes no gradien
   const StepResult result = toy.step(1);
   CHECK(result.loss == 0);
   CHECK(result.grad_norm == 0);
-  CHECK_THROWS_WITH_AS(toy.objective.evaluate({}),
-                       "masked evaluation: no token of the text was chosen, train.mask_rate is too small for it",
+  CHECK_FALSE(toy.objective.can_evaluate());
+  const MaskedBatcher rows(toy.data.valid->view(), *toy.data.tokenizer, masked_row_options(toy.resolved, 4));
+  CHECK_THROWS_WITH_AS(evaluate(toy.model, rows, 0),
+                       "masked evaluation: no token of the text was chosen: expected a longer text, or a larger "
+                       "train.mask_rate",
                        Error);
 }
 

@@ -1,5 +1,7 @@
 #include "train/objectives/masked_objective.h"
 
+#include <algorithm>
+
 #include "train/config/model_config.h"
 #include "train/masked_evaluation.h"
 
@@ -9,7 +11,15 @@ MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data
     : TextObjective(config, std::move(data)),
       model_(make_masked_language_model(config, model_vocabulary(config, *data_.tokenizer))),
       train_(data_.train.view(), *data_.tokenizer, masked_row_options(config, config.train.batch)),
-      batches_(config.train.accumulate) {}
+      batches_(config.train.accumulate) {
+  if (!data_.valid) return;
+  valid_.emplace(data_.valid->view(), *data_.tokenizer, masked_row_options(config, config.train.batch));
+  const std::int64_t scored =
+      config.eval.batches ? std::min(config.eval.batches, valid_->batches()) : valid_->batches();
+  MaskedBatch batch;
+  for (std::int64_t i = 0; i < scored && batch.chosen == 0; ++i) valid_->fill(i, batch);
+  if (batch.chosen == 0) valid_.reset();
+}
 
 std::vector<std::string> MaskedObjective::description() const {
   std::vector<std::string> lines = TextObjective::description();
@@ -44,8 +54,7 @@ Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t
 }
 
 Evaluation MaskedObjective::evaluate(const ProgressCallback& progress) {
-  const MaskedBatcher rows(data_.valid->view(), *data_.tokenizer, masked_row_options(config_, config_.train.batch));
-  return tapeformer::evaluate(*model_, rows, config_.eval.batches, progress);
+  return tapeformer::evaluate(*model_, *valid_, config_.eval.batches, progress);
 }
 
 }  // namespace tapeformer

@@ -18,6 +18,7 @@ class MaskedObjective : public TextObjective {
   // The chosen tokens of the step.
   std::int64_t scored_targets(std::int64_t step) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  bool can_evaluate() const override { return valid_.has_value(); }
   Evaluation evaluate(const ProgressCallback& progress) override;
   bool has_bits_per_byte() const override { return false; }  // a masked token's loss is not the text's
 
@@ -27,6 +28,7 @@ class MaskedObjective : public TextObjective {
 
   const std::unique_ptr<MaskedLanguageModel> model_;
   const MaskedBatcher train_;
+  std::optional<MaskedBatcher> valid_;  // where a token of the validation text is chosen
   std::int64_t drawn_step_ = -1;
   std::vector<MaskedBatch> batches_;
 };
