@@ -15,6 +15,7 @@ void add_corpus_command(CLI::App& app) {
     std::string name;
     std::int64_t lines = 1000;
     std::uint64_t seed = 1;
+    std::int64_t row = 126;  // of a row of 128 tokens, which has [CLS] and [SEP]
     bool labels = false;
     bool alignment = false;
   };
@@ -26,6 +27,10 @@ void add_corpus_command(CLI::App& app) {
   command->add_option("name", arguments->name, "Which: " + names)->required();
   command->add_option("--lines", arguments->lines, "Lines [1000]")->check(at_least(1));
   command->add_option("--seed", arguments->seed, "The same seed gives the same text [1]");
+  command
+      ->add_option("--row", arguments->row,
+                   "Of markov: letters of a row, for the optimum of masked letters on standard error [126]")
+      ->check(at_least(1));
   command->add_flag("--labels", arguments->labels,
                     "Of stories and cloze: the words, one a line, with their labels, as probe reads them");
   command->add_flag("--alignment", arguments->alignment,
@@ -43,6 +48,10 @@ void add_corpus_command(CLI::App& app) {
       std::cout << line_of(arguments->name, line, arguments->seed);
     }
     if (entropy) spdlog::info("{}: entropy rate {:.4f} nats per character", arguments->name, *entropy);
+    if (const auto masked = corpus_masked_optimum(arguments->name, arguments->row, {})) {
+      spdlog::info("{}: masked optimum {:.4f} nats per chosen letter, {:.2f} % right, in rows of {} letters",
+                   arguments->name, masked->nats, 100 * masked->accuracy, arguments->row);
+    }
   });
 }
 

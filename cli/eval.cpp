@@ -10,6 +10,7 @@
 #include "cli/run_model.h"
 #include "cli/usage.h"
 #include "train/encoder_evaluation.h"
+#include "train/masked_evaluation.h"
 #include "train/translation_evaluation.h"
 
 namespace tapeformer::cli {
@@ -19,7 +20,7 @@ struct EvalArguments {
   std::string run, text, source, target;
   std::optional<MatmulSetting> matmul;
   std::int64_t stride = 0, context = 0, batch = 16;
-  bool json = false;
+  bool no_pseudo = false, json = false;
 };
 
 using Json = nlohmann::ordered_json;
@@ -121,8 +122,9 @@ void evaluate_text(const EvalArguments& arguments) {
   print_text_result(arguments, run, text, windows ? std::optional(options) : std::nullopt, result);
 }
 
-void evaluate_encoder(const EvalArguments& arguments) {
-  const TrainedTextEncoder run = open_text_encoder(arguments.run, {.matmul = arguments.matmul});
+void evaluate_bidirectional(const EvalArguments& arguments) {
+  const TrainedBidirectionalLanguageModel run =
+      open_bidirectional_language_model(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = scored_text(arguments, run, *run.tokenizer);
   const std::int64_t context = arguments.context ? arguments.context : run.config.row_tokens();
@@ -131,6 +133,53 @@ void evaluate_encoder(const EvalArguments& arguments) {
   const std::span<const std::int32_t> ids = text.ids;
   const Evaluation result = evaluate(*run.model, ids, options, show_progress("evaluating"));
   print_text_result(arguments, run, text, options, result);
+}
+
+void evaluate_masked(const EvalArguments& arguments) {
+  if (arguments.stride) fail_usage("eval: --stride: expected none, since the windows of masked text do not overlap");
+  const TrainedMaskedLanguageModel run = open_masked_language_model(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const EncodedText text = read_tokens(run.config, *run.tokenizer, arguments.text);
+  MaskedRowOptions options = masked_row_options(run.config, arguments.batch);
+  options.length = window_context(run.model->context(), arguments.context ? arguments.context : options.length);
+  const std::span<const std::int32_t> ids = text.ids;
+  const MaskedBatcher rows(ids, *run.tokenizer, options);
+  const Evaluation masked = evaluate(*run.model, rows, 0, show_progress("masked tokens"));
+  require_finite(masked);
+  std::optional<Evaluation> pseudo;
+  if (!arguments.no_pseudo) {
+    pseudo = pseudo_likelihood(*run.model, rows, arguments.batch, show_progress("each token in turn"));
+    require_finite(*pseudo);
+  }
+  if (arguments.json) {
+    Json json{{"tokens", ids.size()},
+              {"bytes", text.bytes},
+              {"masked_tokens", masked.tokens},
+              {"masked_loss", masked.loss()}};
+    for (const auto& [name, value] : masked.measures) json[name == "accuracy" ? "masked_accuracy" : name] = value;
+    if (pseudo) {
+      json.update({{"pseudo_tokens", pseudo->tokens},
+                   {"pseudo_loss", pseudo->loss()},
+                   {"pseudo_perplexity", pseudo->perplexity()}});
+    }
+    json.update({{"context", options.length}, {"seed", options.seed}});
+    std::cout << with_matmul(json) << '\n';
+    return;
+  }
+  std::cout << "tokens             " << masked.tokens << " chosen of " << ids.size() << ", by seed " << options.seed
+            << '\n'
+            << "bytes              " << text.bytes << '\n'
+            << "masked loss        " << masked.loss() << " nats per chosen token\n";
+  for (const auto& [name, value] : masked.measures) {
+    if (name == "accuracy") std::cout << "masked accuracy    " << 100 * value << " %\n";
+    if (name == "next_sentence_loss") std::cout << "next sentence      " << value << " nats per pair of segments, ";
+    if (name == "next_sentence_accuracy") std::cout << 100 * value << " % right\n";
+  }
+  if (pseudo) {
+    std::cout << "pseudo-perplexity  " << format_perplexity(pseudo->perplexity()) << ", " << pseudo->loss()
+              << " nats per token, each of " << pseudo->tokens << " masked in turn\n";
+  }
+  std::cout << "context            " << options.length << ", step " << run.step << '\n';
 }
 
 void evaluate_pairs(const EvalArguments& arguments) {
@@ -187,12 +236,24 @@ void add_eval_command(CLI::App& app) {
       ->add_option("--batch", arguments->batch, "Windows, sentences, or parts of a recurrent model's text at once [16]")
       ->check(at_least(1));
   add_matmul_option(*command, arguments->matmul);
+  command->add_flag("--no-pseudo", arguments->no_pseudo,
+                    "Masked language models: leave out the pseudo-perplexity, which takes a row for each token");
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments] {
     if (!arguments->source.empty()) return evaluate_pairs(*arguments);
     if (arguments->text.empty()) fail_usage("eval: expected --text FILE, or --source FILE and --target FILE");
-    const bool encoder = task_of_run(arguments->run) == ModelTask::text_encoder;
-    encoder ? evaluate_encoder(*arguments) : evaluate_text(*arguments);
+    const ModelTask task = task_of_run(arguments->run);
+    if (arguments->no_pseudo && task != ModelTask::masked_language_model) {
+      fail_usage("eval: --no-pseudo: expected none, since only a masked language model has a pseudo-perplexity");
+    }
+    switch (task) {
+      case ModelTask::masked_language_model:
+        return evaluate_masked(*arguments);
+      case ModelTask::bidirectional_language_model:
+        return evaluate_bidirectional(*arguments);
+      default:
+        return evaluate_text(*arguments);  // which refuses an encoder-decoder
+    }
   });
 }
 

@@ -70,6 +70,7 @@ void print_info(const InfoArguments& arguments) {
     nlohmann::ordered_json parameters;
     for (const ModelCosts::Part& part : costs.parts) parameters[part.key] = part.parameters;
     parameters["total"] = costs.total;
+    if (costs.without_heads) parameters["without_heads"] = *costs.without_heads;
     std::cout << nlohmann::ordered_json{{"type", config.model.type},
                                         {"vocab", costs.vocab},
                                         {"parameters", parameters},
@@ -88,6 +89,7 @@ void print_info(const InfoArguments& arguments) {
   std::printf("%s, vocabulary of %s\nparameters\n", config.model.type.c_str(), with_commas(costs.vocab).c_str());
   for (const ModelCosts::Part& part : costs.parts) row(part.label, part.parameters);
   row("total", costs.total);
+  if (costs.without_heads) row("without heads", *costs.without_heads);
   std::printf("memory   %.1f MiB for weights, gradients and optimizer state; activations come on top\n",
               static_cast<double>(state_bytes) / (1 << 20));
   std::printf("a step   %lld tokens, %.2f GFLOP, at least %s here on %d threads, with products in %s precision\n",

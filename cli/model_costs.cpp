@@ -30,6 +30,7 @@ ModelCosts costs(const ResolvedConfig& config, const ModelVocabulary& vocabulary
     // The one part that may share all of its weights with another.
     const bool tied = parameters == 0 && part.key == "head";
     costs.parts.push_back({part.key, tied ? part.label + " (tied)" : part.label, parameters});
+    if (part.only_pretraining) costs.without_heads = costs.without_heads.value_or(costs.total) - parameters;
   }
   const std::int64_t row = config.row_tokens();
   const std::int64_t micro_step = config.train.batch_tokens ? config.train.batch_tokens : config.train.batch * row;

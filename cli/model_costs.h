@@ -1,6 +1,7 @@
 // What a model costs before it is trained: parameters, memory, floating point operations.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct ModelCosts {
   std::int64_t vocab = 0;  // of the target, where source and target differ
   std::vector<Part> parts;
   std::int64_t total = 0;
+  // The parameters without those of pre-training alone (ModelPart::only_pretraining); nothing where there are none.
+  std::optional<std::int64_t> without_heads = std::nullopt;
   std::int64_t tokens_per_step = 0;  // of the target
   // Forward and backward of training sequences of the whole context; for an encoder-decoder with as many source tokens.
   // Attention is left out where the length of its rows is not known: batches by tokens, and documents.

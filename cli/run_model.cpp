@@ -28,6 +28,15 @@ TrainedTextEncoder open_text_encoder(const std::filesystem::path& run, const Loa
   return with_warnings_shown(load_text_encoder(run, options));
 }
 
+TrainedBidirectionalLanguageModel open_bidirectional_language_model(const std::filesystem::path& run,
+                                                                    const LoadOptions& options) {
+  return with_warnings_shown(load_bidirectional_language_model(run, options));
+}
+
+TrainedMaskedLanguageModel open_masked_language_model(const std::filesystem::path& run, const LoadOptions& options) {
+  return with_warnings_shown(load_masked_language_model(run, options));
+}
+
 TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options) {
   return with_warnings_shown(load_translator(run, options));
 }

@@ -9,9 +9,12 @@
 
 namespace tapeformer::cli {
 
-// load_language_model(), load_text_encoder() and load_translator(), with the warnings on standard error.
+// load_language_model() and those beside it, with the warnings on standard error.
 TrainedLanguageModel open_language_model(const std::filesystem::path& run, const LoadOptions& options);
 TrainedTextEncoder open_text_encoder(const std::filesystem::path& run, const LoadOptions& options);
+TrainedBidirectionalLanguageModel open_bidirectional_language_model(const std::filesystem::path& run,
+                                                                    const LoadOptions& options);
+TrainedMaskedLanguageModel open_masked_language_model(const std::filesystem::path& run, const LoadOptions& options);
 TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options);
 
 // The option --matmul of a command.

@@ -25,7 +25,7 @@ namespace {
 struct TokenizerArguments {
   std::string file, out, kind = "bpe", document = "none", text_field = "text";
   std::int64_t vocab = 4096, sample = 0;
-  std::vector<std::string> texts, special_tokens = {"<|endoftext|>"};
+  std::vector<std::string> texts, special_tokens;
   SplitPattern pattern = SplitPattern::gpt2;
   FileOptions of_file;
   TokenizerInfoRequest info;
@@ -80,7 +80,7 @@ void train(const TokenizerArguments& arguments) {
                            .special_tokens = arguments.special_tokens,
                            .pattern = arguments.pattern,
                            .max_memory = arguments.max_memory};
-  if (options.kind == "char") options.special_tokens.clear();
+  if (options.special_tokens.empty() && options.kind != "char") options.special_tokens = {"<|endoftext|>"};
   TextReader reader(text, kLearnPartBytes);
   TextReader* const readers[] = {&reader};
   const auto tokenizer = learn_tokenizer(options, readers, arguments.sample << 20, show_progress);
@@ -167,7 +167,10 @@ void add_tokenizer_command(CLI::App& app) {
   training->add_option_function<std::string>(
       "--max-memory", [arguments](const std::string& text) { arguments->max_memory = read_bytes_option(text); },
       "Memory for counting words, such as 64M; more of them go to files in $TMPDIR; 0: no bound [1G]");
-  training->add_option("--special", arguments->special_tokens, "Special tokens [<|endoftext|>]")->expected(1);
+  training
+      ->add_option("--special", arguments->special_tokens,
+                   "A special token; may be repeated [<|endoftext|>; none for char]")
+      ->allow_extra_args(false);
   training->add_option("--out", arguments->out, kOutHelp)->required();
   training
       ->add_option("--sample", arguments->sample,
@@ -183,8 +186,8 @@ void add_tokenizer_command(CLI::App& app) {
         ->required();
     add_pattern(sub, arguments->of_file.pattern, "How text is split, if the file does not say it: gpt2 or cl100k");
     sub->add_option("--special", arguments->of_file.special_tokens,
-                    "NAME or NAME=ID of a token that is not in the file")
-        ->expected(1);
+                    "NAME or NAME=ID of a token that is not in the file; may be repeated")
+        ->allow_extra_args(false);
     return sub;
   };
   CLI::App* encoding = with_file("encode", "Convert text to ids");

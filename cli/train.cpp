@@ -18,6 +18,7 @@
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
 #include "train/initial_weights.h"
+#include "train/masked_evaluation.h"
 #include "train/objectives/objective.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
@@ -39,22 +40,39 @@ ResolvedConfig resolve_for_training(Config config) {
   return resolved;
 }
 
+// What no model of masked tokens can beat on a generated corpus, where that is known.
+void print_masked_optimum(const ResolvedConfig& config) {
+  const MaskedRowOptions rows = masked_row_options(config, 1);
+  if (config.tokenizer.kind != TokenizerKind::character || rows.pairs) return;
+  constexpr std::int64_t kMarks = 2;  // [CLS] and [SEP]
+  const auto optimum = corpus_masked_optimum(config.data.corpus, rows.length - kMarks, rows.rates);
+  if (!optimum) return;
+  std::cout << "the corpus " << config.data.corpus << " has a masked optimum of " << optimum->nats
+            << " nats per chosen letter, " << 100 * optimum->accuracy << " % right: no model can do better\n";
+}
+
+// What no model can beat on a generated corpus, where that is known.
+void print_entropy(const ResolvedConfig& config) {
+  const std::optional<double> entropy = corpus_entropy(config.data.corpus);
+  if (!entropy) return;
+  std::cout << "the corpus " << config.data.corpus << " has an entropy of " << *entropy / std::numbers::ln2
+            << " bits per byte (" << *entropy << " nats per character): no model can do better\n";
+}
+
 void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
                    const RunFolder& run) {
   if (state.best_step > 0 && objective.can_evaluate()) {
     std::cout << "best validation loss " << state.best_loss << " nats per token, ";
-    if (config.eval.batches == 0 &&
-        objective.unknown_share() <= kMaxUnknownShare) {  // the bytes are those of all validation data
+    if (config.eval.batches == 0 && objective.has_bits_per_byte()) {  // the bytes are those of all validation data
       const double nats = state.best_loss * static_cast<double>(objective.evaluation_tokens());
       const Evaluation best{.tokens = objective.evaluation_tokens(), .nats = nats};
       std::cout << best.bits_per_byte(objective.evaluation_bytes()) << " bits per byte, ";
     }
     std::cout << "at step " << state.best_step << '\n';
   }
-  const std::optional<double> entropy = config.data.corpus.empty() ? std::nullopt : corpus_entropy(config.data.corpus);
-  if (entropy) {
-    std::cout << "the corpus " << config.data.corpus << " has an entropy of " << *entropy / std::numbers::ln2
-              << " bits per byte (" << *entropy << " nats per character): no model can do better\n";
+  if (!config.data.corpus.empty()) {
+    const bool masked = config.family().task() == ModelTask::masked_language_model;
+    masked ? print_masked_optimum(config) : print_entropy(config);
   }
   std::cout << "run: " << run.root.string() << '\n';
 }
@@ -81,8 +99,10 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
     for (const Evaluation::Part& part : evaluation.parts) {
       parts += fmt::format("{}{} {:.4f}", parts.empty() ? " (" : ", ", part.name, evaluation.part(part).loss());
     }
-    spdlog::info("step {}: validation loss {:.4f}{}, perplexity {}{}", step, evaluation.loss(),
-                 parts.empty() ? "" : parts + ")", format_perplexity(evaluation.perplexity()),
+    std::string measures;
+    for (const auto& [name, value] : evaluation.measures) measures += fmt::format(", {} {:.4f}", name, value);
+    spdlog::info("step {}: validation loss {:.4f}{}, perplexity {}{}{}", step, evaluation.loss(),
+                 parts.empty() ? "" : parts + ")", format_perplexity(evaluation.perplexity()), measures,
                  bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
   };
   const TrainHooks hooks{.progress =

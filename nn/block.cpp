@@ -76,7 +76,8 @@ BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cros
   }
 }
 
-Variable BlockStack::forward(const Variable& in, const BlockContext& where, StackCache* cache) const {
+Variable BlockStack::forward(const Variable& in, const BlockContext& where, StackCache* cache,
+                             std::vector<Variable>* layers) const {
   Variable x = in;
   BlockContext context = where;
   if (rotary_) context.rotation = rotation_of(context.positions, x.size(1), head_dim_, *rotary_, x.value().dtype());
@@ -85,9 +86,12 @@ Variable BlockStack::forward(const Variable& in, const BlockContext& where, Stac
       return module->forward(y, context, own);
     };
     // Backward begins with the last block: to drop its activations until then would hardly lower the peak.
-    x = i + 1 < blocks_.size() ? recompute(block, x) : block(x);
+    const bool last = i + 1 == blocks_.size();
+    x = last ? block(x) : recompute(block, x);
+    if (last && final_norm_) x = final_norm_->forward(x);
+    if (layers) layers->push_back(x);
   }
-  return final_norm_ ? final_norm_->forward(x) : x;
+  return x;
 }
 
 StackCache BlockStack::make_cache(std::int64_t length, std::int64_t encoded_length) const {

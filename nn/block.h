@@ -69,8 +69,10 @@ class BlockStack : public Module {
   // Where residual_init is normal, its deviation is divided by the root of the number of residual additions (GPT-2).
   BlockStack(const BlockConfig& config, std::int64_t layers, bool cross = false);
   // x (B, T, dim) → (B, T, dim). With a cache, x continues the cached tokens. Each block but the last is recomputed on
-  // a tape of options.recompute; the stack must live until backward then.
-  Variable forward(const Variable& x, const BlockContext& context = {}, StackCache* cache = nullptr) const;
+  // a tape of options.recompute; the stack must live until backward then. Where `layers` is given, the output of each
+  // block is added to it, that of the last one after the final norm.
+  Variable forward(const Variable& x, const BlockContext& context = {}, StackCache* cache = nullptr,
+                   std::vector<Variable>* layers = nullptr) const;
   // An empty cache with room for `length` tokens, and for `encoded_length` tokens of the encoder's output.
   StackCache make_cache(std::int64_t length, std::int64_t encoded_length = 0) const;
 

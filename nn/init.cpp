@@ -19,6 +19,9 @@ std::array<double, 2> uniform_pair(const RandomKey& key, std::uint64_t block) {
   return {1.0 - unit(words[0], words[1]), unit(words[2], words[3])};
 }
 
+// A standard normal number (Box-Muller).
+double normal_of(double u, double v) { return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v); }
+
 // Calls fill(i, u, v) with the pair of uniform numbers that belongs to element i.
 template <class Fill>
 void for_each_random(std::int64_t n, const RandomKey& key, const Fill& fill) {
@@ -44,8 +47,18 @@ void initialize(const Tensor& tensor, const Init& init, const RandomKey& key) {
       case Init::Kind::constant:
         break;
       case Init::Kind::normal:
-        for_each_random(tensor.numel(), key, [&](std::int64_t i, double u, double v) {  // Box-Muller
-          data[i] = static_cast<T>(init.value * std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v));
+        for_each_random(tensor.numel(), key, [&](std::int64_t i, double u, double v) {
+          data[i] = static_cast<T>(init.value * normal_of(u, v));
+        });
+        break;
+      case Init::Kind::truncated_normal:
+        for_each_random(tensor.numel(), key, [&](std::int64_t i, double u, double v) {
+          double z = normal_of(u, v);
+          for (std::uint64_t block = i; std::abs(z) > 2;) {
+            const auto [next_u, next_v] = uniform_pair(key, block += tensor.numel());
+            z = normal_of(next_u, next_v);
+          }
+          data[i] = static_cast<T>(init.value * z);
         });
         break;
       case Init::Kind::uniform:

@@ -8,7 +8,7 @@ namespace tapeformer {
 
 // A distribution for the values of one parameter.
 struct Init {
-  enum class Kind { constant, normal, uniform, xavier_uniform };
+  enum class Kind { constant, normal, truncated_normal, uniform, xavier_uniform };
   // Elements that get a number more: the forget gate's part of a bias.
   struct Shift {
     std::int64_t begin = 0, end = 0;
@@ -21,6 +21,9 @@ struct Init {
   static Init zeros() { return {Kind::constant, 0}; }
   static Init ones() { return {Kind::constant, 1}; }
   static Init normal(double standard_deviation) { return {Kind::normal, standard_deviation}; }
+  // A normal distribution without what lies beyond two of its standard deviations (Devlin et al. 2019). The deviation
+  // of what is left is 0.88 times as large.
+  static Init truncated_normal(double standard_deviation) { return {Kind::truncated_normal, standard_deviation}; }
   // Uniform in ±bound.
   static Init uniform(double bound) { return {Kind::uniform, bound}; }
   // Uniform in ±√(6/(fan_in + fan_out)) for a matrix (fan_out, fan_in) (Glorot & Bengio 2010).

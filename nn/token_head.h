@@ -1,4 +1,4 @@
-// The last layer of a recurrent model of text.
+// The last layer of a model of text, with a bias.
 #pragma once
 
 #include "autograd/ops/losses.h"

@@ -23,7 +23,7 @@ TextRows text_rows(Tape& tape, const Batch& batch) {
           full ? Tensor() : Tensor::from(std::span<const std::int32_t>(lengths), {batch.rows})};
 }
 
-Evaluation evaluate(const TextEncoder& model, TokenView tokens, const WindowOptions& options,
+Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress) {
   const std::int64_t context = window_context(model.context(), options.context);
   if (options.stride != 0 && options.stride != context) {
@@ -47,7 +47,7 @@ Evaluation evaluate(const TextEncoder& model, TokenView tokens, const WindowOpti
   return total;
 }
 
-std::string loss_description(const TextEncoder& model) {
+std::string loss_description(const BidirectionalLanguageModel& model) {
   std::string names;
   for (const std::string& name : model.prediction_names()) names += (names.empty() ? "" : " and ") + name;
   return str_cat("the loss is in nats per token, the mean of the predictions ", names);

@@ -25,6 +25,8 @@ struct Evaluation {
     double nats;
   };
   std::vector<Part> parts = {};
+  // Further numbers by their names, such as the share of the tokens that a masked language model predicts ("accuracy").
+  std::vector<std::pair<std::string, double>> measures = {};
 
   double loss() const { return nats / static_cast<double>(tokens); }  // nats per token
   // One of the parts by itself.

@@ -10,6 +10,7 @@
 #include "nn/layers.h"
 #include "nn/optim/optimizers.h"
 #include "nn/optim/schedule.h"
+#include "tokenizer/masked_symbols.h"
 
 namespace tapeformer {
 namespace {
@@ -27,15 +28,20 @@ struct EncodedSentence {
 
 // Words are encoded one by one, each but the first with the space before it: no kind of tokenizer has a token that
 // reaches over the end of a word.
-EncodedSentence encode_sentence(const LabelledSentence& sentence, const Tokenizer& tokenizer) {
+// `symbols` begin and end the row of a model that reads marked rows.
+EncodedSentence encode_sentence(const LabelledSentence& sentence, const Tokenizer& tokenizer,
+                                const std::optional<MaskedSymbols>& symbols) {
   EncodedSentence encoded;
+  if (symbols) encoded.ids.push_back(symbols->classification);
+  encoded.begins[0] = std::ssize(encoded.ids);
   std::string text;
   for (const LabelledWord& word : sentence) {
-    text.assign(encoded.ids.empty() ? "" : " ").append(word.word);
+    text.assign(&word == &sentence.front() ? "" : " ").append(word.word);
     const std::vector<std::int32_t> ids = tokenizer.encode(text);
     encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
     encoded.begins.push_back(std::ssize(encoded.ids));
   }
+  if (symbols) encoded.ids.push_back(symbols->separator);
   return encoded;
 }
 
@@ -89,6 +95,8 @@ template <class LabelId>
 WordVectors vectors_of(const TextEncoder& model, const Tokenizer& tokenizer, const LabelledText& text,
                        const LabelId& label_id, const ProgressCallback& progress) {
   const std::span<const LabelledSentence> sentences = text.sentences();
+  std::optional<MaskedSymbols> symbols;
+  if (model.reads_marked_rows()) symbols = masked_symbols(tokenizer);
   WordVectors result;
   for (const LabelledSentence& sentence : sentences) {
     for (const LabelledWord& word : sentence) {
@@ -100,7 +108,7 @@ WordVectors vectors_of(const TextEncoder& model, const Tokenizer& tokenizer, con
     const auto part = sentences.subspan(first, std::min<std::size_t>(kSentences, sentences.size() - first));
     std::vector<EncodedSentence> encoded;
     for (const LabelledSentence& sentence : part) {
-      encoded.push_back(encode_sentence(sentence, tokenizer));
+      encoded.push_back(encode_sentence(sentence, tokenizer, symbols));
       const std::int64_t length = std::ssize(encoded.back().ids);
       check(length <= model.context().value_or(length), "probe: sentence ", first + encoded.size(), " has ", length,
             " tokens, the model reads at most ", model.context().value_or(0));

@@ -17,13 +17,19 @@ std::optional<std::string> verify_beside_training(const std::filesystem::path& f
   return reason;
 }
 
-// Throws Error unless the run's model is for `expected`, which resuming cannot change.
-void require_task(const std::filesystem::path& path, ModelTask expected) {
+// Throws Error unless the run's model is for one of these tasks, which resuming cannot change. `expected` says what
+// they have in common.
+void require_task(const std::filesystem::path& path, std::initializer_list<ModelTask> tasks,
+                  std::string_view expected) {
   const RunFolder run = find_run(path).run;
   const ResolvedConfig config = resolve(load_run_config(run.config()));
   const ModelTask task = config.family().task();
-  check(task == expected, run.root.string(), ": the model is a ", config.model.type, ", expected ",
-        task_text(expected).model, "; ", task_text(task).commands);
+  check(std::ranges::count(tasks, task) > 0, run.root.string(), ": the model is a ", config.model.type, ", expected ",
+        expected, "; ", task_text(task).commands);
+}
+
+void require_task(const std::filesystem::path& path, ModelTask expected) {
+  require_task(path, {expected}, task_text(expected).model);
 }
 
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {
@@ -105,8 +111,19 @@ TrainedLanguageModel load_language_model(const std::filesystem::path& path, cons
 }
 
 TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options) {
-  require_task(path, ModelTask::text_encoder);
+  require_task(path, {ModelTask::bidirectional_language_model, ModelTask::masked_language_model}, "a text encoder");
   return load_text_model<TrainedTextEncoder>(path, options, make_text_encoder);
+}
+
+TrainedBidirectionalLanguageModel load_bidirectional_language_model(const std::filesystem::path& path,
+                                                                    const LoadOptions& options) {
+  require_task(path, ModelTask::bidirectional_language_model);
+  return load_text_model<TrainedBidirectionalLanguageModel>(path, options, make_bidirectional_language_model);
+}
+
+TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::path& path, const LoadOptions& options) {
+  require_task(path, ModelTask::masked_language_model);
+  return load_text_model<TrainedMaskedLanguageModel>(path, options, make_masked_language_model);
 }
 
 TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options) {

@@ -43,6 +43,16 @@ struct TrainedTextEncoder : TrainedModel {
   std::unique_ptr<TextEncoder> model;
 };
 
+struct TrainedBidirectionalLanguageModel : TrainedModel {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<BidirectionalLanguageModel> model;
+};
+
+struct TrainedMaskedLanguageModel : TrainedModel {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<MaskedLanguageModel> model;
+};
+
 struct TrainedTranslator : TrainedModel {
   PairTokenizers tokenizers;
   std::unique_ptr<SequenceToSequence> model;
@@ -55,6 +65,10 @@ struct TrainedTranslator : TrainedModel {
 // kind.
 TrainedLanguageModel load_language_model(const std::filesystem::path& path, const LoadOptions& options = {});
 TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options = {});
+TrainedBidirectionalLanguageModel load_bidirectional_language_model(const std::filesystem::path& path,
+                                                                    const LoadOptions& options = {});
+TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::path& path,
+                                                      const LoadOptions& options = {});
 TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options = {});
 // What the model of a run, which `path` names in the same way, is for. Throws Error when there is no run.
 ModelTask task_of_run(const std::filesystem::path& path);

@@ -160,7 +160,8 @@ class Trainer {
     for (const Evaluation::Part& part : evaluation.parts) {
       line[str_cat("eval_", part.name, "_loss")] = evaluation.part(part).loss();
     }
-    if (config_.eval.batches == 0 && objective_.unknown_share() <= kMaxUnknownShare)
+    for (const auto& [name, value] : evaluation.measures) line["eval_" + name] = value;
+    if (config_.eval.batches == 0 && objective_.has_bits_per_byte())
       line["eval_bits_per_byte"] = evaluation.bits_per_byte(objective_.evaluation_bytes());
     const std::optional<double> bleu = bleu_is_due() ? objective_.bleu() : std::nullopt;
     if (bleu) line["eval_bleu"] = *bleu;

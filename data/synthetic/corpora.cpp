@@ -28,6 +28,7 @@ struct Corpus {
   double (*entropy)();                                                         // of plain text; null for parallel text
   const Labels* labels = nullptr;                                              // null where there are none
   std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null where there is none
+  const MarkovChain& (*chain)() = nullptr;                                     // null where it is no Markov chain
 };
 
 double entropy_of(const Grammar& grammar) {
@@ -47,7 +48,7 @@ constexpr Labels kClozeLabels{cloze_grammar, cloze_label, ""};
 
 constexpr std::array kCorpora = {
     Corpus{"stories", stories_line, stories_entropy, &kStoriesLabels},
-    Corpus{"markov", markov_line, markov_entropy},
+    Corpus{"markov", markov_line, markov_entropy, nullptr, nullptr, markov_chain},
     Corpus{"recall", recall_line, recall_entropy},
     Corpus{"cloze", cloze_line, cloze_entropy, &kClozeLabels},
     Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},
@@ -141,6 +142,11 @@ bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entrop
 std::optional<double> corpus_entropy(std::string_view name) {
   const Corpus& corpus = find_corpus(name);
   return corpus.entropy ? std::optional(corpus.entropy()) : std::nullopt;
+}
+
+std::optional<MaskedOptimum> corpus_masked_optimum(std::string_view name, std::int64_t row, const MaskRates& rates) {
+  const Corpus& corpus = find_corpus(name);
+  return corpus.chain ? std::optional(masked_optimum(corpus.chain(), row, rates)) : std::nullopt;
 }
 
 }  // namespace tapeformer

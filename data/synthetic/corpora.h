@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "data/synthetic/masked_optimum.h"
+
 namespace tapeformer {
 
 // The names, in the order of the table in corpora.cpp.
@@ -31,5 +33,7 @@ std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint
 // The entropy rate in nats per character: the smallest cross-entropy that a model can reach on the text. Known for
 // plain text; nothing for parallel corpora.
 std::optional<double> corpus_entropy(std::string_view name);
+// The best that a masked language model can reach on rows of `row` characters, each a token: known for `markov`.
+std::optional<MaskedOptimum> corpus_masked_optimum(std::string_view name, std::int64_t row, const MaskRates& rates);
 
 }  // namespace tapeformer

@@ -8,12 +8,12 @@ namespace {
 constexpr double kLineEnd = 1.0 / 60;  // P(newline | letter)
 constexpr int kDigits = 10;
 
+}  // namespace
+
 const MarkovChain& markov_chain() {
   static const MarkovChain chain;
   return chain;
 }
-
-}  // namespace
 
 // A letter's row is uniform over all distributions (normalised exponential variables). A line begins with any letter.
 MarkovChain::MarkovChain() {

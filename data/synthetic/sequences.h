@@ -32,6 +32,8 @@ class MarkovChain {
   std::array<double, kStates> stationary_{};
 };
 
+// The chain of the corpus `markov`.
+const MarkovChain& markov_chain();
 std::string markov_line(RandomStream& random);
 double markov_entropy();
 

@@ -78,7 +78,7 @@ std::vector<Key> bilm_keys() {
   return keys;
 }
 
-std::unique_ptr<TextEncoder> make_bilm(const KeyValues& options, const ModelVocabulary& vocabulary) {
+std::unique_ptr<BidirectionalLanguageModel> make_bilm(const KeyValues& options, const ModelVocabulary& vocabulary) {
   if (vocabulary.document_token >= 0) {
     fail_usage("data.within_document: expected false for bilm, which reads on where a document ends, got true");
   }

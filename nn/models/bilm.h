@@ -21,7 +21,7 @@ ModelFamily bilm_family();
 // predicts x_{k−1}: T targets, x_{T−1} … x_0. The loss is the mean over all 2·T of them, which is
 // −1/(2T) Σ [ln P(x_k | x_0 … x_{k−1}) + ln P(x_k | x_{k+1} … x_T)]. Dropout stands on the embedding, between layers
 // and on the last states.
-class Bilm : public TextEncoder {
+class Bilm : public BidirectionalLanguageModel {
  public:
   // Throws Error when the embedding is tied and not as wide as the states.
   explicit Bilm(const BilmConfig& config);
@@ -35,7 +35,7 @@ class Bilm : public TextEncoder {
   std::vector<std::string> prediction_names() const override { return {"forward", "backward"}; }
   std::int64_t scored_targets(std::int64_t length) const override { return length - 1; }
   Variable logits(const Variable& features) const override { return head_.logits(features); }
-  using TextEncoder::loss;
+  using BidirectionalLanguageModel::loss;
   Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {
     return head_.loss(features, targets, options);
   }

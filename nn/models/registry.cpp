@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/nearest_name.h"
+#include "nn/models/bert.h"
 #include "nn/models/bilm.h"
 #include "nn/models/gpt.h"
 #include "nn/models/rnn.h"
@@ -13,8 +14,8 @@ namespace tapeformer {
 namespace {
 
 std::vector<ModelFamily>& families() {
-  static std::vector<ModelFamily> table{gpt_family(), transformer_family(), rnn_family(), bilm_family(),
-                                        rnn_seq2seq_family()};
+  static std::vector<ModelFamily> table{gpt_family(),  transformer_family(), rnn_family(),
+                                        bilm_family(), rnn_seq2seq_family(), bert_family()};
   return table;
 }
 

@@ -22,16 +22,21 @@ struct ModelVocabulary {
 };
 
 // What families are trained for.
-enum class ModelTask { language_model, sequence_to_sequence, text_encoder };
+enum class ModelTask { language_model, sequence_to_sequence, bidirectional_language_model, masked_language_model };
 using LanguageModelMaker = std::function<std::unique_ptr<LanguageModel>(const KeyValues&, const ModelVocabulary&)>;
 using SequenceToSequenceMaker =
     std::function<std::unique_ptr<SequenceToSequence>(const KeyValues&, const ModelVocabulary&)>;
-using TextEncoderMaker = std::function<std::unique_ptr<TextEncoder>(const KeyValues&, const ModelVocabulary&)>;
+using BidirectionalLanguageModelMaker =
+    std::function<std::unique_ptr<BidirectionalLanguageModel>(const KeyValues&, const ModelVocabulary&)>;
+using MaskedLanguageModelMaker =
+    std::function<std::unique_ptr<MaskedLanguageModel>(const KeyValues&, const ModelVocabulary&)>;
 
 // A part of a model, for the count of its parameters: those whose names begin with one of the prefixes.
 struct ModelPart {
   std::string key, label;  // the key of the JSON object; what people read
   std::vector<std::string> prefixes;
+  // Of pre-training alone: the published sizes of encoders leave it out, and `info` shows their count as well.
+  bool only_pretraining = false;
 };
 
 // Floating point operations of the forward pass, for each target token.
@@ -50,7 +55,8 @@ struct ModelFamily {
   // for values that do not go together. Resolving twice changes nothing. `joint`: source and target share a vocabulary.
   std::function<void(KeyValues& options, bool joint)> resolve;
   // Makes the model of resolved options; its alternative says what the family is trained for.
-  std::variant<LanguageModelMaker, SequenceToSequenceMaker, TextEncoderMaker> make;
+  std::variant<LanguageModelMaker, SequenceToSequenceMaker, BidirectionalLanguageModelMaker, MaskedLanguageModelMaker>
+      make;
   // In the order in which they are shown; every parameter belongs to one.
   std::vector<ModelPart> parts;
   // `model` may have parameters without memory (ShapesOnly). Each token looks at up to `length` tokens; 0 where the

@@ -69,7 +69,7 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       {"qk_norm", false, "an RMS norm of each head's queries and keys"},
       {"bias", true, "biases in linear layers and norms"},
       {"norm_eps", 1e-5, "added to the variance in norms", above(0)},
-      {"init_std", 0.0, "standard deviation of initial matrices (0 = 0.02 for gpt, Xavier for transformer)",
+      {"init_std", 0.0, "standard deviation of initial matrices (0 = 0.02 for gpt and bert, Xavier for transformer)",
        at_least(0)},
   };
 }

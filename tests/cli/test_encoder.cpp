@@ -100,7 +100,8 @@ TEST_CASE("bidirectional model: info counts its parameters, and commands that wr
                                    {"total", 2 * vocab * 24 + 4 * layer + vocab}});
   CHECK(info["flops_per_token"] == 3.0 * 2 * static_cast<double>(4 * layer + 2 * vocab * 24));
   const std::string refusal =
-      "run: the model is a bilm, expected a language model; for text encoders there are probe, and eval with --text";
+      "run: the model is a bilm, expected a language model; for bidirectional language models there are "
+      "probe, and eval with --text";
   check_error(box, 1, refusal, "generate run --prompt The");
   check_error(box, 1, refusal, "surprisal run --text text.txt");
   check_error(box, 2,

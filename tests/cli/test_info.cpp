@@ -29,6 +29,22 @@ TEST_CASE("info: parameters by part, of a configuration and of a run") {
                                    {"total", 63082496}});
   CHECK(base["tokens_per_step"] == 5 * 5000);
 
+  const Json bert = json_of(box, "info --json " PROJECT_ROOT "/configs/bert-base.toml");
+  CHECK(bert["vocab"] == 30522);
+  CHECK(bert["parameters"] == Json{{"embeddings", 30522 * 768},
+                                   {"positions", 512 * 768},
+                                   {"segments", 2 * 768},
+                                   {"embedding_norm", 2 * 768},
+                                   {"blocks", 85054464},
+                                   {"final_norm", 0},
+                                   {"pooler", 768 * 768 + 768},
+                                   {"head", 768 * 768 + 768 + 2 * 768 + 30522},
+                                   {"next_sentence", 2 * 768 + 2},
+                                   {"total", 110106428},
+                                   {"without_heads", 109482240}});
+  const std::string table = result_of(box, "info " PROJECT_ROOT "/configs/bert-base.toml");
+  CHECK(table.find("without heads            109,482,240\n") != table.npos);
+
   box.prepare_tiny_run();
   box.train("run", "--train.steps 2 --model.tie_embeddings none");
   const Json run = json_of(box, "info run --json");

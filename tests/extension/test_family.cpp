@@ -165,7 +165,7 @@ TEST_CASE("toy family: its keys are read, checked, offered and written as those 
   CHECK(spread->families == std::vector<std::string>{"bigram"});
   CHECK(spread->default_value == "0.01");
   CHECK(std::ranges::find(keys, "model.heads", &ConfigKey::name)->families ==
-        std::vector<std::string>{"gpt", "transformer"});
+        std::vector<std::string>{"gpt", "transformer", "bert"});
   CHECK(keys.front().allowed.back() == "bigram");
 }
 

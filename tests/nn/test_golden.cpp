@@ -1,6 +1,7 @@
 // Against PyTorch: the scripts golden/make_*_golden.py made the numbers and say what they are.
 #include "autograd/ops/ops.h"
 #include "nn/formats/safetensors.h"
+#include "nn/models/bert.h"
 #include "nn/models/rnn.h"
 #include "nn/models/rnn_seq2seq.h"
 #include "nn/optim/optimizers.h"
@@ -16,7 +17,7 @@ using Golden = std::map<std::string, Tensor>;
 const Golden& golden() {
   static const Golden tensors = [] {
     Golden all;
-    for (const char* file : {"gpt", "transformer", "rnn", "bilm", "rnn_seq2seq", "llama"}) {
+    for (const char* file : {"gpt", "transformer", "rnn", "bilm", "rnn_seq2seq", "llama", "bert"}) {
       all.merge(read_safetensors(str_cat(TEST_DATA "/golden/", file, ".safetensors")));
     }
     return all;
@@ -250,6 +251,19 @@ void check_model(CellKind cell, DType dtype, double tolerance) {
   CHECK(distance(logits_of(model, ids), golden().at(name + "/logits")) <= tolerance);
 }
 
+// The vectors of every layer, (B, T, F), at the tokens that are no padding.
+void check_layers(const std::string& name, const std::vector<Variable>& layers, const Tensor& lengths,
+                  double tolerance) {
+  for (std::size_t j = 0; j < layers.size(); ++j) {
+    for (std::int64_t row = 0; row < lengths.numel(); ++row) {
+      const auto own = [&](const Tensor& x) {
+        return x.slice(0, row, row + 1).slice(1, 0, lengths.data<std::int32_t>()[row]).contiguous();
+      };
+      CHECK(distance(own(layers[j].value()), own(golden().at(str_cat(name, "/layer.", j)))) <= tolerance);
+    }
+  }
+}
+
 BilmConfig bilm_config(bool residual, DType dtype) {
   if (!residual)
     return {.vocab = 13, .stack = {.cell = CellKind::gru, .layers = 2, .input_dim = 5, .dim = 7, .dtype = dtype}};
@@ -270,14 +284,41 @@ void check_bilm(bool residual, DType dtype, double tolerance) {
   model.load_state_dict(start);
   Tape tape(no_grad);
   const std::vector<Variable> layers = model.representations({Variable::constant(tape, ids), lengths});
-  for (std::size_t j = 0; j < layers.size(); ++j) {
-    for (std::int64_t row = 0; row < lengths.numel(); ++row) {
-      const auto own = [&](const Tensor& x) {
-        return x.slice(0, row, row + 1).slice(1, 0, lengths.data<std::int32_t>()[row]).contiguous();
-      };
-      CHECK(distance(own(layers[j].value()), own(golden().at(str_cat(name, "/layer.", j)))) <= tolerance);
-    }
-  }
+  check_layers(name, layers, lengths, tolerance);
+}
+
+void check_bert(DType dtype, double tolerance) {
+  const Bert model(
+      {.vocab = 19,
+       .context = 9,
+       .layers = 2,
+       .block = {.dim = 12, .heads = 3, .ff_dim = 20, .norm = NormPlace::post, .norm_eps = 1e-12, .dtype = dtype},
+       .segments = 2,
+       .next_sentence = true});
+  const auto rows = [](Tape& tape) -> MaskedRows {
+    return {.text = {.ids = Variable::constant(tape, golden().at("bert/ids")),
+                     .lengths = golden().at("bert/lengths"),
+                     .segments = golden().at("bert/segments")},
+            .targets = golden().at("bert/targets"),
+            .sentence_labels = golden().at("bert/labels")};
+  };
+  check_training("bert", model, dtype, 0.1, tolerance, [&] {
+    Tape tape({.training = true});
+    const Variable loss = model.loss(rows(tape), {});
+    tape.backward(loss);
+    return loss.value().item();
+  });
+  Golden start;
+  for (const auto& [parameter, tensor] : part("bert/param")) start.emplace(parameter, tensor.to(dtype));
+  model.load_state_dict(start);
+  Tape tape(no_grad);
+  const MaskedRows masked = rows(tape);
+  const std::vector<Variable> layers = model.representations(masked.text);
+  const Variable features = layers.back();
+  const Variable chosen = scored_places(features, masked.targets).features;
+  CHECK(distance(model.logits(chosen).value(), golden().at("bert/logits")) <= tolerance);
+  CHECK(distance(model.next_sentence_logits(features).value(), golden().at("bert/sentence_logits")) <= tolerance);
+  check_layers("bert", layers, masked.text.lengths, tolerance);
 }
 
 // Both directions of a layer on padded rows. At padding PyTorch gives zeros and ours the state that a row keeps, which
@@ -392,6 +433,11 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("golden: a BERT of torch.nn.TransformerEncoderLayer with segments, padding and both heads, after ten steps") {
+  check_bert(DType::f64, 1e-9);
+  check_bert(DType::f32, 1e-5);
+}
+
 TEST_CASE("golden: recurrent encoder-decoders, every score in both orders, after ten Adam steps") {
   for (const RecurrentTranslator& translator : kRecurrentTranslators) {
     CAPTURE(translator.name);
@@ -403,7 +449,7 @@ TEST_CASE("golden: recurrent encoder-decoders, every score in both orders, after
 
 TEST_CASE("golden: the parameters move far enough for ten steps to be a test") {
   std::vector<std::string> models{"gpt2", "post", "translator", "pre_translator", "lstm",
-                                  "gru",  "tanh", "bilm",       "bilm_residual"};
+                                  "gru",  "tanh", "bilm",       "bilm_residual",  "bert"};
   for (const RecurrentTranslator& translator : kRecurrentTranslators) models.emplace_back(translator.name);
   for (const std::string& model : models) {
     const Golden start = part(model + "/param"), after = part(model + "/after");

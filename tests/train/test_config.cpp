@@ -82,8 +82,8 @@ TEST_CASE("config: a wrong type says what was expected, what came, and where") {
 TEST_CASE("config: a value out of range says what the range is") {
   check_parse_error("[optimizer]\nbeta1 = 1.5\n", "x.toml:2: optimizer.beta1: expected 0 <= value < 1, got 1.5");
   check_parse_error("[optimizer]\nlr = inf\n", "x.toml:2: optimizer.lr: expected a finite number, got inf");
-  check_parse_error("[model]\ntype = \"bert\"\n",
-                    "x.toml:2: model.type: expected " + choice_of_families() + ", got \"bert\"");
+  check_parse_error("[model]\ntype = \"perceptron\"\n",
+                    "x.toml:2: model.type: expected " + choice_of_families() + ", got \"perceptron\"");
   check_override_error("optimizer.beta1", "1.5", "optimizer.beta1: expected 0 <= value < 1, got 1.5");
   check_override_error("optimizer.eps", "0", "optimizer.eps: expected value > 0, got 0.0");
   check_override_error("optimizer.lr", "nan", "optimizer.lr: expected a finite number, got nan");

@@ -26,7 +26,8 @@ Config bilm_config(const std::string& cell = "lstm") {
 }
 
 // Σ −ln P of each direction over the tokens [begin, end) as one row.
-std::vector<double> nats_of_row(const TextEncoder& model, TokenView tokens, std::int64_t begin, std::int64_t end) {
+std::vector<double> nats_of_row(const BidirectionalLanguageModel& model, TokenView tokens, std::int64_t begin,
+                                std::int64_t end) {
   std::vector<std::int32_t> ids(end - begin);
   tokens.copy(begin, ids);
   Tape tape(no_grad);

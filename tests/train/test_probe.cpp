@@ -7,6 +7,7 @@
 
 #include "autograd/ops/views.h"
 #include "tests/train/toy.h"
+#include "tokenizer/masked_symbols.h"
 
 using namespace tapeformer;
 
@@ -52,9 +53,6 @@ class ForwardHalf : public TextEncoder {
   }
   std::int64_t vocab() const override { return both_.vocab(); }
   std::optional<std::int64_t> context() const override { return both_.context(); }
-  std::vector<TokenPrediction> predictions(const TextRows& rows) const override { return both_.predictions(rows); }
-  std::vector<std::string> prediction_names() const override { return both_.prediction_names(); }
-  std::int64_t scored_targets(std::int64_t length) const override { return both_.scored_targets(length); }
   Variable logits(const Variable& features) const override { return both_.logits(features); }
   Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {
     return both_.loss(features, targets, options);
@@ -119,4 +117,52 @@ TEST_CASE("probe: a label that training does not have is never found") {
   const ProbeResult result = probe(toy.model, *toy.data.tokenizer, train, valid, {.steps = 50});
   CHECK(result.accuracy == doctest::Approx(2 / 3.0));
   CHECK(result.valid_words == 3);
+}
+
+TEST_CASE(
+    "probe: a model of marked rows reads [CLS] before a sentence and [SEP] behind it, and words keep their places") {
+  const CacheFolder folder;
+  Config config = ClozeToy::cloze_config(1);
+  config.model.type = "bert";
+  config.model.options = {{"layers", std::int64_t{1}}, {"dim", std::int64_t{32}}, {"context", std::int64_t{26}}};
+  const MaskedToy toy(config);
+  const MaskedSymbols symbols = masked_symbols(*toy.data.tokenizer);
+  // The label of a sentence's second word is the word itself, which its own vector tells.
+  const auto labelled = [](std::uint64_t seed) {
+    std::string text;
+    for (std::int64_t line = 0; line < 100; ++line) {
+      const std::string sentence = corpus_line("cloze", line, seed);
+      const std::string animal = sentence.substr(4, sentence.find(' ', 4) - 4);
+      text += str_cat("The\n", animal, '\t', animal, "\ndidn't\ncross\n\n");
+    }
+    return LabelledText::from_text(text, "labelled");
+  };
+
+  class Checked : public TextEncoder {
+   public:
+    Checked(const TextEncoder& model, const MaskedSymbols& symbols) : model_(model), symbols_(symbols) {}
+    std::vector<Variable> representations(const TextRows& rows) const override {
+      const Tensor ids = rows.ids.value();
+      for (std::int64_t row = 0; row < ids.size(0); ++row) {
+        const auto at = [&](std::int64_t t) { return ids.data<std::int32_t>()[row * ids.size(1) + t]; };
+        CHECK(at(0) == symbols_.classification);
+        CHECK(at(rows.lengths.data<std::int32_t>()[row] - 1) == symbols_.separator);
+      }
+      return model_.representations(rows);
+    }
+    bool reads_marked_rows() const override { return true; }
+    std::int64_t vocab() const override { return model_.vocab(); }
+    std::optional<std::int64_t> context() const override { return model_.context(); }
+    Variable logits(const Variable& features) const override { return model_.logits(features); }
+    Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {
+      return model_.loss(features, targets, options);
+    }
+
+   private:
+    const TextEncoder& model_;
+    MaskedSymbols symbols_;
+  };
+  const ProbeResult result =
+      probe(Checked(toy.model, symbols), *toy.data.tokenizer, labelled(2), labelled(3), {.layer = 0, .steps = 300});
+  CHECK(result.accuracy == 1);
 }

@@ -16,6 +16,7 @@
 #include "train/config/optim_config.h"
 #include "train/objectives/encoder_objective.h"
 #include "train/objectives/language_objective.h"
+#include "train/objectives/masked_objective.h"
 #include "train/trainer.h"
 
 namespace tapeformer {
@@ -66,6 +67,7 @@ struct ToyOf {
 };
 using Toy = ToyOf<LanguageObjective>;
 using EncoderToy = ToyOf<EncoderObjective>;
+using MaskedToy = ToyOf<MaskedObjective>;
 
 // Steps after the second one ask the system for no memory, and leave none in use.
 template <class Objective>

@@ -121,9 +121,14 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
           ", which has no blocks to compute again, got true");
   require(config.eval.stride == 0 || family.bptt == 0, "eval.stride: expected 0 for ", family.name,
           ", which reads a text in order and has no windows, got ", config.eval.stride);
-  require(family.task() != ModelTask::text_encoder || config.eval.stride == resolved.row_tokens(),
+  const bool encoder =
+      family.task() == ModelTask::bidirectional_language_model || family.task() == ModelTask::masked_language_model;
+  require(!encoder || config.eval.stride == resolved.row_tokens(),
           "eval.stride: expected 0 or model.context, which is ", resolved.row_tokens(), ", for ", family.name,
           ", whose windows do not overlap, got ", config.eval.stride);
+  require(config.train.mask_token + config.train.mask_random <= 1, "train.mask_random: expected at most ",
+          1 - config.train.mask_token, ", since train.mask_token is ", config.train.mask_token, ", got ",
+          config.train.mask_random);
   const auto context = resolved.context();
   require(!context || config.eval.stride <= *context, "eval.stride: expected at most model.context, which is ",
           context.value_or(0), ", got ", config.eval.stride);

@@ -38,7 +38,8 @@ const TaskText& task_text(ModelTask task) {
   static constexpr TaskText kTexts[] = {
       {"a language model", "for language models there are generate, and eval and surprisal with --text"},
       {"an encoder-decoder", "for encoder-decoders there are translate, eval and surprisal with --source and --target"},
-      {"a text encoder", "for text encoders there are probe, and eval with --text"}};
+      {"a bidirectional language model", "for bidirectional language models there are probe, and eval with --text"},
+      {"a masked language model", "for masked language models there are fill, probe, and eval with --text"}};
   return kTexts[static_cast<std::size_t>(task)];
 }
 
@@ -58,8 +59,21 @@ std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const ResolvedConf
   return make<SequenceToSequence>(config, vocabulary, ModelTask::sequence_to_sequence);
 }
 
+std::unique_ptr<BidirectionalLanguageModel> make_bidirectional_language_model(const ResolvedConfig& config,
+                                                                              const ModelVocabulary& vocabulary) {
+  return make<BidirectionalLanguageModel>(config, vocabulary, ModelTask::bidirectional_language_model);
+}
+
+std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedConfig& config,
+                                                                const ModelVocabulary& vocabulary) {
+  return make<MaskedLanguageModel>(config, vocabulary, ModelTask::masked_language_model);
+}
+
 std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
-  return make<TextEncoder>(config, vocabulary, ModelTask::text_encoder);
+  if (config.family().task() == ModelTask::masked_language_model) {
+    return make_masked_language_model(config, vocabulary);
+  }
+  return make_bidirectional_language_model(config, vocabulary);
 }
 
 }  // namespace tapeformer

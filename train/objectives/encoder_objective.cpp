@@ -7,7 +7,7 @@ namespace tapeformer {
 
 EncoderObjective::EncoderObjective(const ResolvedConfig& config, LanguageData data)
     : TextObjective(config, std::move(data)),
-      model_(make_text_encoder(config, model_vocabulary(config, *data_.tokenizer))),
+      model_(make_bidirectional_language_model(config, model_vocabulary(config, *data_.tokenizer))),
       batcher_(data_.train.view(), config.train.batch, config.row_tokens(),
                static_cast<std::uint64_t>(config.train.seed)) {}
 

@@ -1,4 +1,4 @@
-// Training a text encoder on rows from anywhere in a text.
+// Training a bidirectional language model on rows from anywhere in a text.
 #pragma once
 
 #include "data/text/batcher.h"
@@ -12,7 +12,7 @@ class EncoderObjective : public TextObjective {
   // Makes the model that the configuration describes.
   EncoderObjective(const ResolvedConfig& config, LanguageData data);
 
-  const TextEncoder& model() const override { return *model_; }
+  const BidirectionalLanguageModel& model() const override { return *model_; }
   std::vector<std::string> description() const override;
   // Those of one prediction: the loss is the mean of all predictions.
   std::int64_t scored_targets(std::int64_t step) override;
@@ -20,7 +20,7 @@ class EncoderObjective : public TextObjective {
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:
-  const std::unique_ptr<TextEncoder> model_;
+  const std::unique_ptr<BidirectionalLanguageModel> model_;
   const TextBatcher batcher_;
   Batch batch_;
 };

@@ -7,6 +7,7 @@
 #include "data/text/byte_reader.h"
 #include "data/text/learn_tokenizer.h"
 #include "data/text/text.h"
+#include "tokenizer/masked_symbols.h"
 #include "train/config/model_config.h"
 
 namespace tapeformer {
@@ -68,6 +69,8 @@ std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const To
   TokenizerOptions options{.kind = word_of(wanted.kind), .vocab = wanted.vocab, .special_tokens = {}};
   if (wanted.kind == TokenizerKind::bpe || train_source.has_documents())
     options.special_tokens = {std::string(kEndOfText)};
+  if (config.family().task() == ModelTask::masked_language_model)
+    options.special_tokens.insert(options.special_tokens.end(), kMaskedTokens.begin(), kMaskedTokens.end());
   const bool learns_all = wanted.kind == TokenizerKind::character;
   Hasher key;
   key.update(options.kind);
@@ -76,6 +79,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const To
         static_cast<std::uint64_t>(wanted.sample), train.hash(), learns_all ? valid.hash() : 0}) {
     key.update(number);
   }
+  for (const std::string& token : options.special_tokens) key.update(token);
   return cache.tokenizer(key.digest(), [&] {
     TextReader train_reader(train_source, kLearnPartBytes), valid_reader(valid_source, kLearnPartBytes);
     train_reader.stop_at(train.end);
@@ -126,7 +130,9 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
   if (!tokenizer) {
     tokenizer = make_tokenizer(config, cache, train, *text.source, valid, *valid_text.source, progress);
   }
-  document_token(config, *tokenizer);  // throws before the text is encoded
+  // These throw before the text is encoded.
+  document_token(config, *tokenizer);
+  if (config.family().task() == ModelTask::masked_language_model) masked_symbols(*tokenizer);
 
   const ProgressCallback show = progress ? progress("encoding the text") : ProgressCallback();
   LanguageData result{.tokenizer = nullptr,

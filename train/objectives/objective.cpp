@@ -3,6 +3,7 @@
 #include "train/config/model_config.h"
 #include "train/objectives/encoder_objective.h"
 #include "train/objectives/language_objective.h"
+#include "train/objectives/masked_objective.h"
 #include "train/objectives/translation_objective.h"
 
 namespace tapeformer {
@@ -15,8 +16,10 @@ std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const Ru
   switch (config.family().task()) {
     case ModelTask::language_model:
       return std::make_unique<LanguageObjective>(config, text());
-    case ModelTask::text_encoder:
+    case ModelTask::bidirectional_language_model:
       return std::make_unique<EncoderObjective>(config, text());
+    case ModelTask::masked_language_model:
+      return std::make_unique<MaskedObjective>(config, text());
     case ModelTask::sequence_to_sequence:
       return std::make_unique<TranslationObjective>(
           config, prepare_translation_data(

@@ -67,6 +67,8 @@ class Objective {
   virtual std::int64_t evaluation_bytes() const = 0;
   // The share of unknown tokens among them. Above kMaxUnknownShare bits per byte are withheld.
   virtual double unknown_share() const { return 0; }
+  // Whether the loss is that of the text, so that it can be given in bits per byte.
+  virtual bool has_bits_per_byte() const { return unknown_share() <= kMaxUnknownShare; }
   // BLEU of the model's own output for the validation data; nothing where that is no translation.
   virtual std::optional<double> bleu() { return std::nullopt; }
 };

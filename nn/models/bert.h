@@ -1,0 +1,79 @@
+// An encoder that learns from masked tokens: BERT (Devlin et al. 2019).
+#pragma once
+
+#include "nn/block.h"
+#include "nn/models/registry.h"
+#include "nn/positions.h"
+#include "nn/token_head.h"
+
+namespace tapeformer {
+
+struct BertConfig {
+  std::int64_t vocab = 0;
+  std::int64_t context = 128;
+  std::int64_t layers = 4;
+  BlockConfig block;
+  PositionKind position = PositionKind::learned;
+  double position_base = 10000;
+  std::int64_t segments = 1;   // that a row can have: 1, or 2 with an embedding for each
+  bool next_sentence = false;  // the pooler and next-sentence prediction
+};
+
+// The row of the registry.
+ModelFamily bert_family();
+
+// LN(GELU(h W + b)) Eᵀ + b′ with the token embedding E: h (…, dim) → (…, vocab).
+class MaskedTokenHead : public Module {
+ public:
+  MaskedTokenHead(const BlockConfig& config, const Embedding& embedding);
+  Variable logits(const Variable& features) const { return output_.logits(transformed(features)); }
+  Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const {
+    return output_.loss(transformed(features), targets, options);
+  }
+
+ private:
+  Variable transformed(const Variable& features) const;
+
+  Linear transform_;
+  std::unique_ptr<Norm> norm_;
+  TokenHead output_;
+};
+
+// X = dropout(LN(E[token] + P[position] + S[segment])), then blocks in which every token attends to all tokens of its
+// row. The vector of the first token, [CLS], stands for the row: pooled = tanh(h W + b), from which next-sentence
+// prediction is a linear layer.
+class Bert : public MaskedLanguageModel {
+ public:
+  // Throws Error for next_sentence without two segments.
+  explicit Bert(const BertConfig& config);
+
+  const BertConfig& config() const { return config_; }
+  std::int64_t vocab() const override { return config_.vocab; }
+  std::optional<std::int64_t> context() const override { return config_.context; }
+  // (B, T, dim) each: X, and the output of every block.
+  std::vector<Variable> representations(const TextRows& rows) const override;
+  Variable forward(const TextRows& rows) const override { return encode(rows, embed(rows)); }
+  Variable logits(const Variable& features) const override { return head_.logits(features); }
+  using MaskedLanguageModel::loss;
+  Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {
+    return head_.loss(features, targets, options);
+  }
+  bool predicts_next_sentence() const override { return config_.next_sentence; }
+  Variable next_sentence_logits(const Variable& features) const override;
+
+ private:
+  Variable embed(const TextRows& rows) const;
+  Variable encode(const TextRows& rows, const Variable& x, std::vector<Variable>* layers = nullptr) const;
+
+  BertConfig config_;
+  Embedding token_embedding_;
+  PositionEmbedding positions_;
+  std::unique_ptr<Embedding> segment_embedding_;
+  std::unique_ptr<Norm> embedding_norm_;
+  Dropout dropout_;
+  BlockStack stack_;
+  MaskedTokenHead head_;
+  std::unique_ptr<Linear> pooler_, next_sentence_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,60 @@
+#include "train/objectives/masked_objective.h"
+
+#include <algorithm>
+
+#include "train/config/model_config.h"
+#include "train/masked_evaluation.h"
+
+namespace tapeformer {
+
+MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data)
+    : TextObjective(config, std::move(data)),
+      model_(make_masked_language_model(config, model_vocabulary(config, *data_.tokenizer))),
+      train_(data_.train.view(), *data_.tokenizer, masked_row_options(config, config.train.batch)),
+      batches_(config.train.accumulate) {
+  if (!data_.valid) return;
+  valid_.emplace(data_.valid->view(), *data_.tokenizer, masked_row_options(config, config.train.batch));
+  const std::int64_t scored =
+      config.eval.batches ? std::min(config.eval.batches, valid_->batches()) : valid_->batches();
+  MaskedBatch batch;
+  for (std::int64_t i = 0; i < scored && batch.chosen == 0; ++i) valid_->fill(i, batch);
+  if (batch.chosen == 0) valid_.reset();
+}
+
+std::vector<std::string> MaskedObjective::description() const {
+  std::vector<std::string> lines = TextObjective::description();
+  lines.push_back(
+      str_cat("the loss is in nats per chosen token: ", 100 * config_.train.mask_rate,
+              " % of the tokens are chosen, anew in every step",
+              model_->predicts_next_sentence() ? "; next-sentence prediction adds its own in training" : ""));
+  return lines;
+}
+
+const std::vector<MaskedBatch>& MaskedObjective::batches_of(std::int64_t step) {
+  if (drawn_step_ != step) {
+    for (std::size_t i = 0; i < batches_.size(); ++i) {
+      train_.draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(i), batches_[i]);
+    }
+    drawn_step_ = step;
+  }
+  return batches_;
+}
+
+std::int64_t MaskedObjective::scored_targets(std::int64_t step) {
+  std::int64_t chosen = 0;
+  for (const MaskedBatch& batch : batches_of(step)) chosen += batch.chosen;
+  return chosen;
+}
+
+Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
+  const MaskedBatch& batch = batches_of(step)[micro_step];
+  if (batch.chosen == 0 && batch.sentences == 0) return {};
+  const auto sentences = static_cast<double>(config_.train.batch * config_.train.accumulate);
+  return model_->loss(masked_rows(tape, batch), loss_options(normalizer), sentences);
+}
+
+Evaluation MaskedObjective::evaluate(const ProgressCallback& progress) {
+  return tapeformer::evaluate(*model_, *valid_, config_.eval.batches, progress);
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,36 @@
+// Training a masked language model on rows from anywhere in a text, each time with other masks.
+#pragma once
+
+#include "data/masked/masked_batcher.h"
+#include "nn/text_encoder.h"
+#include "train/objectives/text_objective.h"
+
+namespace tapeformer {
+
+class MaskedObjective : public TextObjective {
+ public:
+  // Makes the model that the configuration describes. Throws UsageError for a tokenizer without the tokens that it
+  // needs.
+  MaskedObjective(const ResolvedConfig& config, LanguageData data);
+
+  const MaskedLanguageModel& model() const override { return *model_; }
+  std::vector<std::string> description() const override;
+  // The chosen tokens of the step.
+  std::int64_t scored_targets(std::int64_t step) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  bool can_evaluate() const override { return valid_.has_value(); }
+  Evaluation evaluate(const ProgressCallback& progress) override;
+  bool has_bits_per_byte() const override { return false; }  // a masked token's loss is not the text's
+
+ private:
+  // The batches of all micro-steps of a step.
+  const std::vector<MaskedBatch>& batches_of(std::int64_t step);
+
+  const std::unique_ptr<MaskedLanguageModel> model_;
+  const MaskedBatcher train_;
+  std::optional<MaskedBatcher> valid_;  // where a token of the validation text is chosen
+  std::int64_t drawn_step_ = -1;
+  std::vector<MaskedBatch> batches_;
+};
+
+}  // namespace tapeformer
