@@ -122,7 +122,8 @@ Variable MultiHeadAttention::forward(Variable x, const SelfMask& mask, KeyValueC
   const std::int64_t d = rows.size(2) / (heads_.queries + 2 * heads_.keys);
   const std::int64_t keys = heads_.queries * d, values = keys + heads_.keys * d;
   const auto transformed = [&](const Tensor& part, const std::unique_ptr<RmsNorm>& norm, std::int64_t heads) {
-    return transform_heads(Variable::constant(tape, part), weight_of(norm), heads, transform);
+    const Variable x = Variable::constant(tape, part);
+    return norm || rotation.table.defined() ? transform_heads(x, weight_of(norm), heads, transform) : x;
   };
   const Variable k = transformed(rows.slice(2, keys, values), k_norm_, heads_.keys);
   cache->append(heads_of(k.value(), heads_.keys), heads_of(rows.slice(2, values, rows.size(2)), heads_.keys));

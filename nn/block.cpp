@@ -76,10 +76,10 @@ BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cros
   }
 }
 
-Variable BlockStack::forward(const Variable& in, const BlockContext& where, StackCache* cache,
+Variable BlockStack::forward(const Variable& in, const BlockContext& given, StackCache* cache,
                              std::vector<Variable>* layers) const {
   Variable x = in;
-  BlockContext context = where;
+  BlockContext context = given;
   if (rotary_) context.rotation = rotation_of(context.positions, x.size(1), head_dim_, *rotary_, x.value().dtype());
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto block = [module = blocks_[i].get(), context, own = cache ? &(*cache)[i] : nullptr](const Variable& y) {

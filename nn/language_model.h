@@ -27,7 +27,7 @@ class LanguageModel : public Module {
   // The most tokens that the model can look at; nothing where there is no limit.
   virtual std::optional<std::int64_t> context() const = 0;
   // Whether context() is only what the model is trained for, and it can look at more tokens.
-  virtual bool exceeds_context() const { return false; }
+  virtual bool can_exceed_context() const { return false; }
   // The token with which a document begins, for a model that never looks past it; -1: a row of tokens is one text.
   virtual std::int32_t document_token() const { return -1; }
 

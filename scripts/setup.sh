@@ -9,7 +9,7 @@ packages=(g++ cmake ninja-build libopenblas-openmp-dev libhwy-dev libcli11-dev l
   nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev)
 case ${1:-} in
   --program) ;;
-  --ci) packages+=(libpcre2-dev doctest-dev clang libomp-dev clang-format perl) ;;
+  --ci) packages+=(libpcre2-dev doctest-dev clang libclang-rt-dev libomp-dev clang-format perl) ;;
   *) packages+=(libpcre2-dev doctest-dev) ;;
 esac
 

@@ -38,6 +38,11 @@ void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions&
   if (!reads_in_order(model)) {
     WindowOptions windows = options;
     windows.context = window_context(model, options.context);
+    // No window needs to be longer than the text: padding behind it would only take time and memory.
+    if (const auto most = model.context(); most && windows.context > *most) {
+      windows.context = std::max(*most, std::min<std::int64_t>(windows.context, tokens.size() - 1));
+      windows.stride = std::min(windows.stride, windows.context);
+    }
     return for_windows(tokens, windows, {}, progress,
                        [&](const Batch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); });
   }
@@ -62,8 +67,8 @@ std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wante
 }
 
 std::int64_t window_context(const LanguageModel& model, std::int64_t wanted) {
-  return wanted && model.exceeds_context() ? window_context(std::nullopt, wanted)
-                                           : window_context(model.context(), wanted);
+  return wanted && model.can_exceed_context() ? window_context(std::nullopt, wanted)
+                                              : window_context(model.context(), wanted);
 }
 
 void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,

@@ -5,10 +5,11 @@
 namespace tapeformer {
 namespace {
 
-// y = h W₂ᵀ + b₂, h = act(u + b₁): all of a feed-forward layer after its first product. A gated activation makes h,
-// half as wide, of both halves of u + b₁. It keeps u alone, which is a tensor of its own that no other op reads;
-// backward computes h again. One of h and du takes the memory of u, the other one that of dh. dh = dy W₂, dW₂ = dyᵀ h,
-// db₂ = Σ_rows dy;  du = dh·act'(u + b₁), db₁ = Σ_rows du
+// All of a feed-forward layer after its first product:
+//   y = h W₂ᵀ + b₂, h = act(u + b₁); a gated activation makes h, half as wide, of both halves of u + b₁
+//   dh = dy W₂, dW₂ = dyᵀ h, db₂ = Σ_rows dy;  du = dh·act'(u + b₁), db₁ = Σ_rows du
+// It keeps u alone, which is a tensor of its own that no other op reads; backward computes h again. One of h and du
+// takes the memory of u, the other one that of dh.
 struct FeedForward {
   static constexpr const char* kName = "feed_forward";
   ActivationKind activation;

@@ -7,7 +7,7 @@ namespace tapeformer {
 
 struct CrossEntropyOptions {
   double smoothing = 0;  // ε: the target is (1 − ε)·onehot + ε/V
-  double z_loss = 0;  // ζ: each row's loss gets ζ·(log Σ e^logits)² more, which keeps logits small (de Brébisson 2016)
+  double z_loss = 0;  // ζ: each row's loss gets ζ·(log Σ e^logits)² more, so that logits stay small (PaLM, 2022)
   double normalizer = 0;  // what the summed loss is divided by; 0: the number of targets that are not ignored
   // linear_cross_entropy on a recording tape: the value stays NaN until backward, and the logits are computed once
   // instead of twice.

@@ -46,11 +46,11 @@ class Gpt : public LanguageModel {
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
   // Rotary positions have no table that could end.
-  bool exceeds_context() const override { return config_.position == PositionKind::rotary; }
+  bool can_exceed_context() const override { return config_.position == PositionKind::rotary; }
   std::int32_t document_token() const override { return config_.document_token; }
   std::unique_ptr<LanguageState> make_state() const override {
     return std::make_unique<GptState>(
-        stack_.make_cache(exceeds_context() ? std::numeric_limits<std::int64_t>::max() : config_.context));
+        stack_.make_cache(can_exceed_context() ? std::numeric_limits<std::int64_t>::max() : config_.context));
   }
 
   // The features are the residual stream after the final norm (B, T, dim). With a state, ids are of the document that

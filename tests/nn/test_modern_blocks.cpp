@@ -75,7 +75,7 @@ TEST_CASE("modern blocks: rotary positions have no parameters and reach beyond t
                                                        {"context", std::int64_t{12}}});
     CHECK(model->parameter_count("position_embedding.") == 0);
     CHECK(model->context() == 12);
-    CHECK(model->exceeds_context());
+    CHECK(model->can_exceed_context());
     randomize(*model);
     const Tensor ids = ids_tensor(random_ids(40, 17, 1), {1, 40});
     const Tensor longer = logits_of(*model, ids);
@@ -89,7 +89,7 @@ TEST_CASE("modern blocks: rotary positions have no parameters and reach beyond t
       CHECK(distance(logits, longer.slice(1, t, t + 1)) < 1e-5);
     }
   }
-  CHECK_FALSE(model_of<LanguageModel>("gpt", {})->exceeds_context());
+  CHECK_FALSE(model_of<LanguageModel>("gpt", {})->can_exceed_context());
 }
 
 TEST_CASE("modern blocks: a rotary model tells the order of tokens apart, and only by it") {

@@ -169,6 +169,20 @@ TEST_CASE("evaluation: a batch of more windows than the text has is one of all o
   CHECK(memory_stats().peak < before + (1 << 20));
 }
 
+TEST_CASE("evaluation: a context far above the length of the text is that length") {
+  GptConfig config = bigram_config();
+  config.position = PositionKind::rotary, config.block.rotary = Rotary{};
+  const Gpt model(config);
+  make_bigram(model);
+  const std::vector<std::int32_t> tokens = some_tokens(100, 3);
+  const Evaluation expected = evaluate(model, view(tokens), {.context = 99});
+  for (const std::int64_t stride : {std::int64_t{0}, std::int64_t{1} << 40}) {
+    const Evaluation result = evaluate(model, view(tokens), {.context = std::int64_t{1} << 40, .stride = stride});
+    CHECK(result.tokens == 99);
+    CHECK(result.nats == expected.nats);
+  }
+}
+
 TEST_CASE("evaluation: what cannot be") {
   const Gpt model(bigram_config());
   const std::vector<std::int32_t> tokens = some_tokens(20, 3), one{1};

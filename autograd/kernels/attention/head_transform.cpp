@@ -1,5 +1,6 @@
 #include "autograd/kernels/attention/head_transform.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/kernels/reduce.h"
@@ -188,7 +189,7 @@ void transform_heads_backward(T* dx, std::int64_t dx_distance, T* dweight, T dwe
   parallel_chunks(how.rows, chunk_rows, [&](auto chunk, auto row, auto end) {
     SIMD_CALL(transform_heads_backward, T)
     (dx + row * dx_distance, dx_distance, dweight ? memory.data() + chunk * how.dim : nullptr,
-     how.weight ? x + row * x_distance : nullptr, x_distance, row, end, how);
+     x + row * x_distance, x_distance, row, end, how);
   });
   if (dweight) sum_partials(dweight, memory.data(), chunks, how.dim, dweight_beta);
 }

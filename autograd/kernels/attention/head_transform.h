@@ -19,8 +19,8 @@ struct HeadTransform {
   //   y_a = n_a cos_i − n_b sin_i;  y_b = n_a sin_i + n_b cos_i
   // null: y = n.
   const T* rotations = nullptr;
-  const std::int32_t* positions =
-      nullptr;  // (rows): each row's place in `rotations`; null: row r has place r mod period
+  // (rows): each row's place in `rotations`; null: row r has place r mod period.
+  const std::int32_t* positions = nullptr;
   std::int64_t period = 1;
   RotaryPairs pairs = RotaryPairs::halves;
 };
