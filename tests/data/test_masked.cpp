@@ -252,7 +252,7 @@ TEST_CASE("masked rows: the second segment follows the first in half of the rows
       CHECK(ids[19] == kSep);
       std::vector<std::int32_t> joined(ids.begin() + 1, ids.begin() + 10);
       joined.insert(joined.end(), ids.begin() + 11, ids.begin() + 19);
-      const bool in_text = !std::ranges::search(text, joined).empty();
+      const bool in_text = std::search(text.begin(), text.end(), joined.begin(), joined.end()) != text.end();
       follow += batch.sentence_labels[row] == 0;
       if (batch.sentence_labels[row] == 0) CHECK(in_text);
       by_chance += batch.sentence_labels[row] == 1 && in_text;
