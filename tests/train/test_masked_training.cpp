@@ -145,7 +145,8 @@ TEST_CASE("masked training: the learned tokenizers of every kind have [PAD], [CL
     CHECK(toy.data.tokenizer->token_bytes(symbols.classification) == "[CLS]");
   }
   Config config = bert_config();
-  const std::string_view text[] = {corpus_line("stories", 0, 1)};
+  const std::string line = corpus_line("stories", 0, 1);
+  const std::string_view text[] = {line};
   train_tokenizer({.kind = "bpe", .vocab = 300, .special_tokens = {"[MASK]", "[PAD]"}}, text)
       ->save(folder.path / "tokenizer.json");
   config.tokenizer.file = (folder.path / "tokenizer.json").string();
