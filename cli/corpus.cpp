@@ -4,18 +4,22 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/usage.h"
+#include "core/error.h"
 
 namespace tapeformer::cli {
+
+constexpr std::int64_t kMaxRow = 250'000;  // the letters that the optimum is a mean over
 
 void add_corpus_command(CLI::App& app) {
   struct Arguments {
     std::string name;
     std::int64_t lines = 1000;
     std::uint64_t seed = 1;
-    std::int64_t row = 126;  // of a row of 128 tokens, which has [CLS] and [SEP]
+    std::optional<std::int64_t> row;
     bool labels = false;
     bool alignment = false;
   };
@@ -29,13 +33,20 @@ void add_corpus_command(CLI::App& app) {
   command->add_option("--seed", arguments->seed, "The same seed gives the same text [1]");
   command
       ->add_option("--row", arguments->row,
-                   "Of markov: letters of a row, for the optimum of masked letters on standard error [126]")
-      ->check(at_least(1));
+                   "Of markov: letters of a row, whose optimum of masked letters is printed on standard error")
+      ->check(between(1, kMaxRow));
   command->add_flag("--labels", arguments->labels,
                     "Of stories and cloze: the words, one a line, with their labels, as probe reads them");
   command->add_flag("--alignment", arguments->alignment,
                     "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)");
   command->callback([arguments] {
+    std::optional<MaskedOptimum> masked;
+    if (arguments->row) {
+      masked = corpus_masked_optimum(arguments->name, *arguments->row, {});
+      if (!masked) {
+        fail_usage("corpus: --row: expected none for ", arguments->name, ", whose masked optimum is not known");
+      }
+    }
     if (arguments->alignment) {
       for (std::int64_t line = 0; line < arguments->lines; ++line) {
         std::cout << corpus_alignment(arguments->name, line, arguments->seed);
@@ -48,9 +59,9 @@ void add_corpus_command(CLI::App& app) {
       std::cout << line_of(arguments->name, line, arguments->seed);
     }
     if (entropy) spdlog::info("{}: entropy rate {:.4f} nats per character", arguments->name, *entropy);
-    if (const auto masked = corpus_masked_optimum(arguments->name, arguments->row, {})) {
+    if (masked) {
       spdlog::info("{}: masked optimum {:.4f} nats per chosen letter, {:.2f} % right, in rows of {} letters",
-                   arguments->name, masked->nats, 100 * masked->accuracy, arguments->row);
+                   arguments->name, masked->nats, 100 * masked->accuracy, *arguments->row);
     }
   });
 }

@@ -140,36 +140,44 @@ void evaluate_masked(const EvalArguments& arguments) {
   const TrainedMaskedLanguageModel run = open_masked_language_model(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = read_tokens(run.config, *run.tokenizer, arguments.text);
-  MaskedRowOptions options = masked_row_options(run.config, arguments.batch);
+  MaskedRowOptions options = masked_row_options(run.config, *run.model, arguments.batch);
   options.length = window_context(run.model->context(), arguments.context ? arguments.context : options.length);
+  if (options.length < options.shortest()) {
+    fail_usage("eval: --context: expected at least ", options.shortest(), " tokens, of which ", options.marks(),
+               " are [CLS] and [SEP], got ", options.length);
+  }
   const std::span<const std::int32_t> ids = text.ids;
   const MaskedBatcher rows(ids, *run.tokenizer, options);
   const Evaluation masked = evaluate(*run.model, rows, 0, show_progress("masked tokens"));
   require_finite(masked);
+  const bool chosen = masked.tokens > 0;  // of a short text perhaps none is
+  check(chosen || !arguments.no_pseudo, arguments.text, ": no token was chosen, and --no-pseudo leaves out the rest");
   std::optional<Evaluation> pseudo;
   if (!arguments.no_pseudo) {
     pseudo = pseudo_likelihood(*run.model, rows, arguments.batch, show_progress("each token in turn"));
     require_finite(*pseudo);
   }
   if (arguments.json) {
-    Json json{{"tokens", ids.size()},
-              {"bytes", text.bytes},
-              {"masked_tokens", masked.tokens},
-              {"masked_loss", masked.loss()}};
+    Json json{{"tokens", ids.size()}, {"bytes", text.bytes}};
+    if (text.unknown_share() > 0) json["unknown_share"] = text.unknown_share();
+    json["masked_tokens"] = masked.tokens;
+    if (chosen) json["masked_loss"] = masked.loss();
     for (const auto& [name, value] : masked.measures) json[name == "accuracy" ? "masked_accuracy" : name] = value;
     if (pseudo) {
       json.update({{"pseudo_tokens", pseudo->tokens},
                    {"pseudo_loss", pseudo->loss()},
                    {"pseudo_perplexity", pseudo->perplexity()}});
     }
-    json.update({{"context", options.length}, {"seed", options.seed}});
+    json["context"] = options.length;
     std::cout << with_matmul(json) << '\n';
     return;
   }
-  std::cout << "tokens             " << masked.tokens << " chosen of " << ids.size() << ", by seed " << options.seed
-            << '\n'
-            << "bytes              " << text.bytes << '\n'
-            << "masked loss        " << masked.loss() << " nats per chosen token\n";
+  std::cout << "tokens             " << masked.tokens << " chosen of " << ids.size() << '\n'
+            << "bytes              " << text.bytes << '\n';
+  if (text.unknown_share() > 0) {
+    std::cout << "unknown            " << 100 * text.unknown_share() << " % of the tokens: never chosen\n";
+  }
+  if (chosen) std::cout << "masked loss        " << masked.loss() << " nats per chosen token\n";
   for (const auto& [name, value] : masked.measures) {
     if (name == "accuracy") std::cout << "masked accuracy    " << 100 * value << " %\n";
     if (name == "next_sentence_loss") std::cout << "next sentence      " << value << " nats per pair of segments, ";

@@ -40,15 +40,18 @@ ResolvedConfig resolve_for_training(Config config) {
   return resolved;
 }
 
-// What no model of masked tokens can beat on a generated corpus, where that is known.
-void print_masked_optimum(const ResolvedConfig& config) {
-  const MaskedRowOptions rows = masked_row_options(config, 1);
-  if (config.tokenizer.kind != TokenizerKind::character || rows.pairs) return;
-  constexpr std::int64_t kMarks = 2;  // [CLS] and [SEP]
-  const auto optimum = corpus_masked_optimum(config.data.corpus, rows.length - kMarks, rows.rates);
+// How well masked tokens can be predicted on a generated corpus, where that is known: the optimum is that of rows in
+// which every letter of the corpus, and nothing else, is a token.
+void print_masked_optimum(const ResolvedConfig& config, const MaskedLanguageModel& model) {
+  const bool letters = config.tokenizer.kind == TokenizerKind::character && config.tokenizer.file.empty() &&
+                       config.data.document == DocumentEnd::none;
+  const MaskedRowOptions rows = masked_row_options(config, model, 1);
+  if (!letters || rows.pairs) return;
+  const auto optimum = corpus_masked_optimum(config.data.corpus, rows.length - rows.marks(), rows.rates);
   if (!optimum) return;
   std::cout << "the corpus " << config.data.corpus << " has a masked optimum of " << optimum->nats
-            << " nats per chosen letter, " << 100 * optimum->accuracy << " % right: no model can do better\n";
+            << " nats per chosen letter, " << 100 * optimum->accuracy
+            << " % right: the expected loss of the best possible model, on average over texts\n";
 }
 
 // What no model can beat on a generated corpus, where that is known.
@@ -62,7 +65,7 @@ void print_entropy(const ResolvedConfig& config) {
 void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
                    const RunFolder& run) {
   if (state.best_step > 0 && objective.can_evaluate()) {
-    std::cout << "best validation loss " << state.best_loss << " nats per token, ";
+    std::cout << "best validation loss " << state.best_loss << ' ' << objective.loss_unit() << ", ";
     if (config.eval.batches == 0 && objective.has_bits_per_byte()) {  // the bytes are those of all validation data
       const double nats = state.best_loss * static_cast<double>(objective.evaluation_tokens());
       const Evaluation best{.tokens = objective.evaluation_tokens(), .nats = nats};
@@ -71,8 +74,8 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
     std::cout << "at step " << state.best_step << '\n';
   }
   if (!config.data.corpus.empty()) {
-    const bool masked = config.family().task() == ModelTask::masked_language_model;
-    masked ? print_masked_optimum(config) : print_entropy(config);
+    const auto* const masked = dynamic_cast<const MaskedLanguageModel*>(&objective.model());
+    masked ? print_masked_optimum(config, *masked) : print_entropy(config);
   }
   std::cout << "run: " << run.root.string() << '\n';
 }
@@ -81,7 +84,7 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
 void train_run(const ResolvedConfig& config, Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
                const RunFolder& run, TrainingState& state, std::optional<double> max_minutes = std::nullopt) {
   for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
-  if (!objective.can_evaluate()) spdlog::warn("no validation text: nothing will be evaluated");
+  if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.cannot_evaluate_because());
   for (const std::string& line : objective.description()) spdlog::info("{}", line);
   const kernels::MatmulPrecision precision = matmul_precision(config);
   if (const std::string warning = matmul_warning(precision); !warning.empty()) spdlog::warn("{}", warning);
@@ -101,9 +104,10 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
     }
     std::string measures;
     for (const auto& [name, value] : evaluation.measures) measures += fmt::format(", {} {:.4f}", name, value);
-    spdlog::info("step {}: validation loss {:.4f}{}, perplexity {}{}{}", step, evaluation.loss(),
-                 parts.empty() ? "" : parts + ")", format_perplexity(evaluation.perplexity()), measures,
-                 bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
+    const std::string perplexity =
+        objective.has_perplexity() ? ", perplexity " + format_perplexity(evaluation.perplexity()) : "";
+    spdlog::info("step {}: validation loss {:.4f}{}{}{}{}", step, evaluation.loss(), parts.empty() ? "" : parts + ")",
+                 perplexity, measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
   };
   const TrainHooks hooks{.progress =
                              [&](const ProgressState& now) {

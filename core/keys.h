@@ -38,7 +38,7 @@ struct Key {
   std::variant<std::monostate, KeyRange, std::vector<std::string>> allowed = {};
   // The key that the default is worked out from, with its section ("model.dim"); empty where the default is fixed.
   std::string follows = {};
-  // A run that is resumed may change the value: it says neither what the model is nor what its tokens are.
+  // A run that is resumed may change the value: it says nothing of the model, its tokens or its task.
   bool may_change = false;
 
   KeyType type() const { return static_cast<KeyType>(default_value.index()); }

@@ -41,11 +41,12 @@ double share(std::int64_t part, std::int64_t whole) { return static_cast<double>
 
 }  // namespace
 
-MaskedRowOptions masked_row_options(const ResolvedConfig& config, std::int64_t batch) {
+MaskedRowOptions masked_row_options(const ResolvedConfig& config, const MaskedLanguageModel& model,
+                                    std::int64_t batch) {
   const Config::Train& train = config.train;
   return {.batch = batch,
           .length = config.row_tokens(),
-          .pairs = config.model.options.has("next_sentence") && config.model.options.boolean("next_sentence"),
+          .pairs = model.predicts_next_sentence(),
           .rates = {train.mask_rate, train.mask_token, train.mask_random},
           .seed = static_cast<std::uint64_t>(train.seed)};
 }
@@ -90,9 +91,7 @@ Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows,
     }
     if (progress) progress(share(i + 1, batches));
   }
-  check(total.tokens > 0, "masked evaluation: no token of the text was chosen: expected a longer text, or a larger ",
-        "train.mask_rate");
-  total.measures = {{"accuracy", share(right, total.tokens)}};
+  if (total.tokens > 0) total.measures.emplace_back("accuracy", share(right, total.tokens));
   if (sentences > 0) {
     total.measures.emplace_back("next_sentence_loss", sentence_nats / static_cast<double>(sentences));
     total.measures.emplace_back("next_sentence_accuracy", share(right_sentences, sentences));
@@ -149,6 +148,8 @@ std::vector<FilledMask> fill_masks(const MaskedLanguageModel& model, std::span<c
   const Variable features = model.forward({.ids = Variable::constant(tape, ids_tensor(ids, sizes))});
   const Variable chosen = scored_places(features, ids_tensor(targets, sizes)).features;
   for_predictions(model, chosen, [&](std::int64_t i, std::span<const double> log_p) {
+    const bool finite = std::ranges::all_of(log_p, [](double value) { return std::isfinite(value); });
+    check(finite, "the model's predictions are not finite numbers");
     std::vector<std::int32_t> order(log_p.size());
     std::iota(order.begin(), order.end(), 0);
     const auto end = order.begin() + std::min<std::int64_t>(top, std::ssize(order));

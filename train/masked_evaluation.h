@@ -10,15 +10,15 @@
 namespace tapeformer {
 
 // How rows of a text are made for the model of a configuration, `batch` of them at a time.
-MaskedRowOptions masked_row_options(const ResolvedConfig& config, std::int64_t batch);
+MaskedRowOptions masked_row_options(const ResolvedConfig& config, const MaskedLanguageModel& model, std::int64_t batch);
 
 // A batch as values on a tape.
 MaskedRows masked_rows(Tape& tape, const MaskedBatch& batch);
 
-// Scores the chosen tokens of the text's windows (MaskedBatcher::fill), whose masks the seed fixes: tokens counts them,
-// nats is their Σ −ln P, and the measure "accuracy" is the share of them that is the likeliest token of its place. With
-// next-sentence prediction there are next_sentence_loss (nats per row) and next_sentence_accuracy as well. Only the
-// first `max_batches` batches are scored; 0: all. Throws Error when no token is chosen.
+// Scores the chosen tokens of the text's windows (MaskedBatcher::fill), whose masks are always the same: tokens counts
+// them, nats is their Σ −ln P, and the measure "accuracy" is the share of them that is the likeliest token of its
+// place; it is missing where none is chosen. With next-sentence prediction there are next_sentence_loss (nats per row)
+// and next_sentence_accuracy as well. Only the first `max_batches` batches are scored; 0: all.
 Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows, std::int64_t max_batches,
                     const ProgressCallback& progress = {});
 
@@ -38,7 +38,7 @@ struct FilledMask {
   std::vector<Candidate> candidates;  // the likeliest first
 };
 // The `top` likeliest tokens for each [MASK] of a row, all masks read at once. `ids` are those of a whole row, with
-// [CLS] and [SEP].
+// [CLS] and [SEP]. Throws Error when the model's predictions are not finite numbers.
 std::vector<FilledMask> fill_masks(const MaskedLanguageModel& model, std::span<const std::int32_t> ids,
                                    std::int32_t mask_token, std::int64_t top);
 

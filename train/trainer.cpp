@@ -115,7 +115,7 @@ class Trainer {
     const std::int64_t number = state_.step + 1;
     const double lr = learning_rate(schedule_, number, state_.stalls);
     const StepResult result = train_step(objective_, slab_, optimizer_, config_, number, lr);
-    const std::int64_t tokens = objective_.scored_targets(number);
+    const std::int64_t tokens = objective_.step_tokens(number);
     state_.step = number;
     state_.tokens += tokens;
     state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
@@ -152,11 +152,9 @@ class Trainer {
     check(std::isfinite(evaluation.loss()), "step ", state_.step, ": the validation loss is ", evaluation.loss(), "; ",
           kAdvice);
     evaluated_step_ = state_.step;
-    nlohmann::ordered_json line = {{"step", state_.step},
-                                   {"tokens", state_.tokens},
-                                   {"eval_loss", evaluation.loss()},
-                                   {"eval_perplexity", evaluation.perplexity()},
-                                   {"eval_tokens", evaluation.tokens}};
+    nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}, {"eval_loss", evaluation.loss()}};
+    if (objective_.has_perplexity()) line["eval_perplexity"] = evaluation.perplexity();
+    line["eval_tokens"] = evaluation.tokens;
     for (const Evaluation::Part& part : evaluation.parts) {
       line[str_cat("eval_", part.name, "_loss")] = evaluation.part(part).loss();
     }

@@ -11,13 +11,15 @@ namespace {
 // Far from the streams of ops, which are 0, 1, 2, …
 constexpr std::uint64_t kRowStream = mix64(0x6d61736b726f77);   // "maskrow"
 constexpr std::uint64_t kMaskStream = mix64(0x6d61736b746f6b);  // "masktok"
+constexpr std::uint64_t kEvaluationSeed = 1;
 
 }  // namespace
 
 MaskedBatcher::MaskedBatcher(TokenView tokens, const Tokenizer& tokenizer, const MaskedRowOptions& options)
     : tokens_(tokens), masker_(tokenizer, options.rates), symbols_(masked_symbols(tokenizer)), options_(options) {
-  const std::int64_t marks = options.pairs ? 3 : 2, room = options.length - marks;
-  check(room >= marks - 1, "masked rows: expected at least ", 2 * marks - 1, " tokens, got ", options.length);
+  const std::int64_t room = options.length - options.marks();
+  check(options.length >= options.shortest(), "masked rows: expected at least ", options.shortest(), " tokens, got ",
+        options.length);
   check(options.batch >= 1, "masked rows: expected at least 1 in a batch, got ", options.batch);
   second_ = options.pairs ? room / 2 : 0;
   first_ = room - second_;
@@ -95,7 +97,7 @@ void MaskedBatcher::fill(std::int64_t i, MaskedBatch& out) const {
       plan.second = window((w / 2 + exchanging / 2) % exchanging * 2 + 1).second;
       plan.label = 1;
     }
-    const RandomKey key{options_.seed, 0, static_cast<std::uint32_t>(w), kMaskStream};
+    const RandomKey key{kEvaluationSeed, 0, static_cast<std::uint32_t>(w), kMaskStream};
     write(plan, &key, w - begin, out);
   }
 }

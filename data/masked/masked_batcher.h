@@ -26,7 +26,10 @@ struct MaskedRowOptions {
   std::int64_t length = 128;  // of a row, with [CLS] and [SEP]
   bool pairs = false;         // [CLS] A [SEP] B [SEP] in place of [CLS] A [SEP]
   MaskRates rates = {};
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;  // of draw()
+
+  std::int64_t marks() const { return pairs ? 3 : 2; }       // [CLS] and each [SEP]
+  std::int64_t shortest() const { return 2 * marks() - 1; }  // a row with one token in each segment
 };
 
 // A row is [CLS], as many tokens of the text as fit, and [SEP]. With pairs the tokens are two segments of equal length,
@@ -48,8 +51,8 @@ class MaskedBatcher {
   void draw(std::uint32_t step, std::uint32_t micro_step, MaskedBatch& out) const;
 
   // Evaluation: the text is cut into windows of row_tokens() tokens, the last one shorter, so that every token is in
-  // one row. With pairs, every other window has the second segment of a window half of the text away. The masks are
-  // fixed by the seed and the number of the window. The last batch may have fewer rows.
+  // one row. With pairs, every other window has the second segment of a window half of the text away. The masks depend
+  // on the number of the window alone, so that runs of any seed compare. The last batch may have fewer rows.
   std::int64_t windows() const;
   std::int64_t batches() const { return (windows() + options_.batch - 1) / options_.batch; }
   void fill(std::int64_t i, MaskedBatch& out) const;

@@ -97,7 +97,7 @@ TEST_CASE("configuration: what defines the model or its tokens cannot change on 
   const auto refused = [&](const std::string& key, const std::string& before, const std::string& after) {
     check_error(box, kUsage,
                 key + ": the run has " + before + ", got " + after +
-                    ": it says what the model or its tokens are, which cannot change on resume",
+                    ": it says what the model, its tokens or its task are, which cannot change on resume",
                 "train --resume run --train.steps 8 --" + key + " " + after);
   };
   refused("model.heads", "2", "4");

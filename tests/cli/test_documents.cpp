@@ -98,7 +98,7 @@ TEST_CASE("documents: asked for where there are none, in one line") {
       "data.within_document: expected documents (data.document other than none, or JSON lines), got none";
   check_error(box, kUsage, none, "train tiny.toml --out new --data.within_document true");
   box.train("run", "--train.steps 2");
-  const std::string fixed = ": it says what the model or its tokens are, which cannot change on resume";
+  const std::string fixed = ": it says what the model, its tokens or its task are, which cannot change on resume";
   check_error(box, kUsage, "data.within_document: the run has false, got true" + fixed,
               "train --resume run --data.within_document true");
   check_error(box, kUsage, "data.within_document: expected a tokenizer with the token <|endoftext|>, got one without",

@@ -119,10 +119,10 @@ TEST_CASE("errors: runs that are there, are not, or do not fit") {
     check_error(box, kFailure, "run/checkpoints/step-000099: no such run or checkpoint",
                 command + " run/checkpoints/step-000099");
   }
-  check_error(
-      box, kUsage,
-      "model.dim: the run has 32, got 16: it says what the model or its tokens are, which cannot change on resume",
-      "train --resume run --train.steps 8 --model.dim 16");
+  check_error(box, kUsage,
+              "model.dim: the run has 32, got 16: it says what the model, its tokens or its task are, which cannot "
+              "change on resume",
+              "train --resume run --train.steps 8 --model.dim 16");
   check_error(box, kUsage, "unknown option --train.step: did you mean --train.steps? (see --help)",
               "train --resume run --train.step 8");
   check_error(box, kUsage, "train.steps: expected a whole number, got \"many\"",

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <random>
 
 #include "tests/cli/resume_support.h"
@@ -74,17 +75,20 @@ TEST_CASE(
                     "next-sentence prediction adds its own in training\n"));
   CHECK(outcome.tells(", accuracy 0."));
   CHECK(outcome.out.find("bits per byte") == outcome.out.npos);
+  CHECK(outcome.out.find(" nats per chosen token, at step ") != outcome.out.npos);
+  CHECK_FALSE(outcome.tells("perplexity"));
   const std::vector<Json> metrics = box.metrics("run");
   const Json last = metrics.back();
-  CHECK(keys_of(last) == std::vector<std::string>{"step", "tokens", "eval_loss", "eval_perplexity", "eval_tokens",
-                                                  "eval_accuracy", "eval_next_sentence_loss",
-                                                  "eval_next_sentence_accuracy", "elapsed_s"});
+  CHECK(keys_of(last) == std::vector<std::string>{"step", "tokens", "eval_loss", "eval_tokens", "eval_accuracy",
+                                                  "eval_next_sentence_loss", "eval_next_sentence_accuracy",
+                                                  "elapsed_s"});
+  CHECK(last["tokens"] == 20 * 2 * 4 * 18);
   box.write_valid();
   const Json result = json_of(box, "eval run --text valid.txt --json");
   CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "masked_tokens", "masked_loss",
                                                     "masked_accuracy", "next_sentence_loss", "next_sentence_accuracy",
                                                     "pseudo_tokens", "pseudo_loss", "pseudo_perplexity", "context",
-                                                    "seed", "matmul"});
+                                                    "matmul"});
   CHECK(result["tokens"] == box.read("valid.txt").size());
   CHECK(result["masked_tokens"] == last["eval_tokens"]);
   CHECK(result["masked_loss"].get<double>() == doctest::Approx(last["eval_loss"].get<double>()).epsilon(1e-6));
@@ -104,6 +108,12 @@ TEST_CASE(
     CHECK(table.find(word) != table.npos);
   }
   check_error(box, 2, "context: expected 1 to 18 (the model's), got 19", "eval run --text valid.txt --context 19");
+  check_error(box, 2, "eval: --context: expected at least 5 tokens, of which 3 are [CLS] and [SEP], got 4",
+              "eval run --text valid.txt --context 4");
+  check_error(box, 2,
+              "train.mask_rate: the run has 0.15, got 0.3: it says what the model, its tokens or its task are, which "
+              "cannot change on resume",
+              "train --resume run --train.steps 30 --train.mask_rate 0.3");
   check_error(box, 2, "eval: --stride: expected none, since the windows of masked text do not overlap",
               "eval run --text valid.txt --stride 4");
 }
@@ -118,9 +128,47 @@ TEST_CASE("masked language model: the summary of a run on a Markov chain tells t
   REQUIRE(outcome.exit_code == 0);
   CHECK(outcome.out.find("the corpus markov has a masked optimum of 1.9") != outcome.out.npos);
   CHECK(outcome.out.find("an entropy of") == outcome.out.npos);
+  // Other tokens than the letters of the corpus have another optimum.
+  for (const std::string other : {"--data.document line", "--tokenizer.file run/tokenizer.json"}) {
+    CAPTURE(other);
+    const Outcome untold = box.run(
+        "train tiny.toml --out other --data.corpus markov --data.lines 100 --train.steps 1 --model.next_sentence "
+        "false --eval.every 0 " +
+        other);
+    INFO(untold.err);
+    CHECK(untold.exit_code == 0);
+    CHECK(untold.out.find("optimum") == untold.out.npos);
+    std::filesystem::remove_all(box / "other");
+  }
+  CHECK_FALSE(box.run("corpus markov --lines 1").tells("optimum"));
+  check_error(box, 2, "corpus: --row: expected none for stories, whose masked optimum is not known",
+              "corpus stories --row 16");
+  CHECK(box.run("corpus markov --row 250001").exit_code == 2);
   const Outcome corpus = box.run("corpus markov --lines 1 --row 16");
   CHECK(corpus.tells("markov: masked optimum 1.9"));
   CHECK(corpus.tells(" % right, in rows of 16 letters\n"));
+}
+
+TEST_CASE(
+    "masked language model: a text of which nothing is chosen has a pseudo-perplexity, and unknown tokens count") {
+  const BertBox box;
+  box.train("run", "--train.steps 2 --train.mask_rate 0.01 --tokenizer.kind word");
+  const std::string text = box.read("text.txt");
+  box.write("short.txt", text.substr(0, text.find(' ')) + " zzzz");
+  const Json result = json_of(box, "eval run --text short.txt --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "unknown_share", "masked_tokens",
+                                                    "pseudo_tokens", "pseudo_loss", "pseudo_perplexity", "context",
+                                                    "matmul"});
+  CHECK(result["masked_tokens"] == 0);
+  CHECK(result["tokens"] == 2);
+  CHECK(result["pseudo_tokens"] == 1);
+  CHECK(result["unknown_share"].get<double>() == doctest::Approx(0.5));
+  const std::string table = result_of(box, "eval run --text short.txt");
+  CHECK(table.find("masked loss") == table.npos);
+  CHECK(table.find("\nunknown            50 % of the tokens: never chosen\n") != table.npos);
+  CHECK(table.find("\npseudo-perplexity ") != table.npos);
+  check_error(box, 1, "short.txt: no token was chosen, and --no-pseudo leaves out the rest",
+              "eval run --text short.txt --no-pseudo");
 }
 
 TEST_CASE("fill: the likeliest tokens at every mask, with their probabilities") {

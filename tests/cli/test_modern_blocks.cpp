@@ -29,7 +29,7 @@ TEST_CASE("resume: a Llama-like model killed at random steps ends with the same 
 TEST_CASE("modern blocks: every command that reads a language model works, and a longer context than in training") {
   const Sandbox box;
   box.prepare_tiny_run();
-  box.train("run", std::string(kModern) + " --train.steps 20");
+  box.train("run", std::string(kModern) + " --train.steps 300 --eval.every 0 --checkpoint.every 0");
   const Json info = Json::parse(box.run("info run --json").out);
   // qkv of 2 + 2·1 heads of 16, out, three matrices of the gated layer 32·96, two norms of 32, two of 16; two layers.
   CHECK(info["parameters"]["blocks"] == 2 * (32 * 64 + 32 * 32 + 3 * 32 * 96 + 2 * 32 + 2 * 16));
@@ -48,7 +48,8 @@ TEST_CASE("modern blocks: every command that reads a language model works, and a
   CHECK(trained["context"] == 16);
   CHECK(longer["context"] == 32);
   CHECK(longer["tokens"] == trained["tokens"]);
-  CHECK(longer["loss"].get<double>() < 2 * trained["loss"].get<double>());
+  CHECK(trained["loss"].get<double>() < 2.5);
+  CHECK(longer["loss"].get<double>() < trained["loss"].get<double>() + 0.1);
 
   box.train("learned", "--train.steps 2");
   check_error(box, 2, "context: expected 1 to 16 (the model's), got 32", "eval learned --text text.txt --context 32");

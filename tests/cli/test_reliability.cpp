@@ -41,22 +41,27 @@ TEST_CASE("numbers: an update that blows up ends the training, with the last goo
   CHECK(again.exit_code == 0);
 }
 
-TEST_CASE("numbers: generate, eval and surprisal of a model without finite predictions are one line") {
+TEST_CASE("numbers: generate, eval, surprisal and fill of a model without finite predictions are one line") {
   const Sandbox box;
   box.prepare_tiny_run();
-  box.train("run", "--train.steps 4");
-  std::string weights = box.read("run/checkpoints/step-000004/model.safetensors");
-  std::fill(weights.end() - 64, weights.end(), '\xff');  // NaN
-  fs::remove_all(box / "run");
-  box.write("bad.safetensors", weights);
-  const Outcome begun = box.run(
-      "train tiny.toml --out run --train.steps 1 --optimizer.lr 0 --data.valid_fraction 0 "
-      "--train.init_from bad.safetensors");
-  CHECK(begun.exit_code == kFailure);  // the file itself is whole, so the run begins
+  for (const std::string family : {"gpt", "bert"}) {
+    const std::string model = " --model.type " + family;
+    box.train(family, "--train.steps 4" + model);
+    std::string weights = box.read(family + "/checkpoints/step-000004/model.safetensors");
+    std::fill(weights.end() - 64, weights.end(), '\xff');  // NaN
+    fs::remove_all(box / family);
+    box.write("bad.safetensors", weights);
+    const Outcome begun = box.run("train tiny.toml --out " + family +
+                                  " --train.steps 1 --optimizer.lr 0 --data.valid_fraction 0 "
+                                  "--train.init_from bad.safetensors" +
+                                  model);
+    CHECK(begun.exit_code == kFailure);  // the file itself is whole, so the run begins
+  }
   const std::string message = "the model's predictions are not finite numbers";
   for (const std::string command :
-       {"generate run/checkpoints/step-000000 --prompt a", "generate run/checkpoints/step-000000 --temperature 0",
-        "eval run/checkpoints/step-000000 --text text.txt", "surprisal run/checkpoints/step-000000 --text text.txt"}) {
+       {"fill bert/checkpoints/step-000000 --text [MASK]", "generate gpt/checkpoints/step-000000 --prompt a",
+        "generate gpt/checkpoints/step-000000 --temperature 0", "eval gpt/checkpoints/step-000000 --text text.txt",
+        "surprisal gpt/checkpoints/step-000000 --text text.txt"}) {
     CAPTURE(command);
     const Outcome outcome = box.run(command);
     CHECK(outcome.exit_code == kFailure);

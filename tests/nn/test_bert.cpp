@@ -17,6 +17,14 @@ BertConfig small_bert(DType dtype = DType::f64, NormPlace norm = NormPlace::post
           .next_sentence = true};
 }
 
+// Of today's blocks.
+BertConfig modern_bert() {
+  BertConfig config = small_bert();
+  config.block = modern(config.block);
+  config.position = PositionKind::rotary;
+  return config;
+}
+
 Tensor row_tensor(const std::vector<std::int32_t>& values) {
   return Tensor::from(std::span<const std::int32_t>(values), {std::ssize(values)});
 }
@@ -64,11 +72,13 @@ double add_gradients(const Bert& model, const Rows& rows, const TapeOptions& opt
 
 }  // namespace
 
-TEST_CASE("bert: gradients match finite differences, of the tokens and of the next sentence, post- and pre-norm") {
-  for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
+TEST_CASE(
+    "bert: gradients match finite differences, of the tokens and of the next sentence, post- and pre-norm and of "
+    "today's blocks") {
+  for (const BertConfig& architecture : {small_bert(), small_bert(DType::f64, NormPlace::pre), modern_bert()}) {
     for (const bool next_sentence : {true, false}) {
       CAPTURE(next_sentence);
-      BertConfig config = small_bert(DType::f64, norm);
+      BertConfig config = architecture;
       config.next_sentence = next_sentence;
       const Bert model(config);
       randomize(model);
@@ -81,32 +91,34 @@ TEST_CASE("bert: gradients match finite differences, of the tokens and of the ne
 }
 
 TEST_CASE("bert: padded rows have the vectors, the loss and the gradients that they have alone") {
-  const Bert model(small_bert());
-  randomize(model);
-  Rows rows;
-  double expected_loss = 0;
-  for (const int row : {0, 1, 2}) {
-    Tape tape;
-    const Variable loss = model.loss(rows.alone(tape, row), {.normalizer = 5}, 3);
-    tape.backward(loss);
-    expected_loss += loss.value().item();
-  }
-  const Gradients expected = gradients_of(model);
-  for (const std::int32_t padding : {0, 9}) {
-    for (int row = 0; row < 3; ++row) {
-      for (int t = rows.lengths[row]; t < 8; ++t) rows.ids[8 * row + t] = padding;
-    }
-    model.zero_grad();
-    CHECK(add_gradients(model, rows) == doctest::Approx(expected_loss).epsilon(1e-13));
-    CHECK(distance(gradients_of(model), expected) < 1e-12);
-    Tape tape(no_grad);
-    const std::vector<Variable> together = model.representations(rows.on(tape).text);
-    REQUIRE(together.size() == 3);
+  for (const BertConfig& config : {small_bert(), modern_bert()}) {
+    const Bert model(config);
+    randomize(model);
+    Rows rows;
+    double expected_loss = 0;
     for (const int row : {0, 1, 2}) {
-      const std::vector<Variable> alone = model.representations(rows.alone(tape, row).text);
-      for (std::size_t j = 0; j < 3; ++j) {
-        const Tensor own = together[j].value().slice(0, row, row + 1).slice(1, 0, rows.lengths[row]);
-        CHECK(distance(own, alone[j].value()) < 1e-13);
+      Tape tape;
+      const Variable loss = model.loss(rows.alone(tape, row), {.normalizer = 5}, 3);
+      tape.backward(loss);
+      expected_loss += loss.value().item();
+    }
+    const Gradients expected = gradients_of(model);
+    for (const std::int32_t padding : {0, 9}) {
+      for (int row = 0; row < 3; ++row) {
+        for (int t = rows.lengths[row]; t < 8; ++t) rows.ids[8 * row + t] = padding;
+      }
+      model.zero_grad();
+      CHECK(add_gradients(model, rows) == doctest::Approx(expected_loss).epsilon(1e-13));
+      CHECK(distance(gradients_of(model), expected) < 1e-12);
+      Tape tape(no_grad);
+      const std::vector<Variable> together = model.representations(rows.on(tape).text);
+      REQUIRE(together.size() == 3);
+      for (const int row : {0, 1, 2}) {
+        const std::vector<Variable> alone = model.representations(rows.alone(tape, row).text);
+        for (std::size_t j = 0; j < 3; ++j) {
+          const Tensor own = together[j].value().slice(0, row, row + 1).slice(1, 0, rows.lengths[row]);
+          CHECK(distance(own, alone[j].value()) < 1e-13);
+        }
       }
     }
   }

@@ -448,8 +448,9 @@ TEST_CASE("golden: recurrent encoder-decoders, every score in both orders, after
 }
 
 TEST_CASE("golden: the parameters move far enough for ten steps to be a test") {
-  std::vector<std::string> models{"gpt2", "post", "translator", "pre_translator", "lstm",
-                                  "gru",  "tanh", "bilm",       "bilm_residual",  "bert"};
+  std::vector<std::string> models{
+      "gpt2", "post",  "translator",        "pre_translator",  "lstm", "gru", "tanh", "bilm", "bilm_residual",
+      "bert", "llama", "llama_interleaved", "llama_translator"};
   for (const RecurrentTranslator& translator : kRecurrentTranslators) models.emplace_back(translator.name);
   for (const std::string& model : models) {
     const Golden start = part(model + "/param"), after = part(model + "/after");

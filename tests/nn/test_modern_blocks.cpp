@@ -94,13 +94,24 @@ TEST_CASE("modern blocks: rotary positions have no parameters and reach beyond t
 
 TEST_CASE("modern blocks: a rotary model tells the order of tokens apart, and only by it") {
   GptConfig config = modern_gpt();
+  config.layers = 1;  // the second layer of any causal model knows the order of the tokens before
   const Gpt model(config);
   randomize(model);
-  const auto last = [&](std::initializer_list<std::int32_t> ids) {
-    const auto length = static_cast<std::int64_t>(ids.size());
-    return logits_of(model, Tensor::from(ids, {1, length})).slice(1, length - 1, length).contiguous();
+  const auto distance_of_orders = [](const Gpt& of) {
+    const auto last = [&](std::initializer_list<std::int32_t> ids) {
+      const auto length = static_cast<std::int64_t>(ids.size());
+      return logits_of(of, Tensor::from(ids, {1, length})).slice(1, length - 1, length).contiguous();
+    };
+    return distance(last({1, 2, 3}), last({2, 1, 3}));
   };
-  CHECK(distance(last({1, 2, 3}), last({2, 1, 3})) > 1e-3);
+  CHECK(distance_of_orders(model) > 1e-3);
+  GptConfig still = config;  // the same without rotation: positions that are all alike
+  still.block.rotary.reset();
+  still.position = PositionKind::learned;
+  const Gpt unordered(still);
+  randomize(unordered);
+  unordered.state_dict().at("position_embedding.weight").fill(0);
+  CHECK(distance_of_orders(unordered) < 1e-12);
   config.block.rotary->base = 7;
   const Gpt other(config);
   other.load_state_dict(model.state_dict());

@@ -199,7 +199,7 @@ TEST_CASE("config: a resumed run may change its training, not its model or its t
         Lines{"schedule.warmup is now 4000 (follows schedule.factor)", "schedule.factor is now 1.0"});
   const auto refused = [&](const std::string& key, const std::string& before, const std::string& after) {
     const std::string message = key + ": the run has " + before + ", got " + after +
-                                ": it says what the model or its tokens are, which cannot change on resume";
+                                ": it says what the model, its tokens or its task are, which cannot change on resume";
     CHECK_THROWS_WITH_AS(resumed({key + "=" + after}), message.c_str(), UsageError);
   };
   refused("model.heads", "4", "8");

@@ -119,18 +119,22 @@ TEST_CASE("masked training: a run that was cut in two has the weights of one tha
 TEST_CASE("masked training: a step of which nothing is chosen changes no gradient, and its micro-steps have no loss") {
   const CacheFolder folder;
   Config config = bert_config();
-  config.train.mask_rate = 0;
+  config.train.mask_rate = 1e-9;
   MaskedToy toy(config);
   CHECK(toy.objective.scored_targets(1) == 0);
+  CHECK(toy.objective.step_tokens(1) == 4 * 18);
   const StepResult result = toy.step(1);
   CHECK(result.loss == 0);
   CHECK(result.grad_norm == 0);
   CHECK_FALSE(toy.objective.can_evaluate());
-  const MaskedBatcher rows(toy.data.valid->view(), *toy.data.tokenizer, masked_row_options(toy.resolved, 4));
-  CHECK_THROWS_WITH_AS(evaluate(toy.model, rows, 0),
-                       "masked evaluation: no token of the text was chosen: expected a longer text, or a larger "
-                       "train.mask_rate",
-                       Error);
+  const MaskedBatcher rows(toy.data.valid->view(), *toy.data.tokenizer, masked_row_options(toy.resolved, toy.model, 4));
+  CHECK(toy.objective.cannot_evaluate_because() == "no token of the validation text is chosen");
+  const Evaluation nothing = evaluate(toy.model, rows, 0);
+  CHECK(nothing.tokens == 0);
+  CHECK(nothing.nats == 0);
+  CHECK(nothing.measures.empty());
+  config.data.valid_fraction = 0;
+  CHECK(MaskedToy(config).objective.cannot_evaluate_because() == "no validation text");
 }
 
 TEST_CASE("masked training: the learned tokenizers of every kind have [PAD], [CLS], [SEP] and [MASK]") {
@@ -181,7 +185,7 @@ TEST_CASE(
   CHECK(result.measures[0].first == "accuracy");
 
   // The best model on the same rows.
-  const MaskedRowOptions options = masked_row_options(toy.resolved, 64);
+  const MaskedRowOptions options = masked_row_options(toy.resolved, toy.model, 64);
   const MaskedBatcher rows(toy.data.valid->view(), *toy.data.tokenizer, options);
   const auto state_of = [&](std::int32_t id) {
     const char c = toy.data.tokenizer->token_bytes(id)[0];
@@ -221,7 +225,8 @@ TEST_CASE("masked evaluation: each chosen token of the fixed masks is scored onc
     MaskedToy toy(bert_config(pairs));
     for (std::int64_t step = 1; step <= 5; ++step) toy.step(step);
     const auto rows_of = [&](std::int64_t batch) {
-      return MaskedBatcher(toy.data.valid->view(), *toy.data.tokenizer, masked_row_options(toy.resolved, batch));
+      return MaskedBatcher(toy.data.valid->view(), *toy.data.tokenizer,
+                           masked_row_options(toy.resolved, toy.model, batch));
     };
     const MaskedBatcher single = rows_of(1);
     double nats = 0;
@@ -237,6 +242,13 @@ TEST_CASE("masked evaluation: each chosen token of the fixed masks is scored onc
       CHECK(result.tokens == chosen);
       CHECK(result.nats == doctest::Approx(nats).epsilon(1e-5));
     }
+    Config other = bert_config(pairs);
+    other.train.seed = 9;  // the masks of an evaluation are the same
+    CHECK(evaluate(toy.model,
+                   MaskedBatcher(toy.data.valid->view(), *toy.data.tokenizer,
+                                 masked_row_options(resolve(other), toy.model, 4)),
+                   0)
+              .nats == evaluate(toy.model, rows_of(4), 0).nats);
     const Evaluation whole = toy.objective.evaluate({});
     CHECK(whole.nats == evaluate(toy.model, rows_of(4), 0).nats);
     CHECK(evaluate(toy.model, rows_of(4), 1).tokens < whole.tokens);
@@ -259,7 +271,7 @@ TEST_CASE("masked evaluation: the pseudo-likelihood masks each token by itself, 
     std::vector<std::int32_t> ids(40);
     text.copy(0, ids);
     const std::span<const std::int32_t> part = ids;
-    const MaskedBatcher rows(part, *toy.data.tokenizer, masked_row_options(toy.resolved, 1));
+    const MaskedBatcher rows(part, *toy.data.tokenizer, masked_row_options(toy.resolved, toy.model, 1));
     double nats = 0;
     std::int64_t tokens = 0;
     MaskedBatch row;
@@ -307,6 +319,8 @@ TEST_CASE("fill: the likeliest tokens of every mask, all masks read at once, and
   }
   CHECK(fill_masks(toy.model, ids, mask, 3)[0].candidates.size() == 3);
   CHECK(fill_masks(toy.model, std::vector<std::int32_t>{1, 2}, mask, 3).empty());
+  toy.model.named_parameters().front().variable.value().fill(NAN);
+  CHECK_THROWS_WITH_AS(fill_masks(toy.model, ids, mask, 3), "the model's predictions are not finite numbers", Error);
 }
 
 TEST_CASE("masked training: what it is not made for is refused") {
@@ -329,6 +343,21 @@ TEST_CASE("masked training: what it is not made for is refused") {
   CHECK_THROWS_WITH_AS(resolve(config),
                        "train.mask_random: expected at most 0.2, since train.mask_token is 0.8, got 0.3", UsageError);
   config = bert_config();
+  config.train.mask_rate = 0;
+  CHECK_THROWS_WITH_AS(resolve(config), "train.mask_rate: expected 0 < value <= 1, got 0.0", UsageError);
+  Config gpt;
+  gpt.train.mask_rate = 0.3;
+  CHECK_THROWS_WITH_AS(resolve(gpt), "train.mask_rate: expected 0.15 for gpt, which masks no tokens, got 0.3",
+                       UsageError);
+  gpt = {};
+  gpt.train.mask_token = 1;
+  CHECK_THROWS_WITH_AS(resolve(gpt), "train.mask_token: expected 0.8 for gpt, which masks no tokens, got 1",
+                       UsageError);
+  gpt = {};
+  gpt.train.mask_random = 0;
+  CHECK_THROWS_WITH_AS(resolve(gpt), "train.mask_random: expected 0.1 for gpt, which masks no tokens, got 0",
+                       UsageError);
+  config = bert_config();
   config.data.corpus = "";
   config.data.pairs = "pairs.tsv";
   CHECK_THROWS_WITH_AS(resolve(config), "model.type: bert trains on data.text or data.corpus, got data.pairs",
@@ -340,7 +369,7 @@ TEST_CASE("masked training: a masked token leaves no trace: another one in its p
   for (const bool pairs : {false, true}) {
     CAPTURE(pairs);
     MaskedToy toy(bert_config(pairs));
-    const MaskedRowOptions options = masked_row_options(toy.resolved, 3);
+    const MaskedRowOptions options = masked_row_options(toy.resolved, toy.model, 3);
     std::vector<std::int32_t> text(120);
     toy.data.train.view().copy(0, text);
     const auto batch_of = [&](const std::vector<std::int32_t>& ids) {

@@ -14,7 +14,7 @@ namespace {
 
 // What a key can say in addition.
 struct KeyFlags {
-  bool fixed = false;        // it says what the model or its tokens are: a resumed run cannot change it
+  bool fixed = false;        // it says what the model, its tokens or its task are: a resumed run cannot change it
   const char* follows = "";  // Key::follows
 };
 constexpr KeyFlags kFixed{.fixed = true};
@@ -169,9 +169,10 @@ const std::vector<ConfigEntry>& common_entries() {
         train.key<&T::z_loss>("z_loss", "weight of the squared log of the softmax's sum, added to each target's loss",
                               at_least(0)),
         train.key<&T::mask_rate>("mask_rate", "share of the tokens that a masked language model predicts",
-                                 between(0, 1)),
-        train.key<&T::mask_token>("mask_token", "share of these tokens that become [MASK]", between(0, 1)),
-        train.key<&T::mask_random>("mask_random", "share that become a random token; the others stay", between(0, 1)),
+                                 KeyRange{.min = 0, .max = 1, .excludes_min = true}, kFixed),
+        train.key<&T::mask_token>("mask_token", "share of these tokens that become [MASK]", between(0, 1), kFixed),
+        train.key<&T::mask_random>("mask_random", "share that become a random token; the others stay", between(0, 1),
+                                   kFixed),
         train.key<&T::seed>("seed", "seed of weights, batches, masks and dropout", at_least(0)),
         train.key<&T::threads>("threads", "threads (0 = physical cores)", between(0, 4096)),
         train.key<&T::recompute>("recompute",

@@ -41,7 +41,7 @@ std::vector<std::string> check_resume(const ResolvedConfig& stored, const Resolv
     const std::string name = entry.name(), value = command_line_text(after);
     if (!entry.key.may_change) {
       fail_usage(name, ": the run has ", command_line_text(before), ", got ", value,
-                 ": it says what the model or its tokens are, which cannot change on resume");
+                 ": it says what the model, its tokens or its task are, which cannot change on resume");
     }
     const bool derived = std::ranges::count(*resumed.values().derived, name) > 0;
     changes.push_back(str_cat(name, " is now ", value, derived ? " (follows " + entry.key.follows + ")" : ""));

@@ -13,7 +13,7 @@ Config load_run_config(const std::filesystem::path& path);
 ResolvedConfig stored_config(Config run);
 
 // What resuming changes, a line for each key, such as "schedule.total is now 200 (follows train.steps)". Throws
-// UsageError when a key would change that says what the model or its tokens are.
+// UsageError when a key would change that says what the model, its tokens or its task are.
 std::vector<std::string> check_resume(const ResolvedConfig& stored, const ResolvedConfig& resumed);
 
 }  // namespace tapeformer

@@ -10,10 +10,10 @@ namespace tapeformer {
 MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data)
     : TextObjective(config, std::move(data)),
       model_(make_masked_language_model(config, model_vocabulary(config, *data_.tokenizer))),
-      train_(data_.train.view(), *data_.tokenizer, masked_row_options(config, config.train.batch)),
+      train_(data_.train.view(), *data_.tokenizer, masked_row_options(config, *model_, config.train.batch)),
       batches_(config.train.accumulate) {
   if (!data_.valid) return;
-  valid_.emplace(data_.valid->view(), *data_.tokenizer, masked_row_options(config, config.train.batch));
+  valid_.emplace(data_.valid->view(), *data_.tokenizer, masked_row_options(config, *model_, config.train.batch));
   const std::int64_t scored =
       config.eval.batches ? std::min(config.eval.batches, valid_->batches()) : valid_->batches();
   MaskedBatch batch;
@@ -24,7 +24,7 @@ MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data
 std::vector<std::string> MaskedObjective::description() const {
   std::vector<std::string> lines = TextObjective::description();
   lines.push_back(
-      str_cat("the loss is in nats per chosen token: ", 100 * config_.train.mask_rate,
+      str_cat("the loss is in ", loss_unit(), ": ", 100 * config_.train.mask_rate,
               " % of the tokens are chosen, anew in every step",
               model_->predicts_next_sentence() ? "; next-sentence prediction adds its own in training" : ""));
   return lines;
@@ -46,11 +46,21 @@ std::int64_t MaskedObjective::scored_targets(std::int64_t step) {
   return chosen;
 }
 
+std::int64_t MaskedObjective::step_tokens(std::int64_t step) {
+  std::int64_t tokens = 0;
+  for (const MaskedBatch& batch : batches_of(step)) tokens += batch.rows * batch.length;
+  return tokens;
+}
+
 Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
   const MaskedBatch& batch = batches_of(step)[micro_step];
   if (batch.chosen == 0 && batch.sentences == 0) return {};
   const auto sentences = static_cast<double>(config_.train.batch * config_.train.accumulate);
   return model_->loss(masked_rows(tape, batch), loss_options(normalizer), sentences);
+}
+
+std::string_view MaskedObjective::cannot_evaluate_because() const {
+  return data_.valid ? "no token of the validation text is chosen" : TextObjective::cannot_evaluate_because();
 }
 
 Evaluation MaskedObjective::evaluate(const ProgressCallback& progress) {

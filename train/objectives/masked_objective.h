@@ -17,8 +17,13 @@ class MaskedObjective : public TextObjective {
   std::vector<std::string> description() const override;
   // The chosen tokens of the step.
   std::int64_t scored_targets(std::int64_t step) override;
+  // All tokens of its rows.
+  std::int64_t step_tokens(std::int64_t step) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  std::string_view loss_unit() const override { return "nats per chosen token"; }
+  bool has_perplexity() const override { return false; }
   bool can_evaluate() const override { return valid_.has_value(); }
+  std::string_view cannot_evaluate_because() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
   bool has_bits_per_byte() const override { return false; }  // a masked token's loss is not the text's
 

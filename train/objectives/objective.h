@@ -45,6 +45,8 @@ class Objective {
 
   // The targets that all micro-steps of a step score together.
   virtual std::int64_t scored_targets(std::int64_t step) = 0;
+  // The tokens that a step counts as: its targets, where nearly every token is one.
+  virtual std::int64_t step_tokens(std::int64_t step) { return scored_targets(step); }
   // The loss of one micro-step: its summed negative log-likelihood divided by `normalizer`, the scored targets of the
   // whole step, so that the losses and gradients of the micro-steps add up to those of the step. Its value may be known
   // only after backward. Undefined where the micro-step has nothing to score.
@@ -60,7 +62,13 @@ class Objective {
   // Goes on with that of a checkpoint. Throws Error when it is of another batch.
   virtual void carry(const NamedTensors&) {}
 
+  virtual std::string_view loss_unit() const { return "nats per token"; }
+  // Whether exp(loss) is the perplexity of a text.
+  virtual bool has_perplexity() const { return true; }
+
   virtual bool can_evaluate() const = 0;
+  // Why it cannot.
+  virtual std::string_view cannot_evaluate_because() const { return "no validation text"; }
   virtual Evaluation evaluate(const ProgressCallback& progress) = 0;
   // What evaluate() scores of the whole validation data, and the bytes of its text.
   virtual std::int64_t evaluation_tokens() const = 0;
