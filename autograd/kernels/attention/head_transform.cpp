@@ -188,8 +188,8 @@ void transform_heads_backward(T* dx, std::int64_t dx_distance, T* dweight, T dwe
   const Scratch<T> memory(dweight ? chunks * how.dim : 0);
   parallel_chunks(how.rows, chunk_rows, [&](auto chunk, auto row, auto end) {
     SIMD_CALL(transform_heads_backward, T)
-    (dx + row * dx_distance, dx_distance, dweight ? memory.data() + chunk * how.dim : nullptr,
-     x + row * x_distance, x_distance, row, end, how);
+    (dx + row * dx_distance, dx_distance, dweight ? memory.data() + chunk * how.dim : nullptr, x + row * x_distance,
+     x_distance, row, end, how);
   });
   if (dweight) sum_partials(dweight, memory.data(), chunks, how.dim, dweight_beta);
 }
