@@ -126,9 +126,6 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(!encoder || config.eval.stride == resolved.row_tokens(),
           "eval.stride: expected 0 or model.context, which is ", resolved.row_tokens(), ", for ", family.name,
           ", whose windows do not overlap, got ", config.eval.stride);
-  require(config.train.mask_token + config.train.mask_random <= 1, "train.mask_random: expected at most ",
-          1 - config.train.mask_token, ", since train.mask_token is ", config.train.mask_token, ", got ",
-          config.train.mask_random);
   const Config::Train defaults;
   const auto masks = [&](const char* key, double value, double default_value) {
     require(value == default_value || family.task() == ModelTask::masked_language_model, "train.", key, ": expected ",
@@ -137,6 +134,9 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   masks("mask_rate", config.train.mask_rate, defaults.mask_rate);
   masks("mask_token", config.train.mask_token, defaults.mask_token);
   masks("mask_random", config.train.mask_random, defaults.mask_random);
+  require(config.train.mask_token + config.train.mask_random <= 1, "train.mask_random: expected at most ",
+          1 - config.train.mask_token, ", since train.mask_token is ", config.train.mask_token, ", got ",
+          config.train.mask_random);
   const auto context = resolved.context();
   require(!context || config.eval.stride <= *context, "eval.stride: expected at most model.context, which is ",
           context.value_or(0), ", got ", config.eval.stride);
