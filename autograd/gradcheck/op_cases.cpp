@@ -267,7 +267,7 @@ void add_attention(Table& t) {
 
 // Norms and rotations of heads, by themselves and within attention.
 void add_head_transforms(Table& t) {
-  // Of the dtype of x.
+  // The transform of heads d wide; its table of rotations has the dtype of x.
   const auto transform = [](const Variable& x, std::int64_t d, RotaryPairs pairs, const Tensor& positions) {
     return HeadTransform{.norm_eps = 0.1,
                          .rotation = {rotation_table(2, 3, d, 50, x.value().dtype()), positions, pairs}};

@@ -35,7 +35,7 @@ using MaskedLanguageModelMaker =
 struct ModelPart {
   std::string key, label;  // the key of the JSON object; what people read
   std::vector<std::string> prefixes;
-  // Of pre-training alone: the published sizes of encoders leave it out, and `info` shows their count as well.
+  // The part serves pre-training alone. The published sizes of encoders leave it out, so `info` shows that count too.
   bool only_pretraining = false;
 };
 

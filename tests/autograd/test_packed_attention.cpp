@@ -73,7 +73,7 @@ Variable transform_twin(const Variable& x, const Variable& weight, const HeadTra
   return reshape(concat(std::array{column(to_a), column(to_b)}, -1), x.sizes());
 }
 
-// Of h query heads and g heads of k and v.
+// What packed_self_attention() computes, from other ops: h query heads share g heads of k and v.
 Variable grouped_self_twin(const Variable& qkv, std::int64_t h, std::int64_t g, const AttentionOptions& options,
                            const HeadWeights& weights, const HeadTransform& how) {
   const std::int64_t d = qkv.size(2) / (h + 2 * g);

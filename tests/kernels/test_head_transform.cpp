@@ -44,7 +44,7 @@ struct Problem {
     transform.period = kPeriod;
     return transform;
   }
-  // Of pair i of a row: the places of its elements in a head, and its cosine and sine.
+  // How pair i of a row turns: the places a and b of its elements in a head, and its angle's cosine and sine.
   struct Turn {
     std::int64_t a, b;
     double cosine, sine;

@@ -17,7 +17,7 @@ BertConfig small_bert(DType dtype = DType::f64, NormPlace norm = NormPlace::post
           .next_sentence = true};
 }
 
-// Of today's blocks.
+// A small BERT whose blocks have RMS norms, rotary positions, SwiGLU and grouped queries.
 BertConfig modern_bert() {
   BertConfig config = small_bert();
   config.block = modern(config.block);
