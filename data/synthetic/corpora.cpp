@@ -22,11 +22,32 @@ struct Labels {
   std::string_view other;                              // empty: no label
 };
 
+// The label of the word at [begin, end): that of the first labelled slot in it.
+std::string_view label_at(const GrammarLine& line, const Labels& labels, std::size_t begin, std::size_t end) {
+  for (const GrammarLine::Slot& slot : line.slots) {
+    const std::string_view label = labels.of_slot(slot.name);
+    if (!label.empty() && slot.begin < end && begin < slot.end) return label;
+  }
+  return labels.other;
+}
+
+// A line of a grammar's text: each word with its label, and an empty line.
+std::string labelled_words(const Labels& labels, RandomStream& random) {
+  const GrammarLine drawn = labels.grammar().generate(random);
+  std::string text;
+  for (std::size_t begin = 0, end; begin < drawn.text.size(); begin = end + 1) {
+    end = drawn.text.find_first_of(" \n", begin);
+    const std::string_view label = label_at(drawn, labels, begin, end);
+    text += str_cat(std::string_view(drawn.text).substr(begin, end - begin), label.empty() ? "" : "\t", label, '\n');
+  }
+  return text + '\n';
+}
+
 struct Corpus {
   std::string_view name;
   std::string (*line)(RandomStream&);
   double (*entropy)();                                                         // of plain text; null for parallel text
-  const Labels* labels = nullptr;                                              // null where there are none
+  std::string (*labelled_line)(RandomStream&) = nullptr;                       // null where there are no labels
   std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null where there is none
   const MarkovChain& (*chain)() = nullptr;                                     // null where it is no Markov chain
 };
@@ -39,18 +60,22 @@ double entropy_of(const Grammar& grammar) {
 std::string stories_line(RandomStream& random) { return stories_grammar().generate(random).text; }
 double stories_entropy() { return entropy_of(stories_grammar()); }
 std::string_view stories_label(std::string_view slot) { return slot.find('.') == slot.npos ? "" : slot; }
-constexpr Labels kStoriesLabels{stories_grammar, stories_label, "O"};
+std::string labelled_stories_line(RandomStream& random) {
+  return labelled_words({stories_grammar, stories_label, "O"}, random);
+}
 
 std::string cloze_line(RandomStream& random) { return cloze_grammar().generate(random).text; }
 double cloze_entropy() { return entropy_of(cloze_grammar()); }
 std::string_view cloze_label(std::string_view slot) { return slot == "animal" || slot == "place" ? slot : ""; }
-constexpr Labels kClozeLabels{cloze_grammar, cloze_label, ""};
+std::string labelled_cloze_line(RandomStream& random) {
+  return labelled_words({cloze_grammar, cloze_label, ""}, random);
+}
 
 constexpr std::array kCorpora = {
-    Corpus{"stories", stories_line, stories_entropy, &kStoriesLabels},
+    Corpus{"stories", stories_line, stories_entropy, labelled_stories_line},
     Corpus{"markov", markov_line, markov_entropy, nullptr, nullptr, markov_chain},
-    Corpus{"recall", recall_line, recall_entropy},
-    Corpus{"cloze", cloze_line, cloze_entropy, &kClozeLabels},
+    Corpus{"recall", recall_line, recall_entropy, labelled_recall_line},
+    Corpus{"cloze", cloze_line, cloze_entropy, labelled_cloze_line},
     Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},
@@ -85,15 +110,6 @@ std::string line_of(const Corpus& corpus, std::int64_t line, std::uint64_t seed)
   return corpus.line(random);
 }
 
-// The label of the word at [begin, end): that of the first labelled slot in it.
-std::string_view label_at(const GrammarLine& line, const Labels& labels, std::size_t begin, std::size_t end) {
-  for (const GrammarLine::Slot& slot : line.slots) {
-    const std::string_view label = labels.of_slot(slot.name);
-    if (!label.empty() && slot.begin < end && begin < slot.end) return label;
-  }
-  return labels.other;
-}
-
 }  // namespace
 
 std::span<const std::string_view> corpus_names() { return kNames; }
@@ -111,23 +127,16 @@ std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint
 }
 
 std::string labelled_corpus_line(std::string_view name, std::int64_t line, std::uint64_t seed) {
-  const Labels* const labels = find_corpus(name).labels;
-  if (!labels) {
+  const auto labelled_line = find_corpus(name).labelled_line;
+  if (!labelled_line) {
     std::string with_labels;
     for (const Corpus& corpus : kCorpora) {
-      if (corpus.labels) with_labels.append(with_labels.empty() ? "" : ", ").append(corpus.name);
+      if (corpus.labelled_line) with_labels.append(with_labels.empty() ? "" : ", ").append(corpus.name);
     }
     fail_usage("labels: expected one of the corpora ", with_labels, ", got ", name, ", which has none");
   }
   RandomStream random = random_of(line, seed);
-  const GrammarLine drawn = labels->grammar().generate(random);
-  std::string text;
-  for (std::size_t begin = 0, end; begin < drawn.text.size(); begin = end + 1) {
-    end = drawn.text.find_first_of(" \n", begin);
-    const std::string_view label = label_at(drawn, *labels, begin, end);
-    text += str_cat(std::string_view(drawn.text).substr(begin, end - begin), label.empty() ? "" : "\t", label, '\n');
-  }
-  return text + '\n';
+  return labelled_line(random);
 }
 
 std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint64_t seed) {

@@ -6,7 +6,13 @@ namespace tapeformer {
 namespace {
 
 constexpr double kLineEnd = 1.0 / 60;  // P(newline | letter)
-constexpr int kDigits = 10;
+
+// The digit and the letters after it: what a reader has seen when it is asked for the digit.
+std::string recall_question(RandomStream& random) {
+  std::string text(1, static_cast<char>('0' + random.below(kRecallKinds)));
+  while (text.size() <= kRecallDistance) text += static_cast<char>('a' + random.below(kRecallKinds));
+  return text;
+}
 
 }  // namespace
 
@@ -61,16 +67,18 @@ std::string markov_line(RandomStream& random) { return markov_chain().line(rando
 double markov_entropy() { return markov_chain().entropy_rate(); }
 
 std::string recall_line(RandomStream& random) {
-  const char digit = static_cast<char>('0' + random.below(kDigits));
-  std::string line(kRecallDistance + 4, '.');
-  line.front() = digit;
-  line.replace(kRecallDistance + 1, 3, {'=', digit, '\n'});
-  return line;
+  const std::string question = recall_question(random);
+  return question + '=' + question.front() + '\n';
+}
+
+std::string labelled_recall_line(RandomStream& random) {
+  const std::string question = recall_question(random);
+  return question.substr(0, 1) + '\t' + question + '\n';
 }
 
 double recall_entropy() {
-  constexpr double kChars = kRecallDistance + 4;
-  return std::log(kDigits) / kChars;
+  constexpr double kDrawn = 1 + kRecallDistance, kChars = kRecallDistance + 4;
+  return kDrawn * std::log(kRecallKinds) / kChars;
 }
 
 }  // namespace tapeformer

@@ -37,11 +37,15 @@ const MarkovChain& markov_chain();
 std::string markov_line(RandomStream& random);
 double markov_entropy();
 
-// A digit, 100 dots, an equals sign, and the digit again (after Hochreiter & Schmidhuber 1997): "7....=7". Whoever has
-// forgotten the digit loses ln 10 = 2.303 nats where it comes again. Only the first digit of a line cannot be
-// predicted.
+// A digit, 100 letters a to j drawn at random, an equals sign, and the digit again (after task 2 of Hochreiter &
+// Schmidhuber 1997): "7bfa…ce=7". Whoever has forgotten the digit loses ln 10 = 2.303 nats where it comes again. The
+// first digit and the letters cannot be predicted.
 inline constexpr int kRecallDistance = 100;
+inline constexpr int kRecallKinds = 10;  // digits, and letters
 std::string recall_line(RandomStream& random);
+// The same as a text with a label: the digit, a tab, the digit and the letters. A classifier that reads the last letter
+// has to recall the digit.
+std::string labelled_recall_line(RandomStream& random);
 double recall_entropy();
 
 }  // namespace tapeformer

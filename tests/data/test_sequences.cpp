@@ -5,8 +5,8 @@
 
 #include <cmath>
 #include <map>
-#include <set>
 
+#include "core/error.h"
 #include "data/synthetic/corpora.h"
 
 using namespace tapeformer;
@@ -35,13 +35,18 @@ TEST_CASE("markov: the text has the chain's transitions, and its entropy") {
   CHECK(firsts.size() == MarkovChain::kStates);
 }
 
-TEST_CASE("recall: the digit comes again behind 100 dots that say nothing") {
-  std::set<char> digits;
+TEST_CASE("recall: the digit comes again behind 100 letters that say nothing, and labels the text before that") {
+  std::map<char, int> counts;
   for (int i = 0; i < 500; ++i) {
     const std::string line = corpus_line("recall", i, 1);
-    CHECK(line == line[0] + std::string(100, '.') + '=' + line[0] + '\n');
-    digits.insert(line[0]);
+    REQUIRE(line.size() == 104);
+    CHECK(line.substr(101) == str_cat('=', line[0], '\n'));
+    CHECK(labelled_corpus_line("recall", i, 1) == str_cat(line[0], '\t', line.substr(0, 101), '\n'));
+    CHECK(line.substr(1, 100).find_first_not_of("abcdefghij") == std::string::npos);
+    for (const char c : line.substr(0, 101)) ++counts[c];
   }
-  CHECK(digits == std::set<char>{'0', '1', '2', '3', '4', '5', '6', '7', '8', '9'});
-  CHECK(corpus_entropy("recall") == doctest::Approx(std::log(10.0) / 104));
+  CHECK(counts.size() == 20);
+  for (const auto& [c, count] : counts)
+    CHECK(count == doctest::Approx(c < 'a' ? 50 : 5000).epsilon(c < 'a' ? 0.5 : 0.05));
+  CHECK(corpus_entropy("recall") == doctest::Approx(101 * std::log(10.0) / 104));
 }
