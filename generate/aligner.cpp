@@ -28,8 +28,8 @@ std::vector<std::vector<double>> align(const SequenceToSequence& model, std::spa
   inputs.insert(inputs.end(), target.begin(), target.end());
 
   std::vector<Tensor> layers;  // (1, heads, T, S) each
-  const TensorObserver observer = [&](std::string_view name, const Tensor& tensor) {
-    if (name == kCrossAttentionWeights) layers.push_back(tensor.to(DType::f64).contiguous());
+  const TensorObserver observer = [&](std::string_view name, const std::function<Tensor()>& weights) {
+    if (name == kCrossAttentionWeights) layers.push_back(weights().to(DType::f64).contiguous());
   };
   const kernels::BatchInvariant batch_invariant;
   Tape tape({.record = false, .observer = &observer});

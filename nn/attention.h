@@ -11,8 +11,11 @@
 
 namespace tapeformer {
 
-// Keys and values of the tokens seen so far, of one attention layer: (B, g, length, d_k) each, g heads, growing up to
-// `capacity`. Memory grows by doubling.
+// The width of a head's queries and keys. Throws UsageError where it is dim / heads and heads does not divide dim.
+std::int64_t head_dim(const BlockConfig& config);
+
+// Keys and values of the tokens seen so far, of one attention layer: (B, g, length, d) and (B, g, length, d_v), g
+// heads, growing up to `capacity`. Memory grows by doubling.
 class KeyValueCache {
  public:
   explicit KeyValueCache(std::int64_t capacity) : capacity_(capacity) {}
@@ -21,17 +24,17 @@ class KeyValueCache {
   void clear() { length_ = 0; }
   // Row i of the batch becomes what row rows[i] was; a row may be taken often, or not at all.
   void select(std::span<const std::int64_t> rows);
-  // Appends k and v (B, g, T, d_k), as attention reads them: after their norm and rotation. Throws Error past the
-  // capacity, or when B changes before clear().
+  // Appends k (B, g, T, d) and v (B, g, T, d_v), as attention reads them: after their norm and rotation. Throws Error
+  // past the capacity, or when B changes before clear().
   void append(const Tensor& k, const Tensor& v);
   Tensor keys() const { return keys_.slice(2, 0, length_); }
   Tensor values() const { return values_.slice(2, 0, length_); }
 
  private:
-  void reserve(const Tensor& like, std::int64_t length);
+  void reserve(const Tensor& k, const Tensor& v, std::int64_t length);
 
   std::int64_t capacity_, length_ = 0;
-  Tensor keys_, values_;  // (B, g, room, d_k)
+  Tensor keys_, values_;  // (B, g, room, d) and (B, g, room, d_v)
 };
 
 // Which tokens of its own sequence a token may attend to.
@@ -42,12 +45,25 @@ struct SelfMask {
       key_begin{};  // i32 (B, T): the first token that each one attends to (see AttentionOptions); undefined: token 0
 };
 
+// The weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers: it never holds them all
+// at once itself.
+Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options);
+
+// The names under which self-attention without a cache shows the observer of its tape (TapeOptions), layer after layer:
+// - its weights (R, h, T, T), before dropout; the weights of a query sum to 1;
+// - what each head adds to the residual stream, (R, h, T, dim): its mean of the values times its columns of W_O. The
+// sum
+//   over the heads, plus the bias of W_O, is the layer's output.
+// Those of cross-attention are in sequence_to_sequence.h.
+inline constexpr std::string_view kSelfAttentionWeights = "self_attention.weights";
+inline constexpr std::string_view kSelfAttentionHeads = "self_attention.heads";
+
 // Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are
 // multiplied by W_O. x (B, T, dim) → (B, T, dim). Where the configuration says so, groups of query heads share heads of
 // K and V, and Q and K are normalised and turned by their positions.
 class MultiHeadAttention : public Module {
  public:
-  // Throws UsageError when heads does not divide dim, or kv_heads not heads.
+  // Throws UsageError when heads does not divide dim and head_dim is 0, or kv_heads not heads.
   explicit MultiHeadAttention(const BlockConfig& config);
   // With a cache, x continues the cached tokens: its queries see them too. Only without recording. `rotation` belongs
   // to the tokens of x. A caller that moves x in lets it be freed as soon as Q, K and V are computed.
@@ -57,15 +73,12 @@ class MultiHeadAttention : public Module {
   Linear qkv, out;
 
  private:
-  HeadCount heads_;
+  HeadLayout heads_;
+  std::int64_t head_dim_;
   std::unique_ptr<RmsNorm> q_norm_, k_norm_;
   HeadTransform transform_;
   double dropout_;
 };
-
-// The weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers: it never holds them all
-// at once itself. Reads the options scale and key_lengths alone.
-Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options);
 
 // Cross-attention: Q comes from the decoder, K and V from the encoder's output, whose padding is masked. Nothing turns
 // by positions here, which the two texts do not share.
@@ -80,10 +93,11 @@ class CrossAttention : public Module {
   Linear q, kv, out;
 
  private:
-  // Keys and values of the encoder's output, side by side: (B, S, 2·g·d), the keys normalised where asked for.
+  // Keys and values of the encoder's output, side by side: (B, S, g·(d + d_v)), the keys normalised where asked for.
   Variable keys_and_values(const Variable& encoded) const;
 
-  HeadCount heads_;
+  HeadLayout heads_;
+  std::int64_t head_dim_;
   std::unique_ptr<RmsNorm> q_norm_, k_norm_;
   HeadTransform transform_;
   double dropout_;

@@ -61,7 +61,7 @@ Variable Block::forward(const Variable& in, const BlockContext& context, BlockCa
 }
 
 BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cross)
-    : rotary_(config.rotary), head_dim_(config.dim / std::max<std::int64_t>(config.heads, 1)) {
+    : rotary_(config.rotary), head_dim_(head_dim(config)) {
   BlockConfig block = config;
   if (block.residual_init.kind == Init::Kind::normal) {
     block.residual_init.value /= std::sqrt(static_cast<double>((cross ? 3 : 2) * layers));

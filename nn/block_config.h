@@ -53,6 +53,8 @@ struct BlockConfig {
   std::int64_t dim = 128;
   std::int64_t heads = 4;
   std::int64_t kv_heads = 0;     // of keys and values, which groups of query heads share; 0: as many as heads
+  std::int64_t head_dim = 0;     // width of a head's queries and keys; 0: dim / heads
+  std::int64_t value_dim = 0;    // width of a head's values; 0: head_dim
   std::int64_t ff_dim = 512;     // of the feed-forward layer, between its activation and its last product
   double dropout = 0;            // on embeddings and on the output of each sublayer
   double attention_dropout = 0;  // on attention weights

@@ -33,6 +33,8 @@ EncoderOutput select_rows(const EncoderOutput& encoded, std::span<const std::int
 // The name under which a decoder shows the observer of its tape (TapeOptions) the weights with which target places look
 // at source tokens: (R, heads, T, S), layer after layer, before dropout.
 inline constexpr std::string_view kCrossAttentionWeights = "cross_attention.weights";
+// What each head of a Transformer adds to the residual stream (R, heads, T, dim): as kSelfAttentionHeads.
+inline constexpr std::string_view kCrossAttentionHeads = "cross_attention.heads";
 
 // What a decoder keeps of the target tokens that it has read, and of the sources, so that the next token costs little.
 class DecoderState {

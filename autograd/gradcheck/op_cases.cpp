@@ -370,6 +370,16 @@ void add_recompute(Table& t) {
   });
 }
 
+// Packed heads whose values are wider or narrower than their keys.
+void add_value_widths(Table& t) {
+  t.add("packed_self_attention", "grouped heads, wider values", {t.normal({2, 3, 14})}, [](Inputs in) {
+    return packed_self_attention(in[0], {4, 1, 4}, {.causal = true});
+  });
+  t.add("packed_cross_attention", "narrower values", {t.normal({2, 2, 6}), t.normal({2, 3, 8})}, [](Inputs in) {
+    return packed_cross_attention(in[0], in[1], {2, 2, 1}, {});
+  });
+}
+
 }  // namespace
 
 std::vector<OpCase> op_cases() {
@@ -385,6 +395,7 @@ std::vector<OpCase> op_cases() {
   add_recurrent(table);
   add_losses(table);
   add_recompute(table);
+  add_value_widths(table);
   return std::move(table.rows);
 }
 

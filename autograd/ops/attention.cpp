@@ -96,35 +96,45 @@ struct ScaledDotProductAttention {
   }
 };
 
-// `heads` heads of width d that lie side by side in each row, from head `first` on: rows (B, T, …) → (B, h, T, d), a
+// `heads` heads of width d that lie side by side in each row, from element `begin` on: rows (B, T, …) → (B, h, T, d), a
 // view.
-Tensor heads_of(const Tensor& rows, std::int64_t first, std::int64_t heads, std::int64_t d) {
-  return rows.slice(2, first * d, (first + heads) * d).reshape({rows.size(0), rows.size(1), heads, d}).transpose(1, 2);
+Tensor heads_of(const Tensor& rows, std::int64_t begin, std::int64_t heads, std::int64_t d) {
+  return rows.slice(2, begin, begin + heads * d).reshape({rows.size(0), rows.size(1), heads, d}).transpose(1, 2);
 }
-HeadsGradient heads_of(const GradTarget& rows, std::int64_t first, std::int64_t heads, std::int64_t d) {
-  return rows.tensor.defined() ? HeadsGradient{heads_of(rows.tensor, first, heads, d), rows.beta} : HeadsGradient{};
+HeadsGradient heads_of(const GradTarget& rows, std::int64_t begin, std::int64_t heads, std::int64_t d) {
+  return rows.tensor.defined() ? HeadsGradient{heads_of(rows.tensor, begin, heads, d), rows.beta} : HeadsGradient{};
 }
 // The opposite for all heads: (B, h, T, d) → (B, T, h·d), a view where the heads lie in memory as rows.
 Tensor rows_of(const Tensor& x) { return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}); }
+
+// Where k and v begin in a row of q, k and v, which is `width` wide; a head of q and k is d wide, one of v d_v.
+struct Places {
+  std::int64_t k, v, d, d_v;
+};
+Places places_of(const HeadLayout& heads, std::int64_t width) {
+  const auto& [h, g, value_dim] = heads;
+  const std::int64_t d = value_dim ? (width - g * value_dim) / (h + g) : width / (h + 2 * g);
+  return {h * d, (h + g) * d, d, value_dim ? value_dim : d};
+}
 
 // Queries and keys may be transformed: their transformed rows are computed again in backward, and the gradients of the
 // untransformed ones are made where those of the transformed ones lie.
 struct PackedSelfAttention {
   static constexpr const char* kName = "packed_self_attention";
   AttentionCore core;
-  HeadCount heads;
+  HeadLayout heads;
   HeadTransform how;
   Saved qkv = {};
   Tensor q_weight = {}, k_weight = {};
 
-  std::int64_t width(const Tensor& rows) const { return rows.size(2) / (heads.queries + 2 * heads.keys); }
+  Places places(const Tensor& rows) const { return places_of(heads, rows.size(2)); }
   bool transforms() const { return how.rotation.table.defined() || q_weight.defined() || k_weight.defined(); }
   // (B, T, (h + g)·d) of qkv: the queries and keys as attention reads them.
   Tensor transformed(const Tensor& rows) const {
-    const std::int64_t d = width(rows), split = heads.queries * d, end = split + heads.keys * d;
-    const Tensor to = Tensor::empty({rows.size(0), rows.size(1), end}, rows.dtype());
-    transform_rows(to.slice(2, 0, split), rows.slice(2, 0, split), q_weight, heads.queries, how);
-    transform_rows(to.slice(2, split, end), rows.slice(2, split, end), k_weight, heads.keys, how);
+    const Places at = places(rows);
+    const Tensor to = Tensor::empty({rows.size(0), rows.size(1), at.v}, rows.dtype());
+    transform_rows(to.slice(2, 0, at.k), rows.slice(2, 0, at.k), q_weight, heads.queries, how);
+    transform_rows(to.slice(2, at.k, at.v), rows.slice(2, at.k, at.v), k_weight, heads.keys, how);
     return to;
   }
 
@@ -133,22 +143,22 @@ struct PackedSelfAttention {
     qkv = context.save(0, rows);
     if (q_norm.defined()) q_weight = q_norm.contiguous();
     if (k_norm.defined()) k_weight = k_norm.contiguous();
-    const auto& [h, g] = heads;
+    const std::int64_t h = heads.queries, g = heads.keys;
     const Tensor qk = transforms() ? transformed(rows) : rows;
-    const std::int64_t d = width(rows);
-    return rows_of(core.forward(context, heads_of(qk, 0, h, d), heads_of(qk, h, g, d), heads_of(rows, h + g, g, d)));
+    const auto [k, v, d, d_v] = places(rows);
+    return rows_of(core.forward(context, heads_of(qk, 0, h, d), heads_of(qk, k, g, d), heads_of(rows, v, g, d_v)));
   }
   void backward(const Tensor& dy, GradSlot& dqkv, GradSlot& dq_weight, GradSlot& dk_weight) {
     if (!dqkv.needed() && !dq_weight.needed() && !dk_weight.needed()) return;
-    const auto& [h, g] = heads;
+    const std::int64_t h = heads.queries, g = heads.keys;
     const Tensor rows = qkv.get(), qk = transforms() ? transformed(rows) : rows;
-    const std::int64_t d = width(rows), split = h * d, end = split + g * d;
+    const auto [k, v, d, d_v] = places(rows);
     const GradTarget to = transforms() ? GradTarget{Tensor::empty(rows.sizes(), rows.dtype()), 0} : dqkv.target();
-    core.backward(heads_of(dy, 0, h, d), heads_of(qk, 0, h, d), heads_of(qk, h, g, d), heads_of(rows, h + g, g, d),
-                  heads_of(to, 0, h, d), heads_of(to, h, g, d), heads_of(to, h + g, g, d));
+    core.backward(heads_of(dy, 0, h, d_v), heads_of(qk, 0, h, d), heads_of(qk, k, g, d), heads_of(rows, v, g, d_v),
+                  heads_of(to, 0, h, d), heads_of(to, k, g, d), heads_of(to, v, g, d_v));
     if (!transforms()) return;
-    transform_rows_backward(to.tensor.slice(2, 0, split), dq_weight, rows.slice(2, 0, split), q_weight, h, how);
-    transform_rows_backward(to.tensor.slice(2, split, end), dk_weight, rows.slice(2, split, end), k_weight, g, how);
+    transform_rows_backward(to.tensor.slice(2, 0, k), dq_weight, rows.slice(2, 0, k), q_weight, h, how);
+    transform_rows_backward(to.tensor.slice(2, k, v), dk_weight, rows.slice(2, k, v), k_weight, g, how);
     if (dqkv.needed()) dqkv.accumulate(to.tensor);
   }
 };
@@ -156,25 +166,31 @@ struct PackedSelfAttention {
 struct PackedCrossAttention {
   static constexpr const char* kName = "packed_cross_attention";
   AttentionCore core;
-  HeadCount heads;
+  HeadLayout heads;
   Saved q = {}, kv = {};
+
+  // The widths of a head of q and k, and of v.
+  std::pair<std::int64_t, std::int64_t> widths(const Tensor& q_rows) const {
+    const std::int64_t d = q_rows.size(2) / heads.queries;
+    return {d, heads.value_dim ? heads.value_dim : d};
+  }
 
   Tensor forward(OpContext& context, const Tensor& queries, const Tensor& keys_and_values) {
     const Tensor q_rows = queries.contiguous(), kv_rows = keys_and_values.contiguous();
     q = context.save(0, q_rows), kv = context.save(1, kv_rows);
-    const auto& [h, g] = heads;
-    const std::int64_t d = q_rows.size(2) / h;
+    const std::int64_t h = heads.queries, g = heads.keys;
+    const auto [d, d_v] = widths(q_rows);
     return rows_of(
-        core.forward(context, heads_of(q_rows, 0, h, d), heads_of(kv_rows, 0, g, d), heads_of(kv_rows, g, g, d)));
+        core.forward(context, heads_of(q_rows, 0, h, d), heads_of(kv_rows, 0, g, d), heads_of(kv_rows, g * d, g, d_v)));
   }
   void backward(const Tensor& dy, GradSlot& dq, GradSlot& dkv) {
-    const auto& [h, g] = heads;
+    const std::int64_t h = heads.queries, g = heads.keys;
     const Tensor q_rows = q.get(), kv_rows = kv.get();
-    const std::int64_t d = q_rows.size(2) / h;
+    const auto [d, d_v] = widths(q_rows);
     const GradTarget to_q = target_or_none(dq), to_kv = target_or_none(dkv);
-    core.backward(heads_of(dy, 0, h, d), heads_of(q_rows, 0, h, d), heads_of(kv_rows, 0, g, d),
-                  heads_of(kv_rows, g, g, d), heads_of(to_q, 0, h, d), heads_of(to_kv, 0, g, d),
-                  heads_of(to_kv, g, g, d));
+    core.backward(heads_of(dy, 0, h, d_v), heads_of(q_rows, 0, h, d), heads_of(kv_rows, 0, g, d),
+                  heads_of(kv_rows, g * d, g, d_v), heads_of(to_q, 0, h, d), heads_of(to_kv, 0, g, d),
+                  heads_of(to_kv, g * d, g, d_v));
   }
 };
 
@@ -225,14 +241,16 @@ Variable scaled_dot_product_attention(const Variable& q, const Variable& k, cons
   return record(ScaledDotProductAttention{{checked_options(kName, a[0], a[2], b[2], options)}}, q, k, v);
 }
 
-Variable packed_self_attention(const Variable& qkv, const HeadCount& heads, const AttentionOptions& options,
+Variable packed_self_attention(const Variable& qkv, const HeadLayout& heads, const AttentionOptions& options,
                                const HeadWeights& weights, const HeadTransform& transform) {
   constexpr auto kName = PackedSelfAttention::kName;
   const Dims& sizes = qkv.sizes();
-  const auto& [h, g] = heads;
-  check(h > 0 && divides(g, h) && sizes.rank() == 3 && divides(h + 2 * g, sizes[2]), kName, ": qkv is ", sizes,
-        ": expected (B, T, (h + 2 g) d) with h = ", h, " heads and g = ", g, " for k and v");
-  const std::int64_t d = sizes[2] / (h + 2 * g);
+  const auto& [h, g, d_v] = heads;
+  check(h > 0 && divides(g, h) && sizes.rank() == 3 &&
+            (d_v ? sizes[2] > g * d_v && divides(h + g, sizes[2] - g * d_v) : divides(h + 2 * g, sizes[2])),
+        kName, ": qkv is ", sizes, ": expected (B, T, ", d_v ? str_cat("(h + g) d + g ", d_v) : "(h + 2 g) d",
+        ") with h = ", h, " heads and g = ", g, " for k and v");
+  const std::int64_t d = places_of(heads, sizes[2]).d;
   check_transform(kName, qkv.value(), d, weights.q, transform);
   check_transform(kName, qkv.value(), d, weights.k, transform);
   const AttentionOptions checked = checked_options(kName, sizes[0], sizes[1], sizes[1], options);
@@ -240,15 +258,15 @@ Variable packed_self_attention(const Variable& qkv, const HeadCount& heads, cons
   return record(PackedSelfAttention{{checked}, heads, how}, qkv, weights.q, weights.k);
 }
 
-Variable packed_cross_attention(const Variable& q, const Variable& kv, const HeadCount& heads,
+Variable packed_cross_attention(const Variable& q, const Variable& kv, const HeadLayout& heads,
                                 const AttentionOptions& options) {
   constexpr auto kName = PackedCrossAttention::kName;
   const Dims &a = q.sizes(), &b = kv.sizes();
-  const auto& [h, g] = heads;
+  const auto& [h, g, d_v] = heads;
   check(h > 0 && divides(g, h) && a.rank() == 3 && b.rank() == 3 && a[0] == b[0] && divides(h, a[2]) &&
-            b[2] == 2 * g * (a[2] / h),
-        kName, ": q is ", a, ", kv is ", b, ": expected (B, T_q, h d) and (B, T_k, 2 g d) with h = ", h,
-        " heads and g = ", g, " for k and v");
+            b[2] == g * (a[2] / h + (d_v ? d_v : a[2] / h)),
+        kName, ": q is ", a, ", kv is ", b, ": expected (B, T_q, h d) and (B, T_k, ",
+        d_v ? str_cat("g (d + ", d_v, ")") : "2 g d", ") with h = ", h, " heads and g = ", g, " for k and v");
   return record(PackedCrossAttention{{checked_options(kName, a[0], a[1], b[1], options)}, heads}, q, kv);
 }
 

@@ -41,21 +41,23 @@ struct HeadTransform {
 Variable transform_heads(const Variable& x, const Variable& weight, std::int64_t heads, const HeadTransform& how);
 
 // Heads that lie side by side in rows.
-struct HeadCount {
-  HeadCount(std::int64_t heads, std::int64_t kv_heads = 0) : queries(heads), keys(kv_heads ? kv_heads : heads) {}
-  std::int64_t queries, keys;  // of q; of k and v each, a divisor
+struct HeadLayout {
+  HeadLayout(std::int64_t heads, std::int64_t kv_heads = 0, std::int64_t value_dim = 0)
+      : queries(heads), keys(kv_heads ? kv_heads : heads), value_dim(value_dim) {}
+  std::int64_t queries, keys;  // the heads of q; those of k and of v, a divisor
+  std::int64_t value_dim;      // d_v, the width of a head of v; 0: that of q and k
 };
 struct HeadWeights {
   Variable q, k;  // of transform_heads(); may be undefined
 };
 
 // The same attention of heads that lie side by side, which are read and whose gradients are written in place:
-// qkv (B, T, (h + 2g)·d), in each row q of h heads, then k and v of g heads → (B, T, h·d). Queries and keys go through
-// transform_heads(), without a tensor that is kept for backward.
-Variable packed_self_attention(const Variable& qkv, const HeadCount& heads, const AttentionOptions& options,
+// qkv (B, T, (h + g)·d + g·d_v), in each row q of h heads, then k and v of g heads → (B, T, h·d_v). Queries and keys go
+// through transform_heads(), without a tensor that is kept for backward.
+Variable packed_self_attention(const Variable& qkv, const HeadLayout& heads, const AttentionOptions& options,
                                const HeadWeights& weights = {}, const HeadTransform& transform = {});
-// q (B, T_q, h·d), kv (B, T_k, 2·g·d), in each row k and v one after another → (B, T_q, h·d).
-Variable packed_cross_attention(const Variable& q, const Variable& kv, const HeadCount& heads,
+// q (B, T_q, h·d), kv (B, T_k, g·(d + d_v)), in each row k and v one after another → (B, T_q, h·d_v).
+Variable packed_cross_attention(const Variable& q, const Variable& kv, const HeadLayout& heads,
                                 const AttentionOptions& options);
 
 struct AttentionResult {

@@ -19,9 +19,9 @@
 
 namespace tapeformer {
 
-// Is called with tensors of a forward pass that no module returns, by a name that says what they are, such as attention
-// weights: for pictures and alignments.
-using TensorObserver = std::function<void(std::string_view name, const Tensor& tensor)>;
+// Is told of tensors of a forward pass that no module returns, by a name that says what they are, such as attention
+// weights: for pictures and alignments. `tensor` computes the one that is named; what is not asked for costs nothing.
+using TensorObserver = std::function<void(std::string_view name, const std::function<Tensor()>& tensor)>;
 
 struct TapeOptions {
   bool record = true;                        // off: ops compute values only, and nothing is kept for a backward

@@ -128,14 +128,13 @@ std::unique_ptr<MaskedLanguageModel> make_bert(const KeyValues& options, const M
   return std::make_unique<Bert>(bert_config(options, vocabulary));
 }
 
-// A product costs two operations a weight. Attention to T tokens costs 4·T·dim a layer. The head sees the chosen tokens
-// alone, usually 15 %.
+// A product costs two operations a weight. The head sees the chosen tokens alone, usually 15 %.
 ForwardFlops bert_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                         std::int64_t length) {
   constexpr double kChosen = 0.15;
   const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
   return {.blocks = 2 * static_cast<double>(model.parameter_count("blocks.")) +
-                    4 * static_cast<double>(layers * dim * length),
+                    static_cast<double>(layers) * attention_flops(options, length),
           .other = kChosen * 2 * static_cast<double>(model.parameter_count("head.") + vocabulary.target * dim),
           .count = layers};
 }

@@ -94,12 +94,12 @@ GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary
           .document_token = vocabulary.document_token};
 }
 
-// A product costs two operations a weight. Causal attention to T tokens costs 2·T·dim a layer: half of 4·T·dim.
+// A product costs two operations a weight. Attention is causal.
 ForwardFlops gpt_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                        std::int64_t length) {
   const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
   return {.blocks = 2 * static_cast<double>(model.parameter_count("blocks.")) +
-                    2 * static_cast<double>(layers * dim * length),
+                    static_cast<double>(layers) * attention_flops(options, length) / 2,
           .other = 2 * static_cast<double>(model.parameter_count("final_norm.") + vocabulary.target * dim),
           .count = layers};
 }

@@ -44,7 +44,7 @@ void show_weights(const TensorObserver& observer, const std::vector<Tensor>& ste
   Tape tape(no_grad);
   std::vector<Variable> times;
   for (const Tensor& step : steps) times.push_back(Variable::constant(tape, step.reshape({rows, 1, 1, step.size(2)})));
-  observer(kCrossAttentionWeights, concat(times, 2).value());
+  observer(kCrossAttentionWeights, [&] { return concat(times, 2).value(); });
 }
 
 }  // namespace

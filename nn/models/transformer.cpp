@@ -104,15 +104,16 @@ TransformerConfig transformer_config(const KeyValues& options, const ModelVocabu
           .tied = options.word<TiedEmbeddings>("tie_embeddings")};
 }
 
-// A product costs two operations a weight. With as many source tokens as target tokens, attention to T tokens costs
-// 4·T·dim in the encoder, 4·T·dim to the encoder's output, and, being causal, 2·T·dim in the decoder.
+// A product costs two operations a weight. With as many source tokens as target tokens, attention costs its full price
+// in the encoder and to the encoder's output, and half of it in the decoder, which is causal.
 ForwardFlops transformer_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                                std::int64_t length) {
   const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
   const std::int64_t weights = model.parameter_count("encoder.") + model.parameter_count("decoder.");
-  return {.blocks = 2 * static_cast<double>(weights) + 10 * static_cast<double>(layers * dim * length),
-          .other = 2 * static_cast<double>(vocabulary.target * dim),
-          .count = layers};
+  return {
+      .blocks = 2 * static_cast<double>(weights) + 2.5 * static_cast<double>(layers) * attention_flops(options, length),
+      .other = 2 * static_cast<double>(vocabulary.target * dim),
+      .count = layers};
 }
 
 }  // namespace

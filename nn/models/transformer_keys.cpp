@@ -1,5 +1,7 @@
 #include "nn/models/transformer_keys.h"
 
+#include "nn/attention.h"
+
 namespace tapeformer {
 
 namespace {
@@ -51,6 +53,8 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       {"kv_heads", std::int64_t{0}, "heads of keys and values, which groups of query heads share (0 = heads)",
        between(0, kMaxSize)},
       {"dim", kDim, "width of the residual stream", between(1, kMaxSize)},
+      {"head_dim", std::int64_t{0}, "width of a head's queries and keys (0 = dim / heads)", between(0, kMaxSize)},
+      {"value_dim", std::int64_t{0}, "width of a head's values (0 = head_dim)", between(0, kMaxSize)},
       following("model.dim",
                 {"ff_dim", std::int64_t{0}, "hidden width of the feed-forward layer (0 = 4 dim; 8/3 dim where gated)",
                  between(0, kMaxSize)}),
@@ -76,11 +80,12 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
 
 void resolve_transformer_keys(KeyValues& options) {
   const std::int64_t dim = options.integer("dim"), heads = options.integer("heads");
+  const std::int64_t head_dim = options.integer("head_dim");
   if (options.integer("ff_dim") == 0) {
     options.set("ff_dim", default_ff_dim(dim, options.word<ActivationKind>("activation")));
   }
   if (options.number("attention_dropout") < 0) options.set("attention_dropout", options.number("dropout"));
-  if (dim % heads != 0) {
+  if (head_dim == 0 && dim % heads != 0) {
     // The default of heads is no slip of the user's.
     if (heads == kHeads) fail_usage("model.dim: expected a multiple of model.heads, which is ", heads, ", got ", dim);
     fail_usage("model.heads: expected a divisor of model.dim, which is ", dim, ", got ", heads);
@@ -92,7 +97,10 @@ void resolve_transformer_keys(KeyValues& options) {
   if (position == PositionKind::sinusoidal && dim % 2 != 0) {
     fail_usage("model.dim: expected an even width for sinusoidal positions, got ", dim);
   }
-  if (position == PositionKind::rotary && dim / heads % 2 != 0) {
+  if (position == PositionKind::rotary && head_dim % 2 != 0) {
+    fail_usage("model.head_dim: expected an even width for rotary positions, got ", head_dim);
+  }
+  if (position == PositionKind::rotary && head_dim == 0 && dim / heads % 2 != 0) {
     fail_usage("model.dim: expected heads of even width for rotary positions, got ", dim, " for ", heads,
                " heads, which is ", dim / heads, " each");
   }
@@ -108,6 +116,8 @@ BlockConfig block_config(const KeyValues& options) {
   return {.dim = options.integer("dim"),
           .heads = options.integer("heads"),
           .kv_heads = options.integer("kv_heads"),
+          .head_dim = options.integer("head_dim"),
+          .value_dim = options.integer("value_dim"),
           .ff_dim = options.integer("ff_dim"),
           .dropout = options.number("dropout"),
           .attention_dropout = options.number("attention_dropout"),
@@ -120,6 +130,12 @@ BlockConfig block_config(const KeyValues& options) {
           .norm_eps = options.number("norm_eps"),
           .init = init,
           .residual_init = init};
+}
+
+double attention_flops(const KeyValues& options, std::int64_t length) {
+  const BlockConfig block = block_config(options);
+  const std::int64_t d = head_dim(block), d_v = block.value_dim > 0 ? block.value_dim : d;
+  return 2 * static_cast<double>(block.heads * (d + d_v)) * static_cast<double>(length);
 }
 
 }  // namespace tapeformer

@@ -31,5 +31,8 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults);
 void resolve_transformer_keys(KeyValues& options);
 // The block that resolved options describe.
 BlockConfig block_config(const KeyValues& options);
+// What one layer's attention of each of T tokens to all T costs a token, in operations: 2·T·h·d for the scores and
+// 2·T·h·d_v for the means of the values, which is 4·T·dim where the heads share dim out. Causal attention costs half.
+double attention_flops(const KeyValues& options, std::int64_t length);
 
 }  // namespace tapeformer

@@ -74,14 +74,14 @@ Variable transform_twin(const Variable& x, const Variable& weight, const HeadTra
 }
 
 // What packed_self_attention() computes, from other ops: h query heads share g heads of k and v.
-Variable grouped_self_twin(const Variable& qkv, std::int64_t h, std::int64_t g, const AttentionOptions& options,
-                           const HeadWeights& weights, const HeadTransform& how) {
-  const std::int64_t d = qkv.size(2) / (h + 2 * g);
-  const auto parts = split(qkv, std::array{h * d, g * d, g * d}, -1);
+Variable grouped_self_twin(const Variable& qkv, std::int64_t h, std::int64_t g, std::int64_t value_dim,
+                           const AttentionOptions& options, const HeadWeights& weights, const HeadTransform& how) {
+  const std::int64_t d = (qkv.size(2) - g * value_dim) / (h + g);
+  const auto parts = split(qkv, std::array{h * d, g * d, g * value_dim}, -1);
   const Variable q = transform_twin(heads_of(parts[0], h), weights.q, how);
   const Variable k = repeated(transform_twin(heads_of(parts[1], g), weights.k, how), h / g);
   const Variable y = scaled_dot_product_attention(q, k, repeated(heads_of(parts[2], g), h / g), options);
-  return reshape(transpose(y, 1, 2), {qkv.size(0), qkv.size(1), h * d});
+  return reshape(transpose(y, 1, 2), {qkv.size(0), qkv.size(1), h * value_dim});
 }
 
 const TapeOptions kTraining{.training = true, .random = {.seed = 5, .step = 2}};
@@ -141,32 +141,33 @@ TEST_CASE("packed attention: the gradient is written in place, without a copy of
 TEST_CASE("packed attention: groups of query heads, norms and rotations agree with elementary ops") {
   const Tensor positions = Tensor::from<std::int32_t>({0, 1, 0, 1, 2, 0, 1, 2, 3, 4}, {2, 5});
   const AttentionOptions options{.causal = true, .dropout = 0.2};
-  for (const auto& counts : {std::pair{4, 2}, {4, 1}, {2, 2}}) {
-    const std::int64_t h = counts.first, g = counts.second;
-    const std::vector<Tensor> inputs{random_normal({2, 5, (h + 2 * g) * 6}, 1), random_normal({6}, 2),
+  for (const HeadLayout& heads : {HeadLayout(4, 2), {4, 1}, {2, 2}, {4, 2, 5}, {2, 2, 8}}) {
+    const std::int64_t h = heads.queries, g = heads.keys, value_dim = heads.value_dim ? heads.value_dim : 6;
+    const std::vector<Tensor> inputs{random_normal({2, 5, (h + g) * 6 + g * value_dim}, 1), random_normal({6}, 2),
                                      random_normal({6}, 3)};
-    const HeadCount heads(h, g);
     for (RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::interleaved}) {
       for (const Tensor& places : {Tensor(), positions}) {
         for (bool normalised : {false, true}) {
           CAPTURE(h);
           CAPTURE(g);
+          CAPTURE(value_dim);
           CAPTURE(static_cast<int>(pairs));
           CAPTURE(normalised);
           const auto how = [&](Inputs in) {
             return HeadTransform{.rotation = {rotation_table(3, 5, 6, 100, in[0].value().dtype()), places, pairs}};
           };
           const auto weights = [&](Inputs in) { return normalised ? HeadWeights{in[1], in[2]} : HeadWeights{}; };
-          check_twins([&](Inputs in) { return packed_self_attention(in[0], heads, options, weights(in), how(in)); },
-                      [&](Inputs in) { return grouped_self_twin(in[0], h, g, options, weights(in), how(in)); },
-                      std::span(inputs).first(normalised ? 3 : 1), kTraining);
+          check_twins(
+              [&](Inputs in) { return packed_self_attention(in[0], heads, options, weights(in), how(in)); },
+              [&](Inputs in) { return grouped_self_twin(in[0], h, g, value_dim, options, weights(in), how(in)); },
+              std::span(inputs).first(normalised ? 3 : 1), kTraining);
           check_twins(  // another use of qkv writes its gradient before and after
               [&](Inputs in) {
                 const Variable y = packed_self_attention(in[0], heads, options, weights(in), how(in));
                 return mul(add(y, sum(in[0])), sum(in[0]));
               },
               [&](Inputs in) {
-                const Variable y = grouped_self_twin(in[0], h, g, options, weights(in), how(in));
+                const Variable y = grouped_self_twin(in[0], h, g, value_dim, options, weights(in), how(in));
                 return mul(add(y, sum(in[0])), sum(in[0]));
               },
               std::span(inputs).first(normalised ? 3 : 1), kTraining);
@@ -178,18 +179,31 @@ TEST_CASE("packed attention: groups of query heads, norms and rotations agree wi
 
 TEST_CASE("packed attention: cross-attention of groups agrees with repeated heads") {
   const AttentionOptions options{.key_lengths = Tensor::from<std::int32_t>({4, 2}, {2})};
-  const std::vector<Tensor> q_kv{random_normal({2, 3, 24}, 1), random_normal({2, 4, 24}, 2)};
-  check_twins(
-      [&](Inputs in) {
-        return packed_cross_attention(in[0], in[1], {4, 2}, options);
-      },
-      [&](Inputs in) {
-        const auto parts = split(in[1], std::array<std::int64_t, 2>{12, 12}, -1);
-        const Variable y = scaled_dot_product_attention(heads_of(in[0], 4), repeated(heads_of(parts[0], 2), 2),
-                                                        repeated(heads_of(parts[1], 2), 2), options);
-        return reshape(transpose(y, 1, 2), in[0].sizes());
-      },
-      q_kv, kTraining);
+  for (const std::int64_t value_dim : {0, 3, 9}) {
+    CAPTURE(value_dim);
+    const std::int64_t d = 6, d_v = value_dim ? value_dim : d;
+    const std::vector<Tensor> q_kv{random_normal({2, 3, 4 * d}, 1), random_normal({2, 4, 2 * (d + d_v)}, 2)};
+    check_twins(
+        [&](Inputs in) {
+          return packed_cross_attention(in[0], in[1], {4, 2, value_dim}, options);
+        },
+        [&](Inputs in) {
+          const auto parts = split(in[1], std::array{2 * d, 2 * d_v}, -1);
+          const Variable y = scaled_dot_product_attention(heads_of(in[0], 4), repeated(heads_of(parts[0], 2), 2),
+                                                          repeated(heads_of(parts[1], 2), 2), options);
+          return reshape(transpose(y, 1, 2), {2, 3, 4 * d_v});
+        },
+        q_kv, kTraining);
+  }
+}
+
+TEST_CASE("attention: the simplest one, of the vectors themselves, is the same op without a scale") {
+  const Tensor x = random_normal({1, 1, 5, 3}, 1);
+  Tape tape(no_grad);
+  const Variable rows = Variable::constant(tape, x);
+  const Variable scores = matmul(rows, transpose(rows, 2, 3));  // x_i·x_j
+  CHECK(distance(scaled_dot_product_attention(rows, rows, rows, {.scale = 1}).value(),
+                 matmul(softmax(scores), rows).value()) < 1e-14);
 }
 
 TEST_CASE("rotary positions: scores depend on differences of positions only, f64") {

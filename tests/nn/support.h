@@ -23,11 +23,13 @@ inline GptConfig small_gpt(DType dtype = DType::f64) {
   return config;
 }
 
-// The blocks of today's models: RMS norms, rotary positions, grouped queries, QK-norm, SwiGLU, no biases.
+// The blocks of today's models: RMS norms, rotary positions, grouped queries, QK-norm, SwiGLU, no biases. The heads'
+// widths are no share of dim.
 inline BlockConfig modern(BlockConfig block) {
   block.norm = NormPlace::pre, block.norm_kind = NormKind::rms, block.bias = false;
   block.activation = ActivationKind::swiglu;
   block.rotary = Rotary{}, block.kv_heads = block.heads / 2, block.qk_norm = true;
+  block.head_dim = 6, block.value_dim = 5;
   return block;
 }
 inline GptConfig modern_gpt(DType dtype = DType::f64) {

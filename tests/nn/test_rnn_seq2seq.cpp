@@ -67,8 +67,8 @@ Tensor taken(const Tensor& from, std::span<const std::int64_t> rows) {
 // The weights that a model shows while it decodes.
 Tensor shown_weights(const SequenceToSequence& model, const SourceBatch& source, const Tensor& inputs) {
   std::vector<Tensor> shown;
-  const TensorObserver observer = [&](std::string_view name, const Tensor& tensor) {
-    if (name == kCrossAttentionWeights) shown.push_back(tensor);
+  const TensorObserver observer = [&](std::string_view name, const std::function<Tensor()>& tensor) {
+    if (name == kCrossAttentionWeights) shown.push_back(tensor());
   };
   Tape tape({.record = false, .observer = &observer});
   const EncoderOutput encoded = model.encode(tape, source);
