@@ -101,6 +101,20 @@ void add_transformer(const Work& work, Limit& limit) {
   add_adamw(work, stacks * work.layers * block + cross * cross_part + outside, limit);
 }
 
+// A gpt of today's blocks.
+void add_llama(const Work& work, Limit& limit) {
+  const std::int64_t d = work.dim, head_dim = d / work.heads, qkv = d + 2 * llama_kv_heads(work) * head_dim;
+  const std::int64_t ff_dim = llama_ff_dim(work);
+  add_linear(work, d, qkv, work.layers, limit);
+  add_linear(work, d, d, work.layers, limit);
+  add_linear(work, d, 2 * ff_dim, work.layers, limit);
+  add_linear(work, ff_dim, d, work.layers, limit);
+  add_linear(work, d, work.vocab, 1, limit);
+  add_attention(work, limit);
+  const std::int64_t block = d * (qkv + d + 3 * ff_dim + 2) + 2 * head_dim;
+  add_adamw(work, work.layers * block + (work.vocab + 1) * d, limit);
+}
+
 // LSTM layers between an embedding and a head that is not tied.
 void add_recurrent_model(const Work& work, Limit& limit) {
   const std::int64_t d = work.dim, gates = 4 * d, rows = work.batch * work.length;
@@ -119,6 +133,8 @@ void measure(const Work& work) {
   Limit limit;
   if (work.arch == "rnn") {
     add_recurrent_model(work, limit);
+  } else if (work.arch == "llama") {
+    add_llama(work, limit);
   } else {
     add_transformer(work, limit);
   }

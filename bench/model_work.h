@@ -15,10 +15,18 @@
 namespace tapeformer::bench {
 
 inline GptConfig gpt_config(const Work& work) {
-  return {.vocab = work.vocab,
-          .context = work.length,
-          .layers = work.layers,
-          .block = {.dim = work.dim, .heads = work.heads, .ff_dim = 4 * work.dim}};
+  GptConfig config{.vocab = work.vocab,
+                   .context = work.length,
+                   .layers = work.layers,
+                   .block = {.dim = work.dim, .heads = work.heads, .ff_dim = 4 * work.dim}};
+  if (work.arch == "llama") {
+    BlockConfig& block = config.block;
+    config.position = PositionKind::rotary, block.rotary = Rotary{};
+    block.kv_heads = llama_kv_heads(work), block.ff_dim = llama_ff_dim(work);
+    block.norm_kind = NormKind::rms, block.activation = ActivationKind::swiglu;
+    block.qk_norm = true, block.bias = false;
+  }
+  return config;
 }
 
 inline TransformerConfig transformer_config(const Work& work) {

@@ -59,7 +59,7 @@ nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
     };
     return measure(work, model, loss, profile, recompute);
   };
-  if (work.arch == "gpt") return language_model(Gpt(gpt_config(work)));
+  if (work.arch == "gpt" || work.arch == "llama") return language_model(Gpt(gpt_config(work)));
   if (work.arch == "rnn") return language_model(Rnn(rnn_config(work)));
   const Transformer model(transformer_config(work));
   const Tensor lengths = Tensor::full({work.batch}, DType::i32, static_cast<double>(work.length));

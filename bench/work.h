@@ -15,15 +15,20 @@ namespace tapeformer::bench {
 
 struct Work {
   // A model family: gpt, rnn (of LSTM cells, without heads) or transformer, which has `layers` on each side, and
-  // sources and targets of one length.
+  // sources and targets of one length. Or llama: a gpt of today's blocks.
   std::string arch = "gpt";
   std::int64_t layers = 4, heads = 4, dim = 128, vocab = 65, batch = 12, length = 64;
   int steps = 10, warmup = 3, threads = 2;
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;
 };
 
+// The widths of llama's blocks: two query heads share a head of keys and values, and the feed-forward layer has as many
+// parameters as one of 4·dim without a gate.
+inline std::int64_t llama_kv_heads(const Work& work) { return std::max<std::int64_t>(work.heads / 2, 1); }
+inline std::int64_t llama_ff_dim(const Work& work) { return (8 * work.dim + 95) / 96 * 32; }
+
 inline void add_work_options(CLI::App& app, Work& work) {
-  app.add_option("--arch", work.arch)->check(CLI::IsMember({"gpt", "transformer", "rnn"}))->capture_default_str();
+  app.add_option("--arch", work.arch)->check(CLI::IsMember({"gpt", "llama", "transformer", "rnn"}))->capture_default_str();
   const auto add = [&](const char* name, auto& value) {
     app.add_option(name, value)->check(CLI::PositiveNumber)->capture_default_str();
   };
