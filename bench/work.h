@@ -28,7 +28,9 @@ inline std::int64_t llama_kv_heads(const Work& work) { return std::max<std::int6
 inline std::int64_t llama_ff_dim(const Work& work) { return (8 * work.dim + 95) / 96 * 32; }
 
 inline void add_work_options(CLI::App& app, Work& work) {
-  app.add_option("--arch", work.arch)->check(CLI::IsMember({"gpt", "llama", "transformer", "rnn"}))->capture_default_str();
+  app.add_option("--arch", work.arch)
+      ->check(CLI::IsMember({"gpt", "llama", "transformer", "rnn"}))
+      ->capture_default_str();
   const auto add = [&](const char* name, auto& value) {
     app.add_option(name, value)->check(CLI::PositiveNumber)->capture_default_str();
   };
