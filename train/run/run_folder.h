@@ -5,6 +5,7 @@
 //   RUN/tokenizer.json
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
 //   RUN/metrics.jsonl
+//   RUN/report.html            its curves, which the command `train` draws anew as it goes
 //   RUN/checkpoints/          see checkpoint_store.h
 #pragma once
 
@@ -24,6 +25,7 @@ struct RunFolder {
   std::filesystem::path tokenizer() const { return root / "tokenizer.json"; }
   std::filesystem::path target_tokenizer() const { return root / "tokenizer-target.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path checkpoint(std::int64_t step) const;                   // checkpoints/step-000500
   std::filesystem::path latest() const { return checkpoints() / "latest"; }    // one line: the newest one's name
