@@ -41,6 +41,10 @@ TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOp
   return with_warnings_shown(load_translator(run, options));
 }
 
+TrainedEmbedder open_embedder(const std::filesystem::path& run, const LoadOptions& options) {
+  return with_warnings_shown(load_embedder(run, options));
+}
+
 void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul) {
   command
       .add_option_function<std::string>(

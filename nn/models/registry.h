@@ -63,6 +63,8 @@ struct ModelFamily {
   // length is not known: then attention is left out.
   std::function<ForwardFlops(const KeyValues&, const Module& model, const ModelVocabulary&, std::int64_t length)> flops;
 
+  // The parameter (vocab, width) with the tokens' own vectors; of an encoder-decoder, with those of the source's.
+  std::string token_embedding = "token_embedding.weight";
   // The default of train.bptt for a family of RecurrentLanguageModels; the other families have 0.
   std::int64_t bptt = 0;
   // Whether the model has blocks whose activations train.recompute computes again.

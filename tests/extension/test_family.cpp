@@ -32,6 +32,7 @@ class Bigram : public LanguageModel {
     return std::make_unique<Nothing>();
   }
   Variable forward(const Variable& ids, LanguageState*) const override { return table_.forward(ids); }
+  std::vector<Variable> representations(const Variable& ids) const override { return {forward(ids, nullptr)}; }
   Variable logits(const Variable& features) const override { return features; }
 
  private:
