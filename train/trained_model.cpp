@@ -112,7 +112,9 @@ TrainedLanguageModel load_language_model(const std::filesystem::path& path, cons
 }
 
 TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options) {
-  require_task(path, {ModelTask::bidirectional_language_model, ModelTask::masked_language_model}, "a text encoder");
+  require_task(path,
+               {ModelTask::bidirectional_language_model, ModelTask::masked_language_model, ModelTask::skip_gram_model},
+               "a text encoder");
   return load_text_model<TrainedTextEncoder>(path, options, make_text_encoder);
 }
 
@@ -125,6 +127,11 @@ TrainedBidirectionalLanguageModel load_bidirectional_language_model(const std::f
 TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::path& path, const LoadOptions& options) {
   require_task(path, ModelTask::masked_language_model);
   return load_text_model<TrainedMaskedLanguageModel>(path, options, make_masked_language_model);
+}
+
+TrainedSkipGramModel load_skip_gram_model(const std::filesystem::path& path, const LoadOptions& options) {
+  require_task(path, ModelTask::skip_gram_model);
+  return load_text_model<TrainedSkipGramModel>(path, options, make_skip_gram_model);
 }
 
 TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options) {

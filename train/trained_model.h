@@ -54,6 +54,11 @@ struct TrainedMaskedLanguageModel : TrainedModel {
   std::unique_ptr<MaskedLanguageModel> model;
 };
 
+struct TrainedSkipGramModel : TrainedModel {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<SkipGramModel> model;
+};
+
 struct TrainedTranslator : TrainedModel {
   PairTokenizers tokenizers;
   std::unique_ptr<SequenceToSequence> model;
@@ -80,6 +85,7 @@ TrainedBidirectionalLanguageModel load_bidirectional_language_model(const std::f
                                                                     const LoadOptions& options = {});
 TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::path& path,
                                                       const LoadOptions& options = {});
+TrainedSkipGramModel load_skip_gram_model(const std::filesystem::path& path, const LoadOptions& options = {});
 TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options = {});
 TrainedEmbedder load_embedder(const std::filesystem::path& path, const LoadOptions& options = {});
 // What the model of a run, which `path` names in the same way, is for. Throws Error when there is no run.
