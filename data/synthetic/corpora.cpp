@@ -7,6 +7,7 @@
 #include "core/nearest_name.h"
 #include "core/random.h"
 #include "data/synthetic/cloze_grammar.h"
+#include "data/synthetic/senses_grammar.h"
 #include "data/synthetic/sequences.h"
 #include "data/synthetic/stories_grammar.h"
 #include "data/synthetic/tasks.h"
@@ -46,11 +47,19 @@ double cloze_entropy() { return entropy_of(cloze_grammar()); }
 std::string_view cloze_label(std::string_view slot) { return slot == "animal" || slot == "place" ? slot : ""; }
 constexpr Labels kClozeLabels{cloze_grammar, cloze_label, ""};
 
+std::string senses_line(RandomStream& random) { return senses_grammar().generate(random).text; }
+double senses_entropy() { return entropy_of(senses_grammar()); }
+std::string_view senses_label(std::string_view slot) {
+  return slot == "colour" || slot == "place" || slot == "novice" ? slot : "";
+}
+constexpr Labels kSensesLabels{senses_grammar, senses_label, ""};
+
 constexpr std::array kCorpora = {
     Corpus{"stories", stories_line, stories_entropy, &kStoriesLabels},
     Corpus{"markov", markov_line, markov_entropy, nullptr, nullptr, markov_chain},
     Corpus{"recall", recall_line, recall_entropy},
     Corpus{"cloze", cloze_line, cloze_entropy, &kClozeLabels},
+    Corpus{"senses", senses_line, senses_entropy, &kSensesLabels},
     Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},

@@ -22,8 +22,8 @@ std::string corpus_line(std::string_view name, std::int64_t line, std::uint64_t 
 std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint64_t seed);
 // The words of a line of plain text, each with its label as LabelledText reads it ("word\tlabel\n", or "word\n" where
 // it has none), and an empty line. In `stories` a label is the slot of the grammar's variables that wrote the word,
-// such as animal.home, or O; in `cloze` "it" is animal or place, and no other word has a label. Throws UsageError for a
-// corpus without labels.
+// such as animal.home, or O; in `cloze` "it" is animal or place, in `senses` "green" is colour, place or novice, and no
+// other word has a label. Throws UsageError for a corpus without labels.
 std::string labelled_corpus_line(std::string_view name, std::int64_t line, std::uint64_t seed);
 // Whether its lines are sentences and their translations.
 bool is_parallel_corpus(std::string_view name);

@@ -201,3 +201,55 @@ TEST_CASE("embed: what it refuses") {
               std::string(30, 'a'));
   check_error(box, 2, "--pool: …", "embed gpt --pool middle --out new", {}, "a");
 }
+
+TEST_CASE("embed: the vectors of a word tell its senses where a model reads both sides; static ones are all the same") {
+  const Sandbox box;
+  const std::string train =
+      "train --tokenizer.kind word --data.corpus senses --data.lines 1000 --train.matmul highest --eval.every 0 "
+      "--optimizer.lr 1e-2 --optimizer.weight_decay 0 --schedule.kind cosine --schedule.warmup 10 ";
+  for (const std::string more : {"bilm --model.cell gru --model.dim 32 --model.context 32 --train.steps 500 --out bilm",
+                                 "word2vec --model.dim 8 --train.steps 2 --out word2vec"}) {
+    const Outcome training = box.run(train + "--model.type " + more);
+    INFO(training.err);
+    REQUIRE(training.exit_code == 0);
+  }
+  constexpr std::size_t kLines = 100;
+  const std::string lines = result_of(box, "corpus senses --lines 100 --seed 2");
+  const std::string labelled = result_of(box, "corpus senses --lines 100 --seed 2 --labels");
+  std::vector<std::string> senses;
+  for (std::size_t at = 0; (at = labelled.find("green\t", at)) != labelled.npos; ++at) {
+    senses.push_back(labelled.substr(at + 6, labelled.find('\n', at) - at - 6));
+  }
+  REQUIRE(senses.size() == kLines);
+  const auto vectors_of = [&](const std::string& run) {
+    std::vector<std::vector<double>> vectors;
+    for (const Json& line : lines_of(result_of(box, "embed " + run + " --word green", {}, lines))) {
+      vectors.push_back(line["vector"].get<std::vector<double>>());
+    }
+    REQUIRE(vectors.size() == kLines);
+    return vectors;
+  };
+  const std::vector<std::vector<double>> words = vectors_of("word2vec");
+  for (const std::vector<double>& vector : words) CHECK(vector == words.front());
+
+  // Cosines after the mean of all was subtracted. A vector that knows nothing but who speaks has 1/4 within a sense and
+  // -1/8 between senses; one that knows the sense alone has 1 and -1/2.
+  std::vector<std::vector<double>> vectors = vectors_of("bilm");
+  for (std::size_t i = 0; i < vectors[0].size(); ++i) {
+    double mean = 0;
+    for (const auto& vector : vectors) mean += vector[i] / kLines;
+    for (auto& vector : vectors) vector[i] -= mean;
+  }
+  double sum[2] = {0, 0}, count[2] = {0, 0};
+  for (std::size_t a = 0; a < kLines; ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      const std::vector<double>&x = vectors[a], &y = vectors[b];
+      double xx = 0, yy = 0, xy = 0;
+      for (std::size_t i = 0; i < x.size(); ++i) xx += x[i] * x[i], yy += y[i] * y[i], xy += x[i] * y[i];
+      const bool same = senses[a] == senses[b];
+      sum[same] += xy / std::sqrt(xx * yy), ++count[same];
+    }
+  }
+  const double within = sum[1] / count[1], between = sum[0] / count[0];
+  CHECK(within - between > 0.6);
+}
