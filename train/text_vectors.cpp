@@ -70,7 +70,7 @@ std::vector<std::int32_t> word_tokens(const Tokenizer& tokenizer, std::string_vi
   std::vector<std::int32_t> ids;
   if (tokenizer.kind() != "char") ids = tokenizer.encode(" " + std::string(word));
   if (!knows(ids)) ids = tokenizer.encode(word);
-  check(knows(ids), "the tokenizer does not know the word ", word);
+  check(knows(ids), "word: expected one that the tokenizer knows, got ", word);
   return ids;
 }
 
