@@ -34,8 +34,9 @@ Variable Word2vec::loss(const SkipGramPairs& pairs, double normalizer) const {
   const Dims sizes = pairs.outputs.sizes();
   check(sizes.rank() == 3 && pairs.centers.sizes() == Dims{sizes[0]} && sizes[2] >= 1, "word2vec: the centres are ",
         pairs.centers.sizes(), ", the outputs ", sizes, ": expected (N) and (N, C, 1 + k)");
-  const Variable v = reshape(token_embedding_.forward(pairs.centers), {sizes[0], 1, 1, config_.dim});
-  const Variable scores = sum(mul(context_embedding_.forward(pairs.outputs), v), -1);  // (N, C, 1 + k)
+  const Variable v = reshape(token_embedding_.forward(pairs.centers), {sizes[0], config_.dim, 1});
+  const Variable u = reshape(context_embedding_.forward(pairs.outputs), {sizes[0], sizes[1] * sizes[2], config_.dim});
+  const Variable scores = reshape(matmul(u, v), sizes);
   const Tensor signs = Tensor::full({sizes[2]}, config_.dtype, 1);
   signs.slice(0, 0, 1).fill(-1);
   return scale(sum(softplus(mul(scores, Variable::constant(*v.tape(), signs)))), 1 / normalizer);
