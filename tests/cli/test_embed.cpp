@@ -147,6 +147,22 @@ TEST_CASE("embed: editing tokens 4 and 5 leaves a causal model's vectors 1 to 3,
   }
 }
 
+TEST_CASE(
+    "embed: each line is a row of its own, in a recurrent model too, and begins a document where the model keeps to "
+    "them") {
+  const EmbedBox box({{"rnn", "type = \"rnn\"\ndim = 8\n"}});
+  const Matrix two = box.npy("rnn", {}, "Ella sat.\nMax ran.\n"), one = box.npy("rnn", {}, "Max ran.\n");
+  CHECK(two.row(1) == one.row(0));
+
+  box.write("documents.toml",
+            std::string("[model]\n") + kGpt + kData + "document = \"line\"\nwithin_document = true\n");
+  const Outcome training = box.run("train documents.toml --out documents --train.steps 1");
+  INFO(training.err);
+  REQUIRE(training.exit_code == 0);
+  const Json line = Json::parse(result_of(box, "embed documents --pool none", {"--text", "sea"}));
+  CHECK(line["tokens"] == Json{"<|endoftext|>", "s", "e", "a"});
+}
+
 TEST_CASE("embed: --word takes the tokens of a word alone") {
   const EmbedBox box({{"gpt", kGpt}});
   const std::vector<std::string> text{"--text", "Max, a max at sea."};

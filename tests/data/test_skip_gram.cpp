@@ -60,6 +60,19 @@ TEST_CASE("skip-gram: 1×8, 2×4 and 8×1 draw the same rows and negatives, othe
   CHECK(drawn(8, 3, 4) == whole);
   CHECK(drawn(1, 4, 4) != whole);
   CHECK(drawn(1, 3, 5) != whole);
+
+  // The negatives alone: they are others in each row, step and seed.
+  const auto negatives_of_row = [&](const std::vector<std::int32_t>& outputs, std::size_t row) {
+    std::vector<std::int32_t> negatives;
+    for (std::size_t i = row * 5 * 4 * 4; i < (row + 1) * 5 * 4 * 4; ++i) {
+      if (i % 4 != 0) negatives.push_back(outputs[i]);
+    }
+    return negatives;
+  };
+  const std::vector<std::int32_t> first = negatives_of_row(whole.second, 0);
+  CHECK(first != negatives_of_row(whole.second, 1));
+  CHECK(first != negatives_of_row(drawn(1, 4, 4).second, 0));
+  CHECK(first != negatives_of_row(drawn(1, 3, 5).second, 0));
 }
 
 TEST_CASE("skip-gram: negatives come in proportion to count^power, and never a token that the text does not have") {
