@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograd/tape/tape.h"
+#include "core/utf8.h"
 
 namespace tapeformer {
 namespace {
@@ -14,17 +15,23 @@ struct Part {
   std::int64_t begin = 0, end = 0;
 };
 
-// Every byte of a character beyond ASCII counts as a letter.
-bool is_word_byte(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte >= 0x80 || std::isalnum(byte);
+// Letters and digits. Beyond ASCII that is every character but spaces, dashes, quotation marks and other general signs.
+bool belongs_to_word(std::int32_t character) {
+  if (character < 0x80) return character >= 0 && std::isalnum(character);
+  return character >= 0xC0 && !(character >= 0x2000 && character < 0x2070);
+}
+
+std::int32_t character_before(std::string_view text, std::size_t at) {
+  do --at;
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
+  return read_utf8(text, at).code_point;
 }
 
 std::size_t find_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();
-    const bool begins = at == 0 || !is_word_byte(text[at - 1]);
-    if (begins && (end == text.size() || !is_word_byte(text[end]))) return at;
+    const bool begins = at == 0 || !belongs_to_word(character_before(text, at));
+    if (begins && (end == text.size() || !belongs_to_word(read_utf8(text, end).code_point))) return at;
   }
   fail("expected the word ", word, " in it, got ", text);
 }

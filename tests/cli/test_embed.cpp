@@ -175,6 +175,26 @@ TEST_CASE("embed: --word takes the tokens of a word alone") {
               "embed gpt --word ea --out new", text);
 }
 
+TEST_CASE("embed: --word finds a word between signs of any alphabet, and not a part of a longer word") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.write("tiny.toml", std::string("[model]\n") + kGpt +
+                             "[tokenizer]\nkind = \"bpe\"\nvocab = 257\n[data]\ntext = \"text.txt\"\n");
+  box.train("run", "--train.steps 1");
+  const auto tokens = [&](const char* word, const char* text) {
+    std::string joined;
+    const Json line = Json::parse(result_of(box, "embed run --pool none", {"--text", text, "--word", word}));
+    for (const Json& token : line["tokens"]) joined += token.get<std::string>();
+    return joined;
+  };
+  CHECK(tokens("sea", "séa “sea”—sea") == "sea");
+  CHECK(tokens("at", "a cat sat at sea") == " at");
+  check_error(box, 1, "embed: --text: expected the word sea in it, got seaé", "embed run --word sea",
+              {"--text", "seaé"});
+  check_error(box, 1, "embed: --text: expected the word sea in it, got ésea", "embed run --word sea",
+              {"--text", "ésea"});
+}
+
 TEST_CASE("embed: the encoder of an encoder-decoder gives vectors of a source and of its end") {
   const Sandbox box;
   box.prepare_tiny_translation();
@@ -228,6 +248,8 @@ TEST_CASE("embed: the vectors of a word tell its senses where a model reads both
     const Outcome training = box.run(train + "--model.type " + more);
     INFO(training.err);
     REQUIRE(training.exit_code == 0);
+    // The entropy of the text bounds the loss of its tokens, and not that of drawn pairs.
+    CHECK((training.out.find("no model can do better") == std::string::npos) == more.starts_with("word2vec"));
   }
   constexpr std::size_t kLines = 100;
   const std::string lines = result_of(box, "corpus senses --lines 100 --seed 2");
