@@ -32,9 +32,9 @@ struct TextVectors {
 };
 
 // Reads a text as a row of its own. Marks that the model's rows have around a text ([CLS], [SEP], the end of a source)
-// are tokens too, which the mean leaves out. A word is found where no letter or digit stands beside it. Throws Error for
-// a text that does not have the word, or without tokens, or longer than the model's context; and UsageError for a layer
-// that the model does not have.
+// are tokens too, which the mean leaves out. A word is found where no letter or digit stands beside it. Throws Error
+// for a text that does not have the word, or without tokens, or longer than the model's context; and UsageError for a
+// layer that the model does not have.
 TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options = {});
 
 // The tokens of a word by itself: as it stands behind a space, where the tokenizer knows it so. Throws Error for a word
