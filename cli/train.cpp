@@ -77,7 +77,11 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
   }
   if (!config.data.corpus.empty()) {
     const auto* const masked = dynamic_cast<const MaskedLanguageModel*>(&objective.model());
-    masked ? print_masked_optimum(config, *masked) : print_entropy(config);
+    if (masked) {
+      print_masked_optimum(config, *masked);
+    } else if (objective.has_perplexity()) {  // else the loss is not that of the text
+      print_entropy(config);
+    }
   }
   std::cout << "curves: " << run.report().string() << "\nrun: " << run.root.string() << '\n';
 }
