@@ -63,6 +63,9 @@ struct RunReference {
 // Throws Error when there is no such run or checkpoint. Only reads, so a run in training is not disturbed.
 RunReference find_run(const std::filesystem::path& path);
 
+// Whether a process trains the run now.
+bool is_in_training(const RunFolder& run);
+
 // The right to write to a run, held until destruction or the end of the process.
 class RunLock {
  public:
