@@ -37,6 +37,10 @@ TrainedMaskedLanguageModel open_masked_language_model(const std::filesystem::pat
   return with_warnings_shown(load_masked_language_model(run, options));
 }
 
+TrainedLabeller open_labeller(const std::filesystem::path& run, const LoadOptions& options) {
+  return with_warnings_shown(load_labeller(run, options));
+}
+
 TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options) {
   return with_warnings_shown(load_translator(run, options));
 }

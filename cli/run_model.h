@@ -15,6 +15,7 @@ TrainedTextEncoder open_text_encoder(const std::filesystem::path& run, const Loa
 TrainedBidirectionalLanguageModel open_bidirectional_language_model(const std::filesystem::path& run,
                                                                     const LoadOptions& options);
 TrainedMaskedLanguageModel open_masked_language_model(const std::filesystem::path& run, const LoadOptions& options);
+TrainedLabeller open_labeller(const std::filesystem::path& run, const LoadOptions& options);
 TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options);
 
 // The option --matmul of a command.

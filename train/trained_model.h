@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/labelling_model.h"
 #include "nn/models/registry.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
@@ -53,6 +54,12 @@ struct TrainedMaskedLanguageModel : TrainedModel {
   std::unique_ptr<MaskedLanguageModel> model;
 };
 
+struct TrainedLabeller : TrainedModel {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<std::string> labels;
+  std::unique_ptr<LabellingModel> model;
+};
+
 struct TrainedTranslator : TrainedModel {
   PairTokenizers tokenizers;
   std::unique_ptr<SequenceToSequence> model;
@@ -70,6 +77,10 @@ TrainedBidirectionalLanguageModel load_bidirectional_language_model(const std::f
 TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::path& path,
                                                       const LoadOptions& options = {});
 TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options = {});
+// A run that was fine-tuned on labels; the functions above refuse it.
+TrainedLabeller load_labeller(const std::filesystem::path& path, const LoadOptions& options = {});
+// Whether a run was fine-tuned on labels. Throws Error when there is no run.
+bool has_task(const std::filesystem::path& path);
 // What the model of a run, which `path` names in the same way, is for. Throws Error when there is no run.
 ModelTask task_of_run(const std::filesystem::path& path);
 

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "data/text/text_source.h"
+#include "nn/causal_encoder.h"
 
 namespace tapeformer {
 namespace {
@@ -70,10 +71,14 @@ std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedCo
 }
 
 std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
-  if (config.family().task() == ModelTask::masked_language_model) {
-    return make_masked_language_model(config, vocabulary);
+  switch (config.family().task()) {
+    case ModelTask::masked_language_model:
+      return make_masked_language_model(config, vocabulary);
+    case ModelTask::language_model:
+      return std::make_unique<CausalEncoder>(make_language_model(config, vocabulary));
+    default:
+      return make_bidirectional_language_model(config, vocabulary);
   }
-  return make_bidirectional_language_model(config, vocabulary);
 }
 
 }  // namespace tapeformer
