@@ -60,8 +60,8 @@ TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
   const LabelBox box;
   REQUIRE(box.run("train bert.toml --out bert --train.steps 5").exit_code == 0);
   const Outcome outcome = box.run(
-      "train tiny.toml --out run --train.init_from bert --train.steps 40 --data.valid_labels valid.tsv "
-      "--eval.patience 3");
+      "train tiny.toml --out run --train.init_from bert --train.steps 60 --data.valid_labels valid.tsv "
+      "--eval.every 20 --eval.patience 3");
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
   CHECK(outcome.tells("the weights and the tokenizer are those of "));

@@ -37,7 +37,7 @@ TEST_CASE("labelled text: lines that are none, and a text without labels, are re
 
 TEST_CASE("labelled corpora: the words are those of the text, and their labels the slots that wrote them") {
   std::map<std::string, std::set<std::string>> labels_of;
-  for (const char* name : {"stories", "cloze"}) {
+  for (const char* name : {"stories", "tales", "cloze"}) {
     for (std::int64_t line = 0; line < 200; ++line) {
       const std::string lines = labelled_corpus_line(name, line, 1);
       const LabelledText text = LabelledText::from_text(lines, name);
@@ -57,7 +57,7 @@ TEST_CASE("labelled corpora: the words are those of the text, and their labels t
   CHECK(labels("Lily.") == std::set<std::string>{"hero.name"});
   CHECK(labels("burrow.") == std::set<std::string>{"animal.home"});
   CHECK_THROWS_WITH_AS(labelled_corpus_line("markov", 0, 1),
-                       "labels: expected one of the corpora stories, cloze, got markov, which has none", UsageError);
+                       "labels: expected one of the corpora stories, tales, cloze, got markov, which has none", UsageError);
 }
 
 TEST_CASE("cloze: the last word says what 'it' is") {

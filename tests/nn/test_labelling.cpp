@@ -126,7 +126,8 @@ TEST_CASE("optimizer: a parameter's rate multiplies its learning rate, and rate 
       return parameter.starts_with("task.") ? 1 : parameter.starts_with("blocks.") ? 0.5 : 0.0;
     });
     const auto whole = step(1, {});
-    for (const auto& [parameter, values] : some) {
+    for (const auto& [name_of_parameter, values] : some) {
+      const std::string& parameter = name_of_parameter;
       CAPTURE(parameter);
       const auto& expected = parameter.starts_with("task.") ? whole : parameter.starts_with("blocks.") ? half : still;
       CHECK(values == expected.at(parameter));
