@@ -121,7 +121,9 @@ TrainedLanguageModel load_language_model(const std::filesystem::path& path, cons
 }
 
 TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options) {
-  require_task(path, {ModelTask::bidirectional_language_model, ModelTask::masked_language_model}, "a text encoder");
+  require_task(path,
+               {ModelTask::language_model, ModelTask::bidirectional_language_model, ModelTask::masked_language_model},
+               "a model of plain text");
   return load_text_model<TrainedTextEncoder>(path, options, make_text_encoder);
 }
 

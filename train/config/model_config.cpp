@@ -37,7 +37,7 @@ ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& 
 const TaskText& task_text(ModelTask task) {
   // In the order of ModelTask.
   static constexpr TaskText kTexts[] = {
-      {"a language model", "for language models there are generate, and eval and surprisal with --text"},
+      {"a language model", "for language models there are generate, probe, and eval and surprisal with --text"},
       {"an encoder-decoder", "for encoder-decoders there are translate, eval and surprisal with --source and --target"},
       {"a bidirectional language model", "for bidirectional language models there are probe, and eval with --text"},
       {"a masked language model", "for masked language models there are fill, probe, and eval with --text"}};
