@@ -247,7 +247,7 @@ void evaluate_labels(const EvalArguments& arguments) {
                        {"f1", row.f1()}});
     }
     json["table"] = std::move(table);
-    if (!score.confusion.empty()) json["confusion"] = score.confusion;
+    json["confusion"] = {{"labels", score.labels}, {"counts", score.confusion}};
     std::cout << with_matmul(json) << '\n';
     return;
   }
@@ -264,10 +264,11 @@ void evaluate_labels(const EvalArguments& arguments) {
     std::cout << fmt::format("{:<{}} {:>7} {:>9} {:>7} {:>9} {:>9} {:>9}\n", row.label, width, row.gold, row.predicted,
                              row.right, percent(row.precision()), percent(row.recall()), percent(row.f1()));
   }
-  if (score.confusion.empty()) return;
+  width = 0;
+  for (const std::string& label : score.labels) width = std::max(width, label.size());
   std::cout << "\nrows: the right label; columns: the predicted one, in the same order\n";
-  for (std::size_t i = 0; i < score.confusion.size(); ++i) {
-    std::cout << fmt::format("{:<{}}", score.table[i].label, width);
+  for (std::size_t i = 0; i < score.labels.size(); ++i) {
+    std::cout << fmt::format("{:<{}}", score.labels[i], width);
     for (const std::int64_t count : score.confusion[i]) std::cout << fmt::format(" {:>6}", count);
     std::cout << '\n';
   }

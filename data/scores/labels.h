@@ -31,8 +31,9 @@ class LabelScore {
   double accuracy() const;
   // The mean of the F1 of all labels that are in the gold data or predicted.
   double macro_f1() const;
-  std::vector<LabelCount> counts() const;
-  // How often a label (row) was predicted as another one (column), in the order of counts().
+  const std::vector<std::string>& labels() const { return labels_; }
+  std::vector<LabelCount> counts() const;  // in the order of labels()
+  // How often a label (row) was predicted as another one (column), both in the order of labels().
   const std::vector<std::vector<std::int64_t>>& confusion() const { return confusion_; }
 
  private:

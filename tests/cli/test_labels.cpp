@@ -80,10 +80,17 @@ TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
 
   const Json result = json_of(box, "eval run/checkpoints/best --labels valid.tsv --batch 4 --json");
   CHECK(keys_of(result) == std::vector<std::string>{"examples", "labels", "loss", "span_f1", "span_precision",
-                                                    "span_recall", "accuracy", "table", "matmul"});
+                                                    "span_recall", "accuracy", "table", "confusion", "matmul"});
   CHECK(result["examples"] == 10);
   CHECK(result["span_f1"].get<double>() == best);
   CHECK(result["table"].size() > 5);
+  std::int64_t right = 0, words = 0;
+  for (std::size_t i = 0; i < result["confusion"]["labels"].size(); ++i) {
+    right += result["confusion"]["counts"][i][i].get<std::int64_t>();
+    for (const Json& count : result["confusion"]["counts"][i]) words += count.get<std::int64_t>();
+  }
+  CHECK(words == result["labels"]);
+  CHECK(static_cast<double>(right) / static_cast<double>(words) == result["accuracy"].get<double>());
   const std::string table = result_of(box, "eval run/checkpoints/best --labels valid.tsv");
   CHECK(table.find("hero.name") != table.npos);
   CHECK(table.find("step " + std::to_string(best_step)) != table.npos);
@@ -114,13 +121,23 @@ TEST_CASE("labels: texts are classified, with probabilities, a confusion matrix 
   const Json result = json_of(box, "eval run --labels train.tsv --json");
   CHECK(result["macro_f1"] == 1);
   CHECK(result["accuracy"] == 1);
-  CHECK(result["confusion"] == Json{{24, 0}, {0, 12}});
+  CHECK(result["confusion"] == Json{{"labels", {"up", "down"}}, {"counts", {{24, 0}, {0, 12}}}});
   const std::string table = result_of(box, "eval run --labels train.tsv");
   CHECK(table.find("rows: the right label") != table.npos);
   CHECK(result_of(box, "predict run", {}, "down down\n").starts_with("down\t"));
   const Json one = Json::parse(result_of(box, "predict run --json", {}, "down down\n"));
   CHECK(one["label"] == "down");
   CHECK(one["probabilities"]["up"].get<double>() + one["probabilities"]["down"].get<double>() == doctest::Approx(1));
+}
+
+TEST_CASE("labels: training ends when the measure of the task stays where it is") {
+  const LabelBox box;
+  const Outcome outcome = box.run(
+      "train tiny.toml --out run --train.steps 20 --optimizer.lr 0 --data.valid_labels valid.tsv --eval.every 2 "
+      "--eval.patience 2");
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  CHECK(outcome.tells("ended at step 6: no larger span_f1 in 2 evaluations"));
 }
 
 TEST_CASE("labels: what does not go together is refused") {

@@ -57,7 +57,8 @@ TEST_CASE("labelled corpora: the words are those of the text, and their labels t
   CHECK(labels("Lily.") == std::set<std::string>{"hero.name"});
   CHECK(labels("burrow.") == std::set<std::string>{"animal.home"});
   CHECK_THROWS_WITH_AS(labelled_corpus_line("markov", 0, 1),
-                       "labels: expected one of the corpora stories, tales, cloze, got markov, which has none", UsageError);
+                       "labels: expected one of the corpora stories, tales, recall, cloze, got markov, which has none",
+                       UsageError);
 }
 
 TEST_CASE("cloze: the last word says what 'it' is") {

@@ -49,6 +49,7 @@ TaskScore score(std::span<const std::string> labels, std::span<const LabelledExa
   return {.measures = {{"macro_f1", texts.macro_f1()}, {"accuracy", texts.accuracy()}},
           .table_of = "label",
           .table = texts.counts(),
+          .labels = texts.labels(),
           .confusion = texts.confusion()};
 }
 

@@ -72,7 +72,9 @@ TaskScore score(std::span<const std::string> labels, std::span<const LabelledExa
                        {"span_recall", all.recall()},
                        {"accuracy", words.accuracy()}},
           .table_of = "span",
-          .table = spans.counts()};
+          .table = spans.counts(),
+          .labels = words.labels(),
+          .confusion = words.confusion()};
 }
 
 std::string text(std::span<const std::string> labels, const LabelledExample& example,

@@ -30,10 +30,11 @@ struct PredictedLabel {
 
 // A score of predictions, for people and programs.
 struct TaskScore {
-  std::vector<std::pair<std::string, double>> measures;   // by name, such as "accuracy"
-  std::string table_of;                                   // what the table counts: "label", "span"
-  std::vector<LabelCount> table;                          // a row for each of them
-  std::vector<std::vector<std::int64_t>> confusion = {};  // LabelScore::confusion(), where it is of interest
+  std::vector<std::pair<std::string, double>> measures;  // by name, such as "accuracy"
+  std::string table_of;                                  // what the table counts: "label", "span"
+  std::vector<LabelCount> table;                         // a row for each of them
+  std::vector<std::string> labels;                       // of the rows and columns of `confusion`
+  std::vector<std::vector<std::int64_t>> confusion;      // LabelScore::confusion()
 };
 
 struct Task {
