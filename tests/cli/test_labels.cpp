@@ -162,6 +162,13 @@ TEST_CASE("labels: what does not go together is refused") {
               "run: the model is fine-tuned to tag, expected a masked language model; for models that are "
               "fine-tuned on labels there are predict, and eval with --labels",
               "fill run --text x[MASK]");
+  for (const char* config : {"tiny", "bert"}) {
+    check_error(
+        box, kFailure,
+        "train.init_from: " + (box / "run").string() +
+            " is fine-tuned to tag: expected a run without task.kind; train --resume goes on with one that has it",
+        std::string("train ") + config + ".toml --out new --train.init_from run");
+  }
   REQUIRE(box.run("train bert.toml --out bert --train.steps 1").exit_code == 0);
   check_error(box, kFailure, "bert: the model is not fine-tuned on labels: expected a run of task.kind",
               "predict bert");
