@@ -236,18 +236,20 @@ void evaluate_labels(const EvalArguments& arguments) {
   if (arguments.json) {
     Json json{{"examples", examples.size()}, {"labels", result.evaluation.tokens}, {"loss", result.evaluation.loss()}};
     for (const auto& [name, value] : score.measures) json[name] = value;
-    Json table = Json::array();
-    for (const LabelCount& row : score.table) {
-      table.push_back({{score.table_of, row.label},
-                       {"gold", row.gold},
-                       {"predicted", row.predicted},
-                       {"right", row.right},
-                       {"precision", row.precision()},
-                       {"recall", row.recall()},
-                       {"f1", row.f1()}});
+    if (!score.table.empty()) {
+      Json table = Json::array();
+      for (const LabelCount& row : score.table) {
+        table.push_back({{score.table_of, row.label},
+                         {"gold", row.gold},
+                         {"predicted", row.predicted},
+                         {"right", row.right},
+                         {"precision", row.precision()},
+                         {"recall", row.recall()},
+                         {"f1", row.f1()}});
+      }
+      json["table"] = std::move(table);
+      json["confusion"] = {{"labels", score.labels}, {"counts", score.confusion}};
     }
-    json["table"] = std::move(table);
-    json["confusion"] = {{"labels", score.labels}, {"counts", score.confusion}};
     std::cout << with_matmul(json) << '\n';
     return;
   }
@@ -256,6 +258,7 @@ void evaluate_labels(const EvalArguments& arguments) {
                            run.step)
             << fmt::format("{:<15} {:.4f} nats per label\n", "loss", result.evaluation.loss());
   for (const auto& [name, value] : score.measures) std::cout << fmt::format("{:<15} {}\n", name, percent(value));
+  if (score.table.empty()) return;
   std::size_t width = score.table_of.size();
   for (const LabelCount& row : score.table) width = std::max(width, row.label.size());
   std::cout << fmt::format("\n{:<{}} {:>7} {:>9} {:>7} {:>9} {:>9} {:>9}\n", score.table_of, width, "gold", "predicted",

@@ -31,9 +31,9 @@ class Predictor {
     std::string line;
     for (std::int64_t number = 1; std::getline(input, line); ++number) {
       if (line.ends_with('\r')) line.pop_back();
-      examples_.push_back(task_.parse(line));
-      const LabelledExample& example = examples_.back();
       const bool is_empty = line.find_first_not_of(' ') == line.npos;
+      examples_.push_back(is_empty ? LabelledExample{} : task_.parse(line));
+      const LabelledExample& example = examples_.back();
       if (!is_empty) {
         for (LabelledRow& row : encoder_.encode(example, str_cat("line ", number, ": ")))
           rows_.push_back(std::move(row));
@@ -46,10 +46,10 @@ class Predictor {
 
  private:
   void flush() {
-    const auto predicted = predict_labels(*run_.model, rows_, arguments_.batch);
+    const auto predicted = predict_labels(*run_.model, task_, rows_, arguments_.batch);
     std::span<const PredictedLabel> left = predicted;
     for (std::size_t i = 0; i < examples_.size(); ++i) {
-      const auto own = left.first(is_empty_[i] ? 0 : examples_[i].pieces.size());
+      const auto own = left.first(is_empty_[i] ? 0 : task_.predictions(examples_[i]));
       left = left.subspan(own.size());
       if (is_empty_[i]) {
         std::cout << (arguments_.json ? "null\n" : "\n");

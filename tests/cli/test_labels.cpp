@@ -130,6 +130,33 @@ TEST_CASE("labels: texts are classified, with probabilities, a confusion matrix 
   CHECK(one["probabilities"]["up"].get<double>() + one["probabilities"]["down"].get<double>() == doctest::Approx(1));
 }
 
+TEST_CASE("labels: a question is answered by words of its text") {
+  const LabelBox box;
+  std::string examples;
+  for (const std::string name : {"Lily", "Tom", "Ella", "Ben"}) {
+    examples += "who was it\tOne day " + name + " lost a ball.\t" + name + "\n";
+    examples += "what was it\tOne day " + name + " lost a ball.\ta ball\n";
+  }
+  box.write("train.tsv", examples);
+  const Outcome outcome = box.run("train tiny.toml --out run --task.kind span --train.steps 60");
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const Json result = json_of(box, "eval run --labels train.tsv --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"examples", "labels", "loss", "f1", "exact_match", "matmul"});
+  CHECK(result["exact_match"] == 1);
+  CHECK(result_of(box, "eval run --labels train.tsv").ends_with("exact_match     100.00 %\n"));
+  const std::string asked = "who was it\tOne day Ben lost a ball.\n\nwhat was it\tOne day Tom lost a ball.\n";
+  const std::string answers = result_of(box, "predict run", {}, asked);
+  CHECK(answers.starts_with("Ben\t"));
+  CHECK(answers.find("\n\na ball.\t") != answers.npos);
+  const Json first = Json::parse(result_of(box, "predict run --json", {}, asked.substr(0, asked.find('\n'))));
+  CHECK(keys_of(first) == std::vector<std::string>{"answer", "first_word", "last_word", "probability"});
+  CHECK(first["first_word"] == 2);
+  check_error(box, kFailure, "expected a question, a tab and a text, got \"who\"", "predict run", {}, "who\n");
+  check_error(box, kUsage, "task.class_weights: expected none for span, which has no labels of its own, got balanced",
+              "train tiny.toml --out new --task.kind span --task.class_weights balanced");
+}
+
 TEST_CASE("labels: training ends when the measure of the task stays where it is") {
   const LabelBox box;
   const Outcome outcome = box.run(

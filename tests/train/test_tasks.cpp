@@ -1,6 +1,7 @@
 // Fine-tuning on labels: rows of examples, training, evaluation, resume.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/ignored_target.h"
@@ -32,6 +33,23 @@ Config tag_config(const TempFolder& folder, const std::string& type = "bert") {
   config.train.matmul = MatmulSetting::highest;
   config.train.steps = 20;
   config.train.batch = 4;
+  return config;
+}
+
+// Which of two words answers depends on the question.
+Config span_config(const TempFolder& folder) {
+  Config config = tag_config(folder);
+  const char *const colours[] = {"red", "blue", "green"}, *const toys[] = {"ball", "kite", "drum"};
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    const std::string colour = colours[i % 3], toy = toys[i / 3 % 3];
+    const std::string words = i % 4 < 2 ? "the " + colour + " and old " + toy : "old " + toy + " and the " + colour;
+    text += i % 5 < 2 ? "which colour\t" + words + ".\t" + colour + "\n" : "which toy\t" + words + ".\t" + toy + "\n";
+  }
+  folder.write("span.tsv", text);
+  config.data.labels = folder.path / "span.tsv";
+  config.task.kind = "span";
+  config.task.dropout = 0;
   return config;
 }
 
@@ -67,11 +85,12 @@ double measure(const Evaluation& evaluation, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("tasks: 1×8, 2×4 and 8×1 give the same losses and gradients, with and without weights of the labels") {
+TEST_CASE("tasks: 1×8, 2×4 and 8×1 give the same losses and gradients, also of weighted labels and of spans") {
   const CacheFolder folder;
-  for (const ClassWeights weights : {ClassWeights::none, ClassWeights::balanced}) {
-    Config config = tag_config(folder);
-    config.task.class_weights = weights;
+  Config weighted = tag_config(folder);
+  weighted.task.class_weights = ClassWeights::balanced;
+  for (Config config : {tag_config(folder), weighted, span_config(folder)}) {
+    CAPTURE(config.task.kind);
     config.task.dropout = 0;
     config.optimizer.lr = 0;
     std::vector<float> gradient;
@@ -85,7 +104,8 @@ TEST_CASE("tasks: 1×8, 2×4 and 8×1 give the same losses and gradients, with a
       const std::vector<float> got = toy.slab.gradients().to_vector<float>();
       if (accumulate == 1) {
         gradient = got, loss = result.loss;
-        CHECK(loss == doctest::Approx(std::log(toy.objective.model().labels())).epsilon(0.2));
+        const double choices = config.task.kind == "span" ? 5 : static_cast<double>(toy.objective.model().labels());
+        CHECK(loss == doctest::Approx(std::log(choices)).epsilon(0.2));
         continue;
       }
       CHECK(result.loss == doctest::Approx(loss).epsilon(1e-6));
@@ -169,10 +189,119 @@ TEST_CASE("tasks: balanced weights make the mean loss of each label count alike"
   const RowEncoder encoder(find_task("classify"), objective.model().encoder(), *objective.data().tokenizer,
                            objective.data().labels);
   const auto rows = encoder.encode_all(objective.data().train, "x");
-  const auto predicted = predict_labels(objective.model(), rows, 4);
+  const auto predicted = predict_labels(objective.model(), find_task("classify"), rows, 4);
   double of_a = 0;
   for (int i = 0; i < 3; ++i) of_a -= std::log(predicted[i].probabilities[0]) / 3;
   CHECK(loss == doctest::Approx((of_a - std::log(predicted[3].probabilities[1])) / 2).epsilon(1e-5));
+}
+
+TEST_CASE(
+    "tasks: a span begins and ends where the question says, and its loss is that of its first and its last word") {
+  const CacheFolder folder;
+  Config config = span_config(folder);
+  config.data.valid_fraction = 0;
+  config.train.batch = 60;
+  TaskToy toy(config);
+  const TaskData& data = toy.objective.data();
+  CHECK(data.labels == std::vector<std::string>{"start", "end"});
+  const Task& task = find_task("span");
+  const auto rows =
+      RowEncoder(task, toy.objective.model().encoder(), *data.tokenizer, data.labels).encode_all(data.train, "x");
+  const auto scored = [&] { return evaluate(toy.objective.model(), task, data.labels, data.train, rows, 7); };
+  const TaskEvaluation before = scored();
+  CHECK(before.evaluation.tokens == 120);
+  CHECK(toy.step(1).loss == doctest::Approx(before.evaluation.loss()).epsilon(1e-5));
+  for (std::int64_t step = 2; step <= 60; ++step) toy.step(step);
+  const TaskEvaluation after = scored();
+  CHECK(measure(after.evaluation, "exact_match") == 1);
+  CHECK(measure(after.evaluation, "f1") == 1);
+  CHECK(after.evaluation.chosen_by == "f1");
+}
+
+TEST_CASE("tasks: the last word of a span is never before its first one") {
+  const CacheFolder folder;
+  for (const std::int64_t seed : {1, 2, 3, 4}) {
+    Config config = span_config(folder);
+    config.train.seed = seed;
+    config.model.options["init_std"] = 1.0;
+    const TaskToy toy(config);
+    const TaskData& data = toy.objective.data();
+    const Task& task = find_task("span");
+    const auto rows =
+        RowEncoder(task, toy.objective.model().encoder(), *data.tokenizer, data.labels).encode_all(data.train, "x");
+    const auto predicted = predict_labels(toy.objective.model(), task, rows, 16);
+    REQUIRE(predicted.size() == 2 * rows.size());
+    for (std::size_t i = 0; i < predicted.size(); i += 2) {
+      const PredictedLabel &first = predicted[i], &last = predicted[i + 1];
+      double best = 0;
+      for (std::size_t a = 0; a < 5; ++a) {
+        for (std::size_t b = a; b < 5; ++b) best = std::max(best, first.probabilities[a] * last.probabilities[b]);
+      }
+      CHECK(first.label <= last.label);
+      CHECK(first.probability() * last.probability() == best);
+    }
+  }
+}
+
+TEST_CASE("tasks: a question's text is read as far as it fits, and an answer behind that is not learned") {
+  const CacheFolder folder;
+  const TaskToy toy(span_config(folder));
+  const TaskData& data = toy.objective.data();
+  const RowEncoder encoder(find_task("span"), toy.objective.model().encoder(), *data.tokenizer, data.labels);
+  LabelledExample example{{"which toy", "the", "red"}, {"", "", "answer"}};
+  const auto ids = [&] { return encoder.encode(example, "x: ").front().ids; };
+  const std::int32_t cls = *data.tokenizer->special("[CLS]"), sep = *data.tokenizer->special("[SEP]");
+  CHECK(ids().size() == 7);
+  CHECK(ids()[0] == cls);
+  CHECK(ids()[3] == sep);
+  CHECK(ids()[6] == sep);
+  CHECK(encoder.encode(example, "x: ").front().places == std::vector<std::int64_t>{4, 5});
+  CHECK(encoder.encode(example, "x: ").front().targets == std::vector<std::int32_t>{1, 1});
+  for (int i = 0; i < 30; ++i) example.pieces.push_back("old"), example.labels.push_back("");
+  example.labels[5] = "answer";
+  CHECK(ids().size() == 24);
+  CHECK(encoder.encode(example, "x: ").front().places.size() == 19);
+  CHECK(encoder.encode(example, "x: ").front().targets == std::vector<std::int32_t>{1, 4});
+  example.labels[25] = "answer";
+  CHECK(encoder.encode(example, "x: ").front().targets == std::vector<std::int32_t>{kIgnoredTarget, kIgnoredTarget});
+  CHECK_THROWS_WITH_AS(
+      encoder.encode({{"which toy"}, {""}}, "x: "),
+      "x: the question has 2 tokens, and no word of a text behind it fits into the model's context, 24", Error);
+}
+
+TEST_CASE("tasks: files of questions, and the overlap of an answer with the right one") {
+  const TempFolder folder;
+  const Task& span = find_task("span");
+  folder.write("a.tsv", "who?\tThe old cat saw Tom Thumb.\ttom thumb\n");
+  folder.write("a.jsonl",
+               "{\"question\": \"who?\", \"text\": \"The old cat saw Tom Thumb.\", \"answer\": \"Tom Thumb\"}\n");
+  for (const char* name : {"a.tsv", "a.jsonl"}) {
+    const std::vector<LabelledExample> examples = span.read(folder.path / name);
+    REQUIRE(examples.size() == 1);
+    CHECK(examples[0].pieces == std::vector<std::string>{"who?", "The", "old", "cat", "saw", "Tom", "Thumb."});
+    CHECK(examples[0].labels == std::vector<std::string>{"", "", "", "", "", "answer", "answer"});
+  }
+  const auto refused = [&](const char* text, const char* message) {
+    folder.write("b.tsv", text);
+    CHECK_THROWS_WITH_AS(span.read(folder.path / "b.tsv"), doctest::Contains(message), Error);
+  };
+  refused("a\tb\n", "b.tsv:1: expected a question, a tab, a text, a tab and an answer, got \"a\tb\"");
+  refused("a\tb c\td\n", "b.tsv:1: the words \"d\" of the answer are not in the text");
+  refused("a\tb c\t\n", "b.tsv:1: expected a question, a text and an answer, got an empty answer");
+  CHECK_THROWS_WITH_AS(span.parse("a"), "expected a question, a tab and a text, got \"a\"", Error);
+
+  const std::vector<LabelledExample> examples = span.read(folder.path / "a.tsv");
+  const auto score = [&](std::int64_t first, std::int64_t last) {
+    const std::vector<PredictedLabel> pair{{first, {}}, {last, {}}};
+    const std::vector<std::span<const PredictedLabel>> predicted{pair};
+    const TaskScore result = span.score({}, examples, predicted);
+    return std::pair(result.measures[0].second, result.measures[1].second);
+  };
+  CHECK(score(4, 5) == std::pair(1.0, 1.0));
+  CHECK(score(5, 5).first == doctest::Approx(2.0 / 3));
+  CHECK(score(0, 5).first == doctest::Approx(4.0 / 7));  // "The" does not count
+  CHECK(score(0, 5).second == 0);
+  CHECK(score(0, 1) == std::pair(0.0, 0.0));
 }
 
 TEST_CASE(

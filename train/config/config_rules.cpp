@@ -89,6 +89,9 @@ void check_task(const ModelFamily& family, const Config& config) {
   require(task.class_weights == ClassWeights::none || (config.train.label_smoothing == 0 && config.train.z_loss == 0),
           "task.class_weights: expected none beside train.label_smoothing and train.z_loss, got ",
           word_of(task.class_weights));
+  require(task.class_weights == ClassWeights::none || !find_task(task.kind).points,
+          "task.class_weights: expected none for ", task.kind, ", which has no labels of its own, got ",
+          word_of(task.class_weights));
 }
 
 void check_tokenizer(const Config::Tokenizer& tokenizer) {

@@ -142,7 +142,8 @@ const std::vector<ConfigEntry>& common_entries() {
         data.key<&D::valid_pairs>("valid_pairs", "parallel text for validation: each line is source, tab, target"),
         data.key<&D::labels>("labels",
                              "labelled text for task.kind; tag: a line is word, tab, label, an empty line ends a "
-                             "sentence; classify: label, tab, text; .jsonl: words and labels, or text and label"),
+                             "sentence; classify: label, tab, text; span: question, tab, text, tab, answer; .jsonl: "
+                             "fields of these names, words and labels"),
         data.key<&D::valid_labels>("valid_labels",
                                    "labelled text for validation (none = the last part of data.labels)"),
         data.key<&D::corpus>("corpus", "name of a generated corpus"),

@@ -124,12 +124,22 @@ Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t m
   if (std::ranges::all_of(batch.targets, [](std::int32_t target) { return target == kIgnoredTarget; })) return {};
   const Variable logits = model_->logits(batch.rows, batch.places);
   if (!weights_.empty()) return weighted_cross_entropy(logits, batch.targets, weights_, normalizer);
-  const Tensor targets = Tensor::from(std::span<const std::int32_t>(batch.targets), {std::ssize(batch.targets)});
-  return cross_entropy(logits, Variable::constant(tape, targets),
-                       {.smoothing = config_.train.label_smoothing,
-                        .z_loss = config_.train.z_loss,
-                        .normalizer = normalizer,
-                        .unsmoothed = unsmoothed_.place()});
+  const CrossEntropyOptions options{.smoothing = config_.train.label_smoothing,
+                                    .z_loss = config_.train.z_loss,
+                                    .normalizer = normalizer,
+                                    .unsmoothed = unsmoothed_.place()};
+  const auto loss = [&](const Variable& rows, std::span<const std::int32_t> targets) {
+    return cross_entropy(rows, Variable::constant(tape, Tensor::from(targets, {std::ssize(targets)})), options);
+  };
+  if (!task_.points) return loss(logits, batch.targets);
+  Variable sum;
+  std::span<const std::int32_t> left = batch.targets;
+  for (const Variable& of_row : pointing_logits(logits, batch)) {
+    const Variable of_label = loss(of_row, left.first(of_row.size(0)));
+    sum = sum.defined() ? add(sum, of_label) : of_label;
+    left = left.subspan(of_row.size(0));
+  }
+  return sum;
 }
 
 Evaluation TaskObjective::evaluate(const ProgressCallback& progress) {

@@ -15,18 +15,12 @@ LabelledExample example_of(std::string text, std::string label, const std::strin
   return {{std::move(text)}, {std::move(label)}};
 }
 
-std::string string_of(const nlohmann::json& object, const char* field, const std::string& where) {
-  const auto found = object.find(field);
-  check(found != object.end() && found->is_string(), where, "expected a string in the field \"", field, '"');
-  return found->get<std::string>();
-}
-
 std::vector<LabelledExample> read(const std::filesystem::path& path) {
   std::vector<LabelledExample> examples;
   const std::string content = read_text_file(path);
   if (has_json_lines(path)) {
     for_each_json_line(path, content, [&](const nlohmann::json& object, const std::string& where) {
-      examples.push_back(example_of(string_of(object, "text", where), string_of(object, "label", where), where));
+      examples.push_back(example_of(string_field(object, "text", where), string_field(object, "label", where), where));
     });
   } else {
     for_each_line(content, [&](std::string_view line, std::size_t number) {
@@ -43,9 +37,9 @@ std::vector<LabelledExample> read(const std::filesystem::path& path) {
 LabelledExample parse(std::string_view line) { return {{std::string(line)}, {""}}; }
 
 TaskScore score(std::span<const std::string> labels, std::span<const LabelledExample> examples,
-                std::span<const std::vector<std::string_view>> predicted) {
+                std::span<const std::span<const PredictedLabel>> predicted) {
   LabelScore texts(labels);
-  for (std::size_t i = 0; i < examples.size(); ++i) texts.add(examples[i].labels[0], predicted[i][0]);
+  for (std::size_t i = 0; i < examples.size(); ++i) texts.add(examples[i].labels[0], labels[predicted[i][0].label]);
   return {.measures = {{"macro_f1", texts.macro_f1()}, {"accuracy", texts.accuracy()}},
           .table_of = "label",
           .table = texts.counts(),

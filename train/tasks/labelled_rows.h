@@ -20,7 +20,9 @@ namespace tapeformer {
 struct LabelledRow {
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> places;
-  std::vector<std::int32_t> targets;  // the labels as places in the list of labels; kIgnoredTarget for other labels
+  // The labels as places in the list of labels; kIgnoredTarget for other labels. In a task that points: the first and
+  // the last word of the answer, counted among the places; kIgnoredTarget where the answer is not known or not read.
+  std::vector<std::int32_t> targets;
 
   std::int64_t scored() const;  // targets that are not ignored
 };
@@ -33,13 +35,16 @@ class RowEncoder {
              std::span<const std::string> labels);
 
   // The rows of an example. One that is longer than the model's context becomes several rows of about the same length,
-  // none of which ends within a piece; but where one vector stands for the whole text, only its beginning is read.
+  // none of which ends within a piece; but where one vector stands for the whole text, and in a task that points, only
+  // the beginning is read.
   // Throws Error, beginning with `where`, for an example without tokens, and for a piece that is too long by itself.
   std::vector<LabelledRow> encode(const LabelledExample& example, const std::string& where) const;
   // The rows of all examples, which errors call `origin` and their number.
   std::vector<LabelledRow> encode_all(std::span<const LabelledExample> examples, const std::string& origin) const;
 
  private:
+  LabelledRow encode_question(const LabelledExample& example, const std::string& where) const;
+
   const Task& task_;
   const Tokenizer& tokenizer_;
   std::span<const std::string> labels_;
@@ -52,12 +57,18 @@ struct LabelledBatch {
   TextRows rows;
   Tensor places;
   std::vector<std::int32_t> targets;
+  std::vector<std::int64_t> counts;  // the places of each row
 };
 LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows);
 
-// The predicted labels of all pieces of the rows, in order. `batch` rows are read at once.
-std::vector<PredictedLabel> predict_labels(const LabellingModel& model, std::span<const LabelledRow> rows,
-                                           std::int64_t batch, const ProgressCallback& progress = {});
+// For a task that points: the logits (N, labels) of a batch's places → for each row those of every label, (labels, its
+// places).
+std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatch& batch);
+
+// What the model says of the rows, in order: Task::predictions() for each example. `batch` rows are read at once.
+std::vector<PredictedLabel> predict_labels(const LabellingModel& model, const Task& task,
+                                           std::span<const LabelledRow> rows, std::int64_t batch,
+                                           const ProgressCallback& progress = {});
 
 struct TaskEvaluation {
   // The cross-entropy of the labels that training knows; the measures of the score.

@@ -44,23 +44,19 @@ std::vector<LabelledExample> read(const std::filesystem::path& path) {
 }
 
 LabelledExample parse(std::string_view line) {
-  LabelledExample example;
-  while (!line.empty()) {
-    const std::string_view word = line.substr(0, line.find(' '));
-    if (!word.empty()) example.pieces.emplace_back(word);
-    line.remove_prefix(std::min(word.size() + 1, line.size()));
-  }
+  LabelledExample example{split_words(line), {}};
   example.labels.resize(example.pieces.size());
   return example;
 }
 
 TaskScore score(std::span<const std::string> labels, std::span<const LabelledExample> examples,
-                std::span<const std::vector<std::string_view>> predicted) {
+                std::span<const std::span<const PredictedLabel>> predicted) {
   LabelScore words(labels);
   SpanScore spans(are_bio_labels(labels));
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const std::vector<std::string>& gold = examples[i].labels;
-    std::vector<std::string_view> found = predicted[i];
+    std::vector<std::string_view> found;
+    for (const PredictedLabel& prediction : predicted[i]) found.push_back(labels[prediction.label]);
     for (std::size_t w = 0; w < gold.size(); ++w) {
       gold[w].empty() ? void(found[w] = "") : words.add(gold[w], found[w]);
     }

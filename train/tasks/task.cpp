@@ -10,7 +10,7 @@
 namespace tapeformer {
 
 const std::vector<Task>& tasks() {
-  static const std::vector<Task> table{tag_task(), classify_task()};
+  static const std::vector<Task> table{tag_task(), classify_task(), span_task()};
   return table;
 }
 
@@ -30,6 +30,23 @@ void for_each_json_line(const std::filesystem::path& path, std::string_view text
     check(object.is_object(), where, "expected a JSON object, got \"", line, '"');
     visit(object, where);
   });
+}
+
+std::string string_field(const nlohmann::json& object, const char* field, const std::string& where) {
+  const auto found = object.find(field);
+  check(found != object.end() && found->is_string(), where, "expected a string in the field \"", field, '"');
+  return found->get<std::string>();
+}
+
+std::vector<std::string> split_words(std::string_view line) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; (begin = line.find_first_not_of(kSpace, begin)) != line.npos;) {
+    const std::size_t end = std::min(line.find_first_of(kSpace, begin), line.size());
+    words.emplace_back(line.substr(begin, end - begin));
+    begin = end;
+  }
+  return words;
 }
 
 }  // namespace tapeformer

@@ -62,6 +62,7 @@ TaskData prepare_task_data(const ResolvedConfig& config, const RunFolder* resume
   result.valid_hash = hash_of(result.valid);
   result.labels = labels_of(result.train);
   check(!result.labels.empty(), data.labels, ": expected examples with labels, got none");
+  if (task.points) result.labels = {"start", "end"};
   if (resumed) {
     const std::vector<std::string> known = read_labels(resumed->labels());
     for (const std::string& label : result.labels) {
