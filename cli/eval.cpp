@@ -12,13 +12,14 @@
 #include "train/encoder_evaluation.h"
 #include "train/masked_evaluation.h"
 #include "train/skip_gram_evaluation.h"
+#include "train/tasks/labelled_rows.h"
 #include "train/translation_evaluation.h"
 
 namespace tapeformer::cli {
 namespace {
 
 struct EvalArguments {
-  std::string run, text, source, target;
+  std::string run, text, source, target, labels;
   std::optional<MatmulSetting> matmul;
   std::int64_t stride = 0, context = 0, batch = 16;
   bool no_pseudo = false, json = false;
@@ -245,12 +246,71 @@ void evaluate_pairs(const EvalArguments& arguments) {
   std::cout << "step           " << run.step << '\n';
 }
 
+// The scores of a model that is fine-tuned on labels, with a row for each label or kind of spans.
+void evaluate_labels(const EvalArguments& arguments) {
+  const TrainedLabeller run = open_labeller(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const Task& task = find_task(run.config.task.kind);
+  const std::vector<LabelledExample> examples = task.read(arguments.labels);
+  const RowEncoder encoder(task, run.model->encoder(), *run.tokenizer, run.labels);
+  const std::vector<LabelledRow> rows = encoder.encode_all(examples, arguments.labels);
+  const TaskEvaluation result =
+      evaluate(*run.model, task, run.labels, examples, rows, arguments.batch, show_progress("evaluating"));
+  require_finite(result.evaluation);
+  const TaskScore& score = result.score;
+  if (arguments.json) {
+    Json json{{"examples", examples.size()}, {"labels", result.evaluation.tokens}, {"loss", result.evaluation.loss()}};
+    for (const auto& [name, value] : score.measures) json[name] = value;
+    if (!score.table.empty()) {
+      Json table = Json::array();
+      for (const LabelCount& row : score.table) {
+        table.push_back({{score.table_of, row.label},
+                         {"gold", row.gold},
+                         {"predicted", row.predicted},
+                         {"right", row.right},
+                         {"precision", row.precision()},
+                         {"recall", row.recall()},
+                         {"f1", row.f1()}});
+      }
+      json["table"] = std::move(table);
+      json["confusion"] = {{"labels", score.labels}, {"counts", score.confusion}};
+    }
+    std::cout << with_matmul(json) << '\n';
+    return;
+  }
+  const auto percent = [](double share) { return fmt::format("{:.2f} %", 100 * share); };
+  std::cout << fmt::format("{:<15} {} with {} labels, step {}\n", "examples", examples.size(), result.evaluation.tokens,
+                           run.step)
+            << fmt::format("{:<15} {:.4f} nats per label\n", "loss", result.evaluation.loss());
+  for (const auto& [name, value] : score.measures) std::cout << fmt::format("{:<15} {}\n", name, percent(value));
+  if (score.table.empty()) return;
+  std::size_t width = score.table_of.size();
+  for (const LabelCount& row : score.table) width = std::max(width, row.label.size());
+  std::cout << fmt::format("\n{:<{}} {:>7} {:>9} {:>7} {:>9} {:>9} {:>9}\n", score.table_of, width, "gold", "predicted",
+                           "right", "precision", "recall", "F1");
+  for (const LabelCount& row : score.table) {
+    std::cout << fmt::format("{:<{}} {:>7} {:>9} {:>7} {:>9} {:>9} {:>9}\n", row.label, width, row.gold, row.predicted,
+                             row.right, percent(row.precision()), percent(row.recall()), percent(row.f1()));
+  }
+  width = 0;
+  for (const std::string& label : score.labels) width = std::max(width, label.size());
+  std::cout << "\nrows: the right label; columns: the predicted one, in the same order\n";
+  for (std::size_t i = 0; i < score.labels.size(); ++i) {
+    std::cout << fmt::format("{:<{}}", score.labels[i], width);
+    for (const std::int64_t count : score.confusion[i]) std::cout << fmt::format(" {:>6}", count);
+    std::cout << '\n';
+  }
+}
+
 }  // namespace
 
 void add_eval_command(CLI::App& app) {
   auto arguments = std::make_shared<EvalArguments>();
   CLI::App* command = app.add_subcommand("eval", "Loss, perplexity and bits per byte of a text, or of translations");
   command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
+  CLI::Option* labels = command->add_option("--labels", arguments->labels,
+                                            "Labelled text, for a model that is fine-tuned on labels: a file as "
+                                            "data.labels has it");
   CLI::Option* text = command->add_option("--text", arguments->text, "Text file, for a language model");
   CLI::Option* source =
       command->add_option("--source", arguments->source, "File to translate, for an encoder-decoder")->excludes(text);
@@ -265,6 +325,7 @@ void add_eval_command(CLI::App& app) {
   command->add_option("--context", arguments->context, "Tokens of a window [the model's]")
       ->check(at_least(1))
       ->excludes(source);
+  labels->excludes(text)->excludes(source);
   command
       ->add_option("--batch", arguments->batch, "Windows, sentences, or parts of a recurrent model's text at once [16]")
       ->check(at_least(1));
@@ -273,8 +334,10 @@ void add_eval_command(CLI::App& app) {
                     "Masked language models: leave out the pseudo-perplexity, which takes a row for each token");
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments] {
+    if (!arguments->labels.empty()) return evaluate_labels(*arguments);
     if (!arguments->source.empty()) return evaluate_pairs(*arguments);
-    if (arguments->text.empty()) fail_usage("eval: expected --text FILE, or --source FILE and --target FILE");
+    if (arguments->text.empty())
+      fail_usage("eval: expected --text FILE, --source FILE and --target FILE, or --labels FILE");
     const ModelTask task = task_of_run(arguments->run);
     if (arguments->no_pseudo && task != ModelTask::masked_language_model) {
       fail_usage("eval: --no-pseudo: expected none, since only a masked language model has a pseudo-perplexity");

@@ -41,6 +41,10 @@ TrainedSkipGramModel open_skip_gram_model(const std::filesystem::path& run, cons
   return with_warnings_shown(load_skip_gram_model(run, options));
 }
 
+TrainedLabeller open_labeller(const std::filesystem::path& run, const LoadOptions& options) {
+  return with_warnings_shown(load_labeller(run, options));
+}
+
 TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options) {
   return with_warnings_shown(load_translator(run, options));
 }

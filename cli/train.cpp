@@ -66,7 +66,10 @@ void print_entropy(const ResolvedConfig& config) {
 
 void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
                    const RunFolder& run) {
-  if (state.best_step > 0 && objective.can_evaluate()) {
+  if (state.best_step > 0 && objective.can_evaluate() && !objective.measure().empty()) {
+    std::cout << "best validation " << objective.measure() << ' ' << 1 - state.best_loss << ", at step "
+              << state.best_step << '\n';
+  } else if (state.best_step > 0 && objective.can_evaluate()) {
     std::cout << "best validation loss " << state.best_loss << ' ' << objective.loss_unit() << ", ";
     if (config.eval.batches == 0 && objective.has_bits_per_byte()) {  // the bytes are those of all validation data
       const double nats = state.best_loss * static_cast<double>(objective.evaluation_tokens());
@@ -158,7 +161,9 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
   if (last) progress.finish(*last);
   report.refresh();
   if (end == TrainEnd::early_stopped) {
-    spdlog::info("ended at step {}: no lower validation loss in {} evaluations", state.step, config.eval.patience);
+    const std::string_view measure = objective.measure();
+    const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);
+    spdlog::info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
   }
   if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
     return print_summary(config, objective, state, run);
@@ -181,14 +186,13 @@ void start(const TrainArguments& arguments) {
   set_threads(config);
   const auto objective = make_objective(config, nullptr, show_progress);
   const bool has_weights = !config.train.init_from.empty();
+  objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   if (has_weights) {
-    for (const std::string& line : load_initial_weights(config, objective->model())) spdlog::warn("{}", line);
+    for (const std::string& line : load_initial_weights(config, objective->initial_part())) spdlog::warn("{}", line);
     spdlog::info("the weights {}are those of {}", initial_tokenizers ? "and the tokenizer " : "",
                  config.train.init_from);
-  } else {
-    objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   }
-  const ParameterSlab slab(objective->model());
+  const ParameterSlab slab(objective->model(), objective->rates());
   const auto optimizer = make_optimizer(config, slab);
   TrainingState state;
   state.data_hash = objective->data_hash();
@@ -270,7 +274,7 @@ void resume(const TrainArguments& arguments, const RunReference& reference) {
   const ResolvedConfig& config = continuation.config;
   set_threads(config);
   const auto objective = make_objective(config, &run, show_progress);
-  const ParameterSlab slab(objective->model());
+  const ParameterSlab slab(objective->model(), objective->rates());
   const auto optimizer = make_optimizer(config, slab);
 
   TrainingState state;
@@ -300,13 +304,14 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference) {
   const ResolvedConfig& config = continuation.config;
   set_threads(config);
   const auto objective = make_objective(config, &from, show_progress);
-  const ParameterSlab slab(objective->model());
+  const ParameterSlab slab(objective->model(), objective->rates());
   const auto optimizer = make_optimizer(config, slab);
   TrainingState state = load_state(reference, *objective, *optimizer);
 
   const std::string config_toml = to_toml(config);
   const bool has_target = std::filesystem::exists(from.target_tokenizer());
-  const RunTokenizers tokenizers{read_file(from.tokenizer()), has_target ? read_file(from.target_tokenizer()) : ""};
+  const RunTokenizers tokenizers{read_file(from.tokenizer()), has_target ? read_file(from.target_tokenizer()) : "",
+                                 config.has_task() ? read_file(from.labels()) : ""};
   const auto copy_history = [&](const RunFolder& run) {
     if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));
     truncate_metrics(run.metrics(), state.step);

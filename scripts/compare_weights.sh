@@ -40,6 +40,9 @@ options_of() {
     transformer-base)
       options+=(--train.batch_tokens 256 --train.accumulate 2 --model.context 64 --tokenizer.vocab 1000
         --data.corpus reverse --data.lines 2000) ;;
+    tag-*)
+      build/tapeformer corpus stories --labels --lines 100 >"$runs/labels.tsv" 2>/dev/null
+      options+=(--data.labels "$runs/labels.tsv") ;;
     shakespeare-* | lstm-char)
       missing=$data/tinyshakespeare/input.txt
       options+=(--data.text "$missing") ;;

@@ -83,6 +83,13 @@ void for_windows(TokenView tokens, const WindowOptions& options, std::optional<s
 
 double Evaluation::perplexity() const { return std::exp(loss()); }
 
+double Evaluation::cost() const {
+  if (chosen_by.empty()) return loss();
+  const auto found = std::ranges::find(measures, chosen_by, [](const auto& measure) { return measure.first; });
+  check(found != measures.end(), "evaluation: there is no measure ", chosen_by);
+  return 1 - found->second;
+}
+
 double Evaluation::bits_per_byte(std::int64_t bytes) const {
   return nats / (std::numbers::ln2 * static_cast<double>(bytes));
 }

@@ -27,11 +27,15 @@ struct Evaluation {
   std::vector<Part> parts = {};
   // Further numbers by their names, such as the share of the tokens that a masked language model predicts ("accuracy").
   std::vector<std::pair<std::string, double>> measures = {};
+  // The measure by which the best checkpoint is chosen, the larger the better; empty: the loss, the smaller the better.
+  std::string chosen_by = {};
 
   double loss() const { return nats / static_cast<double>(tokens); }  // nats per token
   // One of the parts by itself.
   Evaluation part(const Part& part) const { return {.tokens = tokens, .nats = part.nats}; }
-  double perplexity() const;                       // exp(loss)
+  double perplexity() const;  // exp(loss)
+  // What is smallest for the best checkpoint: the loss, or 1 − the measure.
+  double cost() const;
   double bits_per_byte(std::int64_t bytes) const;  // nats/(ln 2 · bytes)
 };
 

@@ -58,9 +58,11 @@ std::vector<std::string> load_initial_weights(const ResolvedConfig& config, cons
     return {};
   }
   return with_checkpoint(path, [&](const UsableCheckpoint& found) {
+    const ResolvedConfig initial = resolve(load_run_config(checkpoint_config(found.run, found.folder)));
+    check(!initial.has_task(), "train.init_from: ", found.run.root.string(), " is fine-tuned to ", initial.task.kind,
+          ": expected a run without task.kind; train --resume goes on with one that has it");
     load_file(checkpoint_weights(found.folder), model);
     std::vector<std::string> lines = found.warnings;
-    const ResolvedConfig initial = resolve(load_run_config(checkpoint_config(found.run, found.folder)));
     for (std::string& line : differences(config, initial)) lines.push_back(std::move(line));
     return lines;
   });

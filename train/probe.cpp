@@ -10,7 +10,7 @@
 #include "nn/layers.h"
 #include "nn/optim/optimizers.h"
 #include "nn/optim/schedule.h"
-#include "tokenizer/masked_symbols.h"
+#include "train/encoded_words.h"
 
 namespace tapeformer {
 namespace {
@@ -20,39 +20,11 @@ constexpr std::int64_t kScoredWords = 1024;             // that the classifier r
 constexpr std::uint64_t kStream = mix64(0x70726f6265);  // "probe"
 constexpr std::int32_t kUnknownLabel = -1;              // one that training does not have
 
-// A sentence as tokens, and where each of its words begins; a last place stands for the end.
-struct EncodedSentence {
-  std::vector<std::int32_t> ids;
-  std::vector<std::int64_t> begins{0};
-};
-
-// Words are encoded one by one, each but the first with the space before it: no kind of tokenizer has a token that
-// reaches over the end of a word.
-// `symbols` begin and end the row of a model that reads marked rows.
-EncodedSentence encode_sentence(const LabelledSentence& sentence, const Tokenizer& tokenizer,
-                                const std::optional<MaskedSymbols>& symbols) {
-  EncodedSentence encoded;
-  if (symbols) encoded.ids.push_back(symbols->classification);
-  encoded.begins[0] = std::ssize(encoded.ids);
-  std::string text;
-  for (const LabelledWord& word : sentence) {
-    text.assign(&word == &sentence.front() ? "" : " ").append(word.word);
-    const std::vector<std::int32_t> ids = tokenizer.encode(text);
-    encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
-    encoded.begins.push_back(std::ssize(encoded.ids));
-  }
-  if (symbols) encoded.ids.push_back(symbols->separator);
-  return encoded;
-}
-
-TextRows rows_of(Tape& tape, std::span<const EncodedSentence> sentences) {
-  std::vector<std::int32_t> lengths;
-  for (const EncodedSentence& s : sentences) lengths.push_back(static_cast<std::int32_t>(s.ids.size()));
-  const std::int64_t rows = std::ssize(sentences), length = std::ranges::max(lengths);
-  std::vector<std::int32_t> ids(rows * length, 0);
-  for (std::int64_t row = 0; row < rows; ++row) std::ranges::copy(sentences[row].ids, ids.begin() + row * length);
-  return {Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), {rows, length})),
-          Tensor::from(std::span<const std::int32_t>(lengths), {rows})};
+// The words of a sentence.
+std::vector<std::string_view> words_of(const LabelledSentence& sentence) {
+  std::vector<std::string_view> words;
+  for (const LabelledWord& word : sentence) words.push_back(word.word);
+  return words;
 }
 
 // The labels of training, in the order in which they come.
@@ -95,8 +67,7 @@ template <class LabelId>
 WordVectors vectors_of(const TextEncoder& model, const Tokenizer& tokenizer, const LabelledText& text,
                        const LabelId& label_id, const ProgressCallback& progress) {
   const std::span<const LabelledSentence> sentences = text.sentences();
-  std::optional<MaskedSymbols> symbols;
-  if (model.reads_marked_rows()) symbols = masked_symbols(tokenizer);
+  const std::optional<MaskedSymbols> symbols = row_symbols(model, tokenizer);
   WordVectors result;
   for (const LabelledSentence& sentence : sentences) {
     for (const LabelledWord& word : sentence) {
@@ -106,15 +77,17 @@ WordVectors vectors_of(const TextEncoder& model, const Tokenizer& tokenizer, con
   std::int64_t place = 0;  // of the next word's vector
   for (std::size_t first = 0; first < sentences.size(); first += kSentences) {
     const auto part = sentences.subspan(first, std::min<std::size_t>(kSentences, sentences.size() - first));
-    std::vector<EncodedSentence> encoded;
+    std::vector<EncodedWords> encoded;
     for (const LabelledSentence& sentence : part) {
-      encoded.push_back(encode_sentence(sentence, tokenizer, symbols));
+      encoded.push_back(encode_words(words_of(sentence), tokenizer, symbols));
       const std::int64_t length = std::ssize(encoded.back().ids);
       check(length <= model.context().value_or(length), "probe: sentence ", first + encoded.size(), " has ", length,
             " tokens, the model reads at most ", model.context().value_or(0));
     }
+    std::vector<std::span<const std::int32_t>> rows;
+    for (const EncodedWords& sentence : encoded) rows.emplace_back(sentence.ids);
     Tape tape(no_grad);
-    const std::vector<Variable> layers = model.representations(rows_of(tape, encoded));
+    const std::vector<Variable> layers = model.representations(padded_rows(tape, rows));
     std::int64_t next = place;
     for (std::size_t j = 0; j < layers.size(); ++j) {
       const Tensor vectors = layers[j].value().contiguous();
@@ -122,11 +95,11 @@ WordVectors vectors_of(const TextEncoder& model, const Tokenizer& tokenizer, con
       if (first == 0) result.layers.push_back(Tensor::empty({result.words(), dim}, DType::f32));
       next = place;
       for (std::size_t row = 0; row < part.size(); ++row) {
-        const float* const rows = vectors.data<float>() + static_cast<std::int64_t>(row) * length * dim;
+        const float* const of_row = vectors.data<float>() + static_cast<std::int64_t>(row) * length * dim;
         for (std::size_t w = 0; w < part[row].size(); ++w) {
           if (part[row][w].label.empty()) continue;
           float* const out = result.layers[j].data<float>() + next++ * dim;
-          write_mean(out, rows, encoded[row].begins[w], encoded[row].begins[w + 1], dim);
+          write_mean(out, of_row, encoded[row].begins[w], encoded[row].begins[w + 1], dim);
         }
       }
     }

@@ -6,6 +6,7 @@
 #include "train/config/model_config.h"
 #include "train/config/run_config.h"
 #include "train/run/checkpoint.h"
+#include "train/tasks/task_data.h"
 
 namespace tapeformer {
 namespace {
@@ -18,6 +19,9 @@ std::optional<std::string> verify_beside_training(const std::filesystem::path& f
   return reason;
 }
 
+constexpr std::string_view kLabellerCommands =
+    "for models that are fine-tuned on labels there are predict, and eval with --labels";
+
 // Throws Error unless the run's model is for one of these tasks, which resuming cannot change. `expected` says what
 // they have in common.
 void require_task(const std::filesystem::path& path, std::initializer_list<ModelTask> tasks,
@@ -25,6 +29,8 @@ void require_task(const std::filesystem::path& path, std::initializer_list<Model
   const RunFolder run = find_run(path).run;
   const ResolvedConfig config = resolve(load_run_config(run.config()));
   const ModelTask task = config.family().task();
+  check(!config.has_task(), run.root.string(), ": the model is fine-tuned to ", config.task.kind, ", expected ",
+        expected, "; ", kLabellerCommands);
   check(std::ranges::count(tasks, task) > 0, run.root.string(), ": the model is a ", config.model.type, ", expected ",
         expected, "; ", task_text(task).commands);
 }
@@ -64,6 +70,10 @@ Trained load_text_model(const std::filesystem::path& path, const LoadOptions& op
 }
 
 }  // namespace
+
+bool has_task(const std::filesystem::path& path) {
+  return resolve(load_run_config(find_run(path).run.config())).has_task();
+}
 
 ModelTask task_of_run(const std::filesystem::path& path) {
   return resolve(load_run_config(find_run(path).run.config())).family().task();
@@ -113,8 +123,9 @@ TrainedLanguageModel load_language_model(const std::filesystem::path& path, cons
 
 TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options) {
   require_task(path,
-               {ModelTask::bidirectional_language_model, ModelTask::masked_language_model, ModelTask::skip_gram_model},
-               "a text encoder");
+               {ModelTask::language_model, ModelTask::bidirectional_language_model, ModelTask::masked_language_model,
+                ModelTask::skip_gram_model},
+               "a model of plain text");
   return load_text_model<TrainedTextEncoder>(path, options, make_text_encoder);
 }
 
@@ -132,6 +143,19 @@ TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::pat
 TrainedSkipGramModel load_skip_gram_model(const std::filesystem::path& path, const LoadOptions& options) {
   require_task(path, ModelTask::skip_gram_model);
   return load_text_model<TrainedSkipGramModel>(path, options, make_skip_gram_model);
+}
+
+TrainedLabeller load_labeller(const std::filesystem::path& path, const LoadOptions& options) {
+  const RunFolder run = find_run(path).run;
+  check(has_task(path), run.root.string(), ": the model is not fine-tuned on labels: expected a run of task.kind");
+  return with_checkpoint(path, [&](const UsableCheckpoint& found) -> TrainedLabeller {
+    TrainedModel trained = load_shared(found, options);
+    auto tokenizer = Tokenizer::load(trained.run.tokenizer());
+    std::vector<std::string> labels = read_labels(trained.run.labels());
+    auto model = make_labelling_model(trained.config, *tokenizer, std::ssize(labels));
+    load_weights(trained.run, found.folder, *model);
+    return {std::move(trained), std::move(tokenizer), std::move(labels), std::move(model)};
+  });
 }
 
 TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options) {

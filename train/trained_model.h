@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/labelling_model.h"
 #include "nn/models/registry.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
@@ -59,6 +60,12 @@ struct TrainedSkipGramModel : TrainedModel {
   std::unique_ptr<SkipGramModel> model;
 };
 
+struct TrainedLabeller : TrainedModel {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<std::string> labels;
+  std::unique_ptr<LabellingModel> model;
+};
+
 struct TrainedTranslator : TrainedModel {
   PairTokenizers tokenizers;
   std::unique_ptr<SequenceToSequence> model;
@@ -88,6 +95,10 @@ TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::pat
 TrainedSkipGramModel load_skip_gram_model(const std::filesystem::path& path, const LoadOptions& options = {});
 TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options = {});
 TrainedEmbedder load_embedder(const std::filesystem::path& path, const LoadOptions& options = {});
+// A run that was fine-tuned on labels; the functions above refuse it.
+TrainedLabeller load_labeller(const std::filesystem::path& path, const LoadOptions& options = {});
+// Whether a run was fine-tuned on labels. Throws Error when there is no run.
+bool has_task(const std::filesystem::path& path);
 // What the model of a run, which `path` names in the same way, is for. Throws Error when there is no run.
 ModelTask task_of_run(const std::filesystem::path& path);
 

@@ -166,8 +166,8 @@ class Trainer {
     line["elapsed_s"] = state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
     metrics_.write(line);
     if (hooks_.evaluated) hooks_.evaluated(state_.step, evaluation, bleu);
-    if (state_.best_step == 0 || evaluation.loss() < state_.best_loss) {
-      state_.best_loss = evaluation.loss();
+    if (state_.best_step == 0 || evaluation.cost() < state_.best_loss) {
+      state_.best_loss = evaluation.cost();
       state_.best_step = state_.step;
       save();
     } else if (schedule_.kind == ScheduleKind::plateau) {

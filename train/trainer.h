@@ -46,9 +46,9 @@ struct TrainHooks {
 enum class TrainEnd { finished, early_stopped, stopped, out_of_time };
 
 // Trains from state.step to config.train.steps, and writes metrics, evaluations and checkpoints to the run's folder.
-// Ends earlier, or at once, when the loss of eval.patience evaluations was not below the best. At its end it writes the
-// average that checkpoint.average asks for. Stops with a checkpoint when hooks.stop_requested says so, and after the
-// time limit. `state` is updated with every step.
+// Ends earlier, or at once, when the cost() of eval.patience evaluations was not below the best. At its end it writes
+// the average that checkpoint.average asks for. Stops with a checkpoint when hooks.stop_requested says so, and after
+// the time limit. `state` is updated with every step.
 //
 // Throws Error when a loss, a gradient or a weight is not a finite number: weights are checked, and tried on a batch,
 // before they are saved, so that the latest checkpoint is always a usable one. Throws Error as well when the run's

@@ -1,28 +1,17 @@
 #include "data/parallel/pair_batcher.h"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 #include <tuple>
 
 #include "core/error.h"
+#include "core/shuffle.h"
 
 namespace tapeformer {
 
 namespace {
 
 constexpr std::uint64_t kPairStream = 0x7061697262617421;  // far from the streams of ops, which are 0, 1, 2, …
-
-// Fisher and Yates' algorithm: every order is equally likely. (The result of std::shuffle depends on the library.)
-void shuffle(std::span<std::int64_t> items, RandomStream& random) {
-  for (std::size_t left = items.size(); left > 1; --left) std::swap(items[left - 1], items[random.below(left)]);
-}
-
-std::vector<std::int64_t> counting(std::int64_t size) {
-  std::vector<std::int64_t> items(size);
-  std::iota(items.begin(), items.end(), 0);
-  return items;
-}
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include "data/synthetic/senses_grammar.h"
 #include "data/synthetic/sequences.h"
 #include "data/synthetic/stories_grammar.h"
+#include "data/synthetic/tales_grammar.h"
 #include "data/synthetic/tasks.h"
 
 namespace tapeformer {
@@ -65,6 +66,12 @@ std::string labelled_stories_line(RandomStream& random) {
   return labelled_words({stories_grammar, stories_label, "O"}, random);
 }
 
+std::string tales_line(RandomStream& random) { return tales_grammar().generate(random).text; }
+double tales_entropy() { return entropy_of(tales_grammar()); }
+std::string labelled_tales_line(RandomStream& random) {
+  return labelled_words({tales_grammar, stories_label, "O"}, random);
+}
+
 std::string cloze_line(RandomStream& random) { return cloze_grammar().generate(random).text; }
 double cloze_entropy() { return entropy_of(cloze_grammar()); }
 std::string_view cloze_label(std::string_view slot) { return slot == "animal" || slot == "place" ? slot : ""; }
@@ -83,6 +90,7 @@ std::string labelled_senses_line(RandomStream& random) {
 
 constexpr std::array kCorpora = {
     Corpus{"stories", stories_line, stories_entropy, labelled_stories_line},
+    Corpus{"tales", tales_line, tales_entropy, labelled_tales_line},
     Corpus{"markov", markov_line, markov_entropy, nullptr, nullptr, markov_chain},
     Corpus{"recall", recall_line, recall_entropy, labelled_recall_line},
     Corpus{"cloze", cloze_line, cloze_entropy, labelled_cloze_line},

@@ -1,55 +1,64 @@
 #include "data/synthetic/stories_grammar.h"
 
+#include <utility>
+
 namespace tapeformer {
 
-// What holds a story together, and must be remembered to continue it: who it is about (a name, and pronouns that
-// agree), what kind of animal that is (with its home, its food and its way of moving), a coloured toy and a friend.
-//
+namespace {
+
+std::vector<GrammarVariable> stories_variables() {
+  // clang-format off
+  return {
+      {"hero", {"name", "he", "He", "him", "his", "His"},
+       {{3, {"Lily", "she", "She", "her", "her", "Her"}},
+        {3, {"Anna", "she", "She", "her", "her", "Her"}},
+        {2, {"Rosie", "she", "She", "her", "her", "Her"}},
+        {2, {"Mia", "she", "She", "her", "her", "Her"}},
+        {2, {"Ella", "she", "She", "her", "her", "Her"}},
+        {1, {"Poppy", "she", "She", "her", "her", "Her"}},
+        {1, {"Greta", "she", "She", "her", "her", "Her"}},
+        {1, {"Nora", "she", "She", "her", "her", "Her"}},
+        {3, {"Tom", "he", "He", "him", "his", "His"}},
+        {3, {"Ben", "he", "He", "him", "his", "His"}},
+        {2, {"Max", "he", "He", "him", "his", "His"}},
+        {2, {"Oliver", "he", "He", "him", "his", "His"}},
+        {2, {"Sam", "he", "He", "him", "his", "His"}},
+        {1, {"Finn", "he", "He", "him", "his", "His"}},
+        {1, {"Jasper", "he", "He", "him", "his", "His"}},
+        {1, {"Hugo", "he", "He", "him", "his", "His"}}}},
+      {"animal", {"kind", "home", "food", "went"},
+       {{2, {"rabbit", "burrow", "carrots", "hopped"}},
+        {2, {"bear", "cave", "honey", "walked"}},
+        {2, {"mouse", "hole", "cheese", "crept"}},
+        {2, {"duck", "nest", "bread", "waddled"}},
+        {2, {"frog", "pond", "flies", "jumped"}},
+        {1, {"squirrel", "tree", "nuts", "ran"}},
+        {1, {"fox", "den", "berries", "trotted"}},
+        {1, {"kitten", "basket", "fish", "tiptoed"}},
+        {1, {"pig", "sty", "apples", "plodded"}},
+        {1, {"pony", "stable", "oats", "galloped"}}}},
+      {"colour", {"name"},
+       {{2, {"red"}}, {2, {"blue"}}, {2, {"green"}}, {2, {"yellow"}}, {2, {"white"}}, {1, {"silver"}},
+        {1, {"purple"}}, {1, {"golden"}}, {1, {"pink"}}}},
+      {"toy", {"name"},
+       {{2, {"ball"}}, {2, {"kite"}}, {2, {"boat"}}, {2, {"drum"}}, {1, {"hat"}}, {1, {"bell"}},
+        {1, {"cup"}}, {1, {"wagon"}}, {1, {"spoon"}}, {1, {"lamp"}}}},
+      {"friend", {"kind"},
+       {{2, {"owl"}}, {2, {"goat"}}, {2, {"hen"}}, {2, {"turtle"}}, {1, {"crow"}}, {1, {"mole"}},
+        {1, {"swan"}}, {1, {"deer"}}, {1, {"badger"}}, {1, {"snail"}}}},
+  };
+  // clang-format on
+}
+
+}  // namespace
+
 // The alternatives of a rule may begin alike, but none is the beginning of another: read from the left, a story can
 // have come about in one way only, which makes its entropy that of the draws (grammar.h).
-const Grammar& stories_grammar() {
+Grammar story_grammar(std::vector<GrammarVariable> variables) {
   // clang-format off
-  static const Grammar grammar(
+  return Grammar(
       "{opening} {story}\n",
-      {
-          {"hero", {"name", "he", "He", "him", "his", "His"},
-           {{3, {"Lily", "she", "She", "her", "her", "Her"}},
-            {3, {"Anna", "she", "She", "her", "her", "Her"}},
-            {2, {"Rosie", "she", "She", "her", "her", "Her"}},
-            {2, {"Mia", "she", "She", "her", "her", "Her"}},
-            {2, {"Ella", "she", "She", "her", "her", "Her"}},
-            {1, {"Poppy", "she", "She", "her", "her", "Her"}},
-            {1, {"Greta", "she", "She", "her", "her", "Her"}},
-            {1, {"Nora", "she", "She", "her", "her", "Her"}},
-            {3, {"Tom", "he", "He", "him", "his", "His"}},
-            {3, {"Ben", "he", "He", "him", "his", "His"}},
-            {2, {"Max", "he", "He", "him", "his", "His"}},
-            {2, {"Oliver", "he", "He", "him", "his", "His"}},
-            {2, {"Sam", "he", "He", "him", "his", "His"}},
-            {1, {"Finn", "he", "He", "him", "his", "His"}},
-            {1, {"Jasper", "he", "He", "him", "his", "His"}},
-            {1, {"Hugo", "he", "He", "him", "his", "His"}}}},
-          {"animal", {"kind", "home", "food", "went"},
-           {{2, {"rabbit", "burrow", "carrots", "hopped"}},
-            {2, {"bear", "cave", "honey", "walked"}},
-            {2, {"mouse", "hole", "cheese", "crept"}},
-            {2, {"duck", "nest", "bread", "waddled"}},
-            {2, {"frog", "pond", "flies", "jumped"}},
-            {1, {"squirrel", "tree", "nuts", "ran"}},
-            {1, {"fox", "den", "berries", "trotted"}},
-            {1, {"kitten", "basket", "fish", "tiptoed"}},
-            {1, {"pig", "sty", "apples", "plodded"}},
-            {1, {"pony", "stable", "oats", "galloped"}}}},
-          {"colour", {"name"},
-           {{2, {"red"}}, {2, {"blue"}}, {2, {"green"}}, {2, {"yellow"}}, {2, {"white"}}, {1, {"silver"}},
-            {1, {"purple"}}, {1, {"golden"}}, {1, {"pink"}}}},
-          {"toy", {"name"},
-           {{2, {"ball"}}, {2, {"kite"}}, {2, {"boat"}}, {2, {"drum"}}, {1, {"hat"}}, {1, {"bell"}},
-            {1, {"cup"}}, {1, {"wagon"}}, {1, {"spoon"}}, {1, {"lamp"}}}},
-          {"friend", {"kind"},
-           {{2, {"owl"}}, {2, {"goat"}}, {2, {"hen"}}, {2, {"turtle"}}, {1, {"crow"}}, {1, {"mole"}},
-            {1, {"swan"}}, {1, {"deer"}}, {1, {"badger"}}, {1, {"snail"}}}},
-      },
+      std::move(variables),
       {
           {"opening",
            {{2, "Once upon a time there was a {size} {animal.kind} named {hero.name}."},
@@ -146,6 +155,10 @@ const Grammar& stories_grammar() {
           {"dreamed", {{3, "dreamed"}, {2, "sang"}, {1, "spoke"}}},
       });
   // clang-format on
+}
+
+const Grammar& stories_grammar() {
+  static const Grammar grammar = story_grammar(stories_variables());
   return grammar;
 }
 

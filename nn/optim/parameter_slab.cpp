@@ -9,11 +9,13 @@ constexpr std::int64_t kAlignment = 16;  // in elements: each part begins on a c
 
 }  // namespace
 
-ParameterSlab::ParameterSlab(const Module& model) {
+ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
   std::int64_t total = 0;
   for (const NamedParameter& parameter : model.named_parameters()) {
+    const double rate = rates ? rates(parameter.name) : 1;
+    if (rate == 0) continue;
     const Tensor& value = parameter.variable.value();
-    parts_.push_back({parameter.name, parameter.variable, total, value.numel(), value.rank() >= 2});
+    parts_.push_back({parameter.name, parameter.variable, total, value.numel(), value.rank() >= 2, rate});
     total += (value.numel() + kAlignment - 1) / kAlignment * kAlignment;
   }
   check(!parts_.empty(), "parameter slab: the model has no parameters");

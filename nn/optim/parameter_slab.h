@@ -2,9 +2,15 @@
 // one loop each.
 #pragma once
 
+#include <functional>
+
 #include "nn/module.h"
 
 namespace tapeformer {
+
+// How fast a parameter of a name learns: what the learning rate is multiplied by for it. 0: it stays as it is, and
+// belongs to no slab. Empty: all learn at the same rate.
+using ParameterRates = std::function<double(std::string_view name)>;
 
 class ParameterSlab {
  public:
@@ -13,11 +19,12 @@ class ParameterSlab {
     Variable variable;
     std::int64_t begin, size;  // elements, from the slab's start
     bool matrix;               // two axes or more: weight decay applies
+    double rate;               // ParameterRates
   };
 
-  // Moves the model's parameters into the slab, keeping their values. The model must live as long as the slab is used.
-  // Throws Error when the parameters have different dtypes, or there are none.
-  explicit ParameterSlab(const Module& model);
+  // Moves the model's parameters that learn into the slab, keeping their values. The model must live as long as the
+  // slab is used. Throws Error when the parameters have different dtypes, or there are none.
+  explicit ParameterSlab(const Module& model, const ParameterRates& rates = {});
 
   const std::vector<Part>& parts() const { return parts_; }
   const Tensor& values() const { return values_; }

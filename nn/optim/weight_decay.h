@@ -8,7 +8,8 @@
 
 namespace tapeformer {
 
-// The whole slab, with this weight decay for matrices and none for vectors (biases and norms), as GPT-2 and nanoGPT do.
+// The whole slab, with this weight decay for matrices and none for vectors (biases and norms), as GPT-2 and nanoGPT do;
+// and with the rates of its parts.
 std::vector<kernels::DecayPart> decay_matrices(const ParameterSlab& slab, double weight_decay);
 
 }  // namespace tapeformer

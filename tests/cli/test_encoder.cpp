@@ -109,14 +109,6 @@ TEST_CASE("bidirectional model: info counts its parameters, and commands that wr
               "eval run --text text.txt --stride 4");
   check_error(box, 2, "data.within_document: expected false for bilm, which reads on where a document ends, got true",
               "train tiny.toml --out other --data.within_document true --data.document line");
-  box.write("gpt.toml",
-            "[model]\ntype = \"gpt\"\nlayers = 1\nheads = 1\ndim = 8\ncontext = 16\n[tokenizer]\nkind = "
-            "\"char\"\n[data]\ntext = \"text.txt\"\n");
-  REQUIRE(box.run("train gpt.toml --out gpt --train.steps 1").exit_code == 0);
-  check_error(box, 1,
-              "gpt: the model is a gpt, expected a text encoder; for language models there are generate, and eval and "
-              "surprisal with --text",
-              "probe gpt --train text.txt --valid text.txt");
 }
 
 TEST_CASE("probe: what 'it' is can be read from both directions together, and not from the embedding") {
@@ -146,4 +138,39 @@ TEST_CASE("probe: what 'it' is can be read from both directions together, and no
   box.write("bad.tsv", "The\tdog\tcat\n");
   check_error(box, 1, "bad.tsv:1: expected a word, or a word, a tab and its label, got \"The\tdog\tcat\"",
               "probe run --train bad.tsv --valid valid.tsv");
+}
+
+TEST_CASE("probe: a model that reads from the left knows what 'it' is at the last word, and not before") {
+  const Sandbox box;
+  for (const auto& [name, seed] : {std::pair{"train", "2"}, {"valid", "3"}}) {
+    const std::string lines = result_of(box, std::string("corpus cloze --labels --lines 200 --seed ") + seed);
+    box.write(std::string(name) + "-it.tsv", lines);
+    std::string moved, label;  // from "it" to the last word
+    for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
+      end = lines.find('\n', begin);
+      const std::string line = lines.substr(begin, end - begin);
+      if (line.starts_with("it\t")) label = line.substr(2);
+      moved += line.ends_with('.') ? line + label : line.substr(0, line.find('\t'));
+      moved += '\n';
+    }
+    box.write(std::string(name) + "-last.tsv", moved);
+  }
+  for (const std::string model : {"gpt --model.layers 1 --model.heads 2 --model.context 26", "rnn --model.layers 1"}) {
+    CAPTURE(model);
+    const std::string run = model.substr(0, 3);
+    const Outcome training =
+        box.run("train --out " + run + " --model.type " + model +
+                " --model.dim 64 --tokenizer.kind word --data.corpus cloze --data.lines 2000 --train.steps 100 "
+                "--train.matmul highest --optimizer.lr 1e-2 --schedule.warmup 20 --eval.every 0");
+    INFO(training.err);
+    REQUIRE(training.exit_code == 0);
+    const auto accuracy = [&](const std::string& place) {
+      const Json result = json_of(
+          box, "probe " + run + " --train train-" + place + ".tsv --valid valid-" + place + ".tsv --steps 1000 --json");
+      CHECK(result["layers"].size() == 1);
+      return result["accuracy"].get<double>();
+    };
+    CHECK(accuracy("last") > 0.98);
+    CHECK(accuracy("it") < 0.62);
+  }
 }

@@ -23,7 +23,7 @@ TEST_CASE("errors: the words of a command") {
   check_error(box, kUsage, "unknown command trian: did you mean train? (see --help)", "trian tiny.toml");
   check_error(box, kUsage, "unknown command encod: did you mean encode? (see --help)", "tokenizer encod x.json");
   check_error(box, kUsage, "unknown option --strid: did you mean --stride? (see --help)", "eval run --strid 4");
-  check_error(box, kUsage, "eval: expected --text FILE, or --source FILE and --target FILE", "eval run");
+  check_error(box, kUsage, "eval: expected --text FILE, --source FILE and --target FILE, or --labels FILE", "eval run");
   check_error(box, kUsage, "--tokens: expected a whole number of at least 0, got -1 (see --help)",
               "generate run --tokens -1");
   check_error(box, kUsage, "--stride: expected a whole number of at least 1, got 1.5 (see --help)",

@@ -237,10 +237,11 @@ TEST_CASE("masked language model: commands that are not made for it refuse it in
   REQUIRE(box.run("train gpt.toml --out gpt --train.steps 1").exit_code == 0);
   check_error(box, 2, "eval: --no-pseudo: expected none, since only a masked language model has a pseudo-perplexity",
               "eval gpt --text text.txt --no-pseudo");
-  check_error(box, 1,
-              "gpt: the model is a gpt, expected a masked language model; for language models there are generate, and "
-              "eval and surprisal with --text",
-              "fill gpt --text [MASK]");
+  check_error(
+      box, 1,
+      "gpt: the model is a gpt, expected a masked language model; for language models there are generate, probe, and "
+      "eval and surprisal with --text",
+      "fill gpt --text [MASK]");
 }
 
 TEST_CASE("probe: it reads the layers of a masked language model") {

@@ -96,6 +96,10 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
   check_error(box, kFailure, advice, "generate run --prompt abc");
   check_error(box, kFailure, advice, "eval run --text a.txt");
   check_error(box, kFailure, advice, "surprisal run --prompt abc");
+  check_error(box, kFailure,
+              "run: the model is a transformer, expected a model of plain text; for encoder-decoders there are "
+              "translate, eval and surprisal with --source and --target",
+              "probe run --train a.txt --valid a.txt");
   check_error(box, kFailure, "a.txt has 1 lines, pairs.tsv 200: expected a translation for each line",
               "eval run --source a.txt --target pairs.tsv");
   check_error(box, kUsage, "--source requires --target (see --help)", "eval run --source a.txt");
@@ -116,8 +120,8 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
   box.prepare_tiny_run();
   box.train("gpt", "--train.steps 2");
   const std::string other =
-      "gpt: the model is a gpt, expected an encoder-decoder; for language models there are generate, and eval and "
-      "surprisal with --text";
+      "gpt: the model is a gpt, expected an encoder-decoder; for language models there are generate, probe, and eval "
+      "and surprisal with --text";
   check_error(box, kFailure, other, "translate gpt", {}, "abc\n");
   check_error(box, kFailure, other, "eval gpt" + pairs);
   check_error(box, kFailure, other, "surprisal gpt" + pairs);

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "core/error.h"
 #include "data/synthetic/corpora.h"
 #include "data/synthetic/stories_grammar.h"
+#include "data/synthetic/tales_grammar.h"
+#include "data/text/labelled_text.h"
 
 using namespace tapeformer;
 
@@ -116,8 +119,9 @@ std::vector<std::string> obstacles(const Grammar& grammar) { return Unambiguity(
 
 }  // namespace
 
-TEST_CASE("stories: the text determines the draws") {
+TEST_CASE("stories and tales: the text determines the draws") {
   for (const std::string& obstacle : obstacles(stories_grammar())) FAIL_CHECK(obstacle);
+  for (const std::string& obstacle : obstacles(tales_grammar())) FAIL_CHECK(obstacle);
 
   // The proof fails for grammars that break its conditions.
   const auto rules = [](const char* a, const char* b) {
@@ -133,24 +137,54 @@ TEST_CASE("stories: the text determines the draws") {
   CHECK(obstacles(Grammar("{r}.", {hero}, rules("a {hero.name}", "b"))).size() == 1);
 }
 
-TEST_CASE("stories: the computed entropy is that of the drawn text") {
-  double nats = 0, chars = 0;
-  std::set<std::string> texts;
-  const int n = 20000;
-  RandomStream random(RandomKey{.seed = 11});
-  for (int i = 0; i < n; ++i) {
-    const GrammarLine line = stories_grammar().generate(random);
-    nats += line.nats;
-    chars += static_cast<double>(line.text.size());
-    texts.insert(line.text);
+TEST_CASE("stories and tales: the computed entropy is that of the drawn text") {
+  const auto check_entropy = [](const Grammar& grammar, const char* name, double least, double most) {
+    CAPTURE(name);
+    double nats = 0, chars = 0;
+    std::set<std::string> texts;
+    const int n = 20000;
+    RandomStream random(RandomKey{.seed = 11});
+    for (int i = 0; i < n; ++i) {
+      const GrammarLine line = grammar.generate(random);
+      nats += line.nats;
+      chars += static_cast<double>(line.text.size());
+      texts.insert(line.text);
+    }
+    const double entropy = corpus_entropy(name).value();
+    CHECK(nats / chars == doctest::Approx(entropy).epsilon(0.01));
+    CHECK(nats / n == doctest::Approx(grammar.expectation().nats).epsilon(0.005));
+    CHECK(chars / n == doctest::Approx(grammar.expectation().chars).epsilon(0.005));
+    CHECK(entropy > least);
+    CHECK(entropy < most);
+    CHECK(texts.size() == n);  // e^35 stories: no two alike
+  };
+  check_entropy(stories_grammar(), "stories", 0.15, 0.16);
+  check_entropy(tales_grammar(), "tales", 0.19, 0.21);
+}
+
+TEST_CASE("tales: an animal may be the hero or the friend, and 100 lines have only a part of the words") {
+  // The words of each slot in lines of a seed.
+  const auto words_of = [](std::int64_t lines, std::uint64_t seed) {
+    std::map<std::string, std::set<std::string>> words;
+    for (std::int64_t i = 0; i < lines; ++i) {
+      const std::string line = labelled_corpus_line("tales", i, seed);
+      const LabelledText text = LabelledText::from_text(line, "tales");
+      for (const LabelledWord& word : text.sentences()[0]) {
+        words[std::string(word.label)].emplace(word.word.substr(0, word.word.find_first_of(".,")));
+      }
+    }
+    return words;
+  };
+  auto few = words_of(100, 2), many = words_of(5000, 1);
+  CHECK(many["hero.name"].size() == 172);
+  CHECK(many["animal.kind"].size() == 126);
+  CHECK(many["friend.kind"] == many["animal.kind"]);
+  CHECK(many["colour.name"].size() == 56);
+  CHECK(many["toy.name"].size() == 135);
+  for (const std::string slot : {"hero.name", "animal.kind", "friend.kind", "toy.name"}) {
+    CAPTURE(slot);
+    CHECK(3 * few[slot].size() < 2 * many[slot].size());
   }
-  const double entropy = corpus_entropy("stories").value();
-  CHECK(nats / chars == doctest::Approx(entropy).epsilon(0.01));
-  CHECK(nats / n == doctest::Approx(stories_grammar().expectation().nats).epsilon(0.005));
-  CHECK(chars / n == doctest::Approx(stories_grammar().expectation().chars).epsilon(0.005));
-  CHECK(entropy > 0.15);
-  CHECK(entropy < 0.35);
-  CHECK(texts.size() == n);  // e^35 stories: no two alike
 }
 
 TEST_CASE("stories: lines of three to six sentences, with pronouns, homes and things that agree") {

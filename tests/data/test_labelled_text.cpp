@@ -38,7 +38,7 @@ TEST_CASE("labelled text: lines that are none, and a text without labels, are re
 
 TEST_CASE("labelled corpora: the words are those of the text, and their labels the slots that wrote them") {
   std::map<std::string, std::set<std::string>> labels_of;
-  for (const char* name : {"stories", "cloze", "senses"}) {
+  for (const char* name : {"stories", "tales", "cloze", "senses"}) {
     for (std::int64_t line = 0; line < 200; ++line) {
       const std::string lines = labelled_corpus_line(name, line, 1);
       const LabelledText text = LabelledText::from_text(lines, name);
@@ -57,9 +57,11 @@ TEST_CASE("labelled corpora: the words are those of the text, and their labels t
   CHECK(labels("her") == std::set<std::string>{"hero.him", "hero.his"});
   CHECK(labels("Lily.") == std::set<std::string>{"hero.name"});
   CHECK(labels("burrow.") == std::set<std::string>{"animal.home"});
-  CHECK_THROWS_WITH_AS(labelled_corpus_line("markov", 0, 1),
-                       "labels: expected one of the corpora stories, recall, cloze, senses, got markov, which has none",
-                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      labelled_corpus_line("markov", 0, 1),
+      "labels: expected one of the corpora stories, tales, recall, cloze, senses, got markov, which has "
+      "none",
+      UsageError);
 }
 
 TEST_CASE("cloze: the last word says what 'it' is") {

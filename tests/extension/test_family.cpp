@@ -139,7 +139,7 @@ TEST_CASE("toy family: what it is not made for is refused") {
   const RunFolder run = create_run(folder.path / "run", to_toml(resolve(config)), toy.objective.tokenizers());
   const std::string expected =
       run.root.string() +
-      ": the model is a bigram, expected an encoder-decoder; for language models there are generate, "
+      ": the model is a bigram, expected an encoder-decoder; for language models there are generate, probe, "
       "and eval and surprisal with --text";
   CHECK_THROWS_WITH_AS(load_translator(run.root), expected.c_str(), Error);
   CHECK_THROWS_WITH_AS(register_model_family(bigram_family()), "model family bigram: registered twice", Error);

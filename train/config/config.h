@@ -43,9 +43,16 @@ struct Config {
     DocumentEnd document = DocumentEnd::none;
     std::string text_field = "text";
     bool within_document = false;
-    std::string source, target, valid_source, valid_target, pairs, valid_pairs, corpus;
+    std::string source, target, valid_source, valid_target, pairs, valid_pairs, labels, valid_labels, corpus;
     std::int64_t lines = 20000, seed = 1;
     bool operator==(const Data&) const = default;
+  };
+  struct Task {
+    std::string kind = "none";
+    bool freeze = false, mix = false;
+    double layer_decay = 1, dropout = 0.1;
+    ClassWeights class_weights = ClassWeights::none;
+    bool operator==(const Task&) const = default;
   };
   struct Optimizer {
     std::string name = "adamw";
@@ -89,6 +96,7 @@ struct Config {
   Model model;
   Tokenizer tokenizer;
   Data data;
+  Task task;
   Optimizer optimizer;
   Schedule schedule;
   Train train;
@@ -122,6 +130,7 @@ class ResolvedConfig {
   const ResolvedModel& model;
   const Config::Tokenizer& tokenizer;
   const Config::Data& data;
+  const Config::Task& task;
   const Config::Optimizer& optimizer;
   const Config::Schedule& schedule;
   const Config::Train& train;
@@ -129,6 +138,8 @@ class ResolvedConfig {
   const Config::Checkpoint& checkpoint;
 
   const ModelFamily& family() const { return find_model_family(model.type); }
+  // Whether the model is fine-tuned on labels, not trained for what its family is for.
+  bool has_task() const { return task.kind != "none"; }
   // model.context, and model.dim: nothing where the family has no such key.
   std::optional<std::int64_t> context() const { return integer_option("context"); }
   std::optional<std::int64_t> model_dim() const { return integer_option("dim"); }

@@ -7,6 +7,7 @@
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
 #include "train/config/matmul_config.h"
+#include "train/tasks/task.h"
 
 namespace tapeformer {
 
@@ -27,6 +28,7 @@ std::vector<std::string> data_kinds(const Config::Data& data) {
   if (!data.text.empty()) kinds.push_back("data.text");
   if (!data.source.empty() || !data.target.empty()) kinds.push_back("data.source and data.target");
   if (!data.pairs.empty()) kinds.push_back("data.pairs");
+  if (!data.labels.empty()) kinds.push_back("data.labels");
   if (!data.corpus.empty()) kinds.push_back("data.corpus");
   return kinds;
 }
@@ -47,6 +49,7 @@ void check_data(const Config::Data& data) {
   goes_with(!data.valid.empty(), "data.valid", !data.text.empty(), "data.text");
   goes_with(!data.valid_source.empty(), "data.valid_source", !data.source.empty(), "data.source");
   goes_with(!data.valid_pairs.empty(), "data.valid_pairs", !data.pairs.empty(), "data.pairs");
+  goes_with(!data.valid_labels.empty(), "data.valid_labels", !data.labels.empty(), "data.labels");
 }
 
 // What the kind of data that the model's family reads says about data and batches.
@@ -66,6 +69,29 @@ void check_data_of(const ModelFamily& family, const Config& config) {
           ", whose sequences are all as long as model.context, got ", config.train.batch_tokens);
   require(config.train.length_groups == 1, "train.length_groups: expected 1 for ", family.name,
           ", whose sequences are all as long as model.context, got ", config.train.length_groups);
+}
+
+void check_task(const ModelFamily& family, const Config& config) {
+  const Config::Task& task = config.task;
+  const auto kinds = data_kinds(config.data);
+  if (task.kind == kNoTask) {
+    require(config.data.labels.empty(), "data.labels: expected task.kind beside it, got none");
+    return;
+  }
+  require(!family.reads_pairs(), "task.kind: expected none for ", family.name,
+          ", which gives no vectors of the tokens of a text, got ", task.kind);
+  require(kinds.empty() || !config.data.labels.empty(), "task.kind: ", task.kind, " trains on data.labels, got ",
+          kinds.empty() ? "" : kinds[0]);
+  require(config.eval.batches == 0, "eval.batches: expected 0 beside task.kind, whose measures are of all validation ",
+          "data, got ", config.eval.batches);
+  require(!task.freeze || task.layer_decay == 1, "task.layer_decay: expected 1 beside task.freeze, since no layer ",
+          "learns, got ", task.layer_decay);
+  require(task.class_weights == ClassWeights::none || (config.train.label_smoothing == 0 && config.train.z_loss == 0),
+          "task.class_weights: expected none beside train.label_smoothing and train.z_loss, got ",
+          word_of(task.class_weights));
+  require(task.class_weights == ClassWeights::none || !find_task(task.kind).points,
+          "task.class_weights: expected none for ", task.kind, ", which has no labels of its own, got ",
+          word_of(task.class_weights));
 }
 
 void check_tokenizer(const Config::Tokenizer& tokenizer) {
@@ -94,6 +120,7 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_data(config.data);
   check_tokenizer(config.tokenizer);
   check_data_of(resolved.family(), config);
+  check_task(resolved.family(), config);
   require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
           "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
           ", got ", config.train.length_groups);
@@ -180,6 +207,7 @@ ResolvedConfig::ResolvedConfig(std::shared_ptr<const Values> values)
       model(values_->model),
       tokenizer(values_->config.tokenizer),
       data(values_->config.data),
+      task(values_->config.task),
       optimizer(values_->config.optimizer),
       schedule(values_->config.schedule),
       train(values_->config.train),
@@ -221,8 +249,9 @@ ResolvedConfig resolve(Config config) {
 }
 
 void require_data(const ResolvedConfig& config) {
-  require(!data_kinds(config.data).empty(),
-          "data: expected one of data.text, data.source and data.target, data.pairs, data.corpus; got none");
+  require(
+      !data_kinds(config.data).empty(),
+      "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.corpus; got none");
 }
 
 }  // namespace tapeformer

@@ -7,6 +7,7 @@
 #include "core/nearest_name.h"
 #include "nn/optim/optimizers.h"
 #include "train/config/key_text.h"
+#include "train/tasks/task.h"
 
 namespace tapeformer {
 
@@ -60,6 +61,19 @@ std::vector<std::string> family_names() {
   return names;
 }
 
+std::vector<std::string> task_names() {
+  std::vector<std::string> names{std::string(kNoTask)};
+  for (const Task& task : tasks()) names.push_back(task.name);
+  return names;
+}
+
+// "tag = a label for each word, …"
+std::string task_help() {
+  std::string help;
+  for (const Task& task : tasks()) help += str_cat(help.empty() ? "" : "; ", task.name, " = ", task.help);
+  return help;
+}
+
 // " (adamw, adam)": the optimizers that read an option.
 std::string read_by(const char* option) { return " (" + optimizers_with_option(option) + ")"; }
 
@@ -77,6 +91,7 @@ const std::vector<ConfigEntry>& common_entries() {
   using M = Config::Model;
   using K = Config::Tokenizer;
   using D = Config::Data;
+  using L = Config::Task;
   using O = Config::Optimizer;
   using S = Config::Schedule;
   using T = Config::Train;
@@ -85,6 +100,7 @@ const std::vector<ConfigEntry>& common_entries() {
   constexpr SectionOf<&Config::model> model{"model"};
   constexpr SectionOf<&Config::tokenizer> tokenizer{"tokenizer"};
   constexpr SectionOf<&Config::data> data{"data"};
+  constexpr SectionOf<&Config::task> task{"task"};
   constexpr SectionOf<&Config::optimizer> optimizer{"optimizer"};
   constexpr SectionOf<&Config::schedule> schedule{"schedule"};
   constexpr SectionOf<&Config::train> train{"train"};
@@ -124,9 +140,27 @@ const std::vector<ConfigEntry>& common_entries() {
         data.key<&D::valid_target>("valid_target", "target side for validation"),
         data.key<&D::pairs>("pairs", "parallel text: each line is source, tab, target"),
         data.key<&D::valid_pairs>("valid_pairs", "parallel text for validation: each line is source, tab, target"),
+        data.key<&D::labels>("labels",
+                             "labelled text for task.kind; tag: a line is word, tab, label, an empty line ends a "
+                             "sentence; classify: label, tab, text; span: question, tab, text, tab, answer; .jsonl: "
+                             "fields of these names, words and labels"),
+        data.key<&D::valid_labels>("valid_labels",
+                                   "labelled text for validation (none = the last part of data.labels)"),
         data.key<&D::corpus>("corpus", "name of a generated corpus"),
         data.key<&D::lines>("lines", "lines of the generated corpus", at_least(1)),
         data.key<&D::seed>("seed", "seed of the generated corpus", at_least(0)),
+
+        task.key<&L::kind>(
+            "kind", "what the model is fine-tuned for (" + task_help() + "; none = trained for what its family is for)",
+            {}, kFixed),
+        task.key<&L::freeze>("freeze", "the encoder stays as it is: only the classifier on its vectors learns", {},
+                             kFixed),
+        task.key<&L::mix>("mix", "the classifier reads a learned mixture of all layers, not the last one", {}, kFixed),
+        task.key<&L::layer_decay>("layer_decay", "factor of the learning rate from each layer to the one below it",
+                                  KeyRange{0, 1, true}),
+        task.key<&L::dropout>("dropout", "dropout on the vectors that the classifier reads", fraction()),
+        task.key<&L::class_weights>(
+            "class_weights", "weights of the labels' losses: all alike, or inverse to how often a label is there"),
 
         optimizer.key<&O::name>("name", "the rule by which gradients change the weights"),
         optimizer.key<&O::lr>("lr", "peak learning rate", at_least(0)),
@@ -216,6 +250,7 @@ const std::vector<ConfigEntry>& common_entries() {
       return std::ranges::find(table, name, [](const ConfigEntry& e) { return e.name(); });
     };
     entry("model.type")->registered = family_names;
+    entry("task.kind")->registered = task_names;
     entry("optimizer.name")->registered = optimizer_names;
     return table;
   }();

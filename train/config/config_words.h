@@ -6,6 +6,9 @@
 
 namespace tapeformer {
 
+// Weights of the labels' losses: all alike, or inversely proportional to how often a label is there.
+enum class ClassWeights { none, balanced };
+
 enum class TokenizerKind { character, word, bpe };
 
 // kernels::MatmulPrecision, or the one that suits the CPU.
@@ -15,6 +18,11 @@ template <>
 struct Words<TokenizerKind> {
   static constexpr std::pair<TokenizerKind, std::string_view> list[] = {
       {TokenizerKind::character, "char"}, {TokenizerKind::word, "word"}, {TokenizerKind::bpe, "bpe"}};
+};
+template <>
+struct Words<ClassWeights> {
+  static constexpr std::pair<ClassWeights, std::string_view> list[] = {{ClassWeights::none, "none"},
+                                                                       {ClassWeights::balanced, "balanced"}};
 };
 template <>
 struct Words<BleuTokenization> {

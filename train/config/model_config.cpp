@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "data/text/text_source.h"
+#include "nn/causal_encoder.h"
 
 namespace tapeformer {
 namespace {
@@ -36,7 +37,7 @@ ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& 
 const TaskText& task_text(ModelTask task) {
   // In the order of ModelTask.
   static constexpr TaskText kTexts[] = {
-      {"a language model", "for language models there are generate, and eval and surprisal with --text"},
+      {"a language model", "for language models there are generate, probe, and eval and surprisal with --text"},
       {"an encoder-decoder", "for encoder-decoders there are translate, eval and surprisal with --source and --target"},
       {"a bidirectional language model", "for bidirectional language models there are probe, and eval with --text"},
       {"a masked language model", "for masked language models there are fill, probe, and eval with --text"},
@@ -80,6 +81,8 @@ std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, con
       return make_masked_language_model(config, vocabulary);
     case ModelTask::skip_gram_model:
       return make_skip_gram_model(config, vocabulary);
+    case ModelTask::language_model:
+      return std::make_unique<CausalEncoder>(make_language_model(config, vocabulary));
     default:
       return make_bidirectional_language_model(config, vocabulary);
   }

@@ -66,11 +66,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const To
                                           const TextSource& valid_source, const ProgressMaker& progress) {
   const Config::Tokenizer& wanted = config.tokenizer;
   if (!wanted.file.empty()) return Tokenizer::load(wanted.file);
-  TokenizerOptions options{.kind = word_of(wanted.kind), .vocab = wanted.vocab, .special_tokens = {}};
-  if (wanted.kind == TokenizerKind::bpe || train_source.has_documents())
-    options.special_tokens = {std::string(kEndOfText)};
-  if (config.family().task() == ModelTask::masked_language_model)
-    options.special_tokens.insert(options.special_tokens.end(), kMaskedTokens.begin(), kMaskedTokens.end());
+  const TokenizerOptions options = tokenizer_options(config, train_source.has_documents());
   const bool learns_all = wanted.kind == TokenizerKind::character;
   Hasher key;
   key.update(options.kind);
@@ -91,6 +87,15 @@ std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const To
 }
 
 }  // namespace
+
+TokenizerOptions tokenizer_options(const ResolvedConfig& config, bool documents) {
+  const Config::Tokenizer& wanted = config.tokenizer;
+  TokenizerOptions options{.kind = word_of(wanted.kind), .vocab = wanted.vocab, .special_tokens = {}};
+  if (wanted.kind == TokenizerKind::bpe || documents) options.special_tokens = {std::string(kEndOfText)};
+  if (config.family().task() == ModelTask::masked_language_model)
+    options.special_tokens.insert(options.special_tokens.end(), kMaskedTokens.begin(), kMaskedTokens.end());
+  return options;
+}
 
 std::filesystem::path token_cache_folder() {
   const auto variable = [](const char* name) {

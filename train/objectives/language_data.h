@@ -10,7 +10,7 @@
 
 #include "data/text/text_source.h"
 #include "data/text/token_cache.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/train_tokenizer.h"
 #include "train/config/config.h"
 
 namespace tapeformer {
@@ -28,6 +28,9 @@ std::filesystem::path token_cache_folder();
 
 // How text files are read by this configuration.
 TextOptions text_options(const ResolvedConfig& config);
+
+// What the tokenizer of this configuration is learned by. `documents`: the text has ends of documents.
+TokenizerOptions tokenizer_options(const ResolvedConfig& config, bool documents);
 
 // Reads or generates the text, and encodes it, in memory that does not depend on its size. What was made before is
 // taken from the cache. Without a tokenizer, one is read from tokenizer.file, or learned from the training text; char

@@ -5,12 +5,14 @@
 #include "train/objectives/language_objective.h"
 #include "train/objectives/masked_objective.h"
 #include "train/objectives/skip_gram_objective.h"
+#include "train/objectives/task_objective.h"
 #include "train/objectives/translation_objective.h"
 
 namespace tapeformer {
 
 std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const RunFolder* resumed,
                                           const ProgressMaker& progress) {
+  if (config.has_task()) return std::make_unique<TaskObjective>(config, prepare_task_data(config, resumed));
   const auto text = [&] {
     return prepare_language_data(config, resumed ? Tokenizer::load(resumed->tokenizer()) : nullptr, progress);
   };

@@ -8,7 +8,7 @@
 #include "autograd/tape/tape.h"
 #include "data/text/encode_text.h"
 #include "data/text/text_reader.h"
-#include "nn/module.h"
+#include "nn/optim/parameter_slab.h"
 #include "train/config/config.h"
 #include "train/evaluation.h"
 #include "train/run/run_folder.h"
@@ -34,6 +34,10 @@ class Objective {
   virtual ~Objective() = default;
 
   virtual const Module& model() const = 0;
+  // The part of the model that train.init_from sets; the rest begins at random.
+  virtual const Module& initial_part() const { return model(); }
+  // How fast the parameters learn: what the slab of the optimizer is made with.
+  virtual ParameterRates rates() const { return {}; }
   virtual RunTokenizers tokenizers() const = 0;
   // A hash of the training data, so that a resume can tell when it has changed.
   virtual std::uint64_t data_hash() const = 0;
@@ -66,6 +70,8 @@ class Objective {
   // Whether exp(loss) is the perplexity of a text.
   virtual bool has_perplexity() const { return true; }
 
+  // Evaluation::chosen_by of its evaluations.
+  virtual std::string_view measure() const { return {}; }
   virtual bool can_evaluate() const = 0;
   // Why it cannot.
   virtual std::string_view cannot_evaluate_because() const { return "no validation text"; }

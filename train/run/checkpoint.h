@@ -16,7 +16,7 @@ struct TrainingState {
   std::int64_t step = 0;    // steps done
   std::int64_t tokens = 0;  // targets scored so far
   double elapsed_s = 0;     // training time so far
-  double best_loss = 0;     // of the best evaluation so far, at step best_step
+  double best_loss = 0;     // Evaluation::cost() of the best evaluation so far, at step best_step
   std::int64_t best_step = 0;
   std::int64_t stalls = 0;  // as learning_rate() takes it, for schedule.kind = plateau; 0 for the others
   // Hashes of the training and of the validation data, so that a resume can tell when they have changed. 0: not known.

@@ -79,11 +79,13 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
   require_no_run(root);  // again, now that no other process can make one here
   try {
     if (is_unfinished(run)) {
-      for (const fs::path& path : {run.target_tokenizer(), run.metrics(), run.checkpoints()}) remove_path(path);
+      for (const fs::path& path : {run.target_tokenizer(), run.labels(), run.metrics(), run.checkpoints()})
+        remove_path(path);
     }
     write_file_atomically(unfinished_config(run), config_toml);
     write_file_atomically(run.tokenizer(), tokenizers.source);
     if (!tokenizers.target.empty()) write_file_atomically(run.target_tokenizer(), tokenizers.target);
+    if (!tokenizers.labels.empty()) write_file_atomically(run.labels(), tokenizers.labels);
     if (prepare) prepare(run);
     rename_path(unfinished_config(run), run.config());
     sync_to_disk(run.root);

@@ -4,6 +4,7 @@
 //                              made its name is config.toml.unfinished
 //   RUN/tokenizer.json
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
+//   RUN/labels.json            only of a model that is fine-tuned on labels: their names
 //   RUN/metrics.jsonl
 //   RUN/report.html            its curves, which the command `train` draws anew as it goes
 //   RUN/checkpoints/          see checkpoint_store.h
@@ -24,6 +25,7 @@ struct RunFolder {
   std::filesystem::path config() const { return root / "config.toml"; }
   std::filesystem::path tokenizer() const { return root / "tokenizer.json"; }
   std::filesystem::path target_tokenizer() const { return root / "tokenizer-target.json"; }
+  std::filesystem::path labels() const { return root / "labels.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
@@ -40,9 +42,10 @@ std::optional<std::int64_t> checkpoint_step(std::string_view name);
 // Throws Error when `root` is a file or holds a run already. Writes nothing; call it before long preparations.
 void require_no_run(const std::filesystem::path& root);
 
-// The JSON texts of a run's tokenizers; `target` is empty unless source and target have separate vocabularies.
+// The JSON texts of a run's tokenizers; `target` is empty unless source and target have separate vocabularies. `labels`
+// is a list of names, and empty unless the model is fine-tuned on labels.
 struct RunTokenizers {
-  std::string source, target;
+  std::string source, target, labels = {};
 };
 
 // Makes the folder and its parents, and writes the files. `prepare`, if given, writes what the run begins with, such as

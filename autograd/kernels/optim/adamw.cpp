@@ -54,8 +54,10 @@ void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::span<con
   const std::int64_t n = parts.empty() ? 0 : parts.back().end;
   const Span span(SpanKind::kernel, "adamw", {.bytes = 7.0 * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for_each_decay(parts, begin, end, [&](std::int64_t i, std::int64_t stop, double weight_decay) {
-      SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, step, weight_decay, stop - i);
+    for_each_decay(parts, begin, end, [&](std::int64_t i, std::int64_t stop, const DecayPart& part) {
+      auto scaled = step;
+      scaled.lr *= part.rate;
+      SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, scaled, part.weight_decay, stop - i);
     });
   });
 }

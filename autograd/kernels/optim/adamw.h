@@ -18,8 +18,8 @@ struct AdamWStep {
 
 //   g = gradient_scale·grad;  m = β₁m + (1 − β₁)g;  v = β₂v + (1 − β₂)g²
 //   w = w − lr·weight_decay·w − lr·(m/(1 − β₁^step)) / (√(v/(1 − β₂^step)) + ε)
-// for the elements of all parts, in one loop. With l2: g = gradient_scale·grad + weight_decay·w, and w has no decay of
-// its own.
+// for the elements of all parts, in one loop, where lr is the step's times the rate of the part. With l2: g =
+// gradient_scale·grad + weight_decay·w, and w has no decay of its own.
 template <class T>
 void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::span<const DecayPart> parts);
 

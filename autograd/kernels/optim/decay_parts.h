@@ -1,4 +1,4 @@
-// Weight decay for parameters that lie one after another in one slab.
+// Weight decay and learning rate of parameters that lie one after another in one slab.
 #pragma once
 
 #include <algorithm>
@@ -7,19 +7,20 @@
 
 namespace tapeformer::kernels {
 
-// Consecutive elements with the same weight decay: from the end of the part before up to `end`.
+// Consecutive elements with the same weight decay and learning rate: from the end of the part before up to `end`.
 struct DecayPart {
   std::int64_t end;
   double weight_decay;
+  double rate = 1;  // what the step's learning rate is multiplied by
 };
 
-// Calls f(i, stop, weight_decay) for each stretch [i, stop) of [begin, end) that lies in one part. The parts must reach
+// Calls f(i, stop, part) for each stretch [i, stop) of [begin, end) that lies in one part. The parts must reach
 // up to `end`.
 template <class F>
 void for_each_decay(std::span<const DecayPart> parts, std::int64_t begin, std::int64_t end, const F& f) {
   for (auto part = std::ranges::upper_bound(parts, begin, {}, &DecayPart::end); begin < end; ++part) {
     const std::int64_t stop = std::min(end, part->end);
-    f(begin, stop, part->weight_decay);
+    f(begin, stop, *part);
     begin = stop;
   }
 }

@@ -45,8 +45,10 @@ void sgd(T* w, T* v, const T* grad, const SgdStep& step, std::span<const DecayPa
   const std::int64_t n = parts.empty() ? 0 : parts.back().end;
   const Span span(SpanKind::kernel, "sgd", {.bytes = (step.momentum != 0 ? 5.0 : 3.0) * sizeof(T) * n});
   parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for_each_decay(parts, begin, end, [&](std::int64_t i, std::int64_t stop, double weight_decay) {
-      SIMD_CALL(sgd, T)(w + i, v == nullptr ? v : v + i, grad + i, step, weight_decay, stop - i);
+    for_each_decay(parts, begin, end, [&](std::int64_t i, std::int64_t stop, const DecayPart& part) {
+      auto scaled = step;
+      scaled.lr *= part.rate;
+      SIMD_CALL(sgd, T)(w + i, v == nullptr ? v : v + i, grad + i, scaled, part.weight_decay, stop - i);
     });
   });
 }

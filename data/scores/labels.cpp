@@ -1,0 +1,119 @@
+#include "data/scores/labels.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace tapeformer {
+namespace {
+
+double share(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+double LabelCount::precision() const { return share(right, predicted); }
+double LabelCount::recall() const { return share(right, gold); }
+double LabelCount::f1() const { return share(2 * right, predicted + gold); }
+
+LabelScore::LabelScore(std::span<const std::string> labels) {
+  for (const std::string& label : labels) index_of(label);
+}
+
+std::size_t LabelScore::index_of(std::string_view label) {
+  const auto found = std::ranges::find(labels_, label);
+  if (found != labels_.end()) return found - labels_.begin();
+  labels_.emplace_back(label);
+  for (auto& row : confusion_) row.push_back(0);
+  confusion_.emplace_back(labels_.size(), 0);
+  return labels_.size() - 1;
+}
+
+void LabelScore::add(std::string_view gold, std::string_view predicted) {
+  const std::size_t row = index_of(gold), column = index_of(predicted);
+  ++confusion_[row][column];
+  ++total_;
+}
+
+double LabelScore::accuracy() const {
+  std::int64_t right = 0;
+  for (std::size_t i = 0; i < labels_.size(); ++i) right += confusion_[i][i];
+  return share(right, total_);
+}
+
+std::vector<LabelCount> LabelScore::counts() const {
+  std::vector<LabelCount> counts;
+  for (std::size_t i = 0; i < labels_.size(); ++i) {
+    LabelCount count{.label = labels_[i], .right = confusion_[i][i]};
+    for (std::size_t j = 0; j < labels_.size(); ++j) {
+      count.gold += confusion_[i][j];
+      count.predicted += confusion_[j][i];
+    }
+    counts.push_back(std::move(count));
+  }
+  return counts;
+}
+
+double LabelScore::macro_f1() const {
+  double sum = 0;
+  std::int64_t seen = 0;
+  for (const LabelCount& count : counts()) {
+    if (count.gold + count.predicted == 0) continue;
+    sum += count.f1();
+    ++seen;
+  }
+  return seen == 0 ? 0 : sum / static_cast<double>(seen);
+}
+
+bool are_bio_labels(std::span<const std::string> labels) {
+  return std::ranges::all_of(labels, [](const std::string& label) {
+    return label == "O" || label.starts_with("B-") || label.starts_with("I-");
+  });
+}
+
+std::vector<LabelSpan> label_spans(std::span<const std::string_view> labels, bool bio) {
+  std::vector<LabelSpan> spans;
+  for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
+    std::string_view kind = labels[i];
+    if (kind.empty() || kind == "O") continue;
+    bool begins = false;
+    if (bio) {
+      begins = kind.starts_with("B-");
+      if (begins || kind.starts_with("I-")) kind.remove_prefix(2);
+    }
+    const bool goes_on = !begins && !spans.empty() && spans.back().end == i && spans.back().kind == kind;
+    goes_on ? void(++spans.back().end) : spans.push_back({i, i + 1, kind});
+  }
+  return spans;
+}
+
+LabelCount& SpanScore::count_of(std::string_view kind) {
+  const auto place = std::ranges::lower_bound(counts_, kind, {}, &LabelCount::label);
+  if (place != counts_.end() && place->label == kind) return *place;
+  return *counts_.insert(place, LabelCount{.label = std::string(kind)});
+}
+
+void SpanScore::add(std::span<const std::string_view> gold, std::span<const std::string_view> predicted) {
+  check(gold.size() == predicted.size(), "span score: ", gold.size(), " labels and ", predicted.size(),
+        " predicted ones: expected as many");
+  const std::vector<LabelSpan> right = label_spans(gold, bio_), found = label_spans(predicted, bio_);
+  for (const LabelSpan& span : right) ++count_of(span.kind).gold;
+  for (const LabelSpan& span : found) {
+    LabelCount& count = count_of(span.kind);
+    ++count.predicted;
+    count.right += std::ranges::count(right, span);
+  }
+}
+
+LabelCount SpanScore::total() const {
+  LabelCount total{.label = "all"};
+  for (const LabelCount& count : counts_) {
+    total.gold += count.gold;
+    total.predicted += count.predicted;
+    total.right += count.right;
+  }
+  return total;
+}
+
+}  // namespace tapeformer

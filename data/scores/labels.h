@@ -1,0 +1,81 @@
+// How well predicted labels agree with the right ones.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapeformer {
+
+// What was found of one label, or of one kind of spans.
+struct LabelCount {
+  std::string label;
+  std::int64_t gold = 0, predicted = 0, right = 0;
+
+  // right/predicted, right/gold and their harmonic mean 2·right/(predicted + gold); 0 where nothing is counted.
+  double precision() const;
+  double recall() const;
+  double f1() const;
+};
+
+// Counts labels one by one. Those of the constructor come first; others are added as they come.
+class LabelScore {
+ public:
+  explicit LabelScore(std::span<const std::string> labels);
+  void add(std::string_view gold, std::string_view predicted);
+
+  std::int64_t total() const { return total_; }
+  // The share of the labels that are right.
+  double accuracy() const;
+  // The mean of the F1 of all labels that are in the gold data or predicted.
+  double macro_f1() const;
+  const std::vector<std::string>& labels() const { return labels_; }
+  std::vector<LabelCount> counts() const;  // in the order of labels()
+  // How often a label (row) was predicted as another one (column), both in the order of labels().
+  const std::vector<std::vector<std::int64_t>>& confusion() const { return confusion_; }
+
+ private:
+  std::size_t index_of(std::string_view label);
+
+  std::vector<std::string> labels_;
+  std::vector<std::vector<std::int64_t>> confusion_;
+  std::int64_t total_ = 0;
+};
+
+// The words [begin, end) of a sentence, which name one thing.
+struct LabelSpan {
+  std::int64_t begin, end;
+  std::string_view kind;
+  bool operator==(const LabelSpan&) const = default;
+};
+
+// Whether every label is O, or has the prefix B- or I- (Ramshaw & Marcus 1995).
+bool are_bio_labels(std::span<const std::string> labels);
+
+// The spans of a sentence's labels. With BIO labels a span begins at B-X, and at I-X where none of kind X goes on
+// there, and reaches over the I-X that follow (as conlleval reads them). With plain labels it is a run of the same
+// label. O and the empty label belong to no span.
+std::vector<LabelSpan> label_spans(std::span<const std::string_view> labels, bool bio);
+
+// Counts spans: one is right where begin, end and kind are (Tjong Kim Sang & De Meulder 2003).
+class SpanScore {
+ public:
+  explicit SpanScore(bool bio) : bio_(bio) {}
+  // The labels of a sentence.
+  void add(std::span<const std::string_view> gold, std::span<const std::string_view> predicted);
+
+  // Of all spans together: its F1 is the micro-average.
+  LabelCount total() const;
+  // By kind, in the order of their names.
+  const std::vector<LabelCount>& counts() const { return counts_; }
+
+ private:
+  LabelCount& count_of(std::string_view kind);
+
+  bool bio_;
+  std::vector<LabelCount> counts_;
+};
+
+}  // namespace tapeformer

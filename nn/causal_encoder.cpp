@@ -1,0 +1,23 @@
+#include "nn/causal_encoder.h"
+
+#include "autograd/ops/views.h"
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+
+CausalEncoder::CausalEncoder(std::unique_ptr<LanguageModel> model) : model_(std::move(model)) {
+  register_module("", *model_);
+}
+
+std::vector<Variable> CausalEncoder::representations(const TextRows& rows) const {
+  check(!rows.segments.defined(), "causal encoder: the rows have segments, which a language model does not read");
+  return {model_->forward(rows.ids)};
+}
+
+Variable CausalEncoder::loss(const Variable& features, const Tensor& targets,
+                             const CrossEntropyOptions& options) const {
+  const Variable rows = reshape(model_->logits(features), {-1, vocab()});
+  return cross_entropy(rows, Variable::constant(*features.tape(), targets.reshape({-1})), options);
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,49 @@
+// A classifier of the vectors of a text encoder: what fine-tuning trains.
+#pragma once
+
+#include <memory>
+
+#include "nn/layer_mix.h"
+#include "nn/layers.h"
+#include "nn/optim/parameter_slab.h"
+#include "nn/text_encoder.h"
+
+namespace tapeformer {
+
+struct LabellingOptions {
+  std::int64_t labels = 0;
+  bool pooled = false;  // a vector stands for a whole row: it goes through BERT's pooler, tanh(v W + b), first
+  bool mix = false;     // v is a learned mixture of all layers (LayerMix), else the last layer's vector
+  double dropout = 0;   // on v, and on the pooler's output
+  bool freeze = false;  // the encoder is only read: no gradient, no dropout in it
+};
+
+// P(label | token) = softmax(W v + b), where v is the vector of a token (Devlin et al. 2019, section 4). The encoder's
+// parameters have the names that they have in the encoder, which come first; the classifier's begin with "task.".
+class LabellingModel : public Module {
+ public:
+  LabellingModel(std::unique_ptr<TextEncoder> encoder, const LabellingOptions& options);
+
+  const TextEncoder& encoder() const { return *encoder_; }
+  std::int64_t labels() const { return options_.labels; }
+
+  // The tokens at `places`, i32 (N), each row·T + its place in the row → logits (N, labels).
+  Variable logits(const TextRows& rows, const Tensor& places) const;
+
+  // Layer-wise rates (Howard & Ruder 2018; Clark et al. 2020): 1 for the classifier and what follows the layers,
+  // decay^(L − l) for layer l = 1 … L, and decay^L for what comes before the layers. A layer is known by the first
+  // number in the name of its parameters. 0 for the encoder where it is frozen.
+  ParameterRates rates(double decay) const;
+
+ private:
+  Variable vectors(const TextRows& rows) const;
+
+  const std::unique_ptr<TextEncoder> encoder_;
+  const LabellingOptions options_;
+  std::unique_ptr<LayerMix> mix_;
+  std::unique_ptr<Linear> pooler_;
+  std::unique_ptr<Linear> output_;
+  Dropout dropout_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,206 @@
+// Fine-tuning on labels from the command line: training, eval --labels, predict, and what refuses them.
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "tests/cli/resume_support.h"
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kBert = R"([model]
+type = "bert"
+layers = 2
+heads = 2
+dim = 24
+context = 24
+[tokenizer]
+kind = "word"
+[optimizer]
+lr = 1e-2
+[schedule]
+warmup = 5
+[train]
+batch = 4
+accumulate = 2
+log_every = 1
+threads = 1
+[eval]
+every = 5
+[checkpoint]
+every = 4
+)";
+
+struct LabelBox : Sandbox {
+  LabelBox() {
+    write("bert.toml", std::string(kBert) + "[data]\ncorpus = \"stories\"\nlines = 50\n");
+    write("tiny.toml", std::string(kBert) + "[data]\nlabels = \"train.tsv\"\n[task]\nkind = \"tag\"\n");
+    write("train.tsv", result_of(*this, "corpus stories --labels --lines 40 --seed 2"));
+    write("valid.tsv", result_of(*this, "corpus stories --labels --lines 10 --seed 3"));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("resume: a fine-tuning that is killed at random steps ends with the same bytes") {
+  const LabelBox box;
+  for (const std::string options : {"--train.steps 40 --task.layer_decay 0.8", "--train.steps 40 --task.freeze true"}) {
+    const std::string name = options.ends_with("true") ? "frozen" : "free";
+    box.train(name, options);
+    std::mt19937 random(8);
+    check_kills(box, name, 2, options, [&](Process& process, const std::string& run, int) {
+      const std::size_t lines = lines_of(box, run) + 3 + random() % 8;
+      wait_until(process, [&] { return lines_of(box, run) >= lines; });
+    });
+  }
+}
+
+TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
+  const LabelBox box;
+  REQUIRE(box.run("train bert.toml --out bert --train.steps 5").exit_code == 0);
+  const Outcome outcome = box.run(
+      "train tiny.toml --out run --train.init_from bert --train.steps 60 --data.valid_labels valid.tsv "
+      "--eval.every 20 --eval.patience 3");
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  CHECK(outcome.tells("the weights and the tokenizer are those of "));
+  CHECK(outcome.tells("40 examples with "));
+  CHECK(outcome.tells("the best checkpoint has the largest span_f1"));
+  CHECK(outcome.out.find("best validation span_f1 0.") != outcome.out.npos);
+  CHECK(box.has("run/labels.json"));
+  double best = 0;
+  std::int64_t best_step = 0;
+  for (const Json& line : box.metrics("run")) {
+    if (!line.contains("eval_span_f1") || line["eval_span_f1"].get<double>() <= best) continue;
+    best = line["eval_span_f1"];
+    best_step = line["step"];
+  }
+  REQUIRE(best > 0);
+
+  const Json result = json_of(box, "eval run/checkpoints/best --labels valid.tsv --batch 4 --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"examples", "labels", "loss", "span_f1", "span_precision",
+                                                    "span_recall", "accuracy", "table", "confusion", "matmul"});
+  CHECK(result["examples"] == 10);
+  CHECK(result["span_f1"].get<double>() == best);
+  CHECK(result["table"].size() > 5);
+  std::int64_t right = 0, words = 0;
+  for (std::size_t i = 0; i < result["confusion"]["labels"].size(); ++i) {
+    right += result["confusion"]["counts"][i][i].get<std::int64_t>();
+    for (const Json& count : result["confusion"]["counts"][i]) words += count.get<std::int64_t>();
+  }
+  CHECK(words == result["labels"]);
+  CHECK(static_cast<double>(right) / static_cast<double>(words) == result["accuracy"].get<double>());
+  const std::string table = result_of(box, "eval run/checkpoints/best --labels valid.tsv");
+  CHECK(table.find("hero.name") != table.npos);
+  CHECK(table.find("step " + std::to_string(best_step)) != table.npos);
+
+  const std::string text = "Ella lost her red ball.\n\nOne day she was sad.\n";
+  const std::string lines = result_of(box, "predict run", {}, text);
+  CHECK(lines.starts_with("Ella\t"));
+  CHECK(std::count(lines.begin(), lines.end(), '\n') == 5 + 1 + 1 + 5 + 1);
+  const std::string objects = result_of(box, "predict run --json --batch 1", {}, text);
+  const Json first = Json::parse(objects.substr(0, objects.find('\n')));
+  CHECK(first["words"] == Json{"Ella", "lost", "her", "red", "ball."});
+  CHECK(first["labels"].size() == 5);
+  CHECK(first["probabilities"][0] > 0);
+  CHECK(objects.find("\nnull\n") != objects.npos);
+  const std::string together = result_of(box, "predict run --json", {}, text);
+  CHECK(Json::parse(together.substr(0, together.find('\n')))["labels"] == first["labels"]);
+}
+
+TEST_CASE("labels: texts are classified, with probabilities, a confusion matrix and weights of the labels") {
+  const LabelBox box;
+  std::string texts;
+  for (int i = 0; i < 12; ++i) texts += "up\tthe kite went up and up\nup\tup\ndown\tthe boat went down and down\n";
+  box.write("train.tsv", texts);
+  const Outcome outcome = box.run(
+      "train tiny.toml --out run --task.kind classify --task.class_weights balanced --train.steps 40 --model.type gpt");
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const Json result = json_of(box, "eval run --labels train.tsv --json");
+  CHECK(result["macro_f1"] == 1);
+  CHECK(result["accuracy"] == 1);
+  CHECK(result["confusion"] == Json{{"labels", {"up", "down"}}, {"counts", {{24, 0}, {0, 12}}}});
+  const std::string table = result_of(box, "eval run --labels train.tsv");
+  CHECK(table.find("rows: the right label") != table.npos);
+  CHECK(result_of(box, "predict run", {}, "down down\n").starts_with("down\t"));
+  const Json one = Json::parse(result_of(box, "predict run --json", {}, "down down\n"));
+  CHECK(one["label"] == "down");
+  CHECK(one["probabilities"]["up"].get<double>() + one["probabilities"]["down"].get<double>() == doctest::Approx(1));
+}
+
+TEST_CASE("labels: a question is answered by words of its text") {
+  const LabelBox box;
+  std::string examples;
+  for (const std::string name : {"Lily", "Tom", "Ella", "Ben"}) {
+    examples += "who was it\tOne day " + name + " lost a ball.\t" + name + "\n";
+    examples += "what was it\tOne day " + name + " lost a ball.\ta ball\n";
+  }
+  box.write("train.tsv", examples);
+  const Outcome outcome = box.run("train tiny.toml --out run --task.kind span --train.steps 60");
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const Json result = json_of(box, "eval run --labels train.tsv --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"examples", "labels", "loss", "f1", "exact_match", "matmul"});
+  CHECK(result["exact_match"] == 1);
+  CHECK(result_of(box, "eval run --labels train.tsv").ends_with("exact_match     100.00 %\n"));
+  const std::string asked = "who was it\tOne day Ben lost a ball.\n\nwhat was it\tOne day Tom lost a ball.\n";
+  const std::string answers = result_of(box, "predict run", {}, asked);
+  CHECK(answers.starts_with("Ben\t"));
+  CHECK(answers.find("\n\na ball.\t") != answers.npos);
+  const Json first = Json::parse(result_of(box, "predict run --json", {}, asked.substr(0, asked.find('\n'))));
+  CHECK(keys_of(first) == std::vector<std::string>{"answer", "first_word", "last_word", "probability"});
+  CHECK(first["first_word"] == 2);
+  check_error(box, kFailure, "expected a question, a tab and a text, got \"who\"", "predict run", {}, "who\n");
+  check_error(box, kUsage, "task.class_weights: expected none for span, which has no labels of its own, got balanced",
+              "train tiny.toml --out new --task.kind span --task.class_weights balanced");
+}
+
+TEST_CASE("labels: training ends when the measure of the task stays where it is") {
+  const LabelBox box;
+  const Outcome outcome = box.run(
+      "train tiny.toml --out run --train.steps 20 --optimizer.lr 0 --data.valid_labels valid.tsv --eval.every 2 "
+      "--eval.patience 2");
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  CHECK(outcome.tells("ended at step 6: no larger span_f1 in 2 evaluations"));
+}
+
+TEST_CASE("labels: what does not go together is refused") {
+  const LabelBox box;
+  const std::string train = "train tiny.toml --out new ";
+  check_error(box, kUsage, "data.labels: expected task.kind beside it, got none", train + "--task.kind none");
+  check_error(box, kUsage,
+              "task.kind: expected none for transformer, which gives no vectors of the tokens of a text, got tag",
+              train + "--model.type transformer");
+  check_error(box, kUsage, "task.kind: tag trains on data.labels, got data.corpus",
+              "train bert.toml --out new --task.kind tag");
+  check_error(box, kUsage, "task.layer_decay: expected 1 beside task.freeze, since no layer learns, got 0.5",
+              train + "--task.freeze true --task.layer_decay 0.5");
+  check_error(box, kUsage,
+              "task.class_weights: expected none beside train.label_smoothing and train.z_loss, got balanced",
+              train + "--task.class_weights balanced --train.label_smoothing 0.1");
+  check_error(box, kUsage, "eval.batches: expected 0 beside task.kind, …", train + "--eval.batches 1");
+  check_error(box, kUsage, "data.valid_labels: expected data.labels beside it, got none",
+              "train bert.toml --out new --data.valid_labels valid.tsv");
+  box.train("run", "--train.steps 2");
+  check_error(box, kFailure,
+              "run: the model is fine-tuned to tag, expected a masked language model; for models that are "
+              "fine-tuned on labels there are predict, and eval with --labels",
+              "fill run --text x[MASK]");
+  for (const char* config : {"tiny", "bert"}) {
+    check_error(
+        box, kFailure,
+        "train.init_from: " + (box / "run").string() +
+            " is fine-tuned to tag: expected a run without task.kind; train --resume goes on with one that has it",
+        std::string("train ") + config + ".toml --out new --train.init_from run");
+  }
+  REQUIRE(box.run("train bert.toml --out bert --train.steps 1").exit_code == 0);
+  check_error(box, kFailure, "bert: the model is not fine-tuned on labels: expected a run of task.kind",
+              "predict bert");
+  box.write("other.tsv", "Ella\tnobody\n");
+  check_error(box, kFailure,
+              (box / "other.tsv").string() + ": the label nobody is none of those that run was begun with",
+              "train --resume run --data.labels other.tsv");
+}

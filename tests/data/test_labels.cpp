@@ -1,0 +1,56 @@
+// Scores of predicted labels and spans, beside numbers counted by hand.
+#include "data/scores/labels.h"
+
+#include <doctest/doctest.h>
+
+#include "core/error.h"
+
+using namespace tapeformer;
+
+using Labels = std::vector<std::string_view>;
+using Spans = std::vector<LabelSpan>;
+
+TEST_CASE("label score: accuracy, macro F1 and the confusion matrix of six labels") {
+  const std::string known[] = {"a", "b"};
+  LabelScore score(known);
+  for (const auto& [gold, predicted] :
+       {std::pair("a", "a"), {"a", "b"}, {"b", "b"}, {"b", "b"}, {"c", "a"}, {"a", "a"}})
+    score.add(gold, predicted);
+  CHECK(score.total() == 6);
+  CHECK(score.accuracy() == doctest::Approx(4.0 / 6));
+  CHECK(score.confusion() == std::vector<std::vector<std::int64_t>>{{2, 1, 0}, {0, 2, 0}, {1, 0, 0}});
+  const std::vector<LabelCount> counts = score.counts();
+  REQUIRE(counts.size() == 3);
+  CHECK(counts[2].label == "c");
+  CHECK(counts[0].precision() == doctest::Approx(2.0 / 3));
+  CHECK(counts[0].recall() == doctest::Approx(2.0 / 3));
+  CHECK(counts[1].f1() == doctest::Approx(2 * 2.0 / 5));
+  CHECK(counts[2].f1() == 0);
+  CHECK(score.macro_f1() == doctest::Approx((2.0 / 3 + 0.8 + 0) / 3));
+}
+
+TEST_CASE("label spans: BIO labels are read as conlleval reads them, plain ones as runs of the same label") {
+  const Labels bio{"B-X", "I-X", "B-X", "O", "I-Y", "I-Y", "I-X", "", "I-X"};
+  CHECK(label_spans(bio, true) == Spans{{0, 2, "X"}, {2, 3, "X"}, {4, 6, "Y"}, {6, 7, "X"}, {8, 9, "X"}});
+  CHECK(label_spans(Labels{"x", "x", "O", "x", "y"}, false) == Spans{{0, 2, "x"}, {3, 4, "x"}, {4, 5, "y"}});
+  const std::string bio_set[] = {"O", "B-X", "I-X"}, plain[] = {"O", "B-X", "colour"};
+  CHECK(are_bio_labels(bio_set));
+  CHECK_FALSE(are_bio_labels(plain));
+}
+
+TEST_CASE("span score: only spans whose begin, end and kind are right count, and F1 is the micro-average") {
+  SpanScore score(true);
+  score.add(Labels{"B-X", "I-X", "O", "B-Y"}, Labels{"B-X", "O", "O", "B-Y"});
+  score.add(Labels{"O", "B-Y"}, Labels{"B-X", "B-Y"});
+  const LabelCount total = score.total();
+  CHECK(total.gold == 3);
+  CHECK(total.predicted == 4);
+  CHECK(total.right == 2);
+  CHECK(total.f1() == doctest::Approx(4.0 / 7));
+  REQUIRE(score.counts().size() == 2);
+  CHECK(score.counts()[1].label == "Y");
+  CHECK(score.counts()[1].f1() == 1);
+  CHECK(SpanScore(true).total().f1() == 0);
+  CHECK_THROWS_WITH_AS(score.add(Labels{"O"}, Labels{}), "span score: 1 labels and 0 predicted ones: expected as many",
+                       Error);
+}

@@ -1,0 +1,55 @@
+// Fine-tuning a model on labelled examples.
+#pragma once
+
+#include "train/objectives/objective.h"
+#include "train/tasks/labelled_rows.h"
+#include "train/tasks/task_data.h"
+
+namespace tapeformer {
+
+// A step reads the examples that come next in an order that is drawn anew for each epoch: a pure function of the seed,
+// whatever the micro-steps are.
+class TaskObjective : public Objective {
+ public:
+  // Makes the model that the configuration describes. Throws Error for an example that the model cannot read.
+  TaskObjective(const ResolvedConfig& config, TaskData data);
+
+  const TaskData& data() const { return data_; }
+  const LabellingModel& model() const override { return *model_; }
+  const Module& initial_part() const override { return model_->encoder(); }
+  // Nothing for the family's parts of pre-training alone, which no gradient reaches.
+  ParameterRates rates() const override;
+  RunTokenizers tokenizers() const override { return {data_.tokenizer->to_json(), "", labels_json(data_.labels)}; }
+  std::uint64_t data_hash() const override { return data_.train_hash; }
+  std::uint64_t valid_hash() const override { return data_.valid_hash; }
+  std::vector<std::string> description() const override;
+  // The labels of the step's examples.
+  std::int64_t scored_targets(std::int64_t step) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  std::optional<double> take_unsmoothed_loss() override { return unsmoothed_.take(); }
+  std::string_view loss_unit() const override { return "nats per label"; }
+  bool has_perplexity() const override { return false; }
+  std::string_view measure() const override { return task_.measure; }
+  bool can_evaluate() const override { return !valid_.empty(); }
+  std::string_view cannot_evaluate_because() const override { return "no validation labels"; }
+  Evaluation evaluate(const ProgressCallback& progress) override;
+  std::int64_t evaluation_tokens() const override;
+  std::int64_t evaluation_bytes() const override { return 0; }
+  bool has_bits_per_byte() const override { return false; }
+
+ private:
+  const LabelledRow& row(std::int64_t number);  // of all that training reads, counted from 0
+  std::vector<const LabelledRow*> rows(std::int64_t step, std::int64_t begin, std::int64_t count);
+
+  const ResolvedConfig config_;
+  const TaskData data_;
+  const Task& task_;
+  const std::unique_ptr<LabellingModel> model_;
+  std::vector<LabelledRow> train_, valid_;
+  std::vector<double> weights_;  // of the labels' losses; empty where all are alike
+  UnsmoothedLoss unsmoothed_;
+  std::int64_t epoch_ = -1;  // of order_
+  std::vector<std::int64_t> order_;
+};
+
+}  // namespace tapeformer

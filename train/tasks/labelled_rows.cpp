@@ -1,0 +1,210 @@
+#include "train/tasks/labelled_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/ops/activations.h"
+#include "autograd/ops/views.h"
+#include "autograd/tape/tape.h"
+#include "core/ignored_target.h"
+#include "train/encoded_words.h"
+
+namespace tapeformer {
+
+std::int64_t LabelledRow::scored() const { return std::ssize(targets) - std::ranges::count(targets, kIgnoredTarget); }
+
+RowEncoder::RowEncoder(const Task& task, const TextEncoder& model, const Tokenizer& tokenizer,
+                       std::span<const std::string> labels)
+    : task_(task),
+      tokenizer_(tokenizer),
+      labels_(labels),
+      symbols_(row_symbols(model, tokenizer)),
+      context_(model.context()) {}
+
+std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, const std::string& where) const {
+  if (task_.points) return {encode_question(example, where)};
+  const std::vector<std::string_view> pieces(example.pieces.begin(), example.pieces.end());
+  const EncodedWords encoded = encode_words(pieces, tokenizer_, std::nullopt);
+  const std::int64_t total = std::ssize(encoded.ids), marks = symbols_ ? 2 : 0;
+  check(total > 0, where, "expected text, got none");
+  const std::int64_t room = context_.value_or(total + marks) - marks;
+  const std::int64_t parts = (total + room - 1) / room, enough = (total + parts - 1) / parts;
+
+  std::vector<LabelledRow> rows;
+  std::int64_t used = room;  // tokens of the text in the last row: none is begun
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const std::int64_t begin = encoded.begins[i], whole = encoded.begins[i + 1] - begin;
+    const std::int64_t size = task_.pooled ? std::min(whole, room) : whole;
+    check(size <= room, where, "\"", pieces[i], "\" has ", size, " tokens, the model reads at most ", room);
+    if (used + size > room || used >= enough) {
+      if (symbols_ && !rows.empty()) rows.back().ids.push_back(symbols_->separator);
+      rows.emplace_back();
+      if (symbols_) rows.back().ids.push_back(symbols_->classification);
+      used = 0;
+    }
+    LabelledRow& row = rows.back();
+    const std::int64_t first = std::ssize(row.ids), whole_text = symbols_ ? 0 : first + size - 1;
+    row.places.push_back(task_.pooled ? whole_text : first);
+    row.ids.insert(row.ids.end(), encoded.ids.begin() + begin, encoded.ids.begin() + begin + size);
+    used += size;
+    const auto label = std::ranges::find(labels_, example.labels[i]);
+    const bool known = label != labels_.end();
+    row.targets.push_back(known ? static_cast<std::int32_t>(label - labels_.begin()) : kIgnoredTarget);
+  }
+  if (symbols_) rows.back().ids.push_back(symbols_->separator);
+  return rows;
+}
+
+LabelledRow RowEncoder::encode_question(const LabelledExample& example, const std::string& where) const {
+  const std::vector<std::string_view> pieces(example.pieces.begin(), example.pieces.end());
+  const EncodedWords encoded = encode_words(pieces, tokenizer_, std::nullopt);
+  const std::int64_t question = encoded.begins[1], marks = symbols_ ? 3 : 0;
+  const std::int64_t room = context_.value_or(std::ssize(encoded.ids) + marks) - marks;  // of question and text
+  const auto tokens = [&](std::int64_t begin, std::int64_t end) {
+    return std::span(encoded.ids).subspan(begin, end - begin);
+  };
+  LabelledRow row;
+  const auto append = [&](std::span<const std::int32_t> ids) { row.ids.insert(row.ids.end(), ids.begin(), ids.end()); };
+  if (symbols_) row.ids.push_back(symbols_->classification);
+  append(tokens(0, question));
+  if (symbols_) row.ids.push_back(symbols_->separator);
+  std::int32_t first = kIgnoredTarget, last = kIgnoredTarget;
+  bool whole = true;  // the answer, as far as it is known
+  for (std::size_t i = 1; i < pieces.size(); ++i) {
+    const bool answers = !example.labels[i].empty();
+    if (encoded.begins[i + 1] > room) {
+      whole = whole && !answers;
+      continue;
+    }
+    if (answers) {
+      last = static_cast<std::int32_t>(row.places.size());
+      if (first == kIgnoredTarget) first = last;
+    }
+    row.places.push_back(std::ssize(row.ids));
+    append(tokens(encoded.begins[i], encoded.begins[i + 1]));
+  }
+  check(!row.places.empty(), where, "the question has ", question, " tokens, and no word of a text behind it ",
+        context_ ? str_cat("fits into the model's context, ", *context_) : "was given");
+  if (symbols_) row.ids.push_back(symbols_->separator);
+  row.targets = whole ? std::vector{first, last} : std::vector{kIgnoredTarget, kIgnoredTarget};
+  return row;
+}
+
+std::vector<LabelledRow> RowEncoder::encode_all(std::span<const LabelledExample> examples,
+                                                const std::string& origin) const {
+  std::vector<LabelledRow> rows;
+  std::int64_t number = 0;
+  for (const LabelledExample& example : examples) {
+    for (LabelledRow& row : encode(example, str_cat(origin, ": example ", ++number, ": "))) {
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows) {
+  std::vector<std::span<const std::int32_t>> ids;
+  for (const LabelledRow* row : rows) ids.emplace_back(row->ids);
+  LabelledBatch batch{.rows = padded_rows(tape, ids), .places = {}, .targets = {}, .counts = {}};
+  const std::int64_t length = batch.rows.ids.size(1);
+  std::vector<std::int32_t> places;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const std::int64_t place : rows[i]->places) {
+      places.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(i) * length + place));
+    }
+    batch.counts.push_back(std::ssize(rows[i]->places));
+    batch.targets.insert(batch.targets.end(), rows[i]->targets.begin(), rows[i]->targets.end());
+  }
+  batch.places = Tensor::from(std::span<const std::int32_t>(places), {std::ssize(places)});
+  return batch;
+}
+
+std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatch& batch) {
+  std::vector<Variable> of_rows;
+  std::int64_t begin = 0;
+  for (const std::int64_t count : batch.counts) {
+    of_rows.push_back(transpose(slice(logits, 0, begin, begin + count), 0, 1));
+    begin += count;
+  }
+  return of_rows;
+}
+
+namespace {
+
+// Appends a prediction for each row of logits.
+void append_predictions(const Variable& logits, std::vector<PredictedLabel>& predicted) {
+  const Tensor p = softmax(logits).value().to(DType::f64).contiguous();
+  const std::int64_t choices = p.size(1);
+  for (std::int64_t i = 0; i < p.size(0); ++i) {
+    const auto row = p.span<double>().subspan(i * choices, choices);
+    predicted.push_back({std::ranges::max_element(row) - row.begin(), {row.begin(), row.end()}});
+  }
+}
+
+// Sets the likeliest pair of a first and a last piece that does not come before it.
+void choose_span(PredictedLabel& first, PredictedLabel& last) {
+  double best = -1;
+  std::size_t begin = 0;  // the likeliest first piece up to `end`
+  for (std::size_t end = 0; end < last.probabilities.size(); ++end) {
+    if (first.probabilities[end] > first.probabilities[begin]) begin = end;
+    const double both = first.probabilities[begin] * last.probabilities[end];
+    if (both <= best) continue;
+    best = both;
+    first.label = static_cast<std::int64_t>(begin), last.label = static_cast<std::int64_t>(end);
+  }
+}
+
+}  // namespace
+
+std::vector<PredictedLabel> predict_labels(const LabellingModel& model, const Task& task,
+                                           std::span<const LabelledRow> rows, std::int64_t batch,
+                                           const ProgressCallback& progress) {
+  std::vector<PredictedLabel> predicted;
+  for (std::size_t begin = 0; begin < rows.size(); begin += batch) {
+    const std::size_t end = std::min<std::size_t>(rows.size(), begin + batch);
+    std::vector<const LabelledRow*> part;
+    for (const LabelledRow& row : rows.subspan(begin, end - begin)) part.push_back(&row);
+    Tape tape(no_grad);
+    const LabelledBatch asked = batch_of(tape, part);
+    const Variable logits = model.logits(asked.rows, asked.places);
+    if (task.points) {
+      for (const Variable& of_row : pointing_logits(logits, asked)) {
+        append_predictions(of_row, predicted);
+        choose_span(predicted.end()[-2], predicted.end()[-1]);
+      }
+    } else {
+      append_predictions(logits, predicted);
+    }
+    if (progress) progress(static_cast<double>(end) / static_cast<double>(rows.size()));
+  }
+  return predicted;
+}
+
+TaskEvaluation evaluate(const LabellingModel& model, const Task& task, std::span<const std::string> labels,
+                        std::span<const LabelledExample> examples, std::span<const LabelledRow> rows,
+                        std::int64_t batch, const ProgressCallback& progress) {
+  const std::vector<PredictedLabel> predicted = predict_labels(model, task, rows, batch, progress);
+  TaskEvaluation result;
+  std::size_t next = 0;
+  for (const LabelledRow& row : rows) {
+    for (const std::int32_t target : row.targets) {
+      const PredictedLabel& prediction = predicted[next++];
+      if (target == kIgnoredTarget) continue;
+      result.evaluation.nats -= std::log(prediction.probabilities[target]);
+      ++result.evaluation.tokens;
+    }
+  }
+  std::vector<std::span<const PredictedLabel>> of_examples;
+  next = 0;
+  for (const LabelledExample& example : examples) {
+    of_examples.push_back(std::span(predicted).subspan(next, task.predictions(example)));
+    next += task.predictions(example);
+  }
+  check(result.evaluation.tokens > 0, "evaluation: the examples have no label that training knows");
+  result.score = task.score(labels, examples, of_examples);
+  result.evaluation.measures = result.score.measures;
+  result.evaluation.chosen_by = task.measure;
+  return result;
+}
+
+}  // namespace tapeformer
