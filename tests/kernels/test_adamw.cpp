@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/kernels/kernel_test.h"
 
 using namespace tapeformer;
@@ -20,29 +22,27 @@ State<T> start(std::int64_t n) {
           random_array<T>(n, 4, -0.1, 0.1)};
 }
 
-// Parts of uneven lengths, with and without decay, that share chunks and span several.
+// Parts of uneven lengths, with and without decay and with rates of their own, that share chunks and span several.
 std::vector<DecayPart> parts_of(std::int64_t n) {
-  return {{n / 7, 0.1}, {n / 7 + n / 3, 0}, {n - n / 5, 0.01}, {n, 0.5}};
+  return {{n / 7, 0.1}, {n / 7 + n / 3, 0}, {n - n / 5, 0.01, 0.25}, {n, 0.5, 0}};
 }
-double decay_of(std::int64_t i, const std::vector<DecayPart>& parts) {
-  for (const DecayPart& part : parts) {
-    if (i < part.end) return part.weight_decay;
-  }
-  return 0;
+const DecayPart& part_of(std::int64_t i, const std::vector<DecayPart>& parts) {
+  return *std::ranges::upper_bound(parts, i, {}, &DecayPart::end);
 }
 
 // The update as PyTorch's AdamW, or with l2 its Adam, writes it, in double.
-void reference_step(double& w, double& m, double& v, double grad, const AdamWStep& s, double weight_decay) {
+void reference_step(double& w, double& m, double& v, double grad, const AdamWStep& s, const DecayPart& part) {
+  const double lr = s.lr * part.rate;
   grad *= s.gradient_scale;
   if (s.l2) {
-    grad += weight_decay * w;
+    grad += part.weight_decay * w;
   } else {
-    w *= 1 - s.lr * weight_decay;
+    w *= 1 - lr * part.weight_decay;
   }
   m = s.beta1 * m + (1 - s.beta1) * grad;
   v = s.beta2 * v + (1 - s.beta2) * grad * grad;
   const double correction1 = 1 - std::pow(s.beta1, s.step), correction2 = 1 - std::pow(s.beta2, s.step);
-  w -= s.lr / correction1 * m / (std::sqrt(v) / std::sqrt(correction2) + s.eps);
+  w -= lr / correction1 * m / (std::sqrt(v) / std::sqrt(correction2) + s.eps);
 }
 
 // The largest relative errors of w, m and v over some steps with changing gradients.
@@ -58,7 +58,7 @@ void check_steps(std::int64_t n, std::int64_t first_step, int steps, double tole
     const AdamWStep step{1e-3, 0.9, 0.98, 1e-9, 0.7, first_step + k, l2};
     s.grad = random_array<T>(n, 10 + k, -0.1, 0.1);
     adamw<T>(s.w, s.m, s.v, s.grad, step, parts);
-    for (std::int64_t i = 0; i < n; ++i) reference_step(w[i], m[i], v[i], s.grad[i], step, decay_of(i, parts));
+    for (std::int64_t i = 0; i < n; ++i) reference_step(w[i], m[i], v[i], s.grad[i], step, part_of(i, parts));
   }
   double worst = 0;
   for (std::int64_t i = 0; i < n; ++i) {

@@ -9,16 +9,16 @@ using namespace tapeformer::kernels;
 
 namespace {
 
-// Parts of uneven lengths, with and without decay, that share chunks and span several.
+// Parts of uneven lengths, with and without decay and with rates of their own, that share chunks and span several.
 std::vector<DecayPart> parts_of(std::int64_t n) {
-  return {{n / 7, 0.1}, {n / 7 + n / 3, 0}, {n - n / 5, 0.01}, {n, 0.5}};
+  return {{n / 7, 0.1}, {n / 7 + n / 3, 0}, {n - n / 5, 0.01, 0.25}, {n, 0.5, 0}};
 }
 
 // The update as PyTorch's SGD writes it, in double.
-void reference_step(double& w, double& v, double grad, const SgdStep& s, double weight_decay) {
-  const double g = s.gradient_scale * grad + weight_decay * w;
+void reference_step(double& w, double& v, double grad, const SgdStep& s, const DecayPart& part) {
+  const double g = s.gradient_scale * grad + part.weight_decay * w;
   v = s.momentum * v + g;
-  w -= s.lr * (s.nesterov ? g + s.momentum * v : v);
+  w -= s.lr * part.rate * (s.nesterov ? g + s.momentum * v : v);
 }
 
 template <class T>
@@ -33,9 +33,9 @@ void check_steps(std::int64_t n, const SgdStep& step, double tolerance) {
   for (int k = 0; k < 5; ++k) {
     const Array<T> grad = random_array<T>(n, 10 + k, -0.1, 0.1);
     sgd<T>(w, step.momentum != 0 ? v.data() : nullptr, grad, step, parts);
-    for_each_decay(parts, 0, n, [&](std::int64_t begin, std::int64_t end, double weight_decay) {
+    for_each_decay(parts, 0, n, [&](std::int64_t begin, std::int64_t end, const DecayPart& part) {
       for (std::int64_t i = begin; i < end; ++i) {
-        reference_step(expected_w[i], expected_v[i], grad[i], step, weight_decay);
+        reference_step(expected_w[i], expected_v[i], grad[i], step, part);
       }
     });
   }

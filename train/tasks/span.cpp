@@ -25,8 +25,8 @@ std::string plain(std::string_view word) {
 // The first place where the words of the answer stand in the text, apart from case and punctuation; -1: nowhere.
 std::int64_t find_words(std::span<const std::string> text, std::span<const std::string> answer) {
   const auto equal = [](const std::string& a, const std::string& b) { return plain(a) == plain(b); };
-  const auto found = std::ranges::search(text, answer, equal);
-  return found.empty() ? -1 : found.begin() - text.begin();
+  const auto found = std::search(text.begin(), text.end(), answer.begin(), answer.end(), equal);
+  return found == text.end() ? -1 : found - text.begin();
 }
 
 LabelledExample example_of(std::string question, std::string_view text, std::string_view answer,
