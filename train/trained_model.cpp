@@ -22,6 +22,12 @@ std::optional<std::string> verify_beside_training(const std::filesystem::path& f
 constexpr std::string_view kLabellerCommands =
     "for models that are fine-tuned on labels there are predict, and eval with --labels";
 
+// Throws Error for a model that was fine-tuned on labels.
+void require_no_labels(const RunFolder& run, const ResolvedConfig& config, std::string_view expected) {
+  check(!config.has_task(), run.root.string(), ": the model is fine-tuned to ", config.task.kind, ", expected ",
+        expected, "; ", kLabellerCommands);
+}
+
 // Throws Error unless the run's model is for one of these tasks, which resuming cannot change. `expected` says what
 // they have in common.
 void require_task(const std::filesystem::path& path, std::initializer_list<ModelTask> tasks,
@@ -29,8 +35,7 @@ void require_task(const std::filesystem::path& path, std::initializer_list<Model
   const RunFolder run = find_run(path).run;
   const ResolvedConfig config = resolve(load_run_config(run.config()));
   const ModelTask task = config.family().task();
-  check(!config.has_task(), run.root.string(), ": the model is fine-tuned to ", config.task.kind, ", expected ",
-        expected, "; ", kLabellerCommands);
+  require_no_labels(run, config, expected);
   check(std::ranges::count(tasks, task) > 0, run.root.string(), ": the model is a ", config.model.type, ", expected ",
         expected, "; ", task_text(task).commands);
 }
@@ -205,6 +210,7 @@ TrainedEmbedder load_embedder(const std::filesystem::path& path, const LoadOptio
     TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}, {}, {}, {}};
     const Bf16Weights weights = weights_of(options, embedder);
     const ResolvedConfig& config = embedder.config;
+    require_no_labels(embedder.run, config, "a model before fine-tuning");
     ModelVocabulary vocabulary;
     if (config.family().reads_pairs()) {
       const PairTokenizers both = load_pair_tokenizers(embedder.run, config);

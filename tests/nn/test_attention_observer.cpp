@@ -140,7 +140,8 @@ TEST_CASE("attention observer: weights and outputs of the heads of self-attentio
     MultiHeadAttention attention(config);
     attention.initialize_parameters(1);
     const auto state = attention.state_dict();
-    const auto [group, d, d_v] = widths_of(config);
+    const Widths widths = widths_of(config);
+    const std::int64_t group = widths.group, d = widths.d, d_v = widths.d_v;
     for (const SelfMask& mask : {SelfMask{}, SelfMask{.causal = false}, SelfMask{.causal = false, .lengths = lengths},
                                  SelfMask{.key_begin = begin}}) {
       Tensor output;
@@ -188,7 +189,8 @@ TEST_CASE("attention observer: weights and outputs of the heads of cross-attenti
     CrossAttention attention(config);
     attention.initialize_parameters(1);
     const auto state = attention.state_dict();
-    const auto [group, d, d_v] = widths_of(config);
+    const Widths widths = widths_of(config);
+    const std::int64_t group = widths.group, d = widths.d, d_v = widths.d_v;
     Tensor output;
     const auto shown = shown_by([&](Tape& tape) {
       const EncoderOutput encoded{Variable::constant(tape, source), lengths};
