@@ -35,9 +35,10 @@ void add_corpus_command(CLI::App& app) {
       ->add_option("--row", arguments->row,
                    "Of markov: letters of a row, whose optimum of masked letters is printed on standard error")
       ->check(between(1, kMaxRow));
-  command->add_flag("--labels", arguments->labels,
-                    "Of stories, tales and cloze: the words, one a line, with their labels, as probe reads them; of "
-                    "recall: the digit as the label of the text behind it");
+  command->add_flag(
+      "--labels", arguments->labels,
+      "Of stories, tales, cloze and senses: the words, one a line, with their labels, as probe reads them; "
+      "of recall: the digit as the label of the text behind it");
   command->add_flag("--alignment", arguments->alignment,
                     "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)");
   command->callback([arguments] {

@@ -11,6 +11,7 @@
 #include "cli/usage.h"
 #include "train/encoder_evaluation.h"
 #include "train/masked_evaluation.h"
+#include "train/skip_gram_evaluation.h"
 #include "train/tasks/labelled_rows.h"
 #include "train/translation_evaluation.h"
 
@@ -191,6 +192,30 @@ void evaluate_masked(const EvalArguments& arguments) {
   std::cout << "context            " << options.length << ", step " << run.step << '\n';
 }
 
+void evaluate_skip_gram(const EvalArguments& arguments) {
+  if (arguments.stride || arguments.context) {
+    fail_usage("eval: --context and --stride: expected none, since a skip-gram model scores every pair in its window");
+  }
+  const TrainedSkipGramModel run = open_skip_gram_model(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const EncodedText text = read_tokens(run.config, *run.tokenizer, arguments.text);
+  const std::span<const std::int32_t> ids = text.ids;
+  const SkipGramBatcher pairs(ids, run.model->vocab(), skip_gram_options(run.config, *run.model, arguments.batch));
+  const Evaluation result = evaluate(*run.model, pairs, 0, show_progress("evaluating"));
+  require_finite(result);
+  if (arguments.json) {
+    Json json{{"tokens", ids.size()}, {"bytes", text.bytes}};
+    if (text.unknown_share() > 0) json["unknown_share"] = text.unknown_share();
+    json.update({{"pairs", result.tokens}, {"loss", result.loss()}, {"window", run.model->window()}});
+    std::cout << with_matmul(json) << '\n';
+    return;
+  }
+  std::cout << "tokens         " << ids.size() << '\n' << "bytes          " << text.bytes << '\n';
+  if (text.unknown_share() > 0) std::cout << "unknown        " << 100 * text.unknown_share() << " % of the tokens\n";
+  std::cout << "loss           " << result.loss() << " nats per pair, of " << result.tokens << '\n'
+            << "window         " << run.model->window() << ", step " << run.step << '\n';
+}
+
 void evaluate_pairs(const EvalArguments& arguments) {
   const TrainedTranslator run = open_translator(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
@@ -322,6 +347,8 @@ void add_eval_command(CLI::App& app) {
         return evaluate_masked(*arguments);
       case ModelTask::bidirectional_language_model:
         return evaluate_bidirectional(*arguments);
+      case ModelTask::skip_gram_model:
+        return evaluate_skip_gram(*arguments);
       default:
         return evaluate_text(*arguments);  // which refuses an encoder-decoder
     }

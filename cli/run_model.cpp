@@ -41,8 +41,16 @@ TrainedLabeller open_labeller(const std::filesystem::path& run, const LoadOption
   return with_warnings_shown(load_labeller(run, options));
 }
 
+TrainedSkipGramModel open_skip_gram_model(const std::filesystem::path& run, const LoadOptions& options) {
+  return with_warnings_shown(load_skip_gram_model(run, options));
+}
+
 TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options) {
   return with_warnings_shown(load_translator(run, options));
+}
+
+TrainedEmbedder open_embedder(const std::filesystem::path& run, const LoadOptions& options) {
+  return with_warnings_shown(load_embedder(run, options));
 }
 
 void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul) {

@@ -16,7 +16,9 @@ TrainedBidirectionalLanguageModel open_bidirectional_language_model(const std::f
                                                                     const LoadOptions& options);
 TrainedMaskedLanguageModel open_masked_language_model(const std::filesystem::path& run, const LoadOptions& options);
 TrainedLabeller open_labeller(const std::filesystem::path& run, const LoadOptions& options);
+TrainedSkipGramModel open_skip_gram_model(const std::filesystem::path& run, const LoadOptions& options);
 TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options);
+TrainedEmbedder open_embedder(const std::filesystem::path& run, const LoadOptions& options);
 
 // The option --matmul of a command.
 void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul);

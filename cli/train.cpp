@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <iostream>
 #include <memory>
 #include <numbers>
@@ -14,6 +15,7 @@
 #include "core/files.h"
 #include "core/parallel.h"
 #include "data/synthetic/corpora.h"
+#include "report/run_report.h"
 #include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
@@ -78,10 +80,38 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
   }
   if (!config.data.corpus.empty()) {
     const auto* const masked = dynamic_cast<const MaskedLanguageModel*>(&objective.model());
-    masked ? print_masked_optimum(config, *masked) : print_entropy(config);
+    if (masked) {
+      print_masked_optimum(config, *masked);
+    } else if (objective.has_perplexity()) {  // else the loss is not that of the text
+      print_entropy(config);
+    }
   }
-  std::cout << "run: " << run.root.string() << '\n';
+  std::cout << "curves: " << run.report().string() << "\nrun: " << run.root.string() << '\n';
 }
+
+// Draws the run's page anew, now and then: it takes at most a twentieth of the time.
+class ReportRefresh {
+ public:
+  explicit ReportRefresh(RunFolder run) : run_(std::move(run)) {}
+
+  void refresh_if_due() {
+    if (Clock::now() >= due_) refresh();
+  }
+  void refresh() {
+    const auto begin = Clock::now();
+    try {
+      write_run_report({&run_, 1}, run_.report());
+    } catch (const Error& error) {  // a picture is no reason to end a training
+      spdlog::warn("{}: not written: {}", run_.report().string(), error.what());
+    }
+    due_ = Clock::now() + 20 * (Clock::now() - begin);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  RunFolder run_;
+  Clock::time_point due_{};
+};
 
 // Trains a run whose folder and state are ready. `max_minutes` is the time limit of this process, if it has its own.
 void train_run(const ResolvedConfig& config, Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
@@ -99,6 +129,7 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
   const StopSignal stop;
   ProgressLine progress(std::cerr, [] { return terminal_columns(STDERR_FILENO); });
   std::optional<ProgressState> last;  // after a step of this process
+  ReportRefresh report(run);
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
     progress.clear();
     std::string parts;
@@ -111,6 +142,7 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
         objective.has_perplexity() ? ", perplexity " + format_perplexity(evaluation.perplexity()) : "";
     spdlog::info("step {}: validation loss {:.4f}{}{}{}{}", step, evaluation.loss(), parts.empty() ? "" : parts + ")",
                  perplexity, measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
+    report.refresh_if_due();
   };
   const TrainHooks hooks{.progress =
                              [&](const ProgressState& now) {
@@ -127,6 +159,7 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
                          .max_minutes = max_minutes};
   const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
   if (last) progress.finish(*last);
+  report.refresh();
   if (end == TrainEnd::early_stopped) {
     const std::string_view measure = objective.measure();
     const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "autograd/ops/losses.h"
 #include "nn/module.h"
@@ -37,6 +38,9 @@ class LanguageModel : public Module {
   // continue the tokens that it has read, and it reads them; only on a tape that does not record. Throws Error beyond
   // a context that the model cannot exceed.
   virtual Variable forward(const Variable& ids, LanguageState* state = nullptr) const = 0;
+  // ids i32 (B, T) → the vectors of the tokens (B, T, F): those of the embedding, which know nothing of other tokens,
+  // then those of each layer. F may differ from layer to layer.
+  virtual std::vector<Variable> representations(const Variable& ids) const = 0;
   // Features (…, F), all or some of their rows → logits (…, vocab).
   virtual Variable logits(const Variable& features) const = 0;
   // The cross-entropy of targets i32 (B, T), as ops.h defines it. On a tape of options.recompute the model must live

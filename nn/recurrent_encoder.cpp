@@ -20,7 +20,8 @@ RecurrentEncoder::RecurrentEncoder(const RecurrentConfig& config, EncoderKind ki
   }
 }
 
-RecurrentEncoder::Result RecurrentEncoder::forward(const Variable& x, const Tensor& lengths) const {
+RecurrentEncoder::Result RecurrentEncoder::forward(const Variable& x, const Tensor& lengths,
+                                                   std::vector<Variable>* layers) const {
   const std::size_t count = forward_.size();
   Result result;
   Variable below = x;
@@ -37,10 +38,12 @@ RecurrentEncoder::Result RecurrentEncoder::forward(const Variable& x, const Tens
     }
     if (i + 1 < count) {
       below = directions.size() == 1 ? directions[0] : concat(directions, -1);
+      if (layers) layers->push_back(transpose(below, 0, 1));
       continue;
     }
     for (Variable& states : directions) states = transpose(states, 0, 1);
     result.hidden = concat(directions, -1);  // lies densely in memory as (B, S, dim)
+    if (layers) layers->push_back(result.hidden);
   }
   return result;
 }

@@ -23,8 +23,9 @@ class RecurrentEncoder : public Module {
     std::vector<RecurrentStates> last;  // of each layer: behind the last token (B, dim); where the layer is
                                         // bidirectional, of the backward direction in front of the first (B, dim/2)
   };
-  // x (S, B, input_dim); row b has tokens at the times before lengths[b].
-  Result forward(const Variable& x, const Tensor& lengths) const;
+  // x (S, B, input_dim); row b has tokens at the times before lengths[b]. Where `layers` is given, the states of every
+  // layer (B, S, dim) are added to it.
+  Result forward(const Variable& x, const Tensor& lengths, std::vector<Variable>* layers = nullptr) const;
 
  private:
   Dropout dropout_;

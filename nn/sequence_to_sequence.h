@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "autograd/ops/losses.h"
 #include "nn/module.h"
@@ -53,6 +54,9 @@ class SequenceToSequence : public Module {
   virtual std::optional<std::int64_t> context() const = 0;
 
   virtual EncoderOutput encode(Tape& tape, const SourceBatch& source) const = 0;
+  // The vectors that the encoder gives to the tokens of the sources (B, S, F): those of the embedding, which know
+  // nothing of other tokens, then those of each layer. F may differ from layer to layer.
+  virtual std::vector<Variable> source_representations(Tape& tape, const SourceBatch& source) const = 0;
   // A state that has read nothing yet, for targets of up to `length` tokens and sources of `source_length`.
   virtual std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const = 0;
   // Target ids i32 (R, T), which begin with the start of a sentence → features (R, T, F), from which logits() predicts

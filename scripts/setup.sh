@@ -6,7 +6,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libopenblas-openmp-dev libhwy-dev libcli11-dev libspdlog-dev libtomlplusplus-dev
-  nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev)
+  nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev libjs-dygraphs)
 case ${1:-} in
   --program) ;;
   --ci) packages+=(libpcre2-dev doctest-dev clang libclang-rt-dev libomp-dev clang-format perl) ;;

@@ -16,7 +16,8 @@ declare -A may_use=(
   [nn]="core autograd/kernels autograd/tensor autograd/tape autograd/ops"
   [generate]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer"
   [train]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate"
-  [cli]="core autograd/kernels autograd/tensor autograd/gradcheck nn tokenizer data generate train"
+  [report]="core autograd/tensor nn tokenizer data generate train"
+  [cli]="core autograd/kernels autograd/tensor autograd/gradcheck nn tokenizer data generate train report"
   [examples]="core autograd/tensor autograd/tape autograd/ops nn"
   [bench]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate train"
 )

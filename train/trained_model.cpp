@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tokenizer/masked_symbols.h"
 #include "train/config/model_config.h"
 #include "train/config/run_config.h"
 #include "train/run/checkpoint.h"
@@ -21,6 +22,12 @@ std::optional<std::string> verify_beside_training(const std::filesystem::path& f
 constexpr std::string_view kLabellerCommands =
     "for models that are fine-tuned on labels there are predict, and eval with --labels";
 
+// Throws Error for a run that was fine-tuned on labels.
+void require_no_labels(const RunFolder& run, const ResolvedConfig& config, std::string_view expected) {
+  check(!config.has_task(), run.root.string(), ": the model is fine-tuned to ", config.task.kind, ", expected ",
+        expected, "; ", kLabellerCommands);
+}
+
 // Throws Error unless the run's model is for one of these tasks, which resuming cannot change. `expected` says what
 // they have in common.
 void require_task(const std::filesystem::path& path, std::initializer_list<ModelTask> tasks,
@@ -28,8 +35,7 @@ void require_task(const std::filesystem::path& path, std::initializer_list<Model
   const RunFolder run = find_run(path).run;
   const ResolvedConfig config = resolve(load_run_config(run.config()));
   const ModelTask task = config.family().task();
-  check(!config.has_task(), run.root.string(), ": the model is fine-tuned to ", config.task.kind, ", expected ",
-        expected, "; ", kLabellerCommands);
+  require_no_labels(run, config, expected);
   check(std::ranges::count(tasks, task) > 0, run.root.string(), ": the model is a ", config.model.type, ", expected ",
         expected, "; ", task_text(task).commands);
 }
@@ -122,7 +128,8 @@ TrainedLanguageModel load_language_model(const std::filesystem::path& path, cons
 
 TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options) {
   require_task(path,
-               {ModelTask::language_model, ModelTask::bidirectional_language_model, ModelTask::masked_language_model},
+               {ModelTask::language_model, ModelTask::bidirectional_language_model, ModelTask::masked_language_model,
+                ModelTask::skip_gram_model},
                "a model of plain text");
   return load_text_model<TrainedTextEncoder>(path, options, make_text_encoder);
 }
@@ -136,6 +143,11 @@ TrainedBidirectionalLanguageModel load_bidirectional_language_model(const std::f
 TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::path& path, const LoadOptions& options) {
   require_task(path, ModelTask::masked_language_model);
   return load_text_model<TrainedMaskedLanguageModel>(path, options, make_masked_language_model);
+}
+
+TrainedSkipGramModel load_skip_gram_model(const std::filesystem::path& path, const LoadOptions& options) {
+  require_task(path, ModelTask::skip_gram_model);
+  return load_text_model<TrainedSkipGramModel>(path, options, make_skip_gram_model);
 }
 
 TrainedLabeller load_labeller(const std::filesystem::path& path, const LoadOptions& options) {
@@ -161,6 +173,62 @@ TrainedTranslator load_translator(const std::filesystem::path& path, const LoadO
         make_sequence_to_sequence(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
     load_weights(trained.run, found.folder, *model);
     return {std::move(trained), std::move(both), std::move(model)};
+  });
+}
+
+namespace {
+
+// What a row of a model of each kind has around a text, and how it is read.
+void set_reader(const LanguageModel& model, TrainedEmbedder& embedder) {
+  if (model.document_token() >= 0) embedder.before = {model.document_token()};
+  if (!model.can_exceed_context()) embedder.context = model.context();
+  embedder.representations = [&model](const Variable& ids) { return model.representations(ids); };
+}
+
+void set_reader(const TextEncoder& model, TrainedEmbedder& embedder) {
+  if (model.reads_marked_rows()) {
+    const MaskedSymbols symbols = masked_symbols(*embedder.tokenizer);
+    embedder.before = {symbols.classification}, embedder.after = {symbols.separator};
+  }
+  embedder.context = model.context();
+  embedder.representations = [&model](const Variable& ids) { return model.representations({ids}); };
+}
+
+// `after` is set already: the tokenizers know the end of a source.
+void set_reader(const SequenceToSequence& model, TrainedEmbedder& embedder) {
+  embedder.context = model.context();
+  embedder.representations = [&model](const Variable& ids) {
+    const Tensor lengths = Tensor::full({ids.size(0)}, DType::i32, static_cast<double>(ids.size(1)));
+    return model.source_representations(*ids.tape(), {ids.value(), lengths});
+  };
+}
+
+}  // namespace
+
+TrainedEmbedder load_embedder(const std::filesystem::path& path, const LoadOptions& options) {
+  return with_checkpoint(path, [&](const UsableCheckpoint& found) {
+    TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}, {}, {}, {}};
+    require_no_labels(embedder.run, embedder.config, "one that was not");
+    const Bf16Weights weights = weights_of(options, embedder);
+    const ResolvedConfig& config = embedder.config;
+    ModelVocabulary vocabulary;
+    if (config.family().reads_pairs()) {
+      const PairTokenizers both = load_pair_tokenizers(embedder.run, config);
+      embedder.tokenizer = both.source;
+      embedder.after = {both.symbols.source.end};
+      vocabulary = model_vocabulary(config, *both.source, *both.target);
+    } else {
+      embedder.tokenizer = Tokenizer::load(embedder.run.tokenizer());
+      vocabulary = model_vocabulary(config, *embedder.tokenizer);
+    }
+    const auto make = [&](const auto& maker) {
+      auto model = maker(config.model.options, vocabulary);
+      load_weights(embedder.run, found.folder, *model);
+      set_reader(*model, embedder);
+      embedder.model = std::move(model);
+    };
+    std::visit(make, config.family().make);
+    return embedder;
   });
 }
 

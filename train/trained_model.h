@@ -1,6 +1,7 @@
 // A trained model, read from a run's folder: the configuration, the tokenizers and the weights.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,11 @@ struct TrainedMaskedLanguageModel : TrainedModel {
   std::unique_ptr<MaskedLanguageModel> model;
 };
 
+struct TrainedSkipGramModel : TrainedModel {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<SkipGramModel> model;
+};
+
 struct TrainedLabeller : TrainedModel {
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::string> labels;
@@ -63,6 +69,16 @@ struct TrainedLabeller : TrainedModel {
 struct TrainedTranslator : TrainedModel {
   PairTokenizers tokenizers;
   std::unique_ptr<SequenceToSequence> model;
+};
+
+// A model of any family, as a function from a text to vectors of its tokens. An encoder-decoder's is its encoder.
+struct TrainedEmbedder : TrainedModel {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::unique_ptr<Module> model;
+  std::vector<std::int32_t> before, after;  // the marks around a text in a row: [CLS] and [SEP]
+  std::optional<std::int64_t> context;      // the most tokens of a row, marks included; nothing: no limit
+  // ids i32 (B, T) → the vectors of each layer (B, T, F), those of the embedding first.
+  std::function<std::vector<Variable>(const Variable& ids)> representations;
 };
 
 // `path` names one checkpoint in a run's folder, or its average, or the run's folder: then the average is taken where
@@ -76,7 +92,9 @@ TrainedBidirectionalLanguageModel load_bidirectional_language_model(const std::f
                                                                     const LoadOptions& options = {});
 TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::path& path,
                                                       const LoadOptions& options = {});
+TrainedSkipGramModel load_skip_gram_model(const std::filesystem::path& path, const LoadOptions& options = {});
 TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options = {});
+TrainedEmbedder load_embedder(const std::filesystem::path& path, const LoadOptions& options = {});
 // A run that was fine-tuned on labels; the functions above refuse it.
 TrainedLabeller load_labeller(const std::filesystem::path& path, const LoadOptions& options = {});
 // Whether a run was fine-tuned on labels. Throws Error when there is no run.

@@ -7,6 +7,7 @@
 #include "core/nearest_name.h"
 #include "core/random.h"
 #include "data/synthetic/cloze_grammar.h"
+#include "data/synthetic/senses_grammar.h"
 #include "data/synthetic/sequences.h"
 #include "data/synthetic/stories_grammar.h"
 #include "data/synthetic/tales_grammar.h"
@@ -78,12 +79,22 @@ std::string labelled_cloze_line(RandomStream& random) {
   return labelled_words({cloze_grammar, cloze_label, ""}, random);
 }
 
+std::string senses_line(RandomStream& random) { return senses_grammar().generate(random).text; }
+double senses_entropy() { return entropy_of(senses_grammar()); }
+std::string_view senses_label(std::string_view slot) {
+  return slot == "colour" || slot == "place" || slot == "novice" ? slot : "";
+}
+std::string labelled_senses_line(RandomStream& random) {
+  return labelled_words({senses_grammar, senses_label, ""}, random);
+}
+
 constexpr std::array kCorpora = {
     Corpus{"stories", stories_line, stories_entropy, labelled_stories_line},
     Corpus{"tales", tales_line, tales_entropy, labelled_tales_line},
     Corpus{"markov", markov_line, markov_entropy, nullptr, nullptr, markov_chain},
     Corpus{"recall", recall_line, recall_entropy, labelled_recall_line},
     Corpus{"cloze", cloze_line, cloze_entropy, labelled_cloze_line},
+    Corpus{"senses", senses_line, senses_entropy, labelled_senses_line},
     Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},

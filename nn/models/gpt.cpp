@@ -38,7 +38,7 @@ Gpt::Gpt(const GptConfig& config)
   }
 }
 
-Variable Gpt::forward(const Variable& ids, LanguageState* state) const {
+Variable Gpt::run(const Variable& ids, LanguageState* state, std::vector<Variable>* layers) const {
   check(ids.value().rank() == 2, "gpt: expected ids (B, T), got ", ids.sizes());
   auto* const cache = dynamic_cast<GptState*>(state);
   check(!state || cache, "gpt: the state is another model's");
@@ -54,8 +54,15 @@ Variable Gpt::forward(const Variable& ids, LanguageState* state) const {
     check(token < 0 || !has_token(ids.value().slice(1, first == 0, length), token),
           "gpt: the key/value cache holds one document, but another one begins");
   }
-  const Variable x = positions_.add_to(token_embedding_.forward(ids), positions);
-  return stack_.forward(dropout_.forward(x), {.mask = mask, .positions = positions}, cache ? &cache->blocks : nullptr);
+  const Variable x = dropout_.forward(positions_.add_to(token_embedding_.forward(ids), positions));
+  if (layers) layers->push_back(x);
+  return stack_.forward(x, {.mask = mask, .positions = positions}, cache ? &cache->blocks : nullptr, layers);
+}
+
+std::vector<Variable> Gpt::representations(const Variable& ids) const {
+  std::vector<Variable> layers;
+  run(ids, nullptr, &layers);
+  return layers;
 }
 
 Variable Gpt::logits(const Variable& features) const { return linear(features, head_, {}); }

@@ -55,12 +55,18 @@ class Gpt : public LanguageModel {
 
   // The features are the residual stream after the final norm (B, T, dim). With a state, ids are of the document that
   // it holds: Error when they begin another one after the first token.
-  Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
+  Variable forward(const Variable& ids, LanguageState* state = nullptr) const override { return run(ids, state); }
+  // (B, T, dim) each: the embeddings with their positions, and the output of every block, the last one's after the
+  // final norm.
+  std::vector<Variable> representations(const Variable& ids) const override;
   Variable logits(const Variable& features) const override;
   // Never holds all logits.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
 
  private:
+  // The features; adds the representations to `layers`, where they are asked for.
+  Variable run(const Variable& ids, LanguageState* state, std::vector<Variable>* layers = nullptr) const;
+
   GptConfig config_;
   Embedding token_embedding_;
   PositionEmbedding positions_;

@@ -10,6 +10,7 @@
 #include "core/keys.h"
 #include "nn/language_model.h"
 #include "nn/sequence_to_sequence.h"
+#include "nn/skip_gram_model.h"
 #include "nn/text_encoder.h"
 
 namespace tapeformer {
@@ -22,7 +23,13 @@ struct ModelVocabulary {
 };
 
 // What families are trained for.
-enum class ModelTask { language_model, sequence_to_sequence, bidirectional_language_model, masked_language_model };
+enum class ModelTask {
+  language_model,
+  sequence_to_sequence,
+  bidirectional_language_model,
+  masked_language_model,
+  skip_gram_model
+};
 using LanguageModelMaker = std::function<std::unique_ptr<LanguageModel>(const KeyValues&, const ModelVocabulary&)>;
 using SequenceToSequenceMaker =
     std::function<std::unique_ptr<SequenceToSequence>(const KeyValues&, const ModelVocabulary&)>;
@@ -30,6 +37,7 @@ using BidirectionalLanguageModelMaker =
     std::function<std::unique_ptr<BidirectionalLanguageModel>(const KeyValues&, const ModelVocabulary&)>;
 using MaskedLanguageModelMaker =
     std::function<std::unique_ptr<MaskedLanguageModel>(const KeyValues&, const ModelVocabulary&)>;
+using SkipGramModelMaker = std::function<std::unique_ptr<SkipGramModel>(const KeyValues&, const ModelVocabulary&)>;
 
 // A part of a model, for the count of its parameters: those whose names begin with one of the prefixes.
 struct ModelPart {
@@ -55,7 +63,8 @@ struct ModelFamily {
   // for values that do not go together. Resolving twice changes nothing. `joint`: source and target share a vocabulary.
   std::function<void(KeyValues& options, bool joint)> resolve;
   // Makes the model of resolved options; its alternative says what the family is trained for.
-  std::variant<LanguageModelMaker, SequenceToSequenceMaker, BidirectionalLanguageModelMaker, MaskedLanguageModelMaker>
+  std::variant<LanguageModelMaker, SequenceToSequenceMaker, BidirectionalLanguageModelMaker, MaskedLanguageModelMaker,
+               SkipGramModelMaker>
       make;
   // In the order in which they are shown; every parameter belongs to one.
   std::vector<ModelPart> parts;
@@ -63,6 +72,8 @@ struct ModelFamily {
   // length is not known: then attention is left out.
   std::function<ForwardFlops(const KeyValues&, const Module& model, const ModelVocabulary&, std::int64_t length)> flops;
 
+  // The parameter (vocab, width) with the tokens' own vectors; of an encoder-decoder, with those of the source's.
+  std::string token_embedding = "token_embedding.weight";
   // The default of train.bptt for a family of RecurrentLanguageModels; the other families have 0.
   std::int64_t bptt = 0;
   // Whether the model has blocks whose activations train.recompute computes again.

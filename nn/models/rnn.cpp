@@ -18,16 +18,27 @@ Rnn::Rnn(const RnnConfig& config)
   register_module("head", head_);
 }
 
-Variable Rnn::states(const Variable& ids, RecurrentState* state) const {
+Variable Rnn::embed(const Variable& ids) const {
   check(ids.value().rank() == 2, "rnn: expected ids (B, T), got ", ids.sizes());
-  const Variable x = token_embedding_.forward(transpose(ids, 0, 1));
-  return dropout_.forward(stack_.forward(dropout_.forward(x), state));
+  return dropout_.forward(token_embedding_.forward(transpose(ids, 0, 1)));
+}
+
+Variable Rnn::states(const Variable& ids, RecurrentState* state) const {
+  return dropout_.forward(stack_.forward(embed(ids), state));
 }
 
 Variable Rnn::forward(const Variable& ids, LanguageState* state) const {
   auto* const own = dynamic_cast<RecurrentState*>(state);
   check(!state || own, "rnn: the state is another model's");
   return transpose(states(ids, own), 0, 1);
+}
+
+std::vector<Variable> Rnn::representations(const Variable& ids) const {
+  const Variable x = embed(ids);
+  std::vector<Variable> layers = stack_.layer_states(x, /*reverse=*/false, {});
+  layers.insert(layers.begin(), x);
+  for (Variable& layer : layers) layer = transpose(layer, 0, 1);
+  return layers;
 }
 
 Variable Rnn::logits(const Variable& features) const { return head_.logits(features); }

@@ -27,6 +27,8 @@ class Rnn : public RecurrentLanguageModel {
   std::int64_t vocab() const override { return config_.vocab; }
   // The features are the last layer's states.
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
+  // (B, T, input_dim), and the states (B, T, dim) of every layer.
+  std::vector<Variable> representations(const Variable& ids) const override;
   Variable logits(const Variable& features) const override;
   // Never holds all logits.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
@@ -34,7 +36,8 @@ class Rnn : public RecurrentLanguageModel {
                 RecurrentState& state) const override;
 
  private:
-  // Time comes first in the layers: ids (B, T) → (T, B, dim).
+  // Time comes first in the layers: ids (B, T) → (T, B, input_dim), and (T, B, dim).
+  Variable embed(const Variable& ids) const;
   Variable states(const Variable& ids, RecurrentState* state) const;
   Variable loss_of(const Variable& states, const Variable& targets, const CrossEntropyOptions& options) const;
 

@@ -127,12 +127,22 @@ std::unique_ptr<DecoderState> RnnSeq2Seq::make_state(std::int64_t, std::int64_t)
   return std::make_unique<State>();
 }
 
-EncoderOutput RnnSeq2Seq::encode(Tape& tape, const SourceBatch& source) const {
+Variable RnnSeq2Seq::embed_source(Tape& tape, const SourceBatch& source) const {
   check(source.ids.rank() == 2 && source.lengths.sizes() == Dims{source.ids.size(0)},
         "rnn_seq2seq: expected source ids (B, S) and lengths (B), got ", source.ids.sizes(), " and ",
         source.lengths.sizes());
-  const Variable x = dropout_.forward(embeddings_.source.forward(Variable::constant(tape, source.ids.transpose(0, 1))));
-  const RecurrentEncoder::Result result = encoder_.forward(x, source.lengths);
+  return dropout_.forward(embeddings_.source.forward(Variable::constant(tape, source.ids.transpose(0, 1))));
+}
+
+std::vector<Variable> RnnSeq2Seq::source_representations(Tape& tape, const SourceBatch& source) const {
+  const Variable x = embed_source(tape, source);
+  std::vector<Variable> layers{transpose(x, 0, 1)};
+  encoder_.forward(x, source.lengths, &layers);
+  return layers;
+}
+
+EncoderOutput RnnSeq2Seq::encode(Tape& tape, const SourceBatch& source) const {
+  const RecurrentEncoder::Result result = encoder_.forward(embed_source(tape, source), source.lengths);
   EncoderOutput encoded{result.hidden, source.lengths};
   for (std::size_t i = 0; i < result.last.size(); ++i) {
     RecurrentStates start = result.last[i];
@@ -318,7 +328,8 @@ ModelFamily rnn_seq2seq_family() {
                     {"encoder", "encoder", {"encoder."}},
                     {"decoder", "decoder", {"decoder."}},
                     {"head", "head", {"head."}}},
-          .flops = rnn_seq2seq_flops};
+          .flops = rnn_seq2seq_flops,
+          .token_embedding = "source_embedding.weight"};
 }
 
 }  // namespace tapeformer

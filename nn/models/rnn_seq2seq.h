@@ -55,6 +55,8 @@ class RnnSeq2Seq : public SequenceToSequence {
   std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const override;
 
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const override;
+  // (B, S, embedding), and the states (B, S, dim) of every layer of the encoder.
+  std::vector<Variable> source_representations(Tape& tape, const SourceBatch& source) const override;
   // The features are r_t (R, T, embedding).
   Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
   Variable logits(const Variable& features) const override;
@@ -63,6 +65,8 @@ class RnnSeq2Seq : public SequenceToSequence {
                 const CrossEntropyOptions& options) const override;
 
  private:
+  // The embeddings of the sources (S, B, embedding), with dropout.
+  Variable embed_source(Tape& tape, const SourceBatch& source) const;
   // What the decoder knows between two target tokens.
   struct Memory {
     std::vector<RecurrentStates> layers;  // (R, dim)

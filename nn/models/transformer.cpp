@@ -52,12 +52,17 @@ Variable Transformer::embed(const Embedding& embedding, const PositionEmbedding&
   return dropout_.forward(positions.add_to(vectors, {.first = first}));
 }
 
-EncoderOutput Transformer::encode(Tape& tape, const SourceBatch& source) const {
+Variable Transformer::embed_source(Tape& tape, const SourceBatch& source) const {
   check(source.ids.rank() == 2 && source.lengths.sizes() == Dims{source.ids.size(0)},
         "transformer: expected source ids (B, S) and lengths (B), got ", source.ids.sizes(), " and ",
         source.lengths.sizes());
-  const Variable x = embed(embeddings_.source, source_positions_, Variable::constant(tape, source.ids), 0);
-  return {encoder_.forward(x, {.mask = {.causal = false, .lengths = source.lengths}}), source.lengths};
+  return embed(embeddings_.source, source_positions_, Variable::constant(tape, source.ids), 0);
+}
+
+std::vector<Variable> Transformer::source_representations(Tape& tape, const SourceBatch& source) const {
+  std::vector<Variable> layers{embed_source(tape, source)};
+  encoder_.forward(Variable(layers.front()), encoder_context(source), nullptr, &layers);
+  return layers;
 }
 
 Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, DecoderState* state) const {
@@ -133,6 +138,7 @@ ModelFamily transformer_family() {
                 {"decoder", "decoder", {"decoder."}},
                 {"head", "head", {"head."}}},
       .flops = transformer_flops,
+      .token_embedding = "source_embedding.weight",
       .recomputes = true};
 }
 

@@ -48,7 +48,11 @@ class Transformer : public SequenceToSequence {
     return std::make_unique<TransformerState>(decoder_.make_cache(length, source_length));
   }
 
-  EncoderOutput encode(Tape& tape, const SourceBatch& source) const override;
+  EncoderOutput encode(Tape& tape, const SourceBatch& source) const override {
+    return {encoder_.forward(embed_source(tape, source), encoder_context(source)), source.lengths};
+  }
+  // (B, S, dim) each: the embeddings with their positions, and the output of every block of the encoder.
+  std::vector<Variable> source_representations(Tape& tape, const SourceBatch& source) const override;
   // The features are the decoder's residual stream (R, T, dim).
   Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
   Variable logits(const Variable& features) const override;
@@ -57,6 +61,10 @@ class Transformer : public SequenceToSequence {
                 const CrossEntropyOptions& options) const override;
 
  private:
+  static BlockContext encoder_context(const SourceBatch& source) {
+    return {.mask = {.causal = false, .lengths = source.lengths}};
+  }
+  Variable embed_source(Tape& tape, const SourceBatch& source) const;
   Variable embed(const Embedding& embedding, const PositionEmbedding& positions, const Variable& ids,
                  std::int64_t first) const;
 

@@ -189,6 +189,11 @@ TEST_CASE("labels: what does not go together is refused") {
               "run: the model is fine-tuned to tag, expected a masked language model; for models that are "
               "fine-tuned on labels there are predict, and eval with --labels",
               "fill run --text x[MASK]");
+  check_error(
+      box, kFailure,
+      "run: the model is fine-tuned to tag, expected one that was not; for models that are fine-tuned on labels "
+      "there are predict, and eval with --labels",
+      "embed run --text x");
   for (const char* config : {"tiny", "bert"}) {
     check_error(
         box, kFailure,

@@ -90,7 +90,7 @@ TEST_CASE("train: the run's folder, its metrics, and what is printed") {
     const Outcome resumed = box.run("train --resume run --train.steps 22 --data.valid_fraction 0");
     CHECK(resumed.exit_code == 0);
     CHECK(resumed.tells("no validation text: nothing will be evaluated"));
-    CHECK(resumed.out == "run: run\n");
+    CHECK(resumed.out == "curves: run/report.html\nrun: run\n");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -37,7 +38,7 @@ TEST_CASE("labelled text: lines that are none, and a text without labels, are re
 
 TEST_CASE("labelled corpora: the words are those of the text, and their labels the slots that wrote them") {
   std::map<std::string, std::set<std::string>> labels_of;
-  for (const char* name : {"stories", "tales", "cloze"}) {
+  for (const char* name : {"stories", "tales", "cloze", "senses"}) {
     for (std::int64_t line = 0; line < 200; ++line) {
       const std::string lines = labelled_corpus_line(name, line, 1);
       const LabelledText text = LabelledText::from_text(lines, name);
@@ -56,9 +57,10 @@ TEST_CASE("labelled corpora: the words are those of the text, and their labels t
   CHECK(labels("her") == std::set<std::string>{"hero.him", "hero.his"});
   CHECK(labels("Lily.") == std::set<std::string>{"hero.name"});
   CHECK(labels("burrow.") == std::set<std::string>{"animal.home"});
-  CHECK_THROWS_WITH_AS(labelled_corpus_line("markov", 0, 1),
-                       "labels: expected one of the corpora stories, tales, recall, cloze, got markov, which has none",
-                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      labelled_corpus_line("markov", 0, 1),
+      "labels: expected one of the corpora stories, tales, recall, cloze, senses, got markov, which has none",
+      UsageError);
 }
 
 TEST_CASE("cloze: the last word says what 'it' is") {
@@ -75,4 +77,35 @@ TEST_CASE("cloze: the last word says what 'it' is") {
   }
   CHECK(animals > 150);
   CHECK(animals < 250);
+}
+
+TEST_CASE("senses: who speaks leaves two senses of 'green', what follows tells which, and every line is as likely") {
+  std::map<std::string, std::set<std::string>> senses_of, lines;
+  std::map<std::string, int> counts;
+  constexpr int kLines = 6000;
+  double chars = 0;
+  for (std::int64_t line = 0; line < kLines; ++line) {
+    const LabelledText text = LabelledText::from_text(labelled_corpus_line("senses", line, 1), "senses");
+    const LabelledSentence& words = text.sentences()[0];
+    REQUIRE(words[4].word == "green");
+    const std::string sense(words[4].label);
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}, std::size_t{5}}) {
+      senses_of[std::string(words[i].word)].insert(sense);
+    }
+    ++counts[sense];
+    lines[corpus_line("senses", line, 1)].insert(sense);
+    chars += static_cast<double>(corpus_line("senses", line, 1).size());
+  }
+  CHECK(senses_of.at("painter") == std::set<std::string>{"colour", "novice"});
+  CHECK(senses_of.at("farmer") == std::set<std::string>{"colour", "place"});
+  CHECK(senses_of.at("golfer") == std::set<std::string>{"novice", "place"});
+  CHECK(senses_of.at("praised").size() == 3);
+  CHECK(senses_of.at("door.") == std::set<std::string>{"colour"});
+  CHECK(senses_of.at("by") == std::set<std::string>{"place"});
+  CHECK(senses_of.at("clerk.") == std::set<std::string>{"novice"});
+  for (const auto& [sense, count] : counts) CHECK(std::abs(count - kLines / 3) < 200);
+  // 6 kinds of lines with 4 choices in three places; no two draws write the same line.
+  constexpr int kAll = 6 * 4 * 4 * 4;
+  CHECK(lines.size() == kAll);
+  CHECK(*corpus_entropy("senses") == doctest::Approx(std::log(kAll) * kLines / chars).epsilon(0.01));
 }

@@ -10,6 +10,7 @@
 #include "nn/layers.h"
 #include "nn/models/registry.h"
 #include "tests/train/toy.h"
+#include "train/neighbours.h"
 #include "train/run/checkpoint.h"
 #include "train/trained_model.h"
 
@@ -32,6 +33,7 @@ class Bigram : public LanguageModel {
     return std::make_unique<Nothing>();
   }
   Variable forward(const Variable& ids, LanguageState*) const override { return table_.forward(ids); }
+  std::vector<Variable> representations(const Variable& ids) const override { return {forward(ids, nullptr)}; }
   Variable logits(const Variable& features) const override { return features; }
 
  private:
@@ -98,6 +100,12 @@ TEST_CASE("toy family: a table of bigrams learns the bigrams of its text") {
   const auto text = generate(*trained.model, prompt, {.sampling = {.temperature = 0}, .tokens = 30});
   CHECK(text.size() == 30);
   CHECK(text == generate(*trained.model, prompt, {.sampling = {.temperature = 0}, .tokens = 30, .use_cache = false}));
+
+  const TrainedEmbedder embedder = load_embedder(run.root);
+  const Tensor table = embedder.model->state_dict().at("table.weight");
+  CHECK(text_vectors(embedder, "T").vectors.to_vector<float>() ==
+        table.slice(0, prompt[0], prompt[0] + 1).to_vector<float>());
+  CHECK_THROWS_WITH_AS(NeighbourFinder(embedder, {}), "neighbours: a bigram has no token embedding", Error);
 }
 
 TEST_CASE("toy family: a run that was cut in two has the weights of one that was not") {

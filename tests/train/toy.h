@@ -17,6 +17,7 @@
 #include "train/objectives/encoder_objective.h"
 #include "train/objectives/language_objective.h"
 #include "train/objectives/masked_objective.h"
+#include "train/objectives/skip_gram_objective.h"
 #include "train/trainer.h"
 
 namespace tapeformer {
@@ -68,6 +69,7 @@ struct ToyOf {
 using Toy = ToyOf<LanguageObjective>;
 using EncoderToy = ToyOf<EncoderObjective>;
 using MaskedToy = ToyOf<MaskedObjective>;
+using SkipGramToy = ToyOf<SkipGramObjective>;
 
 // Steps after the second one ask the system for no memory, and leave none in use.
 template <class Objective>

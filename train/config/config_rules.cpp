@@ -148,11 +148,16 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
           ", which has no blocks to compute again, got true");
   require(config.eval.stride == 0 || family.bptt == 0, "eval.stride: expected 0 for ", family.name,
           ", which reads a text in order and has no windows, got ", config.eval.stride);
-  const bool encoder =
-      family.task() == ModelTask::bidirectional_language_model || family.task() == ModelTask::masked_language_model;
+  const bool skip_gram = family.task() == ModelTask::skip_gram_model;
+  const bool encoder = skip_gram || family.task() == ModelTask::bidirectional_language_model ||
+                       family.task() == ModelTask::masked_language_model;
   require(!encoder || config.eval.stride == resolved.row_tokens(),
           "eval.stride: expected 0 or model.context, which is ", resolved.row_tokens(), ", for ", family.name,
           ", whose windows do not overlap, got ", config.eval.stride);
+  require(!skip_gram || config.train.label_smoothing == 0, "train.label_smoothing: expected 0 for ", family.name,
+          ", which has no softmax, got ", config.train.label_smoothing);
+  require(!skip_gram || config.train.z_loss == 0, "train.z_loss: expected 0 for ", family.name,
+          ", which has no softmax, got ", config.train.z_loss);
   const Config::Train defaults;
   const auto masks = [&](const char* key, double value, double default_value) {
     require(value == default_value || family.task() == ModelTask::masked_language_model, "train.", key, ": expected ",

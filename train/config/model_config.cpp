@@ -40,7 +40,8 @@ const TaskText& task_text(ModelTask task) {
       {"a language model", "for language models there are generate, probe, and eval and surprisal with --text"},
       {"an encoder-decoder", "for encoder-decoders there are translate, eval and surprisal with --source and --target"},
       {"a bidirectional language model", "for bidirectional language models there are probe, and eval with --text"},
-      {"a masked language model", "for masked language models there are fill, probe, and eval with --text"}};
+      {"a masked language model", "for masked language models there are fill, probe, and eval with --text"},
+      {"a skip-gram model", "for skip-gram models there are embed, neighbours, probe, and eval with --text"}};
   return kTexts[static_cast<std::size_t>(task)];
 }
 
@@ -70,12 +71,18 @@ std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedCo
   return make<MaskedLanguageModel>(config, vocabulary, ModelTask::masked_language_model);
 }
 
+std::unique_ptr<SkipGramModel> make_skip_gram_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  return make<SkipGramModel>(config, vocabulary, ModelTask::skip_gram_model);
+}
+
 std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
   switch (config.family().task()) {
     case ModelTask::masked_language_model:
       return make_masked_language_model(config, vocabulary);
     case ModelTask::language_model:
       return std::make_unique<CausalEncoder>(make_language_model(config, vocabulary));
+    case ModelTask::skip_gram_model:
+      return make_skip_gram_model(config, vocabulary);
     default:
       return make_bidirectional_language_model(config, vocabulary);
   }

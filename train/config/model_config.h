@@ -21,8 +21,8 @@ struct TaskText {
 const TaskText& task_text(ModelTask task);
 
 // The model that the configuration describes, its parameters not set yet. All but the first throw UsageError when the
-// family is for another task; a text encoder is a bidirectional or a masked language model, or a CausalEncoder of a
-// language model.
+// family is for another task; a text encoder is a bidirectional or a masked language model, a skip-gram model, or a
+// CausalEncoder of a language model.
 std::unique_ptr<Module> make_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<LanguageModel> make_language_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const ResolvedConfig& config,
@@ -31,6 +31,7 @@ std::unique_ptr<BidirectionalLanguageModel> make_bidirectional_language_model(co
                                                                               const ModelVocabulary& vocabulary);
 std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedConfig& config,
                                                                 const ModelVocabulary& vocabulary);
+std::unique_ptr<SkipGramModel> make_skip_gram_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 
 }  // namespace tapeformer

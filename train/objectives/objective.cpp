@@ -4,6 +4,7 @@
 #include "train/objectives/encoder_objective.h"
 #include "train/objectives/language_objective.h"
 #include "train/objectives/masked_objective.h"
+#include "train/objectives/skip_gram_objective.h"
 #include "train/objectives/task_objective.h"
 #include "train/objectives/translation_objective.h"
 
@@ -22,6 +23,8 @@ std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const Ru
       return std::make_unique<EncoderObjective>(config, text());
     case ModelTask::masked_language_model:
       return std::make_unique<MaskedObjective>(config, text());
+    case ModelTask::skip_gram_model:
+      return std::make_unique<SkipGramObjective>(config, text());
     case ModelTask::sequence_to_sequence:
       return std::make_unique<TranslationObjective>(
           config, prepare_translation_data(

@@ -122,6 +122,14 @@ RunLock::RunLock(const RunFolder& run) : fd_(::open(run.root.c_str(), O_RDONLY |
   fail(run.root.string(), ": another process is training this run");
 }
 
+bool is_in_training(const RunFolder& run) {
+  const int fd = ::open(run.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool locked = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(fd);
+  return locked;
+}
+
 RunLock::~RunLock() { ::close(fd_); }
 
 }  // namespace tapeformer

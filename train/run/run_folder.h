@@ -6,6 +6,7 @@
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
 //   RUN/labels.json            only of a model that is fine-tuned on labels: their names
 //   RUN/metrics.jsonl
+//   RUN/report.html            its curves, which the command `train` draws anew as it goes
 //   RUN/checkpoints/          see checkpoint_store.h
 #pragma once
 
@@ -26,6 +27,7 @@ struct RunFolder {
   std::filesystem::path target_tokenizer() const { return root / "tokenizer-target.json"; }
   std::filesystem::path labels() const { return root / "labels.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path checkpoint(std::int64_t step) const;                   // checkpoints/step-000500
   std::filesystem::path latest() const { return checkpoints() / "latest"; }    // one line: the newest one's name
@@ -63,6 +65,9 @@ struct RunReference {
 
 // Throws Error when there is no such run or checkpoint. Only reads, so a run in training is not disturbed.
 RunReference find_run(const std::filesystem::path& path);
+
+// Whether a process trains the run now.
+bool is_in_training(const RunFolder& run);
 
 // The right to write to a run, held until destruction or the end of the process.
 class RunLock {

@@ -1,0 +1,142 @@
+#include <charconv>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/run_model.h"
+#include "cli/usage.h"
+#include "nn/formats/npy.h"
+#include "train/text_vectors.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct EmbedArguments {
+  std::string run, out, format = "jsonl";
+  std::optional<std::string> text;
+  std::optional<MatmulSetting> matmul;
+  TextVectorOptions options;
+};
+
+// Where the vectors of one text after another go; nothing of a text stays in memory.
+class VectorWriter {
+ public:
+  VectorWriter(const EmbedArguments& arguments, const Tokenizer& tokenizer)
+      : path_(arguments.out),
+        pooled_(arguments.options.pooling != Pooling::none),
+        as_npy_(arguments.format == "npy"),
+        tokenizer_(tokenizer) {
+    if (as_npy_ && path_.empty()) fail_usage("embed: --format npy: expected --out FILE beside it, got none");
+    if (!as_npy_ && !path_.empty()) file_.emplace(path_);
+  }
+
+  void write(std::int64_t line, const TextVectors& text) {
+    if (as_npy_) {
+      if (!npy_) npy_.emplace(path_, text.vectors.size(1));
+      return npy_->append(text.vectors.span<float>());
+    }
+    const std::string json = json_line(line, text);
+    if (file_) return file_->append(json);
+    std::cout << json << std::flush;
+    check(std::cout.good(), "cannot write to standard output");
+  }
+
+  void commit() {
+    if (npy_) npy_->commit();
+    if (file_) file_->commit();
+  }
+
+ private:
+  // The shortest decimals from which a reader gets the same f32.
+  static void append_vector(std::string& json, std::span<const float> vector) {
+    char separator = '[';
+    for (const float x : vector) {
+      char digits[32];
+      const auto end = std::to_chars(digits, digits + sizeof(digits), x).ptr;
+      json += separator;
+      json.append(digits, end);
+      separator = ',';
+    }
+    json += ']';
+  }
+
+  std::string json_line(std::int64_t line, const TextVectors& text) const {
+    const std::int64_t width = text.vectors.size(1);
+    const std::span<const float> values = text.vectors.span<float>();
+    std::string json = str_cat("{\"line\":", line);
+    if (pooled_) {
+      append_vector(json += ",\"vector\":", values);
+      return json + "}\n";
+    }
+    auto tokens = nlohmann::ordered_json::array();
+    for (const std::int32_t id : text.ids) tokens.push_back(tokenizer_.token_bytes(id));
+    json += ",\"tokens\":" + tokens.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    json += ",\"vectors\":";
+    for (std::size_t t = 0; t < text.ids.size(); ++t) {
+      json += t == 0 ? '[' : ',';
+      append_vector(json, values.subspan(t * width, width));
+    }
+    return json + "]}\n";
+  }
+
+  std::string path_;
+  bool pooled_, as_npy_;
+  const Tokenizer& tokenizer_;
+  std::optional<NpyWriter> npy_;
+  std::optional<AtomicFile> file_;
+};
+
+void write_vectors(const EmbedArguments& arguments) {
+  const TrainedEmbedder run = open_embedder(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  VectorWriter writer(arguments, *run.tokenizer);
+  const auto embed = [&](std::int64_t number, std::string_view text) {
+    try {
+      writer.write(number, text_vectors(run, text, arguments.options));
+    } catch (const UsageError&) {
+      throw;
+    } catch (const Error& error) {
+      fail("embed: ", arguments.text ? "--text" : str_cat("line ", number), ": ", error.what());
+    }
+  };
+  if (arguments.text) {
+    embed(1, *arguments.text);
+  } else {
+    std::string line;
+    std::int64_t number = 0;
+    while (std::getline(std::cin, line)) {
+      if (line.ends_with('\r')) line.pop_back();
+      embed(++number, line);
+    }
+    check(number > 0, "embed: expected lines of text on standard input, got none");
+  }
+  writer.commit();
+}
+
+}  // namespace
+
+void add_embed_command(CLI::App& app) {
+  auto arguments = std::make_shared<EmbedArguments>();
+  TextVectorOptions& options = arguments->options;
+  CLI::App* command =
+      app.add_subcommand("embed", "Vectors of a text, or of each line of standard input, from any layer of a model");
+  command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
+  command->add_option("--text", arguments->text, "The text [each line of standard input is one]");
+  command->add_option("--layer", options.layer, "The layer whose vectors are taken (0 = the embedding) [the last]")
+      ->check(at_least(0));
+  command
+      ->add_option_function<std::string>(
+          "--pool", [&options](const std::string& word) { options.pooling = value_of<Pooling>(word); },
+          "A text's vector is the mean of its tokens', or that of its first or last token; none: each token's [mean]")
+      ->check(CLI::IsMember(words_of<Pooling>()));
+  command->add_option("--word", options.word, "Only the tokens of the first occurrence of this word in each text");
+  command->add_option("--format", arguments->format, "jsonl: JSON lines; npy: a matrix of f32 for NumPy [jsonl]")
+      ->check(CLI::IsMember({"jsonl", "npy"}));
+  command->add_option("--out", arguments->out, "File for the vectors [standard output]");
+  add_matmul_option(*command, arguments->matmul);
+  command->callback([arguments] { write_vectors(*arguments); });
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,55 @@
+// The feed-forward language model of Bengio et al. 2003, "A neural probabilistic language model".
+#pragma once
+
+#include "nn/models/registry.h"
+#include "nn/token_head.h"
+
+namespace tapeformer {
+
+struct NplmConfig {
+  std::int64_t vocab = 0;
+  std::int64_t order = 5;  // n: a token is predicted from the n − 1 before it
+  std::int64_t embedding_dim = 0, dim = 0;
+  bool direct = true;  // whether the embeddings reach the logits beside the hidden layer (W)
+  double dropout = 0;
+  DType dtype = DType::f32;
+};
+
+// The row of the registry.
+ModelFamily nplm_family();
+
+// The logits of the token after w_t are b + W x + U tanh(d + H x), where x = [C(w_t); C(w_{t−1}); …; C(w_{t−n+2})] are
+// the embeddings of the last n − 1 tokens, the latest first; zeros stand for those before the beginning. The features
+// are [tanh(d + H x); x], so that [U W] is one matrix, the head's. Dropout stands on x and on the hidden layer.
+class Nplm : public LanguageModel {
+ public:
+  // Throws Error for an order below 2.
+  explicit Nplm(const NplmConfig& config);
+
+  const NplmConfig& config() const { return config_; }
+  std::int64_t vocab() const override { return config_.vocab; }
+  // It reads rows of any length, and looks at n − 1 tokens.
+  std::optional<std::int64_t> context() const override { return std::nullopt; }
+  std::unique_ptr<LanguageState> make_state() const override;
+  Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
+  // (B, T, embedding_dim), and the hidden layer (B, T, dim).
+  std::vector<Variable> representations(const Variable& ids) const override;
+  Variable logits(const Variable& features) const override { return head_.logits(features); }
+  // Never holds all logits.
+  Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override {
+    return head_.loss(forward(ids), targets.value(), options);
+  }
+
+ private:
+  // The embeddings C(w_t) of rows of tokens → x (B, T, (n − 1)·embedding_dim).
+  Variable with_those_before(const Variable& embedded) const;
+  Variable hidden(const Variable& x) const;
+
+  NplmConfig config_;
+  Embedding token_embedding_;
+  Dropout dropout_;
+  Linear hidden_;
+  TokenHead head_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,148 @@
+// The attention of every head: all heads small, one large as a matrix and as lines between tokens.
+"use strict";
+(() => {
+  const {data, element} = tapeformer;
+  const blue = "47,126,216";
+
+  // Beside a stack's own heads: the mean of each layer's heads and, where queries are the keys, the rollout (Abnar &
+  // Zuidema 2020): the product over the layers so far of (mean + identity)/2.
+  function prepare(map) {
+    const square = map.name !== "cross";
+    let rollout = null;
+    for (const layer of map.layers) {
+      const count = layer.heads.length;
+      layer.mean = {label: "mean", weights: map.queries.map((_, i) => map.keys.map((_, j) =>
+        layer.heads.reduce((sum, head) => sum + head.weights[i][j], 0) / count))};
+      layer.heads.forEach((head, index) => { head.label = "head " + index; });
+      if (!square) continue;
+      const step = layer.mean.weights.map((row, i) => row.map((w, j) => (w + (i === j ? 1 : 0)) / 2));
+      rollout = rollout === null ? step : step.map((row) => rollout[0].map((_, j) =>
+        row.reduce((sum, w, k) => sum + (w ? w * rollout[k][j] : 0), 0)));
+      layer.rollout = {label: "rollout", weights: rollout};
+    }
+  }
+  data.maps.forEach(prepare);
+  const titles = {self: "self-attention", encoder: "encoder", decoder: "decoder", cross: "target to source"};
+  const last = data.maps[data.maps.length - 1];
+  const state = {map: last, layer: last.layers.length - 1, column: 0, query: null};
+  const columns = (layer) => [...layer.heads, layer.mean, ...(layer.rollout ? [layer.rollout] : [])];
+  const chosen = () => columns(state.map.layers[state.layer])[state.column];
+
+  function thumbnail(weights) {
+    const rows = weights.length, width = weights[0].length, scale = Math.max(1, Math.floor(84 / Math.max(rows, width)));
+    const canvas = element("canvas", {width: width * scale, height: rows * scale});
+    const context = canvas.getContext("2d");
+    weights.forEach((row, i) => row.forEach((weight, j) => {
+      context.fillStyle = `rgba(${blue},${weight})`;
+      context.fillRect(j * scale, i * scale, scale, scale);
+    }));
+    canvas.style.width = Math.min(84, width * scale) + "px";
+    return canvas;
+  }
+
+  function grid() {
+    const layers = state.map.layers;
+    const head = element("tr", {}, element("th"), ...columns(layers[0]).map((one) => element("th", {}, one.label)));
+    const rows = layers.map((layer, number) => element("tr", {}, element("th", {}, "layer " + number),
+      ...columns(layer).map((one, column) => {
+        const button = element("button", {type: "button", title: `layer ${number}, ${one.label}`}, thumbnail(one.weights));
+        button.setAttribute("aria-pressed", number === state.layer && column === state.column);
+        button.addEventListener("click", () => choose(number, column));
+        return element("td", {}, button);
+      })));
+    return element("div", {className: "wide"}, element("table", {className: "grid"}, head, ...rows));
+  }
+
+  const space = "http://www.w3.org/2000/svg";
+  function shape(name, attributes, text) {
+    const made = document.createElementNS(space, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+  const reading = element("p", {className: "reading"});
+  function read(i, j) {
+    reading.textContent = `“${state.map.queries[i]}” looks at “${state.map.keys[j]}” with ${chosen().weights[i][j]}`;
+  }
+
+  // The weights as a matrix, with a bar for the norm of what the head adds to the residual stream at each query.
+  function matrix() {
+    const {queries, keys} = state.map, {weights, output} = chosen();
+    const cell = Math.max(9, Math.min(26, 620 / keys.length));
+    const letters = (texts) => Math.min(150, 12 + 8 * Math.max(...texts.map((text) => text.length)));
+    const left = letters(queries), top = letters(keys), bars = output ? 90 : 0;
+    const font = `font-size: ${Math.min(13, cell)}px`;
+    const svg = shape("svg", {width: left + keys.length * cell + bars + 6, height: top + queries.length * cell + 6, role: "img"});
+    keys.forEach((key, j) => svg.append(shape("text",
+      {transform: `translate(${left + (j + .7) * cell} ${top - 5}) rotate(-60)`, style: font}, key)));
+    const most = output ? Math.max(...output, 1e-12) : 1;
+    queries.forEach((query, i) => {
+      const y = top + i * cell;
+      svg.append(shape("text", {x: left - 5, y: y + cell * .7, "text-anchor": "end", style: font}, query));
+      keys.forEach((key, j) => {
+        const box = shape("rect", {x: left + j * cell, y, width: cell, height: cell,
+          fill: `rgba(${blue},${weights[i][j]})`, stroke: "rgba(128,128,128,.18)"});
+        box.addEventListener("mouseenter", () => { read(i, j); look(i); });
+        svg.append(box);
+      });
+      if (!output) return;
+      const bar = shape("rect", {class: "bar", x: left + keys.length * cell + 8, y: y + cell * .2,
+        width: (bars - 12) * output[i] / most, height: cell * .6});
+      bar.append(shape("title", {}, `norm of what the head adds at “${query}”: ${output[i]}`));
+      svg.append(bar);
+    });
+    return svg;
+  }
+
+  // A line from each query to each key, as strong as its weight; of one query, where one is chosen.
+  const lines = element("div");
+  function look(query) {
+    state.query = query;
+    const {queries, keys} = state.map, {weights} = chosen(), step = 20, width = 420;
+    const svg = shape("svg", {width, height: step * Math.max(queries.length, keys.length) + 6, role: "img"});
+    const y = (place) => (place + .7) * step;
+    weights.forEach((row, i) => row.forEach((weight, j) => {
+      if (weight < .02 || (query !== null && query !== i)) return;
+      svg.append(shape("line", {x1: 150, y1: y(i) - 5, x2: 270, y2: y(j) - 5, stroke: `rgba(${blue},${weight})`, "stroke-width": 2}));
+    }));
+    queries.forEach((token, i) => {
+      const text = shape("text", {x: 145, y: y(i), "text-anchor": "end", tabindex: 0, class: i === query ? "chosen" : ""}, token);
+      text.addEventListener("mouseenter", () => { if (state.query !== i) look(i); });
+      text.addEventListener("focus", () => { if (state.query !== i) look(i); });
+      svg.append(text);
+    });
+    keys.forEach((token, j) => svg.append(shape("text", {x: 275, y: y(j)}, token)));
+    svg.addEventListener("mouseleave", () => look(null));
+    lines.replaceChildren(svg);
+  }
+
+  const place = element("div");
+  function draw() {
+    const one = chosen();
+    reading.textContent = "Point at a square or a token. Arrow keys go to the next head or layer.";
+    place.replaceChildren(grid(), element("h2", {}, `Layer ${state.layer}, ${one.label}`), reading,
+      element("div", {className: "both"}, matrix(), lines));
+    look(null);
+  }
+  function choose(layer, column) {
+    state.layer = Math.max(0, Math.min(state.map.layers.length - 1, layer));
+    state.column = Math.max(0, Math.min(columns(state.map.layers[state.layer]).length - 1, column));
+    draw();
+  }
+  addEventListener("keydown", (event) => {
+    const move = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];
+    if (!move || event.target instanceof HTMLSelectElement) return;
+    event.preventDefault();
+    choose(state.layer + move[0], state.column + move[1]);
+  });
+
+  document.body.append(element("h1", {}, data.title));
+  if (data.maps.length > 1) {
+    const select = element("select", {}, ...data.maps.map((map, i) => element("option", {value: i, selected: map === state.map}, titles[map.name])));
+    select.addEventListener("change", () => { state.map = data.maps[select.value]; choose(0, 0); });
+    document.body.append(element("div", {className: "controls"}, element("label", {}, "attention of", select)));
+  }
+  document.body.append(element("p", {className: "quiet"},
+    "A row of a matrix is a query, a column a key; a row sums to 1. Green bars: the norm of what a head adds to the residual stream."), place);
+  draw();
+})();

@@ -1,0 +1,179 @@
+// The curves of runs. Every chart has the same x axis: a drag zooms all of them, a double click shows all again.
+"use strict";
+(() => {
+  const {data, element, number} = tapeformer;
+  const colours = ["#2f7ed8", "#d9534f", "#3a9d5d", "#b07aa1", "#c98a1b", "#17a2b8", "#8c6d5a", "#7f7f7f"];
+  const colour = (run) => colours[run % colours.length];
+  const axes = {
+    steps: {key: "step", label: "optimizer steps"},
+    tokens: {key: "tokens", label: "tokens read"},
+    time: {key: "elapsed_s", label: "seconds of training"},
+  };
+  const state = {axis: "steps", log: false, smoothing: 1, hidden: new Set(), zoom: null};
+
+  // What one chart shows: of each run the columns of "train" or "eval" by these keys, the first that it has.
+  const series = (title, parts, small = true) => ({title, parts, small});
+  const train = (...keys) => ({from: "train", keys, label: "training"});
+  const evaluation = (...keys) => ({from: "eval", keys, label: "validation"});
+  const charts = [
+    series("Loss, nats", [train("unsmoothed_loss", "loss"), evaluation("eval_loss")], false),
+    series("Learning rate", [train("lr")]),
+    series("Norm of the gradient", [train("grad_norm")]),
+    series("Tokens a second", [train("tokens_per_s")]),
+  ];
+  // What else the evaluations measure; perplexity and bits per byte follow from the loss.
+  const measured = new Set(data.runs.flatMap((run) => Object.keys(run.eval)));
+  for (const key of measured) {
+    const derived = ["eval_loss", "eval_perplexity", "eval_bits_per_byte", "eval_tokens"].includes(key);
+    if (key.startsWith("eval_") && !derived) charts.push(series("Validation: " + key.slice(5), [evaluation(key)]));
+  }
+
+  // The mean of up to `width` values before and at each place.
+  function smoothed(values, width) {
+    if (width <= 1) return values;
+    return values.map((value, i) => {
+      if (value === null) return null;
+      const near = values.slice(Math.max(0, i - width + 1), i + 1).filter((v) => v !== null);
+      return near.reduce((a, b) => a + b, 0) / near.length;
+    });
+  }
+
+  // The rows [x, series…] that dygraphs reads, and what the series are.
+  function table(chart) {
+    const lines = [];
+    data.runs.forEach((run, index) => {
+      for (const part of chart.parts) {
+        const key = part.keys.find((name) => name in run[part.from]);
+        const x = run[part.from][axes[state.axis].key];
+        if (!key || !x) continue;
+        const values = part.from === "train" ? smoothed(run.train[key], state.smoothing) : run.eval[key];
+        const label = [data.runs.length > 1 ? run.name + " #" + (index + 1) : "", chart.parts.length > 1 ? part.label : ""];
+        lines.push({run: index, evaluation: part.from === "eval", x, values,
+                    label: label.filter(Boolean).join(", ") || chart.title});
+      }
+    });
+    const rows = new Map();
+    lines.forEach((line, column) => line.x.forEach((x, i) => {
+      if (x === null || line.values[i] === null) return;
+      if (!rows.has(x)) rows.set(x, new Array(lines.length).fill(null));
+      rows.get(x)[column] = line.values[i];
+    }));
+    return {lines, rows: [...rows].sort((a, b) => a[0] - b[0]).map(([x, values]) => [x, ...values])};
+  }
+
+  const drawn = [];
+  function zoom_all(range, source) {
+    state.zoom = range;
+    for (const graph of drawn) {
+      if (graph !== source) graph.updateOptions({dateWindow: range});
+    }
+  }
+
+  function draw(chart, into) {
+    const {lines, rows} = table(chart);
+    if (rows.length === 0) return;
+    const place = element("div", {className: chart.small ? "chart small" : "chart"});
+    const reading = element("div", {className: "reading quiet"});
+    into.append(element("h2", {}, chart.title), place, reading);
+    const show = (x, points) => {
+      reading.replaceChildren(`${axes[state.axis].label} ${number(x)}`);
+      for (const point of points) reading.append(`  ·  ${point.name} ${number(point.yval)}`);
+    };
+    const hint = () => reading.replaceChildren(chart.parts.length > 1 ? "thin: training, with points: validation" : "");
+    hint();
+    const graph = new Dygraph(place, rows, {
+      labels: ["x", ...lines.map((line) => line.label)],
+      colors: lines.map((line) => colour(line.run)),
+      visibility: lines.map((line) => !state.hidden.has(line.run)),
+      series: Object.fromEntries(lines.map((line) => [line.label, line.evaluation
+        ? {drawPoints: true, pointSize: 2.5, strokeWidth: 2.2} : {strokeWidth: 1.1}])),
+      connectSeparatedPoints: true, legend: "never", logscale: state.log && chart.title.startsWith("Loss"),
+      gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12,
+      axes: {y: {axisLabelWidth: 64, axisLabelFormatter: number}, x: {axisLabelFormatter: number}},
+      dateWindow: state.zoom, xlabel: axes[state.axis].label, animatedZooms: false,
+      highlightCallback: (event, x, points) => show(x, points), unhighlightCallback: hint,
+      zoomCallback: (from, to) => zoom_all(graph.isZoomed("x") ? [from, to] : null, graph),
+    });
+    drawn.push(graph);
+  }
+
+  const place = element("div");
+  function draw_all() {
+    for (const graph of drawn.splice(0)) graph.destroy();
+    place.replaceChildren();
+    for (const chart of charts) draw(chart, place);
+  }
+
+  // The keys of a config.toml with their values: {"model.dim": "128"}.
+  function settings(toml) {
+    const values = {};
+    let section = "";
+    for (const line of toml.split("\n")) {
+      const head = /^\[(.+)\]$/.exec(line.trim());
+      const entry = /^(\w+)\s*=\s*(.*)$/.exec(line);
+      if (head) section = head[1] + ".";
+      else if (entry) values[section + entry[1]] = entry[2];
+    }
+    return values;
+  }
+
+  const last = (values) => (values && values.length ? values[values.length - 1] : null);
+  function summary() {
+    const rows = [["", "run", "steps", "tokens", "time", "training loss, last", "validation loss, best", "at step"]];
+    data.runs.forEach((run, index) => {
+      const losses = (run.eval.eval_loss || []).map((loss, i) => [loss, run.eval.step[i]]).filter(([loss]) => loss !== null);
+      const best = losses.length ? losses.reduce((a, b) => (b[0] < a[0] ? b : a)) : [null, null];
+      const toggle = element("input", {type: "checkbox", checked: true, title: "show the curves of this run"});
+      toggle.setAttribute("aria-label", "show " + run.name);
+      toggle.addEventListener("change", () => {
+        toggle.checked ? state.hidden.delete(index) : state.hidden.add(index);
+        draw_all();
+      });
+      const swatch = element("span", {className: "swatch"});
+      swatch.style.background = colour(index);
+      const time = Math.max(last(run.train.elapsed_s) ?? 0, last(run.eval.elapsed_s) ?? 0);
+      rows.push([element("label", {}, toggle, swatch), run.name + (data.runs.length > 1 ? " #" + (index + 1) : ""),
+        number(last(run.train.step)), number(last(run.train.tokens)), tapeformer.duration(time),
+        number(last(run.train.unsmoothed_loss) ?? last(run.train.loss)), number(best[0]), number(best[1])]);
+    });
+    return tapeformer.table(rows);
+  }
+
+  function configurations() {
+    const all = data.runs.map((run) => settings(run.config));
+    const keys = [...new Set(all.flatMap((one) => Object.keys(one)))];
+    const different = keys.filter((key) => all.some((one) => one[key] !== all[0][key]));
+    const made = [];
+    if (data.runs.length > 1) {
+      made.push(element("h2", {}, "What differs"), different.length === 0 ? element("p", {}, "Nothing: the configurations are equal.")
+        : tapeformer.table([["", ...data.runs.map((run, i) => run.name + " #" + (i + 1))],
+          ...different.map((key) => [key, ...all.map((one) => one[key] ?? "–")])]));
+    }
+    for (const run of data.runs) {
+      made.push(element("details", {}, element("summary", {}, "Configuration of " + run.name), element("pre", {}, run.config)));
+    }
+    return made;
+  }
+
+  function controls() {
+    const choose = element("select");
+    for (const [name, axis] of Object.entries(axes)) choose.append(element("option", {value: name}, axis.label));
+    choose.addEventListener("change", () => { state.axis = choose.value; state.zoom = null; draw_all(); });
+    const log = element("input", {type: "checkbox"});
+    log.addEventListener("change", () => { state.log = log.checked; draw_all(); });
+    const smooth = element("input", {type: "number", min: 1, max: 1000, value: 1});
+    smooth.addEventListener("change", () => { state.smoothing = Math.max(1, Number(smooth.value) || 1); draw_all(); });
+    const reset = element("button", {type: "button"}, "Show all");
+    reset.addEventListener("click", () => { state.zoom = null; draw_all(); });
+    return element("div", {className: "controls"}, element("label", {}, "over", choose), element("label", {}, log, "logarithmic loss"),
+      element("label", {}, "training loss: mean of", smooth, "points"), reset,
+      element("span", {className: "quiet"}, "drag to zoom, double click to show all"));
+  }
+
+  document.body.append(element("h1", {}, data.runs.map((run) => run.name).join(", ")), summary(), controls(), place, ...configurations());
+  if (data.per_point > 1) {
+    place.before(element("p", {className: "quiet"}, `Each point of the training curves is the mean of ${data.per_point} lines of metrics.jsonl.`));
+  }
+  draw_all();
+  addEventListener("resize", () => drawn.forEach((graph) => graph.resize()));
+})();

@@ -1,0 +1,135 @@
+#include "report/attention_page.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/utf8.h"
+#include "report/page.h"
+
+namespace tapeformer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return Json::parse(text);
+}
+
+Json row(const double* values, std::int64_t count, int digits) {
+  Json numbers = Json::array();
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(number(values[i], digits));
+  return numbers;
+}
+
+// A token as it can be seen: spaces and control characters have signs, and what is no UTF-8 its bytes in hexadecimal.
+std::string visible(std::string_view token) {
+  std::string text;
+  for (std::size_t at = 0; at < token.size();) {
+    const auto [code_point, length] = read_utf8(token, at);
+    char hex[8];
+    if (code_point == kInvalidUtf8 || (code_point < 0x20 && code_point != '\n' && code_point != '\t') ||
+        code_point == 0x7F) {
+      std::snprintf(hex, sizeof hex, "\\x%02X", static_cast<unsigned char>(token[at]));
+      text += hex;
+    } else if (code_point == ' ' || code_point == '\n' || code_point == '\t') {
+      text += code_point == ' ' ? "␣" : code_point == '\n' ? "↵" : "⇥";
+    } else {
+      text += token.substr(at, length);
+    }
+    at += length;
+  }
+  return text;
+}
+
+std::vector<std::string> all_visible(const std::vector<std::string>& tokens) {
+  std::vector<std::string> texts;
+  for (const std::string& token : tokens) texts.push_back(visible(token));
+  return texts;
+}
+
+std::string xml(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    escaped += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
+  }
+  return escaped;
+}
+
+}  // namespace
+
+Json attention_json(const std::vector<AttentionText>& maps, int digits) {
+  Json all = Json::array();
+  for (const auto& [map, queries, keys] : maps) {
+    const std::int64_t places = std::ssize(queries), width = std::ssize(keys);
+    Json layers = Json::array();
+    for (std::size_t layer = 0; layer < map.weights.size(); ++layer) {
+      Json heads = Json::array();
+      for (std::int64_t head = 0; head < map.weights[layer].size(0); ++head) {
+        Json rows = Json::array();
+        for (std::int64_t i = 0; i < places; ++i) {
+          rows.push_back(row(map.weights[layer].data<double>() + (head * places + i) * width, width, digits));
+        }
+        heads.push_back({{"weights", std::move(rows)}});
+        if (!map.outputs.empty()) {
+          heads.back()["output"] = row(map.outputs[layer].data<double>() + head * places, places, digits);
+        }
+      }
+      layers.push_back({{"heads", std::move(heads)}});
+    }
+    all.push_back({{"name", map.name}, {"queries", queries}, {"keys", keys}, {"layers", std::move(layers)}});
+  }
+  return all;
+}
+
+std::string attention_page(const std::string& title, const std::vector<AttentionText>& maps) {
+  constexpr std::int64_t kMostWeights = 2'000'000;
+  std::int64_t weights = 0;
+  for (const AttentionText& text : maps) {
+    for (const Tensor& layer : text.map.weights) weights += layer.numel();
+  }
+  if (weights > kMostWeights) {
+    fail_usage("attention: expected a text with at most ", kMostWeights, " weights in all heads for a page, got ",
+               weights, ": take a shorter one, or --json");
+  }
+  std::vector<AttentionText> shown = maps;
+  for (AttentionText& text : shown) text.queries = all_visible(text.queries), text.keys = all_visible(text.keys);
+  return page_html({.title = title, .styles = {"attention.css"}, .scripts = {"attention.js"}},
+                   {{"title", title}, {"maps", attention_json(shown, 3)}});
+}
+
+std::string attention_svg(const AttentionText& text, std::int64_t layer, std::int64_t head) {
+  const auto in_range = [](const char* what, std::int64_t value, std::int64_t count) {
+    if (value < 0 || value >= count) fail_usage("attention: ", what, ": expected 0 to ", count - 1, ", got ", value);
+  };
+  in_range("layer", layer, std::ssize(text.map.weights));
+  const Tensor& weights = text.map.weights[layer];
+  in_range("head", head, weights.size(0));
+  const std::int64_t rows = weights.size(1), columns = weights.size(2);
+  constexpr std::int64_t kCell = 18, kLabel = 110;
+  std::string svg =
+      str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", kLabel + columns * kCell + 4, ' ',
+              kLabel + rows * kCell + 4, "\" font-family=\"sans-serif\" font-size=\"12\">\n<title>layer ", layer,
+              ", head ", head, "</title>\n");
+  for (std::int64_t j = 0; j < columns; ++j) {
+    svg += str_cat("<text transform=\"translate(", kLabel + j * kCell + 13, ' ', kLabel - 6, ") rotate(-60)\">",
+                   xml(visible(text.keys[j])), "</text>\n");
+  }
+  const double* weight = weights.data<double>() + head * rows * columns;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    svg += str_cat("<text x=\"", kLabel - 6, "\" y=\"", kLabel + i * kCell + 13, "\" text-anchor=\"end\">",
+                   xml(visible(text.queries[i])), "</text>\n");
+    for (std::int64_t j = 0; j < columns; ++j, ++weight) {
+      char opacity[16];
+      std::snprintf(opacity, sizeof opacity, "%.3f", std::clamp(*weight, 0.0, 1.0));
+      svg += str_cat("<rect x=\"", kLabel + j * kCell, "\" y=\"", kLabel + i * kCell, "\" width=\"", kCell,
+                     "\" height=\"", kCell, "\" fill=\"#1f6fb4\" fill-opacity=\"", opacity, "\" stroke=\"#ddd\"/>\n");
+    }
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,57 @@
+#include "report/page.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tapeformer {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string html;
+  for (const char c : text) {
+    if (c == '<') {
+      html += "&lt;";
+    } else if (c == '&') {
+      html += "&amp;";
+    } else {
+      html += c;
+    }
+  }
+  return html;
+}
+
+// JSON in which no end of a script can stand.
+std::string script_json(const nlohmann::ordered_json& data) {
+  std::string json;
+  for (const char c : data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) {
+    if (c == '<') {
+      json += "\\u003c";
+    } else {
+      json += c;
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string page_html(const PageContent& content, const nlohmann::ordered_json& data) {
+  std::string html =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "script-src 'unsafe-inline'; img-src data:\">\n<title>";
+  html.append(escaped(content.title)).append("</title>\n");
+  const auto add = [&](std::string_view element, std::string_view name) {
+    html.append("<").append(element).append(">\n").append(page_asset(name));
+    html.append("\n</").append(element).append(">\n");
+  };
+  add("style", "page.css");
+  for (const std::string_view style : content.styles) add("style", style);
+  html.append("</head>\n<body>\n<script type=\"application/json\" id=\"data\">").append(script_json(data));
+  html.append("</script>\n");
+  add("script", "page.js");
+  for (const std::string_view script : content.scripts) add("script", script);
+  return html + "</body>\n</html>\n";
+}
+
+}  // namespace tapeformer

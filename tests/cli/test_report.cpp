@@ -1,0 +1,21 @@
+// The page of runs from the command line.
+#include <doctest/doctest.h>
+
+#include "tests/cli/sandbox.h"
+
+TEST_CASE("report: train leaves a page of its run, and report lays several runs over each other") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("a");
+  box.train("b", "--model.dim 16");
+  CHECK(box.read("a/report.html").find("<title>a – tapeformer</title>") != std::string::npos);
+  CHECK(box.run("report a b/checkpoints/latest --out page.html").out == "page.html\n");
+  CHECK(box.read("page.html").find("<title>a, b – tapeformer</title>") != std::string::npos);
+}
+
+TEST_CASE("report: what is no run is one line") {
+  const Sandbox box;
+  box.write("text.txt", "text");
+  check_error(box, kFailure, "none: no such run or checkpoint", "report none --out new");
+  check_error(box, kUsage, "--out is required (see --help)", "report text.txt");
+}

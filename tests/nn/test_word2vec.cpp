@@ -1,0 +1,129 @@
+// The skip-gram model: its loss, its gradients, its first values and what it refuses.
+#include "nn/models/word2vec.h"
+
+#include <numbers>
+
+#include "tests/nn/support.h"
+
+using namespace tapeformer;
+
+namespace {
+
+constexpr std::int64_t kVocab = 11, kDim = 5, kCenters = 7, kContexts = 4, kOutputs = 4;  // of a context: 1 + k
+
+Word2vecConfig small_word2vec(DType dtype = DType::f64) {
+  return {.vocab = kVocab, .dim = kDim, .window = 2, .negatives = kOutputs - 1, .dtype = dtype};
+}
+
+// Ids with repetitions, also of a centre among its own outputs.
+struct Pairs {
+  std::vector<std::int32_t> centers = random_ids(kCenters, kVocab, 1),
+                            outputs = random_ids(kCenters * kContexts * kOutputs, kVocab, 2);
+
+  SkipGramPairs on(Tape& tape, std::int64_t begin = 0, std::int64_t end = kCenters) const {
+    const std::int64_t each = kContexts * kOutputs;
+    return {Variable::constant(tape, ids_tensor(std::span(centers).subspan(begin, end - begin), {end - begin})),
+            Variable::constant(tape, ids_tensor(std::span(outputs).subspan(begin * each, (end - begin) * each),
+                                                {end - begin, kContexts, kOutputs}))};
+  }
+};
+
+double loss_of(const Word2vec& model, const Pairs& pairs, double normalizer) {
+  Tape tape(no_grad);
+  return model.loss(pairs.on(tape), normalizer).value().item();
+}
+
+double add_gradients(const Word2vec& model, const Pairs& pairs, double normalizer, std::int64_t begin = 0,
+                     std::int64_t end = kCenters) {
+  Tape tape;
+  const Variable loss = model.loss(pairs.on(tape, begin, end), normalizer);
+  tape.backward(loss);
+  return loss.value().item();
+}
+
+// Σ −ln σ(u_o·v_c) − Σ_n ln σ(−u_n·v_c), written out.
+double loss_by_hand(const Word2vec& model, const Pairs& pairs) {
+  const std::map<std::string, Tensor> state = model.state_dict();
+  const double *v = state.at("token_embedding.weight").data<double>(),
+               *u = state.at("context_embedding.weight").data<double>();
+  double loss = 0;
+  for (std::int64_t i = 0; i < std::ssize(pairs.outputs); ++i) {
+    const std::int64_t center = pairs.centers[i / (kContexts * kOutputs)];
+    double score = 0;
+    for (std::int64_t k = 0; k < kDim; ++k) score += u[pairs.outputs[i] * kDim + k] * v[center * kDim + k];
+    loss -= std::log(1 / (1 + std::exp(i % kOutputs == 0 ? -score : score)));
+  }
+  return loss;
+}
+
+}  // namespace
+
+TEST_CASE("word2vec: the loss is that of the paper, and its gradients match finite differences") {
+  const Word2vec model(small_word2vec());
+  randomize(model);
+  const Pairs pairs;
+  CHECK(loss_of(model, pairs, 1) == doctest::Approx(loss_by_hand(model, pairs)).epsilon(1e-13));
+  CHECK(loss_of(model, pairs, 28) == doctest::Approx(loss_by_hand(model, pairs) / 28).epsilon(1e-13));
+  add_gradients(model, pairs, 28);
+  check_gradients(model, gradients_of(model), [&] { return loss_of(model, pairs, 28); });
+}
+
+TEST_CASE("word2vec: parts of the pairs have losses and gradients that add up to those of all") {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    const Word2vec model(small_word2vec(dtype));
+    randomize(model);
+    const Pairs pairs;
+    const double whole = add_gradients(model, pairs, 28);
+    const Gradients gradients = gradients_of(model);
+    model.zero_grad();
+    double sum = 0;
+    for (std::int64_t i = 0; i < kCenters; ++i) sum += add_gradients(model, pairs, 28, i, i + 1);
+    const double tolerance = dtype == DType::f64 ? 1e-13 : 1e-5;
+    CHECK(sum == doctest::Approx(whole).epsilon(tolerance));
+    CHECK(distance(gradients_of(model), gradients) < tolerance);
+  }
+}
+
+TEST_CASE("word2vec: it begins as word2vec.c does, with a loss of (1 + k) ln 2 a pair") {
+  const Word2vec model(small_word2vec(DType::f32));
+  model.initialize_parameters(3);
+  const std::vector<double> v = values_of(model.state_dict().at("token_embedding.weight"));
+  for (const double value : v) CHECK(std::abs(value) <= 0.5 / kDim);
+  CHECK(std::ranges::max(v) > 0.05);
+  for (const double value : values_of(model.state_dict().at("context_embedding.weight"))) CHECK(value == 0);
+  CHECK(loss_of(model, Pairs(), kCenters * kContexts) == doctest::Approx(kOutputs * std::numbers::ln2).epsilon(1e-6));
+}
+
+TEST_CASE("word2vec: a token's vector is its row, whatever stands beside it, and logits are the scores of contexts") {
+  const Word2vec model(small_word2vec());
+  randomize(model);
+  const std::vector<std::int32_t> ids{3, 9, 3};
+  Tape tape(no_grad);
+  const std::vector<Variable> layers = model.representations({Variable::constant(tape, ids_tensor(ids, {1, 3}))});
+  REQUIRE(layers.size() == 1);
+  const std::map<std::string, Tensor> state = model.state_dict();
+  for (std::int64_t t = 0; t < 3; ++t) {
+    CHECK(same_bits(layers[0].value().slice(1, t, t + 1).contiguous().reshape({kDim}),
+                    state.at("token_embedding.weight").slice(0, ids[t], ids[t] + 1).contiguous().reshape({kDim})));
+  }
+  const Tensor logits = model.logits(layers[0]).value();
+  REQUIRE(logits.sizes() == Dims{1, 3, kVocab});
+  const double *v = state.at("token_embedding.weight").data<double>(),
+               *u = state.at("context_embedding.weight").data<double>();
+  double score = 0, sum = 0;
+  for (std::int64_t k = 0; k < kDim; ++k) score += v[9 * kDim + k] * u[4 * kDim + k];
+  CHECK(logits.data<double>()[kVocab + 4] == doctest::Approx(score).epsilon(1e-12));
+  // The softmax over all contexts, of which sampling is an approximation.
+  for (std::int64_t o = 0; o < kVocab; ++o) sum += std::exp(logits.data<double>()[kVocab + o]);
+  const Tensor targets = ids_tensor(std::vector<std::int32_t>{-1, 4, -1}, {1, 3});
+  CHECK(model.loss(layers[0], targets, {}).value().item() == doctest::Approx(std::log(sum) - score).epsilon(1e-12));
+}
+
+TEST_CASE("word2vec: what it refuses") {
+  const Word2vec model(small_word2vec());
+  Tape tape(no_grad);
+  const auto ids = [&](const Dims& sizes) { return Variable::constant(tape, Tensor::full(sizes, DType::i32, 0)); };
+  CHECK_THROWS_WITH_AS(model.loss({ids({3}), ids({2, 4, 4})}, 1),
+                       "word2vec: the centres are (3), the outputs (2, 4, 4): expected (N) and (N, C, 1 + k)", Error);
+  CHECK_THROWS_WITH_AS(model.representations({ids({3})}), "word2vec: expected ids (B, T), got (3)", Error);
+}

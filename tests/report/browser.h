@@ -1,0 +1,50 @@
+// Opens pages in a browser, where there is one.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/temp_folder.h"
+
+// Whether there is a browser; says that the test is left out where there is none.
+inline bool has_browser() {
+  if (std::system("command -v chromium > /dev/null") == 0) return true;
+  MESSAGE("left out: there is no chromium here");
+  return false;
+}
+
+// The document after its scripts have run. Fails the test for whatever the page writes to the console, such as an
+// error.
+inline std::string opened(std::string_view page) {
+  const TempFolder folder;
+  folder.write("page.html", page);
+  const std::string command = "cd " + folder.path.string() +
+                              " && timeout 100 chromium --headless --no-sandbox --disable-gpu --user-data-dir=browser"
+                              " --window-size=1000,1400 --enable-logging=stderr --dump-dom file://$PWD/page.html"
+                              " > dom.html 2> log";
+  REQUIRE(std::system(command.c_str()) == 0);
+  CHECK(read_all(folder.path / "log").find("CONSOLE") == std::string::npos);
+  return read_all(folder.path / "dom.html");
+}
+
+inline std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+// What a script of a test has put into the document as <p>NAME: …</p>.
+inline std::string told(std::string_view dom, const std::string& name) {
+  const std::string head = "<p>" + name + ": ";
+  const std::size_t begin = dom.find(head);
+  if (begin == dom.npos) return "";
+  return std::string(dom.substr(begin + head.size(), dom.find("</p>", begin) - begin - head.size()));
+}
+
+// The page with a script behind its own ones.
+inline std::string with_script(std::string page, std::string_view script) {
+  page.replace(page.rfind("</body>"), 7, "<script>" + std::string(script) + "</script></body>");
+  return page;
+}

@@ -1,0 +1,40 @@
+#include "train/skip_gram_evaluation.h"
+
+#include <algorithm>
+
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+
+SkipGramOptions skip_gram_options(const ResolvedConfig& config, const SkipGramModel& model, std::int64_t batch) {
+  return {.batch = batch,
+          .row = config.row_tokens(),
+          .window = model.window(),
+          .negatives = model.negatives(),
+          .negative_power = model.negative_power(),
+          .seed = static_cast<std::uint64_t>(config.train.seed)};
+}
+
+SkipGramPairs skip_gram_pairs(Tape& tape, const SkipGramBatch& batch, const SkipGramModel& model) {
+  const std::int64_t centers = std::ssize(batch.centers);
+  const Dims sizes{centers, 2 * model.window(), 1 + model.negatives()};
+  return {Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.centers), {centers})),
+          Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.outputs), sizes))};
+}
+
+Evaluation evaluate(const SkipGramModel& model, const SkipGramBatcher& pairs, std::int64_t max_batches,
+                    const ProgressCallback& progress) {
+  const std::int64_t batches = max_batches > 0 ? std::min(max_batches, pairs.batches()) : pairs.batches();
+  Evaluation total;
+  SkipGramBatch batch;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    pairs.fill(i, batch);
+    Tape tape(no_grad);
+    total.nats += model.loss(skip_gram_pairs(tape, batch, model), 1).value().item();
+    total.tokens += std::ssize(batch.centers) * 2 * model.window();
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(batches));
+  }
+  return total;
+}
+
+}  // namespace tapeformer

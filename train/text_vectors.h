@@ -1,0 +1,48 @@
+// The vectors that a trained model gives to a text: those of its tokens in one layer, or one vector made of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/keys.h"
+#include "train/trained_model.h"
+
+namespace tapeformer {
+
+// Which of the tokens' vectors become the text's: all of them; their mean; that of the first, or of the last token.
+enum class Pooling { none, mean, first, last };
+template <>
+struct Words<Pooling> {
+  static constexpr std::pair<Pooling, std::string_view> list[] = {
+      {Pooling::none, "none"}, {Pooling::mean, "mean"}, {Pooling::first, "first"}, {Pooling::last, "last"}};
+};
+
+struct TextVectorOptions {
+  std::optional<std::int64_t> layer = std::nullopt;  // counted from the embedding's 0; nothing: the last one
+  Pooling pooling = Pooling::mean;
+  // Only the tokens of the first occurrence of this word; empty: all.
+  std::string word = {};
+};
+
+struct TextVectors {
+  std::vector<std::int32_t> ids;  // of the tokens whose vectors these are, or were made of
+  Tensor vectors;                 // f32 (ids, F) without pooling, else (1, F); contiguous
+};
+
+// Reads a text as a row of its own. Marks that the model's rows have around a text ([CLS], [SEP], the end of a source)
+// are tokens too, which the mean leaves out. A word is found where no letter or digit stands beside it. Throws Error
+// for a text that does not have the word, or without tokens, or longer than the model's context; and UsageError for a
+// layer that the model does not have.
+TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options = {});
+
+// The tokens of a word by itself: as it stands behind a space, where the tokenizer knows it so. Throws Error for a word
+// that it does not know.
+std::vector<std::int32_t> word_tokens(const Tokenizer& tokenizer, std::string_view word);
+
+// One of the layers (B, T, F), counted from the embedding's 0, as f32 and contiguous. Throws UsageError for a layer
+// that is not there, and Error for vectors that are not finite.
+Tensor layer_of(const std::vector<Variable>& layers, std::int64_t layer);
+
+}  // namespace tapeformer
