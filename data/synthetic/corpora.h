@@ -22,9 +22,9 @@ std::string corpus_line(std::string_view name, std::int64_t line, std::uint64_t 
 std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint64_t seed);
 // A line of plain text with labels. In `stories`, `tales`, `cloze` and `senses`: its words, each with its label as
 // LabelledText reads it ("word\tlabel\n", or "word\n" where it has none), and an empty line; in `stories` and `tales` a
-// label is the slot of the grammar's variables that wrote the word, such as animal.home, or O; in `cloze` "it" is animal
-// or place, in `senses` "green" is colour, place or novice, and no other word has a label. In `recall`: the digit, a
-// tab, the digit and the letters behind it. Throws UsageError for a corpus without labels.
+// label is the slot of the grammar's variables that wrote the word, such as animal.home, or O; in `cloze` "it" is
+// animal or place, in `senses` "green" is colour, place or novice, and no other word has a label. In `recall`: the
+// digit, a tab, the digit and the letters behind it. Throws UsageError for a corpus without labels.
 std::string labelled_corpus_line(std::string_view name, std::int64_t line, std::uint64_t seed);
 // Whether its lines are sentences and their translations.
 bool is_parallel_corpus(std::string_view name);
