@@ -10,6 +10,8 @@
 #include "cli/progress_line.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
+#include "core/files.h"
+#include "report/surprisal_page.h"
 #include "train/translation_evaluation.h"
 
 namespace tapeformer::cli {
@@ -18,8 +20,12 @@ namespace {
 struct SurprisalArguments {
   std::string run, text, prompt, source, target;
   std::optional<MatmulSetting> matmul;
-  std::int64_t stride = 0;
+  std::string out;  // the page
+  std::int64_t stride = 0, top = 0;
   bool json = false;
+
+  // How many of the likeliest tokens are looked for.
+  std::int64_t likeliest() const { return top == 0 && !out.empty() ? 5 : top; }
 };
 
 using Json = nlohmann::ordered_json;
@@ -29,33 +35,63 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 // The precision in force, as a JSON string.
 std::string matmul_json() { return dump(word_of(kernels::MatmulPrecisionScope::current())); }
 
-// Writes tokens as they come, as rows of a table or of a JSON list, and keeps nothing of what it has written.
+// Writes tokens as they come, as rows of a table or of a JSON list, and keeps nothing of what it has written; or
+// collects them for a page.
 class TokenWriter {
  public:
-  explicit TokenWriter(bool json) : json_(json) {
-    if (!json_) std::cout << "   nats    bits  token\n";
+  TokenWriter(const SurprisalArguments& arguments, const Tokenizer& tokenizer, SurprisalText* page = nullptr)
+      : json_(arguments.json), ranked_(arguments.top > 0), tokenizer_(tokenizer), page_(page) {
+    if (!json_ && !page_) std::cout << "   nats    bits  token\n";
   }
 
-  // `nats` is absent for a token that has nothing before it and is not scored.
-  void write(std::int32_t id, std::string_view token, std::optional<double> nats) {
-    if (nats) nats_ += *nats, ++scored_;
-    if (json_) {
-      const auto value = [&](double unit) { return nats ? Json(*nats / unit) : Json(nullptr); };
-      std::cout << (first_ ? "" : ",")
-                << dump({{"id", id}, {"token", token}, {"nats", value(1)}, {"bits", value(std::numbers::ln2)}});
-      first_ = false;
-      return;
+  // `score` is absent for a token that has nothing before it and is not scored.
+  void write(std::int32_t id, const std::optional<TokenScore>& score) {
+    if (score) nats_ += score->nats, ++scored_;
+    if (page_) {
+      collect(id, score);
+    } else if (json_) {
+      write_json(id, score);
+    } else {
+      char numbers[40] = "      -       -";
+      if (score) std::snprintf(numbers, sizeof(numbers), "%7.3f %7.3f", score->nats, score->nats / std::numbers::ln2);
+      std::cout << numbers << "  " << dump(tokenizer_.token_bytes(id)) << '\n';
     }
-    char numbers[40] = "      -       -";
-    if (nats) std::snprintf(numbers, sizeof(numbers), "%7.3f %7.3f", *nats, *nats / std::numbers::ln2);
-    std::cout << numbers << "  " << dump(token) << '\n';
   }
 
   double nats() const { return nats_; }
   std::int64_t scored() const { return scored_; }
 
  private:
-  bool json_, first_ = true;
+  void collect(std::int32_t id, const std::optional<TokenScore>& score) {
+    SurprisalToken token{std::string(tokenizer_.token_bytes(id)), score, {}};
+    if (score) {
+      for (const auto& [other, probability] : score->likeliest)
+        token.likeliest.emplace_back(tokenizer_.token_bytes(other));
+    }
+    page_->tokens.push_back(std::move(token));
+  }
+
+  void write_json(std::int32_t id, const std::optional<TokenScore>& score) {
+    const auto value = [&](double unit) { return score ? Json(score->nats / unit) : Json(nullptr); };
+    Json json{
+        {"id", id}, {"token", tokenizer_.token_bytes(id)}, {"nats", value(1)}, {"bits", value(std::numbers::ln2)}};
+    if (ranked_) {
+      json["rank"] = score ? Json(score->rank) : Json(nullptr);
+      json["likeliest"] = Json::array();
+      if (score) {
+        for (const auto& [other, probability] : score->likeliest) {
+          json["likeliest"].push_back(
+              {{"id", other}, {"token", tokenizer_.token_bytes(other)}, {"probability", probability}});
+        }
+      }
+    }
+    std::cout << (first_ ? "" : ",") << dump(json);
+    first_ = false;
+  }
+
+  bool json_, ranked_, first_ = true;
+  const Tokenizer& tokenizer_;
+  SurprisalText* page_;
   double nats_ = 0;
   std::int64_t scored_ = 0;
 };
@@ -63,6 +99,11 @@ class TokenWriter {
 void print_mean(double nats, std::int64_t tokens) {
   const double mean = nats / static_cast<double>(tokens);
   std::cout << "mean " << mean << " nats, perplexity " << format_perplexity(std::exp(mean)) << '\n';
+}
+
+void write_page(const SurprisalArguments& arguments, const std::vector<SurprisalText>& texts) {
+  const std::string& of = !arguments.target.empty() ? arguments.target : arguments.text;
+  write_file_atomically(arguments.out, surprisal_page("Surprisal" + (of.empty() ? "" : ": " + of), texts));
 }
 
 void print_text(const SurprisalArguments& arguments) {
@@ -79,19 +120,21 @@ void print_text(const SurprisalArguments& arguments) {
   // Half overlapping windows: every token but the first ones is predicted from at least half a context.
   const std::int64_t context = window_context(*run.model, 0);
   const WindowOptions options{.stride = arguments.stride ? arguments.stride : std::max<std::int64_t>(context / 2, 1)};
-  const std::vector<double> nats = surprisals(*run.model, std::span<const std::int32_t>(ids), options);
   if (arguments.json) std::cout << "{\"tokens\":[";
-  TokenWriter writer(arguments.json);
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    writer.write(ids[i], run.tokenizer->token_bytes(ids[i]), i ? std::optional(nats[i - 1]) : std::nullopt);
-  }
+  std::vector<SurprisalText> page(1);
+  TokenWriter writer(arguments, *run.tokenizer, arguments.out.empty() ? nullptr : &page[0]);
+  auto id = ids.begin();
+  writer.write(*id, std::nullopt);
+  score_tokens(*run.model, std::span<const std::int32_t>(ids), options, arguments.likeliest(),
+               [&](const TokenScore& score) { writer.write(*++id, score); });
+  if (!arguments.out.empty()) write_page(arguments, page);
   if (!arguments.json) return print_mean(writer.nats(), writer.scored());
   const double mean = writer.nats() / static_cast<double>(writer.scored());
   std::cout << "],\"mean_nats\":" << dump(mean) << ",\"perplexity\":" << dump(std::exp(mean))
             << ",\"matmul\":" << matmul_json() << "}\n";
 }
 
-// One JSON line, or one table, for each pair that eval would score.
+// One JSON line, or one table, for each pair that eval would score; or a page of all.
 void print_pairs(const SurprisalArguments& arguments) {
   const TrainedTranslator run = open_translator(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
@@ -101,6 +144,7 @@ void print_pairs(const SurprisalArguments& arguments) {
   SkippedPairs skipped;
   double total = 0;
   std::int64_t count = 0;
+  std::vector<SurprisalText> page;
   for (std::size_t i = 0; i < text.pairs().size(); ++i) {
     const SentencePair& pair = text.pairs()[i];
     if (!is_usable(pair, skipped)) continue;
@@ -110,23 +154,26 @@ void print_pairs(const SurprisalArguments& arguments) {
       ++skipped.too_long;
       continue;
     }
-    const std::vector<double> nats = surprisals(*run.model, source, target, both.symbols);
-    if (arguments.json) {
+    if (!arguments.out.empty()) {
+      page.push_back({.source = std::string(pair.source)});
+    } else if (arguments.json) {
       std::cout << "{\"pair\":" << i + 1 << ",\"source\":" << dump(std::string(pair.source)) << ",\"tokens\":[";
     } else {
       std::cout << (count ? "\n" : "") << pair.source << '\n';
     }
-    TokenWriter writer(arguments.json);
-    for (std::size_t t = 0; t < nats.size(); ++t) {
-      const std::int32_t id = t < target.size() ? target[t] : both.symbols.target.end;
-      writer.write(id, both.target->token_bytes(id), nats[t]);
-    }
+    TokenWriter writer(arguments, *both.target, page.empty() ? nullptr : &page.back());
+    std::size_t place = 0;
+    score_tokens(*run.model, source, target, both.symbols, arguments.likeliest(), [&](const TokenScore& score) {
+      writer.write(place < target.size() ? target[place] : both.symbols.target.end, score);
+      ++place;
+    });
     if (arguments.json) std::cout << "],\"matmul\":" << matmul_json() << "}\n";
     total += writer.nats(), count += writer.scored();
   }
   if (skipped.total() > 0) {
     spdlog::warn("{} of {} pairs are not scored: {}", skipped.total(), text.pairs().size(), describe(skipped, limits));
   }
+  if (!arguments.out.empty()) write_page(arguments, page);
   check(count > 0, text.origin(), ": none of ", text.pairs().size(), " sentence pairs can be scored");
   if (!arguments.json) print_mean(total, count);
 }
@@ -147,7 +194,11 @@ void add_surprisal_command(CLI::App& app) {
       ->check(at_least(1))
       ->excludes(source);
   add_matmul_option(*command, arguments->matmul);
-  command->add_flag("--json", arguments->json, "Print JSON: one object, or one a pair");
+  CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON: one object, or one a pair");
+  command->add_option("--top", arguments->top, "With --json: the rank of each token and the N likeliest; of a page [5]")
+      ->check(at_least(1));
+  command->add_option("--out", arguments->out, "A page (.html): the text in the colours of its surprisal")
+      ->excludes(json);
   command->callback([arguments] {
     if (!arguments->source.empty()) return print_pairs(*arguments);
     if (arguments->text.empty() && arguments->prompt.empty()) {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/utf8.h"
 #include "report/page.h"
 
 namespace tapeformer {
@@ -13,41 +12,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value, int digits) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*g", digits, value);
-  return Json::parse(text);
-}
-
 Json row(const double* values, std::int64_t count, int digits) {
   Json numbers = Json::array();
-  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(number(values[i], digits));
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(rounded(values[i], digits));
   return numbers;
-}
-
-// A token as it can be seen: spaces and control characters have signs, and what is no UTF-8 its bytes in hexadecimal.
-std::string visible(std::string_view token) {
-  std::string text;
-  for (std::size_t at = 0; at < token.size();) {
-    const auto [code_point, length] = read_utf8(token, at);
-    char hex[8];
-    if (code_point == kInvalidUtf8 || (code_point < 0x20 && code_point != '\n' && code_point != '\t') ||
-        code_point == 0x7F) {
-      std::snprintf(hex, sizeof hex, "\\x%02X", static_cast<unsigned char>(token[at]));
-      text += hex;
-    } else if (code_point == ' ' || code_point == '\n' || code_point == '\t') {
-      text += code_point == ' ' ? "␣" : code_point == '\n' ? "↵" : "⇥";
-    } else {
-      text += token.substr(at, length);
-    }
-    at += length;
-  }
-  return text;
 }
 
 std::vector<std::string> all_visible(const std::vector<std::string>& tokens) {
   std::vector<std::string> texts;
-  for (const std::string& token : tokens) texts.push_back(visible(token));
+  for (const std::string& token : tokens) texts.push_back(visible_text(token));
   return texts;
 }
 
@@ -116,12 +89,12 @@ std::string attention_svg(const AttentionText& text, std::int64_t layer, std::in
               ", head ", head, "</title>\n");
   for (std::int64_t j = 0; j < columns; ++j) {
     svg += str_cat("<text transform=\"translate(", kLabel + j * kCell + 13, ' ', kLabel - 6, ") rotate(-60)\">",
-                   xml(visible(text.keys[j])), "</text>\n");
+                   xml(visible_text(text.keys[j])), "</text>\n");
   }
   const double* weight = weights.data<double>() + head * rows * columns;
   for (std::int64_t i = 0; i < rows; ++i) {
     svg += str_cat("<text x=\"", kLabel - 6, "\" y=\"", kLabel + i * kCell + 13, "\" text-anchor=\"end\">",
-                   xml(visible(text.queries[i])), "</text>\n");
+                   xml(visible_text(text.queries[i])), "</text>\n");
     for (std::int64_t j = 0; j < columns; ++j, ++weight) {
       char opacity[16];
       std::snprintf(opacity, sizeof opacity, "%.3f", std::clamp(*weight, 0.0, 1.0));

@@ -1,8 +1,6 @@
 #include "report/run_report.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -15,15 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kDigits = 6;                 // more cannot be seen
 constexpr std::size_t kMostPoints = 8000;  // of all runs, so that a page stays below 1 MB
-
-// With six digits: more cannot be seen.
-Json rounded(double value) {
-  if (!std::isfinite(value)) return nullptr;
-  char digits[32];
-  std::snprintf(digits, sizeof digits, "%.6g", value);
-  return Json::parse(digits);
-}
 
 // A list for each key that a line has, of the means of `per_point` lines each; null where none of them has the key.
 Json columns_of(const std::vector<Json>& lines, std::size_t per_point) {
@@ -43,7 +34,7 @@ Json columns_of(const std::vector<Json>& lines, std::size_t per_point) {
           ++count;
         }
       }
-      column.push_back(count ? rounded(sum / count) : Json());
+      column.push_back(count ? rounded(sum / count, kDigits) : Json());
     }
   }
   return columns;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "autograd/ops/activations.h"
 #include "autograd/tape/tape.h"
@@ -51,6 +52,20 @@ void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions&
   const std::int64_t most = options.max_batches > 0 ? options.max_batches + kWarmUp / kRow : 0;
   for_batches(StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp), most, progress,
               [&](const Batch& batch) { score(batch, &state); });
+}
+
+// The rank of a token among all, and the likeliest ones; of equally likely tokens the one with the lower id comes
+// first.
+void rank_token(std::span<const double> log_p, std::int32_t token, std::int64_t top, TokenScore& score) {
+  const auto before = [&](std::int32_t a, std::int32_t b) {
+    return log_p[a] > log_p[b] || (log_p[a] == log_p[b] && a < b);
+  };
+  std::vector<std::int32_t> ids(log_p.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  score.rank = 1 + std::ranges::count_if(ids, [&](std::int32_t id) { return before(id, token); });
+  const auto middle = ids.begin() + std::min<std::int64_t>(top, std::ssize(ids));
+  std::partial_sort(ids.begin(), middle, ids.end(), before);
+  for (auto id = ids.begin(); id != middle; ++id) score.likeliest.emplace_back(*id, std::exp(log_p[*id]));
 }
 
 }  // namespace
@@ -115,8 +130,8 @@ Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOp
   return total;
 }
 
-void append_surprisals(const Variable& hidden, std::span<const std::int32_t> targets,
-                       const std::function<Variable(const Variable&)>& logits, std::vector<double>& values) {
+void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
+                  const std::function<Variable(const Variable&)>& logits, std::int64_t top, const ScoreVisitor& visit) {
   constexpr std::int64_t kRows = 64;  // of logits at once
   const auto rows = static_cast<std::int64_t>(targets.size());
   for (std::int64_t begin = 0; begin < rows; begin += kRows) {
@@ -125,22 +140,30 @@ void append_surprisals(const Variable& hidden, std::span<const std::int32_t> tar
     const Tensor log_p = log_softmax(logits(Variable::constant(*hidden.tape(), part))).value().to(DType::f64);
     for (std::int64_t i = begin; i < end; ++i) {
       if (targets[i] == kIgnoredTarget) continue;
-      values.push_back(-log_p.data<double>()[(i - begin) * log_p.size(1) + targets[i]]);
-      check(std::isfinite(values.back()), "the model's predictions are not finite numbers");
+      const auto row = log_p.span<double>().subspan((i - begin) * log_p.size(1), log_p.size(1));
+      TokenScore score{.nats = -row[targets[i]]};
+      check(std::isfinite(score.nats), "the model's predictions are not finite numbers");
+      if (top > 0) rank_token(row, targets[i], top, score);
+      visit(score);
     }
   }
 }
 
-std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options) {
-  std::vector<double> values;
+void score_tokens(const LanguageModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
+                  const ScoreVisitor& visit) {
   WindowOptions in_order = options;
   if (reads_in_order(model)) in_order.batch = 1;
   for_text(model, tokens, in_order, {}, [&](const Batch& batch, RecurrentState* state) {
     Tape tape(no_grad);
     const Variable hidden = model.forward(Variable::constant(tape, ids_tensor(batch.inputs, batch)), state);
-    append_surprisals(
-        hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, values);
+    score_tokens(
+        hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, top, visit);
   });
+}
+
+std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options) {
+  std::vector<double> values;
+  score_tokens(model, tokens, options, 0, [&](const TokenScore& score) { values.push_back(score.nats); });
   return values;
 }
 

@@ -68,12 +68,23 @@ void for_windows(TokenView tokens, const WindowOptions& options, std::optional<s
 Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {});
 
-// Appends −ln P of every target that is not ignored. `hidden` has one row of the model's features for each target, on a
-// no_grad tape; `logits` turns rows of features into logits. Only a few rows of logits are in memory at a time.
-void append_surprisals(const Variable& hidden, std::span<const std::int32_t> targets,
-                       const std::function<Variable(const Variable&)>& logits, std::vector<double>& values);
+// What a model said of a token before it saw it.
+struct TokenScore {
+  double nats = 0;                                              // −ln P(token)
+  std::int64_t rank = 1;                                        // 1 for the likeliest token
+  std::vector<std::pair<std::int32_t, double>> likeliest = {};  // the likeliest tokens with P, in order
+};
+using ScoreVisitor = std::function<void(const TokenScore&)>;
 
-// Returns −ln P(token) of tokens 1 … n − 1, scored by the same windows, or as one stream.
+// Visits the score of every target that is not ignored, with the `top` likeliest tokens (0: without, and without rank).
+// `hidden` has one row of the model's features for each target, on a no_grad tape; `logits` turns rows of features into
+// logits. Only a few rows of logits are in memory at a time.
+void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
+                  const std::function<Variable(const Variable&)>& logits, std::int64_t top, const ScoreVisitor& visit);
+// Visits the scores of tokens 1 … n − 1, by the same windows, or as one stream.
+void score_tokens(const LanguageModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
+                  const ScoreVisitor& visit);
+// Returns the nats of these scores.
 std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options);
 
 }  // namespace tapeformer

@@ -38,8 +38,9 @@ Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, co
   return total;
 }
 
-std::vector<double> surprisals(const SequenceToSequence& model, std::span<const std::int32_t> source,
-                               std::span<const std::int32_t> target, const PairSymbols& symbols) {
+void score_tokens(const SequenceToSequence& model, std::span<const std::int32_t> source,
+                  std::span<const std::int32_t> target, const PairSymbols& symbols, std::int64_t top,
+                  const ScoreVisitor& visit) {
   TokenPairs pair;
   pair.add(source, target, 0);
   PairBatch batch;
@@ -47,10 +48,8 @@ std::vector<double> surprisals(const SequenceToSequence& model, std::span<const 
   Tape tape(no_grad);
   const PairTensors tensors(tape, batch);
   const Variable hidden = model.decode(tensors.inputs, model.encode(tape, tensors.source));
-  std::vector<double> values;
-  append_surprisals(
-      hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, values);
-  return values;
+  score_tokens(
+      hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, top, visit);
 }
 
 }  // namespace tapeformer

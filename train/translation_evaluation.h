@@ -21,8 +21,9 @@ Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, co
                     const PairBatchOptions& batches, std::int64_t max_batches = 0,
                     const ProgressCallback& progress = {});
 
-// Returns −ln P of every token of a target, and of its end.
-std::vector<double> surprisals(const SequenceToSequence& model, std::span<const std::int32_t> source,
-                               std::span<const std::int32_t> target, const PairSymbols& symbols);
+// Visits the scores of every token of a target, and of its end.
+void score_tokens(const SequenceToSequence& model, std::span<const std::int32_t> source,
+                  std::span<const std::int32_t> target, const PairSymbols& symbols, std::int64_t top,
+                  const ScoreVisitor& visit);
 
 }  // namespace tapeformer

@@ -53,9 +53,10 @@ std::vector<double> nats_alone(const LanguageModel& model, std::int32_t begin, c
     }
     Tape tape(no_grad);
     const Tensor ids = Tensor::from(inputs.subspan(first, end - first), {1, end - first});
-    append_surprisals(
+    score_tokens(
         plain.forward(Variable::constant(tape, ids)), targets.subspan(first, end - first),
-        [&](const Variable& rows) { return plain.logits(rows); }, nats);
+        [&](const Variable& rows) { return plain.logits(rows); }, 0,
+        [&](const TokenScore& score) { nats.push_back(score.nats); });
   }
   return nats;
 }

@@ -102,6 +102,27 @@ TEST_CASE("evaluation: a model with known probabilities, every token scored once
   }
 }
 
+TEST_CASE("evaluation: ranks and the likeliest tokens are those of the table of probabilities") {
+  const Gpt model(bigram_config());
+  make_bigram(model);
+  const std::vector<std::int32_t> tokens = some_tokens(40, 3);
+  std::size_t place = 0;
+  score_tokens(model, view(tokens), {.context = 12, .stride = 7, .batch = 2}, 2, [&](const TokenScore& score) {
+    const auto& row = kTable[tokens[place++]];
+    const double p = row[tokens[place]];
+    CHECK(score.nats == doctest::Approx(-std::log(p)).epsilon(1e-5));
+    const auto likelier = std::ranges::count_if(row, [&](double other) { return other > p; });
+    const auto as_likely = std::ranges::count_if(row, [&](double other) { return other == p; });  // in either order
+    CHECK(score.rank > likelier);
+    CHECK(score.rank <= likelier + as_likely);
+    REQUIRE(score.likeliest.size() == 2);
+    CHECK(score.likeliest[0].second == doctest::Approx(std::ranges::max(row)).epsilon(1e-5));
+    for (const auto& [id, probability] : score.likeliest) CHECK(probability == doctest::Approx(row[id]).epsilon(1e-5));
+    CHECK((score.rank > 2 || score.likeliest[score.rank - 1].first == tokens[place]));
+  });
+  CHECK(place == 39);
+}
+
 TEST_CASE("evaluation: a text shorter than the context, and only the first batches") {
   const Gpt model(bigram_config());
   make_bigram(model);

@@ -19,9 +19,10 @@ namespace {
 double summed_surprisals(const TranslationToy& toy, const TokenPairs& pairs) {
   double nats = 0;
   for (std::int64_t i = 0; i < pairs.size(); ++i) {
-    const auto values = surprisals(toy.model, pairs.source(i), pairs.target(i), toy.data.tokenizers.symbols);
-    CHECK(values.size() == pairs.target(i).size() + 1);
-    nats = std::accumulate(values.begin(), values.end(), nats);
+    std::size_t scored = 0;
+    score_tokens(toy.model, pairs.source(i), pairs.target(i), toy.data.tokenizers.symbols, 0,
+                 [&](const TokenScore& score) { nats += score.nats, ++scored; });
+    CHECK(scored == pairs.target(i).size() + 1);
   }
   return nats;
 }
