@@ -66,7 +66,7 @@ class SpanScore {
   // The labels of a sentence.
   void add(std::span<const std::string_view> gold, std::span<const std::string_view> predicted);
 
-  // Of all spans together: its F1 is the micro-average.
+  // The counts of all spans together: their F1 is the micro-average.
   LabelCount total() const;
   // By kind, in the order of their names.
   const std::vector<LabelCount>& counts() const { return counts_; }

@@ -98,7 +98,8 @@ Words normalised(const Words& words) {
   return result;
 }
 
-// Of two sets of words, in which a word may be several times: twice their common words by the words of both.
+// The F1 of two sets of words, in which a word may stand several times: twice the number of common words, divided by
+// the number of words in both.
 double overlap(Words a, Words b) {
   if (a.empty() && b.empty()) return 1;
   std::ranges::sort(a), std::ranges::sort(b);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes bert.safetensors, the numbers that tests/nn/test_golden.cpp compares with: BERT with segments, padding and both
+"""Writes bert.safetensors, the numbers that tests/nn/test_golden_transformers.cpp compares with: BERT with segments, padding and both
 heads of its pre-training, made of torch.nn.TransformerEncoderLayer, in f64.
 
 The embeddings of token, position and segment are added and normalised; post-norm layers with GELU follow; the masked

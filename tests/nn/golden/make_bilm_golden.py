@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes bilm.safetensors, the numbers that tests/nn/test_golden.cpp compares with: bidirectional language models made
+"""Writes bilm.safetensors, the numbers that tests/nn/test_golden_recurrent.cpp compares with: bidirectional language models made
 of torch.nn.LSTM and GRU, in f64.
 
 A model is an embedding, a stack of layers for each direction and a head for both. Each row is read by itself, at its own

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes gpt.safetensors, the numbers that tests/nn/test_golden.cpp compares with: two small GPTs in PyTorch, in f64.
+"""Writes gpt.safetensors, the numbers that tests/nn/test_golden_transformers.cpp compares with: two small GPTs in PyTorch, in f64.
 
 Each model is written out in elementary PyTorch operations, so that what is compared are the formulas and not two
 libraries' layers; the gradients are PyTorch's autograd's, the updates those of torch.optim.AdamW. For each model the

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes llama.safetensors, the numbers that tests/nn/test_golden.cpp compares with: small models of today's blocks in
+"""Writes llama.safetensors, the numbers that tests/nn/test_golden_transformers.cpp compares with: small models of today's blocks in
 PyTorch, in f64: RMS norms, rotary positions with either pairing, SwiGLU or GEGLU, grouped queries, QK-norm, no biases and
 a z-loss; and an encoder-decoder of the same blocks.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes rnn.safetensors, the numbers that tests/nn/test_golden.cpp compares with: recurrent layers and language
+"""Writes rnn.safetensors, the numbers that tests/nn/test_golden_recurrent.cpp compares with: recurrent layers and language
 models of torch.nn.LSTM, GRU and RNN, in f64.
 
 A language model is an embedding, a stack of layers and a head; its gradients are PyTorch's autograd's, its updates those

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes rnn_seq2seq.safetensors, the numbers that tests/nn/test_golden.cpp compares with: small recurrent
+"""Writes rnn_seq2seq.safetensors, the numbers that tests/nn/test_golden_recurrent.cpp compares with: small recurrent
 encoder-decoders in f64, each way of scoring in each order (and none), over all cells, directions and tied embeddings.
 
 The encoder is torch.nn.LSTM, GRU or RNN on packed sentences, the decoder's layers are cells of torch.nn, and what is

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes transformer.safetensors, the numbers that tests/nn/test_golden.cpp compares with: two small encoder-decoders,
+"""Writes transformer.safetensors, the numbers that tests/nn/test_golden_transformers.cpp compares with: two small encoder-decoders,
 torch.nn.Transformer in f64 with embeddings and output around it as Vaswani et al. 2017 say.
 
 Sentences are of different lengths; the batch holds the source's ids and lengths, the decoder's inputs and its targets,
