@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/progress_line.h"
 #include "cli/run_model.h"
+#include "cli/terminal/numbers.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/usage.h"
 #include "train/encoder_evaluation.h"
 #include "train/masked_evaluation.h"

@@ -1,17 +1,19 @@
 // tapeformer: trains transformers on CPU. stdout carries results, stderr progress and messages; exit code 1 for what
 // went wrong, 2 for wrong usage or configuration.
 #include <fcntl.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <iostream>
 
 #include "autograd/kernels/gemm/gemm.h"
 #include "cli/commands.h"
+#include "cli/terminal/terminal.h"
 #include "cli/usage.h"
 #include "core/error.h"
+#include "core/visible_text.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -24,23 +26,25 @@ void open_standard_descriptors() {
   }
 }
 
-void set_up_log() {
-  spdlog::set_default_logger(spdlog::stderr_color_mt("tapeformer"));
-  spdlog::set_pattern("%^%l:%$ %v");
-  if (!kernels::blas_uses_openmp()) {
-    spdlog::warn(
-        "{} starts threads beside those of the training loop, which makes it two to three times slower: install "
-        "libopenblas-openmp-dev",
-        kernels::blas_description());
-  }
+void warn_of_slow_blas() {
+  if (kernels::blas_uses_openmp()) return;
+  spdlog::warn(
+      "{} starts threads beside those of the training loop, which makes it two to three times slower: install "
+      "libopenblas-openmp-dev",
+      kernels::blas_description());
 }
 
-// Errors may quote what the user wrote: keep them on one line.
+// Errors may quote what the user wrote: they stay on one line, and cannot drive the terminal.
 void print_error(std::string message) {
-  for (char& c : message) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  std::cerr << "tapeformer: " << message << '\n';
+  std::ranges::replace_if(
+      message, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::cerr << "tapeformer: " << printable_text(message) << '\n';
+}
+
+// Every command has the option --quiet.
+void add_quiet_option(CLI::App& command) {
+  command.add_flag_callback("-q,--quiet", be_quiet, "On standard error warnings and errors only: no progress");
+  for (CLI::App* inner : command.get_subcommands({})) add_quiet_option(*inner);
 }
 
 // What a newcomer needs first.
@@ -56,6 +60,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", TAPEFORMER_VERSION);
   for (const auto add_command : kCommands) add_command(app);
+  add_quiet_option(app);
   if (argc == 1) {
     std::cerr << kFirstCommands;
     return 2;
@@ -84,6 +89,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tapeformer::cli::open_standard_descriptors();
-  tapeformer::cli::set_up_log();
+  tapeformer::set_up_log();
+  tapeformer::cli::warn_of_slow_blas();
   return tapeformer::cli::run(argc, argv);
 }

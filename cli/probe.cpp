@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/usage.h"
 
 namespace tapeformer::cli {

@@ -1,11 +1,7 @@
 #include "cli/run_model.h"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
-#include <iostream>
-
-#include "cli/progress_line.h"
 #include "train/objectives/language_data.h"
 
 namespace tapeformer::cli {
@@ -72,19 +68,6 @@ EncodedText read_tokens(const ResolvedConfig& config, const Tokenizer& tokenizer
   EncodedText text = encode_inputs(std::span(&input, 1), text_options(config), tokenizer);
   for (const std::string& note : text.notes.lines()) spdlog::warn("{}", note);
   return text;
-}
-
-ProgressCallback show_progress(std::string what) {
-  if (!isatty(STDERR_FILENO)) return {};
-  return [what = std::move(what), begin = ProgressLine::steady_seconds()](double share) {
-    const double elapsed = ProgressLine::steady_seconds() - begin;
-    const std::string left = share > 0 ? format_duration(elapsed * (1 - share) / share) : "?";
-    if (share < 1) {
-      std::cerr << '\r' << what << ' ' << static_cast<int>(100 * share) << "%  " << left << " left\033[K" << std::flush;
-    } else {
-      std::cerr << "\r\033[K" << std::flush;
-    }
-  };
 }
 
 }  // namespace tapeformer::cli

@@ -29,7 +29,4 @@ std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::st
 // The text of a file, folder or glob as the run's training reads it (encode_inputs()).
 EncodedText read_tokens(const ResolvedConfig& config, const Tokenizer& tokenizer, const std::string& input);
 
-// A line "what 45%  12s left" on standard error, if that is a terminal; cleared at the end.
-ProgressCallback show_progress(std::string what);
-
 }  // namespace tapeformer::cli

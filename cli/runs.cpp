@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/progress_line.h"
+#include "cli/terminal/numbers.h"
 #include "train/run/run_summary.h"
 
 namespace tapeformer::cli {

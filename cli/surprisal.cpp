@@ -7,8 +7,8 @@
 #include <numbers>
 
 #include "cli/commands.h"
-#include "cli/progress_line.h"
 #include "cli/run_model.h"
+#include "cli/terminal/numbers.h"
 #include "cli/usage.h"
 #include "core/files.h"
 #include "report/surprisal_page.h"

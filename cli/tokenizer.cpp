@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/tokenizer_info.h"
 #include "cli/usage.h"
 #include "core/error.h"

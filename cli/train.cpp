@@ -1,6 +1,6 @@
 #include <spdlog/spdlog.h>
-#include <unistd.h>
-
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -9,9 +9,11 @@
 
 #include "cli/commands.h"
 #include "cli/config_options.h"
-#include "cli/progress_line.h"
 #include "cli/run_model.h"
-#include "cli/stop_signal.h"
+#include "cli/terminal/numbers.h"
+#include "cli/terminal/progress_line.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/training_line.h"
 #include "core/files.h"
 #include "core/parallel.h"
 #include "data/synthetic/corpora.h"
@@ -89,6 +91,44 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
   std::cout << "curves: " << run.report().string() << "\nrun: " << run.root.string() << '\n';
 }
 
+// A word of a command as a shell reads it.
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("-_./+:@").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// What to do with a run that has ended.
+void print_next_commands(const ResolvedConfig& config, const RunFolder& run) {
+  const auto commands = [&]() -> std::vector<const char*> {
+    if (config.has_task()) return {"predict % < FILE", "eval % --text FILE --labels FILE"};
+    switch (config.family().task()) {
+      case ModelTask::language_model:
+        return {"generate % --interactive", "eval % --text FILE", "surprisal % --prompt TEXT"};
+      case ModelTask::sequence_to_sequence:
+        return {"translate % < FILE", "eval % --source FILE --target FILE"};
+      case ModelTask::bidirectional_language_model:
+        return {"eval % --text FILE", "embed % --text TEXT"};
+      case ModelTask::masked_language_model:
+        return {"fill % --text TEXT", "eval % --text FILE"};
+      case ModelTask::skip_gram_model:
+        return {"neighbours % WORD", "eval % --text FILE"};
+    }
+    return {};
+  }();
+  const char* begin = "next:";
+  for (const std::string_view command : commands) {
+    const auto at = command.find('%');
+    spdlog::info("{} tapeformer {}{}{}", begin, command.substr(0, at), shell_word(run.root.string()),
+                 command.substr(at + 1));
+    begin = "     ";
+  }
+}
+
 // Draws the run's page anew, now and then: it takes at most a twentieth of the time.
 class ReportRefresh {
  public:
@@ -127,11 +167,11 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
   }
 
   const StopSignal stop;
-  ProgressLine progress(std::cerr, [] { return terminal_columns(STDERR_FILENO); });
-  std::optional<ProgressState> last;  // after a step of this process
+  TrainingLine progress(ProgressLine::standard_error(), 0, 0);
   ReportRefresh report(run);
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
     progress.clear();
+    progress.evaluated(evaluation.loss());
     std::string parts;
     for (const Evaluation::Part& part : evaluation.parts) {
       parts += fmt::format("{}{} {:.4f}", parts.empty() ? " (" : ", ", part.name, evaluation.part(part).loss());
@@ -144,11 +184,7 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
                  perplexity, measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
     report.refresh_if_due();
   };
-  const TrainHooks hooks{.progress =
-                             [&](const ProgressState& now) {
-                               last = now;
-                               progress.update(now);
-                             },
+  const TrainHooks hooks{.progress = [&](const ProgressState& now) { progress.step(now); },
                          .evaluated = evaluated,
                          .averaged =
                              [&](std::span<const std::int64_t> steps) {
@@ -158,7 +194,7 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
                          .stop_requested = [&] { return stop.requested(); },
                          .max_minutes = max_minutes};
   const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
-  if (last) progress.finish(*last);
+  progress.end();
   report.refresh();
   if (end == TrainEnd::early_stopped) {
     const std::string_view measure = objective.measure();
@@ -166,7 +202,8 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
     spdlog::info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
   }
   if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
-    return print_summary(config, objective, state, run);
+    print_summary(config, objective, state, run);
+    return print_next_commands(config, run);
   }
   spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
                end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());

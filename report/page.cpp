@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/utf8.h"
-
 namespace tapeformer {
 namespace {
 
@@ -63,25 +61,6 @@ nlohmann::ordered_json rounded(double value, int digits) {
   char text[32];
   std::snprintf(text, sizeof text, "%.*g", digits, value);
   return nlohmann::ordered_json::parse(text);
-}
-
-std::string visible_text(std::string_view token) {
-  std::string text;
-  for (std::size_t at = 0; at < token.size();) {
-    const auto [code_point, length] = read_utf8(token, at);
-    char hex[8];
-    if (code_point == kInvalidUtf8 || (code_point < 0x20 && code_point != '\n' && code_point != '\t') ||
-        code_point == 0x7F) {
-      std::snprintf(hex, sizeof hex, "\\x%02X", static_cast<unsigned char>(token[at]));
-      text += hex;
-    } else if (code_point == ' ' || code_point == '\n' || code_point == '\t') {
-      text += code_point == ' ' ? "␣" : code_point == '\n' ? "↵" : "⇥";
-    } else {
-      text += token.substr(at, length);
-    }
-    at += length;
-  }
-  return text;
 }
 
 }  // namespace tapeformer

@@ -21,7 +21,5 @@ std::string page_html(const PageContent& content, const nlohmann::ordered_json& 
 
 // A number with so many significant digits, or null where it is not finite.
 nlohmann::ordered_json rounded(double value, int digits);
-// A token as it can be seen: spaces and control characters have signs, and what is no UTF-8 its bytes in hexadecimal.
-std::string visible_text(std::string_view token);
 
 }  // namespace tapeformer

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <pty.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -76,6 +77,23 @@ keep = 3
 average = 2
 )";
 
+// The program's path, the words, and what has spaces in it.
+std::vector<std::string> command_line(std::string_view words, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments{TAPEFORMER_BINARY};
+  std::istringstream stream{std::string(words)};
+  for (std::string word; stream >> word;) arguments.push_back(word);
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+// As execv() takes them.
+std::vector<char*> pointers(const std::vector<std::string>& arguments) {
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  return argv;
+}
+
 // Standard input, output or error of the child becomes a file.
 void redirect(int fd, const fs::path& path, int flags) {
   const int file = ::open(path.c_str(), flags, 0600);
@@ -92,9 +110,7 @@ Process::Process(const fs::path& folder, const std::vector<std::string>& argumen
   out_ = folder / (name + ".out");
   err_ = folder / (name + ".err");
   std::ofstream(in, std::ios::binary) << input;
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
+  std::vector<char*> argv = pointers(arguments);
   const std::string cache = (folder / ".cache").string();
 
   pid_ = ::fork();
@@ -141,11 +157,38 @@ Outcome Process::wait() {
 
 std::unique_ptr<Process> Sandbox::start(std::string_view words, const std::vector<std::string>& more,
                                         std::string_view input) const {
-  std::vector<std::string> arguments{TAPEFORMER_BINARY};
-  std::istringstream stream{std::string(words)};
-  for (std::string word; stream >> word;) arguments.push_back(word);
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return std::make_unique<Process>(folder_.path, arguments, input);
+  return std::make_unique<Process>(folder_.path, command_line(words, more), input);
+}
+
+std::string Sandbox::run_on_terminal(int columns, std::string_view words, const std::vector<std::string>& more,
+                                     std::string_view input, const std::vector<std::string>& environment) const {
+  const std::vector<std::string> arguments = command_line(words, more);
+  std::vector<char*> argv = pointers(arguments);
+  const std::string cache = (folder_.path / ".cache").string();
+  winsize size{.ws_row = 50, .ws_col = static_cast<unsigned short>(columns), .ws_xpixel = 0, .ws_ypixel = 0};
+  int terminal = -1;
+  const int child = ::forkpty(&terminal, nullptr, nullptr, &size);
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::setenv("TAPEFORMER_CACHE", cache.c_str(), 1);
+    ::setenv("TERM", "xterm-256color", 1);
+    ::unsetenv("NO_COLOR");
+    for (const std::string& value : environment) ::putenv(const_cast<char*>(value.c_str()));
+    if (::chdir(folder_.path.c_str()) == 0) ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  REQUIRE(::write(terminal, input.data(), input.size()) == static_cast<ssize_t>(input.size()));
+  std::string shown;
+  char bytes[4096];
+  for (ssize_t count; (count = ::read(terminal, bytes, sizeof bytes)) > 0;) {  // ends with an error: EIO
+    shown.append(bytes, static_cast<std::size_t>(count));
+  }
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK_MESSAGE(status == 0, shown);
+  for (std::size_t at = 0; (at = shown.find("\r\n", at)) != shown.npos;) shown.erase(at, 1);
+  return shown;
 }
 
 Outcome Sandbox::run(std::string_view words, const std::vector<std::string>& more, std::string_view input) const {

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <sstream>
 
-#include "cli/progress_line.h"
-#include "cli/stop_signal.h"
+#include "cli/terminal/numbers.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/terminal.h"
+#include "cli/terminal/training_line.h"
 #include "core/error.h"
 
 using namespace tapeformer;
@@ -16,7 +18,11 @@ namespace {
 
 const ProgressState kState{
     .step = 1200, .steps = 2000, .loss = 1.88571, .lr = 3.53e-4, .tokens_per_s = 41234, .elapsed_s = 52.4};
-const std::string kLine = "step 1200/2000  60%  loss 1.8857  lr 0.000353  41.2k tokens/s  52s elapsed  35s left";
+const std::string kLine = "step 1200/2000  60%  loss 1.8857  41.2k tokens/s  lr 0.000353  52s elapsed  35s left";
+
+std::string format(const ProgressState& state, TrainingFacts facts = {.mean_loss = 1.88571}, int columns = 0) {
+  return fit_line(training_parts(state, facts), columns);
+}
 
 // What ProgressLine writes with a clock and a width of our own.
 struct Screen {
@@ -25,6 +31,11 @@ struct Screen {
   double now = 1000;
   ProgressLine line{out, [this] { return columns; }, [this] { return now; }};
 
+  // Shows the parts if the line is due, and returns what was written.
+  std::string update(const std::vector<ProgressPart>& parts) {
+    if (line.is_due()) line.show(parts);
+    return written();
+  }
   std::string written() {
     std::string text = out.str();
     out.str("");
@@ -61,74 +72,112 @@ TEST_CASE("progress: durations") {
   CHECK(format_duration(INFINITY) == "?");
 }
 
-TEST_CASE("progress: the line, its rate in three digits and its time left") {
-  CHECK(format_progress(kState) == kLine);
+TEST_CASE("progress: the line of a training, its rate in three digits and its time left") {
+  CHECK(format(kState) == kLine);
   ProgressState state = kState;
   state.first_step = 1100;  // resumed: 100 steps took 50 seconds
   state.elapsed_s = 50;
-  CHECK(format_progress(state).ends_with("  50s elapsed  6m40s left"));
+  CHECK(format(state).ends_with("  50s elapsed  6m40s left"));
   state = {.step = 0, .steps = 10};
-  CHECK(format_progress(state) == "step 0/10  0%  loss 0.0000  lr 0  0 tokens/s  0s elapsed  ? left");
-  const auto rate = [](double value) {
-    const std::string line = format_progress({.tokens_per_s = value});
-    const std::size_t begin = line.find("lr 0  ") + 6;
-    return line.substr(begin, line.find(" tokens") - begin);
-  };
-  CHECK(rate(950.2) == "950");
-  CHECK(rate(999.6) == "1.00k");
-  CHECK(rate(9996) == "10.0k");
-  CHECK(rate(41234) == "41.2k");
-  CHECK(rate(412340) == "412k");
-  CHECK(rate(1.204e6) == "1.20M");
+  CHECK(format(state, {}) == "step 0/10  0%  loss 0.0000  0 tokens/s  lr 0  0s elapsed  ? left");
+  CHECK(format_rate(950.2) == "950");
+  CHECK(format_rate(999.6) == "1.00k");
+  CHECK(format_rate(9996) == "10.0k");
+  CHECK(format_rate(41234) == "41.2k");
+  CHECK(format_rate(412340) == "412k");
+  CHECK(format_rate(1.204e6) == "1.20M");
+  CHECK(format_bytes(4'230'000) == "4.2 MB");
+  CHECK(format_bytes(512'300'000) == "512 MB");
+  CHECK(format_bytes(1'234'000'000) == "1.2 GB");
+  CHECK(format_bytes(240'000'000'000) == "240 GB");
 }
 
-TEST_CASE("progress: a smoothed loss or one with a z-loss is called so, and large perplexities are short") {
+TEST_CASE("progress: validation loss, share of the peak and memory stand in the line as soon as they are known") {
+  const TrainingFacts facts{
+      .mean_loss = 1.9, .validation_loss = 1.91234, .share_of_peak = 0.626, .peak_memory = 512'000'000};
+  CHECK(format(kState, facts) ==
+        "step 1200/2000  60%  loss 1.9000  valid 1.9123  41.2k tokens/s  63% of peak  lr 0.000353  512 MB  "
+        "52s elapsed  35s left");
+}
+
+TEST_CASE("progress: labels that are smoothed and a z-loss are named, and large perplexities are short") {
   ProgressState state = kState;
   state.smoothed = true;
-  CHECK(format_progress(state).find("  60%  smoothed loss 1.8857  lr") != std::string::npos);
+  CHECK(format(state).find("  60%  label-smoothed loss 1.8857  41") != std::string::npos);
   state.with_z = true;
-  CHECK(format_progress(state).find("  60%  smoothed loss + z 1.8857  lr") != std::string::npos);
+  CHECK(format(state).find("  60%  label-smoothed loss + z 1.8857  41") != std::string::npos);
   CHECK(format_perplexity(23.0957) == "23.10");
   CHECK(format_perplexity(999999.2) == "999999.20");
   CHECK(format_perplexity(5.4321e85) == "5.4e85");
   CHECK(format_perplexity(INFINITY) == "inf");
 }
 
+TEST_CASE("progress: a narrow line has the parts that matter most, each of them whole") {
+  const TrainingFacts facts{.mean_loss = 1.9, .validation_loss = 1.9, .share_of_peak = 0.6, .peak_memory = 1 << 29};
+  CHECK(format(kState, facts, 60) == "step 1200/2000  60%  loss 1.9000  valid 1.9000  35s left");
+  CHECK(format(kState, facts, 54) == "step 1200/2000  loss 1.9000  valid 1.9000  35s left");
+  CHECK(format(kState, facts, 40) == "step 1200/2000  loss 1.9000  35s left");
+  CHECK(format(kState, facts, 30) == "step 1200/2000  loss 1.9000");
+  CHECK(format(kState, facts, 20) == "step 1200/2000");
+  CHECK(format(kState, facts, 6) == "step 1");
+  for (int columns = 1; columns < 140; ++columns) {
+    CHECK(format(kState, facts, columns).size() <= static_cast<std::size_t>(columns));
+  }
+}
+
+TEST_CASE("progress: the loss shown is the mean of the last steps, the first steps included as they are") {
+  std::ostringstream out;
+  double now = 0;
+  TrainingLine line(ProgressLine(
+                        out, [] { return 0; }, [&] { return now += 100; }),
+                    2e6, 1e12);
+  const auto shown_loss = [&](double loss) {
+    out.str("");
+    line.step({.step = 1, .steps = 9, .loss = loss, .tokens_per_s = 1e5});
+    const std::string text = out.str();
+    CHECK(text.find("  20% of peak  ") != std::string::npos);  // 1e5 tokens/s of 2e6 operations, of 1e12
+    return std::stod(text.substr(text.find("loss ") + 5));
+  };
+  CHECK(shown_loss(4) == doctest::Approx(4).epsilon(1e-4));
+  CHECK(shown_loss(2) == doctest::Approx((0.98 * 4 + 2) / 1.98).epsilon(1e-4));
+  for (int i = 0; i < 400; ++i) shown_loss(3);
+  CHECK(shown_loss(3) == doctest::Approx(3).epsilon(1e-3));
+}
+
 TEST_CASE("progress: in a log a plain line every ten seconds, and one at the end") {
   Screen screen;
-  screen.line.update(kState);
-  CHECK(screen.written() == kLine + "\n");
+  const std::vector<ProgressPart> parts{{"step 7", 1}, {"3s left", 2}};
+  CHECK(screen.update(parts) == "step 7  3s left\n");
   for (int i = 0; i < 99; ++i) {
     screen.now += 0.1;
     screen.line.clear();
-    screen.line.update(kState);
+    CHECK(screen.update(parts).empty());
   }
-  CHECK(screen.written().empty());
   screen.now += 0.2;
-  screen.line.update(kState);
-  CHECK(screen.written() == kLine + "\n");
-  screen.line.finish(kState);
-  CHECK(screen.written() == kLine + "\n");
+  CHECK(screen.update(parts) == "step 7  3s left\n");
+  screen.line.end();
+  CHECK(screen.written().empty());
 }
 
 TEST_CASE("progress: on a terminal the line is rewritten in place and never wraps") {
   Screen screen;
   screen.columns = 200;
-  screen.line.update(kState);
-  CHECK(screen.written() == "\r" + kLine + "\x1b[K");
+  const std::vector<ProgressPart> parts{{"step 1200/2000", 1}, {"60%", 2}, {"35s left", 3}};
+  CHECK(screen.update(parts) == "\rstep 1200/2000  60%  35s left\x1b[K");
   screen.now += 0.05;
-  screen.line.update(kState);
-  CHECK(screen.written().empty());
+  CHECK(screen.update(parts).empty());
   screen.now += 0.06;
-  screen.columns = 21;
-  screen.line.update(kState);
-  CHECK(screen.written() == "\rstep 1200/2000  60% \x1b[K");
+  screen.columns = 20;
+  CHECK(screen.update(parts) == "\rstep 1200/2000  60%\x1b[K");
   screen.line.clear();
   CHECK(screen.written() == "\r\x1b[K");
   screen.line.clear();
   CHECK(screen.written().empty());
-  screen.line.finish(kState);
-  CHECK(screen.written() == "\rstep 1200/2000  60% \x1b[K\n");
+  screen.now += 1;
+  screen.columns = 1;
+  CHECK(screen.update(parts) == "\rs\x1b[K");
+  screen.line.end();
+  CHECK(screen.written() == "\n");
 }
 
 TEST_CASE("progress: a pipe is no terminal") {

@@ -193,7 +193,7 @@ TEST_CASE("output: label smoothing is named where its loss is shown, and metrics
   box.train("plain", "--train.steps 3 --optimizer.lr 0");
   const Outcome outcome =
       box.run("train tiny.toml --out run --train.steps 3 --optimizer.lr 0 --train.label_smoothing 0.2");
-  CHECK(outcome.tells("  smoothed loss "));
+  CHECK(outcome.tells("  label-smoothed loss "));
   const auto plain = box.metrics("plain"), smoothed = box.metrics("run");
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK_FALSE(plain[i].contains("unsmoothed_loss"));

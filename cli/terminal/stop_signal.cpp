@@ -1,4 +1,4 @@
-#include "cli/stop_signal.h"
+#include "cli/terminal/stop_signal.h"
 
 #include <signal.h>
 #include <time.h>

@@ -1,0 +1,90 @@
+#include "cli/terminal/terminal.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include "core/utf8.h"
+#include "core/visible_text.h"
+
+namespace tapeformer {
+namespace {
+
+constexpr int kUnknownColumns = 80;
+
+// The message, printable. File names and texts of users stand in messages.
+class PrintableMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+    const std::string text = printable_text({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<PrintableMessage>(); }
+};
+
+// How many bytes at the end may be the beginning of a longer character.
+std::size_t unfinished_bytes(std::string_view text) {
+  for (std::size_t count = 1; count <= std::min<std::size_t>(3, text.size()); ++count) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - count]);
+    if ((byte & 0xC0) == 0x80) continue;  // not a first byte
+    const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return length > count ? count : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int terminal_columns(int fd) {
+  if (::isatty(fd) == 0) return 0;
+  winsize size{};
+  return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUnknownColumns;
+}
+
+bool wants_color(int fd, ColorWhen when) {
+  if (when != ColorWhen::automatic) return when == ColorWhen::always;
+  const char* const no_color = std::getenv("NO_COLOR");
+  const char* const term = std::getenv("TERM");
+  const bool dumb = term != nullptr && std::string_view(term) == "dumb";
+  return ::isatty(fd) != 0 && !dumb && (no_color == nullptr || *no_color == '\0');
+}
+
+void set_up_log() {
+  using Sink = spdlog::sinks::stderr_color_sink_mt;
+  const auto sink =
+      std::make_shared<Sink>(wants_color(STDERR_FILENO) ? spdlog::color_mode::always : spdlog::color_mode::never);
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintableMessage>('*').set_pattern("%^%l:%$ %*");
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("tapeformer", sink));
+  spdlog::set_formatter(std::move(formatter));
+}
+
+void be_quiet() { spdlog::set_level(spdlog::level::warn); }
+bool is_quiet() { return !spdlog::should_log(spdlog::level::info); }
+
+TextOutput::TextOutput() : TextOutput(::isatty(STDOUT_FILENO) != 0) {}
+
+void TextOutput::write(std::string_view bytes) {
+  if (!terminal_) {
+    std::cout << bytes << std::flush;
+    return;
+  }
+  pending_ += bytes;
+  const std::size_t whole = pending_.size() - unfinished_bytes(pending_);
+  std::cout << printable_text(std::string_view(pending_).substr(0, whole)) << std::flush;
+  pending_.erase(0, whole);
+}
+
+void TextOutput::finish() {
+  std::cout << printable_text(pending_) << std::flush;
+  pending_.clear();
+}
+
+}  // namespace tapeformer

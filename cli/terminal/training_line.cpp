@@ -1,0 +1,66 @@
+#include "cli/terminal/training_line.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "cli/terminal/numbers.h"
+#include "cli/terminal/terminal.h"
+#include "core/memory.h"
+
+namespace tapeformer {
+namespace {
+
+constexpr double kDecay = 0.98;
+
+template <class... Values>
+std::string print(const char* format, Values... values) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, format, values...);
+  return buffer;
+}
+
+}  // namespace
+
+std::vector<ProgressPart> training_parts(const ProgressState& state, const TrainingFacts& facts) {
+  const auto done = static_cast<double>(state.step - state.first_step);
+  const double left = state.elapsed_s / done * static_cast<double>(state.steps - state.step);
+  const std::int64_t percent = state.steps > 0 ? 100 * state.step / state.steps : 0;
+  const std::string loss =
+      std::string(state.smoothed ? "label-smoothed loss " : "loss ") + (state.with_z ? "+ z " : "");
+  std::vector<ProgressPart> parts{{"step " + std::to_string(state.step) + "/" + std::to_string(state.steps), 1},
+                                  {std::to_string(percent) + "%", 5},
+                                  {loss + print("%.4f", facts.mean_loss), 2}};
+  if (facts.validation_loss) parts.push_back({print("valid %.4f", *facts.validation_loss), 4});
+  parts.push_back({format_rate(state.tokens_per_s) + " tokens/s", 6});
+  if (facts.share_of_peak) parts.push_back({print("%.0f%% of peak", 100 * *facts.share_of_peak), 7});
+  parts.push_back({print("lr %.3g", state.lr), 8});
+  if (facts.peak_memory) parts.push_back({format_bytes(*facts.peak_memory), 9});
+  parts.push_back({format_duration(state.elapsed_s) + " elapsed", 10});
+  parts.push_back({format_duration(left) + " left", 3});
+  return parts;
+}
+
+TrainingLine::TrainingLine(ProgressLine line, double flops_per_token, double peak_flops)
+    : line_(std::move(line)), peak_share_per_rate_(peak_flops > 0 ? flops_per_token / peak_flops : 0) {}
+
+void TrainingLine::step(const ProgressState& state) {
+  weighted_loss_ = kDecay * weighted_loss_ + (1 - kDecay) * state.loss;
+  weight_ = kDecay * weight_ + (1 - kDecay);
+  last_ = state;
+  if (!is_quiet() && line_.is_due()) show();
+}
+
+void TrainingLine::end() {
+  if (!last_ || is_quiet()) return;
+  show();
+  line_.end();
+}
+
+void TrainingLine::show() {
+  facts_.mean_loss = weighted_loss_ / weight_;
+  if (peak_share_per_rate_ > 0) facts_.share_of_peak = peak_share_per_rate_ * last_->tokens_per_s;
+  facts_.peak_memory = peak_resident_bytes();
+  line_.show(training_parts(*last_, facts_));
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,47 @@
+// The progress line of a training.
+#pragma once
+
+#include <optional>
+
+#include "cli/terminal/progress_line.h"
+#include "train/trainer.h"
+
+namespace tapeformer {
+
+// What the line shows beside the state of the last step.
+struct TrainingFacts {
+  double mean_loss = 0;                          // of about the last 50 steps
+  std::optional<double> validation_loss = {};    // the last one
+  std::optional<double> share_of_peak = {};      // of the machine's matrix products; 1 is all of it
+  std::optional<std::int64_t> peak_memory = {};  // bytes of this process
+};
+
+// "step 1200/2000  60%  loss 1.8857  valid 1.9012  41.2k tokens/s  63% of peak  lr 0.000353  512 MB  52s elapsed  35s
+// left"
+std::vector<ProgressPart> training_parts(const ProgressState& state, const TrainingFacts& facts);
+
+// Shows every step that it is told of, unless the last line is too recent.
+class TrainingLine {
+ public:
+  // `peak_flops`: operations a second of this machine's matrix products, and `flops_per_token` those of a token's
+  // training; the share of the peak is left out where one of them is 0.
+  TrainingLine(ProgressLine line, double flops_per_token, double peak_flops);
+
+  void step(const ProgressState& state);
+  void evaluated(double validation_loss) { facts_.validation_loss = validation_loss; }
+  // Shows the last step in any case, and ends the line.
+  void end();
+  // Removes the line so that a message can be written in its place; the next step shows it again.
+  void clear() { line_.clear(); }
+
+ private:
+  void show();
+
+  ProgressLine line_;
+  double peak_share_per_rate_;  // the share of the peak for each token a second
+  TrainingFacts facts_;
+  double weighted_loss_ = 0, weight_ = 0;  // an exponential mean, and what its weights come to
+  std::optional<ProgressState> last_;
+};
+
+}  // namespace tapeformer
