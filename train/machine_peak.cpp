@@ -1,0 +1,75 @@
+#include "train/machine_peak.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/tensor/tensor.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/parallel.h"
+#include "train/objectives/language_data.h"
+
+namespace tapeformer {
+namespace {
+
+using Json = nlohmann::json;
+
+// The best of products of (1024, 1024) matrices: other processes can only make a product slower.
+double measure_peak_flops(kernels::MatmulPrecision precision) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::int64_t kSize = 1024;
+  constexpr double kBudget = 0.2, kFlops = 2.0 * kSize * kSize * kSize;
+  const kernels::MatmulPrecisionScope scope(precision);
+  const Tensor a = Tensor::full({kSize, kSize}, DType::f32, 0.5), c = Tensor::empty({kSize, kSize}, DType::f32);
+  const auto seconds_since = [](Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  const Clock::time_point first = Clock::now();
+  double best = 1e9;
+  for (int i = 0; i < 3 || seconds_since(first) < kBudget; ++i) {
+    const Clock::time_point begin = Clock::now();
+    kernels::gemm(c.data<float>(), kSize, {a.data<float>(), kSize}, {a.data<float>(), kSize}, kSize, kSize, kSize, 1.0f,
+                  0.0f);
+    best = std::min(best, seconds_since(begin));
+  }
+  return kFlops / best;
+}
+
+}  // namespace
+
+std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
+  }
+  return "unknown CPU";
+}
+
+double machine_peak_flops(kernels::MatmulPrecision precision, int threads) {
+  const std::filesystem::path file = token_cache_folder() / "machine.json";
+  const std::string cpu = cpu_name(), setting = str_cat(word_of(precision), ", threads: ", threads);
+  std::error_code error;
+  Json known = Json::object();
+  if (std::filesystem::exists(file, error)) known = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  if (!known.is_object()) known = Json::object();  // a damaged file
+  if (!known[cpu].is_object()) known[cpu] = Json::object();
+  Json& place = known[cpu][setting];
+  if (place.is_number() && place.get<double>() > 0) return place.get<double>();
+  const int before = thread_count();
+  set_thread_count(threads);
+  place = measure_peak_flops(precision);
+  set_thread_count(before);
+  std::filesystem::create_directories(file.parent_path(), error);
+  try {
+    write_file_atomically(file, known.dump(2) + "\n");
+  } catch (const Error&) {  // a folder that cannot be written: the next process measures again
+  }
+  return place.get<double>();
+}
+
+}  // namespace tapeformer
