@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/input_lines.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
 #include "nn/formats/npy.h"
@@ -104,12 +105,9 @@ void write_vectors(const EmbedArguments& arguments) {
   if (arguments.text) {
     embed(1, *arguments.text);
   } else {
-    std::string line;
+    InputLines input("embedding");
     std::int64_t number = 0;
-    while (std::getline(std::cin, line)) {
-      if (line.ends_with('\r')) line.pop_back();
-      embed(++number, line);
-    }
+    for (std::string line; input.next(line);) embed(++number, line);
     check(number > 0, "embed: expected lines of text on standard input, got none");
   }
   writer.commit();

@@ -10,6 +10,7 @@
 
 #include "autograd/kernels/gemm/gemm.h"
 #include "cli/commands.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
 #include "cli/usage.h"
 #include "core/error.h"
@@ -38,6 +39,7 @@ void warn_of_slow_blas() {
 void print_error(std::string message) {
   std::ranges::replace_if(
       message, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  ProgressLine::clear_visible();
   std::cerr << "tapeformer: " << printable_text(message) << '\n';
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/input_lines.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
 #include "train/tasks/labelled_rows.h"
@@ -26,11 +27,11 @@ class Predictor {
         task_(find_task(run_.config.task.kind)),
         encoder_(task_, run_.model->encoder(), *run_.tokenizer, run_.labels) {}
 
-  void answer(std::istream& input) {
+  void answer_input() {
     const kernels::MatmulPrecisionScope precision(run_.matmul);
+    InputLines input("predicting");
     std::string line;
-    for (std::int64_t number = 1; std::getline(input, line); ++number) {
-      if (line.ends_with('\r')) line.pop_back();
+    for (std::int64_t number = 1; input.next(line); ++number) {
       const bool is_empty = line.find_first_not_of(' ') == line.npos;
       examples_.push_back(is_empty ? LabelledExample{} : task_.parse(line));
       const LabelledExample& example = examples_.back();
@@ -84,7 +85,7 @@ void add_predict_command(CLI::App& app) {
   command->add_option("--batch", arguments->batch, "Lines that are read at once [16]")->check(at_least(1));
   add_matmul_option(*command, arguments->matmul);
   command->add_flag("--json", arguments->json, "Print a JSON object for each line, with probabilities");
-  command->callback([arguments] { Predictor(*arguments).answer(std::cin); });
+  command->callback([arguments] { Predictor(*arguments).answer_input(); });
 }
 
 }  // namespace tapeformer::cli

@@ -1,4 +1,5 @@
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <iostream>
@@ -9,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/run_model.h"
 #include "cli/terminal/numbers.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/usage.h"
 #include "core/files.h"
 #include "report/surprisal_page.h"
@@ -106,6 +108,11 @@ void write_page(const SurprisalArguments& arguments, const std::vector<Surprisal
   write_file_atomically(arguments.out, surprisal_page("Surprisal" + (of.empty() ? "" : ": " + of), texts));
 }
 
+// No progress where the results themselves are seen.
+ProgressCallback show_scoring(const SurprisalArguments& arguments) {
+  return arguments.out.empty() && ::isatty(STDOUT_FILENO) != 0 ? ProgressCallback() : show_progress("scoring");
+}
+
 void print_text(const SurprisalArguments& arguments) {
   const TrainedLanguageModel run = open_language_model(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
@@ -125,8 +132,12 @@ void print_text(const SurprisalArguments& arguments) {
   TokenWriter writer(arguments, *run.tokenizer, arguments.out.empty() ? nullptr : &page[0]);
   auto id = ids.begin();
   writer.write(*id, std::nullopt);
+  const ProgressCallback progress = show_scoring(arguments);
   score_tokens(*run.model, std::span<const std::int32_t>(ids), options, arguments.likeliest(),
-               [&](const TokenScore& score) { writer.write(*++id, score); });
+               [&](const TokenScore& score) {
+                 writer.write(*++id, score);
+                 if (progress) progress(static_cast<double>(id - ids.begin() + 1) / static_cast<double>(ids.size()));
+               });
   if (!arguments.out.empty()) write_page(arguments, page);
   if (!arguments.json) return print_mean(writer.nats(), writer.scored());
   const double mean = writer.nats() / static_cast<double>(writer.scored());
@@ -145,6 +156,7 @@ void print_pairs(const SurprisalArguments& arguments) {
   double total = 0;
   std::int64_t count = 0;
   std::vector<SurprisalText> page;
+  const ProgressCallback progress = show_scoring(arguments);
   for (std::size_t i = 0; i < text.pairs().size(); ++i) {
     const SentencePair& pair = text.pairs()[i];
     if (!is_usable(pair, skipped)) continue;
@@ -169,7 +181,9 @@ void print_pairs(const SurprisalArguments& arguments) {
     });
     if (arguments.json) std::cout << "],\"matmul\":" << matmul_json() << "}\n";
     total += writer.nats(), count += writer.scored();
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(text.pairs().size()));
   }
+  ProgressLine::clear_visible();
   if (skipped.total() > 0) {
     spdlog::warn("{} of {} pairs are not scored: {}", skipped.total(), text.pairs().size(), describe(skipped, limits));
   }

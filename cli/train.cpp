@@ -9,10 +9,12 @@
 
 #include "cli/commands.h"
 #include "cli/config_options.h"
+#include "cli/model_costs.h"
 #include "cli/run_model.h"
 #include "cli/terminal/numbers.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/stop_signal.h"
+#include "cli/terminal/terminal.h"
 #include "cli/terminal/training_line.h"
 #include "core/files.h"
 #include "core/parallel.h"
@@ -22,6 +24,7 @@
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
 #include "train/initial_weights.h"
+#include "train/machine_peak.h"
 #include "train/masked_evaluation.h"
 #include "train/objectives/objective.h"
 #include "train/run/disk.h"
@@ -153,6 +156,13 @@ class ReportRefresh {
   Clock::time_point due_{};
 };
 
+// The share of the machine's peak is that of its matrix products.
+TrainingLine training_line(const ResolvedConfig& config, const RunFolder& run, kernels::MatmulPrecision precision) {
+  if (is_quiet()) return {ProgressLine::standard_error(), 0, 0};
+  const ModelCosts costs = costs_of_run(config, run.root.string());
+  return {ProgressLine::standard_error(), costs.flops_per_token, machine_peak_flops(precision, thread_count())};
+}
+
 // Trains a run whose folder and state are ready. `max_minutes` is the time limit of this process, if it has its own.
 void train_run(const ResolvedConfig& config, Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
                const RunFolder& run, TrainingState& state, std::optional<double> max_minutes = std::nullopt) {
@@ -167,10 +177,9 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
   }
 
   const StopSignal stop;
-  TrainingLine progress(ProgressLine::standard_error(), 0, 0);
+  TrainingLine progress = training_line(config, run, precision);
   ReportRefresh report(run);
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
-    progress.clear();
     progress.evaluated(evaluation.loss());
     std::string parts;
     for (const Evaluation::Part& part : evaluation.parts) {
@@ -188,7 +197,6 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
                          .evaluated = evaluated,
                          .averaged =
                              [&](std::span<const std::int64_t> steps) {
-                               progress.clear();
                                spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
                              },
                          .stop_requested = [&] { return stop.requested(); },

@@ -1,6 +1,4 @@
-#include <poll.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,9 +9,9 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/input_lines.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
-#include "core/lines.h"
 #include "core/utf8.h"
 #include "data/scores/alignment.h"
 #include "generate/aligner.h"
@@ -31,53 +29,6 @@ struct TranslateArguments {
   bool no_cache = false;
   std::string alignments, pharaoh;  // files
   AlignmentHeads heads;
-};
-
-// Lines of standard input, in groups: the first one is waited for, of those behind it only what is there already, so
-// that a line typed, or sent by another program, is answered at once.
-class LineReader {
- public:
-  // False at the end of the input.
-  bool next(std::int64_t most, std::vector<std::string>& lines) {
-    lines.clear();
-    while (static_cast<std::int64_t>(lines.size()) < most) {
-      if (buffer_.find('\n', seen_) != buffer_.npos) {
-        lines.push_back(take());
-        continue;
-      }
-      seen_ = buffer_.size();
-      if (at_end_ || (!lines.empty() && !is_readable())) break;
-      read_more();
-    }
-    if (lines.empty() && !buffer_.empty()) lines.push_back(take());  // a last line without its end
-    return !lines.empty();
-  }
-
- private:
-  static bool is_readable() {
-    pollfd input{STDIN_FILENO, POLLIN, 0};
-    return ::poll(&input, 1, 0) > 0;
-  }
-
-  std::string take() {
-    std::string_view rest = buffer_;
-    std::string line(take_line(rest));
-    buffer_.erase(0, buffer_.size() - rest.size());
-    seen_ = 0;
-    return line;
-  }
-
-  void read_more() {
-    char bytes[1 << 16];
-    const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
-    check(count >= 0, "cannot read standard input");
-    at_end_ = count == 0;
-    buffer_.append(bytes, static_cast<std::size_t>(count));
-  }
-
-  std::string buffer_;
-  std::size_t seen_ = 0;  // without a line's end
-  bool at_end_ = false;
 };
 
 // Writes how the best translation of each line is aligned with it, a line for a line: the attention weights as JSON,
@@ -154,12 +105,12 @@ void translate_input(const TranslateArguments& arguments) {
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& tokenizers = run.tokenizers;
   AlignmentWriter alignments(arguments);
-  LineReader reader;
+  InputLines input("translating");
   std::vector<std::string> lines;
   std::int64_t number = 0;  // of lines before these
   // Many batches at once, so that sentences of about the same length can be found for each.
   constexpr std::int64_t kMostBatch = 1 << 16;  // lines are read in groups, and not all at once, whatever --batch says
-  while (reader.next(16 * std::min(options.batch, kMostBatch), lines)) {
+  while (input.next(16 * std::min(options.batch, kMostBatch), lines)) {
     const std::vector<std::string_view> views(lines.begin(), lines.end());
     for (std::size_t i = 0; i < views.size(); ++i) {
       const std::size_t invalid = find_invalid_utf8(views[i]);

@@ -16,6 +16,9 @@ namespace {
 
 constexpr const char* kEraseToEnd = "\x1b[K";
 
+// Where a line is visible that has no end yet.
+std::ostream* visible_on = nullptr;
+
 std::string join(const std::vector<ProgressPart>& parts) {
   std::string line;
   for (const ProgressPart& part : parts) line += (line.empty() ? "" : "  ") + part.text;
@@ -53,17 +56,22 @@ void ProgressLine::show(const std::vector<ProgressPart>& parts) {
   }
   // The last column stays free: some terminals begin a new line after a character there.
   out_ << "\r" << fit_line(parts, std::max(columns - 1, 1)) << kEraseToEnd << std::flush;
-  visible_ = true;
+  visible_on = &out_;
 }
 
 void ProgressLine::end() {
-  if (visible_) out_ << "\n" << std::flush;
-  visible_ = false;
+  if (visible_on != &out_) return;
+  out_ << "\n" << std::flush;
+  visible_on = nullptr;
 }
 
 void ProgressLine::clear() {
-  if (visible_) out_ << "\r" << kEraseToEnd << std::flush;
-  visible_ = false;
+  if (visible_on == &out_) clear_visible();
+}
+
+void ProgressLine::clear_visible() {
+  if (visible_on) *visible_on << "\r" << kEraseToEnd << std::flush;
+  visible_on = nullptr;
 }
 
 double ProgressLine::steady_seconds() {

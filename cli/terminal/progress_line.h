@@ -38,8 +38,10 @@ class ProgressLine {
   void show(const std::vector<ProgressPart>& parts);
   // Ends the line, if one is visible.
   void end();
-  // Removes the line so that a message can be written in its place.
+  // Removes the line, if it is visible.
   void clear();
+  // Removes the line that is visible now, whichever it is, so that a message can be written in its place.
+  static void clear_visible();
 
   // The monotonic clock, in seconds.
   static double steady_seconds();
@@ -49,7 +51,7 @@ class ProgressLine {
   std::function<int()> columns_;
   std::function<double()> now_;
   double next_ = 0;
-  bool started_ = false, visible_ = false;
+  bool started_ = false;
 };
 
 // A line "evaluating 45%  12s left" on standard error while one piece of work lasts, unless the command is quiet; on a

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/terminal/progress_line.h"
 #include "core/utf8.h"
 #include "core/visible_text.h"
 
@@ -27,6 +28,17 @@ class PrintableMessage : public spdlog::custom_flag_formatter {
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<PrintableMessage>(); }
+};
+
+// Messages stand above the progress line.
+using ColorSink = spdlog::sinks::stderr_color_sink_mt;
+class LogSink : public ColorSink {
+ public:
+  explicit LogSink(spdlog::color_mode mode) : ColorSink(mode) {}
+  void log(const spdlog::details::log_msg& message) override {
+    ProgressLine::clear_visible();
+    ColorSink::log(message);
+  }
 };
 
 // How many bytes at the end may be the beginning of a longer character.
@@ -57,9 +69,8 @@ bool wants_color(int fd, ColorWhen when) {
 }
 
 void set_up_log() {
-  using Sink = spdlog::sinks::stderr_color_sink_mt;
   const auto sink =
-      std::make_shared<Sink>(wants_color(STDERR_FILENO) ? spdlog::color_mode::always : spdlog::color_mode::never);
+      std::make_shared<LogSink>(wants_color(STDERR_FILENO) ? spdlog::color_mode::always : spdlog::color_mode::never);
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<PrintableMessage>('*').set_pattern("%^%l:%$ %*");
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("tapeformer", sink));

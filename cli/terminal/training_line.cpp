@@ -1,6 +1,7 @@
 #include "cli/terminal/training_line.h"
 
-#include <cstdio>
+#include <spdlog/fmt/fmt.h>
+
 #include <utility>
 
 #include "cli/terminal/numbers.h"
@@ -12,13 +13,6 @@ namespace {
 
 constexpr double kDecay = 0.98;
 
-template <class... Values>
-std::string print(const char* format, Values... values) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof buffer, format, values...);
-  return buffer;
-}
-
 }  // namespace
 
 std::vector<ProgressPart> training_parts(const ProgressState& state, const TrainingFacts& facts) {
@@ -29,11 +23,11 @@ std::vector<ProgressPart> training_parts(const ProgressState& state, const Train
       std::string(state.smoothed ? "label-smoothed loss " : "loss ") + (state.with_z ? "+ z " : "");
   std::vector<ProgressPart> parts{{"step " + std::to_string(state.step) + "/" + std::to_string(state.steps), 1},
                                   {std::to_string(percent) + "%", 5},
-                                  {loss + print("%.4f", facts.mean_loss), 2}};
-  if (facts.validation_loss) parts.push_back({print("valid %.4f", *facts.validation_loss), 4});
+                                  {loss + fmt::format("{:.4f}", facts.mean_loss), 2}};
+  if (facts.validation_loss) parts.push_back({fmt::format("valid {:.4f}", *facts.validation_loss), 4});
   parts.push_back({format_rate(state.tokens_per_s) + " tokens/s", 6});
-  if (facts.share_of_peak) parts.push_back({print("%.0f%% of peak", 100 * *facts.share_of_peak), 7});
-  parts.push_back({print("lr %.3g", state.lr), 8});
+  if (facts.share_of_peak) parts.push_back({fmt::format("{:.0f}% of peak", 100 * *facts.share_of_peak), 7});
+  parts.push_back({fmt::format("lr {:.3g}", state.lr), 8});
   if (facts.peak_memory) parts.push_back({format_bytes(*facts.peak_memory), 9});
   parts.push_back({format_duration(state.elapsed_s) + " elapsed", 10});
   parts.push_back({format_duration(left) + " left", 3});

@@ -31,8 +31,6 @@ class TrainingLine {
   void evaluated(double validation_loss) { facts_.validation_loss = validation_loss; }
   // Shows the last step in any case, and ends the line.
   void end();
-  // Removes the line so that a message can be written in its place; the next step shows it again.
-  void clear() { line_.clear(); }
 
  private:
   void show();

@@ -77,23 +77,6 @@ keep = 3
 average = 2
 )";
 
-// The program's path, the words, and what has spaces in it.
-std::vector<std::string> command_line(std::string_view words, const std::vector<std::string>& more) {
-  std::vector<std::string> arguments{TAPEFORMER_BINARY};
-  std::istringstream stream{std::string(words)};
-  for (std::string word; stream >> word;) arguments.push_back(word);
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
-// As execv() takes them.
-std::vector<char*> pointers(const std::vector<std::string>& arguments) {
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  return argv;
-}
-
 // Standard input, output or error of the child becomes a file.
 void redirect(int fd, const fs::path& path, int flags) {
   const int file = ::open(path.c_str(), flags, 0600);
@@ -110,7 +93,9 @@ Process::Process(const fs::path& folder, const std::vector<std::string>& argumen
   out_ = folder / (name + ".out");
   err_ = folder / (name + ".err");
   std::ofstream(in, std::ios::binary) << input;
-  std::vector<char*> argv = pointers(arguments);
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
   const std::string cache = (folder / ".cache").string();
 
   pid_ = ::fork();
@@ -157,24 +142,26 @@ Outcome Process::wait() {
 
 std::unique_ptr<Process> Sandbox::start(std::string_view words, const std::vector<std::string>& more,
                                         std::string_view input) const {
-  return std::make_unique<Process>(folder_.path, command_line(words, more), input);
+  std::vector<std::string> arguments{TAPEFORMER_BINARY};
+  std::istringstream stream{std::string(words)};
+  for (std::string word; stream >> word;) arguments.push_back(word);
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return std::make_unique<Process>(folder_.path, arguments, input);
 }
 
-std::string Sandbox::run_on_terminal(int columns, std::string_view words, const std::vector<std::string>& more,
-                                     std::string_view input, const std::vector<std::string>& environment) const {
-  const std::vector<std::string> arguments = command_line(words, more);
-  std::vector<char*> argv = pointers(arguments);
+std::string Sandbox::run_on_terminal(int columns, const std::string& command, std::string_view input) const {
   const std::string cache = (folder_.path / ".cache").string();
+  const std::string path = fs::path(TAPEFORMER_BINARY).parent_path().string() + ":/usr/bin:/bin";
   winsize size{.ws_row = 50, .ws_col = static_cast<unsigned short>(columns), .ws_xpixel = 0, .ws_ypixel = 0};
   int terminal = -1;
   const int child = ::forkpty(&terminal, nullptr, nullptr, &size);
   REQUIRE(child >= 0);
   if (child == 0) {
     ::setenv("TAPEFORMER_CACHE", cache.c_str(), 1);
+    ::setenv("PATH", path.c_str(), 1);
     ::setenv("TERM", "xterm-256color", 1);
     ::unsetenv("NO_COLOR");
-    for (const std::string& value : environment) ::putenv(const_cast<char*>(value.c_str()));
-    if (::chdir(folder_.path.c_str()) == 0) ::execv(argv[0], argv.data());
+    if (::chdir(folder_.path.c_str()) == 0) ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }
   REQUIRE(::write(terminal, input.data(), input.size()) == static_cast<ssize_t>(input.size()));

@@ -50,10 +50,9 @@ class Sandbox {
   std::unique_ptr<Process> start(std::string_view words, const std::vector<std::string>& more = {},
                                  std::string_view input = {}) const;
 
-  // The command on a terminal of its own, so many columns wide, that gets `input` as if it was typed; returns all that
-  // the terminal was sent. `environment` has values like "NO_COLOR=1". The exit code must be 0.
-  std::string run_on_terminal(int columns, std::string_view words, const std::vector<std::string>& more = {},
-                              std::string_view input = {}, const std::vector<std::string>& environment = {}) const;
+  // A shell's command line on a terminal of its own, so many columns wide, that gets `input` as if it was typed;
+  // returns all that the terminal was sent. The exit code must be 0.
+  std::string run_on_terminal(int columns, const std::string& command, std::string_view input = {}) const;
 
   // text.txt, some generated stories, and tiny.toml, a model that learns a little from them in a second.
   void prepare_tiny_run() const;

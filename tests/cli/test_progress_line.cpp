@@ -176,6 +176,12 @@ TEST_CASE("progress: on a terminal the line is rewritten in place and never wrap
   screen.now += 1;
   screen.columns = 1;
   CHECK(screen.update(parts) == "\rs\x1b[K");
+  ProgressLine::clear_visible();
+  CHECK(screen.written() == "\r\x1b[K");
+  ProgressLine::clear_visible();
+  CHECK(screen.written().empty());
+  screen.line.show(parts);
+  CHECK(screen.written() == "\rs\x1b[K");
   screen.line.end();
   CHECK(screen.written() == "\n");
 }

@@ -44,7 +44,7 @@ TEST_CASE("terminal: the line of a training fits in every width, and the next co
   box.prepare_tiny_run();
   for (const int columns : {200, 40, 8}) {
     const std::string run = "run" + std::to_string(columns);
-    const std::string shown = box.run_on_terminal(columns, "train tiny.toml --train.steps 20 --out " + run);
+    const std::string shown = box.run_on_terminal(columns, "tapeformer train tiny.toml --train.steps 20 --out " + run);
     std::istringstream lines(shown);
     std::string last;  // of the lines that were rewritten in place
     for (std::string line; std::getline(lines, line);) {
@@ -66,7 +66,7 @@ TEST_CASE("terminal: the line of a training fits in every width, and the next co
 TEST_CASE("terminal: --quiet leaves results and warnings, and no progress") {
   const Sandbox box;
   box.prepare_tiny_run();
-  const std::string shown = box.run_on_terminal(80, "train tiny.toml --train.steps 6 --quiet --out run");
+  const std::string shown = box.run_on_terminal(80, "tapeformer train tiny.toml --train.steps 6 --quiet --out run");
   CHECK(shown.starts_with("best validation loss "));
   CHECK(shown.ends_with("curves: run/report.html\nrun: run\n"));
   CHECK_FALSE(has(shown, "step 6/6"));
@@ -80,10 +80,25 @@ TEST_CASE("terminal: --quiet leaves results and warnings, and no progress") {
 TEST_CASE("terminal: NO_COLOR and a dumb terminal have no colours") {
   const Sandbox box;
   box.prepare_tiny_run();
-  const std::string words = "train tiny.toml --train.steps 1 --out ";
-  CHECK(has(box.run_on_terminal(80, words + "a"), "\x1b[32m"));
-  CHECK_FALSE(has(box.run_on_terminal(80, words + "b", {}, {}, {"NO_COLOR=1"}), "\x1b[3"));
-  CHECK_FALSE(has(box.run_on_terminal(80, words + "c", {}, {}, {"TERM=dumb"}), "\x1b[3"));
+  const std::string command = "tapeformer train tiny.toml --train.steps 1 --out ";
+  CHECK(has(box.run_on_terminal(80, command + "a"), "\x1b[32m"));
+  CHECK_FALSE(has(box.run_on_terminal(80, "NO_COLOR=1 " + command + "b"), "\x1b[3"));
+  CHECK_FALSE(has(box.run_on_terminal(80, "TERM=dumb " + command + "c"), "\x1b[3"));
+}
+
+TEST_CASE("terminal: commands that answer lines show how far they are, beside results that go elsewhere") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 1");
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) lines += "Once upon\n";
+  box.write("lines.txt", lines);
+  const std::string shown = box.run_on_terminal(80, "tapeformer embed run < lines.txt > vectors.jsonl");
+  CHECK(shown.starts_with("\rembedding line 1  0%  "));
+  CHECK(has(shown, "s left\x1b[K"));
+  CHECK(shown.ends_with("\r\x1b[K"));  // it is removed at the end
+  CHECK(box.run_on_terminal(80, "tapeformer embed run --quiet < lines.txt > quiet.jsonl").empty());
+  CHECK(box.read("quiet.jsonl") == box.read("vectors.jsonl"));
 }
 
 TEST_CASE("terminal: names of files cannot drive the terminal through messages") {
