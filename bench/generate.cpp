@@ -29,7 +29,10 @@ struct Times {
 
 Times generation_times(const Gpt& model, std::span<const std::int32_t> prompt, std::int64_t tokens) {
   std::vector<Clock::time_point> moments{Clock::now()};
-  generate(model, prompt, {.sampling = {}, .tokens = tokens}, [&](std::int32_t) { moments.push_back(Clock::now()); });
+  generate(model, prompt, {.sampling = {}, .tokens = tokens}, [&](std::int32_t) {
+    moments.push_back(Clock::now());
+    return true;
+  });
   Times times;
   for (std::size_t i = 1; i < moments.size(); ++i) {
     const double seconds = std::chrono::duration<double>(moments[i] - moments[i - 1]).count();

@@ -21,7 +21,7 @@ Tensor next_logits(const LanguageModel& model, std::span<const std::int32_t> ids
 }  // namespace
 
 std::vector<std::int32_t> generate(const LanguageModel& model, std::span<const std::int32_t> prompt,
-                                   const GenerateOptions& options, const std::function<void(std::int32_t)>& on_token) {
+                                   const GenerateOptions& options, const std::function<bool(std::int32_t)>& on_token) {
   check(!prompt.empty(), "generate: the prompt has no tokens");
   check_options(options.sampling);
   const std::optional<std::int64_t> context = model.context();
@@ -48,7 +48,7 @@ std::vector<std::int32_t> generate(const LanguageModel& model, std::span<const s
     const std::int32_t token = sample_token(logits.span<float>(), options.sampling, key);
     if (token == options.stop_token) break;
     generated.push_back(token);
-    if (on_token) on_token(token);
+    if (on_token && !on_token(token)) break;
     if (token == document_token) {
       window.clear();
       state->clear();

@@ -154,7 +154,7 @@ TEST_CASE("errors: what a model is asked") {
 
   check_error(box, kFailure, "char tokenizer: character 'é' (U+00E9) at byte 1 " + foreign,
               "generate run --prompt tété");
-  check_error(box, kFailure, "generate: the prompt has no tokens", "generate run --prompt", {""});
+  check_error(box, kUsage, "stop: expected a text, got an empty one", "generate run --stop", {""});
   check_error(box, kUsage, "temperature: expected 0 or more, got -1", "generate run --temperature -1");
   check_error(box, kUsage, "temperature: expected 0 or more, got nan", "generate run --temperature nan");
   check_error(box, kUsage, "Could not convert: --temperature = hot (see --help)", "generate run --temperature hot");

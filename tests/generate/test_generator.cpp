@@ -169,7 +169,10 @@ TEST_CASE("generate: the first token's frequencies over many seeds are the model
 TEST_CASE("generate: hands out each token as soon as it is known, and ends before the stop token") {
   const TestModel model;
   Ids seen;
-  const auto keep = [&](std::int32_t id) { seen.push_back(id); };
+  const auto keep = [&](std::int32_t id) {
+    seen.push_back(id);
+    return true;
+  };
   const Ids text = generate(model, kPrompt, draw(40), keep);
   CHECK(seen == text);
   const std::int32_t stop = text[20];
@@ -181,6 +184,12 @@ TEST_CASE("generate: hands out each token as soon as it is known, and ends befor
   CHECK(stopped == Ids(text.begin(), first));
   CHECK(seen == stopped);
   CHECK(generate(model, kPrompt, draw(0), keep).empty());
+  seen.clear();
+  const auto first_three = [&](std::int32_t id) {
+    seen.push_back(id);
+    return seen.size() < 3;
+  };
+  CHECK(generate(model, kPrompt, draw(40), first_three) == Ids(text.begin(), text.begin() + 3));
 }
 
 TEST_CASE("generate: a context of one token") {

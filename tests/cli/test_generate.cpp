@@ -1,0 +1,75 @@
+#include <doctest/doctest.h>
+
+#include "tests/cli/sandbox.h"
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// The JSON objects of lines.
+std::vector<Json> objects(const std::string& lines) {
+  std::vector<Json> list;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at);
+    list.push_back(Json::parse(lines.substr(at, end - at)));
+    at = end + 1;
+  }
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("generate: several samples have seeds that follow each other, and stop strings end a text") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 20");
+  const std::string command = "generate run --prompt Once --tokens 80 ";
+  const Outcome one = box.run(command + "--seed 4");
+  CHECK(one.exit_code == 0);
+  CHECK(one.err.starts_with("info: 80 tokens, "));
+  CHECK(one.err.ends_with(" tokens/s\n"));
+  const std::string two = result_of(box, command + "--seed 3 --samples 2");
+  CHECK(two == "--- seed 3 ---\n" + result_of(box, command + "--seed 3") + "--- seed 4 ---\n" + one.out);
+
+  const std::vector<Json> texts = objects(result_of(box, command + "--seed 4 --samples 2 --json"));
+  REQUIRE(texts.size() == 2);
+  CHECK(keys_of(texts[0]) == std::vector<std::string>{"prompt", "text", "tokens", "seed", "end", "tokens_per_s"});
+  CHECK(texts[0]["prompt"] == "Once");
+  CHECK("Once" + texts[0]["text"].get<std::string>() + "\n" == one.out);
+  CHECK(texts[0]["tokens"] == 80);
+  CHECK(texts[0]["end"] == "length");
+  CHECK(texts[1]["seed"] == 5);
+
+  const std::string text = texts[0]["text"], stop = text.substr(30, 4);
+  const Json stopped = json_of(box, command + "--seed 4 --json --stop ?!? --stop", {stop});
+  CHECK(stopped["text"] == text.substr(0, text.find(stop)));
+  CHECK(stopped["end"] == "stop");
+  CHECK(result_of(box, command + "--seed 4 --stop", {stop}) == "Once" + text.substr(0, text.find(stop)) + "\n");
+}
+
+TEST_CASE("generate: a text without a prompt begins as a document does") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("letters", "--train.steps 5");  // no token ends a text: after a line's end
+  const std::string text = result_of(box, "generate letters --tokens 40");
+  CHECK(text == result_of(box, "generate letters --tokens 40 --prompt", {""}));
+  CHECK("\n" + text == result_of(box, "generate letters --tokens 40 --prompt", {"\n"}));
+
+  box.train("pieces", "--train.steps 5 --tokenizer.kind bpe --tokenizer.vocab 300 --data.document line");
+  const Json json = json_of(box, "generate pieces --tokens 300 --seed 2 --json");
+  CHECK(json["prompt"] == "");
+  CHECK(json["tokens"].get<int>() > 0);
+}
+
+TEST_CASE("generate: each line of a conversation is continued, with seeds that follow each other") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 5");
+  const std::string options = "generate run --tokens 20 --seed ";
+  const Outcome talk = box.run(options + "1 --interactive", {}, "Once\nThe\n");
+  CHECK(talk.out == result_of(box, options + "1 --prompt Once") + result_of(box, options + "2 --prompt The"));
+
+  // What is typed ahead is echoed before the first "> ".
+  const std::string shown = box.run_on_terminal(80, "tapeformer " + options + "1 --interactive -q", "Once\n\x04");
+  CHECK(shown.find("> " + result_of(box, options + "1 --prompt Once") + "> ") != shown.npos);
+}
