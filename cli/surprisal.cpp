@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
@@ -11,6 +12,8 @@
 #include "cli/run_model.h"
 #include "cli/terminal/numbers.h"
 #include "cli/terminal/progress_line.h"
+#include "cli/terminal/surprisal_colors.h"
+#include "cli/terminal/terminal.h"
 #include "cli/usage.h"
 #include "core/files.h"
 #include "report/surprisal_page.h"
@@ -25,6 +28,7 @@ struct SurprisalArguments {
   std::string out;  // the page
   std::int64_t stride = 0, top = 0;
   bool json = false;
+  ColorWhen color = ColorWhen::automatic;
 
   // How many of the likeliest tokens are looked for.
   std::int64_t likeliest() const { return top == 0 && !out.empty() ? 5 : top; }
@@ -37,13 +41,17 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 // The precision in force, as a JSON string.
 std::string matmul_json() { return dump(word_of(kernels::MatmulPrecisionScope::current())); }
 
-// Writes tokens as they come, as rows of a table or of a JSON list, and keeps nothing of what it has written; or
-// collects them for a page.
+// Writes tokens as they come, as rows of a table or of a JSON list or in colours, and keeps nothing of what it has
+// written; or collects them for a page.
 class TokenWriter {
  public:
   TokenWriter(const SurprisalArguments& arguments, const Tokenizer& tokenizer, SurprisalText* page = nullptr)
-      : json_(arguments.json), ranked_(arguments.top > 0), tokenizer_(tokenizer), page_(page) {
-    if (!json_ && !page_) std::cout << "   nats    bits  token\n";
+      : json_(arguments.json),
+        ranked_(arguments.top > 0),
+        colored_(wants_color(STDOUT_FILENO, arguments.color)),
+        tokenizer_(tokenizer),
+        page_(page) {
+    if (!json_ && !page_ && !colored_) std::cout << "   nats    bits  token\n";
   }
 
   // `score` is absent for a token that has nothing before it and is not scored.
@@ -53,11 +61,19 @@ class TokenWriter {
       collect(id, score);
     } else if (json_) {
       write_json(id, score);
+    } else if (colored_) {
+      const auto bits = score ? std::optional(score->nats / std::numbers::ln2) : std::nullopt;
+      std::cout << colored_token(tokenizer_.token_bytes(id), bits);
     } else {
       char numbers[40] = "      -       -";
       if (score) std::snprintf(numbers, sizeof(numbers), "%7.3f %7.3f", score->nats, score->nats / std::numbers::ln2);
       std::cout << numbers << "  " << dump(tokenizer_.token_bytes(id)) << '\n';
     }
+  }
+
+  // Ends a text of which all tokens are written.
+  void end() {
+    if (colored_ && !json_ && !page_) std::cout << '\n';
   }
 
   double nats() const { return nats_; }
@@ -91,15 +107,16 @@ class TokenWriter {
     first_ = false;
   }
 
-  bool json_, ranked_, first_ = true;
+  bool json_, ranked_, colored_, first_ = true;
   const Tokenizer& tokenizer_;
   SurprisalText* page_;
   double nats_ = 0;
   std::int64_t scored_ = 0;
 };
 
-void print_mean(double nats, std::int64_t tokens) {
+void print_mean(const SurprisalArguments& arguments, double nats, std::int64_t tokens) {
   const double mean = nats / static_cast<double>(tokens);
+  if (arguments.out.empty() && wants_color(STDOUT_FILENO, arguments.color)) std::cout << color_legend() << '\n';
   std::cout << "mean " << mean << " nats, perplexity " << format_perplexity(std::exp(mean)) << '\n';
 }
 
@@ -138,8 +155,9 @@ void print_text(const SurprisalArguments& arguments) {
                  writer.write(*++id, score);
                  if (progress) progress(static_cast<double>(id - ids.begin() + 1) / static_cast<double>(ids.size()));
                });
+  writer.end();
   if (!arguments.out.empty()) write_page(arguments, page);
-  if (!arguments.json) return print_mean(writer.nats(), writer.scored());
+  if (!arguments.json) return print_mean(arguments, writer.nats(), writer.scored());
   const double mean = writer.nats() / static_cast<double>(writer.scored());
   std::cout << "],\"mean_nats\":" << dump(mean) << ",\"perplexity\":" << dump(std::exp(mean))
             << ",\"matmul\":" << matmul_json() << "}\n";
@@ -179,6 +197,7 @@ void print_pairs(const SurprisalArguments& arguments) {
       writer.write(place < target.size() ? target[place] : both.symbols.target.end, score);
       ++place;
     });
+    writer.end();
     if (arguments.json) std::cout << "],\"matmul\":" << matmul_json() << "}\n";
     total += writer.nats(), count += writer.scored();
     if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(text.pairs().size()));
@@ -189,7 +208,7 @@ void print_pairs(const SurprisalArguments& arguments) {
   }
   if (!arguments.out.empty()) write_page(arguments, page);
   check(count > 0, text.origin(), ": none of ", text.pairs().size(), " sentence pairs can be scored");
-  if (!arguments.json) print_mean(total, count);
+  if (!arguments.json) print_mean(arguments, total, count);
 }
 
 }  // namespace
@@ -211,6 +230,13 @@ void add_surprisal_command(CLI::App& app) {
   CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON: one object, or one a pair");
   command->add_option("--top", arguments->top, "With --json: the rank of each token and the N likeliest; of a page [5]")
       ->check(at_least(1));
+  command
+      ->add_option("--color", arguments->color,
+                   "The text in colours in place of a table: {auto,always,never} [auto: on a terminal]")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ColorWhen>{
+          {"auto", ColorWhen::automatic}, {"always", ColorWhen::always}, {"never", ColorWhen::never}}))
+      ->type_name("")
+      ->excludes(json);
   command->add_option("--out", arguments->out, "A page (.html): the text in the colours of its surprisal")
       ->excludes(json);
   command->callback([arguments] {
