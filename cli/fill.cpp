@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "cli/terminal/terminal.h"
 #include "cli/usage.h"
 #include "tokenizer/masked_symbols.h"
 #include "train/masked_evaluation.h"
@@ -64,7 +65,7 @@ void print_fill(const FillArguments& arguments) {
     for (const auto& [id, probability] : masks[i].candidates) {
       char number[16];
       std::snprintf(number, sizeof(number), "%8.4f", probability);
-      std::cout << number << "  " << dump(run.tokenizer->token_bytes(id)) << '\n';
+      std::cout << number << "  " << output_text(dump(run.tokenizer->token_bytes(id))) << '\n';
     }
   }
 }

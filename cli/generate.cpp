@@ -81,7 +81,10 @@ class TextGenerator {
     StopStrings stops(arguments_.stops);
     TextOutput output;
     std::string text;
-    const auto show = [&](std::string_view part) { arguments_.json ? void(text += part) : output.write(part); };
+    const auto show = [&](std::string_view part) {
+      arguments_.json ? void(text += part) : output.write(part);
+      std::cout << std::flush;  // a reader of a pipe sees each token as well
+    };
     if (!arguments_.json) show(beginning.shown);
     const double begin = ProgressLine::steady_seconds();
     bool interrupted = false;

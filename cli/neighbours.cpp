@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_model.h"
+#include "cli/terminal/terminal.h"
 #include "cli/usage.h"
 
 namespace tapeformer::cli {
@@ -54,7 +55,7 @@ void print_neighbours(const NeighboursArguments& arguments) {
     for (const Json& neighbour : word["neighbours"]) {
       char number[16];
       std::snprintf(number, sizeof(number), "%8.4f", neighbour["similarity"].get<double>());
-      std::cout << number << "  " << dump(neighbour["token"]) << '\n';
+      std::cout << number << "  " << output_text(dump(neighbour["token"])) << '\n';
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/input_lines.h"
 #include "cli/run_model.h"
+#include "cli/terminal/terminal.h"
 #include "cli/usage.h"
 #include "train/tasks/labelled_rows.h"
 
@@ -59,7 +60,7 @@ class Predictor {
         std::cout << task_.json(run_.labels, examples_[i], own).dump(-1, ' ', false, Json::error_handler_t::replace)
                   << '\n';
       } else {
-        std::cout << task_.text(run_.labels, examples_[i], own);
+        std::cout << output_text(task_.text(run_.labels, examples_[i], own));
       }
     }
     std::cout << std::flush;

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal/numbers.h"
+#include "cli/terminal/terminal.h"
 #include "train/run/run_summary.h"
 
 namespace tapeformer::cli {
@@ -59,7 +60,7 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       line += row[i] + (i + 1 < row.size() ? std::string(widths[i] - row[i].size() + 2, ' ') : "");
     }
-    std::cout << line << '\n';
+    std::cout << output_text(line) << '\n';
   }
 }
 

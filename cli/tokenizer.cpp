@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/run_model.h"
 #include "cli/terminal/progress_line.h"
+#include "cli/terminal/terminal.h"
 #include "cli/tokenizer_info.h"
 #include "cli/usage.h"
 #include "core/error.h"
@@ -118,6 +119,7 @@ void encode(const TokenizerArguments& arguments) {
 
 void decode(const TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
+  TextOutput output;
   for (std::string word; std::cin >> word;) {
     std::size_t read = 0;
     std::int32_t id = -1;
@@ -127,8 +129,9 @@ void decode(const TokenizerArguments& arguments) {
     }
     check(read == word.size(), "tokenizer decode: expected token ids apart by white space, got \"", word.substr(0, 60),
           "\"");
-    std::cout << tokenizer->decode(std::span(&id, 1));
+    output.write(tokenizer->decode(std::span(&id, 1)));
   }
+  output.finish();
 }
 
 void print_info(const TokenizerArguments& arguments) {

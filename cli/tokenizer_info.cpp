@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "core/utf8.h"
+#include "cli/terminal/terminal.h"
+#include "core/visible_text.h"
 #include "data/text/encode_text.h"
 #include "data/text/text_reader.h"
 
@@ -16,24 +16,10 @@ namespace {
 
 constexpr std::size_t kLongest = 10;
 
+// A token in which line ends and tabs are seen too.
 std::string printable(std::string_view bytes) {
   std::string out;
-  for (std::size_t at = 0; at < bytes.size();) {
-    const Utf8Char c = read_utf8(bytes, at);
-    if (c.code_point == '\n') {
-      out += "\\n";
-    } else if (c.code_point == '\t') {
-      out += "\\t";
-    } else if (c.code_point < 0x20 || (c.code_point >= 0x7F && c.code_point < 0xA0)) {  // a control, or no character
-      for (int i = 0; i < c.length; ++i) {
-        const auto byte = static_cast<std::uint8_t>(bytes[at + i]);
-        out += {'\\', 'x', "0123456789ABCDEF"[byte >> 4], "0123456789ABCDEF"[byte & 15]};
-      }
-    } else {
-      out += bytes.substr(at, c.length);
-    }
-    at += c.length;
-  }
+  for (const char c : printable_text(bytes)) out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : std::string(1, c);
   return out;
 }
 
@@ -67,8 +53,7 @@ Compression compression_of(const Tokenizer& tokenizer, const TextSource& source)
 }
 
 void print_split(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
-  const char* no_color = std::getenv("NO_COLOR");
-  const bool colours = ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
+  const bool colours = wants_color(STDOUT_FILENO);
   const char* begin[] = {colours ? "\033[30;46m" : "[", colours ? "\033[30;43m" : "["};
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::cout << begin[i % 2] << printable(tokenizer.token_bytes(ids[i])) << (colours ? "\033[0m" : "]");

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/input_lines.h"
 #include "cli/run_model.h"
+#include "cli/terminal/terminal.h"
 #include "cli/usage.h"
 #include "core/utf8.h"
 #include "data/scores/alignment.h"
@@ -87,11 +88,11 @@ class AlignmentWriter {
   std::ofstream json_, pharaoh_;
 };
 
-// A translation is one line, whatever the model says.
+// A translation is one line, whatever the model says, and cannot drive a terminal.
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text;
+  return output_text(std::move(text));
 }
 
 void translate_input(const TranslateArguments& arguments) {

@@ -7,8 +7,8 @@
 namespace tapeformer {
 namespace {
 
-// C0 and C1; a terminal may obey both.
-bool is_control(std::int32_t c) { return (c >= 0 && c < 0x20) || (c >= 0x7F && c < 0xA0); }
+// C1, which a terminal may obey as it does the controls of ASCII.
+bool is_late_control(std::int32_t c) { return c >= 0x80 && c < 0xA0; }
 
 // Separators of lines and paragraphs, and the embeddings, overrides and isolates of the bidirectional algorithm.
 bool turns_lines(std::int32_t c) { return (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069); }
@@ -25,11 +25,10 @@ std::string escape(std::string_view text, const char* space, const char* line_en
       shown += line_end;
     } else if (code_point == '\t') {
       shown += tab;
-    } else if (code_point == kInvalidUtf8 || is_control(code_point)) {
-      const int value = code_point == kInvalidUtf8 ? static_cast<unsigned char>(text[at]) : code_point;
-      std::snprintf(escaped, sizeof escaped, "\\x%02X", static_cast<unsigned>(value));
+    } else if (code_point < 0x20 || code_point == 0x7F) {  // a control, or no character
+      std::snprintf(escaped, sizeof escaped, "\\x%02X", static_cast<unsigned>(static_cast<unsigned char>(text[at])));
       shown += escaped;
-    } else if (turns_lines(code_point)) {
+    } else if (is_late_control(code_point) || turns_lines(code_point)) {
       std::snprintf(escaped, sizeof escaped, "\\u%04X", static_cast<unsigned>(code_point));
       shown += escaped;
     } else {

@@ -80,11 +80,13 @@ void set_up_log() {
 void be_quiet() { spdlog::set_level(spdlog::level::warn); }
 bool is_quiet() { return !spdlog::should_log(spdlog::level::info); }
 
+std::string output_text(std::string text) { return ::isatty(STDOUT_FILENO) != 0 ? printable_text(text) : text; }
+
 TextOutput::TextOutput() : TextOutput(::isatty(STDOUT_FILENO) != 0) {}
 
 void TextOutput::write(std::string_view bytes) {
   if (!terminal_) {
-    std::cout << bytes << std::flush;
+    std::cout << bytes;
     return;
   }
   pending_ += bytes;

@@ -22,8 +22,11 @@ void set_up_log();
 void be_quiet();
 bool is_quiet();
 
-// A stream of text to standard output, which appears at once. On a terminal it is printable_text(), and a character
-// that comes in several parts is shown when it is whole; elsewhere it is written byte for byte.
+// Text for standard output: printable_text() where that is a terminal, else as it is.
+std::string output_text(std::string text);
+
+// A stream of text to standard output. On a terminal it is printable_text(), appears at once, and a character that
+// comes in several parts is shown when it is whole; elsewhere it is written byte for byte.
 class TextOutput {
  public:
   TextOutput();

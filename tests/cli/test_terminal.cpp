@@ -33,7 +33,7 @@ TEST_CASE("terminal: text comes out whole, and cannot drive a terminal") {
                        "\xac"
                        "b"}) == "a€b");
   CHECK(written(true, {"\x1b]0;title\x07"}) == "\\x1B]0;title\\x07");
-  CHECK(written(true, {"\xc2", "\x9b"}) == "\\x9B");
+  CHECK(written(true, {"\xc2", "\x9b"}) == "\\u009B");
   CHECK(written(true, {"a\xf0\x9f"}) == "a\\xF0\\x9F");
   CHECK(written(true, {"\xff", "\x80", "é"}) == "\\xFF\\x80é");
   CHECK(written(false, {"\x1b[2J\xe2", "\xff"}) == "\x1b[2J\xe2\xff");
@@ -99,6 +99,19 @@ TEST_CASE("terminal: commands that answer lines show how far they are, beside re
   CHECK(shown.ends_with("\r\x1b[K"));  // it is removed at the end
   CHECK(box.run_on_terminal(80, "tapeformer embed run --quiet < lines.txt > quiet.jsonl").empty());
   CHECK(box.read("quiet.jsonl") == box.read("vectors.jsonl"));
+}
+
+TEST_CASE("terminal: results cannot drive it, and are written byte for byte elsewhere") {
+  const Sandbox box;
+  box.write("text.txt", "ab\x1b[2J\xe2\x80\xaexyz\n");
+  REQUIRE(box.run("tokenizer train --kind bpe --vocab 270 --out t.json text.txt").exit_code == 0);
+  const std::string decode = "tapeformer tokenizer encode t.json < text.txt | tapeformer tokenizer decode t.json";
+  CHECK(box.run_on_terminal(80, decode) == "ab\\x1B[2J\\u202Exyz\n");
+  CHECK(box.run_on_terminal(80, decode + " > same.txt").empty());
+  CHECK(box.read("same.txt") == box.read("text.txt"));
+  const std::string info = box.run_on_terminal(80, "tapeformer tokenizer info t.json --text \"$(cat text.txt)\"");
+  CHECK(has(info, "\033[30;46m"));  // colours of its own
+  CHECK_FALSE(has(info, "\x1b[2J"));
 }
 
 TEST_CASE("terminal: names of files cannot drive the terminal through messages") {

@@ -8,7 +8,7 @@ TEST_CASE("printable text: what could drive a terminal or turn a line's directio
   CHECK(printable_text("a b\n\tc") == "a b\n\tc");
   CHECK(printable_text("\x1b[2J\x07\r") == "\\x1B[2J\\x07\\x0D");
   CHECK(printable_text(std::string_view("\0\x7f", 2)) == "\\x00\\x7F");
-  CHECK(printable_text("\xc2\x9bm") == "\\x9Bm");  // U+009B begins a control sequence as ESC [ does
+  CHECK(printable_text("\xc2\x9bm") == "\\u009Bm");  // U+009B begins a control sequence as ESC [ does
   CHECK(printable_text("\xe2\x80\xaexyz\xe2\x81\xa9") == "\\u202Exyz\\u2069");
   CHECK(printable_text("\xe2\x80\xa8") == "\\u2028");
   CHECK(printable_text("\xff\xe2\x80") == "\\xFF\\xE2\\x80");
