@@ -2,7 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include "core/error.h"
 #include "data/text/byte_reader.h"
@@ -32,6 +34,36 @@ std::string option_help(const ConfigKey& key) {
   return help;
 }
 
+// The keys that most users need: `--help` shows these, `--help-all` all of them.
+constexpr std::string_view kShortHelp[] = {"model.type",    "model.layers",   "model.heads",     "model.dim",
+                                           "model.context", "tokenizer.kind", "tokenizer.vocab", "data.text",
+                                           "data.source",   "data.target",    "data.corpus",     "optimizer.lr",
+                                           "train.steps",   "train.batch",    "train.init_from", "train.threads",
+                                           "train.matmul",  "eval.every",     "checkpoint.every"};
+
+bool is_in_short_help(const CLI::Option& option) {
+  return std::ranges::any_of(option.get_lnames(), [](const std::string& name) {
+    return std::ranges::find(kShortHelp, name) != std::end(kShortHelp);
+  });
+}
+
+// Leaves most configuration keys out of --help.
+class ShortHelp : public CLI::Formatter {
+ public:
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (group.starts_with('[')) {
+      std::erase_if(options, [](const CLI::Option* option) { return !is_in_short_help(*option); });
+      if (options.empty()) return {};
+    }
+    return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return str_cat("\n--help-all lists all ", config_keys().size(), " keys of a configuration.\n",
+                   CLI::Formatter::make_footer(app));
+  }
+};
+
 }  // namespace
 
 void add_config_options(CLI::App& command, ConfigOverrides& overrides) {
@@ -40,6 +72,18 @@ void add_config_options(CLI::App& command, ConfigOverrides& overrides) {
     option->group("[" + key.name.substr(0, key.name.find('.')) + "]")->type_name("");
     if (key.type != KeyType::list) option->expected(1);
   }
+  const auto all = std::make_shared<CLI::Formatter>();
+  all->column_width(static_cast<std::size_t>(command.get_formatter()->get_column_width()));
+  command.formatter(std::make_shared<ShortHelp>());
+  command
+      .add_flag_callback(
+          "--help-all",
+          [&command, all] {
+            command.formatter(all);
+            throw CLI::CallForHelp();
+          },
+          "Print this with all keys of a configuration")
+      ->trigger_on_parse();
 }
 
 ResolvedConfig override_config(Config config, const ConfigOverrides& overrides) {

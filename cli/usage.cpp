@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "train/config/other_names.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -13,6 +14,21 @@ namespace {
 struct KnownName {
   std::string name, found_by;
 };
+
+// What nanoGPT calls some options; what it calls the keys of a configuration is in key_of_other_name().
+struct OtherOption {
+  std::string_view name, option;
+};
+constexpr OtherOption kOtherOptions[] = {
+    {"--out_dir", "--out"}, {"--start", "--prompt"}, {"--num_samples", "--samples"}, {"--max_new_tokens", "--tokens"}};
+
+// The option of a command that another program calls `name`; empty where there is none.
+std::string option_of_other_name(const CLI::App& command, const std::string& name) {
+  std::string option = "--" + std::string(key_of_other_name(name.substr(2)));
+  const auto* const other = std::ranges::find(kOtherOptions, std::string_view(name), &OtherOption::name);
+  if (other != std::end(kOtherOptions)) option = other->option;
+  return command.get_option_no_throw(option) ? option : std::string();
+}
 
 std::string unknown(const char* what, const std::string& name, const std::vector<KnownName>& known) {
   std::vector<std::string_view> found_by;
@@ -55,7 +71,11 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;  // the innermost that was named
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   for (const std::string& word : app.remaining(/*recurse=*/true)) {
-    if (word.starts_with("--")) return unknown("option", word.substr(0, word.find('=')), options_of(*command));
+    if (word.starts_with("--")) {
+      const std::string name = word.substr(0, word.find('='));
+      const std::string other = option_of_other_name(*command, name);
+      return unknown("option", name, other.empty() ? options_of(*command) : std::vector<KnownName>{{other, other}});
+    }
     std::vector<KnownName> commands;
     for (const CLI::App* other : command->get_subcommands([](const CLI::App*) { return true; })) {
       commands.push_back({other->get_name(), other->get_name()});

@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "tests/cli/sandbox.h"
+#include "train/config/config.h"
+
+using namespace tapeformer;
 
 namespace {
 
@@ -24,6 +27,24 @@ TEST_CASE("configuration: no command at all prints the three that a newcomer nee
   for (const char* text : {"train --data.text my.txt --out RUN", "generate RUN --prompt", "eval RUN --text"}) {
     CHECK(outcome.tells(text));
   }
+}
+
+TEST_CASE("configuration: the short help has the keys that most users need, --help-all has every key") {
+  const Sandbox box;
+  const std::string brief = result_of(box, "train --help"), whole = result_of(box, "train --help-all");
+  const auto keys_in = [](const std::string& help) {
+    std::size_t count = 0;
+    for (const ConfigKey& key : config_keys()) count += help.find("\n  --" + key.name + " ") != help.npos ? 1 : 0;
+    return count;
+  };
+  CHECK(keys_in(whole) == config_keys().size());
+  CHECK(keys_in(brief) >= 12);
+  CHECK(keys_in(brief) < 25);
+  for (const char* option : {"--model.layers ", "--train.steps ", "--data.text ", "--out ", "--resume ", "--quiet "})
+    CHECK_MESSAGE(brief.find(option) != brief.npos, option);
+  CHECK(brief.ends_with("\n--help-all lists all " + std::to_string(config_keys().size()) +
+                        " keys of a configuration.\n"));
+  CHECK(result_of(box, "info --help-all").find("\n  --model.layers ") != std::string::npos);
 }
 
 TEST_CASE("configuration: train needs no file") {
@@ -127,6 +148,6 @@ TEST_CASE("configuration: info takes the options that train takes") {
   box.prepare_tiny_run();
   const auto two = json_of(box, "info tiny.toml --json"), one = json_of(box, "info tiny.toml --json --model.layers 1");
   CHECK(one["parameters"]["blocks"].get<int>() * 2 == two["parameters"]["blocks"].get<int>());
-  const std::string help = result_of(box, "train --help");
+  const std::string help = result_of(box, "train --help-all");
   CHECK(help.find("{auto,pre,post} [auto]") != help.npos);
 }

@@ -30,6 +30,10 @@ TEST_CASE("errors: the words of a command") {
               "eval run --text text.txt --stride 1.5");
   check_error(box, kUsage, "--lines: expected a whole number of at least 1, got 0 (see --help)",
               "corpus stories --lines 0");
+  check_error(box, kUsage, "unknown option --max_iters: did you mean --train.steps? (see --help)",
+              "train --max_iters=4 --out new");
+  check_error(box, kUsage, "unknown option --max_new_tokens: did you mean --tokens? (see --help)",
+              "generate run --max_new_tokens 4");
   check_error(box, kUsage, "unknown corpus 'storys', did you mean 'stories'?", "corpus storys");
   check_error(box, kUsage, "gradcheck: there is no op geluu; the nearest is gelu", "gradcheck geluu");
   check_error(box, kUsage, "train: expected CONFIG.toml and --out RUN, or --resume RUN", "train");

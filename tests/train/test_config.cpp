@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "tests/temp_folder.h"
 #include "tests/train/config_support.h"
+#include "train/config/other_names.h"
 
 using namespace tapeformer;
 
@@ -55,6 +56,9 @@ TEST_CASE("config: unknown keys and sections name the nearest known ones") {
   check_override_error("optimizer.beta", "4", "unknown key optimizer.beta: did you mean optimizer.beta1?");
   check_override_error("chekpoint.evry", "4", "unknown key chekpoint.evry: did you mean checkpoint.every?");
   check_override_error("eval.evry", "4", "unknown key eval.evry: did you mean eval.every?");
+  check_parse_error("[model]\nn_layer = 4\n", "x.toml:2: unknown key model.n_layer: did you mean model.layers?");
+  check_parse_error("max_iters = 4\n", "x.toml:1: unknown key max_iters: did you mean train.steps?");
+  check_override_error("num-hidden-layers", "4", "unknown key num-hidden-layers: did you mean model.layers?");
   check_override_error("warmup", "4", "unknown key warmup: did you mean schedule.warmup?");
 }
 
@@ -233,4 +237,52 @@ TEST_CASE("config: the files in configs/ are valid") {
   CHECK(gpt2.model.options.integer("layers") == 12);
   CHECK(gpt2.model_dim() == 768);
   CHECK(gpt2.tokenizer.vocab == 50257);
+}
+
+TEST_CASE("config: what other programs call a key leads to a key that there is") {
+  std::vector<std::string> names;
+  for (const ConfigKey& key : config_keys()) names.push_back(key.name);
+  for (const char* name : {"n_layer",
+                           "n_head",
+                           "n_embd",
+                           "block_size",
+                           "max_iters",
+                           "batch_size",
+                           "gradient_accumulation_steps",
+                           "learning_rate",
+                           "grad_clip",
+                           "warmup_iters",
+                           "lr_decay_iters",
+                           "decay_lr",
+                           "eval_interval",
+                           "eval_iters",
+                           "log_interval",
+                           "dataset",
+                           "dtype",
+                           "num_hidden_layers",
+                           "num_attention_heads",
+                           "num_key_value_heads",
+                           "hidden_size",
+                           "intermediate_size",
+                           "max_position_embeddings",
+                           "hidden_act",
+                           "tie_word_embeddings",
+                           "vocab_size",
+                           "max_steps",
+                           "per_device_train_batch_size",
+                           "max_grad_norm",
+                           "warmup_steps",
+                           "lr_scheduler_type",
+                           "eval_steps",
+                           "save_steps",
+                           "save_total_limit",
+                           "logging_steps",
+                           "gradient_checkpointing",
+                           "adam_beta1",
+                           "adam_beta2",
+                           "adam_epsilon"}) {
+    CHECK_MESSAGE(std::ranges::find(names, key_of_other_name(name)) != names.end(), std::string(name));
+  }
+  CHECK(key_of_other_name("learning-rate") == "optimizer.lr");
+  CHECK(key_of_other_name("layers").empty());
 }

@@ -7,6 +7,7 @@
 #include "core/nearest_name.h"
 #include "nn/optim/optimizers.h"
 #include "train/config/key_text.h"
+#include "train/config/other_names.h"
 #include "train/tasks/task.h"
 
 namespace tapeformer {
@@ -381,6 +382,7 @@ std::string nearest_config_section(std::string_view section) {
 }
 
 std::string nearest_config_name(std::string_view section, std::string_view key) {
+  if (const std::string_view known_as = key_of_other_name(key); !known_as.empty()) return std::string(known_as);
   std::vector<KnownKey> known = known_keys();
   const std::string home = nearest_config_section(section);
   std::stable_partition(known.begin(), known.end(), [&](const KnownKey& other) { return other.section == home; });

@@ -30,8 +30,8 @@ std::vector<ConfigEntry> config_entries(std::string_view model_type);
 std::optional<ConfigEntry> find_config_entry(std::string_view section, std::string_view key,
                                              std::string_view model_type);
 
-// The known name nearest to an unknown one: by its key, which may be right in a wrong section; of several, the one of
-// the section meant.
+// The known name nearest to an unknown one: what key_of_other_name() says, else by its key, which may be right in a
+// wrong section; of several, the one of the section meant.
 std::string nearest_config_name(std::string_view section, std::string_view key);
 std::string nearest_config_section(std::string_view section);
 bool is_config_section(std::string_view section);
