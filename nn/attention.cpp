@@ -40,7 +40,9 @@ std::int64_t output_width(const BlockConfig& config) { return config.heads * hea
 
 std::unique_ptr<RmsNorm> head_norm(const BlockConfig& config) {
   if (!config.qk_norm) return nullptr;
-  return std::make_unique<RmsNorm>(head_dim(config), config.norm_eps, config.dtype);
+  auto norm = std::make_unique<RmsNorm>(head_dim(config), config.norm_eps, config.dtype);
+  norm->refuse_hooks("the norm of the heads is part of an op of the attention, and has no output of its own");
+  return norm;
 }
 
 Variable weight_of(const std::unique_ptr<RmsNorm>& norm) { return norm ? norm->weight : Variable(); }
@@ -147,6 +149,11 @@ MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
 
 Variable MultiHeadAttention::forward(Variable x, const SelfMask& mask, KeyValueCache* cache,
                                      const Rotation& rotation) const {
+  return call([&] { return run(std::move(x), mask, cache, rotation); });
+}
+
+Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache* cache,
+                                 const Rotation& rotation) const {
   const Variable packed = qkv.forward(x);
   x = {};
   const AttentionOptions options{
@@ -223,6 +230,10 @@ Variable CrossAttention::keys_and_values(const Variable& encoded) const {
 }
 
 Variable CrossAttention::forward(Variable x, const EncoderOutput& encoded, KeyValueCache* cache) const {
+  return call([&] { return run(std::move(x), encoded, cache); });
+}
+
+Variable CrossAttention::run(Variable x, const EncoderOutput& encoded, KeyValueCache* cache) const {
   const Dims sizes = x.sizes();
   const std::int64_t batch = encoded.hidden.size(0);
   check(sizes[0] % batch == 0, "cross-attention: ", sizes[0], " rows cannot share ", batch, " encoded ones");

@@ -73,6 +73,8 @@ class MultiHeadAttention : public Module {
   Linear qkv, out;
 
  private:
+  Variable run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation) const;
+
   HeadLayout heads_;
   std::int64_t head_dim_;
   std::unique_ptr<RmsNorm> q_norm_, k_norm_;
@@ -93,6 +95,7 @@ class CrossAttention : public Module {
   Linear q, kv, out;
 
  private:
+  Variable run(Variable x, const EncoderOutput& encoded, KeyValueCache* cache) const;
   // Keys and values of the encoder's output, side by side: (B, S, g·(d + d_v)), the keys normalised where asked for.
   Variable keys_and_values(const Variable& encoded) const;
 

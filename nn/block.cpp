@@ -19,7 +19,15 @@ FeedForward::FeedForward(const BlockConfig& config)
 }
 
 Variable FeedForward::forward(Variable x) const {
-  return feed_forward(std::move(x), {up.weight, up.bias, down.weight, down.bias}, activation_);
+  return call([&] {
+    if (!up.has_hooks() && !down.has_hooks()) {
+      return feed_forward(std::move(x), {up.weight, up.bias, down.weight, down.bias}, activation_);
+    }
+    // The same in two parts, so that the hooks of both layers see their outputs. The second one writes to its input,
+    // which a hook may have kept.
+    const Variable u = scale(up.forward(x), 1);
+    return down.call([&] { return feed_forward_output(u, {{}, {}, down.weight, down.bias}, activation_); });
+  });
 }
 
 Block::Block(const BlockConfig& config, bool cross)
@@ -48,6 +56,10 @@ Variable Block::residual(const Variable& x, const Norm& norm, const Sub& sub) co
 }
 
 Variable Block::forward(const Variable& in, const BlockContext& context, BlockCache* cache) const {
+  return call([&] { return run(in, context, cache); });
+}
+
+Variable Block::run(const Variable& in, const BlockContext& context, BlockCache* cache) const {
   Variable x = residual(in, *attention_norm_, [&](Variable y) {
     return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr, context.rotation);
   });
@@ -76,8 +88,15 @@ BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cros
   }
 }
 
-Variable BlockStack::forward(const Variable& in, const BlockContext& given, StackCache* cache,
+Variable BlockStack::forward(const Variable& in, const BlockContext& context, StackCache* cache,
                              std::vector<Variable>* layers) const {
+  const Variable x = call([&] { return run(in, context, cache, layers); });
+  if (layers) layers->back() = x;
+  return x;
+}
+
+Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCache* cache,
+                         std::vector<Variable>* layers) const {
   Variable x = in;
   BlockContext context = given;
   if (rotary_) context.rotation = rotation_of(context.positions, x.size(1), head_dim_, *rotary_, x.value().dtype());

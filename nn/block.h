@@ -46,6 +46,7 @@ class Block : public Module {
   Variable forward(const Variable& x, const BlockContext& context = {}, BlockCache* cache = nullptr) const;
 
  private:
+  Variable run(const Variable& x, const BlockContext& context, BlockCache* cache) const;
   // x + dropout(sub(norm(x))), or norm(x + dropout(sub(x))).
   template <class Sub>
   Variable residual(const Variable& x, const Norm& norm, const Sub& sub) const;
@@ -77,6 +78,8 @@ class BlockStack : public Module {
   StackCache make_cache(std::int64_t length, std::int64_t encoded_length = 0) const;
 
  private:
+  Variable run(const Variable& x, const BlockContext& context, StackCache* cache, std::vector<Variable>* layers) const;
+
   std::optional<Rotary> rotary_;
   std::int64_t head_dim_;
   std::vector<std::unique_ptr<Block>> blocks_;

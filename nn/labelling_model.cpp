@@ -71,11 +71,13 @@ Variable LabellingModel::vectors(const TextRows& rows) const {
 }
 
 Variable LabellingModel::logits(const TextRows& rows, const Tensor& places) const {
-  const Variable all = vectors(rows);
-  const Variable ids = Variable::constant(*all.tape(), places);
-  Variable chosen = dropout_.forward(embedding(reshape(all, {-1, all.size(2)}), ids));
-  if (pooler_) chosen = dropout_.forward(tanh(pooler_->forward(chosen)));
-  return output_->forward(chosen);
+  return call([&] {
+    const Variable all = vectors(rows);
+    const Variable ids = Variable::constant(*all.tape(), places);
+    Variable chosen = dropout_.forward(embedding(reshape(all, {-1, all.size(2)}), ids));
+    if (pooler_) chosen = dropout_.forward(tanh(pooler_->forward(chosen)));
+    return output_->forward(chosen);
+  });
 }
 
 ParameterRates LabellingModel::rates(double decay) const {

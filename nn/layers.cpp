@@ -10,13 +10,19 @@ Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& in
   if (with_bias) bias = register_parameter("bias", {out}, dtype, Init::zeros());
 }
 
-Variable Linear::forward(const Variable& x) const { return linear(x, weight, bias); }
+Variable Linear::forward(const Variable& x) const {
+  return call([&] { return linear(x, weight, bias); });
+}
 
 Embedding::Embedding(std::int64_t rows, std::int64_t dim, const Init& init, DType dtype)
     : weight(register_matrix("weight", {rows, dim}, dtype, init)) {}
 
-Variable Embedding::forward(const Variable& ids) const { return embedding(weight, ids); }
+Variable Embedding::forward(const Variable& ids) const {
+  return call([&] { return embedding(weight, ids); });
+}
 
-Variable Dropout::forward(const Variable& x) const { return dropout(x, p_); }
+Variable Dropout::forward(const Variable& x) const {
+  return call([&] { return dropout(x, p_); });
+}
 
 }  // namespace tapeformer

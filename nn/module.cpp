@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/nearest_name.h"
+
 namespace tapeformer {
 namespace {
 
@@ -73,6 +75,31 @@ std::vector<NamedParameter> Module::named_parameters() const {
   std::vector<NamedParameter> parameters;
   collect("", parameters);
   return parameters;
+}
+
+void Module::collect(const std::string& name, std::vector<NamedModule>& into) const {
+  into.push_back({name, this});
+  for (const Entry& entry : entries_) {
+    if (!entry.module) continue;
+    const bool inner = !name.empty() && !entry.name.empty();
+    entry.module->collect(name + (inner ? "." : "") + entry.name, into);
+  }
+}
+
+std::vector<NamedModule> Module::named_modules() const {
+  std::vector<NamedModule> modules;
+  collect("", modules);
+  return modules;
+}
+
+const Module& Module::module(std::string_view name) const {
+  std::vector<std::string_view> names;
+  const std::vector<NamedModule> modules = named_modules();
+  for (const NamedModule& named : modules) {
+    if (named.name == name) return *named.module;
+    if (!named.name.empty()) names.push_back(named.name);
+  }
+  fail("module: there is no ", name, names.empty() ? "" : str_cat("; did you mean ", nearest_name(name, names), "?"));
 }
 
 std::int64_t Module::parameter_count(std::string_view prefix) const {

@@ -43,6 +43,8 @@ PositionEmbedding::PositionEmbedding(PositionKind kind, std::int64_t context, st
     weight_ = register_parameter("weight", {context, dim}, dtype, init);
   } else if (kind == PositionKind::sinusoidal && !ShapesOnly::active()) {
     fixed_ = sinusoidal_positions(context, dim, base, dtype);
+  } else if (kind == PositionKind::rotary) {
+    refuse_hooks("rotary positions have no vectors");
   }
 }
 
@@ -52,11 +54,13 @@ void PositionEmbedding::check_length(std::int64_t length) const {
 
 Variable PositionEmbedding::forward(Tape& tape, const Positions& positions, std::int64_t length) const {
   check(kind_ != PositionKind::rotary, "positions: rotary ones have no vectors");
-  const auto [first, of_tokens] = positions;
-  check_length(first + length);
-  const Variable table = fixed_.defined() ? Variable::constant(tape, fixed_) : weight_.on(tape);
-  if (of_tokens.defined()) return embedding(table, Variable::constant(tape, of_tokens));
-  return first == 0 && length == context_ ? table : slice(table, 0, first, first + length);
+  check_length(positions.first + length);
+  return call([&] {
+    const auto& [first, of_tokens] = positions;
+    const Variable table = fixed_.defined() ? Variable::constant(tape, fixed_) : weight_.on(tape);
+    if (of_tokens.defined()) return embedding(table, Variable::constant(tape, of_tokens));
+    return first == 0 && length == context_ ? table : slice(table, 0, first, first + length);
+  });
 }
 
 Variable PositionEmbedding::add_to(const Variable& x, const Positions& positions) const {

@@ -44,8 +44,13 @@ RecurrentStates RecurrentLayer::forward(const Variable& x, const RecurrentStates
 
 RecurrentStates RecurrentLayer::forward_input(const Variable& input, const RecurrentStates& before, bool reverse,
                                               const Tensor& lengths) const {
-  return recurrent(input, before.h, before.c, weight_hh, bias_hh,
-                   {.cell = cell_, .reverse = reverse, .lengths = lengths});
+  RecurrentStates states;
+  states.h = call([&] {
+    states = recurrent(input, before.h, before.c, weight_hh, bias_hh,
+                       {.cell = cell_, .reverse = reverse, .lengths = lengths});
+    return states.h;
+  });
+  return states;
 }
 
 RecurrentStates states_at(const RecurrentStates& states, std::int64_t time) {
@@ -98,16 +103,20 @@ std::vector<Variable> RecurrentStack::read(const Variable& x, const Reading& rea
         goes_on ? state->layers.size() : 0, " layers, expected ", count);
   if (state && !goes_on) state->layers.resize(count);
   std::vector<Variable> outputs;
-  for (std::size_t i = 0; i < count; ++i) {
-    RecurrentStates before;
-    if (goes_on) {
-      before = {constant_or_none(*x.tape(), state->layers[i].h), constant_or_none(*x.tape(), state->layers[i].c)};
+  const Variable last = call([&] {
+    for (std::size_t i = 0; i < count; ++i) {
+      RecurrentStates before;
+      if (goes_on) {
+        before = {constant_or_none(*x.tape(), state->layers[i].h), constant_or_none(*x.tape(), state->layers[i].c)};
+      }
+      const Variable in = i == 0 ? x : dropout_.forward(outputs.back());
+      const RecurrentStates states = layers_[i]->forward(in, before, reading.reverse, reading.lengths);
+      if (state) state->layers[i] = {last_of(states.h), last_of(states.c)};
+      outputs.push_back(residual_ && i > 0 ? add(states.h, in) : states.h);
     }
-    const Variable in = i == 0 ? x : dropout_.forward(outputs.back());
-    const RecurrentStates states = layers_[i]->forward(in, before, reading.reverse, reading.lengths);
-    if (state) state->layers[i] = {last_of(states.h), last_of(states.c)};
-    outputs.push_back(residual_ && i > 0 ? add(states.h, in) : states.h);
-  }
+    return outputs.back();
+  });
+  outputs.back() = last;
   return outputs;
 }
 

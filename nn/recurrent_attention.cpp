@@ -24,6 +24,11 @@ Variable RecurrentAttention::keys(const Variable& hidden) const {
 
 Variable RecurrentAttention::forward(const Variable& query, const Variable& keys, const EncoderOutput& encoded,
                                      Tensor* weights) const {
+  return call([&] { return run(query, keys, encoded, weights); });
+}
+
+Variable RecurrentAttention::run(const Variable& query, const Variable& keys, const EncoderOutput& encoded,
+                                 Tensor* weights) const {
   if (score_ == AttentionScore::additive) {
     const AttentionResult result =
         additive_attention(linear(query, query_weight_, {}), keys, score_weight_, encoded.hidden, encoded.lengths);

@@ -39,6 +39,8 @@ class RecurrentAttention : public Module {
                    Tensor* weights = nullptr) const;
 
  private:
+  Variable run(const Variable& query, const Variable& keys, const EncoderOutput& encoded, Tensor* weights) const;
+
   AttentionScore score_;
   Variable query_weight_, key_weight_, score_weight_;
 };

@@ -22,6 +22,18 @@ RecurrentEncoder::RecurrentEncoder(const RecurrentConfig& config, EncoderKind ki
 
 RecurrentEncoder::Result RecurrentEncoder::forward(const Variable& x, const Tensor& lengths,
                                                    std::vector<Variable>* layers) const {
+  Result result;
+  const Variable hidden = call([&] {
+    result = run(x, lengths, layers);
+    return result.hidden;
+  });
+  result.hidden = hidden;
+  if (layers) layers->back() = hidden;
+  return result;
+}
+
+RecurrentEncoder::Result RecurrentEncoder::run(const Variable& x, const Tensor& lengths,
+                                               std::vector<Variable>* layers) const {
   const std::size_t count = forward_.size();
   Result result;
   Variable below = x;

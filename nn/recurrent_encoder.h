@@ -28,6 +28,8 @@ class RecurrentEncoder : public Module {
   Result forward(const Variable& x, const Tensor& lengths, std::vector<Variable>* layers = nullptr) const;
 
  private:
+  Result run(const Variable& x, const Tensor& lengths, std::vector<Variable>* layers) const;
+
   Dropout dropout_;
   std::vector<std::unique_ptr<RecurrentLayer>> forward_, backward_;  // the latter is empty in a stack of one direction
 };

@@ -19,9 +19,17 @@ TokenHead::TokenHead(const Embedding& embedding, bool tied, std::int64_t dim, co
   bias = register_parameter("bias", {vocab}, dtype, Init::zeros());
 }
 
-Variable TokenHead::logits(const Variable& x) const { return linear(x, weight, bias); }
+Variable loss_of_logits(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+  return cross_entropy(reshape(logits, {-1, logits.size(-1)}),
+                       Variable::constant(*logits.tape(), targets.reshape({-1})), options);
+}
+
+Variable TokenHead::logits(const Variable& x) const {
+  return call([&] { return linear(x, weight, bias); });
+}
 
 Variable TokenHead::loss(const Variable& x, const Tensor& targets, const CrossEntropyOptions& options) const {
+  if (has_hooks()) return loss_of_logits(logits(x), targets, options);
   return linear_cross_entropy(reshape(x, {-1, weight.size(1)}), weight, bias,
                               Variable::constant(*x.tape(), targets.reshape({-1})), options);
 }

@@ -6,6 +6,9 @@
 
 namespace tapeformer {
 
+// The cross-entropy of targets i32, as many as logits (…, vocab) has rows.
+Variable loss_of_logits(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options);
+
 // Predicts tokens from features: logits = x Wᵀ + b. weight (vocab, dim), bias (vocab).
 class TokenHead : public Module {
  public:
@@ -15,7 +18,8 @@ class TokenHead : public Module {
 
   // x (…, dim) → (…, vocab)
   Variable logits(const Variable& x) const;
-  // The cross-entropy of targets i32, as many as x (…, dim) has rows. Never holds all logits.
+  // The cross-entropy of targets i32, as many as x (…, dim) has rows. Never holds all logits, unless
+  // there are hooks to see them.
   Variable loss(const Variable& x, const Tensor& targets, const CrossEntropyOptions& options) const;
 
   Variable weight, bias;

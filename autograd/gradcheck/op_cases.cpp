@@ -5,6 +5,7 @@
 
 #include "autograd/gradcheck/enumerators.h"
 #include "autograd/ops/ops.h"
+#include "autograd/tape/hook_gradient.h"
 #include "autograd/tape/recompute.h"
 
 namespace tapeformer {
@@ -350,6 +351,16 @@ void add_losses(Table& t) {
         [](Inputs in) { return linear_cross_entropy(in[0], in[1], Variable(), in[2], {}); });
 }
 
+// Hooks that leave the gradient, and one that returns a copy of it.
+void add_hooks(Table& t) {
+  t.add("hook_gradient", "", {t.normal({2, 3})},
+        [](Inputs in) { return hook_gradient(in[0], [](const Tensor&) { return Tensor(); }); });
+  t.add("hook_gradient", "of a value in use elsewhere", {t.normal({2, 3})}, [](Inputs in) {
+    const Variable x = exp(in[0]);
+    return mul(hook_gradient(x, [](const Tensor& gradient) { return gradient.clone(); }), x);
+  });
+}
+
 void add_recompute(Table& t) {
   using Function = std::function<Variable(const Variable&)>;
   const auto layer = [](const Variable& weight) -> Function {
@@ -396,6 +407,7 @@ std::vector<OpCase> op_cases() {
   add_losses(table);
   add_recompute(table);
   add_value_widths(table);
+  add_hooks(table);
   return std::move(table.rows);
 }
 

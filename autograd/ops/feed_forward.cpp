@@ -70,7 +70,11 @@ Variable feed_forward(Variable x, const FeedForwardWeights& weights, ActivationK
   common_tape("feed_forward", {&x, &w1, &b1, &w2, &b2});
   const Variable u = linear(x, w1, {});
   x = {};  // frees a normalised x, which nobody keeps, before the activation takes memory
-  return record(FeedForward{activation}, u, b1, w2, b2);
+  return feed_forward_output(u, weights, activation);
+}
+
+Variable feed_forward_output(const Variable& u, const FeedForwardWeights& weights, ActivationKind activation) {
+  return record(FeedForward{activation}, u, weights.up_bias, weights.down, weights.down_bias);
 }
 
 }  // namespace tapeformer

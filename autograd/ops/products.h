@@ -19,5 +19,8 @@ struct FeedForwardWeights {
 // act(x upᵀ + up_bias) downᵀ + down_bias, x (…, in) → (…, out), without keeping the activation's result for backward
 // (feed_forward.cpp). A caller that moves x in lets it be freed as soon as the first product is done.
 Variable feed_forward(Variable x, const FeedForwardWeights& weights, ActivationKind activation);
+// What follows the first product: act(u + up_bias) downᵀ + down_bias, u (…, hidden) or with a gated activation
+// (…, 2·hidden). It writes to the memory of u, which nobody else may use. weights.up is not read.
+Variable feed_forward_output(const Variable& u, const FeedForwardWeights& weights, ActivationKind activation);
 
 }  // namespace tapeformer

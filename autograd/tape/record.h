@@ -161,10 +161,13 @@ requires Differentiable<Op, sizeof...(Inputs)> Variable record(Op op, const Inpu
   Tape& tape = common_tape(Op::kName, list);
   const bool differentiable = tape.options().record && detail::any_requires_grad(list);
   OpContext context(tape, differentiable && detail::TapeAccess::keeping(tape), list);
+  OpObserver* const observer = tape.options().op_observer;
+  if (observer) observer->forward_begins(Op::kName, list);
   const Tensor output = [&] {
     const Span span(SpanKind::forward, Op::kName);
     return op.forward(context, inputs.value()...);
   }();
+  if (observer) observer->forward_ended(Op::kName, tape.node_count(), {&output, 1});
   if (!differentiable) return Variable::constant(tape, output);
   auto node = std::make_unique<detail::FixedNode<Op, sizeof...(Inputs)>>(std::move(op));
   return detail::TapeAccess::push(tape, std::move(node), list, {&output, 1})[0];
@@ -181,10 +184,13 @@ std::vector<Variable> record_list(Op op, std::span<const Variable> inputs) {
   Tape& tape = common_tape(Op::kName, list);
   const bool differentiable = tape.options().record && detail::any_requires_grad(list);
   OpContext context(tape, differentiable && detail::TapeAccess::keeping(tape), list);
+  OpObserver* const observer = tape.options().op_observer;
+  if (observer) observer->forward_begins(Op::kName, list);
   const std::vector<Tensor> outputs = [&] {
     const Span span(SpanKind::forward, Op::kName);
     return op.forward(context, tensors);
   }();
+  if (observer) observer->forward_ended(Op::kName, tape.node_count(), outputs);
   if (!differentiable) {
     std::vector<Variable> constants;
     for (const Tensor& output : outputs) constants.push_back(Variable::constant(tape, output));

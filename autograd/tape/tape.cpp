@@ -80,6 +80,15 @@ GradSlot Tape::slot_of(const Input& input) {
   return {};
 }
 
+void Tape::tell_observer(const Record& record, std::span<const Tensor> dy) {
+  std::vector<Tensor> gradients;
+  for (const Input& input : record.inputs) {
+    const GradCell* const cell = input.leaf ? &input.leaf->grad : input.id >= 0 ? &cells_[input.id] : nullptr;
+    gradients.push_back(cell && cell->written ? cell->gradient : Tensor());
+  }
+  options_.op_observer->backward_ended(record.node->name(), records_.size(), dy, gradients);
+}
+
 Saved Tape::save(const Variable& variable, const Tensor& tensor) const {
   const bool cheap = variable.id_ >= 0 && variable.kept() && records_[producer_[variable.id_]].node->has_cheap_output();
   return cheap ? Saved(*this, variable.id_) : Saved(tensor);
@@ -144,6 +153,7 @@ void Tape::backward(const Variable& root, Tensor dy) {
       for (std::size_t i = 0; i < repeats.size(); ++i) {
         if (repeats[i].written) slot_of(record.inputs[i]).accumulate(repeats[i].gradient);
       }
+      if (options_.op_observer && !record.inputs.empty()) tell_observer(record, dys);
     }
     dys.clear();
     slots.clear();

@@ -23,12 +23,27 @@ namespace tapeformer {
 // weights: for pictures and alignments. `tensor` computes the one that is named; what is not asked for costs nothing.
 using TensorObserver = std::function<void(std::string_view name, const std::function<Tensor()>& tensor)>;
 
+// Is told of every op of a tape, forward and backward: to find out which one made a value.
+class OpObserver {
+ public:
+  virtual ~OpObserver() = default;
+  // Before an op computes its outputs, and after. `node` is the op's place among those of the tape, where it is
+  // recorded. An op may write its output into the memory of an input when nothing is recorded.
+  virtual void forward_begins(const char* op, std::span<const Variable* const> inputs) = 0;
+  virtual void forward_ended(const char* op, std::size_t node, std::span<const Tensor> outputs) = 0;
+  // After the backward of the op at `node`: the gradients of its outputs, and those of its inputs as far as they are
+  // gathered. Undefined where there is none.
+  virtual void backward_ended(const char* op, std::size_t node, std::span<const Tensor> dy,
+                              std::span<const Tensor> gradients) = 0;
+};
+
 struct TapeOptions {
   bool record = true;                        // off: ops compute values only, and nothing is kept for a backward
   bool training = false;                     // on: dropout drops
   bool recompute = false;                    // on: recompute() trades time for memory; off: it changes nothing
   RandomKey random = {};                     // seed, step and micro-step of the random ops
   const TensorObserver* observer = nullptr;  // must outlive the tape; null: nobody observes
+  OpObserver* op_observer = nullptr;         // the same for ops
 };
 inline constexpr TapeOptions no_grad{.record = false};
 
@@ -103,6 +118,7 @@ class Tape {
   static void check_unchanged(const Record& record);
   static Input input_of(const Variable& variable);
   GradSlot slot_of(const Input& input);
+  void tell_observer(const Record& record, std::span<const Tensor> dy);  // of a backward that has ended
 
   TapeOptions options_;
   std::uint64_t next_stream_ = 0;

@@ -26,9 +26,12 @@ ModelFamily bert_family();
 class MaskedTokenHead : public Module {
  public:
   MaskedTokenHead(const BlockConfig& config, const Embedding& embedding);
-  Variable logits(const Variable& features) const { return output_.logits(transformed(features)); }
+  Variable logits(const Variable& features) const {
+    return call([&] { return output_.logits(transformed(features)); });
+  }
   Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const {
-    return output_.loss(transformed(features), targets, options);
+    return has_hooks() ? loss_of_logits(logits(features), targets, options)
+                       : output_.loss(transformed(features), targets, options);
   }
 
  private:
@@ -52,7 +55,9 @@ class Bert : public MaskedLanguageModel {
   std::optional<std::int64_t> context() const override { return config_.context; }
   // (B, T, dim) each: X, and the output of every block.
   std::vector<Variable> representations(const TextRows& rows) const override;
-  Variable forward(const TextRows& rows) const override { return encode(rows, embed(rows)); }
+  Variable forward(const TextRows& rows) const override {
+    return call([&] { return encode(rows, embed(rows)); });
+  }
   Variable logits(const Variable& features) const override { return head_.logits(features); }
   using MaskedLanguageModel::loss;
   Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {

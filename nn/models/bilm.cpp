@@ -37,6 +37,7 @@ Bilm::Bilm(const BilmConfig& config)
   register_module("forward", forward_);
   register_module("backward", backward_);
   register_module("head", head_);
+  refuse_hooks("a bilm has an output for each direction: hook forward and backward");
 }
 
 Bilm::States Bilm::states(const TextRows& rows) const {

@@ -55,7 +55,9 @@ class Gpt : public LanguageModel {
 
   // The features are the residual stream after the final norm (B, T, dim). With a state, ids are of the document that
   // it holds: Error when they begin another one after the first token.
-  Variable forward(const Variable& ids, LanguageState* state = nullptr) const override { return run(ids, state); }
+  Variable forward(const Variable& ids, LanguageState* state = nullptr) const override {
+    return call([&] { return run(ids, state); });
+  }
   // (B, T, dim) each: the embeddings with their positions, and the output of every block, the last one's after the
   // final norm.
   std::vector<Variable> representations(const Variable& ids) const override;

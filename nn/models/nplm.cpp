@@ -65,12 +65,13 @@ Variable Nplm::forward(const Variable& ids, LanguageState* state) const {
   }
   const std::int64_t length = all.size(1), kept = std::min(length, config_.order - 2);
   if (own) own->ids = kept > 0 ? all.value().slice(1, length - kept, length).clone() : Tensor();
-  Variable x = dropout_.forward(with_those_before(token_embedding_.forward(all)));
-  if (length > ids.size(1)) x = slice(x, 1, length - ids.size(1), length);
-  const Variable h = dropout_.forward(hidden(x));
-  if (!config_.direct) return h;
-  const Variable features[] = {h, x};
-  return concat(features, -1);
+  return call([&] {
+    Variable x = dropout_.forward(with_those_before(token_embedding_.forward(all)));
+    if (length > ids.size(1)) x = slice(x, 1, length - ids.size(1), length);
+    const Variable h = dropout_.forward(hidden(x));
+    const Variable features[] = {h, x};
+    return config_.direct ? concat(features, -1) : h;
+  });
 }
 
 std::vector<Variable> Nplm::representations(const Variable& ids) const {

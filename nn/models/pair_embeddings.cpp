@@ -8,6 +8,7 @@ PairEmbeddings::PairEmbeddings(const PairEmbeddingsConfig& config)
     : source(config.source_vocab, config.dim, config.source_init, config.dtype),
       target(config.tied == TiedEmbeddings::all ? 0 : config.target_vocab, config.dim, config.target_init,
              config.dtype) {
+  refuse_hooks("the two embeddings have no common output: hook source_embedding and target_embedding");
   register_module("source_embedding", source);
   if (config.tied != TiedEmbeddings::all) {
     register_module("target_embedding", target);

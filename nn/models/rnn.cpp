@@ -24,7 +24,7 @@ Variable Rnn::embed(const Variable& ids) const {
 }
 
 Variable Rnn::states(const Variable& ids, RecurrentState* state) const {
-  return dropout_.forward(stack_.forward(embed(ids), state));
+  return call([&] { return dropout_.forward(stack_.forward(embed(ids), state)); });
 }
 
 Variable Rnn::forward(const Variable& ids, LanguageState* state) const {

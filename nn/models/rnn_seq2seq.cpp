@@ -235,7 +235,7 @@ Variable RnnSeq2Seq::decode(const Variable& ids, const EncoderOutput& source, De
   check(ids.value().rank() == 2 && ids.size(1) > 0, "rnn_seq2seq: expected target ids (R, T), got ", ids.sizes());
   check(!own || !ids.tape()->options().record, "rnn_seq2seq: a state works without recording only");
   Memory memory = own && !own->empty() ? own->on(*ids.tape()) : begin(ids.size(0), source);
-  const Variable features = readouts(ids, source, memory);
+  const Variable features = call([&] { return readouts(ids, source, memory); });
   if (own) own->keep(memory);
   return transpose(features, 0, 1);
 }
@@ -246,7 +246,8 @@ Variable RnnSeq2Seq::loss(const SourceBatch& source, const Variable& inputs, con
                           const CrossEntropyOptions& options) const {
   const EncoderOutput encoded = encode(*inputs.tape(), source);
   Memory memory = begin(inputs.size(0), encoded);
-  const Variable rows = reshape(readouts(inputs, encoded, memory), {-1, config_.stack.input_dim});
+  const Variable features = call([&] { return readouts(inputs, encoded, memory); });
+  const Variable rows = reshape(features, {-1, config_.stack.input_dim});
   const Tensor in_time = targets.value().transpose(0, 1).reshape({-1});
   return linear_cross_entropy(rows, head_weight_, head_bias_, Variable::constant(*inputs.tape(), in_time), options);
 }

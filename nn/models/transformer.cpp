@@ -70,8 +70,10 @@ Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, D
   check(!state || cache, "transformer: the state is another model's");
   check(ids.value().rank() == 2, "transformer: expected target ids (R, T), got ", ids.sizes());
   const std::int64_t first = cache ? cache->length() : 0;
-  const Variable x = embed(embeddings_.target, target_positions_, ids, first);
-  return decoder_.forward(x, {.positions = {.first = first}, .encoded = source}, cache ? &cache->blocks : nullptr);
+  return call([&] {
+    const Variable x = embed(embeddings_.target, target_positions_, ids, first);
+    return decoder_.forward(x, {.positions = {.first = first}, .encoded = source}, cache ? &cache->blocks : nullptr);
+  });
 }
 
 Variable Transformer::logits(const Variable& features) const { return linear(features, head_, {}); }

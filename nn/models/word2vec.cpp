@@ -15,6 +15,7 @@ Word2vec::Word2vec(const Word2vecConfig& config)
       context_embedding_(config.vocab, config.dim, Init::zeros(), config.dtype) {
   register_module("token_embedding", token_embedding_);
   register_module("context_embedding", context_embedding_);
+  refuse_hooks("word2vec has no output beside its embeddings: hook token_embedding and context_embedding");
 }
 
 std::vector<Variable> Word2vec::representations(const TextRows& rows) const {

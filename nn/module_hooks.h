@@ -1,0 +1,90 @@
+// Functions that see, and may change, what modules compute, without a change of the modules.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "autograd/tape/variable.h"
+
+namespace tapeformer {
+
+class Module;
+
+// See Module::register_forward_hook() and Module::register_full_backward_hook().
+using ForwardHook = std::function<Variable(const Module& module, const Variable& output)>;
+using BackwardHook = std::function<Tensor(const Module& module, const Tensor& gradient)>;
+
+namespace detail {
+
+struct ModuleHooks {
+  std::map<int, ForwardHook> forward;  // by the order of their registration
+  std::map<int, BackwardHook> backward;
+  int registered = 0;
+  bool empty() const { return forward.empty() && backward.empty(); }
+};
+
+// The modules whose forward runs on this thread, the outermost first; null where nobody asks.
+extern constinit thread_local std::vector<const Module*>* running_modules;
+
+// A module runs while its object lives.
+class ModuleScope {
+ public:
+  explicit ModuleScope(const Module& module) : modules_(running_modules) {
+    if (modules_) modules_->push_back(&module);
+  }
+  ~ModuleScope() {
+    if (modules_) modules_->pop_back();
+  }
+  ModuleScope(const ModuleScope&) = delete;
+  ModuleScope& operator=(const ModuleScope&) = delete;
+
+ private:
+  std::vector<const Module*>* modules_;
+};
+
+}  // namespace detail
+
+// Keeps a hook: it is removed by remove(), or when the handle is gone. The module may be gone before.
+class [[nodiscard]] HookHandle {
+ public:
+  HookHandle() = default;  // of no hook
+  HookHandle(const std::shared_ptr<detail::ModuleHooks>& hooks, int number) : hooks_(hooks), number_(number) {}
+  HookHandle(HookHandle&& other) noexcept { swap(other); }
+  HookHandle& operator=(HookHandle&& other) noexcept {
+    HookHandle taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~HookHandle() { remove(); }
+
+  void remove();
+
+ private:
+  void swap(HookHandle& other) noexcept {
+    hooks_.swap(other.hooks_);
+    std::swap(number_, other.number_);
+  }
+
+  std::weak_ptr<detail::ModuleHooks> hooks_;
+  int number_ = 0;
+};
+
+// While an object lives, it knows which modules' forward runs on its thread.
+class RunningModules {
+ public:
+  RunningModules();
+  ~RunningModules();
+  RunningModules(const RunningModules&) = delete;
+  RunningModules& operator=(const RunningModules&) = delete;
+  // Null where none runs.
+  const Module* innermost() const { return modules_.empty() ? nullptr : modules_.back(); }
+
+ private:
+  std::vector<const Module*> modules_;
+  std::vector<const Module*>* before_;
+};
+
+}  // namespace tapeformer
