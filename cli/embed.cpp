@@ -8,33 +8,45 @@
 #include "cli/input_lines.h"
 #include "cli/run_model.h"
 #include "cli/usage.h"
+#include "core/files.h"
 #include "nn/formats/npy.h"
+#include "report/embedding_page.h"
 #include "train/text_vectors.h"
 
 namespace tapeformer::cli {
 namespace {
 
 struct EmbedArguments {
-  std::string run, out, format = "jsonl";
+  std::string run, out, format;
   std::optional<std::string> text;
   std::optional<MatmulSetting> matmul;
   TextVectorOptions options;
 };
 
-// Where the vectors of one text after another go; nothing of a text stays in memory.
+// By the end of the file's name, where no format is given.
+std::string format_of(const EmbedArguments& arguments) {
+  if (!arguments.format.empty()) return arguments.format;
+  const std::string extension = std::filesystem::path(arguments.out).extension().string();
+  return extension == ".npy" || extension == ".html" ? extension.substr(1) : "jsonl";
+}
+
+// Where the vectors of one text after another go; nothing of a text stays in memory, unless they become a page.
 class VectorWriter {
  public:
-  VectorWriter(const EmbedArguments& arguments, const Tokenizer& tokenizer)
+  VectorWriter(const EmbedArguments& arguments, const TrainedEmbedder& run)
       : path_(arguments.out),
         pooled_(arguments.options.pooling != Pooling::none),
-        as_npy_(arguments.format == "npy"),
-        tokenizer_(tokenizer) {
-    if (as_npy_ && path_.empty()) fail_usage("embed: --format npy: expected --out FILE beside it, got none");
-    if (!as_npy_ && !path_.empty()) file_.emplace(path_);
+        format_(format_of(arguments)),
+        run_(run),
+        tokenizer_(*run.tokenizer) {
+    if (format_ != "jsonl" && path_.empty())
+      fail_usage("embed: --format ", format_, ": expected --out FILE beside it, got none");
+    if (format_ == "jsonl" && !path_.empty()) file_.emplace(path_);
   }
 
-  void write(std::int64_t line, const TextVectors& text) {
-    if (as_npy_) {
+  void write(std::int64_t line, std::string_view written, const TextVectors& text) {
+    if (format_ == "html") return collect(written, text);
+    if (format_ == "npy") {
       if (!npy_) npy_.emplace(path_, text.vectors.size(1));
       return npy_->append(text.vectors.span<float>());
     }
@@ -47,9 +59,23 @@ class VectorWriter {
   void commit() {
     if (npy_) npy_->commit();
     if (file_) file_->commit();
+    if (format_ == "html") {
+      const auto count = std::ssize(labels_);
+      const Tensor vectors = Tensor::from(std::span<const float>(vectors_), {count, std::ssize(vectors_) / count});
+      const std::string title = "Vectors: " + run_.run.root.filename().string();
+      write_file_atomically(path_, embedding_page(title, labels_, vectors, position_vectors(run_)));
+    }
   }
 
  private:
+  void collect(std::string_view written, const TextVectors& text) {
+    if (pooled_) labels_.emplace_back(written);
+    for (std::size_t i = 0; !pooled_ && i < text.ids.size(); ++i)
+      labels_.emplace_back(tokenizer_.token_bytes(text.ids[i]));
+    const std::span<const float> values = text.vectors.span<float>();
+    vectors_.insert(vectors_.end(), values.begin(), values.end());
+  }
+
   // The shortest decimals from which a reader gets the same f32.
   static void append_vector(std::string& json, std::span<const float> vector) {
     char separator = '[';
@@ -83,8 +109,12 @@ class VectorWriter {
   }
 
   std::string path_;
-  bool pooled_, as_npy_;
+  bool pooled_;
+  std::string format_;  // jsonl, npy or html
+  const TrainedEmbedder& run_;
   const Tokenizer& tokenizer_;
+  std::vector<std::string> labels_;  // of a page's vectors
+  std::vector<float> vectors_;
   std::optional<NpyWriter> npy_;
   std::optional<AtomicFile> file_;
 };
@@ -92,10 +122,10 @@ class VectorWriter {
 void write_vectors(const EmbedArguments& arguments) {
   const TrainedEmbedder run = open_embedder(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  VectorWriter writer(arguments, *run.tokenizer);
+  VectorWriter writer(arguments, run);
   const auto embed = [&](std::int64_t number, std::string_view text) {
     try {
-      writer.write(number, text_vectors(run, text, arguments.options));
+      writer.write(number, text, text_vectors(run, text, arguments.options));
     } catch (const UsageError&) {
       throw;
     } catch (const Error& error) {
@@ -130,8 +160,11 @@ void add_embed_command(CLI::App& app) {
           "A text's vector is the mean of its tokens', or that of its first or last token; none: each token's [mean]")
       ->check(CLI::IsMember(words_of<Pooling>()));
   command->add_option("--word", options.word, "Only the tokens of the first occurrence of this word in each text");
-  command->add_option("--format", arguments->format, "jsonl: JSON lines; npy: a matrix of f32 for NumPy [jsonl]")
-      ->check(CLI::IsMember({"jsonl", "npy"}));
+  command
+      ->add_option(
+          "--format", arguments->format,
+          "jsonl: JSON lines; npy: a matrix of f32 for NumPy; html: a page with a map [by the end of FILE, else jsonl]")
+      ->check(CLI::IsMember({"jsonl", "npy", "html"}));
   command->add_option("--out", arguments->out, "File for the vectors [standard output]");
   add_matmul_option(*command, arguments->matmul);
   command->callback([arguments] { write_vectors(*arguments); });

@@ -30,6 +30,7 @@ class PositionEmbedding : public Module {
  public:
   PositionEmbedding(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init,
                     DType dtype);
+  bool has_vectors() const { return kind_ != PositionKind::rotary; }
   // The vectors of `length` positions: (length, dim), or (B, length, dim) where each token has a position of its own.
   // Throws Error when the positions, or the rows, reach past the context.
   Variable forward(Tape& tape, const Positions& positions, std::int64_t length) const;

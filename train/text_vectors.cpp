@@ -6,6 +6,7 @@
 
 #include "autograd/tape/tape.h"
 #include "core/utf8.h"
+#include "nn/positions.h"
 
 namespace tapeformer {
 namespace {
@@ -113,6 +114,16 @@ TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, co
   TextVectors result{{ids.begin() + part.begin, ids.begin() + part.end}, {}};
   result.vectors = options.pooling == Pooling::mean ? mean_of(vectors, part) : vectors.slice(0, part.begin, part.end);
   return result;
+}
+
+Tensor position_vectors(const TrainedEmbedder& model) {
+  for (const NamedModule& part : model.model->named_modules()) {
+    const auto* const positions = dynamic_cast<const PositionEmbedding*>(part.module);
+    if (!positions || !positions->has_vectors() || !model.context) continue;
+    Tape tape(no_grad);
+    return positions->forward(tape, {}, *model.context).value().to(DType::f32).contiguous();
+  }
+  return {};
 }
 
 }  // namespace tapeformer

@@ -37,6 +37,10 @@ struct TextVectors {
 // layer that the model does not have.
 TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options = {});
 
+// The vectors of the positions that the model adds to those of its tokens, f32 (context, dim) and contiguous; undefined
+// where it has none.
+Tensor position_vectors(const TrainedEmbedder& model);
+
 // The tokens of a word by itself: as it stands behind a space, where the tokenizer knows it so. Throws Error for a word
 // that it does not know.
 std::vector<std::int32_t> word_tokens(const Tokenizer& tokenizer, std::string_view word);

@@ -294,3 +294,33 @@ TEST_CASE("embed: the vectors of a word tell its senses where a model reads both
   const double within = sum[1] / count[1], between = sum[0] / count[0];
   CHECK(within - between > 0.6);
 }
+
+TEST_CASE("embed: a page has a map of lines or tokens, and the positions of a model that adds them") {
+  const EmbedBox box(
+      {{"gpt", "layers = 1\ndim = 16\nheads = 2\ncontext = 24\n"},
+       {"rnn", "type = \"rnn\"\ndim = 16\n"},
+       {"llama", "layers = 1\ndim = 16\nheads = 2\ncontext = 24\nposition = \"rotary\"\n"},
+       {"bert", "type = \"bert\"\nlayers = 1\ndim = 16\nheads = 2\ncontext = 24\nposition = \"sinusoidal\"\n"}});
+  const auto page = [&](const std::string& words, std::string_view input) {
+    result_of(box, "embed " + words + " --out page.html", {}, input);
+    const std::string html = box.read("page.html");
+    const std::size_t begin = html.find("id=\"data\">") + 10;
+    return Json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+  };
+  const Json lines = page("gpt", "Once\nThe cat\na\n");
+  CHECK(lines["title"] == "Vectors: gpt");
+  CHECK(lines["labels"] == Json{"Once", "The␣cat", "a"});
+  CHECK(lines["positions"]["values"].size() == 24);
+  CHECK(lines["positions"]["dim"] == 16);
+  const Json tokens = page("rnn --pool none --layer 0", "The cat\n");
+  CHECK(tokens["labels"] == Json{"T", "h", "e", "␣", "c", "a", "t"});
+  CHECK(tokens["cosines"][0][0] == 1);
+  CHECK_FALSE(tokens.contains("positions"));
+  CHECK_FALSE(page("llama", "Once\n").contains("positions"));
+  const Json fixed = page("bert", "Once\n")["positions"]["values"];
+  CHECK(fixed[0][0] == 0);  // sin 0 and cos 0
+  CHECK(fixed[0][1] == 1);
+  CHECK(fixed[3][0].get<double>() == doctest::Approx(std::sin(3.0)).epsilon(1e-2));
+  check_error(box, kUsage, "embed: --format html: expected --out FILE beside it, got none",
+              "embed gpt --text Once --format html");
+}

@@ -1,0 +1,136 @@
+// Vectors as a map of two dimensions, the cosines of all pairs, and the vectors of positions.
+"use strict";
+(() => {
+  const {data, element, number} = tapeformer;
+  const labels = data.labels, count = labels.length;
+  const short = (text) => text.length > 28 ? text.slice(0, 27) + "…" : text;
+  const cosine = (i, j) => data.cosines[Math.max(i, j)][Math.min(i, j)];
+  const share = (value) => Math.round(100 * value) + " %";
+
+  // Blue above 0, red below, as strong as the share of `most`.
+  const color = (value, most) => value === null ? "transparent"
+    : `rgba(${value >= 0 ? "47,126,216" : "217,83,79"},${Math.min(1, Math.abs(value) / most)})`;
+
+  // A matrix as coloured squares; `read` is told of the row and column that is pointed at.
+  function heatMap(rows, columns, most, at, read) {
+    const scale = Math.max(1, Math.floor(560 / Math.max(rows, columns)));
+    const canvas = element("canvas", {width: columns * scale, height: rows * scale});
+    const context = canvas.getContext("2d");
+    for (let i = 0; i < rows; ++i) {
+      for (let j = 0; j < columns; ++j) {
+        context.fillStyle = color(at(i, j), most);
+        context.fillRect(j * scale, i * scale, scale, scale);
+      }
+    }
+    canvas.addEventListener("mousemove", (event) => {
+      const box = canvas.getBoundingClientRect();
+      const i = Math.floor((event.clientY - box.top) / box.height * rows);
+      const j = Math.floor((event.clientX - box.left) / box.width * columns);
+      if (i >= 0 && i < rows && j >= 0 && j < columns) read(i, j);
+    });
+    return element("div", {className: "wide"}, canvas);
+  }
+
+  const space = "http://www.w3.org/2000/svg";
+  function shape(name, attributes, ...children) {
+    const made = document.createElementNS(space, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  // The map: the wheel zooms to where it points, dragging moves, a point or the arrow keys choose a text.
+  const width = 640, height = 480, margin = 40;
+  const extent = (axis) => {
+    const values = data.places.map((place) => place[axis]);
+    const low = Math.min(...values), high = Math.max(...values);
+    return {low, range: high - low || 1};
+  };
+  const xs = extent(0), ys = extent(1);
+  const home = data.places.map(([x, y]) => [margin + (x - xs.low) / xs.range * (width - 2 * margin),
+    height - margin - (y - ys.low) / ys.range * (height - 2 * margin)]);
+  const view = {scale: 1, x: 0, y: 0};
+  const svg = shape("svg", {class: "map", viewBox: `0 0 ${width} ${height}`, width, role: "img", tabindex: 0});
+  const points = home.map((_, i) => {
+    const point = shape("g", {},
+      shape("circle", {r: 4}), shape("text", {x: 7, y: 4}, short(labels[i])), shape("title", {}, labels[i]));
+    point.addEventListener("mouseenter", () => choose(i));
+    svg.append(point);
+    return point;
+  });
+  function place() {
+    points.forEach((point, i) => point.setAttribute("transform",
+      `translate(${(home[i][0] * view.scale + view.x).toFixed(2)} ${(home[i][1] * view.scale + view.y).toFixed(2)})`));
+  }
+  const inMap = (event) => {
+    const box = svg.getBoundingClientRect();
+    return [(event.clientX - box.left) * width / box.width, (event.clientY - box.top) * height / box.height];
+  };
+  svg.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const [x, y] = inMap(event), before = view.scale;
+    view.scale = Math.max(1, Math.min(50, before * (event.deltaY < 0 ? 1.25 : .8)));
+    view.x = x - (x - view.x) * view.scale / before;
+    view.y = y - (y - view.y) * view.scale / before;
+    place();
+  }, {passive: false});
+  svg.addEventListener("pointermove", (event) => {
+    if (event.buttons !== 1) return;
+    view.x += event.movementX, view.y += event.movementY;
+    place();
+  });
+  svg.addEventListener("dblclick", () => { Object.assign(view, {scale: 1, x: 0, y: 0}); place(); });
+
+  const nearest = element("div");
+  let chosen = -1;
+  function choose(i) {
+    if (chosen >= 0) points[chosen].classList.remove("chosen");
+    chosen = i;
+    points[i].classList.add("chosen");
+    svg.append(points[i]);  // above the others
+    const others = labels.map((_, j) => j).filter((j) => j !== i && cosine(i, j) !== null)
+      .sort((a, b) => cosine(i, b) - cosine(i, a)).slice(0, 10);
+    nearest.replaceChildren(element("p", {}, "Nearest to “", element("strong", {}, labels[i]), "” by cosine"),
+      tapeformer.table([["", "cosine"], ...others.map((j) => [short(labels[j]), number(cosine(i, j))])]));
+  }
+  svg.addEventListener("keydown", (event) => {
+    const move = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+    if (!move) return;
+    event.preventDefault();
+    choose((chosen + move + count) % count);
+  });
+
+  const withLabels = element("input", {type: "checkbox", checked: true});
+  withLabels.addEventListener("change", () => svg.classList.toggle("bare", !withLabels.checked));
+  const pair = element("p", {className: "reading"}, "Point at a square.");
+  const squares = heatMap(count, count, 1, cosine, (i, j) => {
+    pair.textContent = `“${labels[i]}” and “${labels[j]}”: ${cosine(i, j) ?? "no direction"}`;
+  });
+  document.body.append(element("h1", {}, data.title),
+    element("div", {className: "controls"},
+      element("label", {}, withLabels, "labels"),
+      element("span", {className: "quiet"}, "The wheel zooms, dragging moves, a double click goes back; the arrow keys go from text to text.")),
+    element("div", {className: "both"},
+      element("div", {}, element("h2", {}, "Map"), svg,
+        element("p", {className: "quiet"},
+          `The two directions of the largest variance: ${share(data.shares[0])} and ${share(data.shares[1])} of it.`)),
+      nearest),
+    element("h2", {}, "Cosines"),
+    element("p", {className: "quiet"}, "Blue: alike; white: at right angles; red: opposite. In the order of the texts."),
+    squares, pair);
+  place();
+  if (count > 0) choose(0);
+
+  if (data.positions) {
+    const {length, dim, values} = data.positions, rows = values.length, columns = values[0].length;
+    const most = values.reduce((so_far, row) => Math.max(so_far, ...row.map(Math.abs)), 1e-12);
+    const reading = element("p", {className: "reading"}, "Point at a square.");
+    const part = (shown, all) => shown < all ? `the first ${shown} of ${all}` : `${all}`;
+    document.body.append(element("h2", {}, "Positions"),
+      element("p", {className: "quiet"}, `What the model adds to a token's vector: a row for each position (${part(rows, length)}), ` +
+        `a column for each dimension (${part(columns, dim)}). Blue: up to ${number(most)}; red: down to ${number(-most)}.`),
+      heatMap(rows, columns, most, (i, j) => values[i][j], (i, j) => {
+        reading.textContent = `position ${i}, dimension ${j}: ${number(values[i][j])}`;
+      }), reading);
+  }
+})();
