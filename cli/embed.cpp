@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "cli/run_model.h"
 #include "cli/usage.h"
 #include "core/files.h"
+#include "core/visible_text.h"
 #include "nn/formats/npy.h"
 #include "report/embedding_page.h"
 #include "train/text_vectors.h"
@@ -69,9 +71,10 @@ class VectorWriter {
 
  private:
   void collect(std::string_view written, const TextVectors& text) {
-    if (pooled_) labels_.emplace_back(written);
+    const std::size_t begin = std::min(written.find_first_not_of(' '), written.size());
+    if (pooled_) labels_.emplace_back(written.substr(begin));
     for (std::size_t i = 0; !pooled_ && i < text.ids.size(); ++i)
-      labels_.emplace_back(tokenizer_.token_bytes(text.ids[i]));
+      labels_.push_back(visible_text(tokenizer_.token_bytes(text.ids[i])));
     const std::span<const float> values = text.vectors.span<float>();
     vectors_.insert(vectors_.end(), values.begin(), values.end());
   }

@@ -63,7 +63,7 @@ std::string embedding_page(const std::string& title, const std::vector<std::stri
   }
   const PrincipalComponents components = principal_components(vectors);
   Json data{{"title", title}, {"labels", Json::array()}, {"places", Json::array()}, {"shares", Json::array()}};
-  for (const std::string& label : labels) data["labels"].push_back(visible_text(label));
+  for (const std::string& label : labels) data["labels"].push_back(printable_text(label));
   for (const auto& [x, y] : components.places) data["places"].push_back({rounded(x, 5), rounded(y, 5)});
   for (const double share : components.shares) data["shares"].push_back(rounded(share, 4));
   data["cosines"] = cosines(vectors);

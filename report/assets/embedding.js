@@ -11,8 +11,9 @@
   const color = (value, most) => value === null ? "transparent"
     : `rgba(${value >= 0 ? "47,126,216" : "217,83,79"},${Math.min(1, Math.abs(value) / most)})`;
 
-  // A matrix as coloured squares; `read` is told of the row and column that is pointed at.
-  function heatMap(rows, columns, most, at, read) {
+  // A matrix as coloured squares, with the names of its rows where there is room; `read` is told of the row and column
+  // that is pointed at.
+  function heatMap(rows, columns, most, at, read, names) {
     const scale = Math.max(1, Math.floor(560 / Math.max(rows, columns)));
     const canvas = element("canvas", {width: columns * scale, height: rows * scale});
     const context = canvas.getContext("2d");
@@ -28,7 +29,12 @@
       const j = Math.floor((event.clientX - box.left) / box.width * columns);
       if (i >= 0 && i < rows && j >= 0 && j < columns) read(i, j);
     });
-    return element("div", {className: "wide"}, canvas);
+    const beside = element("div", {className: "names"});
+    if (names && scale >= 9) {
+      beside.append(...names.map((name) => element("div", {style: `height: ${scale}px; line-height: ${scale}px; ` +
+        `font-size: ${Math.min(13, scale)}px`}, short(name))));
+    }
+    return element("div", {className: "wide squares"}, beside, canvas);
   }
 
   const space = "http://www.w3.org/2000/svg";
@@ -53,14 +59,19 @@
   const svg = shape("svg", {class: "map", viewBox: `0 0 ${width} ${height}`, width, role: "img", tabindex: 0});
   const points = home.map((_, i) => {
     const point = shape("g", {},
-      shape("circle", {r: 4}), shape("text", {x: 7, y: 4}, short(labels[i])), shape("title", {}, labels[i]));
+      shape("circle", {r: 4}), shape("text", {y: 4}, short(labels[i])), shape("title", {}, labels[i]));
     point.addEventListener("mouseenter", () => choose(i));
     svg.append(point);
     return point;
   });
   function place() {
-    points.forEach((point, i) => point.setAttribute("transform",
-      `translate(${(home[i][0] * view.scale + view.x).toFixed(2)} ${(home[i][1] * view.scale + view.y).toFixed(2)})`));
+    points.forEach((point, i) => {
+      const [x, y] = [home[i][0] * view.scale + view.x, home[i][1] * view.scale + view.y], right = x > .75 * width;
+      point.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)})`);
+      const label = point.querySelector("text");
+      label.setAttribute("x", right ? -7 : 7);
+      label.setAttribute("text-anchor", right ? "end" : "start");
+    });
   }
   const inMap = (event) => {
     const box = svg.getBoundingClientRect();
@@ -105,7 +116,7 @@
   const pair = element("p", {className: "reading"}, "Point at a square.");
   const squares = heatMap(count, count, 1, cosine, (i, j) => {
     pair.textContent = `“${labels[i]}” and “${labels[j]}”: ${cosine(i, j) ?? "no direction"}`;
-  });
+  }, labels);
   document.body.append(element("h1", {}, data.title),
     element("div", {className: "controls"},
       element("label", {}, withLabels, "labels"),
@@ -116,7 +127,7 @@
           `The two directions of the largest variance: ${share(data.shares[0])} and ${share(data.shares[1])} of it.`)),
       nearest),
     element("h2", {}, "Cosines"),
-    element("p", {className: "quiet"}, "Blue: alike; white: at right angles; red: opposite. In the order of the texts."),
+    element("p", {className: "quiet"}, "Blue: alike; red: opposite; without colour: at right angles. In the order of the texts."),
     squares, pair);
   place();
   if (count > 0) choose(0);
