@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/kernels/reduce.h"
+#include "core/memory.h"
 #include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/run/disk.h"
@@ -129,7 +130,8 @@ class Trainer {
       line.update({{"lr", lr},
                    {"grad_norm", result.grad_norm},
                    {"tokens_per_s", tokens_per_s_},
-                   {"elapsed_s", state_.elapsed_s}});
+                   {"elapsed_s", state_.elapsed_s},
+                   {"peak_memory_bytes", peak_resident_bytes()}});
       metrics_.write(line);
     }
     if (hooks_.progress) {

@@ -55,8 +55,8 @@ TEST_CASE("train: the run's folder, its metrics, and what is printed") {
       continue;
     }
     ++step;
-    CHECK(keys_of(line) ==
-          std::vector<std::string>{"step", "tokens", "loss", "lr", "grad_norm", "tokens_per_s", "elapsed_s"});
+    CHECK(keys_of(line) == std::vector<std::string>{"step", "tokens", "loss", "lr", "grad_norm", "tokens_per_s",
+                                                    "elapsed_s", "peak_memory_bytes"});
     CHECK(line["step"] == step);
     CHECK(line["tokens"] == step * 2 * 8 * 16);
     const double lr = 1e-2 * (step < 5 ? step / 5.0 : std::sqrt(5.0 / step));

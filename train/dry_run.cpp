@@ -1,0 +1,179 @@
+#include "train/dry_run.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <numeric>
+#include <vector>
+
+#include "autograd/tensor/allocator.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "train/config/matmul_config.h"
+#include "train/config/optim_config.h"
+#include "train/trainer.h"
+
+namespace tapeformer {
+namespace {
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+};
+
+// While an object lives, this process cannot ask for more memory than the machine has: it gets std::bad_alloc or an
+// Error, where the system would later kill it.
+class MemoryBound {
+ public:
+  MemoryBound() {
+    getrlimit(RLIMIT_AS, &before_);
+    std::int64_t pages = 0;  // of the address space
+    std::ifstream("/proc/self/statm") >> pages;
+    const std::int64_t room = machine_memory_bytes() - resident_bytes();
+    rlimit bound = before_;
+    bound.rlim_cur = std::min<rlim_t>(before_.rlim_cur, 4096 * pages + std::max<std::int64_t>(room, 0));
+    setrlimit(RLIMIT_AS, &bound);
+  }
+  ~MemoryBound() { setrlimit(RLIMIT_AS, &before_); }
+  MemoryBound(const MemoryBound&) = delete;
+  MemoryBound& operator=(const MemoryBound&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+struct Measurement {
+  double micro_seconds = 0, update_seconds = 0;
+  std::optional<double> evaluation_seconds;
+  std::int64_t activation_bytes = 0, peak_bytes = 0;
+};
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
+  return values[values.size() / 2];
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The time of a whole evaluation: it is left after `seconds`, and has told by then which share is done.
+double evaluation_time(Objective& objective, double seconds) {
+  struct SeenEnough {};
+  const Stopwatch watch;
+  double done = 1;
+  try {
+    objective.evaluate([&](double share) {
+      if (share >= 1 || watch.seconds() < seconds) return;
+      done = share;
+      throw SeenEnough();
+    });
+  } catch (const SeenEnough&) {
+  }
+  return watch.seconds() / done;
+}
+
+// A step of one micro-step and, `seconds` long, more of them; an evaluation.
+Measurement measure(const ResolvedConfig& config, const DataReader& read, double seconds) {
+  // What a dry run before has left behind does not count, nor what it takes to fill the cache of texts.
+  release_cached_memory();
+  reset_peak_resident();
+  ObjectiveData data = read(config);
+  if (std::holds_alternative<LanguageData>(data)) reset_peak_resident();
+  const bool shapes_vary = !std::holds_alternative<LanguageData>(data);
+
+  const MemoryBound bound;
+  const kernels::MatmulPrecisionScope precision(matmul_precision(config));
+  const auto objective = make_objective(config, std::move(data));
+  objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  const ParameterSlab slab(objective->model(), objective->rates());
+  const auto optimizer = make_optimizer(config, slab);
+  Config single = config.values();
+  single.train.accumulate = single.train.length_groups = 1;
+  const ResolvedConfig one_micro_step = resolve(std::move(single));
+  const ScheduleSpec schedule = schedule_spec(config);
+  reset_peak_memory();
+  const std::int64_t state_bytes = memory_stats().in_use;
+
+  std::int64_t step = 1;
+  train_step(*objective, slab, *optimizer, one_micro_step, step, learning_rate(schedule, step));  // warms up
+  std::vector<double> steps, updates;
+  for (const Stopwatch all; steps.empty() || all.seconds() < seconds;) {
+    ++step;
+    const Stopwatch watch;
+    train_step(*objective, slab, *optimizer, one_micro_step, step, learning_rate(schedule, step));
+    steps.push_back(watch.seconds());
+  }
+  for (int i = 0; i < 3; ++i) {
+    const Stopwatch watch;
+    optimizer->step(learning_rate(schedule, step), step);
+    updates.push_back(watch.seconds());
+  }
+  Measurement result;
+  result.update_seconds = median(updates);
+  result.micro_seconds = std::max(0.0, (shapes_vary ? mean(steps) : median(steps)) - result.update_seconds);
+  if (objective->can_evaluate()) result.evaluation_seconds = evaluation_time(*objective, seconds / 4);
+  result.activation_bytes = memory_stats().peak - state_bytes;
+  result.peak_bytes = peak_resident_bytes();
+  return result;
+}
+
+DryRun result_of(const ResolvedConfig& config, const Measurement& measured) {
+  return {
+      .step_seconds = static_cast<double>(config.train.accumulate) * measured.micro_seconds + measured.update_seconds,
+      .evaluation_seconds = measured.evaluation_seconds,
+      .activation_bytes = measured.activation_bytes,
+      .peak_bytes = measured.peak_bytes};
+}
+
+}  // namespace
+
+std::int64_t micro_step_rows(const ResolvedConfig& config) {
+  return config.train.batch_tokens > 0 ? config.train.batch_tokens : config.train.batch;
+}
+
+ResolvedConfig with_rows(const ResolvedConfig& config, std::int64_t rows) {
+  Config changed = config.values();
+  (changed.train.batch_tokens > 0 ? changed.train.batch_tokens : changed.train.batch) = rows;
+  return resolve(std::move(changed));
+}
+
+DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRunOptions& options) {
+  const std::int64_t rows = micro_step_rows(config);
+  const std::int64_t least = config.train.batch_tokens > 0 ? std::min<std::int64_t>(rows, 64) : 1;
+  const double share = options.expected_micro_seconds > 0 ? options.seconds / options.expected_micro_seconds : 1;
+  if (share >= 1 || rows < 2 * least) {
+    try {
+      return result_of(config, measure(config, read, options.seconds / 2));
+    } catch (const std::bad_alloc&) {  // smaller ones are tried below
+    } catch (const OutOfMemory&) {
+      if (rows < 2 * least) throw;
+    }
+  }
+  const auto part = std::max(2 * least, static_cast<std::int64_t>(static_cast<double>(rows) * std::min(share, 0.25)));
+  const Measurement small = measure(with_rows(config, part / 2), read, options.seconds / 8);
+  Measurement large = measure(with_rows(config, part), read, options.seconds / 4);
+  // From here on as much as `large` has more than `small`, for as many rows.
+  const auto more = static_cast<double>(rows - part) / static_cast<double>(part - part / 2);
+  const std::int64_t more_bytes = large.activation_bytes - small.activation_bytes;
+  large.micro_seconds += more * std::max(0.0, large.micro_seconds - small.micro_seconds);
+  large.activation_bytes += static_cast<std::int64_t>(more * static_cast<double>(more_bytes));
+  large.peak_bytes += static_cast<std::int64_t>(more * static_cast<double>(more_bytes));
+  // An evaluation of a number of batches reads fewer rows with smaller ones.
+  if (config.eval.batches > 0 && large.evaluation_seconds) {
+    *large.evaluation_seconds *= static_cast<double>(rows) / static_cast<double>(part);
+  }
+  DryRun result = result_of(config, large);
+  result.scaled = true;
+  result.measured_rows = part;
+  result.row_bytes = more_bytes / (part - part / 2);
+  return result;
+}
+
+}  // namespace tapeformer
