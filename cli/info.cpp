@@ -1,3 +1,6 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -64,6 +67,15 @@ std::string why_no_data(const Config::Data& data) {
   return bytes > kMostBytes ? "it is large" : "";
 }
 
+// Where the size of the vocabulary is from.
+std::string vocabulary_origin(const ResolvedConfig& config, bool of_run, bool data_read) {
+  const Config::Tokenizer& tokenizer = config.tokenizer;
+  const bool from_files = !tokenizer.file.empty() && (tokenizer.joint || !tokenizer.target_file.empty());
+  if (of_run || from_files) return "the tokenizer's";
+  if (data_read) return "learned from the data";
+  return tokenizer.kind == TokenizerKind::character ? "assumed" : "tokenizer.vocab";
+}
+
 // What the metrics of a run say.
 struct Measured {
   std::int64_t steps = 0;
@@ -104,7 +116,8 @@ struct Advice {
 
 struct Info {
   ResolvedConfig config;
-  std::string no_data;  // why_no_data()
+  std::string no_data;       // why_no_data()
+  std::string vocab_origin;  // vocabulary_origin()
   ModelCosts costs;
   std::int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
   std::int64_t machine_bytes = 0;
@@ -158,6 +171,22 @@ std::vector<Advice> advise(const Info& info, const DataReader& read, const DryRu
   return advice;
 }
 
+// Does in a process of its own what is kept in the cache folder, so that the memory which that takes is not counted
+// as the training's: reads the text, and measures the machine. What is wrong with the text is said when it is read
+// again.
+void fill_cache(const ResolvedConfig& config, const DataReader& read) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      machine_peak_flops(matmul_precision(config), thread_count());
+      if (!config.has_task() && !config.family().reads_pairs()) read(config);
+    } catch (const std::exception&) {
+    }
+    ::_exit(0);
+  }
+  if (child > 0) ::waitpid(child, nullptr, 0);
+}
+
 Info gather(const InfoArguments& arguments) {
   std::optional<RunFolder> run;
   if (fs::is_directory(arguments.target)) run = find_run(arguments.target).run;
@@ -168,12 +197,17 @@ Info gather(const InfoArguments& arguments) {
   const ResolvedConfig config = resolve(std::move(values));
   if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));
 
-  Info info{.config = config, .no_data = why_no_data(config.data), .costs = {}};
+  Info info{.config = config, .no_data = why_no_data(config.data), .vocab_origin = {}, .costs = {}};
+  info.vocab_origin = vocabulary_origin(config, run.has_value(), info.no_data.empty());
+  std::optional<ObjectiveData> first;  // what was read for `costs`
   const DataReader read = [&](const ResolvedConfig& with) {
+    if (first && with == config) return *std::exchange(first, std::nullopt);
     return info.no_data.empty() ? prepare_data(with, run ? &*run : nullptr, show_progress)
                                 : stand_in_data(with, run ? &*run : nullptr);
   };
-  info.costs = model_costs(config, read(config));
+  fill_cache(config, read);
+  first = read(config);
+  info.costs = model_costs(config, *first);
   const std::int64_t slabs = find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config));
   info.weight_bytes = 4 * info.costs.total;
   info.gradient_bytes = 4 * info.costs.learning;
@@ -228,6 +262,7 @@ Json json_of(const Info& info) {
   }
   Json json{{"type", info.config.model.type},
             {"vocab", costs.vocab},
+            {"vocab_from", info.vocab_origin},
             {"data", info.no_data.empty() ? "read" : "made up"},
             {"parameters", parameters},
             {"layers", layers},
@@ -287,7 +322,7 @@ std::string short_time(double seconds) {
 }
 
 void row(const std::string& name, const std::string& value, const std::string& note = "") {
-  std::printf("  %-26s %15s%s%s\n", name.c_str(), value.c_str(), note.empty() ? "" : "   ", note.c_str());
+  std::printf("  %-34s %16s%s%s\n", name.c_str(), value.c_str(), note.empty() ? "" : "   ", note.c_str());
 }
 
 // Layers that follow each other and have as many parameters are one line: "blocks.0 to blocks.11, each".
@@ -330,11 +365,12 @@ void print_time(const Info& info) {
   const Config::Train& train = info.config.train;
   std::printf("\ntime, on %d thread%s, with products in %s precision (at most %.0f GFLOP/s)\n", thread_count(),
               thread_count() > 1 ? "s" : "", word_of(train.matmul).c_str(), 1e-9 * info.machine_flops);
+  row("tokens of a step", with_commas(info.costs.tokens_per_step));
+  const double gflop = 1e-9 * info.step_flops();
+  row("operations of a step", gflop < 1000 ? print("%.3g GFLOP", gflop) : with_commas(std::llround(gflop)) + " GFLOP");
   const std::string about = info.method() == std::string("measured") ? "" : ", about";
   const double share = info.step_flops() / info.step_seconds / info.machine_flops;
-  row("a step" + about, short_time(info.step_seconds),
-      str_cat(with_commas(info.costs.tokens_per_step), " tokens, ", print("%.3g", 1e-9 * info.step_flops()), " GFLOP, ",
-              print("%.0f", 100 * share), " % of that"));
+  row("a step" + about, short_time(info.step_seconds), print("%.0f %% of that", 100 * share));
   if (const auto seconds = info.evaluation_seconds()) row("an evaluation", short_time(*seconds));
   row(with_commas(train.steps) + " steps" + about, short_time(info.training_seconds()),
       info.evaluation_seconds() ? str_cat("with ", with_commas(info.evaluations), " evaluations")
@@ -348,9 +384,12 @@ void print_time(const Info& info) {
 }
 
 void print_text(const Info& info) {
-  std::printf("%s, vocabulary of %s\n", info.config.model.type.c_str(), with_commas(info.costs.vocab).c_str());
+  std::printf("%s, vocabulary of %s (%s)\n", info.config.model.type.c_str(), with_commas(info.costs.vocab).c_str(),
+              info.vocab_origin.c_str());
   if (!info.no_data.empty()) {
-    std::printf("the data is not read (%s): vocabulary and lengths are assumed\n", info.no_data.c_str());
+    std::printf("no data is read (%s): random tokens take its place\n", info.no_data.c_str());
+    const bool lengths = info.config.has_task() || info.config.family().reads_pairs();
+    if (lengths) std::printf("sentences are assumed to have %d tokens\n", static_cast<int>(kStandInLength));
   }
   std::printf("\nparameters\n");
   for (const ModelCosts::Part& part : info.costs.parts) row(part.label, with_commas(part.parameters));

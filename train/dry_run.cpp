@@ -79,13 +79,9 @@ double evaluation_time(Objective& objective, double seconds) {
   return watch.seconds() / done;
 }
 
-// A step of one micro-step and, `seconds` long, more of them; an evaluation.
+// Steps of one micro-step for so long, and an evaluation.
 Measurement measure(const ResolvedConfig& config, const DataReader& read, double seconds) {
-  // What a dry run before has left behind does not count, nor what it takes to fill the cache of texts.
-  release_cached_memory();
-  reset_peak_resident();
   ObjectiveData data = read(config);
-  if (std::holds_alternative<LanguageData>(data)) reset_peak_resident();
   const bool shapes_vary = !std::holds_alternative<LanguageData>(data);
 
   const MemoryBound bound;
@@ -101,15 +97,16 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   reset_peak_memory();
   const std::int64_t state_bytes = memory_stats().in_use;
 
-  std::int64_t step = 1;
-  train_step(*objective, slab, *optimizer, one_micro_step, step, learning_rate(schedule, step));  // warms up
+  // The first step asks for memory: it counts only where it takes so long that this does not matter.
   std::vector<double> steps, updates;
-  for (const Stopwatch all; steps.empty() || all.seconds() < seconds;) {
+  std::int64_t step = 0;
+  const Stopwatch all;
+  do {
     ++step;
     const Stopwatch watch;
     train_step(*objective, slab, *optimizer, one_micro_step, step, learning_rate(schedule, step));
-    steps.push_back(watch.seconds());
-  }
+    if (step > 1 || watch.seconds() > seconds) steps.push_back(watch.seconds());
+  } while (steps.empty() || all.seconds() < seconds);
   for (int i = 0; i < 3; ++i) {
     const Stopwatch watch;
     optimizer->step(learning_rate(schedule, step), step);
@@ -157,22 +154,26 @@ DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRu
     }
   }
   const auto part = std::max(2 * least, static_cast<std::int64_t>(static_cast<double>(rows) * std::min(share, 0.25)));
-  const Measurement small = measure(with_rows(config, part / 2), read, options.seconds / 8);
-  Measurement large = measure(with_rows(config, part), read, options.seconds / 4);
-  // From here on as much as `large` has more than `small`, for as many rows.
-  const auto more = static_cast<double>(rows - part) / static_cast<double>(part - part / 2);
-  const std::int64_t more_bytes = large.activation_bytes - small.activation_bytes;
-  large.micro_seconds += more * std::max(0.0, large.micro_seconds - small.micro_seconds);
-  large.activation_bytes += static_cast<std::int64_t>(more * static_cast<double>(more_bytes));
-  large.peak_bytes += static_cast<std::int64_t>(more * static_cast<double>(more_bytes));
+  // What was measured before leaves no memory behind.
+  const auto measure_apart = [&](std::int64_t rows_of_it, double seconds) {
+    release_cached_memory();
+    reset_peak_resident();
+    return measure(with_rows(config, rows_of_it), read, seconds);
+  };
+  const Measurement small = measure_apart(part / 2, 0);
+  Measurement large = measure_apart(part, options.seconds / 4);
+  // Each further row takes as many bytes as those that `large` has more than `small`, and as long as each of `large`.
+  const std::int64_t row_bytes = (large.activation_bytes - small.activation_bytes) / (part - part / 2);
+  const double times = static_cast<double>(rows) / static_cast<double>(part);
+  large.activation_bytes += row_bytes * (rows - part);
+  large.peak_bytes += row_bytes * (rows - part);
+  large.micro_seconds *= times;
   // An evaluation of a number of batches reads fewer rows with smaller ones.
-  if (config.eval.batches > 0 && large.evaluation_seconds) {
-    *large.evaluation_seconds *= static_cast<double>(rows) / static_cast<double>(part);
-  }
+  if (config.eval.batches > 0 && large.evaluation_seconds) *large.evaluation_seconds *= times;
   DryRun result = result_of(config, large);
   result.scaled = true;
   result.measured_rows = part;
-  result.row_bytes = more_bytes / (part - part / 2);
+  result.row_bytes = row_bytes;
   return result;
 }
 

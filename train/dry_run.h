@@ -21,11 +21,11 @@ struct DryRun {
   std::optional<double> evaluation_seconds;  // of one evaluation of the run; nothing without validation data
   std::int64_t activation_bytes = 0;         // the most that tensors have beside what the optimizer works on
   std::int64_t peak_bytes = 0;               // the most that the process has resident (peak_resident_bytes())
-  // Where a whole micro-step takes too much time or memory: two smaller ones were measured, of `measured_rows` (the
-  // larger one), and a line through both says what a whole one takes.
+  // Where a whole micro-step takes too much time or memory: smaller ones were measured, and what a row takes is known
+  // from them.
   bool scaled = false;
-  std::int64_t measured_rows = 0;
-  std::int64_t row_bytes = 0;  // what another row takes, where `scaled`
+  std::int64_t measured_rows = 0;  // of the larger one
+  std::int64_t row_bytes = 0;
 };
 
 // The rows of a micro-step: train.batch, or the tokens of train.batch_tokens.

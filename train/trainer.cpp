@@ -166,6 +166,7 @@ class Trainer {
     const std::optional<double> bleu = bleu_is_due() ? objective_.bleu() : std::nullopt;
     if (bleu) line["eval_bleu"] = *bleu;
     line["elapsed_s"] = state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
+    line["peak_memory_bytes"] = peak_resident_bytes();
     metrics_.write(line);
     if (hooks_.evaluated) hooks_.evaluated(state_.step, evaluation, bleu);
     if (state_.best_step == 0 || evaluation.cost() < state_.best_loss) {
