@@ -222,7 +222,8 @@ Info gather(const InfoArguments& arguments) {
 
   const DryRunOptions options{
       .seconds = arguments.seconds,
-      .expected_micro_seconds = info.step_seconds / static_cast<double>(config.train.accumulate)};
+      .expected_micro_seconds = info.step_seconds / static_cast<double>(config.train.accumulate),
+      .progress = show_progress("timing some steps")};
   try {
     info.dry_run = dry_run(config, read, options);
   } catch (const OutOfMemory&) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <new>
 #include <numeric>
 #include <vector>
 
@@ -79,8 +80,9 @@ double evaluation_time(Objective& objective, double seconds) {
   return watch.seconds() / done;
 }
 
-// Steps of one micro-step for so long, and an evaluation.
-Measurement measure(const ResolvedConfig& config, const DataReader& read, double seconds) {
+// Steps of one micro-step for so long, and an evaluation; for 0 seconds, one step, of which only the memory is known.
+Measurement measure(const ResolvedConfig& config, const DataReader& read, double seconds,
+                    const ProgressCallback& progress) {
   ObjectiveData data = read(config);
   const bool shapes_vary = !std::holds_alternative<LanguageData>(data);
 
@@ -106,16 +108,20 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
     const Stopwatch watch;
     train_step(*objective, slab, *optimizer, one_micro_step, step, learning_rate(schedule, step));
     if (step > 1 || watch.seconds() > seconds) steps.push_back(watch.seconds());
+    if (progress && seconds > 0) progress(std::min(0.99, all.seconds() / seconds));
   } while (steps.empty() || all.seconds() < seconds);
-  for (int i = 0; i < 3; ++i) {
-    const Stopwatch watch;
-    optimizer->step(learning_rate(schedule, step), step);
-    updates.push_back(watch.seconds());
-  }
   Measurement result;
-  result.update_seconds = median(updates);
-  result.micro_seconds = std::max(0.0, (shapes_vary ? mean(steps) : median(steps)) - result.update_seconds);
-  if (objective->can_evaluate()) result.evaluation_seconds = evaluation_time(*objective, seconds / 4);
+  if (seconds > 0) {
+    for (int i = 0; i < 3; ++i) {
+      const Stopwatch watch;
+      optimizer->step(learning_rate(schedule, step), step);
+      updates.push_back(watch.seconds());
+    }
+    result.update_seconds = median(updates);
+    result.micro_seconds = std::max(0.0, (shapes_vary ? mean(steps) : median(steps)) - result.update_seconds);
+    if (objective->can_evaluate()) result.evaluation_seconds = evaluation_time(*objective, seconds / 4);
+  }
+  if (progress) progress(1);
   result.activation_bytes = memory_stats().peak - state_bytes;
   result.peak_bytes = peak_resident_bytes();
   return result;
@@ -143,36 +149,48 @@ ResolvedConfig with_rows(const ResolvedConfig& config, std::int64_t rows) {
 
 DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRunOptions& options) {
   const std::int64_t rows = micro_step_rows(config);
-  const std::int64_t least = config.train.batch_tokens > 0 ? std::min<std::int64_t>(rows, 64) : 1;
+  const std::int64_t least = config.train.batch_tokens > 0 ? 128 : 2;  // rows of the larger of two smaller micro-steps
   const double share = options.expected_micro_seconds > 0 ? options.seconds / options.expected_micro_seconds : 1;
-  if (share >= 1 || rows < 2 * least) {
+  // Nothing where the memory does not suffice; but it must for a micro-step that cannot be smaller. What was measured
+  // before leaves no memory behind.
+  const auto try_rows = [&](std::int64_t tried, double seconds) -> std::optional<Measurement> {
+    const auto measured = [&] { return measure(with_rows(config, tried), read, seconds, options.progress); };
     try {
-      return result_of(config, measure(config, read, options.seconds / 2));
-    } catch (const std::bad_alloc&) {  // smaller ones are tried below
+      return measured();
     } catch (const OutOfMemory&) {
-      if (rows < 2 * least) throw;
+      if (tried <= least) throw;
+    } catch (const std::bad_alloc&) {
+      if (tried <= least) throw;
     }
+    return std::nullopt;
+  };
+  if (share >= 1 || rows <= least) {
+    if (const auto measured = try_rows(rows, options.seconds / 2)) return result_of(config, *measured);
   }
-  const auto part = std::max(2 * least, static_cast<std::int64_t>(static_cast<double>(rows) * std::min(share, 0.25)));
-  // What was measured before leaves no memory behind.
-  const auto measure_apart = [&](std::int64_t rows_of_it, double seconds) {
+  const auto begin_anew = [] {
     release_cached_memory();
     reset_peak_resident();
-    return measure(with_rows(config, rows_of_it), read, seconds);
   };
-  const Measurement small = measure_apart(part / 2, 0);
-  Measurement large = measure_apart(part, options.seconds / 4);
+  auto part = std::max(least, static_cast<std::int64_t>(static_cast<double>(rows) * std::min(share, 0.25)));
+  begin_anew();
+  std::optional<Measurement> large = try_rows(part, options.seconds / 4);
+  while (!large) {
+    part = std::max(least, part / 2);
+    begin_anew();
+    large = try_rows(part, options.seconds / 4);
+  }
+  begin_anew();
+  const Measurement small = measure(with_rows(config, part / 2), read, 0, options.progress);
   // Each further row takes as many bytes as those that `large` has more than `small`, and as long as each of `large`.
-  const std::int64_t row_bytes = (large.activation_bytes - small.activation_bytes) / (part - part / 2);
+  const std::int64_t row_bytes = (large->activation_bytes - small.activation_bytes) / (part - part / 2);
   const double times = static_cast<double>(rows) / static_cast<double>(part);
-  large.activation_bytes += row_bytes * (rows - part);
-  large.peak_bytes += row_bytes * (rows - part);
-  large.micro_seconds *= times;
+  large->activation_bytes += row_bytes * (rows - part);
+  large->peak_bytes += row_bytes * (rows - part);
+  large->micro_seconds *= times;
   // An evaluation of a number of batches reads fewer rows with smaller ones.
-  if (config.eval.batches > 0 && large.evaluation_seconds) *large.evaluation_seconds *= times;
-  DryRun result = result_of(config, large);
+  if (config.eval.batches > 0 && large->evaluation_seconds) *large->evaluation_seconds *= times;
+  DryRun result = result_of(config, *large);
   result.scaled = true;
-  result.measured_rows = part;
   result.row_bytes = row_bytes;
   return result;
 }

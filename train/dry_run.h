@@ -14,6 +14,7 @@ using DataReader = std::function<ObjectiveData(const ResolvedConfig&)>;
 struct DryRunOptions {
   double seconds = 4;                 // for which steps are timed, about; an evaluation is timed for a quarter of it
   double expected_micro_seconds = 0;  // what a micro-step takes, roughly: a longer one than `seconds` is not tried
+  ProgressCallback progress = {};
 };
 
 struct DryRun {
@@ -24,7 +25,6 @@ struct DryRun {
   // Where a whole micro-step takes too much time or memory: smaller ones were measured, and what a row takes is known
   // from them.
   bool scaled = false;
-  std::int64_t measured_rows = 0;  // of the larger one
   std::int64_t row_bytes = 0;
 };
 
@@ -33,7 +33,7 @@ std::int64_t micro_step_rows(const ResolvedConfig& config);
 // The configuration with so many rows in a micro-step. Throws UsageError as resolve() does.
 ResolvedConfig with_rows(const ResolvedConfig& config, std::int64_t rows);
 
-// Throws OutOfMemory or std::bad_alloc when even a micro-step of one row needs more memory than there is.
+// Throws OutOfMemory or std::bad_alloc when even the smallest micro-step needs more memory than there is.
 DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRunOptions& options = {});
 
 }  // namespace tapeformer
