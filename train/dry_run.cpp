@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -49,10 +50,19 @@ class MemoryBound {
   rlimit before_{};
 };
 
+// OpenBLAS takes its own memory with the first product, and tries for ever where there is none.
+void prepare_products() {
+  constexpr std::int64_t kSize = 512;
+  const Tensor a = Tensor::full({kSize, kSize}, DType::f32, 1), c = Tensor::empty({kSize, kSize}, DType::f32);
+  kernels::gemm(c.data<float>(), kSize, {a.data<float>(), kSize}, {a.data<float>(), kSize}, kSize, kSize, kSize, 1.0f,
+                0.0f);
+}
+
 struct Measurement {
   double micro_seconds = 0, update_seconds = 0;
   std::optional<double> evaluation_seconds;
   std::int64_t activation_bytes = 0, peak_bytes = 0;
+  std::int64_t reserved_bytes = 0;  // of the allocator of tensors: with those that it keeps for the next step
 };
 
 double median(std::vector<double> values) {
@@ -86,6 +96,7 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   ObjectiveData data = read(config);
   const bool shapes_vary = !std::holds_alternative<LanguageData>(data);
 
+  prepare_products();
   const MemoryBound bound;
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   const auto objective = make_objective(config, std::move(data));
@@ -99,24 +110,26 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   reset_peak_memory();
   const std::int64_t state_bytes = memory_stats().in_use;
 
-  // The first step asks for memory: it counts only where it takes so long that this does not matter.
+  // Updates by gradients of zero. The first one, like the first step, is slow: the system has to find the memory. It
+  // counts only where a step takes so long that this hardly matters.
   std::vector<double> steps, updates;
+  for (int i = 0; i < (seconds > 0 ? 3 : 1); ++i) {
+    const Stopwatch watch;
+    optimizer->step(learning_rate(schedule, 1), 1);
+    if (i > 0) updates.push_back(watch.seconds());
+  }
   std::int64_t step = 0;
   const Stopwatch all;
   do {
     ++step;
     const Stopwatch watch;
     train_step(*objective, slab, *optimizer, one_micro_step, step, learning_rate(schedule, step));
-    if (step > 1 || watch.seconds() > seconds) steps.push_back(watch.seconds());
+    if (step > 1 || watch.seconds() > 3 * seconds) steps.push_back(watch.seconds());
     if (progress && seconds > 0) progress(std::min(0.99, all.seconds() / seconds));
   } while (steps.empty() || all.seconds() < seconds);
   Measurement result;
+  result.reserved_bytes = memory_stats().reserved;
   if (seconds > 0) {
-    for (int i = 0; i < 3; ++i) {
-      const Stopwatch watch;
-      optimizer->step(learning_rate(schedule, step), step);
-      updates.push_back(watch.seconds());
-    }
     result.update_seconds = median(updates);
     result.micro_seconds = std::max(0.0, (shapes_vary ? mean(steps) : median(steps)) - result.update_seconds);
     if (objective->can_evaluate()) result.evaluation_seconds = evaluation_time(*objective, seconds / 4);
@@ -182,16 +195,19 @@ DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRu
   begin_anew();
   const Measurement small = measure(with_rows(config, part / 2), read, 0, options.progress);
   // Each further row takes as many bytes as those that `large` has more than `small`, and as long as each of `large`.
-  const std::int64_t row_bytes = (large->activation_bytes - small.activation_bytes) / (part - part / 2);
+  const auto row_bytes = [&](std::int64_t Measurement::*bytes) {
+    return ((*large).*bytes - small.*bytes) / (part - part / 2);
+  };
+  const std::int64_t resident_row_bytes = row_bytes(&Measurement::reserved_bytes);
   const double times = static_cast<double>(rows) / static_cast<double>(part);
-  large->activation_bytes += row_bytes * (rows - part);
-  large->peak_bytes += row_bytes * (rows - part);
+  large->activation_bytes += row_bytes(&Measurement::activation_bytes) * (rows - part);
+  large->peak_bytes += resident_row_bytes * (rows - part);
   large->micro_seconds *= times;
   // An evaluation of a number of batches reads fewer rows with smaller ones.
   if (config.eval.batches > 0 && large->evaluation_seconds) *large->evaluation_seconds *= times;
   DryRun result = result_of(config, *large);
   result.scaled = true;
-  result.row_bytes = row_bytes;
+  result.row_bytes = resident_row_bytes;
   return result;
 }
 
