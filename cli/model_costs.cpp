@@ -1,11 +1,9 @@
 #include "cli/model_costs.h"
 
-#include <optional>
+#include <algorithm>
+#include <cctype>
 
-#include "core/error.h"
 #include "train/config/model_config.h"
-#include "train/objectives/language_data.h"
-#include "train/objectives/translation_data.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -17,14 +15,57 @@ double training_flops(const ForwardFlops& forward, bool recompute) {
   return 3 * (forward.blocks + forward.other) + again;
 }
 
-ModelCosts costs(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+// "blocks.0" for "blocks.0.attention.weight": the name up to its first number. Empty for a name without one.
+std::string layer_of(const std::string& name) {
+  for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
+    end = name.find('.', begin);
+    const std::string part = name.substr(begin, end - begin);
+    if (!part.empty() && std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c); })) {
+      return name.substr(0, begin + part.size());
+    }
+  }
+  return "";
+}
+
+std::vector<ModelCosts::Part> count_layers(const Module& model) {
+  std::vector<ModelCosts::Part> layers;
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    const std::string layer = layer_of(parameter.name);
+    if (layer.empty()) continue;
+    const auto same = [&](const ModelCosts::Part& part) { return part.key == layer; };
+    auto place = std::ranges::find_if(layers, same);
+    if (place == layers.end()) place = layers.insert(place, {layer, layer, 0});
+    place->parameters += parameter.variable.sizes().product();
+  }
+  return layers;
+}
+
+}  // namespace
+
+ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) {
+  const ShapesOnly shapes;  // no memory for the parameters
   const ModelFamily& family = config.family();
-  const std::unique_ptr<Module> model = [&] {
-    const ShapesOnly shapes;  // no memory for the parameters
-    return make_model(config, vocabulary);
-  }();
-  ModelCosts costs{.vocab = vocabulary.target, .parts = {}, .total = model->parameter_count()};
-  for (const ModelPart& part : family.parts) {
+  const ModelVocabulary vocabulary = model_vocabulary(config, data);
+  std::unique_ptr<Module> model;
+  ParameterRates rates;
+  std::vector<ModelPart> parts = family.parts;
+  if (const auto* task = std::get_if<TaskData>(&data)) {
+    auto labelling = make_labelling_model(config, *task->tokenizer, std::ssize(task->labels));
+    rates = task_rates(config, *labelling);
+    model = std::move(labelling);
+    parts.push_back({"task", "classifier of " + config.task.kind, {"task."}});
+  } else {
+    model = make_model(config, vocabulary);
+  }
+  ModelCosts costs{.vocab = vocabulary.target,
+                   .parts = {},
+                   .layers = count_layers(*model),
+                   .total = model->parameter_count(),
+                   .learning = 0};
+  for (const NamedParameter& parameter : model->named_parameters()) {
+    if (!rates || rates(parameter.name) > 0) costs.learning += parameter.variable.sizes().product();
+  }
+  for (const ModelPart& part : parts) {
     std::int64_t parameters = 0;
     for (const std::string& prefix : part.prefixes) parameters += model->parameter_count(prefix);
     // The one part that may share all of its weights with another.
@@ -36,43 +77,10 @@ ModelCosts costs(const ResolvedConfig& config, const ModelVocabulary& vocabulary
   const std::int64_t micro_step = config.train.batch_tokens ? config.train.batch_tokens : config.train.batch * row;
   costs.tokens_per_step = config.train.accumulate * micro_step;
   const bool length_known = !config.data.within_document && config.train.batch_tokens == 0;
-  const ForwardFlops forward = family.flops(config.model.options, *model, vocabulary, length_known ? row : 0);
+  ForwardFlops forward = family.flops(config.model.options, *model, vocabulary, length_known ? row : 0);
+  if (config.has_task()) forward.other = 0;  // no token is predicted, and a classifier of labels is small
   costs.flops_per_token = training_flops(forward, config.train.recompute);
   return costs;
 }
-
-// The vocabularies that training would have.
-ModelVocabulary trained_vocabulary(const ResolvedConfig& config) {
-  const Config::Tokenizer& tokenizer = config.tokenizer;
-  const bool pairs = config.family().reads_pairs(), one = !pairs || tokenizer.joint;
-  // Nothing where it depends on the text.
-  const auto size_of = [&](const std::string& file) -> std::optional<std::int64_t> {
-    if (!file.empty()) return Tokenizer::load(file)->vocab_size();
-    return tokenizer.kind == TokenizerKind::character ? std::nullopt : std::optional(tokenizer.vocab);
-  };
-  const auto source = size_of(tokenizer.file), target = one ? source : size_of(tokenizer.target_file);
-  if (source && target) return {.source = *source, .target = *target, .joint = tokenizer.joint};
-  const Config::Data& data = config.data;
-  if (data.text.empty() && data.corpus.empty() && data.source.empty() && data.pairs.empty()) {
-    fail_usage(
-        "info: a vocabulary of characters comes from the text: set tokenizer.file, or the training text in [data]");
-  }
-  if (!pairs) return model_vocabulary(config, *prepare_language_data(config).tokenizer);
-  const PairTokenizers tokenizers = prepare_translation_data(config).tokenizers;
-  return model_vocabulary(config, *tokenizers.source, *tokenizers.target);
-}
-
-}  // namespace
-
-ModelCosts costs_of_run(const ResolvedConfig& config, const std::string& folder) {
-  const RunFolder run{folder};
-  if (!config.family().reads_pairs()) {
-    return costs(config, model_vocabulary(config, *Tokenizer::load(run.tokenizer())));
-  }
-  const PairTokenizers tokenizers = load_pair_tokenizers(run, config);
-  return costs(config, model_vocabulary(config, *tokenizers.source, *tokenizers.target));
-}
-
-ModelCosts costs_of_config(const ResolvedConfig& config) { return costs(config, trained_vocabulary(config)); }
 
 }  // namespace tapeformer::cli

@@ -1,11 +1,11 @@
-// What a model costs before it is trained: parameters, memory, floating point operations.
+// What a model is made of and what a step of it computes, known before it is trained.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "train/config/config.h"
+#include "train/objectives/objective_data.h"
 
 namespace tapeformer::cli {
 
@@ -16,7 +16,9 @@ struct ModelCosts {
   };
   std::int64_t vocab = 0;  // of the target, where source and target differ
   std::vector<Part> parts;
+  std::vector<Part> layers;  // what the names of the parameters number: "blocks.0"
   std::int64_t total = 0;
+  std::int64_t learning = 0;  // the parameters that have a gradient: fewer than all where fine-tuning leaves some alone
   // The parameters without those of pre-training alone (ModelPart::only_pretraining); nothing where there are none.
   std::optional<std::int64_t> without_heads = std::nullopt;
   std::int64_t tokens_per_step = 0;  // of the target
@@ -25,9 +27,8 @@ struct ModelCosts {
   double flops_per_token = 0;
 };
 
-// Costs of a run or of a configuration file, resolved. No memory is taken for the model, whatever its size. The
-// vocabulary is read, or learned where that can be done: throws UsageError where it cannot.
-ModelCosts costs_of_run(const ResolvedConfig& config, const std::string& folder);
-ModelCosts costs_of_config(const ResolvedConfig& config);
+// The costs of the model that the configuration trains on this data: with a task's classifier, where it has a task. No
+// memory is taken for the model, whatever its size.
+ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data);
 
 }  // namespace tapeformer::cli

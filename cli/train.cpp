@@ -26,7 +26,7 @@
 #include "train/initial_weights.h"
 #include "train/machine_peak.h"
 #include "train/masked_evaluation.h"
-#include "train/objectives/objective.h"
+#include "train/objectives/objective_data.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
 #include "train/trained_model.h"
@@ -156,16 +156,28 @@ class ReportRefresh {
   Clock::time_point due_{};
 };
 
+// What is trained, and the operations of training a token.
+struct Work {
+  std::unique_ptr<Objective> objective;
+  double flops_per_token;
+};
+
+Work make_work(const ResolvedConfig& config, const RunFolder* resumed = nullptr) {
+  ObjectiveData data = prepare_data(config, resumed, show_progress);
+  const double flops_per_token = model_costs(config, data).flops_per_token;
+  return {make_objective(config, std::move(data)), flops_per_token};
+}
+
 // The share of the machine's peak is that of its matrix products.
-TrainingLine training_line(const ResolvedConfig& config, const RunFolder& run, kernels::MatmulPrecision precision) {
-  if (is_quiet()) return {ProgressLine::standard_error(), 0, 0};
-  const ModelCosts costs = costs_of_run(config, run.root.string());
-  return {ProgressLine::standard_error(), costs.flops_per_token, machine_peak_flops(precision, thread_count())};
+TrainingLine training_line(double flops_per_token, kernels::MatmulPrecision precision) {
+  const double peak = is_quiet() ? 0 : machine_peak_flops(precision, thread_count());
+  return {ProgressLine::standard_error(), flops_per_token, peak};
 }
 
 // Trains a run whose folder and state are ready. `max_minutes` is the time limit of this process, if it has its own.
-void train_run(const ResolvedConfig& config, Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
+void train_run(const ResolvedConfig& config, const Work& work, const ParameterSlab& slab, Optimizer& optimizer,
                const RunFolder& run, TrainingState& state, std::optional<double> max_minutes = std::nullopt) {
+  Objective& objective = *work.objective;
   for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
   if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.cannot_evaluate_because());
   for (const std::string& line : objective.description()) spdlog::info("{}", line);
@@ -177,7 +189,7 @@ void train_run(const ResolvedConfig& config, Objective& objective, const Paramet
   }
 
   const StopSignal stop;
-  TrainingLine progress = training_line(config, run, precision);
+  TrainingLine progress = training_line(work.flops_per_token, precision);
   ReportRefresh report(run);
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
     progress.evaluated(evaluation.loss());
@@ -229,7 +241,8 @@ void start(const TrainArguments& arguments) {
   const ResolvedConfig config = resolve_for_training(std::move(given));
   require_no_run(arguments.out);
   set_threads(config);
-  const auto objective = make_objective(config, nullptr, show_progress);
+  const Work work = make_work(config);
+  const auto& objective = work.objective;
   const bool has_weights = !config.train.init_from.empty();
   objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   if (has_weights) {
@@ -251,7 +264,7 @@ void start(const TrainArguments& arguments) {
   };
   const RunFolder run = create_run(arguments.out, config_toml, objective->tokenizers(), save_weights);
   const RunLock lock(run);
-  train_run(config, *objective, slab, *optimizer, run, state);
+  train_run(config, work, slab, *optimizer, run, state);
 }
 
 // What a run goes on with: its configuration, changed by the options, and the state of a checkpoint.
@@ -318,7 +331,8 @@ void resume(const TrainArguments& arguments, const RunReference& reference) {
   const Continuation continuation = continued_config(reference, arguments);
   const ResolvedConfig& config = continuation.config;
   set_threads(config);
-  const auto objective = make_objective(config, &run, show_progress);
+  const Work work = make_work(config, &run);
+  const auto& objective = work.objective;
   const ParameterSlab slab(objective->model(), objective->rates());
   const auto optimizer = make_optimizer(config, slab);
 
@@ -338,7 +352,7 @@ void resume(const TrainArguments& arguments, const RunReference& reference) {
   if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
   prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average);
   tell(state, continuation);
-  train_run(config, *objective, slab, *optimizer, run, state, continuation.max_minutes);
+  train_run(config, work, slab, *optimizer, run, state, continuation.max_minutes);
 }
 
 // Goes on from a checkpoint in a new run, which has the metrics up to it; the other run is only read.
@@ -348,7 +362,8 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference) {
   const Continuation continuation = continued_config(reference, arguments);
   const ResolvedConfig& config = continuation.config;
   set_threads(config);
-  const auto objective = make_objective(config, &from, show_progress);
+  const Work work = make_work(config, &from);
+  const auto& objective = work.objective;
   const ParameterSlab slab(objective->model(), objective->rates());
   const auto optimizer = make_optimizer(config, slab);
   TrainingState state = load_state(reference, *objective, *optimizer);
@@ -368,7 +383,7 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference) {
   const RunFolder run = create_run(arguments.out, config_toml, tokenizers, copy_history);
   const RunLock lock(run);
   tell(state, continuation);
-  train_run(config, *objective, slab, *optimizer, run, state, continuation.max_minutes);
+  train_run(config, work, slab, *optimizer, run, state, continuation.max_minutes);
 }
 
 void go_on(const TrainArguments& arguments) {

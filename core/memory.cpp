@@ -66,6 +66,10 @@ std::int64_t machine_memory_bytes() {
     if (controllers.empty()) bytes = least_limit("/sys/fs/cgroup", group, "memory.max", bytes);
     if (controllers == "memory") bytes = least_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", bytes);
   }
+  rlimit address_space{};
+  if (getrlimit(RLIMIT_AS, &address_space) == 0 && address_space.rlim_cur < static_cast<rlim_t>(bytes)) {
+    bytes = static_cast<std::int64_t>(address_space.rlim_cur);
+  }
   return bytes;
 }
 

@@ -14,7 +14,8 @@ std::int64_t peak_resident_bytes();
 // system cannot do it, the peak stays that of the whole process.
 void reset_peak_resident();
 
-// The bytes that this process may have at most: the machine's memory, or the limit of its cgroup if that is lower.
+// The bytes that this process may have at most: the machine's memory, or the limit of its cgroup or of its address
+// space (ulimit -v) if that is lower.
 std::int64_t machine_memory_bytes();
 
 }  // namespace tapeformer

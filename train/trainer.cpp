@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/kernels/reduce.h"
+#include "core/memory.h"
 #include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/run/disk.h"
@@ -129,7 +130,8 @@ class Trainer {
       line.update({{"lr", lr},
                    {"grad_norm", result.grad_norm},
                    {"tokens_per_s", tokens_per_s_},
-                   {"elapsed_s", state_.elapsed_s}});
+                   {"elapsed_s", state_.elapsed_s},
+                   {"peak_memory_bytes", peak_resident_bytes()}});
       metrics_.write(line);
     }
     if (hooks_.progress) {
@@ -164,6 +166,7 @@ class Trainer {
     const std::optional<double> bleu = bleu_is_due() ? objective_.bleu() : std::nullopt;
     if (bleu) line["eval_bleu"] = *bleu;
     line["elapsed_s"] = state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
+    line["peak_memory_bytes"] = peak_resident_bytes();
     metrics_.write(line);
     if (hooks_.evaluated) hooks_.evaluated(state_.step, evaluation, bleu);
     if (state_.best_step == 0 || evaluation.cost() < state_.best_loss) {

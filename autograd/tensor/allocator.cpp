@@ -112,7 +112,8 @@ class Allocator {
     if (!block) {
       stats_.in_use -= size;
       stats_.peak = peak_before;
-      fail("out of memory: ", size, " bytes asked for, ", stats_.in_use, " bytes in use by tensors");
+      throw OutOfMemory(
+          str_cat("out of memory: ", size, " bytes asked for, ", stats_.in_use, " bytes in use by tensors"));
     }
     stats_.reserved += size;
     ++stats_.system_requests;

@@ -7,7 +7,15 @@
 
 #include <cstdint>
 
+#include "core/error.h"
+
 namespace tapeformer {
+
+// What is thrown where the system has no more memory for a tensor.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
 
 struct MemoryStats {
   std::int64_t in_use = 0;           // bytes of live tensors, rounded up to their size classes
@@ -22,7 +30,7 @@ void reset_peak_memory();
 void release_cached_memory();
 
 namespace detail {
-// At least `bytes` bytes aligned to 64, uninitialised. Thread-safe. Throws Error when the system has no more memory.
+// At least `bytes` bytes aligned to 64, uninitialised. Thread-safe. Throws OutOfMemory.
 void* allocate(std::int64_t bytes);
 void deallocate(void* block, std::int64_t bytes) noexcept;
 }  // namespace detail

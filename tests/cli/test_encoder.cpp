@@ -65,7 +65,7 @@ TEST_CASE("bidirectional model: training and eval tell the loss of each directio
   const Json last = box.metrics("run").back();
   CHECK(keys_of(last) == std::vector<std::string>{"step", "tokens", "eval_loss", "eval_perplexity", "eval_tokens",
                                                   "eval_forward_loss", "eval_backward_loss", "eval_bits_per_byte",
-                                                  "elapsed_s"});
+                                                  "elapsed_s", "peak_memory_bytes"});
   CHECK(last["tokens"] == 20 * 2 * 4 * 16);
   const double forward = last["eval_forward_loss"], backward = last["eval_backward_loss"];
   CHECK(last["eval_loss"].get<double>() == doctest::Approx((forward + backward) / 2).epsilon(1e-12));

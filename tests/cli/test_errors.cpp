@@ -176,8 +176,6 @@ TEST_CASE("errors: what a model is asked") {
   check_error(box, kUsage, "surprisal: expected --text FILE, --prompt TEXT, or --source FILE and --target FILE",
               "surprisal run");
   check_error(box, kFailure, "surprisal: the text has 1 tokens, at least 2 are needed", "surprisal run --prompt O");
-  check_error(box, kUsage, "info: a vocabulary of characters comes from the text: …",
-              "info " PROJECT_ROOT "/configs/shakespeare-char.toml");
 }
 
 TEST_CASE("errors: tokenizers") {

@@ -80,8 +80,8 @@ TEST_CASE(
   const std::vector<Json> metrics = box.metrics("run");
   const Json last = metrics.back();
   CHECK(keys_of(last) == std::vector<std::string>{"step", "tokens", "eval_loss", "eval_tokens", "eval_accuracy",
-                                                  "eval_next_sentence_loss", "eval_next_sentence_accuracy",
-                                                  "elapsed_s"});
+                                                  "eval_next_sentence_loss", "eval_next_sentence_accuracy", "elapsed_s",
+                                                  "peak_memory_bytes"});
   CHECK(last["tokens"] == 20 * 2 * 4 * 18);
   box.write_valid();
   const Json result = json_of(box, "eval run --text valid.txt --json");

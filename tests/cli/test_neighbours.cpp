@@ -73,7 +73,8 @@ TEST_CASE("word2vec: training and eval give the loss of a pair, and commands tha
   CHECK(outcome.out.find(" nats per pair, at step ") != outcome.out.npos);
   CHECK_FALSE(outcome.tells("perplexity"));
   const Json last = box.metrics("run").back();
-  CHECK(keys_of(last) == std::vector<std::string>{"step", "tokens", "eval_loss", "eval_tokens", "elapsed_s"});
+  CHECK(keys_of(last) ==
+        std::vector<std::string>{"step", "tokens", "eval_loss", "eval_tokens", "elapsed_s", "peak_memory_bytes"});
   CHECK(last["tokens"] == 20 * 2 * 4 * 8);
 
   const std::string text = box.read("text.txt");

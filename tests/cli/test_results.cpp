@@ -48,15 +48,15 @@ TEST_CASE("train: the run's folder, its metrics, and what is printed") {
   for (const Json& line : lines) {
     if (line.contains("eval_loss")) {
       CHECK(keys_of(line) == std::vector<std::string>{"step", "tokens", "eval_loss", "eval_perplexity", "eval_tokens",
-                                                      "eval_bits_per_byte", "elapsed_s"});
+                                                      "eval_bits_per_byte", "elapsed_s", "peak_memory_bytes"});
       CHECK(line["step"] == step);
       CHECK(step % 5 == 0);
       CHECK(line["eval_perplexity"].get<double>() == doctest::Approx(std::exp(line["eval_loss"].get<double>())));
       continue;
     }
     ++step;
-    CHECK(keys_of(line) ==
-          std::vector<std::string>{"step", "tokens", "loss", "lr", "grad_norm", "tokens_per_s", "elapsed_s"});
+    CHECK(keys_of(line) == std::vector<std::string>{"step", "tokens", "loss", "lr", "grad_norm", "tokens_per_s",
+                                                    "elapsed_s", "peak_memory_bytes"});
     CHECK(line["step"] == step);
     CHECK(line["tokens"] == step * 2 * 8 * 16);
     const double lr = 1e-2 * (step < 5 ? step / 5.0 : std::sqrt(5.0 / step));

@@ -70,16 +70,7 @@ TaskObjective::TaskObjective(const ResolvedConfig& config, TaskData data)
   if (config.task.class_weights == ClassWeights::balanced) weights_ = balanced_weights(train_, model_->labels());
 }
 
-ParameterRates TaskObjective::rates() const {
-  std::vector<std::string> unused;
-  for (const ModelPart& part : config_.family().parts) {
-    if (part.only_pretraining) unused.insert(unused.end(), part.prefixes.begin(), part.prefixes.end());
-  }
-  return [unused = std::move(unused), rates = model_->rates(config_.task.layer_decay)](std::string_view name) {
-    const auto has_prefix = [&](const std::string& prefix) { return name.starts_with(prefix); };
-    return std::ranges::any_of(unused, has_prefix) ? 0 : rates(name);
-  };
-}
+ParameterRates TaskObjective::rates() const { return task_rates(config_, *model_); }
 
 std::vector<std::string> TaskObjective::description() const {
   const ParameterRates rates = this->rates();

@@ -90,6 +90,17 @@ std::unique_ptr<LabellingModel> make_labelling_model(const ResolvedConfig& confi
                                                            .freeze = config.task.freeze});
 }
 
+ParameterRates task_rates(const ResolvedConfig& config, const LabellingModel& model) {
+  std::vector<std::string> unused;
+  for (const ModelPart& part : config.family().parts) {
+    if (part.only_pretraining) unused.insert(unused.end(), part.prefixes.begin(), part.prefixes.end());
+  }
+  return [unused = std::move(unused), rates = model.rates(config.task.layer_decay)](std::string_view name) {
+    const auto has_prefix = [&](const std::string& prefix) { return name.starts_with(prefix); };
+    return std::ranges::any_of(unused, has_prefix) ? 0 : rates(name);
+  };
+}
+
 std::vector<std::string> read_labels(const std::filesystem::path& path) {
   const nlohmann::json labels = nlohmann::json::parse(read_file(path), nullptr, false);
   check(labels.is_array() && std::ranges::all_of(labels, [](const auto& label) { return label.is_string(); }),

@@ -31,6 +31,10 @@ TaskData prepare_task_data(const ResolvedConfig& config, const RunFolder* resume
 std::unique_ptr<LabellingModel> make_labelling_model(const ResolvedConfig& config, const Tokenizer& tokenizer,
                                                      std::int64_t labels);
 
+// How fast its parameters learn: task.layer_decay and task.freeze, and nothing for the family's parts of pre-training
+// alone, which no gradient reaches.
+ParameterRates task_rates(const ResolvedConfig& config, const LabellingModel& model);
+
 // The file of a run's labels (RunFolder::labels()), and what is written to it.
 std::vector<std::string> read_labels(const std::filesystem::path& path);
 std::string labels_json(std::span<const std::string> labels);
