@@ -10,6 +10,14 @@
 
 namespace tapeformer {
 
+TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::int64_t micro_step) {
+  return {.training = true,
+          .recompute = config.train.recompute,
+          .random = {.seed = static_cast<std::uint64_t>(config.train.seed),
+                     .step = static_cast<std::uint32_t>(step),
+                     .micro_step = static_cast<std::uint32_t>(micro_step)}};
+}
+
 std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const RunFolder* resumed,
                                           const ProgressMaker& progress) {
   if (config.has_task()) return std::make_unique<TaskObjective>(config, prepare_task_data(config, resumed));
