@@ -163,8 +163,7 @@ class Trainer {
     if (!objective_.can_evaluate()) return;
     require_finite_values();
     const Evaluation evaluation = objective_.evaluate({});
-    check(std::isfinite(evaluation.loss()), "step ", state_.step, ": the validation loss is ", evaluation.loss(), "; ",
-          kAdvice);
+    require_finite("validation loss", evaluation.loss());
     evaluated_step_ = state_.step;
     nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}, {"eval_loss", evaluation.loss()}};
     if (objective_.has_perplexity()) line["eval_perplexity"] = evaluation.perplexity();
@@ -208,6 +207,13 @@ class Trainer {
     }
   }
 
+  // Throws Error for a number that the weights after a step have made. What made it is looked for in the step's batch.
+  void require_finite(const char* what, double value) const {
+    if (std::isfinite(value)) return;
+    fail("step ", state_.step, ": the ", what, " is ", value,
+         cause_of(objective_, config_, state_.step, objective_.carried()), kAdvice);
+  }
+
   // Finite weights may still be too large for a forward pass: unless an evaluation has just shown that they are not,
   // they are tried on a batch of this step.
   void require_usable_weights() {
@@ -221,9 +227,7 @@ class Trainer {
     }
     if (!part.defined()) return;  // a step without targets
     const double loss = part.value().item();
-    if (std::isfinite(loss)) return;
-    fail("step ", state_.step, ": the loss after the update is ", loss,
-         cause_of(objective_, config_, state_.step, objective_.carried()), kAdvice);
+    require_finite("loss after the update", loss);
   }
 
   // Training waits until the system has the bytes of the checkpoint, and for the publication of the checkpoint before

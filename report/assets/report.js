@@ -194,7 +194,8 @@
     const made = [];
     data.runs.forEach((run, index) => {
       if (run.samples.length === 0) return;
-      const text = (value) => element("span", {className: "sample", dir: "auto"}, value ?? "");
+      const visible = (value) => (value.trim() === "" ? value.replaceAll(" ", "␣").replaceAll("\n", "↵") : value);
+      const text = (value) => element("span", {className: "sample", dir: "auto"}, visible(value ?? ""));
       const all = run.samples.flatMap((line) => line.samples.map((sample) => [line.step, sample]));
       const translated = all.some(([, sample]) => "reference" in sample);
       const heads = translated ? ["step", "source", "translation", "reference"] : ["step", "prompt", "continuation"];
