@@ -2,6 +2,7 @@
 // and backward, clips by the global norm and updates by AdamW. Prints one JSON line; bench/peers/torch_step.py prints
 // the same keys for PyTorch.
 #include <iostream>
+#include <optional>
 
 #include "autograd/tape/tape.h"
 #include "bench/model_work.h"
@@ -9,6 +10,7 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "nn/optim/optimizers.h"
+#include "train/layer_watch.h"
 
 namespace tapeformer::bench {
 namespace {
@@ -20,10 +22,13 @@ Tensor random_ids(const Work& work, std::uint64_t stream) {
   return ids;
 }
 
+struct StepOptions {
+  bool profile = false, recompute = false, watch = false;
+};
+
 // Measures steps of a model; loss(tape) puts its loss on a tape.
 template <class Loss>
-nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss& loss_of, bool profile,
-                               bool recompute) {
+nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss& loss_of, const StepOptions& options) {
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
   const auto optimizer =
@@ -31,25 +36,30 @@ nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss
   int step = 0;
   double loss_value = 0;
   const auto train_one = [&] {
+    std::optional<LayerWatch> watch;
+    if (options.watch) watch.emplace(model, slab);
     slab.zero_grad();
     {
-      Tape tape({.training = true, .recompute = recompute, .random = {.step = static_cast<std::uint32_t>(step)}});
+      Tape tape(
+          {.training = true, .recompute = options.recompute, .random = {.step = static_cast<std::uint32_t>(step)}});
       const Variable loss = loss_of(tape);
       tape.backward(loss);
       loss_value = loss.value().item();
     }
     optimizer->step(3e-4, ++step);
+    if (watch) watch->norms();
   };
   const double step_seconds = median_seconds(work, train_one);
-  if (profile) print_profile(std::cout, work, train_one);
+  if (options.profile) print_profile(std::cout, work, train_one);
   return report(work, model,
-                {{"recompute", recompute},
+                {{"recompute", options.recompute},
+                 {"watch", options.watch},
                  {"step_ms", 1e3 * step_seconds},
                  {"tokens_per_s", static_cast<double>(work.batch * work.length) / step_seconds},
                  {"loss", loss_value}});
 }
 
-nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
+nlohmann::ordered_json measure(const Work& work, const StepOptions& options) {
   set_thread_count(work.threads);
   const kernels::MatmulPrecisionScope precision(work.matmul);
   const Tensor ids = random_ids(work, 0), targets = random_ids(work, 1);
@@ -57,7 +67,7 @@ nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
     const auto loss = [&](Tape& tape) {
       return model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});
     };
-    return measure(work, model, loss, profile, recompute);
+    return measure(work, model, loss, options);
   };
   if (work.arch == "gpt" || work.arch == "llama") return language_model(Gpt(gpt_config(work)));
   if (work.arch == "rnn") return language_model(Rnn(rnn_config(work)));
@@ -67,7 +77,7 @@ nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
     const Variable outputs = Variable::constant(tape, targets);
     return model.loss({ids, lengths}, outputs, outputs, {.smoothing = 0.1, .deferred = true});
   };
-  return measure(work, model, loss, profile, recompute);
+  return measure(work, model, loss, options);
 }
 
 }  // namespace
@@ -75,14 +85,15 @@ nlohmann::ordered_json measure(const Work& work, bool profile, bool recompute) {
 
 int main(int argc, char** argv) {
   tapeformer::bench::Work work;
-  bool profile = false, recompute = false;
+  tapeformer::bench::StepOptions options;
   CLI::App app("Training throughput on random tokens; one JSON line");
   tapeformer::bench::add_work_options(app, work);
-  app.add_flag("--profile", profile, "First print where the time goes, by op and by kernel");
-  app.add_flag("--recompute", recompute, "Compute the blocks' activations again in backward");
+  app.add_flag("--profile", options.profile, "First print where the time goes, by op and by kernel");
+  app.add_flag("--recompute", options.recompute, "Compute the blocks' activations again in backward");
+  app.add_flag("--watch", options.watch, "Take the norms of every layer in every step, as train.watch = 1 does");
   CLI11_PARSE(app, argc, argv);
   try {
-    std::cout << tapeformer::bench::measure(work, profile, recompute) << '\n';
+    std::cout << tapeformer::bench::measure(work, options) << '\n';
   } catch (const std::exception& error) {
     std::cerr << "train_step: " << error.what() << '\n';
     return 1;

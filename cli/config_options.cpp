@@ -30,7 +30,8 @@ std::string option_help(const ConfigKey& key) {
   std::string help = key.help;
   if (!key.families.empty()) help += str_cat(" (only ", CLI::detail::join(key.families, ", "), ")");
   if (!key.allowed.empty()) help += str_cat(" {", CLI::detail::join(key.allowed, ","), "}");
-  if (!key.default_value.empty()) help += " [" + key.default_value + "]";
+  if (!key.default_value.empty())
+    help += str_cat(" [", key.default_value == "\n" ? "a newline" : key.default_value, "]");
   return help;
 }
 

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "generate/generator.h"
 #include "train/objectives/language_data.h"
 
 namespace tapeformer::cli {
@@ -58,10 +59,7 @@ void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul) 
 }
 
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt) {
-  std::vector<std::int32_t> ids = run.tokenizer->encode(prompt);
-  const std::int32_t document = run.model->document_token();
-  if (document >= 0) ids.insert(ids.begin(), document);
-  return ids;
+  return prompt_tokens(*run.tokenizer, *run.model, prompt);
 }
 
 EncodedText read_tokens(const ResolvedConfig& config, const Tokenizer& tokenizer, const std::string& input) {

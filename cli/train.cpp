@@ -24,6 +24,7 @@
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
 #include "train/initial_weights.h"
+#include "train/machine.h"
 #include "train/machine_peak.h"
 #include "train/masked_evaluation.h"
 #include "train/objectives/objective_data.h"
@@ -178,6 +179,7 @@ TrainingLine training_line(double flops_per_token, kernels::MatmulPrecision prec
 void train_run(const ResolvedConfig& config, const Work& work, const ParameterSlab& slab, Optimizer& optimizer,
                const RunFolder& run, TrainingState& state, std::optional<double> max_minutes = std::nullopt) {
   Objective& objective = *work.objective;
+  record_machine(run, state.step, config);
   for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
   if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.cannot_evaluate_because());
   for (const std::string& line : objective.description()) spdlog::info("{}", line);
@@ -374,6 +376,7 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference) {
                                  config.has_task() ? read_file(from.labels()) : ""};
   const auto copy_history = [&](const RunFolder& run) {
     if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));
+    if (std::filesystem::exists(from.machine())) write_file_atomically(run.machine(), read_file(from.machine()));
     truncate_metrics(run.metrics(), state.step);
     const bool regular = config.checkpoint.every > 0 && state.step > 0 && state.step % config.checkpoint.every == 0;
     stage_checkpoint(run, objective->model(), *optimizer, state, {.config_toml = config_toml, .regular = regular})

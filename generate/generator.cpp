@@ -20,6 +20,13 @@ Tensor next_logits(const LanguageModel& model, std::span<const std::int32_t> ids
 
 }  // namespace
 
+std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const LanguageModel& model,
+                                        std::string_view prompt) {
+  std::vector<std::int32_t> ids = tokenizer.encode(prompt);
+  if (model.document_token() >= 0) ids.insert(ids.begin(), model.document_token());
+  return ids;
+}
+
 std::vector<std::int32_t> generate(const LanguageModel& model, std::span<const std::int32_t> prompt,
                                    const GenerateOptions& options, const std::function<bool(std::int32_t)>& on_token) {
   check(!prompt.empty(), "generate: the prompt has no tokens");

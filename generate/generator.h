@@ -6,6 +6,7 @@
 
 #include "generate/sampler.h"
 #include "nn/language_model.h"
+#include "tokenizer/tokenizer.h"
 
 namespace tapeformer {
 
@@ -16,6 +17,10 @@ struct GenerateOptions {
   std::int32_t stop_token = -1;  // generation ends before this token; -1: none
   bool use_cache = true;         // off: a full forward pass for every token (same tokens, slower)
 };
+
+// The tokens of a prompt; a model that keeps to documents begins with its document token.
+std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const LanguageModel& model,
+                                        std::string_view prompt);
 
 // Continues a prompt of at least one token (Error otherwise), and calls on_token with each new token as soon as it is
 // known; generation ends when that returns false. A model that keeps to documents sees only the last document of the

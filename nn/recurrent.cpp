@@ -39,6 +39,7 @@ RecurrentLayer::RecurrentLayer(const RecurrentConfig& config, std::int64_t in) :
 
 RecurrentStates RecurrentLayer::forward(const Variable& x, const RecurrentStates& before, bool reverse,
                                         const Tensor& lengths) const {
+  const detail::ModuleScope scope(*this);  // the product is part of the layer, too
   return forward_input(linear(x, weight_ih, bias_ih), before, reverse, lengths);
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/files.h"
 #include "report/page.h"
+#include "train/machine.h"
 #include "train/run/metrics.h"
 
 namespace tapeformer {
@@ -13,8 +14,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDigits = 6;                 // more cannot be seen
-constexpr std::size_t kMostPoints = 8000;  // of all runs, so that a page stays below 1 MB
+constexpr int kDigits = 6;  // more cannot be seen
+// So that a page stays below 1 MB, of all runs together:
+constexpr std::size_t kMostPoints = 8000;       // of a curve
+constexpr std::size_t kMostWatched = 30'000;    // numbers of layers
+constexpr std::size_t kMostSamples = 40;        // steps with samples
+constexpr std::size_t kMostSampleBytes = 2000;  // of a text
 
 // A list for each key that a line has, of the means of `per_point` lines each; null where none of them has the key.
 Json columns_of(const std::vector<Json>& lines, std::size_t per_point) {
@@ -41,14 +46,52 @@ Json columns_of(const std::vector<Json>& lines, std::size_t per_point) {
 }
 
 struct RunLines {
-  std::vector<Json> train, eval;
+  std::vector<Json> train, eval, samples;
+  // What train.watch wrote, as columns_of() reads it: {"step", "tokens", "elapsed_s", "grad blocks.0", …}.
+  std::vector<Json> watched;
 };
+
+Json flat_watch(const Json& line) {
+  Json flat = Json::object();
+  for (const char* const key : {"step", "tokens", "elapsed_s"}) {
+    if (line.contains(key)) flat[key] = line[key];
+  }
+  for (const auto& [layer, norms] : line["watch"].items()) {
+    for (const auto& [kind, norm] : norms.items()) flat[kind + " " + layer] = norm;
+  }
+  return flat;
+}
+
+std::string shortened(const std::string& text) {
+  if (text.size() <= kMostSampleBytes) return text;
+  std::size_t end = kMostSampleBytes;
+  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // not within a character
+  return text.substr(0, end) + "…";
+}
+
+// Some of the lines with samples, from the first to the last, each text at most so long.
+Json samples_of(const std::vector<Json>& lines, std::size_t most) {
+  Json samples = Json::array();
+  const std::size_t count = std::min(lines.size(), most);
+  for (std::size_t i = 0; i < count; ++i) {
+    Json line = lines[count > 1 ? i * (lines.size() - 1) / (count - 1) : lines.size() - 1];
+    for (Json& sample : line["samples"]) {
+      for (auto& [key, text] : sample.items()) {
+        if (text.is_string()) text = shortened(text.get<std::string>());
+      }
+    }
+    samples.push_back(std::move(line));
+  }
+  return samples;
+}
 
 RunLines read_lines(const RunFolder& run) {
   RunLines lines;
   if (!std::filesystem::exists(run.metrics())) return lines;  // the run has not made its first step
   for (Json& line : read_metrics(run.metrics())) {
-    (line.contains("eval_loss") ? lines.eval : lines.train).push_back(std::move(line));
+    const bool sampled = line.contains("samples") && line["samples"].is_array();
+    if (line.contains("watch") && line["watch"].is_object()) lines.watched.push_back(flat_watch(line));
+    (sampled ? lines.samples : line.contains("eval_loss") ? lines.eval : lines.train).push_back(std::move(line));
   }
   return lines;
 }
@@ -62,15 +105,26 @@ std::string name_of(const RunFolder& run) {
 
 Json run_report_data(std::span<const RunFolder> runs) {
   std::vector<RunLines> lines;
-  std::size_t total = 0;
-  for (const RunFolder& run : runs) total += lines.emplace_back(read_lines(run)).train.size();
-  const std::size_t per_point = std::max<std::size_t>(1, (total + kMostPoints - 1) / kMostPoints);
+  std::size_t total = 0, watched = 0;
+  for (const RunFolder& run : runs) {
+    const RunLines& of_run = lines.emplace_back(read_lines(run));
+    total += of_run.train.size();
+    for (const Json& line : of_run.watched) watched += line.size();
+  }
+  const auto share = [](std::size_t count, std::size_t most) {
+    return std::max<std::size_t>(1, (count + most - 1) / most);
+  };
+  const std::size_t per_point = share(total, kMostPoints), per_watched = share(watched, kMostWatched);
+  const std::size_t most_samples = std::max<std::size_t>(1, kMostSamples / std::max<std::size_t>(1, runs.size()));
   Json data{{"runs", Json::array()}, {"per_point", per_point}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     data["runs"].push_back({{"name", name_of(runs[i])},
                             {"config", read_file(runs[i].config())},
                             {"train", columns_of(lines[i].train, per_point)},
-                            {"eval", columns_of(lines[i].eval, 1)}});
+                            {"eval", columns_of(lines[i].eval, 1)},
+                            {"watch", columns_of(lines[i].watched, per_watched)},
+                            {"samples", samples_of(lines[i].samples, most_samples)},
+                            {"machines", read_machines(runs[i])}});
   }
   return data;
 }

@@ -9,6 +9,8 @@
 #include "core/memory.h"
 #include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
+#include "train/layer_watch.h"
+#include "train/nan_trace.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
 
@@ -20,6 +22,14 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 constexpr const char* kAdvice = "a lower optimizer.lr or a longer schedule.warmup may help";
+
+// What made a number of a step that is not finite, for a message about it: "; …; ".
+std::string cause_of(Objective& objective, const ResolvedConfig& config, std::int64_t step,
+                     const NamedTensors& carried) {
+  if (!config.train.trace_nan) return "; train.trace_nan = true names the op that made it; ";
+  const std::string found = trace_nan(objective, config, step, carried);
+  return found.empty() ? "; " : str_cat("; ", found, "; ");
+}
 
 bool all_finite(const Tensor& values) {
   return dispatch_floating(values.dtype(), [&]<class T>(T) {
@@ -71,6 +81,7 @@ class Trainer {
         evaluate();
         if (patience_is_out()) end = TrainEnd::early_stopped;
       }
+      if (is_due(config_.train.sample_every)) write_samples();
       if (is_due(config_.checkpoint.every) || is_last() || minutes_due()) save();
       if (hooks_.stop_requested && hooks_.stop_requested()) end = TrainEnd::stopped;
       if (max_minutes_ > 0 && seconds_since(begin_) >= 60 * max_minutes_) end = TrainEnd::out_of_time;
@@ -115,6 +126,8 @@ class Trainer {
     const auto begin = std::chrono::steady_clock::now();
     const std::int64_t number = state_.step + 1;
     const double lr = learning_rate(schedule_, number, state_.stalls);
+    std::optional<LayerWatch> watch;
+    if (config_.train.watch > 0 && number % config_.train.watch == 0) watch.emplace(objective_.model(), slab_);
     const StepResult result = train_step(objective_, slab_, optimizer_, config_, number, lr);
     const std::int64_t tokens = objective_.step_tokens(number);
     state_.step = number;
@@ -123,7 +136,7 @@ class Trainer {
     // A running mean of the rate, only for display.
     const double rate = static_cast<double>(tokens) / seconds_since(begin);
     tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
-    if (number == 1 || is_due(config_.train.log_every) || is_last()) {
+    if (number == 1 || is_due(config_.train.log_every) || is_last() || watch) {
       require_folder();
       nlohmann::ordered_json line = {{"step", number}, {"tokens", state_.tokens}, {"loss", result.loss}};
       if (result.unsmoothed_loss) line["unsmoothed_loss"] = *result.unsmoothed_loss;
@@ -132,6 +145,7 @@ class Trainer {
                    {"tokens_per_s", tokens_per_s_},
                    {"elapsed_s", state_.elapsed_s},
                    {"peak_memory_bytes", peak_resident_bytes()}});
+      if (watch) line["watch"] = watch->norms();
       metrics_.write(line);
     }
     if (hooks_.progress) {
@@ -151,8 +165,7 @@ class Trainer {
     if (!objective_.can_evaluate()) return;
     require_finite_values();
     const Evaluation evaluation = objective_.evaluate({});
-    check(std::isfinite(evaluation.loss()), "step ", state_.step, ": the validation loss is ", evaluation.loss(), "; ",
-          kAdvice);
+    require_finite("validation loss", evaluation.loss());
     evaluated_step_ = state_.step;
     nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}, {"eval_loss", evaluation.loss()}};
     if (objective_.has_perplexity()) line["eval_perplexity"] = evaluation.perplexity();
@@ -178,6 +191,15 @@ class Trainer {
     }
   }
 
+  void write_samples() {
+    nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+    for (const TextSample& sample : objective_.samples()) {
+      samples.push_back({{"input", sample.input}, {"output", sample.output}});
+      if (!sample.reference.empty()) samples.back()["reference"] = sample.reference;
+    }
+    metrics_.write({{"step", state_.step}, {"samples", std::move(samples)}});
+  }
+
   void require_finite_values() const {
     for (const ParameterSlab::Part& part : slab_.parts()) {
       check(all_finite(part.variable.value()), "step ", state_.step, ": the weights ", part.name,
@@ -186,6 +208,13 @@ class Trainer {
     for (const auto& [name, values] : optimizer_.state()) {
       check(all_finite(values), "step ", state_.step, ": the optimizer's state ", name, " is not finite; ", kAdvice);
     }
+  }
+
+  // Throws Error for a number that the weights after a step have made. What made it is looked for in the step's batch.
+  void require_finite(const char* what, double value) const {
+    if (std::isfinite(value)) return;
+    fail("step ", state_.step, ": the ", what, " is ", value,
+         cause_of(objective_, config_, state_.step, objective_.carried()), kAdvice);
   }
 
   // Finite weights may still be too large for a forward pass: unless an evaluation has just shown that they are not,
@@ -201,7 +230,7 @@ class Trainer {
     }
     if (!part.defined()) return;  // a step without targets
     const double loss = part.value().item();
-    check(std::isfinite(loss), "step ", state_.step, ": the loss after the update is ", loss, "; ", kAdvice);
+    require_finite("loss after the update", loss);
   }
 
   // Training waits until the system has the bytes of the checkpoint, and for the publication of the checkpoint before
@@ -267,22 +296,23 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   StepResult result;
   objective.take_unsmoothed_loss();  // of micro-steps that were not part of a step
   const double normalizer = static_cast<double>(objective.scored_targets(step));
+  const NamedTensors carried = config.train.trace_nan ? objective.carried() : NamedTensors();
   slab.zero_grad();
   for (std::int64_t micro = 0; micro < config.train.accumulate; ++micro) {
-    Tape tape({.training = true,
-               .recompute = config.train.recompute,
-               .random = {.seed = static_cast<std::uint64_t>(config.train.seed),
-                          .step = static_cast<std::uint32_t>(step),
-                          .micro_step = static_cast<std::uint32_t>(micro)}});
+    Tape tape(training_tape(config, step, micro));
     const Variable loss = objective.micro_loss(tape, step, micro, normalizer);
     if (!loss.defined()) continue;
     tape.backward(loss);
     result.loss += loss.value().item();
   }
   result.unsmoothed_loss = objective.take_unsmoothed_loss();
-  check(std::isfinite(result.loss), "step ", step, ": the loss is ", result.loss, "; ", kAdvice);
+  const auto require_finite = [&](double value, const char* what) {
+    if (std::isfinite(value)) return;
+    fail("step ", step, ": the ", what, " is ", value, cause_of(objective, config, step, carried), kAdvice);
+  };
+  require_finite(result.loss, "loss");
   result.grad_norm = optimizer.step(lr, step);
-  check(std::isfinite(result.grad_norm), "step ", step, ": the gradient's norm is ", result.grad_norm, "; ", kAdvice);
+  require_finite(result.grad_norm, "gradient's norm");
   return result;
 }
 

@@ -19,7 +19,8 @@ struct StepResult {
 };
 
 // One step at learning rate lr: the gradients of all micro-steps are added up, clipped and applied. `step` counts from
-// 1. Throws Error, leaving the weights as they were, when the loss or the gradient is not finite.
+// 1. Throws Error, leaving the weights as they were, when the loss or the gradient is not finite; with train.trace_nan
+// the error says where that began.
 StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
                       const ResolvedConfig& config, std::int64_t step, double lr);
 

@@ -9,7 +9,7 @@
     tokens: {key: "tokens", label: "tokens read"},
     time: {key: "elapsed_s", label: "seconds of training"},
   };
-  const state = {axis: "steps", log: false, smoothing: 1, hidden: new Set(), zoom: null};
+  const state = {axis: "steps", log: false, smoothing: 1, hidden: new Set(), hidden_layers: new Set(), zoom: null};
 
   // What one chart shows: of each run the columns of "train" or "eval" by these keys, the first that it has.
   const series = (title, parts, small = true) => ({title, parts, small});
@@ -26,6 +26,18 @@
   for (const key of measured) {
     const derived = ["eval_loss", "eval_perplexity", "eval_bits_per_byte", "eval_tokens"].includes(key);
     if (key.startsWith("eval_") && !derived) charts.push(series("Validation: " + key.slice(5), [evaluation(key)]));
+  }
+
+  // A line for each layer, in a colour of its own; the layers of a second run are dashed.
+  const layers = [...new Set(data.runs.flatMap((run) => Object.keys(run.watch)).filter((key) => key.startsWith("grad "))
+    .map((key) => key.slice(5)))];
+  const layer_colour = (index) => layers.length <= colours.length ? colours[index] : `hsl(${index * 300 / layers.length}, 65%, 45%)`;
+  const watched = (kind) => layers.filter((layer) => data.runs.some((run) => kind + " " + layer in run.watch))
+    .map((layer) => ({from: "watch", keys: [kind + " " + layer], label: layer, colour: layer_colour(layers.indexOf(layer))}));
+  for (const [kind, title] of [["grad", "Norm of each layer's gradient"], ["weight", "Norm of each layer's weights"],
+    ["activation", "Root mean square of each layer's output"]]) {
+    const parts = watched(kind);
+    if (parts.length > 0) charts.push({...series(title, parts), layers: true});
   }
 
   // The mean of up to `width` values before and at each place.
@@ -46,9 +58,10 @@
         const key = part.keys.find((name) => name in run[part.from]);
         const x = run[part.from][axes[state.axis].key];
         if (!key || !x) continue;
-        const values = part.from === "train" ? smoothed(run.train[key], state.smoothing) : run.eval[key];
+        const values = part.from === "train" ? smoothed(run.train[key], state.smoothing) : run[part.from][key];
         const label = [data.runs.length > 1 ? run.name + " #" + (index + 1) : "", chart.parts.length > 1 ? part.label : ""];
-        lines.push({run: index, evaluation: part.from === "eval", x, values,
+        lines.push({run: index, evaluation: part.from === "eval", layer: chart.layers ? part.label : null, x, values,
+          colour: part.colour ?? colour(index),
                     label: label.filter(Boolean).join(", ") || chart.title});
       }
     });
@@ -59,6 +72,27 @@
       rows.get(x)[column] = line.values[i];
     }));
     return {lines, rows: [...rows].sort((a, b) => a[0] - b[0]).map(([x, values]) => [x, ...values])};
+  }
+
+  const shown = (line) => !state.hidden.has(line.run) && !state.hidden_layers.has(line.layer);
+  function style(line) {
+    if (line.evaluation) return {drawPoints: true, pointSize: 2.5, strokeWidth: 2.2};
+    if (line.layer === null) return {strokeWidth: 1.1};
+    return {strokeWidth: 1.4, drawPoints: line.x.length < 40, pointSize: 2, strokePattern: line.run ? [6, 2 + 2 * line.run] : null};
+  }
+
+  // The layers by colour, each with a switch.
+  function legend(parts) {
+    return element("div", {className: "legend"}, ...parts.map((part) => {
+      const toggle = element("input", {type: "checkbox", checked: !state.hidden_layers.has(part.label)});
+      toggle.addEventListener("change", () => {
+        toggle.checked ? state.hidden_layers.delete(part.label) : state.hidden_layers.add(part.label);
+        draw_all();
+      });
+      const swatch = element("span", {className: "swatch"});
+      swatch.style.background = part.colour;
+      return element("label", {}, toggle, swatch, part.label);
+    }));
   }
 
   const drawn = [];
@@ -74,19 +108,19 @@
     if (rows.length === 0) return;
     const place = element("div", {className: chart.small ? "chart small" : "chart"});
     const reading = element("div", {className: "reading quiet"});
-    into.append(element("h2", {}, chart.title), place, reading);
+    into.append(element("section", {}, element("h2", {}, chart.title), place, reading,
+      ...(chart.layers ? [legend(chart.parts)] : [])));
     const show = (x, points) => {
       reading.replaceChildren(`${axes[state.axis].label} ${number(x)}`);
       for (const point of points) reading.append(`  ·  ${point.name} ${number(point.yval)}`);
     };
-    const hint = () => reading.replaceChildren(chart.parts.length > 1 ? "thin: training, with points: validation" : "");
+    const hint = () => reading.replaceChildren(chart.parts.length > 1 && !chart.layers ? "thin: training, with points: validation" : "");
     hint();
     const graph = new Dygraph(place, rows, {
       labels: ["x", ...lines.map((line) => line.label)],
-      colors: lines.map((line) => colour(line.run)),
-      visibility: lines.map((line) => !state.hidden.has(line.run)),
-      series: Object.fromEntries(lines.map((line) => [line.label, line.evaluation
-        ? {drawPoints: true, pointSize: 2.5, strokeWidth: 2.2} : {strokeWidth: 1.1}])),
+      colors: lines.map((line) => line.colour),
+      visibility: lines.map(shown),
+      series: Object.fromEntries(lines.map((line) => [line.label, style(line)])),
       connectSeparatedPoints: true, legend: "never", logscale: state.log && chart.title.startsWith("Loss"),
       gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12,
       axes: {y: {axisLabelWidth: 64, axisLabelFormatter: number}, x: {axisLabelFormatter: number}},
@@ -155,6 +189,35 @@
     return made;
   }
 
+  // What the models wrote along the way.
+  function samples() {
+    const made = [];
+    data.runs.forEach((run, index) => {
+      if (run.samples.length === 0) return;
+      const visible = (value) => (value.trim() === "" ? value.replaceAll(" ", "␣").replaceAll("\n", "↵") : value);
+      const text = (value) => element("span", {className: "sample", dir: "auto"}, visible(value ?? ""));
+      const all = run.samples.flatMap((line) => line.samples.map((sample) => [line.step, sample]));
+      const translated = all.some(([, sample]) => "reference" in sample);
+      const heads = translated ? ["step", "source", "translation", "reference"] : ["step", "prompt", "continuation"];
+      const name = data.runs.length > 1 ? " of " + run.name + " #" + (index + 1) : "";
+      made.push(element("h2", {}, "Samples" + name), tapeformer.table([heads, ...all.map(([step, sample]) => [number(step),
+        text(sample.input), text(sample.output), ...(translated ? [text(sample.reference)] : [])])]));
+    });
+    return made;
+  }
+
+  // Where and with what the runs were trained, a column for each machine.
+  function machines() {
+    const all = data.runs.flatMap((run, index) => run.machines.map((machine) => [run, index, machine]));
+    if (all.length === 0) return [];
+    const keys = [...new Set(all.flatMap(([, , machine]) => Object.keys(machine)))].filter((key) => key !== "step");
+    const head = ([run, index, machine]) => [data.runs.length > 1 ? run.name + " #" + (index + 1) : "",
+      machine.step > 0 ? "from step " + number(machine.step) : ""].filter(Boolean).join(", ");
+    return [element("h2", {}, "Machine and version"), tapeformer.table([["", ...all.map(head)],
+      ...keys.map((key) => [key.replaceAll("_", " "), ...all.map(([, , machine]) => element("span", {className: "sample"},
+        String(machine[key] ?? "–")))])])];
+  }
+
   function controls() {
     const choose = element("select");
     for (const [name, axis] of Object.entries(axes)) choose.append(element("option", {value: name}, axis.label));
@@ -170,10 +233,23 @@
       element("span", {className: "quiet"}, "drag to zoom, double click to show all"));
   }
 
-  document.body.append(element("h1", {}, data.runs.map((run) => run.name).join(", ")), summary(), controls(), place, ...configurations());
+  document.body.append(element("h1", {}, data.runs.map((run) => run.name).join(", ")), summary(), controls(), place, ...samples(),
+    ...machines(), ...configurations());
   if (data.per_point > 1) {
     place.before(element("p", {className: "quiet"}, `Each point of the training curves is the mean of ${data.per_point} lines of metrics.jsonl.`));
   }
   draw_all();
-  addEventListener("resize", () => drawn.forEach((graph) => graph.resize()));
+  const resize = () => drawn.forEach((graph) => graph.resize());
+  addEventListener("resize", resize);
+  // On paper the charts are as wide as the page, and the configurations are open.
+  addEventListener("beforeprint", () => {
+    document.querySelectorAll("details:not([open])").forEach((part) => { part.open = true; part.dataset.printed = ""; });
+    document.body.classList.add("printing");
+    resize();
+  });
+  addEventListener("afterprint", () => {
+    document.querySelectorAll("details[data-printed]").forEach((part) => { part.open = false; delete part.dataset.printed; });
+    document.body.classList.remove("printing");
+    resize();
+  });
 })();

@@ -56,7 +56,10 @@ TEST_CASE("report: the curves are the numbers of metrics.jsonl, training and eva
         Json{{"name", "a"},
              {"config", "[model]\n"},
              {"train", {{"step", {1, 2, 3}}, {"loss", {2.12346, nullptr, 1.25}}, {"lr", {0.5, nullptr, 0.25}}}},
-             {"eval", {{"step", {2}}, {"eval_loss", {1.5}}, {"eval_bleu", {33}}}}});
+             {"eval", {{"step", {2}}, {"eval_loss", {1.5}}, {"eval_bleu", {33}}}},
+             {"watch", Json::object()},
+             {"samples", Json::array()},
+             {"machines", Json::array()}});
 }
 
 TEST_CASE("report: a run that has no step yet has a page, and a folder that is no run an error") {
@@ -149,4 +152,127 @@ TEST_CASE("report: a browser draws the curves without an error, and reads, zooms
   CHECK(told(dom, "axis") == "seconds of training");
   CHECK(told(dom, "one hidden").find("first #1") == std::string::npos);
   CHECK(told(dom, "one hidden").find("second #2, training 0.") != std::string::npos);
+}
+
+namespace {
+
+// A run of two layers whose norms are watched, with samples and a machine, after each hundredth step.
+RunFolder write_watched_run(const TempFolder& folder, const std::string& name, int steps, int layers = 2) {
+  const RunFolder run = write_run(folder, name, steps);
+  std::string lines = read_all(run.metrics());
+  for (int step = 100; step <= steps; step += 100) {
+    Json watch;
+    for (int layer = 0; layer < layers; ++layer) {
+      watch["blocks." + std::to_string(layer)] = {
+          {"grad", (layer + 1) * 0.5}, {"weight", 10.0 + layer}, {"activation", 1.25}};
+    }
+    watch["final_norm"] = {{"grad", 0.125}, {"weight", 4}};
+    lines +=
+        Json{{"step", step}, {"tokens", 768 * step}, {"loss", 1}, {"elapsed_s", step / 7.0}, {"watch", watch}}.dump() +
+        '\n';
+    const Json sample{{"input", "<b>Once"},
+                      {"output", "</td><script>alert(1)</script>\xd7\xa9 \xe2\x80\xae"},
+                      {"reference", "step " + std::to_string(step)}};
+    lines += Json{{"step", step}, {"samples", Json::array({sample})}}.dump() + '\n';
+  }
+  folder.write(name + "/metrics.jsonl", lines);
+  folder.write(
+      name + "/machine.json",
+      R"([{"step": 0, "cpu": "<i>Xeon", "memory_gib": 15.5}, {"step": 200, "cpu": "Other", "memory_gib": 8}])");
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("report: the norms of layers, the samples and the machines of a run") {
+  const TempFolder folder;
+  const RunFolder run = write_watched_run(folder, "watched", 300);
+  const Json data = run_report_data({&run, 1})["runs"][0];
+  CHECK(data["watch"]["step"] == Json{100, 200, 300});
+  CHECK(data["watch"]["grad blocks.1"] == Json{1, 1, 1});
+  CHECK(data["watch"]["weight final_norm"] == Json{4, 4, 4});
+  CHECK(!data["watch"].contains("activation final_norm"));
+  CHECK(!data["train"].contains("watch"));
+  CHECK(data["train"]["step"].size() == 303);
+  CHECK(data["samples"].size() == 3);
+  CHECK(data["samples"][1]["step"] == 200);
+  CHECK(data["machines"][1]["cpu"] == "Other");
+}
+
+TEST_CASE("report: a page of 10,000 watched steps of 30 layers and long samples stays below 1 MB") {
+  const TempFolder folder;
+  const RunFolder run = write_watched_run(folder, "long", 10'000, 30);
+  std::string lines = read_all(run.metrics());
+  const std::string text(5000, 'a');
+  std::string accents;
+  for (int i = 0; i < 3000; ++i) accents += "\xc3\xa9";
+  for (int step = 1; step <= 10'000; ++step) {
+    Json watch;
+    for (int layer = 0; layer < 30; ++layer) {
+      watch["blocks." + std::to_string(layer)] = {
+          {"grad", 0.123456789 / step}, {"weight", 1234.56789 / step}, {"activation", 1.23456789}};
+    }
+    if (step % 5 == 0) lines += Json{{"step", step}, {"watch", watch}}.dump() + '\n';
+    if (step % 10 == 0) {
+      const Json samples = Json::array({Json{{"input", accents}, {"output", text}}});
+      lines += Json{{"step", step}, {"samples", samples}}.dump() + '\n';
+    }
+  }
+  folder.write("long/metrics.jsonl", lines);
+  CHECK(run_report({&run, 1}).size() < 1'000'000);
+  const Json data = run_report_data({&run, 1})["runs"][0];
+  CHECK(data["watch"]["grad blocks.29"].size() > 200);
+  REQUIRE(data["samples"].size() == 40);
+  CHECK(data["samples"].back()["step"] == 10'000);
+  CHECK(data["samples"].back()["samples"][0]["output"].get<std::string>().size() < 2010);
+  CHECK(data["samples"].back()["samples"][0]["input"].get<std::string>().ends_with("\xc3\xa9…"));
+}
+
+// Uses what a watched run's page has.
+constexpr const char* kWatcher = R"(
+const tell = (name, text) => document.body.append(tapeformer.element("p", {}, name + ": " + text));
+const titles = [...document.querySelectorAll("h2")].map((head) => head.textContent);
+tell("titles", titles.join("|"));
+const section = [...document.querySelectorAll("section")].find((part) => part.textContent.startsWith("Norm of each layer's gradient"));
+const point = (chart) => {
+  const canvas = chart.querySelectorAll("canvas")[1], box = canvas.getBoundingClientRect();
+  canvas.dispatchEvent(new MouseEvent("mousemove", {bubbles: true, view: window, clientX: box.left + 500, clientY: box.top + 60}));
+  return chart.querySelector(".reading").textContent;
+};
+tell("layers", point(section));
+tell("legend", section.querySelector(".legend").textContent);
+section.querySelectorAll(".legend input")[0].click();
+const again = [...document.querySelectorAll("section")].find((part) => part.textContent.startsWith("Norm of each layer's gradient"));
+tell("one hidden", point(again));
+const cells = [...document.querySelectorAll("td .sample")].map((cell) => cell.textContent);
+tell("samples", JSON.stringify(cells.slice(0, 3)));
+tell("machines", JSON.stringify(cells.slice(-4)));
+tell("scripts", document.querySelectorAll("td script, td b, td i").length);
+const details = document.querySelector("details"), wide = document.querySelector(".chart").getBoundingClientRect().width;
+dispatchEvent(new Event("beforeprint"));
+tell("printing", details.open + " " + (document.querySelector(".chart canvas").getBoundingClientRect().width < 700) + " " + (wide > 800));
+dispatchEvent(new Event("afterprint"));
+tell("after", details.open + " " + (document.querySelector(".chart canvas").getBoundingClientRect().width > 800));
+)";
+
+TEST_CASE("report: a browser draws a line for each layer, lists samples and machines, and fits them to paper") {
+  if (!has_browser()) return;
+  const TempFolder folder;
+  const RunFolder run = write_watched_run(folder, "watched", 300);
+  const std::string dom = opened(with_script(run_report({&run, 1}), kWatcher));
+  CHECK(told(dom, "titles") ==
+        "Loss, nats|Learning rate|Norm of the gradient|Tokens a second|Norm of each layer's gradient|Norm of each "
+        "layer's "
+        "weights|Root mean square of each layer's output|Samples|Machine and version");
+  CHECK(told(dom, "layers").find("blocks.0 0.5") != std::string::npos);
+  CHECK(told(dom, "layers").find("final_norm 0.125") != std::string::npos);
+  CHECK(told(dom, "legend") == "blocks.0blocks.1final_norm");
+  CHECK(told(dom, "one hidden").find("blocks.0") == std::string::npos);
+  CHECK(told(dom, "one hidden").find("blocks.1 1") != std::string::npos);
+  CHECK(told(dom, "samples").starts_with("[\"&lt;b&gt;Once\",\"&lt;/td&gt;&lt;script&gt;alert(1)&lt;/script&gt;"));
+  CHECK(told(dom, "samples").ends_with("\"step 100\"]"));
+  CHECK(told(dom, "machines") == "[\"&lt;i&gt;Xeon\",\"Other\",\"15.5\",\"8\"]");
+  CHECK(told(dom, "scripts") == "0");
+  CHECK(told(dom, "printing") == "true true true");
+  CHECK(told(dom, "after") == "false true");
 }

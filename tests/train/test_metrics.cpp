@@ -90,3 +90,11 @@ TEST_CASE("metrics: a full disk is an error") {
   MetricsWriter metrics("/dev/full");
   CHECK_THROWS_WITH_AS(metrics.write({{"step", 1}}), "cannot write /dev/full: No space left on device", Error);
 }
+
+TEST_CASE("metrics: a text with bytes that are no UTF-8 is written, each as U+FFFD") {
+  const TempFolder folder;
+  const auto path = folder.path / "metrics.jsonl";
+  const Json sample{{"output", "a\xff\xc3\xa9\xe2\x82"}};
+  MetricsWriter(path).write({{"step", 1}, {"samples", Json::array({sample})}});
+  CHECK(read_metrics(path).at(0)["samples"][0]["output"] == "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd");
+}

@@ -78,6 +78,10 @@ struct Config {
     double max_minutes = 0;
     std::string init_from;
     std::int64_t log_every = 10;
+    std::int64_t watch = 0;
+    bool trace_nan = true;
+    std::int64_t sample_every = 0, sample_tokens = 100;
+    std::string sample_prompt = "\n";
     bool operator==(const Train&) const = default;
   };
   struct Eval {

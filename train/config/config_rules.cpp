@@ -144,6 +144,10 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
           ", which carries no state from row to row, got ", config.train.bptt);
   require(!config.data.within_document || family.bptt == 0, "data.within_document: expected false for ", family.name,
           ", which carries its state through the text, got true");
+  const bool makes_text = !resolved.has_task() && (family.reads_pairs() || family.task() == ModelTask::language_model);
+  require(config.train.sample_every == 0 || makes_text, "train.sample_every: expected 0 for ",
+          resolved.has_task() ? "task.kind = " + config.task.kind : family.name, ", which makes no text, got ",
+          config.train.sample_every);
   require(!config.train.recompute || family.recomputes, "train.recompute: expected false for ", family.name,
           ", which has no blocks to compute again, got true");
   require(config.eval.stride == 0 || family.bptt == 0, "eval.stride: expected 0 for ", family.name,

@@ -222,6 +222,22 @@ const std::vector<ConfigEntry>& common_entries() {
                                  "(none = random)",
                                  {}, kFixed),
         train.key<&T::log_every>("log_every", "steps between lines of metrics.jsonl", at_least(1)),
+        train.key<&T::watch>(
+            "watch",
+            "steps between lines of metrics.jsonl with the norms of each layer's gradients, weights and outputs "
+            "(0 = never)",
+            at_least(0)),
+        train.key<&T::trace_nan>(
+            "trace_nan",
+            "a loss or gradient that is not finite ends the training: run that step again and name "
+            "the op, the module and the values around the first such number"),
+        train.key<&T::sample_every>(
+            "sample_every",
+            "steps between texts that the model makes for a look: continuations of sample_prompt, or greedy "
+            "translations of validation sentences (0 = never)",
+            at_least(0)),
+        train.key<&T::sample_tokens>("sample_tokens", "tokens of such a continuation", at_least(1)),
+        train.key<&T::sample_prompt>("sample_prompt", "the text that it continues"),
 
         eval.key<&E::every>("every", "steps between evaluations (0 = only at the end)", at_least(0)),
         eval.key<&E::batches>("batches", "batches of an evaluation (0 = all validation data)", at_least(0)),

@@ -1,5 +1,6 @@
 #include "train/objectives/language_objective.h"
 
+#include "generate/generator.h"
 #include "train/config/model_config.h"
 
 namespace tapeformer {
@@ -12,11 +13,20 @@ LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData 
   const TokenView tokens = data_.train.view();
   check((recurrent_ != nullptr) == (config.family().bptt > 0), config.family().name,
         ": a family has ModelFamily::bptt exactly if its model is a RecurrentLanguageModel");
+  if (train.sample_every > 0) check_sample_prompt();
   if (recurrent_) {
     streams_ = StreamBatcher::full_rows(tokens, train.accumulate * train.batch, config.row_tokens());
     states_.resize(train.accumulate);
   } else {
     batcher_.emplace(tokens, train.batch, config.row_tokens(), static_cast<std::uint64_t>(train.seed));
+  }
+}
+
+void LanguageObjective::check_sample_prompt() const {
+  try {
+    check(!prompt_tokens(*data_.tokenizer, *model_, config_.train.sample_prompt).empty(), "the text is empty");
+  } catch (const Error& error) {
+    fail_usage("train.sample_prompt: expected a text that the run's tokenizer can encode: ", error.what());
   }
 }
 
@@ -77,6 +87,14 @@ void LanguageObjective::carry(const NamedTensors& carried) {
       part.emplace_back(name, tensor.slice(0, i * rows, (i + 1) * rows).clone());
     states_[i] = RecurrentState::from(part);
   }
+}
+
+std::vector<TextSample> LanguageObjective::samples() {
+  const Tokenizer& tokenizer = *data_.tokenizer;
+  const GenerateOptions options{.tokens = config_.train.sample_tokens,
+                                .stop_token = tokenizer.special("<|endoftext|>").value_or(-1)};
+  const auto ids = generate(*model_, prompt_tokens(tokenizer, *model_, config_.train.sample_prompt), options);
+  return {{config_.train.sample_prompt, tokenizer.decode(ids)}};
 }
 
 Evaluation LanguageObjective::evaluate(const ProgressCallback& progress) {

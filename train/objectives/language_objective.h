@@ -17,8 +17,12 @@ class LanguageObjective : public TextObjective {
   NamedTensors carried() const override;
   void carry(const NamedTensors& carried) override;
   Evaluation evaluate(const ProgressCallback& progress) override;
+  // What `tapeformer generate` makes of train.sample_prompt without further options.
+  std::vector<TextSample> samples() override;
 
  private:
+  // Throws UsageError, before the training begins, where the prompt has no tokens.
+  void check_sample_prompt() const;
   // Reads the rows of a micro-step into batch_, and tells the system which ones come next.
   void draw(std::int64_t step, std::int64_t micro_step);
 

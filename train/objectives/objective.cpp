@@ -38,6 +38,14 @@ std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, Objectiv
   }
 }
 
+TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::int64_t micro_step) {
+  return {.training = true,
+          .recompute = config.train.recompute,
+          .random = {.seed = static_cast<std::uint64_t>(config.train.seed),
+                     .step = static_cast<std::uint32_t>(step),
+                     .micro_step = static_cast<std::uint32_t>(micro_step)}};
+}
+
 std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const RunFolder* resumed,
                                           const ProgressMaker& progress) {
   return make_objective(config, prepare_data(config, resumed, progress));

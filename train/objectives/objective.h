@@ -29,6 +29,15 @@ class UnsmoothedLoss {
   double sum_ = 0;
 };
 
+// A text that a model has made: the continuation of a prompt, or the translation of a source, whose own translation is
+// the reference then.
+struct TextSample {
+  std::string input, output, reference = {};
+};
+
+// The tape of a micro-step of training.
+TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::int64_t micro_step);
+
 class Objective {
  public:
   virtual ~Objective() = default;
@@ -85,6 +94,8 @@ class Objective {
   virtual bool has_bits_per_byte() const { return unknown_share() <= kMaxUnknownShare; }
   // BLEU of the model's own output for the validation data; nothing where that is no translation.
   virtual std::optional<double> bleu() { return std::nullopt; }
+  // What train.sample_every asks for; nothing where the model makes no text. Training goes on as without it.
+  virtual std::vector<TextSample> samples() { return {}; }
 };
 
 // Reads the data and makes the model, its parameters not set yet. The tokenizers are those of the run that is resumed;

@@ -73,14 +73,33 @@ std::optional<double> TranslationObjective::bleu() {
   if (data_.valid_pairs().empty()) return std::nullopt;
   const auto all = static_cast<std::int64_t>(data_.valid_pairs().size());
   const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
+  const std::vector<std::string> texts = translations(count);
+  Bleu bleu(config_.eval.bleu_tokenize);
+  for (std::int64_t i = 0; i < count; ++i) bleu.add(texts[i], data_.valid_pairs()[i].target);
+  return bleu.score().score;
+}
+
+std::vector<TextSample> TranslationObjective::samples() {
+  constexpr std::int64_t kSamples = 4;
+  const std::int64_t count = std::min(kSamples, static_cast<std::int64_t>(data_.valid_pairs().size()));
+  std::vector<TextSample> samples;
+  for (std::string& text : translations(count)) {
+    const SentencePair& pair = data_.valid_pairs()[samples.size()];
+    samples.push_back({std::string(pair.source), std::move(text), std::string(pair.target)});
+  }
+  return samples;
+}
+
+std::vector<std::string> TranslationObjective::translations(std::int64_t count) const {
   std::vector<std::string_view> lines;
   for (const SentencePair& pair : data_.valid_pairs().first(count)) lines.push_back(pair.source);
   const PairTokenizers& tokenizers = data_.tokenizers;
-  const auto translations =
-      translate_lines(*model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols, lines, {.beam = 1});
-  Bleu bleu(config_.eval.bleu_tokenize);
-  for (std::int64_t i = 0; i < count; ++i) bleu.add(translations[i].texts[0], data_.valid_pairs()[i].target);
-  return bleu.score().score;
+  std::vector<std::string> texts;
+  for (LineTranslation& line :
+       translate_lines(*model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols, lines, {.beam = 1})) {
+    texts.push_back(std::move(line.texts[0]));
+  }
+  return texts;
 }
 
 }  // namespace tapeformer

@@ -36,12 +36,16 @@ class TranslationObjective : public Objective {
   }
   // BLEU of greedy translations of the first eval.bleu_sentences validation pairs.
   std::optional<double> bleu() override;
+  // The first validation pairs, translated greedily.
+  std::vector<TextSample> samples() override;
 
   // The part of the positions of training batches that is padding.
   double padding_share() const { return batcher_.padding_share(); }
   std::int64_t steps_per_epoch() const { return chunk_count(batcher_.batches_per_epoch(), config_.train.accumulate); }
 
  private:
+  // The best greedy translations of the first validation sentences.
+  std::vector<std::string> translations(std::int64_t count) const;
   // The batch of a micro-step, counted from the first step's first one.
   std::int64_t index(std::int64_t step, std::int64_t micro_step) const {
     return (step - 1) * config_.train.accumulate + micro_step;

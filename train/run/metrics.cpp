@@ -43,8 +43,9 @@ MetricsWriter::MetricsWriter(std::filesystem::path path)
 MetricsWriter::~MetricsWriter() { ::close(fd_); }
 
 void MetricsWriter::write(const Json& line) {
-  check(is_metrics(line), "metrics: expected an object with a whole number `step`, got ", line.dump());
-  write_all(fd_, line.dump() + "\n", path_);
+  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  check(is_metrics(line), "metrics: expected an object with a whole number `step`, got ", text);
+  write_all(fd_, text + "\n", path_);
 }
 
 void MetricsWriter::sync() {

@@ -9,7 +9,8 @@
 namespace tapeformer {
 
 // Appends lines. Each line is one write(2), so that another process, or a kill of this one, finds only whole lines.
-// Numbers are read back with the same bits; NaN and infinity, which JSON does not have, become null.
+// Numbers are read back with the same bits; NaN and infinity, which JSON does not have, become null, and bytes that are
+// no UTF-8 become U+FFFD.
 class MetricsWriter {
  public:
   // Throws Error when the file cannot be opened. Call truncate_metrics() first on a file that a killed process wrote.

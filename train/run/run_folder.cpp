@@ -79,7 +79,8 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
   require_no_run(root);  // again, now that no other process can make one here
   try {
     if (is_unfinished(run)) {
-      for (const fs::path& path : {run.target_tokenizer(), run.labels(), run.metrics(), run.checkpoints()})
+      for (const fs::path& path :
+           {run.target_tokenizer(), run.labels(), run.metrics(), run.machine(), run.checkpoints()})
         remove_path(path);
     }
     write_file_atomically(unfinished_config(run), config_toml);

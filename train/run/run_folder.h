@@ -6,6 +6,7 @@
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
 //   RUN/labels.json            only of a model that is fine-tuned on labels: their names
 //   RUN/metrics.jsonl
+//   RUN/machine.json           on which machine and with which version it was trained, see train/machine.h
 //   RUN/report.html            its curves, which the command `train` draws anew as it goes
 //   RUN/checkpoints/          see checkpoint_store.h
 #pragma once
@@ -27,6 +28,7 @@ struct RunFolder {
   std::filesystem::path target_tokenizer() const { return root / "tokenizer-target.json"; }
   std::filesystem::path labels() const { return root / "labels.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path machine() const { return root / "machine.json"; }
   std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path checkpoint(std::int64_t step) const;                   // checkpoints/step-000500

@@ -1,0 +1,70 @@
+#include "train/layer_watch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "autograd/kernels/reduce.h"
+
+namespace tapeformer {
+namespace {
+
+double sum_of_squares(const Tensor& x) {
+  const Tensor dense = x.contiguous();
+  return dispatch_floating(dense.dtype(),
+                           [&]<class T>(T) { return kernels::sum_of_squares(dense.data<T>(), dense.numel()); });
+}
+
+bool is_number(std::string_view part) {
+  return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string layer_of_parameter(std::string_view name) {
+  for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
+    end = name.find('.', begin);
+    if (is_number(name.substr(begin, end - begin))) return std::string(name.substr(0, end));
+  }
+  return std::string(name.substr(0, name.rfind('.')));
+}
+
+LayerWatch::LayerWatch(const Module& model, const ParameterSlab& slab) : slab_(slab) {
+  for (const ParameterSlab::Part& part : slab.parts()) {
+    const std::string layer = layer_of_parameter(part.name);
+    if (is_number(layer.substr(layer.rfind('.') + 1))) outputs_[layer];
+  }
+  for (const NamedModule& named : model.named_modules()) {
+    const auto layer = outputs_.find(named.name);
+    if (layer == outputs_.end()) continue;
+    hooks_.push_back(named.module->register_forward_hook([&outputs = layer->second](const Module&, const Variable& y) {
+      outputs.squares += sum_of_squares(y.value());
+      outputs.count += y.value().numel();
+      return Variable();
+    }));
+  }
+}
+
+nlohmann::ordered_json LayerWatch::norms() const {
+  struct Squares {
+    double gradient = 0, weight = 0;
+  };
+  std::vector<std::pair<std::string, Squares>> layers;
+  for (const ParameterSlab::Part& part : slab_.parts()) {
+    const std::string name = layer_of_parameter(part.name);
+    auto layer = std::ranges::find(layers, name, &std::pair<std::string, Squares>::first);
+    if (layer == layers.end()) layer = layers.insert(layers.end(), {name, {}});
+    layer->second.gradient += sum_of_squares(slab_.gradients().slice(0, part.begin, part.begin + part.size));
+    layer->second.weight += sum_of_squares(slab_.values().slice(0, part.begin, part.begin + part.size));
+  }
+  nlohmann::ordered_json norms = nlohmann::ordered_json::object();
+  for (const auto& [name, squares] : layers) {
+    norms[name] = {{"grad", std::sqrt(squares.gradient)}, {"weight", std::sqrt(squares.weight)}};
+    const auto outputs = outputs_.find(name);
+    if (outputs == outputs_.end() || outputs->second.count == 0) continue;
+    norms[name]["activation"] = std::sqrt(outputs->second.squares / static_cast<double>(outputs->second.count));
+  }
+  return norms;
+}
+
+}  // namespace tapeformer

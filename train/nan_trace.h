@@ -1,0 +1,19 @@
+// Where a number that is not finite comes from.
+#pragma once
+
+#include <string>
+
+#include "train/objectives/objective.h"
+
+namespace tapeformer {
+
+// Runs a step of training again, first its forward passes, then its backward passes, and looks at what each op makes.
+// One line about the first value that is not finite: the op, the module in whose forward pass it stands, the sizes, the
+// place of the value and its neighbours, and which inputs were not finite before. Empty where all values are finite.
+//
+// The weights are to be those from before the step, and `carried` what objective.carried() gave then. Gradients and
+// carried states are lost.
+std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
+                      const NamedTensors& carried);
+
+}  // namespace tapeformer
