@@ -1,7 +1,6 @@
 #include "train/machine.h"
 
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include "autograd/kernels/gemm/gemm.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/memory.h"
 #include "core/parallel.h"
 #include "train/config/matmul_config.h"
 
@@ -19,21 +19,6 @@ namespace tapeformer {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// The CPU's name as Linux gives it; that of the architecture where it gives none.
-std::string cpu_name(const std::string& architecture) {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != line.npos) return line.substr(colon + 2);
-  }
-  return architecture;
-}
-
-double memory_gib() {
-  const double bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  return std::round(10 * bytes / (1 << 30)) / 10;
-}
 
 std::string compiler() {
 #if defined(__clang__)
@@ -45,14 +30,25 @@ std::string compiler() {
 
 }  // namespace
 
+std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != line.npos) return line.substr(colon + 2);
+  }
+  utsname system{};
+  uname(&system);
+  return system.machine;
+}
+
 Json describe_machine(const ResolvedConfig& config) {
   utsname system{};
   uname(&system);
   const std::string architecture = system.machine;
-  return {{"cpu", cpu_name(architecture)},
+  return {{"cpu", cpu_name()},
           {"cores", default_thread_count()},
           {"hardware_threads", std::thread::hardware_concurrency()},
-          {"memory_gib", memory_gib()},
+          {"memory_gib", std::round(10 * static_cast<double>(machine_memory_bytes()) / (1 << 30)) / 10},
           {"system", str_cat(system.sysname, " ", system.release, " ", architecture)},
           {"threads", thread_count()},
           {"matmul", describe_matmul(matmul_precision(config))},

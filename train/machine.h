@@ -3,11 +3,15 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "train/config/config.h"
 #include "train/run/run_folder.h"
 
 namespace tapeformer {
+
+// The CPU's name as Linux gives it, such as "Intel(R) Xeon(R) Gold 6430"; that of the architecture where it gives none.
+std::string cpu_name();
 
 // {"cpu", "cores" that this process may use, "hardware_threads", "memory_gib", "system", "threads", "matmul" (what
 // train.matmul stands for here), "tapeformer" (its version and commit), "compiler", "openblas"}

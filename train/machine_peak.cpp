@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/parallel.h"
+#include "train/machine.h"
 #include "train/objectives/language_data.h"
 
 namespace tapeformer {
@@ -41,14 +41,6 @@ double measure_peak_flops(kernels::MatmulPrecision precision) {
 }
 
 }  // namespace
-
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
-  }
-  return "unknown CPU";
-}
 
 double machine_peak_flops(kernels::MatmulPrecision precision, int threads) {
   const std::filesystem::path file = token_cache_folder() / "machine.json";

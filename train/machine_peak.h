@@ -1,8 +1,6 @@
 // How fast this machine multiplies matrices.
 #pragma once
 
-#include <string>
-
 #include "autograd/kernels/gemm/precision.h"
 
 namespace tapeformer {
@@ -11,8 +9,5 @@ namespace tapeformer {
 // of threads: what a training step can be compared with. It is measured once, in a fifth of a second, and kept in the
 // file machine.json of the token cache's folder by the name of the CPU; removing that file measures it anew.
 double machine_peak_flops(kernels::MatmulPrecision precision, int threads);
-
-// The name of the CPU as the system tells it, such as "Intel(R) Xeon(R) Gold 6430"; "unknown CPU" where it does not.
-std::string cpu_name();
 
 }  // namespace tapeformer

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/train/toy.h"
+#include "train/machine.h"
 #include "train/machine_peak.h"
 #include "train/objectives/language_data.h"
 
