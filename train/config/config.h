@@ -78,6 +78,9 @@ struct Config {
     double max_minutes = 0;
     std::string init_from;
     std::int64_t log_every = 10;
+    CommPrecision comm = CommPrecision::fp32;
+    std::int64_t sync_every = 0;
+    double outer_lr = 0.7, outer_momentum = 0.9;
     bool operator==(const Train&) const = default;
   };
   struct Eval {

@@ -66,7 +66,7 @@ Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::in
 
 Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {
   return tapeformer::evaluate(*model_, *data_.valid, data_.tokenizers.symbols, pair_batch_options(config_),
-                              config_.eval.batches, progress);
+                              config_.eval.batches, progress, ranks());
 }
 
 std::optional<double> TranslationObjective::bleu() {
@@ -76,10 +76,18 @@ std::optional<double> TranslationObjective::bleu() {
   std::vector<std::string_view> lines;
   for (const SentencePair& pair : data_.valid_pairs().first(count)) lines.push_back(pair.source);
   const PairTokenizers& tokenizers = data_.tokenizers;
-  const auto translations =
-      translate_lines(*model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols, lines, {.beam = 1});
+  const Communicator::Share mine = ranks().share(count);
+  const auto translations = translate_lines(*model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
+                                            std::span(lines).subspan(mine.begin, mine.size()), {.beam = 1});
+  std::string own_texts, all_texts;  // each with a zero byte behind it
+  for (const auto& translation : translations) own_texts += translation.texts[0] + '\0';
+  for (const std::string& part : ranks().gather(own_texts)) all_texts += part;
   Bleu bleu(config_.eval.bleu_tokenize);
-  for (std::int64_t i = 0; i < count; ++i) bleu.add(translations[i].texts[0], data_.valid_pairs()[i].target);
+  for (std::int64_t i = 0, begin = 0; i < count; ++i) {
+    const auto end = static_cast<std::int64_t>(all_texts.find('\0', begin));
+    bleu.add(std::string_view(all_texts).substr(begin, end - begin), data_.valid_pairs()[i].target);
+    begin = end + 1;
+  }
   return bleu.score().score;
 }
 
