@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <iostream>
+#include <thread>
 
 #include "autograd/kernels/gemm/gemm.h"
 #include "cli/commands.h"
 #include "cli/usage.h"
 #include "core/error.h"
+#include "train/distributed/launch.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -37,10 +40,13 @@ void set_up_log() {
 
 // Errors may quote what the user wrote: keep them on one line.
 void print_error(std::string message) {
+  // What goes wrong on every rank alike is told by rank 0 alone: the end of its process ends the others, for which
+  // mpirun takes a second.
+  if (launched_rank().value_or(0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   for (char& c : message) {
     if (c == '\n' || c == '\r') c = ' ';
   }
-  std::cerr << "tapeformer: " << message << '\n';
+  std::cerr << "tapeformer: " << rank_prefix() << message << '\n';
 }
 
 // What a newcomer needs first.

@@ -61,7 +61,8 @@ std::string format_progress(const ProgressState& state) {
   return "step " + std::to_string(state.step) + "/" + std::to_string(state.steps) + "  " + std::to_string(percent) +
          "%  " + (state.smoothed ? "smoothed loss " : "loss ") + (state.with_z ? "+ z " : "") +
          print("%.4f", state.loss) + "  lr " + print("%.3g", state.lr) + "  " + format_rate(state.tokens_per_s) +
-         " tokens/s  " + format_duration(state.elapsed_s) + " elapsed  " + format_duration(left) + " left";
+         " tokens/s  " + format_duration(state.elapsed_s) + " elapsed  " + format_duration(left) + " left" +
+         (state.waiting ? print("  %.0f%% waiting", 100 * *state.waiting) : "");
 }
 
 int terminal_columns(int fd) {
