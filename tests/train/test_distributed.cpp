@@ -401,4 +401,11 @@ TEST_CASE("ranks: they share an evaluation, and all know the whole") {
   masked.model.type = "bert";
   check_shared([&] { return std::make_unique<MaskedToy>(masked); });
   check_shared([&] { return std::make_unique<TranslationToy>(translation_config()); });
+  TranslationToy alone(translation_config());
+  const std::optional<double> bleu = alone.objective.bleu();
+  run_ranks(3, [&](Communicator& ranks) {
+    TranslationToy toy(translation_config());
+    toy.objective.share_with(ranks);
+    CHECK(toy.objective.bleu() == bleu);
+  });
 }

@@ -54,7 +54,11 @@ std::string place() {
 }  // namespace
 
 std::optional<int> launched_rank() {
-  if (number_in("OMPI_COMM_WORLD_SIZE").value_or(2) == 1) return std::nullopt;  // mpirun -n 1
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
+    const auto size = number_in(variable);
+    if (size == 1) return std::nullopt;  // mpirun -n 1
+    if (size) break;
+  }
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
     if (const auto rank = number_in(variable)) return rank;
   }
