@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <iostream>
+#include <thread>
 
 #include "autograd/kernels/gemm/gemm.h"
 #include "cli/commands.h"
@@ -15,6 +17,7 @@
 #include "cli/usage.h"
 #include "core/error.h"
 #include "core/visible_text.h"
+#include "train/distributed/launch.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -37,10 +40,13 @@ void warn_of_slow_blas() {
 
 // Errors may quote what the user wrote: they stay on one line, and cannot drive the terminal.
 void print_error(std::string message) {
+  // What goes wrong on every rank alike is told by rank 0 alone: the end of its process ends the others, for which
+  // mpirun takes a second.
+  if (launched_rank().value_or(0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   std::ranges::replace_if(
       message, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   ProgressLine::clear_visible();
-  std::cerr << "tapeformer: " << printable_text(message) << '\n';
+  std::cerr << "tapeformer: " << rank_prefix() << printable_text(message) << '\n';
 }
 
 // Every command has the option --quiet.

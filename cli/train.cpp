@@ -17,12 +17,15 @@
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/training_line.h"
 #include "core/files.h"
+#include "core/hash.h"
 #include "core/parallel.h"
 #include "data/synthetic/corpora.h"
 #include "report/run_report.h"
 #include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
+#include "train/distributed/launch.h"
+#include "train/distributed/same_job.h"
 #include "train/initial_weights.h"
 #include "train/machine.h"
 #include "train/machine_peak.h"
@@ -35,6 +38,11 @@
 
 namespace tapeformer::cli {
 namespace {
+
+// Called from another thread: the process ends then.
+void tell_lost_rank(const char* message) {
+  std::fputs(str_cat("\ntapeformer: ", rank_prefix(), message, "\n").c_str(), stderr);
+}
 
 struct TrainArguments {
   std::string config, out, resume;
@@ -163,22 +171,54 @@ struct Work {
   double flops_per_token;
 };
 
-Work make_work(const ResolvedConfig& config, const RunFolder* resumed = nullptr) {
-  ObjectiveData data = prepare_data(config, resumed, show_progress);
+Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks) {
+  const ProgressMaker progress = ranks.is_root() ? ProgressMaker(show_progress) : ProgressMaker();
+  ObjectiveData data = ranks.root_first([&] { return prepare_data(config, resumed, progress); });
   const double flops_per_token = model_costs(config, data).flops_per_token;
-  return {make_objective(config, std::move(data)), flops_per_token};
+  Work work{make_objective(config, std::move(data)), flops_per_token};
+  work.objective->share_with(ranks);
+  return work;
 }
 
-// The share of the machine's peak is that of its matrix products.
-TrainingLine training_line(double flops_per_token, kernels::MatmulPrecision precision) {
-  const double peak = is_quiet() ? 0 : machine_peak_flops(precision, thread_count());
+// The share of the machine's peak is that of its matrix products, or of the ranks' machines.
+TrainingLine training_line(double flops_per_token, kernels::MatmulPrecision precision, const Communicator& ranks) {
+  const double peak = is_quiet() ? 0 : ranks.size() * machine_peak_flops(precision, thread_count());
   return {ProgressLine::standard_error(), flops_per_token, peak};
+}
+
+// What must be the same on all ranks when they begin to train.
+JobFacts data_and_weights(const Objective& objective, const ParameterSlab& slab, const TrainingState& state) {
+  const RunTokenizers tokenizers = objective.tokenizers();
+  const std::string vocabulary = tokenizers.source + tokenizers.target + tokenizers.labels;
+  const std::string_view weights(static_cast<const char*>(static_cast<const void*>(slab.values().data<float>())),
+                                 static_cast<std::size_t>(slab.values().bytes()));
+  return {{"the hash of the training data", to_hex(objective.data_hash())},
+          {"the hash of the validation data", to_hex(objective.valid_hash())},
+          {"the hash of the tokenizer", to_hex(hash_bytes(vocabulary))},
+          {"the step to go on from", std::to_string(state.step)},
+          {"the hash of the weights", to_hex(hash_bytes(weights))}};
+}
+
+void tell_ranks(const ResolvedConfig& config, const Communicator& ranks) {
+  if (ranks.size() == 1) return;
+  spdlog::info("{} ranks share the {} micro-steps of a step", ranks.size(), config.train.accumulate);
+  if (config.train.accumulate % ranks.size() == 0) return;
+  spdlog::warn("train.accumulate is {}, no multiple of the ranks: those with fewer micro-steps wait for the others",
+               config.train.accumulate);
 }
 
 // Trains a run whose folder and state are ready. `max_minutes` is the time limit of this process, if it has its own.
 void train_run(const ResolvedConfig& config, const Work& work, const ParameterSlab& slab, Optimizer& optimizer,
                const RunFolder& run, TrainingState& state, std::optional<double> max_minutes = std::nullopt) {
   Objective& objective = *work.objective;
+  Communicator& ranks = objective.ranks();
+  require_same(data_and_weights(objective, slab, state), ranks);
+  const StopSignal stop;
+  if (!ranks.is_root()) {
+    train(objective, slab, optimizer, config, run, state,
+          {.stop_requested = [&] { return stop.requested(); }, .max_minutes = max_minutes});
+    return;
+  }
   record_machine(run, state.step, config);
   for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
   if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.cannot_evaluate_because());
@@ -186,12 +226,12 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
   const kernels::MatmulPrecision precision = matmul_precision(config);
   if (const std::string warning = matmul_warning(precision); !warning.empty()) spdlog::warn("{}", warning);
   spdlog::info("{} threads; matrix products: {}", thread_count(), describe_matmul(precision));
+  tell_ranks(config, ranks);
   if (state.step >= config.train.steps) {
     spdlog::info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
   }
 
-  const StopSignal stop;
-  TrainingLine progress = training_line(work.flops_per_token, precision);
+  TrainingLine progress = training_line(work.flops_per_token, precision, ranks);
   ReportRefresh report(run);
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
     progress.evaluated(evaluation.loss());
@@ -231,19 +271,54 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
                end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
 }
 
-void set_threads(const ResolvedConfig& config) {
-  if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));
+void publish(const std::unique_ptr<StagedCheckpoint>& checkpoint) {
+  if (checkpoint) checkpoint->publish();
 }
 
-void start(const TrainArguments& arguments) {
+void set_threads(const ResolvedConfig& config, Communicator& ranks) {
+  const int own = threads_of_rank(ranks);
+  set_thread_count(config.train.threads > 0 ? static_cast<int>(config.train.threads) : own);
+}
+
+// Refuses ranks that would not do the same steps, and sets their threads.
+void prepare_ranks(const ResolvedConfig& config, Communicator& ranks) {
+  require_same(program_and_config(config), ranks);
+  require_micro_steps(config, ranks);
+  if (ranks.size() > 1 && config.train.watch > 0) {
+    fail_usage("train.watch: expected 0 under mpirun, where no rank has the whole gradient, got ", config.train.watch);
+  }
+  set_threads(config, ranks);
+}
+
+// Rank 0 makes the run's folder; all take part in `prepare`.
+RunFolder make_run(const std::string& path, std::string_view config_toml, const RunTokenizers& tokenizers,
+                   const std::function<void(const RunFolder&)>& prepare, Communicator& ranks) {
+  RunFolder run{path};
+  if (ranks.is_root()) {
+    run = create_run(path, config_toml, tokenizers, prepare);
+  } else {
+    prepare(run);
+  }
+  ranks.barrier();
+  check(std::filesystem::exists(run.config()), path,
+        ": rank 0 has made the run there, and this rank does not see it: ", "the ranks must share the folder");
+  return run;
+}
+
+// Only rank 0 writes to the run, apart from shares of checkpoints.
+std::unique_ptr<RunLock> lock_run(const RunFolder& run, const Communicator& ranks) {
+  return ranks.is_root() ? std::make_unique<RunLock>(run) : nullptr;
+}
+
+void start(const TrainArguments& arguments, Communicator& ranks) {
   Config given;
   if (!arguments.config.empty()) given = load_config(arguments.config);
   given = override_config(std::move(given), arguments.overrides).values();
   const bool initial_tokenizers = use_initial_tokenizers(given);
   const ResolvedConfig config = resolve_for_training(std::move(given));
-  require_no_run(arguments.out);
-  set_threads(config);
-  const Work work = make_work(config);
+  if (ranks.is_root()) require_no_run(arguments.out);
+  prepare_ranks(config, ranks);
+  const Work work = make_work(config, nullptr, ranks);
   const auto& objective = work.objective;
   const bool has_weights = !config.train.init_from.empty();
   objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
@@ -253,7 +328,7 @@ void start(const TrainArguments& arguments) {
                  config.train.init_from);
   }
   const ParameterSlab slab(objective->model(), objective->rates());
-  const auto optimizer = make_optimizer(config, slab);
+  const auto optimizer = make_optimizer(config, slab, ranks);
   TrainingState state;
   state.data_hash = objective->data_hash();
   state.valid_hash = objective->valid_hash();
@@ -261,11 +336,11 @@ void start(const TrainArguments& arguments) {
   // Weights that no seed makes again are saved at once: the run does not need the other one any more.
   const auto save_weights = [&](const RunFolder& run) {
     if (!has_weights) return;
-    stage_checkpoint(run, objective->model(), *optimizer, state, {.config_toml = config_toml, .regular = false})
-        ->publish();
+    publish(stage_checkpoint(run, objective->model(), *optimizer, state, {.config_toml = config_toml, .regular = false},
+                             ranks));
   };
-  const RunFolder run = create_run(arguments.out, config_toml, objective->tokenizers(), save_weights);
-  const RunLock lock(run);
+  const RunFolder run = make_run(arguments.out, config_toml, objective->tokenizers(), save_weights, ranks);
+  const auto lock = lock_run(run, ranks);
   train_run(config, work, slab, *optimizer, run, state);
 }
 
@@ -293,10 +368,11 @@ Continuation continued_config(const RunReference& reference, const TrainArgument
 
 // Reads the checkpoint that the reference names, or the newest one; says what is odd about it.
 TrainingState load_state(const RunReference& reference, Objective& objective, Optimizer& optimizer) {
+  Communicator& ranks = objective.ranks();
   std::vector<std::string> warnings;
-  const std::int64_t step = usable_checkpoint(reference, warnings);
+  const std::int64_t step = ranks.sum_of(ranks.is_root() ? usable_checkpoint(reference, warnings) : 0);
   for (const std::string& warning : warnings) spdlog::warn("{}", warning);
-  TrainingState state = load_checkpoint(reference.run, step, objective.model(), optimizer);
+  TrainingState state = load_checkpoint(reference.run, step, objective.model(), optimizer, ranks);
   objective.carry(state.carried);  // train() does it too: here what does not fit is refused before the run is changed
   if (state.data_hash != objective.data_hash()) {
     spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
@@ -325,18 +401,32 @@ void require_newest(const RunReference& reference, const TrainArguments& argumen
              steps.back(), ": give --discard-newer to remove those, or --out NEW to go on in a new run");
 }
 
-void resume(const TrainArguments& arguments, const RunReference& reference) {
+// Makes the run's folder that of a run which has come to `state`.
+void go_back(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state) {
+  if (const std::string text = to_toml(config); text != read_file(run.config()))
+    write_file_atomically(run.config(), text);
+  truncate_metrics(run.metrics(), state.step);
+  remove_checkpoints_after(run, state.step);
+  remove_average(run);
+  if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
+  prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average);
+}
+
+void resume(const TrainArguments& arguments, const RunReference& reference, Communicator& ranks) {
   const RunFolder& run = reference.run;
-  const RunLock lock(run);
-  require_newest(reference, arguments);
-  remove_leftovers(run);
+  const auto lock = lock_run(run, ranks);
+  if (ranks.is_root()) {
+    require_newest(reference, arguments);
+    remove_leftovers(run);
+  }
+  ranks.barrier();
   const Continuation continuation = continued_config(reference, arguments);
   const ResolvedConfig& config = continuation.config;
-  set_threads(config);
-  const Work work = make_work(config, &run);
+  prepare_ranks(config, ranks);
+  const Work work = make_work(config, &run, ranks);
   const auto& objective = work.objective;
   const ParameterSlab slab(objective->model(), objective->rates());
-  const auto optimizer = make_optimizer(config, slab);
+  const auto optimizer = make_optimizer(config, slab, ranks);
 
   TrainingState state;
   if (list_checkpoints(run).empty() && !reference.step) {  // ended before its first checkpoint
@@ -346,28 +436,22 @@ void resume(const TrainArguments& arguments, const RunReference& reference) {
   } else {
     state = load_state(reference, *objective, *optimizer);
   }
-  if (const std::string text = to_toml(config); text != read_file(run.config()))
-    write_file_atomically(run.config(), text);
-  truncate_metrics(run.metrics(), state.step);
-  remove_checkpoints_after(run, state.step);
-  remove_average(run);
-  if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
-  prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average);
+  if (ranks.is_root()) go_back(run, config, state);
   tell(state, continuation);
   train_run(config, work, slab, *optimizer, run, state, continuation.max_minutes);
 }
 
 // Goes on from a checkpoint in a new run, which has the metrics up to it; the other run is only read.
-void fork_run(const TrainArguments& arguments, const RunReference& reference) {
-  require_no_run(arguments.out);
+void fork_run(const TrainArguments& arguments, const RunReference& reference, Communicator& ranks) {
+  if (ranks.is_root()) require_no_run(arguments.out);
   const RunFolder& from = reference.run;
   const Continuation continuation = continued_config(reference, arguments);
   const ResolvedConfig& config = continuation.config;
-  set_threads(config);
-  const Work work = make_work(config, &from);
+  prepare_ranks(config, ranks);
+  const Work work = make_work(config, &from, ranks);
   const auto& objective = work.objective;
   const ParameterSlab slab(objective->model(), objective->rates());
-  const auto optimizer = make_optimizer(config, slab);
+  const auto optimizer = make_optimizer(config, slab, ranks);
   TrainingState state = load_state(reference, *objective, *optimizer);
 
   const std::string config_toml = to_toml(config);
@@ -375,26 +459,28 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference) {
   const RunTokenizers tokenizers{read_file(from.tokenizer()), has_target ? read_file(from.target_tokenizer()) : "",
                                  config.has_task() ? read_file(from.labels()) : ""};
   const auto copy_history = [&](const RunFolder& run) {
-    if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));
-    if (std::filesystem::exists(from.machine())) write_file_atomically(run.machine(), read_file(from.machine()));
-    truncate_metrics(run.metrics(), state.step);
+    if (ranks.is_root()) {
+      if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));
+      if (std::filesystem::exists(from.machine())) write_file_atomically(run.machine(), read_file(from.machine()));
+      truncate_metrics(run.metrics(), state.step);
+    }
     const bool regular = config.checkpoint.every > 0 && state.step > 0 && state.step % config.checkpoint.every == 0;
-    stage_checkpoint(run, objective->model(), *optimizer, state, {.config_toml = config_toml, .regular = regular})
-        ->publish();
-    if (state.best_step == state.step) mark_best(run, state.step);
+    publish(stage_checkpoint(run, objective->model(), *optimizer, state,
+                             {.config_toml = config_toml, .regular = regular}, ranks));
+    if (ranks.is_root() && state.best_step == state.step) mark_best(run, state.step);
   };
-  const RunFolder run = create_run(arguments.out, config_toml, tokenizers, copy_history);
-  const RunLock lock(run);
+  const RunFolder run = make_run(arguments.out, config_toml, tokenizers, copy_history, ranks);
+  const auto lock = lock_run(run, ranks);
   tell(state, continuation);
   train_run(config, work, slab, *optimizer, run, state, continuation.max_minutes);
 }
 
-void go_on(const TrainArguments& arguments) {
+void go_on(const TrainArguments& arguments, Communicator& ranks) {
   const RunReference reference = find_run(arguments.resume);
   if (reference.average) {
     fail_usage("train: an average cannot be trained on; resume ", reference.run.root.string());
   }
-  arguments.out.empty() ? resume(arguments, reference) : fork_run(arguments, reference);
+  arguments.out.empty() ? resume(arguments, reference, ranks) : fork_run(arguments, reference, ranks);
 }
 
 }  // namespace
@@ -414,9 +500,13 @@ void add_train_command(CLI::App& app) {
       ->needs(from);
   add_config_options(*command, arguments->overrides);
   command->callback([arguments] {
-    if (!arguments->resume.empty()) return go_on(*arguments);
-    if (arguments->out.empty()) fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
-    start(*arguments);
+    if (arguments->resume.empty() && arguments->out.empty()) {
+      fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
+    }
+    const auto ranks = join_ranks(tell_lost_rank);
+    if (!ranks->is_root()) spdlog::set_level(spdlog::level::off);
+    arguments->resume.empty() ? start(*arguments, *ranks) : go_on(*arguments, *ranks);
+    ranks->finish_job();
   });
 }
 

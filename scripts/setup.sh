@@ -2,6 +2,7 @@
 # Installs the Debian packages that are missing, as root or with sudo.
 #   scripts/setup.sh            to build, train and test
 #   scripts/setup.sh --program  the program alone
+#   scripts/setup.sh --mpi      the program, and Open MPI to train on several machines
 #   scripts/setup.sh --ci       also the second compiler and the formatter
 set -euo pipefail
 
@@ -9,7 +10,10 @@ packages=(g++ cmake ninja-build libopenblas-openmp-dev libhwy-dev libcli11-dev l
   nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev libjs-dygraphs)
 case ${1:-} in
   --program) ;;
-  --ci) packages+=(libpcre2-dev doctest-dev clang libclang-rt-dev libomp-dev clang-format perl) ;;
+  --mpi) packages+=(libopenmpi-dev openmpi-bin) ;;
+  --ci)
+    packages+=(libpcre2-dev doctest-dev clang libclang-rt-dev libomp-dev clang-format perl libopenmpi-dev openmpi-bin)
+    ;;
   *) packages+=(libpcre2-dev doctest-dev) ;;
 esac
 

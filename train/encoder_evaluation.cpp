@@ -24,7 +24,7 @@ TextRows text_rows(Tape& tape, const Batch& batch) {
 }
 
 Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, const WindowOptions& options,
-                    const ProgressCallback& progress) {
+                    const ProgressCallback& progress, Communicator& ranks) {
   const std::int64_t context = window_context(model.context(), options.context);
   if (options.stride != 0 && options.stride != context) {
     fail_usage("stride: expected 0 or ", context,
@@ -33,7 +33,7 @@ Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, c
   Evaluation total;
   for (const std::string& name : model.prediction_names()) total.parts.push_back({name, 0});
   const auto count = static_cast<double>(total.parts.size());
-  for_windows(tokens, options, model.context(), progress, [&](const Batch& batch) {
+  const auto score = [&](const Batch& batch) {
     Tape tape(no_grad);
     const std::vector<TokenPrediction> predictions = model.predictions(text_rows(tape, batch));
     for (std::size_t i = 0; i < predictions.size(); ++i) {
@@ -42,7 +42,9 @@ Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, c
     }
     const Tensor targets = predictions.front().targets;
     total.tokens += targets.numel() - std::ranges::count(targets.span<std::int32_t>(), kIgnoredTarget);
-  });
+  };
+  for_windows(tokens, options, model.context(), progress, score, ranks);
+  add_over_ranks(total, ranks);
   for (const Evaluation::Part& part : total.parts) total.nats += part.nats / count;
   return total;
 }

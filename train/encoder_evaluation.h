@@ -15,8 +15,9 @@ TextRows text_rows(Tape& tape, const Batch& batch);
 // So a prediction of what follows scores every token but the first one once, and a prediction of what was before every
 // token but the last one. Evaluation::parts has each prediction by its name. Throws Error for fewer than two tokens,
 // UsageError for windows that the model cannot read, and for a stride other than the context.
+// Ranks share the batches, and all return the whole.
 Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, const WindowOptions& options,
-                    const ProgressCallback& progress = {});
+                    const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
 // A sentence that says what the model's loss is.
 std::string loss_description(const BidirectionalLanguageModel& model);

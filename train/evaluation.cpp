@@ -16,24 +16,18 @@ Tensor ids_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {
   return Tensor::from(std::span<const std::int32_t>(ids), {batch.rows, batch.length});
 }
 
-// Calls score(batch) for each batch.
-template <class Batcher, class Score>
-void for_batches(const Batcher& batcher, std::int64_t max_batches, const ProgressCallback& progress,
-                 const Score& score) {
-  const std::int64_t batches = max_batches > 0 ? std::min(max_batches, batcher.batches()) : batcher.batches();
-  Batch batch;
-  for (std::int64_t i = 0; i < batches; ++i) {
-    batcher.fill(i, batch);
-    score(batch);
-    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(batches));
-  }
+// The batches that are scored, `most` at most; 0: all.
+template <class Batcher>
+std::int64_t scored_batches(const Batcher& batcher, std::int64_t most) {
+  return most > 0 ? std::min(most, batcher.batches()) : batcher.batches();
 }
 
 // Calls score(batch, state) for each batch of the text: windows, without a state; or, for a recurrent model, rows in
 // order, with the state that has read those before them.
+// Ranks share the windows' batches, or the rows, which are streams.
 template <class Score>
 void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
-              const ProgressCallback& progress, const Score& score) {
+              const ProgressCallback& progress, const Communicator& ranks, const Score& score) {
   constexpr std::int64_t kRow = 128;     // tokens that a recurrent model reads at once; no result depends on it
   constexpr std::int64_t kWarmUp = 256;  // tokens before a stream, from which it learns where in the text it is
   if (!reads_in_order(model)) {
@@ -44,14 +38,22 @@ void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions&
       windows.context = std::max(*most, std::min<std::int64_t>(windows.context, tokens.size() - 1));
       windows.stride = std::min(windows.stride, windows.context);
     }
-    return for_windows(tokens, windows, {}, progress,
-                       [&](const Batch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); });
+    return for_windows(
+        tokens, windows, {}, progress, [&](const Batch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); },
+        ranks);
   }
   RecurrentState state;
   // The first batches only warm the later streams up.
   const std::int64_t most = options.max_batches > 0 ? options.max_batches + kWarmUp / kRow : 0;
-  for_batches(StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp), most, progress,
-              [&](const Batch& batch) { score(batch, &state); });
+  const StreamBatcher streams = StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp);
+  const Communicator::Share rows = ranks.share(streams.streams());
+  const std::int64_t batches = rows.size() > 0 ? scored_batches(streams, most) : 0;
+  Batch batch;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    streams.fill(i, rows.begin, rows.size(), batch);
+    score(batch, &state);
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(batches));
+  }
 }
 
 // The rank of a token among all, and the likeliest ones; of equally likely tokens the one with the lower id comes
@@ -87,13 +89,21 @@ std::int64_t window_context(const LanguageModel& model, std::int64_t wanted) {
 }
 
 void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,
-                 const ProgressCallback& progress, const std::function<void(const Batch&)>& score) {
+                 const ProgressCallback& progress, const std::function<void(const Batch&)>& score,
+                 const Communicator& ranks) {
   const std::int64_t context = window_context(most, options.context);
   const std::int64_t stride = options.stride ? options.stride : context;
   if (stride < 1 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
   const std::int64_t windows = WindowBatcher(tokens, 1, context, stride).windows();
   const std::int64_t rows = std::min(options.batch, windows);  // more would be padding alone
-  for_batches(WindowBatcher(tokens, rows, context, stride), options.max_batches, progress, score);
+  const WindowBatcher batcher(tokens, rows, context, stride);
+  const Communicator::Share mine = ranks.share(scored_batches(batcher, options.max_batches));
+  Batch batch;
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+    batcher.fill(i, batch);
+    score(batch);
+    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
+  }
 }
 
 double Evaluation::perplexity() const { return std::exp(loss()); }
@@ -109,16 +119,25 @@ double Evaluation::bits_per_byte(std::int64_t bytes) const {
   return nats / (std::numbers::ln2 * static_cast<double>(bytes));
 }
 
+void add_over_ranks(Evaluation& evaluation, Communicator& ranks) {
+  std::vector<double> sums{static_cast<double>(evaluation.tokens), evaluation.nats};
+  for (const Evaluation::Part& part : evaluation.parts) sums.push_back(part.nats);
+  ranks.sum(sums);
+  evaluation.tokens = static_cast<std::int64_t>(sums[0]);
+  evaluation.nats = sums[1];
+  for (std::size_t i = 0; i < evaluation.parts.size(); ++i) evaluation.parts[i].nats = sums[2 + i];
+}
+
 void require_finite(const Evaluation& evaluation) {
   check(std::isfinite(evaluation.nats), "the loss is ", evaluation.loss(),
         ": the model's predictions are not finite numbers");
 }
 
 Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
-                    const ProgressCallback& progress) {
+                    const ProgressCallback& progress, Communicator& ranks) {
   Evaluation total;
   const auto* const recurrent = dynamic_cast<const RecurrentLanguageModel*>(&model);
-  for_text(model, tokens, options, progress, [&](const Batch& batch, RecurrentState* state) {
+  for_text(model, tokens, options, progress, ranks, [&](const Batch& batch, RecurrentState* state) {
     Tape tape(no_grad);
     const Variable ids = Variable::constant(tape, ids_tensor(batch.inputs, batch));
     const Variable targets = Variable::constant(tape, ids_tensor(batch.targets, batch));
@@ -127,6 +146,7 @@ Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOp
     total.nats += loss.value().item();
     total.tokens += batch.scored;
   });
+  add_over_ranks(total, ranks);
   return total;
 }
 
@@ -153,7 +173,7 @@ void score_tokens(const LanguageModel& model, TokenView tokens, const WindowOpti
                   const ScoreVisitor& visit) {
   WindowOptions in_order = options;
   if (reads_in_order(model)) in_order.batch = 1;
-  for_text(model, tokens, in_order, {}, [&](const Batch& batch, RecurrentState* state) {
+  for_text(model, tokens, in_order, {}, Communicator::alone(), [&](const Batch& batch, RecurrentState* state) {
     Tape tape(no_grad);
     const Variable hidden = model.forward(Variable::constant(tape, ids_tensor(batch.inputs, batch)), state);
     score_tokens(

@@ -10,6 +10,7 @@
 #include "core/progress.h"
 #include "data/text/batcher.h"
 #include "nn/language_model.h"
+#include "train/distributed/communicator.h"
 
 namespace tapeformer {
 
@@ -39,6 +40,9 @@ struct Evaluation {
   double bits_per_byte(std::int64_t bytes) const;  // nats/(ln 2 · bytes)
 };
 
+// The sum of what the ranks have scored: tokens, nats and parts.
+void add_over_ranks(Evaluation& evaluation, Communicator& ranks);
+
 // Throws Error when the model's predictions were not finite numbers.
 void require_finite(const Evaluation& evaluation);
 
@@ -59,14 +63,17 @@ std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wante
 // The same for a model, which may be able to exceed its context.
 std::int64_t window_context(const LanguageModel& model, std::int64_t wanted);
 // Calls score(batch) for the batches of sliding windows over the tokens (WindowBatcher), for a model that can look at
-// `most` tokens. Throws Error for fewer than two tokens, UsageError for a stride above the context.
+// `most` tokens: for this rank's share of them. Throws Error for fewer than two tokens, UsageError for a stride above
+// the context.
 void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,
-                 const ProgressCallback& progress, const std::function<void(const Batch&)>& score);
+                 const ProgressCallback& progress, const std::function<void(const Batch&)>& score,
+                 const Communicator& ranks = Communicator::alone());
 
 // Scores the tokens by sliding windows (WindowBatcher), or in order (StreamBatcher): all but the first, which has
-// nothing before it. Throws Error for fewer than two tokens, UsageError for a stride above the context.
+// nothing before it. Ranks share the batches, or the streams, and all return the whole. Throws Error for fewer than two
+// tokens, UsageError for a stride above the context.
 Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
-                    const ProgressCallback& progress = {});
+                    const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
 // What a model said of a token before it saw it.
 struct TokenScore {

@@ -65,13 +65,14 @@ MaskedRows masked_rows(Tape& tape, const MaskedBatch& batch) {
 }
 
 Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows, std::int64_t max_batches,
-                    const ProgressCallback& progress) {
+                    const ProgressCallback& progress, Communicator& ranks) {
   const std::int64_t batches = max_batches > 0 ? std::min(max_batches, rows.batches()) : rows.batches();
+  const Communicator::Share mine = ranks.share(batches);
   Evaluation total;
   std::int64_t right = 0, sentences = 0, right_sentences = 0;
   double sentence_nats = 0;
   MaskedBatch batch;
-  for (std::int64_t i = 0; i < batches; ++i) {
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
     rows.fill(i, batch);
     Tape tape(no_grad);
     const MaskedRows masked = masked_rows(tape, batch);
@@ -89,8 +90,13 @@ Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows,
       }
       sentences += batch.sentences;
     }
-    if (progress) progress(share(i + 1, batches));
+    if (progress) progress(share(i + 1 - mine.begin, mine.size()));
   }
+  add_over_ranks(total, ranks);
+  right = ranks.sum_of(right);
+  sentences = ranks.sum_of(sentences);
+  right_sentences = ranks.sum_of(right_sentences);
+  sentence_nats = ranks.sum(sentence_nats);
   if (total.tokens > 0) total.measures.emplace_back("accuracy", share(right, total.tokens));
   if (sentences > 0) {
     total.measures.emplace_back("next_sentence_loss", sentence_nats / static_cast<double>(sentences));

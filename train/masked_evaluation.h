@@ -19,8 +19,9 @@ MaskedRows masked_rows(Tape& tape, const MaskedBatch& batch);
 // them, nats is their Σ −ln P, and the measure "accuracy" is the share of them that is the likeliest token of its
 // place; it is missing where none is chosen. With next-sentence prediction there are next_sentence_loss (nats per row)
 // and next_sentence_accuracy as well. Only the first `max_batches` batches are scored; 0: all.
+// Ranks share the batches, and all return the whole.
 Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows, std::int64_t max_batches,
-                    const ProgressCallback& progress = {});
+                    const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
 // Pseudo-likelihood (Wang & Cho 2019; Salazar et al. 2020): each token of the text that is not special is masked by
 // itself in its window, `batch` of them in one forward pass: Σ −ln P(token | the other tokens of its window). The

@@ -23,17 +23,19 @@ SkipGramPairs skip_gram_pairs(Tape& tape, const SkipGramBatch& batch, const Skip
 }
 
 Evaluation evaluate(const SkipGramModel& model, const SkipGramBatcher& pairs, std::int64_t max_batches,
-                    const ProgressCallback& progress) {
-  const std::int64_t batches = max_batches > 0 ? std::min(max_batches, pairs.batches()) : pairs.batches();
+                    const ProgressCallback& progress, Communicator& ranks) {
+  const Communicator::Share mine =
+      ranks.share(max_batches > 0 ? std::min(max_batches, pairs.batches()) : pairs.batches());
   Evaluation total;
   SkipGramBatch batch;
-  for (std::int64_t i = 0; i < batches; ++i) {
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
     pairs.fill(i, batch);
     Tape tape(no_grad);
     total.nats += model.loss(skip_gram_pairs(tape, batch, model), 1).value().item();
     total.tokens += std::ssize(batch.centers) * 2 * model.window();
-    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(batches));
+    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
   }
+  add_over_ranks(total, ranks);
   return total;
 }
 

@@ -15,7 +15,8 @@ SkipGramPairs skip_gram_pairs(Tape& tape, const SkipGramBatch& batch, const Skip
 
 // Scores every pair of a text (SkipGramBatcher::fill), whose negatives are always the same: tokens counts the pairs,
 // nats is the sum of their losses. Only the first `max_batches` batches are scored; 0: all.
+// Ranks share the batches, and all return the whole.
 Evaluation evaluate(const SkipGramModel& model, const SkipGramBatcher& pairs, std::int64_t max_batches,
-                    const ProgressCallback& progress = {});
+                    const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
 }  // namespace tapeformer

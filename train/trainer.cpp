@@ -54,10 +54,11 @@ class Trainer {
         folder_(run.root),
         state_(state),
         hooks_(hooks),
-        metrics_(run.metrics()),
+        ranks_(objective.ranks()),
         first_step_(state.step),
         elapsed_before_(state.elapsed_s),
         saved_step_(state.step) {
+    if (ranks_.is_root()) metrics_.emplace(run.metrics());
     objective_.carry(state_.carried);
   }
 
@@ -77,24 +78,38 @@ class Trainer {
     while (end == TrainEnd::finished && state_.step < config_.train.steps) {
       step();
       if (publishing_ended()) finish_publishing();  // throws the error of a failed publication soon
+      if (!is_due(std::max<std::int64_t>(config_.train.sync_every, 1))) continue;
+      const Wishes wishes = agree();
       if (is_due(config_.eval.every) || is_last()) {
         evaluate();
         if (patience_is_out()) end = TrainEnd::early_stopped;
       }
-      if (is_due(config_.train.sample_every)) write_samples();
-      if (is_due(config_.checkpoint.every) || is_last() || minutes_due()) save();
-      if (hooks_.stop_requested && hooks_.stop_requested()) end = TrainEnd::stopped;
-      if (max_minutes_ > 0 && seconds_since(begin_) >= 60 * max_minutes_) end = TrainEnd::out_of_time;
+      if (ranks_.is_root() && is_due(config_.train.sample_every)) write_samples();
+      if (is_due(config_.checkpoint.every) || is_last() || wishes.save) save();
+      if (wishes.stop) end = TrainEnd::stopped;
+      if (wishes.time_is_out) end = TrainEnd::out_of_time;
     }
     save();
     finish_publishing();
     if (is_last()) end = TrainEnd::finished;
-    if (config_.checkpoint.average > 0 && (end == TrainEnd::finished || end == TrainEnd::early_stopped)) {
+    if (ranks_.is_root() && config_.checkpoint.average > 0 &&
+        (end == TrainEnd::finished || end == TrainEnd::early_stopped)) {
       const std::vector<std::int64_t> steps = write_average(run_, config_.checkpoint.average);
       if (hooks_.averaged) hooks_.averaged(steps);
     }
     require_folder();
     return end;
+  }
+
+  // What any rank wishes happens on all.
+  struct Wishes {
+    bool save, stop, time_is_out;
+  };
+  Wishes agree() {
+    double wishes[] = {minutes_due() ? 1.0 : 0.0, hooks_.stop_requested && hooks_.stop_requested() ? 1.0 : 0.0,
+                       max_minutes_ > 0 && seconds_since(begin_) >= 60 * max_minutes_ ? 1.0 : 0.0};
+    ranks_.sum(wishes);
+    return {wishes[0] > 0, wishes[1] > 0, wishes[2] > 0};
   }
 
   bool is_due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
@@ -136,6 +151,8 @@ class Trainer {
     // A running mean of the rate, only for display.
     const double rate = static_cast<double>(tokens) / seconds_since(begin);
     tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
+    std::optional<double> waiting;
+    if (ranks_.size() > 1) waiting = (ranks_.waited_s() - waited_before_) / seconds_since(begin_);
     if (number == 1 || is_due(config_.train.log_every) || is_last() || watch) {
       require_folder();
       nlohmann::ordered_json line = {{"step", number}, {"tokens", state_.tokens}, {"loss", result.loss}};
@@ -145,8 +162,9 @@ class Trainer {
                    {"tokens_per_s", tokens_per_s_},
                    {"elapsed_s", state_.elapsed_s},
                    {"peak_memory_bytes", peak_resident_bytes()}});
+      if (waiting) line["waiting"] = *waiting;
       if (watch) line["watch"] = watch->norms();
-      metrics_.write(line);
+      write_metrics(line);
     }
     if (hooks_.progress) {
       hooks_.progress({.step = number,
@@ -157,8 +175,13 @@ class Trainer {
                        .tokens_per_s = tokens_per_s_,
                        .elapsed_s = seconds_since(begin_),
                        .smoothed = config_.train.label_smoothing > 0,
-                       .with_z = config_.train.z_loss > 0});
+                       .with_z = config_.train.z_loss > 0,
+                       .waiting = waiting});
     }
+  }
+
+  void write_metrics(const nlohmann::ordered_json& line) {
+    if (metrics_) metrics_->write(line);
   }
 
   void evaluate() {
@@ -180,7 +203,7 @@ class Trainer {
     if (bleu) line["eval_bleu"] = *bleu;
     line["elapsed_s"] = state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
     line["peak_memory_bytes"] = peak_resident_bytes();
-    metrics_.write(line);
+    write_metrics(line);
     if (hooks_.evaluated) hooks_.evaluated(state_.step, evaluation, bleu);
     if (state_.best_step == 0 || evaluation.cost() < state_.best_loss) {
       state_.best_loss = evaluation.cost();
@@ -197,7 +220,7 @@ class Trainer {
       samples.push_back({{"input", sample.input}, {"output", sample.output}});
       if (!sample.reference.empty()) samples.back()["reference"] = sample.reference;
     }
-    metrics_.write({{"step", state_.step}, {"samples", std::move(samples)}});
+    write_metrics({{"step", state_.step}, {"samples", std::move(samples)}});
   }
 
   void require_finite_values() const {
@@ -225,7 +248,8 @@ class Trainer {
     Tape tape(no_grad);
     const auto targets = static_cast<double>(objective_.scored_targets(state_.step));
     Variable part;
-    for (std::int64_t micro = 0; micro < config_.train.accumulate && !part.defined(); ++micro) {
+    const Communicator::Share mine = ranks_.share(config_.train.accumulate);
+    for (std::int64_t micro = mine.begin; micro < mine.end && !part.defined(); ++micro) {
       part = objective_.micro_loss(tape, state_.step, micro, targets);
     }
     if (!part.defined()) return;  // a step without targets
@@ -244,9 +268,11 @@ class Trainer {
     saved_ = std::chrono::steady_clock::now();
     const CheckpointOptions options{.config_toml = config_toml_, .regular = is_regular()};
     state_.carried = objective_.carried();
+    auto checkpoint = stage_checkpoint(run_, objective_.model(), optimizer_, state_, options, ranks_);
+    if (!ranks_.is_root()) return;
     auto publish = [this, step = state_.step, is_best = state_.best_step == state_.step,
-                    checkpoint = stage_checkpoint(run_, objective_.model(), optimizer_, state_, options)] {
-      metrics_.sync();
+                    checkpoint = std::shared_ptr(std::move(checkpoint))] {
+      metrics_->sync();
       require_folder();
       checkpoint->publish();
       if (is_best) mark_best(run_, step);
@@ -276,13 +302,15 @@ class Trainer {
   const HeldFolder folder_;
   TrainingState& state_;
   const TrainHooks& hooks_;
-  MetricsWriter metrics_;
+  Communicator& ranks_;
+  std::optional<MetricsWriter> metrics_;  // of rank 0
   const std::int64_t first_step_;
   const double elapsed_before_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::int64_t saved_step_, evaluated_step_ = -1;
   std::chrono::steady_clock::time_point saved_ = begin_;
   double tokens_per_s_ = 0;
+  const double waited_before_ = ranks_.waited_s();
   // The publication of the newest checkpoint, on its own thread. The last member, so that it is destroyed first, which
   // waits for it.
   std::future<void> publishing_;
@@ -295,10 +323,15 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   StepResult result;
   objective.take_unsmoothed_loss();  // of micro-steps that were not part of a step
-  const double normalizer = static_cast<double>(objective.scored_targets(step));
   const NamedTensors carried = config.train.trace_nan ? objective.carried() : NamedTensors();
+  Communicator& ranks = objective.ranks();
+  const Communicator::Share mine = ranks.share(config.train.accumulate);
+  const bool together = config.train.sync_every == 0;
+  // A rank that steps by itself has a mean of its own, over its share of the targets.
+  const double part = together ? 1 : static_cast<double>(mine.size()) / static_cast<double>(config.train.accumulate);
+  const double normalizer = part * static_cast<double>(objective.scored_targets(step));
   slab.zero_grad();
-  for (std::int64_t micro = 0; micro < config.train.accumulate; ++micro) {
+  for (std::int64_t micro = mine.begin; micro < mine.end; ++micro) {
     Tape tape(training_tape(config, step, micro));
     const Variable loss = objective.micro_loss(tape, step, micro, normalizer);
     if (!loss.defined()) continue;
@@ -306,6 +339,12 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
     result.loss += loss.value().item();
   }
   result.unsmoothed_loss = objective.take_unsmoothed_loss();
+  if (together) {
+    double losses[] = {result.loss, result.unsmoothed_loss.value_or(0)};
+    ranks.sum(losses);
+    result.loss = losses[0];
+    if (result.unsmoothed_loss) result.unsmoothed_loss = losses[1];
+  }
   const auto require_finite = [&](double value, const char* what) {
     if (std::isfinite(value)) return;
     fail("step ", step, ": the ", what, " is ", value, cause_of(objective, config, step, carried), kAdvice);

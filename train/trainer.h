@@ -19,8 +19,10 @@ struct StepResult {
 };
 
 // One step at learning rate lr: the gradients of all micro-steps are added up, clipped and applied. `step` counts from
-// 1. Throws Error, leaving the weights as they were, when the loss or the gradient is not finite; with train.trace_nan
-// the error says where that began.
+// 1. Throws Error, leaving the weights as they were, when the loss or the gradient is not finite. Each of the
+// objective's ranks does its share of the micro-steps, and the optimizer must be one for these ranks (make_optimizer).
+// With train.sync_every the result is that of this rank: its loss is the mean over its share. With
+// train.trace_nan an error says where the number began.
 StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
                       const ResolvedConfig& config, std::int64_t step, double lr);
 
@@ -31,9 +33,10 @@ struct ProgressState {
   double loss = 0;              // StepResult::loss
   double lr = 0;
   double tokens_per_s = 0;
-  double elapsed_s = 0;   // of this process
-  bool smoothed = false;  // labels are smoothed
-  bool with_z = false;    // the loss contains the z-loss
+  double elapsed_s = 0;                // of this process
+  bool smoothed = false;               // labels are smoothed
+  bool with_z = false;                 // the loss contains the z-loss
+  std::optional<double> waiting = {};  // the share of the time in which this rank waits for others, where there are any
 };
 
 struct TrainHooks {
@@ -54,6 +57,9 @@ enum class TrainEnd { finished, early_stopped, stopped, out_of_time };
 // Throws Error when a loss, a gradient or a weight is not a finite number: weights are checked, and tried on a batch,
 // before they are saved, so that the latest checkpoint is always a usable one. Throws Error as well when the run's
 // folder has been removed or renamed.
+//
+// Every rank of the objective calls it. Rank 0 writes the folder, and each rank its share of the optimizer's state;
+// stops and time limits hold for all. With train.sync_every everything but steps happens after whole rounds of them.
 TrainEnd train(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const ResolvedConfig& config,
                const RunFolder& run, TrainingState& state, const TrainHooks& hooks);
 

@@ -20,21 +20,24 @@ PairTensors::PairTensors(Tape& tape, const PairBatch& batch)
       targets(Variable::constant(tape, ids_tensor(batch.targets, {batch.rows, batch.target_length}))) {}
 
 Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, const PairSymbols& symbols,
-                    const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress) {
+                    const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress,
+                    Communicator& ranks) {
   PairBatchOptions sizes = options;
   sizes.sentences = std::min(sizes.sentences, std::max<std::int64_t>(pairs.size(), 1));  // more would be padding alone
   const LengthBuckets batches(pairs, symbols, sizes);
   const std::int64_t count = max_batches > 0 ? std::min(max_batches, batches.batches()) : batches.batches();
+  const Communicator::Share mine = ranks.share(count);
   Evaluation total;
   PairBatch batch;
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
     batches.fill(i * batches.batches() / count, batch);
     Tape tape(no_grad);
     const PairTensors tensors(tape, batch);
     total.nats += model.loss(tensors.source, tensors.inputs, tensors.targets, {.normalizer = 1}).value().item();
     total.tokens += batch.scored;
-    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(count));
+    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
   }
+  add_over_ranks(total, ranks);
   return total;
 }
 

@@ -14,7 +14,7 @@ namespace tapeformer {
 namespace {
 
 constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 // Globals, since a signal handler takes no other state.
 std::atomic<bool> in_use = false;

@@ -31,6 +31,7 @@ std::vector<ProgressPart> training_parts(const ProgressState& state, const Train
   if (facts.peak_memory) parts.push_back({format_bytes(*facts.peak_memory), 9});
   parts.push_back({format_duration(state.elapsed_s) + " elapsed", 10});
   parts.push_back({format_duration(left) + " left", 3});
+  if (state.waiting) parts.push_back({fmt::format("{:.0f}% waiting", 100 * *state.waiting), 11});
   return parts;
 }
 

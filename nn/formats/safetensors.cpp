@@ -139,6 +139,18 @@ void SafetensorsFile::read_rounded(std::int64_t offset, const Tensor& place) con
   }
 }
 
+void SafetensorsFile::read(const std::string& name, std::int64_t begin, const Tensor& place) const {
+  const auto found = entries_.find(name);
+  check(found != entries_.end(), file_.path().string(), ": there is no tensor ", name);
+  const Entry& entry = found->second;
+  check(entry.dtype() == place.dtype() && begin >= 0 && begin + place.numel() <= entry.sizes().product(),
+        file_.path().string(), ": tensor ", name, ": expected ", place.numel(), " elements of ", place.dtype(),
+        " from ", begin, " on, got ", entry.sizes(), " ", entry.dtype());
+  const auto offset = entry.offset_ + begin * static_cast<std::int64_t>(size_of(place.dtype()));
+  file_.read_at(offset, {raw_bytes(place), static_cast<std::size_t>(place.bytes())});
+  place.mark_changed();
+}
+
 Tensor SafetensorsFile::read(const std::string& name) const {
   const auto found = entries_.find(name);
   check(found != entries_.end(), file_.path().string(), ": there is no tensor ", name);

@@ -47,6 +47,8 @@ class SafetensorsFile {
   // of bf16 takes f32, rounded. Throws Error when there is no such tensor, when the place does not fit, and when
   // reading fails.
   void read(const std::string& name, const Tensor& place) const;
+  // The same for the elements from `begin` on, as many as the place has, of a tensor of the place's dtype.
+  void read(const std::string& name, std::int64_t begin, const Tensor& place) const;
   // A new tensor with the values.
   Tensor read(const std::string& name) const;
 

@@ -35,14 +35,20 @@ Tensor Optimizer::add_state(const std::string& prefix) {
 
 double Optimizer::step(double lr, std::int64_t step) {
   slab_.complete_gradients();
-  const Tensor& gradients = slab_.gradients();
-  const double norm = dispatch_floating(gradients.dtype(), [&]<class T>(T) {
-    return std::sqrt(kernels::sum_of_squares(gradients.data<T>(), gradients.numel()));
-  });
-  if (!std::isfinite(norm)) return norm;
-  slab_.values().mark_changed();
-  update({.lr = lr, .step = step, .gradient_scale = clip_ > 0 && norm > clip_ ? clip_ / norm : 1});
+  const double norm = std::sqrt(squared_norm());
+  if (std::isfinite(norm)) apply(clipped(lr, step, norm));
   return norm;
+}
+
+double Optimizer::squared_norm() const {
+  const Tensor& gradients = slab_.gradients();
+  return dispatch_floating(gradients.dtype(),
+                           [&]<class T>(T) { return kernels::sum_of_squares(gradients.data<T>(), gradients.numel()); });
+}
+
+void Optimizer::apply(const OptimizerStep& step) {
+  slab_.values().mark_changed();
+  update(step);
 }
 
 NamedTensors Optimizer::state() const {
@@ -50,7 +56,7 @@ NamedTensors Optimizer::state() const {
   for (const auto& [prefix, values] : state_) {
     for (const ParameterSlab::Part& part : slab_.parts()) {
       state.emplace_back(prefix + "." + part.name,
-                         values.slice(0, part.begin, part.begin + part.size).reshape(part.variable.sizes()));
+                         values.slice(0, part.begin, part.begin + part.size).reshape(part.sizes));
     }
   }
   return state;

@@ -23,10 +23,13 @@ class Optimizer {
 
   // Updates the parameters by the gradients that backward left in the slab. `step` counts from 1. Returns the global
   // norm of the gradients before clipping. When the norm is not finite, nothing is updated.
-  double step(double lr, std::int64_t step);
+  virtual double step(double lr, std::int64_t step);
+  // The two halves of a step: the sum of the squares of all gradients, and the update.
+  double squared_norm() const;
+  void apply(const OptimizerStep& step);
 
   // PREFIX.NAME for every state slab and parameter, sharing the slabs' memory.
-  NamedTensors state() const;
+  virtual NamedTensors state() const;
   // Copies values in. Throws Error, changing nothing, when a name is missing or unknown, or a shape or dtype differs.
   void load_state(const std::map<std::string, Tensor>& state);
   // The same from a file, each tensor straight into its place.
@@ -39,6 +42,10 @@ class Optimizer {
   // A new slab of zeros, as large as the parameters' one, that belongs to the state.
   Tensor add_state(const std::string& prefix);
   const ParameterSlab& slab() const { return slab_; }
+  // The step at a learning rate for gradients of this norm.
+  OptimizerStep clipped(double lr, std::int64_t step, double norm) const {
+    return {.lr = lr, .step = step, .gradient_scale = clip_ > 0 && norm > clip_ ? clip_ / norm : 1};
+  }
 
  private:
   // Applies the rule to slab().values(), given slab().gradients(). Called for finite gradients only.

@@ -1,13 +1,11 @@
 #include "nn/optim/parameter_slab.h"
 
+#include <algorithm>
+
 #include "autograd/tensor/allocator.h"
+#include "core/error.h"
 
 namespace tapeformer {
-namespace {
-
-constexpr std::int64_t kAlignment = 16;  // in elements: each part begins on a cache line, and the gaps hold zeros
-
-}  // namespace
 
 ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
   std::int64_t total = 0;
@@ -15,7 +13,9 @@ ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
     const double rate = rates ? rates(parameter.name) : 1;
     if (rate == 0) continue;
     const Tensor& value = parameter.variable.value();
-    parts_.push_back({parameter.name, parameter.variable, total, value.numel(), value.rank() >= 2, rate});
+    parts_.push_back(
+        {parameter.name, parameter.variable, total, value.numel(), value.rank() >= 2, rate, value.sizes()});
+    // The gaps hold zeros.
     total += (value.numel() + kAlignment - 1) / kAlignment * kAlignment;
   }
   check(!parts_.empty(), "parameter slab: the model has no parameters");
@@ -32,13 +32,29 @@ ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
   release_cached_memory();  // the old memory of the parameters: nothing else has their sizes
 }
 
+ParameterSlab ParameterSlab::part(std::int64_t begin, std::int64_t end, const Tensor& values,
+                                  const Tensor& gradients) const {
+  ParameterSlab slab;
+  for (const Part& part : parts_) {
+    const std::int64_t first = std::max(begin, part.begin), last = std::min(end, part.begin + part.size);
+    if (first >= last) continue;
+    const bool whole = last - first == part.size;
+    slab.parts_.push_back({whole ? part.name : str_cat(part.name, '@', first - part.begin), Variable(), first - begin,
+                           last - first, part.matrix, part.rate, whole ? part.sizes : Dims{last - first}});
+  }
+  slab.values_ = values.slice(0, begin, end);
+  slab.gradients_ = gradients.slice(0, begin, end);
+  return slab;
+}
+
 void ParameterSlab::zero_grad() const {
   for (const Part& part : parts_) part.variable.zero_grad();
 }
 
 void ParameterSlab::complete_gradients() const {
   for (const Part& part : parts_) {
-    if (!part.variable.grad().defined()) gradients_.slice(0, part.begin, part.begin + part.size).fill(0);
+    if (part.variable.defined() && !part.variable.grad().defined())
+      gradients_.slice(0, part.begin, part.begin + part.size).fill(0);
   }
 }
 

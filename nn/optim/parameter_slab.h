@@ -16,10 +16,11 @@ class ParameterSlab {
  public:
   struct Part {
     std::string name;
-    Variable variable;
+    Variable variable;         // undefined in a part() of another slab
     std::int64_t begin, size;  // elements, from the slab's start
     bool matrix;               // two axes or more: weight decay applies
     double rate;               // ParameterRates
+    Dims sizes;
   };
 
   // Moves the model's parameters that learn into the slab, keeping their values. The model must live as long as the
@@ -30,11 +31,19 @@ class ParameterSlab {
   const Tensor& values() const { return values_; }
   const Tensor& gradients() const { return gradients_; }
 
+  // The stretch [begin, end) of this slab as one of its own, with values and gradients in the memory of two tensors of
+  // this slab's size: its own ones, say. A parameter that is cut keeps its rules; what is there of it has one axis, and
+  // the name NAME@FIRST, where FIRST is the first element. Cut where `begin` and `end` are multiples of kAlignment.
+  ParameterSlab part(std::int64_t begin, std::int64_t end, const Tensor& values, const Tensor& gradients) const;
+  static constexpr std::int64_t kAlignment = 16;  // in elements: each parameter begins on a cache line
+
   void zero_grad() const;
   // Sets the gradients that no backward wrote to zero. Call it before reading gradients().
   void complete_gradients() const;
 
  private:
+  ParameterSlab() = default;
+
   std::vector<Part> parts_;
   Tensor values_, gradients_;
 };

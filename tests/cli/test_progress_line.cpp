@@ -78,6 +78,8 @@ TEST_CASE("progress: the line of a training, its rate in three digits and its ti
   state.first_step = 1100;  // resumed: 100 steps took 50 seconds
   state.elapsed_s = 50;
   CHECK(format(state).ends_with("  50s elapsed  6m40s left"));
+  state.waiting = 0.123;  // for other ranks
+  CHECK(format(state).ends_with("  6m40s left  12% waiting"));
   state = {.step = 0, .steps = 10};
   CHECK(format(state, {}) == "step 0/10  0%  loss 0.0000  0 tokens/s  lr 0  0s elapsed  ? left");
   CHECK(format_rate(950.2) == "950");
@@ -198,7 +200,7 @@ TEST_CASE("stop signal: the first SIGINT or SIGTERM is kept, and handlers are re
   struct sigaction before {
   }, after{};
   ::sigaction(SIGINT, nullptr, &before);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     const StopSignal stop;
     CHECK_FALSE(stop.requested());
     ::raise(signal);

@@ -82,6 +82,9 @@ struct Config {
     bool trace_nan = true;
     std::int64_t sample_every = 0, sample_tokens = 100;
     std::string sample_prompt = "\n";
+    CommPrecision comm = CommPrecision::fp32;
+    std::int64_t sync_every = 0;
+    double outer_lr = 0.7, outer_momentum = 0.9;
     bool operator==(const Train&) const = default;
   };
   struct Eval {

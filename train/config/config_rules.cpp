@@ -173,6 +173,14 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.train.mask_token + config.train.mask_random <= 1, "train.mask_random: expected at most ",
           1 - config.train.mask_token, ", since train.mask_token is ", config.train.mask_token, ", got ",
           config.train.mask_random);
+  // Between two outer steps the ranks have different weights: nothing of the run can be evaluated or saved there.
+  const auto whole_rounds = [&](const char* key, std::int64_t value) {
+    require(config.train.sync_every == 0 || value % config.train.sync_every == 0, key,
+            ": expected a multiple of train.sync_every, which is ", config.train.sync_every, ", got ", value);
+  };
+  whole_rounds("train.steps", config.train.steps);
+  whole_rounds("eval.every", config.eval.every);
+  whole_rounds("checkpoint.every", config.checkpoint.every);
   const auto context = resolved.context();
   require(!context || config.eval.stride <= *context, "eval.stride: expected at most model.context, which is ",
           context.value_or(0), ", got ", config.eval.stride);

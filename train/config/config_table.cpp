@@ -238,6 +238,16 @@ const std::vector<ConfigEntry>& common_entries() {
             at_least(0)),
         train.key<&T::sample_tokens>("sample_tokens", "tokens of such a continuation", at_least(1)),
         train.key<&T::sample_prompt>("sample_prompt", "the text that it continues"),
+        train.key<&T::comm>("comm",
+                            "what travels between the ranks of mpirun: gradients and changes of the weights as they "
+                            "are, or rounded to bf16, which halves the bytes"),
+        train.key<&T::sync_every>("sync_every",
+                                  "for slow networks (DiLoCo): steps that each rank takes by itself before the ranks "
+                                  "average their changes (0 = they sum the gradients of every step)",
+                                  at_least(0), kFixed),
+        train.key<&T::outer_lr>("outer_lr", "learning rate of the outer step after each train.sync_every steps",
+                                above(0)),
+        train.key<&T::outer_momentum>("outer_momentum", "Nesterov momentum of the outer step", fraction()),
 
         eval.key<&E::every>("every", "steps between evaluations (0 = only at the end)", at_least(0)),
         eval.key<&E::batches>("batches", "batches of an evaluation (0 = all validation data)", at_least(0)),

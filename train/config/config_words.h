@@ -14,6 +14,9 @@ enum class TokenizerKind { character, word, bpe };
 // kernels::MatmulPrecision, or the one that suits the CPU.
 enum class MatmulSetting { automatic, highest, high, medium };
 
+// What travels between the ranks of a job.
+enum class CommPrecision { fp32, bf16 };
+
 template <>
 struct Words<TokenizerKind> {
   static constexpr std::pair<TokenizerKind, std::string_view> list[] = {
@@ -36,6 +39,12 @@ struct Words<MatmulSetting> {
                                                                         {MatmulSetting::highest, "highest"},
                                                                         {MatmulSetting::high, "high"},
                                                                         {MatmulSetting::medium, "medium"}};
+};
+
+template <>
+struct Words<CommPrecision> {
+  static constexpr std::pair<CommPrecision, std::string_view> list[] = {{CommPrecision::fp32, "fp32"},
+                                                                        {CommPrecision::bf16, "bf16"}};
 };
 
 }  // namespace tapeformer

@@ -31,7 +31,7 @@ Variable EncoderObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_
 Evaluation EncoderObjective::evaluate(const ProgressCallback& progress) {
   const WindowOptions options{
       .context = config_.row_tokens(), .batch = config_.train.batch, .max_batches = config_.eval.batches};
-  return tapeformer::evaluate(*model_, data_.valid->view(), options, progress);
+  return tapeformer::evaluate(*model_, data_.valid->view(), options, progress, ranks());
 }
 
 }  // namespace tapeformer

@@ -63,14 +63,20 @@ NamedTensors LanguageObjective::carried() const {
   NamedTensors carried;
   if (states_.empty()) return carried;
   const std::int64_t rows = config_.train.batch;
-  for (const auto& [name, tensor] : states_.front().tensors()) {
+  const Communicator::Share mine = ranks().share(config_.train.accumulate);
+  for (const auto& [name, tensor] : states_[mine.begin].tensors()) {
     carried.emplace_back(name, Tensor::empty({streams_->streams(), tensor.size(1)}, tensor.dtype()));
   }
-  for (std::int64_t i = 0; i < config_.train.accumulate; ++i) {
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
     const NamedTensors part = states_[i].tensors();
     for (std::size_t k = 0; k < carried.size(); ++k) {
       carried[k].second.slice(0, i * rows, (i + 1) * rows).copy_from(part[k].second);
     }
+  }
+  for (const auto& [name, tensor] : carried) {
+    const std::int64_t micro_steps = config_.train.accumulate;
+    dispatch_all(tensor.dtype(),
+                 [&]<class T>(T) { ranks().gather_rows(tensor.data<T>(), micro_steps, tensor.bytes() / micro_steps); });
   }
   return carried;
 }
@@ -100,7 +106,7 @@ std::vector<TextSample> LanguageObjective::samples() {
 Evaluation LanguageObjective::evaluate(const ProgressCallback& progress) {
   const WindowOptions options{
       .stride = config_.eval.stride, .batch = config_.train.batch, .max_batches = config_.eval.batches};
-  return tapeformer::evaluate(*model_, data_.valid->view(), options, progress);
+  return tapeformer::evaluate(*model_, data_.valid->view(), options, progress, ranks());
 }
 
 }  // namespace tapeformer

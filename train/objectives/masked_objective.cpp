@@ -64,7 +64,7 @@ std::string_view MaskedObjective::cannot_evaluate_because() const {
 }
 
 Evaluation MaskedObjective::evaluate(const ProgressCallback& progress) {
-  return tapeformer::evaluate(*model_, *valid_, config_.eval.batches, progress);
+  return tapeformer::evaluate(*model_, *valid_, config_.eval.batches, progress, ranks());
 }
 
 }  // namespace tapeformer

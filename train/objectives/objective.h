@@ -42,6 +42,10 @@ class Objective {
  public:
   virtual ~Objective() = default;
 
+  // The ranks that share the micro-steps of every step, and the evaluations. Alone, unless share_with() was called.
+  Communicator& ranks() const { return *ranks_; }
+  void share_with(Communicator& ranks) { ranks_ = &ranks; }
+
   virtual const Module& model() const = 0;
   // The part of the model that train.init_from sets; the rest begins at random.
   virtual const Module& initial_part() const { return model(); }
@@ -70,7 +74,7 @@ class Objective {
   virtual std::optional<double> take_unsmoothed_loss() { return std::nullopt; }
 
   // What the training carries from one step to the next beside the weights, for checkpoints: the states of a recurrent
-  // model. Nothing before the first step.
+  // model, of all ranks. Nothing before the first step.
   virtual NamedTensors carried() const { return {}; }
   // Goes on with that of a checkpoint. Throws Error when it is of another batch.
   virtual void carry(const NamedTensors&) {}
@@ -96,6 +100,9 @@ class Objective {
   virtual std::optional<double> bleu() { return std::nullopt; }
   // What train.sample_every asks for; nothing where the model makes no text. Training goes on as without it.
   virtual std::vector<TextSample> samples() { return {}; }
+
+ private:
+  Communicator* ranks_ = &Communicator::alone();
 };
 
 // Reads the data and makes the model, its parameters not set yet. The tokenizers are those of the run that is resumed;

@@ -37,7 +37,7 @@ std::string_view SkipGramObjective::cannot_evaluate_because() const {
 }
 
 Evaluation SkipGramObjective::evaluate(const ProgressCallback& progress) {
-  return tapeformer::evaluate(*model_, *valid_, config_.eval.batches, progress);
+  return tapeformer::evaluate(*model_, *valid_, config_.eval.batches, progress, ranks());
 }
 
 }  // namespace tapeformer

@@ -38,10 +38,12 @@ class TextObjective : public Objective {
   struct MicroStep {
     std::uint32_t step, micro_step;
   };
-  // The one behind (step, micro_step): its batch is read from disk while this one is worked on.
+  // The one behind (step, micro_step) on this rank: its batch is read from disk while this one is worked on.
   MicroStep next(std::int64_t step, std::int64_t micro_step) const {
-    const bool last = micro_step + 1 == config_.train.accumulate;
-    return {static_cast<std::uint32_t>(last ? step + 1 : step), static_cast<std::uint32_t>(last ? 0 : micro_step + 1)};
+    const auto [first, end] = ranks().share(config_.train.accumulate);
+    const bool last = micro_step + 1 == end;
+    return {static_cast<std::uint32_t>(last ? step + 1 : step),
+            static_cast<std::uint32_t>(last ? first : micro_step + 1)};
   }
 
   const ResolvedConfig config_;

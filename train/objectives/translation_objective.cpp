@@ -66,16 +66,23 @@ Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::in
 
 Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {
   return tapeformer::evaluate(*model_, *data_.valid, data_.tokenizers.symbols, pair_batch_options(config_),
-                              config_.eval.batches, progress);
+                              config_.eval.batches, progress, ranks());
 }
 
 std::optional<double> TranslationObjective::bleu() {
   if (data_.valid_pairs().empty()) return std::nullopt;
   const auto all = static_cast<std::int64_t>(data_.valid_pairs().size());
   const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
-  const std::vector<std::string> texts = translations(count);
+  const Communicator::Share mine = ranks().share(count);
+  std::string own_texts, all_texts;  // each with a zero byte behind it
+  for (const std::string& text : translations(mine.begin, mine.size())) own_texts += text + '\0';
+  for (const std::string& part : ranks().gather(own_texts)) all_texts += part;
   Bleu bleu(config_.eval.bleu_tokenize);
-  for (std::int64_t i = 0; i < count; ++i) bleu.add(texts[i], data_.valid_pairs()[i].target);
+  for (std::int64_t i = 0, begin = 0; i < count; ++i) {
+    const auto end = static_cast<std::int64_t>(all_texts.find('\0', begin));
+    bleu.add(std::string_view(all_texts).substr(begin, end - begin), data_.valid_pairs()[i].target);
+    begin = end + 1;
+  }
   return bleu.score().score;
 }
 
@@ -83,16 +90,16 @@ std::vector<TextSample> TranslationObjective::samples() {
   constexpr std::int64_t kSamples = 4;
   const std::int64_t count = std::min(kSamples, static_cast<std::int64_t>(data_.valid_pairs().size()));
   std::vector<TextSample> samples;
-  for (std::string& text : translations(count)) {
+  for (std::string& text : translations(0, count)) {
     const SentencePair& pair = data_.valid_pairs()[samples.size()];
     samples.push_back({std::string(pair.source), std::move(text), std::string(pair.target)});
   }
   return samples;
 }
 
-std::vector<std::string> TranslationObjective::translations(std::int64_t count) const {
+std::vector<std::string> TranslationObjective::translations(std::int64_t first, std::int64_t count) const {
   std::vector<std::string_view> lines;
-  for (const SentencePair& pair : data_.valid_pairs().first(count)) lines.push_back(pair.source);
+  for (const SentencePair& pair : data_.valid_pairs().subspan(first, count)) lines.push_back(pair.source);
   const PairTokenizers& tokenizers = data_.tokenizers;
   std::vector<std::string> texts;
   for (LineTranslation& line :

@@ -44,8 +44,8 @@ class TranslationObjective : public Objective {
   std::int64_t steps_per_epoch() const { return chunk_count(batcher_.batches_per_epoch(), config_.train.accumulate); }
 
  private:
-  // The best greedy translations of the first validation sentences.
-  std::vector<std::string> translations(std::int64_t count) const;
+  // Greedy translations of `count` validation sentences, from number `first` on.
+  std::vector<std::string> translations(std::int64_t first, std::int64_t count) const;
   // The batch of a micro-step, counted from the first step's first one.
   std::int64_t index(std::int64_t step, std::int64_t micro_step) const {
     return (step - 1) * config_.train.accumulate + micro_step;

@@ -9,12 +9,12 @@
 
 #include "core/files.h"
 #include "core/parallel.h"
+#include "train/run/optimizer_shares.h"
 
 namespace tapeformer {
 namespace {
 
 constexpr const char* kModelFile = "model.safetensors";
-constexpr const char* kOptimizerFile = "optimizer.safetensors";
 constexpr const char* kConfigFile = "config.toml";
 constexpr const char* kCarriedFile = "carried.safetensors";
 
@@ -33,8 +33,18 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
 
 std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model,
                                                    const Optimizer& optimizer, const TrainingState& state,
-                                                   const CheckpointOptions& options) {
+                                                   const CheckpointOptions& options, Communicator& ranks) {
+  const auto write_share = [&](const std::filesystem::path& staging) {
+    write_safetensors(staging / optimizer_file(ranks.rank(), ranks.size()), optimizer.state());
+  };
+  if (!ranks.is_root()) {
+    ranks.barrier();  // the staging folder is there
+    write_share(run.staging(state.step));
+    ranks.barrier();
+    return nullptr;
+  }
   const auto write_files = [&](const std::filesystem::path& staging) {
+    ranks.barrier();
     write_text(staging / kConfigFile, options.config_toml);
     NamedTensors weights;
     for (const NamedParameter& parameter : model.named_parameters()) {
@@ -42,13 +52,14 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
     }
     const auto write = [&](std::int64_t file, std::int64_t) {
       if (file == 0) {
-        write_safetensors(staging / kOptimizerFile, optimizer.state());
+        write_share(staging);
       } else {
         write_safetensors(staging / kModelFile, weights, {{"format", "pt"}});
       }
     };
     if (!state.carried.empty()) write_safetensors(staging / kCarriedFile, state.carried);
     parallel_for(0, 2, 1, write);  // both at once: the time goes into copying to the file cache, not to the disk
+    ranks.barrier();               // all shares are there
   };
   nlohmann::ordered_json fields = {{"tokens", state.tokens},       {"elapsed_s", state.elapsed_s},
                                    {"best_loss", state.best_loss}, {"best_step", state.best_step},
@@ -58,10 +69,11 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
   return std::make_unique<StagedCheckpoint>(run, state.step, fields, write_files);
 }
 
-TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer) {
+TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer,
+                              const Communicator& ranks) {
   const std::filesystem::path folder = run.checkpoint(step);
   const nlohmann::ordered_json fields = read_checkpoint_state(folder);
-  const SafetensorsFile optimizer_state(folder / kOptimizerFile);
+  const OptimizerShares shares(folder);
   TrainingState state;
   try {
     state = {.step = step,
@@ -72,7 +84,7 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
              .stalls = fields.value("stalls", std::int64_t{0}),
              .data_hash = fields.at("data_hash").get<std::uint64_t>(),
              .valid_hash = fields.value("valid_hash", std::uint64_t{0})};
-    optimizer.load_state(optimizer_state);
+    shares.load(optimizer, ranks.rank());
     if (std::filesystem::exists(folder / kCarriedFile)) {
       for (auto& [name, tensor] : read_safetensors(folder / kCarriedFile)) state.carried.emplace_back(name, tensor);
     }

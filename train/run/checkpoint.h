@@ -6,6 +6,7 @@
 
 #include "nn/module.h"
 #include "nn/optim/optimizer.h"
+#include "train/distributed/communicator.h"
 #include "train/run/checkpoint_store.h"
 
 namespace tapeformer {
@@ -34,13 +35,18 @@ struct CheckpointOptions {
 // Writes model.safetensors, optimizer.safetensors and config.toml, which publish() will make a checkpoint together with
 // `state`. The files hold the values of this moment, so the caller may train on at once. The system's file cache keeps
 // the bytes until they are on disk, so no copy of the weights is made in memory.
+//
+// Of several ranks, all call it: each writes its share of the optimizer's state, optimizer-00001-of-00004.safetensors,
+// and rank 0 the rest. Only rank 0 gets a checkpoint to publish, the others get null.
 std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model,
                                                    const Optimizer& optimizer, const TrainingState& state,
-                                                   const CheckpointOptions& options);
+                                                   const CheckpointOptions& options,
+                                                   Communicator& ranks = Communicator::alone());
 
 // Reads a checkpoint into model and optimizer, each tensor straight into its place. Throws Error, and changes no
-// weight, when it does not fit them.
-TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer);
+// weight, when it does not fit them. The checkpoint may be of another number of ranks.
+TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer,
+                              const Communicator& ranks = Communicator::alone());
 
 // Reads only the weights, of a checkpoint's or an average's folder, in the same way. Throws Error, naming the folder,
 // when they do not fit.

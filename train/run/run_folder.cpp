@@ -43,6 +43,10 @@ bool is_unfinished(const RunFolder& run) { return is_there(unfinished_config(run
 
 }  // namespace
 
+fs::path RunFolder::staging(std::int64_t step) const {
+  return checkpoints() / str_cat(".", checkpoint_name(step), ".partial");
+}
+
 fs::path RunFolder::checkpoint(std::int64_t step) const { return checkpoints() / checkpoint_name(step); }
 
 std::string checkpoint_name(std::int64_t step) {

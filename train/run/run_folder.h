@@ -31,7 +31,9 @@ struct RunFolder {
   std::filesystem::path machine() const { return root / "machine.json"; }
   std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
-  std::filesystem::path checkpoint(std::int64_t step) const;                   // checkpoints/step-000500
+  std::filesystem::path checkpoint(std::int64_t step) const;  // checkpoints/step-000500
+  // Where the files of such a checkpoint are written, before they become one.
+  std::filesystem::path staging(std::int64_t step) const;                      // checkpoints/.step-000500.partial
   std::filesystem::path latest() const { return checkpoints() / "latest"; }    // one line: the newest one's name
   std::filesystem::path best() const { return checkpoints() / "best"; }        // one line: the best one's name
   std::filesystem::path average() const { return checkpoints() / "average"; }  // of the last checkpoints, at the end

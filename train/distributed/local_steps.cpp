@@ -1,0 +1,52 @@
+#include "train/distributed/local_steps.h"
+
+#include <cmath>
+
+#include "autograd/kernels/elementwise/elementwise.h"
+#include "nn/optim/optimizers.h"
+
+namespace tapeformer {
+
+LocalStepsOptimizer::LocalStepsOptimizer(const ParameterSlab& slab, const MakeOptimizer& make,
+                                         const LocalStepsOptions& options, Communicator& ranks, CommPrecision precision,
+                                         std::int64_t bucket)
+    : Optimizer(slab, 0),
+      options_(options),
+      ranks_(ranks),
+      local_(make(slab)),
+      shared_(Tensor::empty(slab.values().sizes(), slab.values().dtype())),
+      // The gradients are free when a step is done: Δ takes their place.
+      outer_slab_(slab.part(0, slab.values().numel(), shared_, slab.gradients())),
+      outer_(
+          outer_slab_, 0,
+          [&](const ParameterSlab& piece) {
+            return make_optimizer("sgd", piece, {.momentum = options.momentum, .nesterov = options.momentum > 0});
+          },
+          ranks, precision, bucket) {}
+
+double LocalStepsOptimizer::step(double lr, std::int64_t step) {
+  if ((step - 1) % options_.sync_every == 0) shared_.copy_from(slab().values());
+  const double norm = local_->step(lr, step);
+  if (std::isfinite(norm) && step % options_.sync_every == 0) apply({options_.outer_lr, step, 1});
+  return norm;
+}
+
+void LocalStepsOptimizer::update(const OptimizerStep& step) {
+  const Tensor &values = slab().values(), &gradients = slab().gradients();
+  dispatch_floating(values.dtype(), [&]<class T>(T) {
+    const T share = T{1} / static_cast<T>(ranks_.size());
+    T* const change = gradients.data<T>();
+    kernels::axpby(change, share, shared_.data<T>(), T{0}, values.numel());
+    kernels::axpby(change, -share, values.data<T>(), T{1}, values.numel());
+  });
+  outer_.step(step.lr, step.step);
+  values.copy_from(shared_);
+}
+
+NamedTensors LocalStepsOptimizer::state() const {
+  NamedTensors state = local_->state();
+  for (auto& [name, values] : outer_.state()) state.emplace_back("outer." + name, values);
+  return state;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,45 @@
+#include "train/distributed/same_job.h"
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/hash.h"
+#include "train/config/config_table.h"
+#include "train/config/key_text.h"
+
+namespace tapeformer {
+
+JobFacts program_and_config(const ResolvedConfig& config) {
+  JobFacts facts{{"the program", to_hex(hash_bytes(MappedFile("/proc/self/exe").bytes()))}};
+  for (const ConfigEntry& entry : config_entries(config.model.type)) {
+    const std::string name = entry.name();
+    if (name == "train.threads" || name == "train.max_minutes") continue;
+    facts.emplace_back(name, command_line_text(entry.get(config.values())));
+  }
+  return facts;
+}
+
+void require_micro_steps(const ResolvedConfig& config, const Communicator& ranks) {
+  if (config.train.accumulate >= ranks.size()) return;
+  fail_usage("train.accumulate: expected at least ", ranks.size(), ", a micro-step for each rank, got ",
+             config.train.accumulate, " (more micro-steps of smaller train.batch make the same step)");
+}
+
+void require_same(const JobFacts& facts, Communicator& ranks) {
+  std::string own;  // names and values, each with a zero byte behind it
+  for (const auto& [name, value] : facts) own += name + '\0' + value + '\0';
+  const std::string first = ranks.broadcast(own);
+  std::string_view left = first;
+  const auto take = [&] {
+    const std::string_view text = left.substr(0, left.find('\0'));
+    left.remove_prefix(std::min(left.size(), text.size() + 1));
+    return std::string(text);
+  };
+  for (const auto& [name, value] : facts) {
+    const std::string first_name = take(), first_value = take();
+    check(name == first_name, name, ": expected ", first_name, ", which rank 0 has there");
+    check(value == first_value, name, ": expected ", first_value, ", which rank 0 has, got ", value);
+  }
+  ranks.barrier();  // nobody goes on before all have compared
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,40 @@
+// An optimizer whose work and state are dealt out to ranks: ZeRO stage 1 (Rajbhandari et al. 2020).
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "nn/optim/optimizer.h"
+#include "train/distributed/slab_shares.h"
+
+namespace tapeformer {
+
+using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(const ParameterSlab&)>;
+
+// A step sums the gradients of all ranks in shares, updates the own pieces of the parameters, each by an optimizer of
+// its own, and gathers the new values. So each rank keeps 1/N of the state: state() is that of its pieces. All ranks
+// return the same norm, and have the same values afterwards.
+class ShardedOptimizer : public Optimizer {
+ public:
+  // `make` makes the optimizer of a piece; `clip` bounds the norm of all gradients together. `bucket` as SlabShares
+  // takes it. Keeps references to the slab and the ranks.
+  ShardedOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make, Communicator& ranks,
+                   CommPrecision precision, std::int64_t bucket = 0);
+
+  double step(double lr, std::int64_t step) override;
+  NamedTensors state() const override;
+
+ private:
+  void update(const OptimizerStep& step) override;
+
+  struct Piece {
+    Piece(ParameterSlab part, const MakeOptimizer& make) : slab(std::move(part)), optimizer(make(slab)) {}
+    ParameterSlab slab;
+    std::unique_ptr<Optimizer> optimizer;
+  };
+  Communicator& ranks_;
+  SlabShares shares_;
+  std::vector<std::unique_ptr<Piece>> pieces_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,122 @@
+#include "train/run/optimizer_shares.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <set>
+
+#include "core/error.h"
+
+namespace tapeformer {
+namespace {
+
+// A name of a state's tensor, taken apart: "m.w@32" is the parameter's state m.w from element 32 on.
+struct PartName {
+  explicit PartName(std::string_view name) {
+    const std::size_t at = name.rfind('@');
+    const bool cut =
+        at != name.npos && std::from_chars(name.data() + at + 1, name.data() + name.size(), begin).ec == std::errc();
+    whole = std::string(name.substr(0, cut ? at : name.size()));
+  }
+  std::string whole;
+  std::int64_t begin = 0;
+};
+
+// A stretch of a parameter's state, and what to do with it.
+struct Piece {
+  std::size_t file;
+  std::string name;
+  std::int64_t from, to, count;  // elements: in the file's tensor, in the place, and how many
+};
+
+// The kinds of state: "m" and "v", and "outer.v".
+std::set<std::string> kinds(const std::set<std::string>& names) {
+  std::set<std::string> found;
+  for (const std::string& name : names) {
+    const std::size_t outer = name.starts_with("outer.") ? 6 : 0;
+    found.insert(name.substr(0, name.find('.', outer)));
+  }
+  return found;
+}
+
+std::string joined(const std::set<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+std::string optimizer_file(int rank, int ranks) {
+  if (ranks == 1) return "optimizer.safetensors";
+  char name[64];
+  std::snprintf(name, sizeof(name), "optimizer-%05d-of-%05d.safetensors", rank + 1, ranks);
+  return name;
+}
+
+OptimizerShares::OptimizerShares(const std::filesystem::path& folder) {
+  int ranks = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    int first = 0;
+    std::sscanf(entry.path().filename().c_str(), "optimizer-%5d-of-%5d.safetensors", &first, &ranks);
+  }
+  for (int rank = 0; rank < std::max(1, ranks); ++rank) {
+    files_.emplace_back(folder / optimizer_file(rank, std::max(1, ranks)));
+  }
+}
+
+void OptimizerShares::load(Optimizer& optimizer, int rank) const {
+  const NamedTensors places = optimizer.state();
+  const bool cut = files_.size() > 1 || std::ranges::any_of(places, [](const auto& place) {
+                     return place.first.find('@') != std::string::npos;
+                   });
+  if (!cut) return optimizer.load_state(files_.front());
+  load_parts(places, rank);
+}
+
+void OptimizerShares::load_parts(const NamedTensors& places, int rank) const {
+  struct Stored {
+    std::size_t file;
+    std::string name;
+    std::int64_t begin, count;
+    DType dtype;
+  };
+  std::map<std::string, std::vector<Stored>> stored;  // by the whole's name, the file of `rank` first
+  std::set<std::string> names, wanted;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const std::size_t file = (static_cast<std::size_t>(rank) + i) % files_.size();
+    for (const auto& [name, entry] : files_[file].entries()) {
+      const PartName part(name);
+      stored[part.whole].push_back({file, name, part.begin, entry.sizes().product(), entry.dtype()});
+      names.insert(part.whole);
+    }
+  }
+  for (const auto& [name, place] : places) wanted.insert(PartName(name).whole);
+  check(wanted.empty() || kinds(names) == kinds(wanted), "optimizer state: expected ", joined(kinds(wanted)), ", got ",
+        joined(kinds(names)));
+
+  std::vector<std::vector<Piece>> plan;
+  for (const auto& [name, place] : places) {
+    const PartName part(name);
+    const std::int64_t size = place.numel(), end = part.begin + size;
+    std::int64_t found = 0;
+    auto& pieces = plan.emplace_back();
+    for (const Stored& from : stored[part.whole]) {
+      if (found == size) break;
+      const std::int64_t first = std::max(part.begin, from.begin), last = std::min(end, from.begin + from.count);
+      if (first >= last || from.dtype != place.dtype()) continue;
+      pieces.push_back({from.file, from.name, first - from.begin, first - part.begin, last - first});
+      found += last - first;
+    }
+    check(found == size, "optimizer state: ", name, ": expected ", size, " elements of ", place.dtype(), ", got ",
+          found);
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Tensor flat = places[i].second.reshape({places[i].second.numel()});
+    for (const Piece& piece : plan[i]) {
+      files_[piece.file].read(piece.name, piece.from, flat.slice(0, piece.to, piece.to + piece.count));
+    }
+  }
+}
+
+}  // namespace tapeformer
