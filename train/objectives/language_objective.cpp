@@ -97,7 +97,8 @@ void LanguageObjective::carry(const NamedTensors& carried) {
 
 std::vector<TextSample> LanguageObjective::samples() {
   const Tokenizer& tokenizer = *data_.tokenizer;
-  const GenerateOptions options{.tokens = config_.train.sample_tokens,
+  const GenerateOptions options{.sampling = {},
+                                .tokens = config_.train.sample_tokens,
                                 .stop_token = tokenizer.special("<|endoftext|>").value_or(-1)};
   const auto ids = generate(*model_, prompt_tokens(tokenizer, *model_, config_.train.sample_prompt), options);
   return {{config_.train.sample_prompt, tokenizer.decode(ids)}};
