@@ -165,25 +165,22 @@ class ReportRefresh {
   Clock::time_point due_{};
 };
 
-// What is trained, and the operations of training a token.
+// What is trained, the operations of training a token, and those of all ranks' matrix products in a second.
 struct Work {
   std::unique_ptr<Objective> objective;
-  double flops_per_token;
+  double flops_per_token, peak_flops;
 };
 
 Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks) {
+  // Before anything else, so that what a first measurement takes is not counted as the training's memory.
+  const double peak_flops =
+      is_quiet() || !ranks.is_root() ? 0 : machine_peak_flops(matmul_precision(config), thread_count());
   const ProgressMaker progress = ranks.is_root() ? ProgressMaker(show_progress) : ProgressMaker();
   ObjectiveData data = ranks.root_first([&] { return prepare_data(config, resumed, progress); });
   const double flops_per_token = model_costs(config, data).flops_per_token;
-  Work work{make_objective(config, std::move(data)), flops_per_token};
+  Work work{make_objective(config, std::move(data)), flops_per_token, ranks.size() * peak_flops};
   work.objective->share_with(ranks);
   return work;
-}
-
-// The share of the machine's peak is that of its matrix products, or of the ranks' machines.
-TrainingLine training_line(double flops_per_token, kernels::MatmulPrecision precision, const Communicator& ranks) {
-  const double peak = is_quiet() ? 0 : ranks.size() * machine_peak_flops(precision, thread_count());
-  return {ProgressLine::standard_error(), flops_per_token, peak};
 }
 
 // What must be the same on all ranks when they begin to train.
@@ -212,7 +209,7 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
                const RunFolder& run, TrainingState& state, std::optional<double> max_minutes = std::nullopt) {
   Objective& objective = *work.objective;
   Communicator& ranks = objective.ranks();
-  require_same(data_and_weights(objective, slab, state), ranks);
+  require_same([&] { return data_and_weights(objective, slab, state); }, ranks);
   const StopSignal stop;
   if (!ranks.is_root()) {
     train(objective, slab, optimizer, config, run, state,
@@ -231,7 +228,7 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
     spdlog::info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
   }
 
-  TrainingLine progress = training_line(work.flops_per_token, precision, ranks);
+  TrainingLine progress(ProgressLine::standard_error(), work.flops_per_token, work.peak_flops);
   ReportRefresh report(run);
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
     progress.evaluated(evaluation.loss());
@@ -282,7 +279,7 @@ void set_threads(const ResolvedConfig& config, Communicator& ranks) {
 
 // Refuses ranks that would not do the same steps, and sets their threads.
 void prepare_ranks(const ResolvedConfig& config, Communicator& ranks) {
-  require_same(program_and_config(config), ranks);
+  require_same([&] { return program_and_config(config); }, ranks);
   require_micro_steps(config, ranks);
   if (ranks.size() > 1 && config.train.watch > 0) {
     fail_usage("train.watch: expected 0 under mpirun, where no rank has the whole gradient, got ", config.train.watch);

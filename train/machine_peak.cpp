@@ -10,6 +10,7 @@
 #include "autograd/tensor/tensor.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/memory.h"
 #include "core/parallel.h"
 #include "train/machine.h"
 #include "train/objectives/language_data.h"
@@ -56,6 +57,7 @@ double machine_peak_flops(kernels::MatmulPrecision precision, int threads) {
   set_thread_count(threads);
   place = measure_peak_flops(precision);
   set_thread_count(before);
+  reset_peak_resident();
   std::filesystem::create_directories(file.parent_path(), error);
   try {
     write_file_atomically(file, known.dump(2) + "\n");

@@ -198,7 +198,9 @@ TEST_CASE("ranks: sums are taken in their order, texts come from all of them") {
 }
 
 TEST_CASE("ranks: a difference between them is refused, and told by its name") {
-  run_ranks(2, [](Communicator& ranks) { require_same({{"seed", "1"}, {"steps", "5"}}, ranks); });
+  run_ranks(2, [](Communicator& ranks) {
+    require_same([] { return JobFacts{{"seed", "1"}, {"steps", "5"}}; }, ranks);
+  });
   ThreadJob job(2);
   Config config = toy_config();
   const JobFacts first = program_and_config(resolve(config));
@@ -214,7 +216,8 @@ TEST_CASE("ranks: a difference between them is refused, and told by its name") {
     }());
   });
   Communicator ranks(std::make_unique<ThreadTransport>(job, 1));
-  CHECK_THROWS_WITH_AS(require_same(other, ranks), "train.seed: expected 1, which rank 0 has, got 2", Error);
+  CHECK_THROWS_WITH_AS(require_same([&] { return other; }, ranks), "train.seed: expected 1, which rank 0 has, got 2",
+                       Error);
   root.join();
 }
 

@@ -24,7 +24,9 @@ void require_micro_steps(const ResolvedConfig& config, const Communicator& ranks
              config.train.accumulate, " (more micro-steps of smaller train.batch make the same step)");
 }
 
-void require_same(const JobFacts& facts, Communicator& ranks) {
+void require_same(const std::function<JobFacts()>& own_facts, Communicator& ranks) {
+  if (ranks.size() == 1) return;
+  const JobFacts facts = own_facts();
   std::string own;  // names and values, each with a zero byte behind it
   for (const auto& [name, value] : facts) own += name + '\0' + value + '\0';
   const std::string first = ranks.broadcast(own);

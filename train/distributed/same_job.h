@@ -1,6 +1,7 @@
 // Whether all ranks of a job do the same: programs, configurations, data and weights.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,8 @@ JobFacts program_and_config(const ResolvedConfig& config);
 // Throws UsageError where there are more ranks than micro-steps in a step.
 void require_micro_steps(const ResolvedConfig& config, const Communicator& ranks);
 
-// Throws Error on a rank that differs from rank 0, about the first difference. Every rank calls it.
-void require_same(const JobFacts& facts, Communicator& ranks);
+// Throws Error on a rank that differs from rank 0, about the first difference. Every rank calls it. The facts are asked
+// for where there are several ranks.
+void require_same(const std::function<JobFacts()>& facts, Communicator& ranks);
 
 }  // namespace tapeformer
