@@ -1,40 +1,22 @@
 #include <spdlog/spdlog.h>
-#include <algorithm>
-#include <cctype>
-#include <chrono>
+
 #include <iostream>
 #include <memory>
-#include <numbers>
 #include <utility>
 
 #include "cli/commands.h"
 #include "cli/config_options.h"
-#include "cli/model_costs.h"
-#include "cli/run_model.h"
-#include "cli/terminal/numbers.h"
-#include "cli/terminal/progress_line.h"
-#include "cli/terminal/stop_signal.h"
-#include "cli/terminal/terminal.h"
-#include "cli/terminal/training_line.h"
+#include "cli/training.h"
 #include "core/files.h"
-#include "core/hash.h"
 #include "core/parallel.h"
-#include "data/synthetic/corpora.h"
-#include "report/run_report.h"
-#include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
 #include "train/distributed/launch.h"
 #include "train/distributed/same_job.h"
 #include "train/initial_weights.h"
-#include "train/machine.h"
-#include "train/machine_peak.h"
-#include "train/masked_evaluation.h"
-#include "train/objectives/objective_data.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
 #include "train/trained_model.h"
-#include "train/trainer.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -54,218 +36,6 @@ ResolvedConfig resolve_for_training(Config config) {
   const ResolvedConfig resolved = resolve(std::move(config));
   require_data(resolved);
   return resolved;
-}
-
-// How well masked tokens can be predicted on a generated corpus, where that is known: the optimum is that of rows in
-// which every letter of the corpus, and nothing else, is a token.
-void print_masked_optimum(const ResolvedConfig& config, const MaskedLanguageModel& model) {
-  const bool letters = config.tokenizer.kind == TokenizerKind::character && config.tokenizer.file.empty() &&
-                       config.data.document == DocumentEnd::none;
-  const MaskedRowOptions rows = masked_row_options(config, model, 1);
-  if (!letters || rows.pairs) return;
-  const auto optimum = corpus_masked_optimum(config.data.corpus, rows.length - rows.marks(), rows.rates);
-  if (!optimum) return;
-  std::cout << "the corpus " << config.data.corpus << " has a masked optimum of " << optimum->nats
-            << " nats per chosen letter, " << 100 * optimum->accuracy
-            << " % right: the expected loss of the best possible model, on average over texts\n";
-}
-
-// What no model can beat on a generated corpus, where that is known.
-void print_entropy(const ResolvedConfig& config) {
-  const std::optional<double> entropy = corpus_entropy(config.data.corpus);
-  if (!entropy) return;
-  std::cout << "the corpus " << config.data.corpus << " has an entropy of " << *entropy / std::numbers::ln2
-            << " bits per byte (" << *entropy << " nats per character): no model can do better\n";
-}
-
-void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
-                   const RunFolder& run) {
-  if (state.best_step > 0 && objective.can_evaluate() && !objective.measure().empty()) {
-    std::cout << "best validation " << objective.measure() << ' ' << 1 - state.best_loss << ", at step "
-              << state.best_step << '\n';
-  } else if (state.best_step > 0 && objective.can_evaluate()) {
-    std::cout << "best validation loss " << state.best_loss << ' ' << objective.loss_unit() << ", ";
-    if (config.eval.batches == 0 && objective.has_bits_per_byte()) {  // the bytes are those of all validation data
-      const double nats = state.best_loss * static_cast<double>(objective.evaluation_tokens());
-      const Evaluation best{.tokens = objective.evaluation_tokens(), .nats = nats};
-      std::cout << best.bits_per_byte(objective.evaluation_bytes()) << " bits per byte, ";
-    }
-    std::cout << "at step " << state.best_step << '\n';
-  }
-  if (!config.data.corpus.empty()) {
-    const auto* const masked = dynamic_cast<const MaskedLanguageModel*>(&objective.model());
-    if (masked) {
-      print_masked_optimum(config, *masked);
-    } else if (objective.has_perplexity()) {  // else the loss is not that of the text
-      print_entropy(config);
-    }
-  }
-  std::cout << "curves: " << run.report().string() << "\nrun: " << run.root.string() << '\n';
-}
-
-// A word of a command as a shell reads it.
-std::string shell_word(const std::string& word) {
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("-_./+:@").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-// What to do with a run that has ended.
-void print_next_commands(const ResolvedConfig& config, const RunFolder& run) {
-  const auto commands = [&]() -> std::vector<const char*> {
-    if (config.has_task()) return {"predict % < FILE", "eval % --text FILE --labels FILE"};
-    switch (config.family().task()) {
-      case ModelTask::language_model:
-        return {"generate % --interactive", "eval % --text FILE", "surprisal % --prompt TEXT"};
-      case ModelTask::sequence_to_sequence:
-        return {"translate % < FILE", "eval % --source FILE --target FILE"};
-      case ModelTask::bidirectional_language_model:
-        return {"eval % --text FILE", "embed % --text TEXT"};
-      case ModelTask::masked_language_model:
-        return {"fill % --text TEXT", "eval % --text FILE"};
-      case ModelTask::skip_gram_model:
-        return {"neighbours % WORD", "eval % --text FILE"};
-    }
-    return {};
-  }();
-  const char* begin = "next:";
-  for (const std::string_view command : commands) {
-    const auto at = command.find('%');
-    spdlog::info("{} tapeformer {}{}{}", begin, command.substr(0, at), shell_word(run.root.string()),
-                 command.substr(at + 1));
-    begin = "     ";
-  }
-}
-
-// Draws the run's page anew, now and then: it takes at most a twentieth of the time.
-class ReportRefresh {
- public:
-  explicit ReportRefresh(RunFolder run) : run_(std::move(run)) {}
-
-  void refresh_if_due() {
-    if (Clock::now() >= due_) refresh();
-  }
-  void refresh() {
-    const auto begin = Clock::now();
-    try {
-      write_run_report({&run_, 1}, run_.report());
-    } catch (const Error& error) {  // a picture is no reason to end a training
-      spdlog::warn("{}: not written: {}", run_.report().string(), error.what());
-    }
-    due_ = Clock::now() + 20 * (Clock::now() - begin);
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  RunFolder run_;
-  Clock::time_point due_{};
-};
-
-// What is trained, the operations of training a token, and those of all ranks' matrix products in a second.
-struct Work {
-  std::unique_ptr<Objective> objective;
-  double flops_per_token, peak_flops;
-};
-
-Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks) {
-  // Before anything else, so that what a first measurement takes is not counted as the training's memory.
-  const double peak_flops =
-      is_quiet() || !ranks.is_root() ? 0 : machine_peak_flops(matmul_precision(config), thread_count());
-  const ProgressMaker progress = ranks.is_root() ? ProgressMaker(show_progress) : ProgressMaker();
-  ObjectiveData data = ranks.root_first([&] { return prepare_data(config, resumed, progress); });
-  const double flops_per_token = model_costs(config, data).flops_per_token;
-  Work work{make_objective(config, std::move(data)), flops_per_token, ranks.size() * peak_flops};
-  work.objective->share_with(ranks);
-  return work;
-}
-
-// What must be the same on all ranks when they begin to train.
-JobFacts data_and_weights(const Objective& objective, const ParameterSlab& slab, const TrainingState& state) {
-  const RunTokenizers tokenizers = objective.tokenizers();
-  const std::string vocabulary = tokenizers.source + tokenizers.target + tokenizers.labels;
-  const std::string_view weights(static_cast<const char*>(static_cast<const void*>(slab.values().data<float>())),
-                                 static_cast<std::size_t>(slab.values().bytes()));
-  return {{"the hash of the training data", to_hex(objective.data_hash())},
-          {"the hash of the validation data", to_hex(objective.valid_hash())},
-          {"the hash of the tokenizer", to_hex(hash_bytes(vocabulary))},
-          {"the step to go on from", std::to_string(state.step)},
-          {"the hash of the weights", to_hex(hash_bytes(weights))}};
-}
-
-void tell_ranks(const ResolvedConfig& config, const Communicator& ranks) {
-  if (ranks.size() == 1) return;
-  spdlog::info("{} ranks share the {} micro-steps of a step", ranks.size(), config.train.accumulate);
-  if (config.train.accumulate % ranks.size() == 0) return;
-  spdlog::warn("train.accumulate is {}, no multiple of the ranks: those with fewer micro-steps wait for the others",
-               config.train.accumulate);
-}
-
-// Trains a run whose folder and state are ready. `max_minutes` is the time limit of this process, if it has its own.
-void train_run(const ResolvedConfig& config, const Work& work, const ParameterSlab& slab, Optimizer& optimizer,
-               const RunFolder& run, TrainingState& state, std::optional<double> max_minutes = std::nullopt) {
-  Objective& objective = *work.objective;
-  Communicator& ranks = objective.ranks();
-  require_same([&] { return data_and_weights(objective, slab, state); }, ranks);
-  const StopSignal stop;
-  if (!ranks.is_root()) {
-    train(objective, slab, optimizer, config, run, state,
-          {.stop_requested = [&] { return stop.requested(); }, .max_minutes = max_minutes});
-    return;
-  }
-  record_machine(run, state.step, config);
-  for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
-  if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.cannot_evaluate_because());
-  for (const std::string& line : objective.description()) spdlog::info("{}", line);
-  const kernels::MatmulPrecision precision = matmul_precision(config);
-  if (const std::string warning = matmul_warning(precision); !warning.empty()) spdlog::warn("{}", warning);
-  spdlog::info("{} threads; matrix products: {}", thread_count(), describe_matmul(precision));
-  tell_ranks(config, ranks);
-  if (state.step >= config.train.steps) {
-    spdlog::info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
-  }
-
-  TrainingLine progress(ProgressLine::standard_error(), work.flops_per_token, work.peak_flops);
-  ReportRefresh report(run);
-  const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
-    progress.evaluated(evaluation.loss());
-    std::string parts;
-    for (const Evaluation::Part& part : evaluation.parts) {
-      parts += fmt::format("{}{} {:.4f}", parts.empty() ? " (" : ", ", part.name, evaluation.part(part).loss());
-    }
-    std::string measures;
-    for (const auto& [name, value] : evaluation.measures) measures += fmt::format(", {} {:.4f}", name, value);
-    const std::string perplexity =
-        objective.has_perplexity() ? ", perplexity " + format_perplexity(evaluation.perplexity()) : "";
-    spdlog::info("step {}: validation loss {:.4f}{}{}{}{}", step, evaluation.loss(), parts.empty() ? "" : parts + ")",
-                 perplexity, measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
-    report.refresh_if_due();
-  };
-  const TrainHooks hooks{.progress = [&](const ProgressState& now) { progress.step(now); },
-                         .evaluated = evaluated,
-                         .averaged =
-                             [&](std::span<const std::int64_t> steps) {
-                               spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
-                             },
-                         .stop_requested = [&] { return stop.requested(); },
-                         .max_minutes = max_minutes};
-  const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
-  progress.end();
-  report.refresh();
-  if (end == TrainEnd::early_stopped) {
-    const std::string_view measure = objective.measure();
-    const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);
-    spdlog::info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
-  }
-  if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
-    print_summary(config, objective, state, run);
-    return print_next_commands(config, run);
-  }
-  spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
-               end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
 }
 
 void publish(const std::unique_ptr<StagedCheckpoint>& checkpoint) {

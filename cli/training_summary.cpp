@@ -1,0 +1,102 @@
+#include "cli/training_summary.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iostream>
+#include <numbers>
+
+#include "data/synthetic/corpora.h"
+#include "train/masked_evaluation.h"
+
+namespace tapeformer::cli {
+namespace {
+
+// How well masked tokens can be predicted on a generated corpus, where that is known: the optimum is that of rows in
+// which every letter of the corpus, and nothing else, is a token.
+void print_masked_optimum(const ResolvedConfig& config, const MaskedLanguageModel& model) {
+  const bool letters = config.tokenizer.kind == TokenizerKind::character && config.tokenizer.file.empty() &&
+                       config.data.document == DocumentEnd::none;
+  const MaskedRowOptions rows = masked_row_options(config, model, 1);
+  if (!letters || rows.pairs) return;
+  const auto optimum = corpus_masked_optimum(config.data.corpus, rows.length - rows.marks(), rows.rates);
+  if (!optimum) return;
+  std::cout << "the corpus " << config.data.corpus << " has a masked optimum of " << optimum->nats
+            << " nats per chosen letter, " << 100 * optimum->accuracy
+            << " % right: the expected loss of the best possible model, on average over texts\n";
+}
+
+// What no model can beat on a generated corpus, where that is known.
+void print_entropy(const ResolvedConfig& config) {
+  const std::optional<double> entropy = corpus_entropy(config.data.corpus);
+  if (!entropy) return;
+  std::cout << "the corpus " << config.data.corpus << " has an entropy of " << *entropy / std::numbers::ln2
+            << " bits per byte (" << *entropy << " nats per character): no model can do better\n";
+}
+
+// A word of a command as a shell reads it.
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("-_./+:@").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace
+
+void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
+                   const RunFolder& run) {
+  if (state.best_step > 0 && objective.can_evaluate() && !objective.measure().empty()) {
+    std::cout << "best validation " << objective.measure() << ' ' << 1 - state.best_loss << ", at step "
+              << state.best_step << '\n';
+  } else if (state.best_step > 0 && objective.can_evaluate()) {
+    std::cout << "best validation loss " << state.best_loss << ' ' << objective.loss_unit() << ", ";
+    if (config.eval.batches == 0 && objective.has_bits_per_byte()) {  // the bytes are those of all validation data
+      const double nats = state.best_loss * static_cast<double>(objective.evaluation_tokens());
+      const Evaluation best{.tokens = objective.evaluation_tokens(), .nats = nats};
+      std::cout << best.bits_per_byte(objective.evaluation_bytes()) << " bits per byte, ";
+    }
+    std::cout << "at step " << state.best_step << '\n';
+  }
+  if (!config.data.corpus.empty()) {
+    const auto* const masked = dynamic_cast<const MaskedLanguageModel*>(&objective.model());
+    if (masked) {
+      print_masked_optimum(config, *masked);
+    } else if (objective.has_perplexity()) {  // else the loss is not that of the text
+      print_entropy(config);
+    }
+  }
+  std::cout << "curves: " << run.report().string() << "\nrun: " << run.root.string() << '\n';
+}
+
+void print_next_commands(const ResolvedConfig& config, const RunFolder& run) {
+  const auto commands = [&]() -> std::vector<const char*> {
+    if (config.has_task()) return {"predict % < FILE", "eval % --text FILE --labels FILE"};
+    switch (config.family().task()) {
+      case ModelTask::language_model:
+        return {"generate % --interactive", "eval % --text FILE", "surprisal % --prompt TEXT"};
+      case ModelTask::sequence_to_sequence:
+        return {"translate % < FILE", "eval % --source FILE --target FILE"};
+      case ModelTask::bidirectional_language_model:
+        return {"eval % --text FILE", "embed % --text TEXT"};
+      case ModelTask::masked_language_model:
+        return {"fill % --text TEXT", "eval % --text FILE"};
+      case ModelTask::skip_gram_model:
+        return {"neighbours % WORD", "eval % --text FILE"};
+    }
+    return {};
+  }();
+  const char* begin = "next:";
+  for (const std::string_view command : commands) {
+    const auto at = command.find('%');
+    spdlog::info("{} tapeformer {}{}{}", begin, command.substr(0, at), shell_word(run.root.string()),
+                 command.substr(at + 1));
+    begin = "     ";
+  }
+}
+
+}  // namespace tapeformer::cli
