@@ -73,7 +73,8 @@ NamedTensors LanguageObjective::carried() const {
       carried[k].second.slice(0, i * rows, (i + 1) * rows).copy_from(part[k].second);
     }
   }
-  for (const auto& [name, tensor] : carried) {
+  for (const auto& state : carried) {
+    const Tensor& tensor = state.second;
     const std::int64_t micro_steps = config_.train.accumulate;
     dispatch_all(tensor.dtype(),
                  [&]<class T>(T) { ranks().gather_rows(tensor.data<T>(), micro_steps, tensor.bytes() / micro_steps); });
