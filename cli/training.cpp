@@ -72,12 +72,12 @@ void tell_ranks(const ResolvedConfig& config, const Communicator& ranks) {
 }  // namespace
 
 Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks) {
-  // Before anything else, so that what a first measurement takes is not counted as the training's memory.
-  const double peak_flops =
-      is_quiet() || !ranks.is_root() ? 0 : machine_peak_flops(matmul_precision(config), thread_count());
   const ProgressMaker progress = ranks.is_root() ? ProgressMaker(show_progress) : ProgressMaker();
   ObjectiveData data = ranks.root_first([&] { return prepare_data(config, resumed, progress); });
   const double flops_per_token = model_costs(config, data).flops_per_token;
+  // Before the model is made, so that what a first measurement takes is not counted as the training's memory.
+  const double peak_flops =
+      is_quiet() || !ranks.is_root() ? 0 : machine_peak_flops(matmul_precision(config), thread_count());
   Work work{make_objective(config, std::move(data)), flops_per_token, ranks.size() * peak_flops};
   work.objective->share_with(ranks);
   return work;
