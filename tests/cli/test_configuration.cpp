@@ -146,7 +146,8 @@ TEST_CASE("configuration: errors are about keys that the user gave") {
 TEST_CASE("configuration: info takes the options that train takes") {
   const Sandbox box;
   box.prepare_tiny_run();
-  const auto two = json_of(box, "info tiny.toml --json"), one = json_of(box, "info tiny.toml --json --model.layers 1");
+  const auto two = json_of(box, "info tiny.toml --seconds 0 --json"),
+             one = json_of(box, "info tiny.toml --seconds 0 --json --model.layers 1");
   CHECK(one["parameters"]["blocks"].get<int>() * 2 == two["parameters"]["blocks"].get<int>());
   const std::string help = result_of(box, "train --help-all");
   CHECK(help.find("{auto,pre,post} [auto]") != help.npos);

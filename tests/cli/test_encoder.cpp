@@ -91,7 +91,7 @@ TEST_CASE("bidirectional model: training and eval tell the loss of each directio
 TEST_CASE("bidirectional model: info counts its parameters, and commands that write text refuse it in one line") {
   const BilmBox box;
   box.train("run", "--train.steps 2");
-  const Json info = json_of(box, "info run --json");
+  const Json info = json_of(box, "info run --seconds 0 --json");
   const std::int64_t vocab = info["vocab"], layer = 4 * (24 * 24 + 24 * 24 + 2 * 24);
   CHECK(info["parameters"] == Json{{"embeddings", vocab * 24},
                                    {"forward", 2 * layer},

@@ -30,7 +30,7 @@ TEST_CASE("modern blocks: every command that reads a language model works, and a
   const Sandbox box;
   box.prepare_tiny_run();
   box.train("run", std::string(kModern) + " --train.steps 300 --eval.every 0 --checkpoint.every 0");
-  const Json info = Json::parse(box.run("info run --json").out);
+  const Json info = Json::parse(box.run("info run --seconds 0 --json").out);
   // qkv of 2 + 2·1 heads of 16, out, three matrices of the gated layer 32·96, two norms of 32, two of 16; two layers.
   CHECK(info["parameters"]["blocks"] == 2 * (32 * 64 + 32 * 32 + 3 * 32 * 96 + 2 * 32 + 2 * 16));
   CHECK(info["parameters"]["positions"] == 0);

@@ -91,7 +91,7 @@ TEST_CASE("word2vec: training and eval give the loss of a pair, and commands tha
       "run: the model is a word2vec, expected a language model; for skip-gram models there are embed, neighbours, "
       "probe, and eval with --text";
   check_error(box, 1, refusal, "generate run --prompt The");
-  const Json info = json_of(box, "info run --json");
+  const Json info = json_of(box, "info run --seconds 0 --json");
   const std::int64_t vocab = info["vocab"];
   CHECK(info["parameters"]["embeddings"] == vocab * 12);
   CHECK(info["parameters"]["contexts"] == vocab * 12);

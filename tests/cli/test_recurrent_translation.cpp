@@ -125,7 +125,7 @@ TEST_CASE("recurrent encoder-decoder: every command that reads a translation mod
     CAPTURE(options);
     CHECK(result_of(box, std::string("translate run ") + options, {}, source) == expected);
   }
-  const auto info = json_of(box, "info run --json");
+  const auto info = json_of(box, "info run --seconds 0 --json");
   CHECK(info["parameters"]["encoder"] == 2 * 3 * ((16 * 12 + 12 * 12 + 2 * 12) + (24 * 12 + 12 * 12 + 2 * 12)));
   check_error(box, kFailure,
               "run: the model is a rnn_seq2seq, expected a language model; for encoder-decoders there are translate, "
