@@ -13,8 +13,8 @@ struct PrincipalComponents {
   std::array<double, 2> shares{};             // of the variance that each direction has
 };
 
-// Of the vectors (n, F), f32 and contiguous, n ≥ 1. The eigenvectors are LAPACK's, of the n × n products of the centred
-// vectors. Of each direction's two signs the one is taken by which the first place that is not 0 is positive.
+// Finds them for vectors (n, F), f32 and contiguous, n ≥ 1. LAPACK finds the eigenvectors of the n × n products of the
+// centred vectors. Of each direction's two signs the one is taken by which the first place that is not 0 is positive.
 PrincipalComponents principal_components(const Tensor& vectors);
 
 }  // namespace tapeformer

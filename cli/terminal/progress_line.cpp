@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kEraseToEnd = "\x1b[K";
 
-// Where a line is visible that has no end yet.
+// The stream on which a line is visible that has no end yet; null where there is none.
 std::ostream* visible_on = nullptr;
 
 std::string join(const std::vector<ProgressPart>& parts) {

@@ -10,7 +10,7 @@ namespace tapeformer {
 namespace {
 
 constexpr double kBitsPerShade = 2;
-// Of the 256 colours of xterm.
+// The shades are numbers of xterm's palette of 256 colours.
 constexpr std::array<int, 5> kShades{224, 217, 210, 203, 196};
 
 // Black text on shade number i.

@@ -36,8 +36,9 @@ struct CheckpointOptions {
 // `state`. The files hold the values of this moment, so the caller may train on at once. The system's file cache keeps
 // the bytes until they are on disk, so no copy of the weights is made in memory.
 //
-// Of several ranks, all call it: each writes its share of the optimizer's state, optimizer-00001-of-00004.safetensors,
-// and rank 0 the rest. Only rank 0 gets a checkpoint to publish, the others get null.
+// Where there are several ranks, all call it: each writes its share of the optimizer's state,
+// optimizer-00001-of-00004.safetensors, and rank 0 the rest. Only rank 0 gets a checkpoint to publish, the others get
+// null.
 std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model,
                                                    const Optimizer& optimizer, const TrainingState& state,
                                                    const CheckpointOptions& options,

@@ -118,7 +118,7 @@ class MpiTransport : public tapeformer::Transport {
     return std::ranges::find(running_, number, &Transfer::number) == running_.end();
   }
 
-  // Of the thread in the background.
+  // The background thread runs this: it drives the transfers until the object ends.
   void run() {
     std::unique_lock lock(mutex_);
     while (!ended_) {
