@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/temp_folder.h"
@@ -27,6 +28,12 @@ inline std::string opened(std::string_view page) {
   REQUIRE(std::system(command.c_str()) == 0);
   CHECK(read_all(folder.path / "log").find("CONSOLE") == std::string::npos);
   return read_all(folder.path / "dom.html");
+}
+
+// The data that a page holds.
+inline nlohmann::ordered_json data_of(const std::string& page) {
+  const std::size_t begin = page.find("id=\"data\">") + 10;
+  return nlohmann::ordered_json::parse(page.substr(begin, page.find("</script>", begin) - begin));
 }
 
 inline std::size_t count(std::string_view text, std::string_view part) {

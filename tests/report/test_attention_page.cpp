@@ -54,8 +54,7 @@ TEST_CASE("attention page: tokens can be seen and are never read as HTML, in the
     CAPTURE(part);
     CHECK(count(page, part) == count(plain, part));
   }
-  const std::size_t begin = page.find("id=\"data\">") + 10;
-  const Json data = Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  const Json data = data_of(page);
   CHECK(data["maps"][0]["queries"] ==
         Json{"␣<b>↵", "</script><script>alert(1)</script>", "\\xFF\\x01⇥", "\xd7\xa9\"&"});
   const std::string svg = attention_svg(numbered(odd, odd), 0, 1);

@@ -13,11 +13,6 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-Json data_of(const std::string& page) {
-  const std::size_t begin = page.find("id=\"data\">") + 10;
-  return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
-}
-
 Tensor matrix(const std::vector<float>& values, std::int64_t rows) {
   return Tensor::from(std::span(values), {rows, std::ssize(values) / rows});
 }

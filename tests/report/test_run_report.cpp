@@ -104,8 +104,7 @@ TEST_CASE("report: no text of a run is read as HTML") {
   }
   CHECK(page.find("<title>&lt;img src=x onerror=alert(1)>&amp;\"' ") != page.npos);
   // What the scripts read is what the run has.
-  const std::size_t begin = page.find("id=\"data\">") + 10;
-  const Json data = Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  const Json data = data_of(page);
   CHECK(data["runs"][0]["name"] == hostile);
   CHECK(data["runs"][0]["config"].get<std::string>().find("</script><script>alert(2)</script>") != std::string::npos);
   CHECK(page.find("http://") == page.npos);  // nothing comes from a network

@@ -15,11 +15,6 @@ SurprisalToken scored(std::string text, double nats) {
   return {std::move(text), TokenScore{.nats = nats, .rank = 3, .likeliest = {{7, 0.5}, {8, 0.25}}}, {" x", "</td>"}};
 }
 
-Json data_of(const std::string& page) {
-  const std::size_t begin = page.find("id=\"data\">") + 10;
-  return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
-}
-
 }  // namespace
 
 TEST_CASE("surprisal page: every token with its nats, rank and alternatives; none is read as HTML") {

@@ -12,17 +12,8 @@ using namespace tapeformer;
 namespace {
 
 Config bilm_config(const std::string& cell = "lstm") {
-  Config config;
-  config.model.type = "bilm";
-  config.model.options = {
-      {"cell", cell}, {"layers", std::int64_t{2}}, {"dim", std::int64_t{12}}, {"context", std::int64_t{16}}};
-  config.tokenizer.kind = TokenizerKind::character;
-  config.data.corpus = "stories";
-  config.data.lines = 20;
-  config.schedule.warmup = 2;
-  config.train.steps = 20;
-  config.train.batch = 4;
-  return config;
+  return toy_config_of(
+      "bilm", {{"cell", cell}, {"layers", std::int64_t{2}}, {"dim", std::int64_t{12}}, {"context", std::int64_t{16}}});
 }
 
 // Σ −ln P of each direction over the tokens [begin, end) as one row.

@@ -17,22 +17,14 @@ using namespace tapeformer;
 namespace {
 
 Config bert_config(bool pairs = false) {
-  Config config;
-  config.model.type = "bert";
-  config.model.options = {{"layers", std::int64_t{2}},
-                          {"heads", std::int64_t{2}},
-                          {"dim", std::int64_t{16}},
-                          {"context", std::int64_t{18}}};
+  Config config = toy_config_of("bert", {{"layers", std::int64_t{2}},
+                                         {"heads", std::int64_t{2}},
+                                         {"dim", std::int64_t{16}},
+                                         {"context", std::int64_t{18}}});
   if (pairs) {
     config.model.options["segments"] = std::int64_t{2};
     config.model.options["next_sentence"] = true;
   }
-  config.tokenizer.kind = TokenizerKind::character;
-  config.data.corpus = "stories";
-  config.data.lines = 20;
-  config.schedule.warmup = 2;
-  config.train.steps = 20;
-  config.train.batch = 4;
   return config;
 }
 

@@ -12,16 +12,10 @@ using namespace tapeformer;
 namespace {
 
 Config nplm_config() {
-  Config config;
-  config.model.type = "nplm";
-  config.model.options = {
-      {"order", std::int64_t{4}}, {"embedding_dim", std::int64_t{6}}, {"dim", std::int64_t{10}}, {"dropout", 0.1}};
-  config.tokenizer.kind = TokenizerKind::character;
-  config.data.corpus = "stories";
+  Config config = toy_config_of(
+      "nplm",
+      {{"order", std::int64_t{4}}, {"embedding_dim", std::int64_t{6}}, {"dim", std::int64_t{10}}, {"dropout", 0.1}});
   config.data.lines = 40;
-  config.schedule.warmup = 2;
-  config.train.steps = 20;
-  config.train.batch = 4;
   return config;
 }
 

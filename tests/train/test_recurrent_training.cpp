@@ -15,15 +15,7 @@ using namespace tapeformer;
 namespace {
 
 Config rnn_config(const std::string& cell = "lstm") {
-  Config config;
-  config.model.type = "rnn";
-  config.model.options = {{"cell", cell}, {"layers", std::int64_t{2}}, {"dim", std::int64_t{12}}};
-  config.tokenizer.kind = TokenizerKind::character;
-  config.data.corpus = "stories";
-  config.data.lines = 20;
-  config.schedule.warmup = 2;
-  config.train.steps = 20;
-  config.train.batch = 4;
+  Config config = toy_config_of("rnn", {{"cell", cell}, {"layers", std::int64_t{2}}, {"dim", std::int64_t{12}}});
   config.train.bptt = 16;
   return config;
 }

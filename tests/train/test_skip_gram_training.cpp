@@ -14,16 +14,9 @@ using namespace tapeformer;
 namespace {
 
 Config word2vec_config() {
-  Config config;
-  config.model.type = "word2vec";
-  config.model.options = {{"dim", std::int64_t{12}}, {"context", std::int64_t{8}}};
+  Config config = toy_config_of("word2vec", {{"dim", std::int64_t{12}}, {"context", std::int64_t{8}}});
   config.tokenizer.kind = TokenizerKind::word;
   config.tokenizer.vocab = 200;
-  config.data.corpus = "stories";
-  config.data.lines = 20;
-  config.schedule.warmup = 2;
-  config.train.steps = 20;
-  config.train.batch = 4;
   return config;
 }
 

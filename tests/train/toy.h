@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,15 @@ inline Config toy_config() {
   config.schedule.warmup = 2;
   config.train.steps = 6;
   config.train.batch = 4;
+  return config;
+}
+
+// A tiny model of another family on the same lines.
+inline Config toy_config_of(const std::string& type, KeyValues options) {
+  Config config = toy_config();
+  config.model.type = type;
+  config.model.options = std::move(options);
+  config.train.steps = 20;
   return config;
 }
 
