@@ -105,7 +105,6 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   const auto optimizer = make_optimizer(config, slab);
   Config single = config.values();
   single.train.accumulate = single.train.length_groups = 1;
-  single.train.trace_nan = false;  // else a step begins with a copy of the states of all micro-steps
   const ResolvedConfig one_micro_step = resolve(std::move(single));
   const ScheduleSpec schedule = schedule_spec(config);
   reset_peak_memory();

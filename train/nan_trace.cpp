@@ -139,11 +139,11 @@ class NanTracer : public OpObserver {
 
 // The first runs record nothing: so the loss, too, is computed where it stands, and not in backward.
 std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
-                      const NamedTensors& carried) {
+                      const std::function<void()>& go_back) {
   const auto normalizer = static_cast<double>(objective.scored_targets(step));
   try {
     for (const bool forward : {true, false}) {
-      objective.carry(carried);
+      go_back();
       objective.model().zero_grad();
       for (std::int64_t micro = 0; micro < config.train.accumulate; ++micro) {
         NanTracer tracer(objective.model(), forward);

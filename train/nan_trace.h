@@ -1,6 +1,7 @@
 // Where a number that is not finite comes from.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "train/objectives/objective.h"
@@ -11,9 +12,9 @@ namespace tapeformer {
 // One line about the first value that is not finite: the op, the module in whose forward pass it stands, the sizes, the
 // place of the value and its neighbours, and which inputs were not finite before. Empty where all values are finite.
 //
-// The weights are to be those from before the step, and `carried` what objective.carried() gave then. Gradients and
-// carried states are lost.
+// The weights are to be those from before the step, and go_back() goes back to the states that were carried then
+// (Objective::hold_carried). Gradients and carried states are lost.
 std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
-                      const NamedTensors& carried);
+                      const std::function<void()>& go_back);
 
 }  // namespace tapeformer

@@ -25,9 +25,9 @@ constexpr const char* kAdvice = "a lower optimizer.lr or a longer schedule.warmu
 
 // What made a number of a step that is not finite, for a message about it: "; …; ".
 std::string cause_of(Objective& objective, const ResolvedConfig& config, std::int64_t step,
-                     const NamedTensors& carried) {
+                     const std::function<void()>& go_back) {
   if (!config.train.trace_nan) return "; train.trace_nan = true names the op that made it; ";
-  const std::string found = trace_nan(objective, config, step, carried);
+  const std::string found = trace_nan(objective, config, step, go_back);
   return found.empty() ? "; " : str_cat("; ", found, "; ");
 }
 
@@ -237,7 +237,7 @@ class Trainer {
   void require_finite(const char* what, double value) const {
     if (std::isfinite(value)) return;
     fail("step ", state_.step, ": the ", what, " is ", value,
-         cause_of(objective_, config_, state_.step, objective_.carried()), kAdvice);
+         cause_of(objective_, config_, state_.step, objective_.hold_carried()), kAdvice);
   }
 
   // Finite weights may still be too large for a forward pass: unless an evaluation has just shown that they are not,
@@ -323,7 +323,7 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   StepResult result;
   objective.take_unsmoothed_loss();  // of micro-steps that were not part of a step
-  const NamedTensors carried = config.train.trace_nan ? objective.carried() : NamedTensors();
+  const std::function<void()> go_back = objective.hold_carried();
   Communicator& ranks = objective.ranks();
   const Communicator::Share mine = ranks.share(config.train.accumulate);
   const bool together = config.train.sync_every == 0;
@@ -347,7 +347,7 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   }
   const auto require_finite = [&](double value, const char* what) {
     if (std::isfinite(value)) return;
-    fail("step ", step, ": the ", what, " is ", value, cause_of(objective, config, step, carried), kAdvice);
+    fail("step ", step, ": the ", what, " is ", value, cause_of(objective, config, step, go_back), kAdvice);
   };
   require_finite(result.loss, "loss");
   result.grad_norm = optimizer.step(lr, step);

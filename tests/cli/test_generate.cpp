@@ -47,6 +47,14 @@ TEST_CASE("generate: several samples have seeds that follow each other, and stop
   CHECK(result_of(box, command + "--seed 4 --stop", {stop}) == "Once" + text.substr(0, text.find(stop)) + "\n");
 }
 
+TEST_CASE("generate: its speed stands behind the text, where both go to one file too") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 1");
+  box.run_on_terminal(80, "tapeformer generate run --prompt Once --tokens 5 > both.txt 2>&1");
+  CHECK(box.read("both.txt").find("\ninfo: 5 tokens, ") == 4 + 5);
+}
+
 TEST_CASE("generate: a text without a prompt begins as a document does") {
   const Sandbox box;
   box.prepare_tiny_run();

@@ -46,7 +46,7 @@ inline Config toy_config() {
 }
 
 // A tiny model of another family on the same lines.
-inline Config toy_config_of(const std::string& type, KeyValues options) {
+inline Config toy_config_of(const std::string& type, decltype(Config::Model::options) options) {
   Config config = toy_config();
   config.model.type = type;
   config.model.options = std::move(options);

@@ -96,6 +96,10 @@ void LanguageObjective::carry(const NamedTensors& carried) {
   }
 }
 
+std::function<void()> LanguageObjective::hold_carried() {
+  return [this, states = states_] { states_ = states; };
+}
+
 std::vector<TextSample> LanguageObjective::samples() {
   const Tokenizer& tokenizer = *data_.tokenizer;
   const GenerateOptions options{.sampling = {},

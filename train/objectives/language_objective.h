@@ -16,6 +16,7 @@ class LanguageObjective : public TextObjective {
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
   NamedTensors carried() const override;
   void carry(const NamedTensors& carried) override;
+  std::function<void()> hold_carried() override;
   Evaluation evaluate(const ProgressCallback& progress) override;
   // What `tapeformer generate` makes of train.sample_prompt without further options.
   std::vector<TextSample> samples() override;
@@ -27,7 +28,8 @@ class LanguageObjective : public TextObjective {
   void draw(std::int64_t step, std::int64_t micro_step);
 
   const std::unique_ptr<LanguageModel> model_;
-  // A recurrent model (null for others) reads its rows in order, and each micro-step leaves a state to the next step.
+  // A recurrent model (null for others) reads its rows in order, and each micro-step leaves a state to the next step:
+  // new tensors in the place of the old ones.
   const RecurrentLanguageModel* const recurrent_;
   std::optional<StreamBatcher> streams_;
   std::vector<RecurrentState> states_;

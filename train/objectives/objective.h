@@ -1,6 +1,7 @@
 // What a run trains: a model, its data, and the loss over both. The trainer knows no more of them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -78,6 +79,10 @@ class Objective {
   virtual NamedTensors carried() const { return {}; }
   // Goes on with that of a checkpoint. Throws Error when it is of another batch.
   virtual void carry(const NamedTensors&) {}
+  // Holds what this rank carries now, without a copy: calling the result goes back to it. The objective must live.
+  virtual std::function<void()> hold_carried() {
+    return [] {};
+  }
 
   virtual std::string_view loss_unit() const { return "nats per token"; }
   // Whether exp(loss) is the perplexity of a text.
