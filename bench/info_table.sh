@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Compares what `tapeformer info` predicts with what training then takes: ten configurations of all families on generated
-# text, each with the three precisions of matrix products. Prints a table in Markdown; takes some minutes.
+# text, each with the three precisions of matrix products. Prints a table in Markdown; takes a quarter of an hour.
 #   build/bench/info_table [NAME...]
 # A NAME limits it to the configurations whose names begin with it. Memory is the process's peak; a step is the median of
-# all steps; the run is all steps with their evaluations.
+# all steps; the run is all steps with their evaluations. Where the speed of a machine comes and goes, a prediction and
+# its training may meet different ones: so both are repeated in turn, and the table has the medians of ROUNDS (3) pairs.
 set -euo pipefail
 build=$(dirname "$(dirname "$(readlink -f "$0")")")
 configs=@PROJECT_SOURCE_DIR@/configs
@@ -40,16 +41,32 @@ for entry in "${works[@]}"; do
     # shellcheck disable=SC2206
     arguments=("$file" $options --train.matmul "$matmul" --train.steps "$steps" --train.log_every 1
       --eval.every "$steps" --schedule.warmup 10)
-    predicted=$("$build/tapeformer" info "${arguments[@]}" --json 2>/dev/null)
-    "$build/tapeformer" train "${arguments[@]}" --out "$work/run" >/dev/null 2>&1
-    measured=$("$build/tapeformer" info "$work/run" --seconds 0 --json 2>/dev/null)
-    rm -r "$work/run"
-    awk -v name="$name" -v matmul="$matmul" \
-      -v p="$(number memory peak "$predicted")" -v q="$(number measured peak "$measured")" \
-      -v s="$(top step_seconds "$predicted")" -v t="$(number measured step_seconds "$measured")" \
-      -v r="$(top training_seconds "$predicted")" -v u="$(number measured training_seconds "$measured")" \
-      'function off(a, b) {return sprintf("%+.0f %%", 100 * (a / b - 1))}
-       BEGIN {m = 1048576; printf "| %s | %s | %.0f | %.0f | %s | %.1f | %.1f | %s | %.1f | %.1f | %s |\n", name, matmul,
-              p / m, q / m, off(p, q), 1000 * s, 1000 * t, off(s, t), r, u, off(r, u)}'
+    for ((round = 0; round < ${ROUNDS:-3}; ++round)); do
+      predicted=$("$build/tapeformer" info "${arguments[@]}" --json 2>/dev/null)
+      "$build/tapeformer" train "${arguments[@]}" --out "$work/run" >/dev/null 2>&1
+      measured=$("$build/tapeformer" info "$work/run" --seconds 0 --json 2>/dev/null)
+      rm -r "$work/run"
+      echo "$(number memory peak "$predicted") $(number measured peak "$measured")" \
+        "$(top step_seconds "$predicted") $(number measured step_seconds "$measured")" \
+        "$(top training_seconds "$predicted") $(number measured training_seconds "$measured")"
+    done | awk -v name="$name" -v matmul="$matmul" '
+      function median(column,  i, j, v, n) {  # by insertion
+        n = 0
+        for (i = 1; i <= NR; ++i) {
+          for (j = n++; j > 0 && v[j] > row[i, column]; --j) v[j + 1] = v[j]
+          v[j + 1] = row[i, column]
+        }
+        return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+      }
+      function cells(column, unit, format,  a, b) {
+        a = median(column); b = median(column + 1)
+        printf " " format " | " format " | %+.0f %% |", a / unit, b / unit, 100 * (a / b - 1)
+      }
+      {for (i = 1; i <= 6; ++i) row[NR, i] = $i}
+      END {
+        printf "| %s | %s |", name, matmul
+        cells(1, 1048576, "%.0f"); cells(3, 0.001, "%.1f"); cells(5, 1, "%.1f")
+        print ""
+      }'
   done
 done

@@ -13,7 +13,7 @@
 #include "core/visible_text.h"
 #include "nn/formats/npy.h"
 #include "report/embedding_page.h"
-#include "train/text_vectors.h"
+#include "train/vectors/text_vectors.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -10,11 +10,11 @@
 #include "cli/terminal/numbers.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/usage.h"
-#include "train/encoder_evaluation.h"
-#include "train/masked_evaluation.h"
-#include "train/skip_gram_evaluation.h"
+#include "train/evaluation/encoder_evaluation.h"
+#include "train/evaluation/masked_evaluation.h"
+#include "train/evaluation/skip_gram_evaluation.h"
+#include "train/evaluation/translation_evaluation.h"
 #include "train/tasks/labelled_rows.h"
-#include "train/translation_evaluation.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/terminal/terminal.h"
 #include "cli/usage.h"
 #include "tokenizer/masked_symbols.h"
-#include "train/masked_evaluation.h"
+#include "train/evaluation/masked_evaluation.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -24,9 +24,9 @@
 #include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
-#include "train/dry_run.h"
 #include "train/initial_weights.h"
-#include "train/machine_peak.h"
+#include "train/machine/dry_run.h"
+#include "train/machine/machine_peak.h"
 #include "train/run/metrics.h"
 
 namespace tapeformer::cli {

@@ -1,4 +1,4 @@
-#include "train/neighbours.h"
+#include "train/vectors/neighbours.h"
 
 #include <cstdio>
 #include <iostream>

@@ -1,4 +1,4 @@
-#include "train/probe.h"
+#include "train/vectors/probe.h"
 
 #include <cstdio>
 #include <iostream>

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "data/text/encode_text.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 #include "train/trained_model.h"
 
 namespace tapeformer::cli {

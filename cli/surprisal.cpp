@@ -17,7 +17,7 @@
 #include "cli/usage.h"
 #include "core/files.h"
 #include "report/surprisal_page.h"
-#include "train/translation_evaluation.h"
+#include "train/evaluation/translation_evaluation.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -16,8 +16,8 @@
 #include "report/run_report.h"
 #include "train/config/matmul_config.h"
 #include "train/distributed/same_job.h"
-#include "train/machine.h"
-#include "train/machine_peak.h"
+#include "train/machine/machine.h"
+#include "train/machine/machine_peak.h"
 #include "train/objectives/objective_data.h"
 #include "train/trainer.h"
 
@@ -123,6 +123,7 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
     report.refresh_if_due();
   };
   const TrainHooks hooks{.progress = [&](const ProgressState& now) { progress.step(now); },
+                         .evaluating = [] { return show_progress("evaluating"); },
                          .evaluated = evaluated,
                          .averaged =
                              [&](std::span<const std::int64_t> steps) {

@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "data/synthetic/corpora.h"
-#include "train/masked_evaluation.h"
+#include "train/evaluation/masked_evaluation.h"
 
 namespace tapeformer::cli {
 namespace {

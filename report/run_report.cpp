@@ -6,7 +6,7 @@
 
 #include "core/files.h"
 #include "report/page.h"
-#include "train/machine.h"
+#include "train/machine/machine.h"
 #include "train/run/metrics.h"
 
 namespace tapeformer {

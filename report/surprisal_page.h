@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 
 namespace tapeformer {
 

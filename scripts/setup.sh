@@ -3,7 +3,7 @@
 #   scripts/setup.sh            to build, train and test
 #   scripts/setup.sh --program  the program alone
 #   scripts/setup.sh --mpi      the program, and Open MPI to train on several machines
-#   scripts/setup.sh --ci       also the second compiler and the formatter
+#   scripts/setup.sh --ci       also the second compiler, the formatter and a browser
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libopenblas-openmp-dev libhwy-dev libcli11-dev libspdlog-dev libtomlplusplus-dev
@@ -12,7 +12,8 @@ case ${1:-} in
   --program) ;;
   --mpi) packages+=(libopenmpi-dev openmpi-bin) ;;
   --ci)
-    packages+=(libpcre2-dev doctest-dev clang libclang-rt-dev libomp-dev clang-format perl libopenmpi-dev openmpi-bin)
+    packages+=(libpcre2-dev doctest-dev clang libclang-rt-dev libomp-dev clang-format perl libopenmpi-dev openmpi-bin
+      chromium)
     ;;
   *) packages+=(libpcre2-dev doctest-dev) ;;
 esac

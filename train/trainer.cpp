@@ -187,7 +187,7 @@ class Trainer {
   void evaluate() {
     if (!objective_.can_evaluate()) return;
     require_finite_values();
-    const Evaluation evaluation = objective_.evaluate({});
+    const Evaluation evaluation = objective_.evaluate(hooks_.evaluating ? hooks_.evaluating() : ProgressCallback());
     require_finite("validation loss", evaluation.loss());
     evaluated_step_ = state_.step;
     nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}, {"eval_loss", evaluation.loss()}};
@@ -332,12 +332,15 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   const double normalizer = part * static_cast<double>(objective.scored_targets(step));
   slab.zero_grad();
   for (std::int64_t micro = mine.begin; micro < mine.end; ++micro) {
-    Tape tape(training_tape(config, step, micro));
+    TapeOptions options = training_tape(config, step, micro);
+    if (micro + 1 == mine.end) options.gradient_observer = optimizer.gradient_observer();
+    Tape tape(options);
     const Variable loss = objective.micro_loss(tape, step, micro, normalizer);
     if (!loss.defined()) continue;
     tape.backward(loss);
     result.loss += loss.value().item();
   }
+  result.grad_norm = optimizer.gradient_norm();
   result.unsmoothed_loss = objective.take_unsmoothed_loss();
   if (together) {
     double losses[] = {result.loss, result.unsmoothed_loss.value_or(0)};
@@ -350,8 +353,8 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
     fail("step ", step, ": the ", what, " is ", value, cause_of(objective, config, step, go_back), kAdvice);
   };
   require_finite(result.loss, "loss");
-  result.grad_norm = optimizer.step(lr, step);
   require_finite(result.grad_norm, "gradient's norm");
+  optimizer.apply(optimizer.clipped(lr, step, result.grad_norm));
   return result;
 }
 

@@ -41,6 +41,7 @@ struct ProgressState {
 
 struct TrainHooks {
   std::function<void(const ProgressState&)> progress = {};  // called after every step
+  std::function<ProgressCallback()> evaluating = {};        // called for every evaluation, to show how far it is
   std::function<void(std::int64_t step, const Evaluation&, std::optional<double> bleu)> evaluated = {};
   std::function<void(std::span<const std::int64_t> steps)> averaged = {};  // called at the end, with the averaged steps
   std::function<bool()> stop_requested = {};                               // asked after every step

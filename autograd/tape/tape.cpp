@@ -28,6 +28,7 @@ std::vector<Variable> Tape::push(std::unique_ptr<Node> node, std::span<const Var
                                  std::span<const Tensor> outputs) {
   std::vector<Variable> variables;
   for (const Tensor& output : outputs) variables.push_back(Variable::constant(*this, output));
+  if (options_.gradient_observer) count_uses(inputs);
   if (!keeping_) {
     for (Variable& variable : variables) variable.id_ = Variable::kUnkept;
     return variables;
@@ -67,6 +68,22 @@ std::vector<std::string> Tape::node_names() const {
   std::vector<std::string> names;
   for (const Record& record : records_) names.emplace_back(record.node->name());
   return names;
+}
+
+// The ops of recompute() are counted in their first run, which keeps nothing, and not again when backward runs them.
+void Tape::count_uses(std::span<const Variable* const> inputs) {
+  const bool in_backward = !cells_.empty();
+  if (in_backward) return;
+  for (const Variable* input : inputs) {
+    if (input->leaf_) ++uses_[input->leaf_.get()];
+  }
+}
+
+void Tape::end_uses(const Record& record) {
+  for (const Input& input : record.inputs) {
+    if (!input.leaf || --uses_[input.leaf.get()] > 0) continue;
+    if (input.leaf->grad.written) (*options_.gradient_observer)(input.leaf->grad.gradient);
+  }
 }
 
 Tape::Input Tape::input_of(const Variable& variable) {
@@ -155,6 +172,7 @@ void Tape::backward(const Variable& root, Tensor dy) {
       }
       if (options_.op_observer && !record.inputs.empty()) tell_observer(record, dys);
     }
+    if (options_.gradient_observer) end_uses(record);
     dys.clear();
     slots.clear();
     repeats.clear();

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "autograd/tape/saved.h"
@@ -37,6 +38,10 @@ class OpObserver {
                               std::span<const Tensor> gradients) = 0;
 };
 
+// Is told of the gradient of a parameter when backward has added its last part to it: to work on it while backward goes
+// on. Not told of parameters that the root does not depend on.
+using GradientObserver = std::function<void(const Tensor& gradient)>;
+
 struct TapeOptions {
   bool record = true;                        // off: ops compute values only, and nothing is kept for a backward
   bool training = false;                     // on: dropout drops
@@ -44,6 +49,7 @@ struct TapeOptions {
   RandomKey random = {};                     // seed, step and micro-step of the random ops
   const TensorObserver* observer = nullptr;  // must outlive the tape; null: nobody observes
   OpObserver* op_observer = nullptr;         // the same for ops
+  const GradientObserver* gradient_observer = nullptr;  // and for gradients
 };
 inline constexpr TapeOptions no_grad{.record = false};
 
@@ -119,6 +125,8 @@ class Tape {
   static Input input_of(const Variable& variable);
   GradSlot slot_of(const Input& input);
   void tell_observer(const Record& record, std::span<const Tensor> dy);  // of a backward that has ended
+  void count_uses(std::span<const Variable* const> inputs);              // of parameters, for the gradient observer
+  void end_uses(const Record& record);                                   // by an op whose backward has ended
 
   TapeOptions options_;
   std::uint64_t next_stream_ = 0;
@@ -128,6 +136,8 @@ class Tape {
   std::vector<int> producer_;  // the record that each id comes from
 
   std::vector<GradCell> cells_;  // the gradient of each id, during backward
+  // How many ops still have to add to a parameter's gradient; empty without a gradient observer.
+  std::unordered_map<const Leaf*, std::int64_t> uses_;
 };
 
 }  // namespace tapeformer

@@ -34,10 +34,14 @@ Tensor Optimizer::add_state(const std::string& prefix) {
 }
 
 double Optimizer::step(double lr, std::int64_t step) {
-  slab_.complete_gradients();
-  const double norm = std::sqrt(squared_norm());
+  const double norm = gradient_norm();
   if (std::isfinite(norm)) apply(clipped(lr, step, norm));
   return norm;
+}
+
+double Optimizer::gradient_norm() {
+  slab_.complete_gradients();
+  return std::sqrt(squared_norm());
 }
 
 double Optimizer::squared_norm() const {

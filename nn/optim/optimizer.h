@@ -1,6 +1,7 @@
-// What training knows of an optimizer: one step over the slabs of a model, and a state that checkpoints store.
+// What training knows of an optimizer: steps over the slabs of a model, and a state that checkpoints store.
 #pragma once
 
+#include "autograd/tape/tape.h"
 #include "nn/formats/safetensors.h"
 #include "nn/optim/parameter_slab.h"
 
@@ -23,10 +24,19 @@ class Optimizer {
 
   // Updates the parameters by the gradients that backward left in the slab. `step` counts from 1. Returns the global
   // norm of the gradients before clipping. When the norm is not finite, nothing is updated.
-  virtual double step(double lr, std::int64_t step);
-  // The two halves of a step: the sum of the squares of all gradients, and the update.
-  double squared_norm() const;
+  double step(double lr, std::int64_t step);
+  // The two halves of a step: the global norm of the gradients, which are complete then, and the update.
+  virtual double gradient_norm();
   void apply(const OptimizerStep& step);
+  // The step at a learning rate for gradients of this norm.
+  OptimizerStep clipped(double lr, std::int64_t step, double norm) const {
+    return {.lr = lr, .step = step, .gradient_scale = clip_ > 0 && norm > clip_ ? clip_ / norm : 1};
+  }
+  // For the tape of the last backward before a step: to begin with gradients while backward goes on. Null: not wanted.
+  virtual const GradientObserver* gradient_observer() { return nullptr; }
+
+  // The sum of the squares of all gradients in the slab.
+  double squared_norm() const;
 
   // PREFIX.NAME for every state slab and parameter, sharing the slabs' memory.
   virtual NamedTensors state() const;
@@ -42,10 +52,6 @@ class Optimizer {
   // A new slab of zeros, as large as the parameters' one, that belongs to the state.
   Tensor add_state(const std::string& prefix);
   const ParameterSlab& slab() const { return slab_; }
-  // The step at a learning rate for gradients of this norm.
-  OptimizerStep clipped(double lr, std::int64_t step, double norm) const {
-    return {.lr = lr, .step = step, .gradient_scale = clip_ > 0 && norm > clip_ ? clip_ / norm : 1};
-  }
 
  private:
   // Applies the rule to slab().values(), given slab().gradients(). Called for finite gradients only.

@@ -16,7 +16,7 @@ ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
     parts_.push_back(
         {parameter.name, parameter.variable, total, value.numel(), value.rank() >= 2, rate, value.sizes()});
     // The gaps hold zeros.
-    total += (value.numel() + kAlignment - 1) / kAlignment * kAlignment;
+    total += padded(value.numel());
   }
   check(!parts_.empty(), "parameter slab: the model has no parameters");
   const DType dtype = parts_[0].variable.dtype();
@@ -45,6 +45,11 @@ ParameterSlab ParameterSlab::part(std::int64_t begin, std::int64_t end, const Te
   slab.values_ = values.slice(0, begin, end);
   slab.gradients_ = gradients.slice(0, begin, end);
   return slab;
+}
+
+std::optional<std::int64_t> ParameterSlab::place_of(const Tensor& gradient) const {
+  if (!gradient.shares_storage_with(gradients_)) return std::nullopt;
+  return gradient.layout().offset - gradients_.layout().offset;
 }
 
 void ParameterSlab::zero_grad() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "nn/module.h"
 
@@ -36,6 +37,14 @@ class ParameterSlab {
   // the name NAME@FIRST, where FIRST is the first element. Cut where `begin` and `end` are multiples of kAlignment.
   ParameterSlab part(std::int64_t begin, std::int64_t end, const Tensor& values, const Tensor& gradients) const;
   static constexpr std::int64_t kAlignment = 16;  // in elements: each parameter begins on a cache line
+
+  // The place of a parameter's gradient in gradients(); empty for a tensor elsewhere, such as that of a parameter that
+  // does not learn.
+  std::optional<std::int64_t> place_of(const Tensor& gradient) const;
+  // The elements that a parameter takes in a slab: a multiple of kAlignment.
+  static constexpr std::int64_t padded(std::int64_t elements) {
+    return (elements + kAlignment - 1) / kAlignment * kAlignment;
+  }
 
   void zero_grad() const;
   // Sets the gradients that no backward wrote to zero. Call it before reading gradients().

@@ -54,6 +54,28 @@ std::vector<std::string> names(std::initializer_list<const char*> list) { return
 
 }  // namespace
 
+TEST_CASE("recompute: a gradient observer is told of a parameter after its last use, within a function or outside") {
+  const Variable shared = Variable::parameter(random_normal({6, 6}, 1)),
+                 inner = Variable::parameter(random_normal({6, 6}, 2)),
+                 late = Variable::parameter(random_normal({6, 6}, 3));
+  for (const bool on : {false, true}) {
+    CAPTURE(on);
+    for (const Variable& weight : {shared, inner, late}) weight.zero_grad();
+    std::vector<std::vector<double>> told;
+    const GradientObserver observer = [&](const Tensor& gradient) { told.push_back(values_of(gradient)); };
+    TapeOptions with = options(on);
+    with.gradient_observer = &observer;
+    Tape tape(with);
+    const Variable x = linear(Variable::constant(tape, random_normal({5, 6}, 4)), shared, {});
+    const Function f = [&](const Variable& in) { return layer(inner)(layer(shared)(in)); };
+    tape.backward(sum(layer(late)(recompute(f, recompute(f, x)))));
+    REQUIRE(told.size() == 3);
+    CHECK(told[0] == values_of(late.grad()));
+    CHECK(told[1] == values_of(inner.grad()));
+    CHECK(told[2] == values_of(shared.grad()));
+  }
+}
+
 TEST_CASE("recompute: the same bits as without, between other uses of the parameters and of the input") {
   check_same([](Inputs in) { return recompute(layer(in[1]), in[0]); });
   check_same([](Inputs in) {

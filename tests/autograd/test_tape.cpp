@@ -39,6 +39,21 @@ std::vector<double> grad_of(const Variable& parameter) { return values_of(parame
 
 }  // namespace
 
+TEST_CASE("tape: a gradient observer is told once of each parameter that the root depends on, when all is added") {
+  const Variable early = parameter({1, 2}), late = parameter({3, 4}), beside = parameter({5, 6});
+  std::vector<std::vector<double>> told;
+  const GradientObserver observer = [&](const Tensor& gradient) { told.push_back(values_of(gradient)); };
+  for (const double passes : {1.0, 2.0}) {
+    told.clear();
+    Tape tape({.gradient_observer = &observer});
+    const Variable x = mul(early.on(tape), early);
+    mul(x, beside);  // the root does not depend on it
+    tape.backward(sum(mul(add(x, early), late)));
+    CHECK(told == std::vector<std::vector<double>>{{2 * passes, 6 * passes}, {9 * passes, 20 * passes}});
+    CHECK(told == std::vector<std::vector<double>>{grad_of(late), grad_of(early)});
+  }
+}
+
 TEST_CASE("tape: gradients of a value used in several places add up") {
   const Variable x = parameter({1, 2, 3});
   Tape tape;

@@ -1,6 +1,7 @@
 // Training under mpirun, with real processes. Skipped where Open MPI is not installed.
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -199,6 +200,32 @@ TEST_CASE("mpirun: a rank that is stopped ends the job soon, with one line about
   INFO(outcome.err);
   CHECK(outcome.tells("has been silent for 2 s (killed, stopped or cut off)"));
   CHECK(rank_processes(box).empty());
+}
+
+TEST_CASE("mpirun: a rank that cannot write its share of a checkpoint ends the job, and the one before it is whole") {
+  if (skipped()) return;
+  const Sandbox box;
+  prepare(box);
+  // A limit on the size of files stands for a disk that is full; without the trap it would end the process by a signal.
+  box.write("start.sh", std::string("trap '' XFSZ\nexec ") + TAPEFORMER_BINARY +
+                            " train tiny.toml --out run --train.steps 1000000 --checkpoint.every 20 --eval.every 0\n");
+  Job job(box, "-n 2 /bin/sh start.sh");
+  wait_for([&] { return box.has("run/checkpoints/step-000020"); });
+  for (const int process : rank_processes(box)) {
+    if (box.read("/proc/" + std::to_string(process) + "/environ").find("OMPI_COMM_WORLD_RANK=1") == std::string::npos)
+      continue;
+    const rlimit small{1024, 1024};
+    REQUIRE(::prlimit(process, RLIMIT_FSIZE, &small, nullptr) == 0);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome outcome = job.wait();
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
+  CHECK(outcome.exit_code != 0);
+  INFO(outcome.err);
+  CHECK(outcome.tells("tapeformer: rank 1: "));
+  CHECK(outcome.tells("optimizer-00002-of-00002.safetensors: cannot be written: File too large"));
+  CHECK(rank_processes(box).empty());
+  check_success(run_job(box, train(2, "--resume run --train.max_minutes 0.0001")));
 }
 
 TEST_CASE("mpirun: SIGTERM saves and stops on all ranks") {

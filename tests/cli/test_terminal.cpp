@@ -59,6 +59,7 @@ TEST_CASE("terminal: the line of a training fits in every width, and the next co
     CHECK(has(last, "loss ") == (columns > 8));
     for (const char* part : {"valid ", "tokens/s", " MB", "lr 0.00", "elapsed"})
       CHECK_MESSAGE(has(last, part) == (columns == 200), std::string(part));
+    CHECK(has(shown, "\revaluat"));  // while the loss of the validation text is computed
     CHECK(has(shown, "next: tapeformer generate " + run + " --interactive\n"));
   }
 }

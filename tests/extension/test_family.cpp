@@ -10,9 +10,9 @@
 #include "nn/layers.h"
 #include "nn/models/registry.h"
 #include "tests/train/toy.h"
-#include "train/neighbours.h"
 #include "train/run/checkpoint.h"
 #include "train/trained_model.h"
+#include "train/vectors/neighbours.h"
 
 using namespace tapeformer;
 

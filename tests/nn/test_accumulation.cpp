@@ -3,7 +3,7 @@
 
 #include "data/text/batcher.h"
 #include "tests/nn/support.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 
 using namespace tapeformer;
 

@@ -10,7 +10,7 @@
 #include "tests/train/translation_toy.h"
 #include "train/distributed/local_steps.h"
 #include "train/distributed/same_job.h"
-#include "train/encoder_evaluation.h"
+#include "train/evaluation/encoder_evaluation.h"
 #include "train/run/checkpoint_store.h"
 
 using namespace tapeformer;
@@ -231,6 +231,27 @@ TEST_CASE("ranks: 2, 3 and 4 of them train an encoder-decoder as one process doe
   TransformerConfig config = small_transformer();
   config.block.dropout = config.block.attention_dropout = 0.1;
   check_ranks_are_one_process<Transformer>(config);
+}
+
+TEST_CASE("ranks: most gradients travel before backward has ended, where blocks are recomputed too") {
+  for (const bool recompute : {false, true}) {
+    CAPTURE(recompute);
+    run_ranks(2, [&](Communicator& ranks, const ThreadJob& job) {
+      WideObjective<Gpt> objective(small_gpt(), 2);
+      const ParameterSlab slab(objective.model());
+      const MakeOptimizer make = [&](const ParameterSlab& part) { return make_optimizer("sgd", part, {}); };
+      ShardedOptimizer optimizer(slab, 0, make, ranks, CommPrecision::fp32, kBucket);
+      slab.zero_grad();
+      Tape tape({.recompute = recompute, .gradient_observer = optimizer.gradient_observer()});
+      tape.backward(objective.micro_loss(tape, 1, ranks.rank(), 1));
+      ranks.barrier();
+      const auto buckets = static_cast<int>((slab.values().numel() + kBucket - 1) / kBucket);
+      CHECK(job.started / ranks.size() - 1 >= buckets * 3 / 4);
+      CHECK(job.started / ranks.size() - 1 <= buckets);
+      ranks.barrier();
+      CHECK(optimizer.gradient_norm() > 0);
+    });
+  }
 }
 
 TEST_CASE("ranks: with bf16 on the wire all have the same bits, near those of fp32") {

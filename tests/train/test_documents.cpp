@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "nn/models/gpt.h"
 #include "tests/train/toy.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 #include "train/objectives/language_data.h"
 
 using namespace tapeformer;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tests/train/toy.h"
-#include "train/encoder_evaluation.h"
+#include "train/evaluation/encoder_evaluation.h"
 #include "train/run/checkpoint.h"
 
 using namespace tapeformer;

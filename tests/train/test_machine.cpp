@@ -1,5 +1,5 @@
 // On which machine a run was trained.
-#include "train/machine.h"
+#include "train/machine/machine.h"
 
 #include <doctest/doctest.h>
 

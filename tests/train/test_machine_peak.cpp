@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/train/toy.h"
-#include "train/machine.h"
-#include "train/machine_peak.h"
+#include "train/machine/machine.h"
+#include "train/machine/machine_peak.h"
 #include "train/objectives/language_data.h"
 
 using namespace tapeformer;

@@ -9,7 +9,7 @@
 #include "tests/train/toy.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/train_tokenizer.h"
-#include "train/masked_evaluation.h"
+#include "train/evaluation/masked_evaluation.h"
 #include "train/run/checkpoint.h"
 
 using namespace tapeformer;

@@ -3,7 +3,7 @@
 
 #include "generate/generator.h"
 #include "tests/train/toy.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 #include "train/run/checkpoint.h"
 #include "train/trained_model.h"
 

@@ -1,5 +1,5 @@
 // Probes of a frozen model's layers.
-#include "train/probe.h"
+#include "train/vectors/probe.h"
 
 #include <doctest/doctest.h>
 

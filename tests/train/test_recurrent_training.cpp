@@ -7,7 +7,7 @@
 #include "nn/recurrent.h"
 #include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 #include "train/run/checkpoint.h"
 
 using namespace tapeformer;

@@ -6,8 +6,8 @@
 
 #include "core/parallel.h"
 #include "tests/train/toy.h"
+#include "train/evaluation/skip_gram_evaluation.h"
 #include "train/run/checkpoint.h"
-#include "train/skip_gram_evaluation.h"
 
 using namespace tapeformer;
 

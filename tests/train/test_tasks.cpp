@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <memory>
 
 #include "core/ignored_target.h"
+#include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
 #include "train/objectives/task_objective.h"
 #include "train/run/checkpoint.h"
@@ -113,6 +116,33 @@ TEST_CASE("tasks: 1×8, 2×4 and 8×1 give the same losses and gradients, also o
       for (std::size_t i = 0; i < got.size(); ++i) squares += std::pow(double{got[i]} - gradient[i], 2);
       CHECK(std::sqrt(squares) <= 1e-5 * result.grad_norm);
     }
+  }
+}
+
+TEST_CASE("tasks: ranks share an evaluation, and all know the whole") {
+  const CacheFolder folder;
+  for (const Config& config : {tag_config(folder), span_config(folder)}) {
+    CAPTURE(config.task.kind);
+    TaskToy alone(config);
+    int batches = 0;
+    const Evaluation whole = alone.objective.evaluate([&](double) { ++batches; });
+    const std::vector<std::unique_ptr<TaskToy>> toys = [&] {
+      std::vector<std::unique_ptr<TaskToy>> made;
+      for (int i = 0; i < 3; ++i) made.push_back(std::make_unique<TaskToy>(config));
+      return made;
+    }();
+    std::atomic<int> shared_batches = 0;
+    run_ranks(3, [&](Communicator& ranks) {
+      TaskObjective& objective = toys[ranks.rank()]->objective;
+      objective.share_with(ranks);
+      int own = 0;
+      const Evaluation shared = objective.evaluate([&](double) { ++own; });
+      shared_batches += own;
+      CHECK(shared.nats == whole.nats);
+      CHECK(shared.tokens == whole.tokens);
+      CHECK(shared.measures == whole.measures);
+    });
+    CHECK(shared_batches == batches);
   }
 }
 

@@ -10,7 +10,7 @@
 #include "generate/line_translator.h"
 #include "tests/train/translation_toy.h"
 #include "train/config/matmul_config.h"
-#include "train/translation_evaluation.h"
+#include "train/evaluation/translation_evaluation.h"
 
 using namespace tapeformer;
 

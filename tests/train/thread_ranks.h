@@ -1,6 +1,7 @@
 // Ranks as threads of the test, for what needs several of them and no MPI.
 #pragma once
 
+#include <atomic>
 #include <barrier>
 #include <cstring>
 #include <exception>
@@ -21,6 +22,7 @@ struct ThreadJob {
   explicit ThreadJob(int size) : posts(size), all(size) {}
   std::vector<Post> posts;
   std::barrier<> all;
+  std::atomic<int> started = 0;  // transfers, each counted by every rank
 };
 
 class ThreadTransport : public Transport {
@@ -39,6 +41,7 @@ class ThreadTransport : public Transport {
     exchange(buffer, bytes, buffer, bytes, [](int from) { return from; });
     return 0;
   }
+  bool is_done(int) override { return true; }
   void wait(int) override {}
   void finish() override {}
 
@@ -47,6 +50,7 @@ class ThreadTransport : public Transport {
   template <class Place>
   void exchange(const void* send, const std::int64_t* send_bytes, void* receive, const std::int64_t* receive_bytes,
                 const Place& piece_of) {
+    ++job_.started;
     job_.posts[rank_] = {static_cast<const char*>(send), send_bytes};
     job_.all.arrive_and_wait();
     char* to = static_cast<char*>(receive);
@@ -54,7 +58,7 @@ class ThreadTransport : public Transport {
       const ThreadJob::Post& post = job_.posts[r];
       const char* from = post.buffer;
       for (int i = 0; i < piece_of(r); ++i) from += post.bytes[i];
-      if (from != to) std::memcpy(to, from, receive_bytes[r]);
+      if (r != rank_) std::memcpy(to, from, receive_bytes[r]);
       to += receive_bytes[r];
     }
     job_.all.arrive_and_wait();
@@ -64,9 +68,9 @@ class ThreadTransport : public Transport {
   const int rank_;
 };
 
-// Runs f(ranks) on as many threads as ranks, and rethrows what the first rank throws. A rank that throws must not leave
-// others waiting for it.
-inline void run_ranks(int size, const std::function<void(Communicator&)>& f) {
+// Runs f(ranks), or f(ranks, job), on as many threads as ranks, and rethrows what the first rank throws. A rank that
+// throws must not leave others waiting for it.
+inline void run_ranks(int size, const std::function<void(Communicator&, const ThreadJob&)>& f) {
   ThreadJob job(size);
   std::vector<std::exception_ptr> errors(size);
   std::vector<std::thread> threads;
@@ -74,7 +78,7 @@ inline void run_ranks(int size, const std::function<void(Communicator&)>& f) {
     threads.emplace_back([&, rank] {
       try {
         Communicator ranks(size > 1 ? std::make_unique<ThreadTransport>(job, rank) : nullptr);
-        f(ranks);
+        f(ranks, job);
       } catch (...) {
         errors[rank] = std::current_exception();
       }
@@ -84,6 +88,9 @@ inline void run_ranks(int size, const std::function<void(Communicator&)>& f) {
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }
+}
+inline void run_ranks(int size, const std::function<void(Communicator&)>& f) {
+  run_ranks(size, [&](Communicator& ranks, const ThreadJob&) { f(ranks); });
 }
 
 }  // namespace tapeformer

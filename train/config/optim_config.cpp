@@ -25,7 +25,7 @@ std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const Pa
   const MakeOptimizer make = [&](const ParameterSlab& part) { return make_optimizer(config, part); };
   if (train.sync_every > 0) {
     return std::make_unique<LocalStepsOptimizer>(
-        slab, make,
+        slab, config.optimizer.clip, make,
         LocalStepsOptions{.sync_every = train.sync_every, .outer_lr = train.outer_lr, .momentum = train.outer_momentum},
         ranks, train.comm);
   }

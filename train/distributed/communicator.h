@@ -57,10 +57,11 @@ class Communicator {
   // Rows of a row-major matrix in shares: each rank gives its share(rows), and gets the others.
   void gather_rows(void* matrix, std::int64_t rows, std::int64_t row_bytes);
 
-  // Transfers, as Transport has them; finish() waits for one.
+  // Transfers, as Transport has them; finish() waits for one, and must be called for each.
   int start_all_to_all(const void* send, std::span<const std::int64_t> send_bytes, void* receive,
                        std::span<const std::int64_t> receive_bytes);
   int start_all_gather(void* buffer, std::span<const std::int64_t> bytes);
+  bool is_done(int transfer) { return transport_->is_done(transfer); }
   void finish(int transfer);
   // The seconds that this process has waited for others so far.
   double waited_s() const { return waited_s_; }

@@ -7,10 +7,10 @@
 
 namespace tapeformer {
 
-LocalStepsOptimizer::LocalStepsOptimizer(const ParameterSlab& slab, const MakeOptimizer& make,
+LocalStepsOptimizer::LocalStepsOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make,
                                          const LocalStepsOptions& options, Communicator& ranks, CommPrecision precision,
                                          std::int64_t bucket)
-    : Optimizer(slab, 0),
+    : Optimizer(slab, clip),
       options_(options),
       ranks_(ranks),
       local_(make(slab)),
@@ -24,14 +24,13 @@ LocalStepsOptimizer::LocalStepsOptimizer(const ParameterSlab& slab, const MakeOp
           },
           ranks, precision, bucket) {}
 
-double LocalStepsOptimizer::step(double lr, std::int64_t step) {
-  if ((step - 1) % options_.sync_every == 0) shared_.copy_from(slab().values());
-  const double norm = local_->step(lr, step);
-  if (std::isfinite(norm) && step % options_.sync_every == 0) apply({options_.outer_lr, step, 1});
-  return norm;
+void LocalStepsOptimizer::update(const OptimizerStep& step) {
+  if ((step.step - 1) % options_.sync_every == 0) shared_.copy_from(slab().values());
+  local_->apply(step);
+  if (step.step % options_.sync_every == 0) outer_step(step.step);
 }
 
-void LocalStepsOptimizer::update(const OptimizerStep& step) {
+void LocalStepsOptimizer::outer_step(std::int64_t step) {
   const Tensor &values = slab().values(), &gradients = slab().gradients();
   dispatch_floating(values.dtype(), [&]<class T>(T) {
     const T share = T{1} / static_cast<T>(ranks_.size());
@@ -39,7 +38,7 @@ void LocalStepsOptimizer::update(const OptimizerStep& step) {
     kernels::axpby(change, share, shared_.data<T>(), T{0}, values.numel());
     kernels::axpby(change, -share, values.data<T>(), T{1}, values.numel());
   });
-  outer_.step(step.lr, step.step);
+  outer_.step(options_.outer_lr, step);
   values.copy_from(shared_);
 }
 

@@ -16,18 +16,18 @@ struct LocalStepsOptions {
 // where they are. Between two outer steps the values of the ranks differ.
 class LocalStepsOptimizer : public Optimizer {
  public:
-  // `make` makes the local optimizer, which clips. Other parameters as ShardedOptimizer takes them.
-  LocalStepsOptimizer(const ParameterSlab& slab, const MakeOptimizer& make, const LocalStepsOptions& options,
-                      Communicator& ranks, CommPrecision precision, std::int64_t bucket = 0);
+  // `make` makes the local optimizer. Other parameters as ShardedOptimizer takes them. Steps are counted from 1; the
+  // one after a multiple of H begins from values that all ranks share.
+  LocalStepsOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make,
+                      const LocalStepsOptions& options, Communicator& ranks, CommPrecision precision,
+                      std::int64_t bucket = 0);
 
-  // Returns the norm of the own gradients. Steps are counted from 1; the one after a multiple of H begins from values
-  // that all ranks share.
-  double step(double lr, std::int64_t step) override;
   // That of the local optimizer, and the outer one's with "outer." before the names.
   NamedTensors state() const override;
 
  private:
   void update(const OptimizerStep& step) override;
+  void outer_step(std::int64_t step);
 
   const LocalStepsOptions options_;
   Communicator& ranks_;

@@ -14,21 +14,21 @@ ShardedOptimizer::ShardedOptimizer(const ParameterSlab& slab, double clip, const
   }
 }
 
-double ShardedOptimizer::step(double lr, std::int64_t step) {
+void ShardedOptimizer::gradient_is_ready(const Tensor& gradient) {
+  const auto begin = slab().place_of(gradient);
+  if (begin) shares_.ready(slab().gradients(), *begin, *begin + ParameterSlab::padded(gradient.numel()));
+}
+
+double ShardedOptimizer::gradient_norm() {
   slab().complete_gradients();
   shares_.reduce(slab().gradients());
   double squares = 0;
   for (const auto& piece : pieces_) squares += piece->optimizer->squared_norm();
-  const double norm = std::sqrt(ranks_.sum(squares));
-  if (!std::isfinite(norm)) return norm;
-  shares_.remember(slab().values());
-  apply(clipped(lr, step, norm));
-  shares_.gather(slab().values());
-  return norm;
+  return std::sqrt(ranks_.sum(squares));
 }
 
 void ShardedOptimizer::update(const OptimizerStep& step) {
-  for (const auto& piece : pieces_) piece->optimizer->apply(step);
+  shares_.gather(slab().values(), [&](std::size_t piece) { pieces_[piece]->optimizer->apply(step); });
 }
 
 NamedTensors ShardedOptimizer::state() const {

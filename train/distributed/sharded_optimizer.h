@@ -13,7 +13,8 @@ using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(const ParameterSl
 
 // A step sums the gradients of all ranks in shares, updates the own pieces of the parameters, each by an optimizer of
 // its own, and gathers the new values. So each rank keeps 1/N of the state: state() is that of its pieces. All ranks
-// return the same norm, and have the same values afterwards.
+// return the same norm, and have the same values afterwards. Gradients travel while backward goes on, where its tape
+// has the gradient_observer().
 class ShardedOptimizer : public Optimizer {
  public:
   // `make` makes the optimizer of a piece; `clip` bounds the norm of all gradients together. `bucket` as SlabShares
@@ -21,11 +22,13 @@ class ShardedOptimizer : public Optimizer {
   ShardedOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make, Communicator& ranks,
                    CommPrecision precision, std::int64_t bucket = 0);
 
-  double step(double lr, std::int64_t step) override;
+  double gradient_norm() override;
+  const GradientObserver* gradient_observer() override { return &observer_; }
   NamedTensors state() const override;
 
  private:
   void update(const OptimizerStep& step) override;
+  void gradient_is_ready(const Tensor& gradient);
 
   struct Piece {
     Piece(ParameterSlab part, const MakeOptimizer& make) : slab(std::move(part)), optimizer(make(slab)) {}
@@ -35,6 +38,7 @@ class ShardedOptimizer : public Optimizer {
   Communicator& ranks_;
   SlabShares shares_;
   std::vector<std::unique_ptr<Piece>> pieces_;
+  const GradientObserver observer_ = [this](const Tensor& gradient) { gradient_is_ready(gradient); };
 };
 
 }  // namespace tapeformer

@@ -1,8 +1,9 @@
 #include "train/distributed/slab_shares.h"
 
 #include <algorithm>
+#include <type_traits>
 
-#include "autograd/kernels/reduce.h"
+#include "autograd/kernels/gemm/bf16.h"
 #include "core/parallel.h"
 #include "nn/optim/parameter_slab.h"
 
@@ -27,6 +28,35 @@ void for_each(std::int64_t n, const F& f) {
   });
 }
 
+// sums = Σ_r parts_r in the order of the ranks: `mine` for this rank, and piece r of `received` for rank r. Numbers of
+// the wire's type W are widened first. `mine` may be `sums`.
+template <class T, class W>
+void add_up(T* sums, const W* mine, const W* received, std::int64_t count, int rank, int ranks) {
+  const auto widened = [](W value) {
+    if constexpr (std::is_same_v<W, Bf16>) {
+      return static_cast<T>(kernels::widen(value));
+    } else {
+      return value;
+    }
+  };
+  parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    constexpr std::int64_t kBlock = 1 << 9;
+    T block[kBlock];
+    for (; begin < end; begin += kBlock) {
+      const std::int64_t length = std::min(kBlock, end - begin);
+      for (int r = 0; r < ranks; ++r) {
+        const W* const part = (r == rank ? mine : received + r * count) + begin;
+        if (r == 0) {
+          for (std::int64_t k = 0; k < length; ++k) block[k] = widened(part[k]);
+        } else {
+          for (std::int64_t k = 0; k < length; ++k) block[k] += widened(part[k]);
+        }
+      }
+      std::copy_n(block, length, sums + begin);
+    }
+  });
+}
+
 }  // namespace
 
 SlabShares::SlabShares(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
@@ -37,20 +67,20 @@ SlabShares::SlabShares(std::int64_t elements, DType dtype, Communicator& ranks, 
     return;
   }
   const std::int64_t length = bucket ? bucket : std::max(kBucket, ranks.size() * kLeastPiece);
-  std::int64_t largest = 0, all_own = 0;
+  std::int64_t largest = 0, largest_own = 0;
   for (std::int64_t begin = 0; begin < elements; begin += length) {
     const std::int64_t end = std::min(elements, begin + length);
     const Piece own = piece(begin, end, ranks.rank());
-    buckets_.push_back({begin, end, own});
+    buckets_.push_back({begin, end, own, end - begin});
     if (own.begin < own.end) own_.push_back(own);
     largest = std::max({largest, end - begin, (own.end - own.begin) * ranks.size()});
-    all_own += own.end - own.begin;
+    largest_own = std::max(largest_own, own.end - own.begin);
   }
-  for (int i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < std::min(kUnderWay, buckets_.size()); ++i) {
     received_[i] = Tensor::empty({largest}, rounds_ ? DType::bf16 : dtype);
     if (rounds_) sent_[i] = Tensor::empty({largest}, DType::bf16);
   }
-  if (rounds_) before_ = Tensor::empty({all_own}, dtype);
+  if (rounds_) before_ = Tensor::empty({largest_own}, dtype);
 }
 
 SlabShares::Piece SlabShares::piece(std::int64_t begin, std::int64_t end, int rank) const {
@@ -72,90 +102,115 @@ std::vector<std::int64_t> SlabShares::piece_bytes(const Bucket& bucket) const {
   return bytes;
 }
 
-void SlabShares::reduce(const Tensor& slab) {
+void SlabShares::ready(const Tensor& slab, std::int64_t begin, std::int64_t end) {
   if (ranks_.size() == 1) return;
-  dispatch_floating(dtype_, [&]<class T>(T) {
-    T* const values = slab.data<T>();
-    const auto start = [&](std::size_t i) {
-      const Bucket& bucket = buckets_[i];
-      const std::vector<std::int64_t> own(ranks_.size(), (bucket.own.end - bucket.own.begin) * wire_size());
-      const Tensor &sent = sent_[i % 2], &received = received_[i % 2];
-      if (!rounds_) {
-        return ranks_.start_all_to_all(bytes_of<T>(slab, bucket.begin), piece_bytes(bucket), received.data<T>(), own);
-      }
-      Bf16* const rounded = sent.data<Bf16>();
-      for_each(bucket.end - bucket.begin, [&](std::int64_t k) {
-        rounded[k] = kernels::round_to_bf16(static_cast<float>(values[bucket.begin + k]));
-      });
-      return ranks_.start_all_to_all(rounded, piece_bytes(bucket), received.data<Bf16>(), own);
-    };
-    const auto add_up = [&](std::size_t i) {
-      const Piece own = buckets_[i].own;
-      const std::int64_t count = own.end - own.begin;
-      if (!rounds_) {
-        kernels::sum_axis(values + own.begin, received_[i % 2].data<T>(), 1, ranks_.size(), count, T{0});
-        return;
-      }
-      const Bf16* const parts = received_[i % 2].data<Bf16>();
-      for_each(count, [&](std::int64_t k) {
-        T sum = kernels::widen(parts[k]);
-        for (int r = 1; r < ranks_.size(); ++r) sum += kernels::widen(parts[r * count + k]);
-        values[own.begin + k] = sum;
-      });
-    };
-    // One bucket travels while the one before it is added up.
-    int under_way = start(0);
-    for (std::size_t i = 0; i < buckets_.size(); ++i) {
-      const int transfer = under_way;
-      if (i + 1 < buckets_.size()) under_way = start(i + 1);
-      ranks_.finish(transfer);
-      add_up(i);
+  for (Bucket& bucket : buckets_) {
+    bucket.missing -= std::max<std::int64_t>(0, std::min(end, bucket.end) - std::max(begin, bucket.begin));
+  }
+  while (started_ < buckets_.size() && buckets_[buckets_.size() - 1 - started_].missing == 0) {
+    if (under_way_.size() == kUnderWay) {
+      if (!ranks_.is_done(under_way_.front().transfer)) return;
+      add_up_oldest(slab);
     }
-  });
-}
-
-void SlabShares::remember(const Tensor& slab) {
-  if (ranks_.size() == 1 || !rounds_) return;
-  std::int64_t place = 0;
-  for (const Piece& piece : own_) {
-    const std::int64_t count = piece.end - piece.begin;
-    before_.slice(0, place, place + count).copy_from(slab.slice(0, piece.begin, piece.end));
-    place += count;
+    start_reducing(slab);
   }
 }
 
-void SlabShares::gather(const Tensor& slab) {
+void SlabShares::reduce(const Tensor& slab) {
   if (ranks_.size() == 1) return;
+  while (started_ < buckets_.size()) {
+    if (under_way_.size() == kUnderWay) add_up_oldest(slab);
+    start_reducing(slab);
+  }
+  while (!under_way_.empty()) add_up_oldest(slab);
+  started_ = 0;
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.end - bucket.begin;
+}
+
+void SlabShares::start_reducing(const Tensor& slab) {
+  const Bucket& bucket = buckets_[buckets_.size() - 1 - started_];
+  const std::size_t place = started_++ % kUnderWay;
+  const std::vector<std::int64_t> own(ranks_.size(), (bucket.own.end - bucket.own.begin) * wire_size());
   dispatch_floating(dtype_, [&]<class T>(T) {
-    T* const values = slab.data<T>();
-    const T* before = rounds_ ? before_.data<T>() : nullptr;
-    const auto start = [&](std::size_t i) {
-      const Bucket& bucket = buckets_[i];
-      if (!rounds_) return ranks_.start_all_gather(bytes_of<T>(slab, bucket.begin), piece_bytes(bucket));
-      Bf16* const changes = received_[i % 2].data<Bf16>();
-      const std::int64_t first = bucket.own.begin, count = bucket.own.end - first;
-      for_each(count, [&](std::int64_t k) {
-        changes[first - bucket.begin + k] = kernels::round_to_bf16(static_cast<float>(values[first + k] - before[k]));
-        values[first + k] = before[k];
-      });
-      before += count;
-      return ranks_.start_all_gather(changes, piece_bytes(bucket));
-    };
-    const auto apply = [&](std::size_t i) {
-      if (!rounds_) return;
-      const Bf16* const changes = received_[i % 2].data<Bf16>();
-      T* const at = values + buckets_[i].begin;
-      for_each(buckets_[i].end - buckets_[i].begin, [&](std::int64_t k) { at[k] += kernels::widen(changes[k]); });
-    };
-    int under_way = start(0);
-    for (std::size_t i = 0; i < buckets_.size(); ++i) {
-      const int transfer = under_way;
-      if (i + 1 < buckets_.size()) under_way = start(i + 1);
-      ranks_.finish(transfer);
-      apply(i);
+    const void* sent = bytes_of<T>(slab, bucket.begin);
+    void* received = nullptr;
+    if (rounds_) {
+      received = received_[place].data<Bf16>();
+      const T* const values = slab.data<T>() + bucket.begin;
+      Bf16* const rounded = sent_[place].data<Bf16>();
+      for_each(bucket.end - bucket.begin,
+               [&](std::int64_t k) { rounded[k] = kernels::round_to_bf16(static_cast<float>(values[k])); });
+      sent = rounded;
+    } else {
+      received = received_[place].data<T>();
+    }
+    under_way_.push_back({&bucket, ranks_.start_all_to_all(sent, piece_bytes(bucket), received, own), place});
+  });
+}
+
+void SlabShares::add_up_oldest(const Tensor& slab) {
+  const UnderWay oldest = finish_oldest();
+  const Piece own = oldest.bucket->own;
+  const std::int64_t count = own.end - own.begin;
+  const int rank = ranks_.rank();
+  dispatch_floating(dtype_, [&]<class T>(T) {
+    T* const sums = slab.data<T>() + own.begin;
+    if (rounds_) {
+      const Bf16* const mine = sent_[oldest.place].data<Bf16>() + (own.begin - oldest.bucket->begin);
+      add_up(sums, mine, received_[oldest.place].data<Bf16>(), count, rank, ranks_.size());
+    } else {
+      add_up(sums, sums, received_[oldest.place].data<T>(), count, rank, ranks_.size());
     }
   });
+}
+
+void SlabShares::gather(const Tensor& slab, const std::function<void(std::size_t)>& update) {
+  if (ranks_.size() == 1) {
+    update(0);
+    return;
+  }
+  std::size_t updated = 0, started = 0;
+  for (const Bucket& bucket : buckets_) {
+    if (under_way_.size() == kUnderWay) take_oldest(slab);
+    const std::size_t place = started++ % kUnderWay;
+    const std::int64_t first = bucket.own.begin, count = bucket.own.end - first;
+    dispatch_floating(dtype_, [&]<class T>(T) {
+      T* const values = slab.data<T>() + first;
+      if (rounds_ && count > 0) before_.slice(0, 0, count).copy_from(slab.slice(0, first, first + count));
+      if (count > 0) update(updated++);
+      void* pieces = slab.data<T>() + bucket.begin;
+      if (rounds_) {
+        const T* const before = before_.data<T>();
+        Bf16* const changes = received_[place].data<Bf16>();
+        for_each(count, [&](std::int64_t k) {
+          changes[first - bucket.begin + k] = kernels::round_to_bf16(static_cast<float>(values[k] - before[k]));
+          values[k] = before[k];
+        });
+        pieces = changes;
+      }
+      under_way_.push_back({&bucket, ranks_.start_all_gather(pieces, piece_bytes(bucket)), place});
+    });
+  }
+  while (!under_way_.empty()) take_oldest(slab);
   slab.mark_changed();
+}
+
+void SlabShares::take_oldest(const Tensor& slab) {
+  const UnderWay oldest = finish_oldest();
+  if (!rounds_) return;  // the pieces have come to their places
+  const std::int64_t begin = oldest.bucket->begin, count = oldest.bucket->end - begin;
+  dispatch_floating(dtype_, [&]<class T>(T) {
+    const Bf16* const changes = received_[oldest.place].data<Bf16>();
+    T* const values = slab.data<T>() + begin;
+    for_each(count, [&](std::int64_t k) { values[k] += kernels::widen(changes[k]); });
+  });
+}
+
+SlabShares::UnderWay SlabShares::finish_oldest() {
+  const UnderWay oldest = under_way_.front();
+  under_way_.pop_front();
+  ranks_.finish(oldest.transfer);
+  return oldest;
 }
 
 }  // namespace tapeformer

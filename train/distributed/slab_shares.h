@@ -1,6 +1,8 @@
 // A slab, of parameters or of their gradients, that is dealt out to ranks: summed in shares, and gathered again.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <vector>
 
 #include "autograd/tensor/tensor.h"
@@ -9,8 +11,9 @@
 
 namespace tapeformer {
 
-// The slab is cut into buckets, which travel one after the other, and each bucket into a piece for each rank. So all
-// ranks send and receive all the time, and what waits to be summed takes the memory of two buckets.
+// The slab is cut into buckets, a few of which travel at a time, and each bucket into a piece for each rank. So all
+// ranks send and receive all the time, and what waits to be summed takes the memory of those few buckets. Buckets
+// travel from the last to the first: backward finishes the gradients of the last layers first.
 class SlabShares {
  public:
   struct Piece {
@@ -20,7 +23,8 @@ class SlabShares {
   // For slabs of `elements`, a multiple of ParameterSlab::kAlignment, where pieces begin too. With bf16, what travels
   // is rounded: gradients, and the changes of the weights. `bucket` is in elements; 0: kBucket, or more for many ranks.
   SlabShares(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision, std::int64_t bucket = 0);
-  static constexpr std::int64_t kBucket = 1 << 22, kLeastPiece = 1 << 15;
+  static constexpr std::int64_t kBucket = 1 << 19, kLeastPiece = 1 << 15;
+  static constexpr std::size_t kUnderWay = 8;  // buckets that travel at a time
 
   // The pieces of this rank, in order.
   const std::vector<Piece>& own() const { return own_; }
@@ -28,28 +32,42 @@ class SlabShares {
   // Own pieces of `slab` become their sums over the ranks, added in the order of the ranks; the others keep what they
   // have. (A reduce-scatter: an all-to-all of pieces, and sums here.)
   void reduce(const Tensor& slab);
-  // Call it before own pieces of `slab` are changed that gather() will send.
-  void remember(const Tensor& slab);
-  // All ranks get the own pieces of each. Those that travel as bf16 are rounded for their own rank too, so that the
-  // slabs of all ranks have the same bits.
-  void gather(const Tensor& slab);
+  // Before reduce(), while the slab is still written: the elements [begin, end), multiples of kAlignment, have their
+  // values. Buckets that are ready begin to travel. Each element is told of once.
+  void ready(const Tensor& slab, std::int64_t begin, std::int64_t end);
+  // Calls update(i) for own()[i], which changes that piece of `slab`, and gives the piece to all ranks. What travels as
+  // bf16 is rounded for its own rank too, so that the slabs of all ranks have the same bits.
+  void gather(const Tensor& slab, const std::function<void(std::size_t)>& update);
 
  private:
   struct Bucket {
     std::int64_t begin, end;
     Piece own;
+    std::int64_t missing;  // elements that are not ready()
+  };
+  struct UnderWay {
+    const Bucket* bucket;
+    int transfer;
+    std::size_t place;  // which of the buffers
   };
   Piece piece(std::int64_t begin, std::int64_t end, int rank) const;
   std::vector<std::int64_t> piece_bytes(const Bucket& bucket) const;
   std::int64_t wire_size() const;
+  void start_reducing(const Tensor& slab);  // the next bucket
+  void add_up_oldest(const Tensor& slab);   // of those that reduce() has under way
+  void take_oldest(const Tensor& slab);     // of those that gather() has under way
+  UnderWay finish_oldest();
 
   Communicator& ranks_;
   bool rounds_;
   DType dtype_;
   std::vector<Bucket> buckets_;
   std::vector<Piece> own_;
-  Tensor sent_[2], received_[2];  // of a bucket each, for every second bucket
-  Tensor before_;                 // own pieces, one behind the other
+  // A buffer of each for every bucket under way. Of sent_, only what is rounded needs one.
+  Tensor sent_[kUnderWay], received_[kUnderWay];
+  Tensor before_;            // a piece, before gather() has changed it
+  std::size_t started_ = 0;  // buckets of reduce(), from the last one on
+  std::deque<UnderWay> under_way_;
 };
 
 }  // namespace tapeformer

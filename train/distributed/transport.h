@@ -16,12 +16,14 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Sends piece r of `send` to rank r, and receives the piece that rank r sends as piece r of `receive`. Each piece is
-  // shorter than 2 GiB, and so are all together. Returns what wait() takes.
+  // Sends piece r of `send` to rank r, and receives the piece that rank r sends as piece r of `receive`. The own piece
+  // stays in `send`: nothing is written to its place in `receive`. Each piece is shorter than 2 GiB, and so are all
+  // together. Returns what wait() takes.
   virtual int start_all_to_all(const void* send, const std::int64_t* send_bytes, void* receive,
                                const std::int64_t* receive_bytes) = 0;
   // Piece r of `buffer` belongs to rank r: sends the own one to all, and receives the others.
   virtual int start_all_gather(void* buffer, const std::int64_t* bytes) = 0;
+  virtual bool is_done(int transfer) = 0;
   virtual void wait(int transfer) = 0;
 
   // Every rank has ended well, and calls no other function any more. An object that is destroyed without it leaves a

@@ -1,7 +1,7 @@
 #include "train/objectives/encoder_objective.h"
 
 #include "train/config/model_config.h"
-#include "train/encoder_evaluation.h"
+#include "train/evaluation/encoder_evaluation.h"
 
 namespace tapeformer {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "train/config/model_config.h"
-#include "train/masked_evaluation.h"
+#include "train/evaluation/masked_evaluation.h"
 
 namespace tapeformer {
 

@@ -11,7 +11,7 @@
 #include "data/text/text_reader.h"
 #include "nn/optim/parameter_slab.h"
 #include "train/config/config.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 #include "train/run/run_folder.h"
 
 namespace tapeformer {

@@ -1,7 +1,7 @@
 #include "train/objectives/skip_gram_objective.h"
 
 #include "train/config/model_config.h"
-#include "train/skip_gram_evaluation.h"
+#include "train/evaluation/skip_gram_evaluation.h"
 
 namespace tapeformer {
 

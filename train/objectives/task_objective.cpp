@@ -134,7 +134,7 @@ Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t m
 }
 
 Evaluation TaskObjective::evaluate(const ProgressCallback& progress) {
-  return tapeformer::evaluate(*model_, task_, data_.labels, data_.valid, valid_, config_.train.batch, progress)
+  return tapeformer::evaluate(*model_, task_, data_.labels, data_.valid, valid_, config_.train.batch, progress, ranks())
       .evaluation;
 }
 

@@ -5,7 +5,7 @@
 #include "data/scores/bleu.h"
 #include "generate/line_translator.h"
 #include "train/config/model_config.h"
-#include "train/translation_evaluation.h"
+#include "train/evaluation/translation_evaluation.h"
 
 namespace tapeformer {
 

@@ -6,7 +6,7 @@
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
 //   RUN/labels.json            only of a model that is fine-tuned on labels: their names
 //   RUN/metrics.jsonl
-//   RUN/machine.json           on which machine and with which version it was trained, see train/machine.h
+//   RUN/machine.json           on which machine and with which version it was trained, see train/machine/machine.h
 //   RUN/report.html            its curves, which the command `train` draws anew as it goes
 //   RUN/checkpoints/          see checkpoint_store.h
 #pragma once

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "autograd/ops/activations.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "core/ignored_target.h"
-#include "train/encoded_words.h"
+#include "train/vectors/encoded_words.h"
 
 namespace tapeformer {
 
@@ -154,14 +155,39 @@ void choose_span(PredictedLabel& first, PredictedLabel& last) {
   }
 }
 
+// The predictions of all ranks, in their order.
+std::vector<PredictedLabel> gather_predictions(const std::vector<PredictedLabel>& own, Communicator& ranks) {
+  std::vector<double> numbers;  // of each: the label, how many probabilities, and these
+  for (const PredictedLabel& prediction : own) {
+    numbers.push_back(static_cast<double>(prediction.label));
+    numbers.push_back(static_cast<double>(prediction.probabilities.size()));
+    numbers.insert(numbers.end(), prediction.probabilities.begin(), prediction.probabilities.end());
+  }
+  std::vector<PredictedLabel> all;
+  const std::string_view bytes(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double));
+  for (const std::string& text : ranks.gather(bytes)) {
+    numbers.resize(text.size() / sizeof(double));
+    std::memcpy(numbers.data(), text.data(), text.size());
+    for (auto at = numbers.begin(); at != numbers.end();) {
+      PredictedLabel prediction{.label = static_cast<std::int64_t>(*at++), .probabilities = {}};
+      const auto count = static_cast<std::ptrdiff_t>(*at++);
+      prediction.probabilities.assign(at, at + count);
+      at += count;
+      all.push_back(std::move(prediction));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<PredictedLabel> predict_labels(const LabellingModel& model, const Task& task,
                                            std::span<const LabelledRow> rows, std::int64_t batch,
-                                           const ProgressCallback& progress) {
+                                           const ProgressCallback& progress, Communicator& ranks) {
   std::vector<PredictedLabel> predicted;
-  for (std::size_t begin = 0; begin < rows.size(); begin += batch) {
-    const std::size_t end = std::min<std::size_t>(rows.size(), begin + batch);
+  const Communicator::Share batches = ranks.share((std::ssize(rows) + batch - 1) / batch);
+  for (std::int64_t i = batches.begin; i < batches.end; ++i) {
+    const std::int64_t begin = i * batch, end = std::min(std::ssize(rows), begin + batch);
     std::vector<const LabelledRow*> part;
     for (const LabelledRow& row : rows.subspan(begin, end - begin)) part.push_back(&row);
     Tape tape(no_grad);
@@ -175,15 +201,15 @@ std::vector<PredictedLabel> predict_labels(const LabellingModel& model, const Ta
     } else {
       append_predictions(logits, predicted);
     }
-    if (progress) progress(static_cast<double>(end) / static_cast<double>(rows.size()));
+    if (progress) progress(static_cast<double>(i + 1 - batches.begin) / static_cast<double>(batches.size()));
   }
-  return predicted;
+  return ranks.size() == 1 ? predicted : gather_predictions(predicted, ranks);
 }
 
 TaskEvaluation evaluate(const LabellingModel& model, const Task& task, std::span<const std::string> labels,
                         std::span<const LabelledExample> examples, std::span<const LabelledRow> rows,
-                        std::int64_t batch, const ProgressCallback& progress) {
-  const std::vector<PredictedLabel> predicted = predict_labels(model, task, rows, batch, progress);
+                        std::int64_t batch, const ProgressCallback& progress, Communicator& ranks) {
+  const std::vector<PredictedLabel> predicted = predict_labels(model, task, rows, batch, progress, ranks);
   TaskEvaluation result;
   std::size_t next = 0;
   for (const LabelledRow& row : rows) {

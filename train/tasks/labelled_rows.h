@@ -10,7 +10,7 @@
 #include "nn/labelling_model.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/tokenizer.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 #include "train/tasks/task.h"
 
 namespace tapeformer {
@@ -65,10 +65,12 @@ LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows);
 // places).
 std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatch& batch);
 
-// What the model says of the rows, in order: Task::predictions() for each example. `batch` rows are read at once.
+// What the model says of the rows, in order: Task::predictions() for each example. `batch` rows are read at once. Ranks
+// share the batches, and all return the whole.
 std::vector<PredictedLabel> predict_labels(const LabellingModel& model, const Task& task,
                                            std::span<const LabelledRow> rows, std::int64_t batch,
-                                           const ProgressCallback& progress = {});
+                                           const ProgressCallback& progress = {},
+                                           Communicator& ranks = Communicator::alone());
 
 struct TaskEvaluation {
   // The cross-entropy of the labels that training knows; the measures of the score.
@@ -78,6 +80,7 @@ struct TaskEvaluation {
 // `rows` are those of the examples. Throws Error when none of them has a label that training knows.
 TaskEvaluation evaluate(const LabellingModel& model, const Task& task, std::span<const std::string> labels,
                         std::span<const LabelledExample> examples, std::span<const LabelledRow> rows,
-                        std::int64_t batch, const ProgressCallback& progress = {});
+                        std::int64_t batch, const ProgressCallback& progress = {},
+                        Communicator& ranks = Communicator::alone());
 
 }  // namespace tapeformer

@@ -77,10 +77,17 @@ class MpiTransport : public tapeformer::Transport {
 
   int start_all_to_all(const void* send, const std::int64_t* send_bytes, void* receive,
                        const std::int64_t* receive_bytes) override {
-    return start(send, Pieces(send_bytes, size_), receive, Pieces(receive_bytes, size_));
+    Pieces sent(send_bytes, size_), received(receive_bytes, size_);
+    sent.counts[rank_] = received.counts[rank_] = 0;
+    return start(send, std::move(sent), receive, std::move(received));
   }
   int start_all_gather(void* buffer, const std::int64_t* bytes) override {
     return start(nullptr, Pieces(), buffer, Pieces(bytes, size_));
+  }
+  bool is_done(int transfer) override {
+    const std::lock_guard lock(mutex_);
+    go_on();
+    return std::ranges::find(running_, transfer, &Transfer::number) == running_.end();
   }
   void wait(int transfer) override {
     waiting_ = true;
@@ -112,12 +119,6 @@ class MpiTransport : public tapeformer::Transport {
     return last_;
   }
 
-  bool is_done(int number) {
-    const std::lock_guard lock(mutex_);
-    go_on();
-    return std::ranges::find(running_, number, &Transfer::number) == running_.end();
-  }
-
   // The background thread runs this: it drives the transfers until the object ends.
   void run() {
     std::unique_lock lock(mutex_);
@@ -127,7 +128,7 @@ class MpiTransport : public tapeformer::Transport {
         wake_.wait_for(lock, std::chrono::duration<double>(beat_s() / 4));
       } else {
         lock.unlock();
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
         lock.lock();
       }
     }

@@ -5,7 +5,7 @@
 
 #include "data/masked/masked_batcher.h"
 #include "train/config/config.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 
 namespace tapeformer {
 

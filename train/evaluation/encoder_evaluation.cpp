@@ -1,4 +1,4 @@
-#include "train/encoder_evaluation.h"
+#include "train/evaluation/encoder_evaluation.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "train/probe.h"
+#include "train/vectors/probe.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 #include "nn/layers.h"
 #include "nn/optim/optimizers.h"
 #include "nn/optim/schedule.h"
-#include "train/encoded_words.h"
+#include "train/vectors/encoded_words.h"
 
 namespace tapeformer {
 namespace {

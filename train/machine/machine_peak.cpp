@@ -1,4 +1,4 @@
-#include "train/machine_peak.h"
+#include "train/machine/machine_peak.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include "core/files.h"
 #include "core/memory.h"
 #include "core/parallel.h"
-#include "train/machine.h"
+#include "train/machine/machine.h"
 #include "train/objectives/language_data.h"
 
 namespace tapeformer {

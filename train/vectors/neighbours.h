@@ -1,7 +1,7 @@
 // The tokens whose vectors point most nearly in the direction of a word's.
 #pragma once
 
-#include "train/text_vectors.h"
+#include "train/vectors/text_vectors.h"
 
 namespace tapeformer {
 

@@ -1,4 +1,4 @@
-#include "train/encoded_words.h"
+#include "train/vectors/encoded_words.h"
 
 #include <algorithm>
 #include <string>

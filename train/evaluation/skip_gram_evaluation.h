@@ -3,7 +3,7 @@
 
 #include "data/skip_gram/skip_gram_batcher.h"
 #include "train/config/config.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 
 namespace tapeformer {
 

@@ -1,4 +1,4 @@
-#include "train/translation_evaluation.h"
+#include "train/evaluation/translation_evaluation.h"
 
 #include <algorithm>
 

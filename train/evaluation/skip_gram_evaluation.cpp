@@ -1,4 +1,4 @@
-#include "train/skip_gram_evaluation.h"
+#include "train/evaluation/skip_gram_evaluation.h"
 
 #include <algorithm>
 

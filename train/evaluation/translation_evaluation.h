@@ -3,7 +3,7 @@
 
 #include "data/parallel/pair_batcher.h"
 #include "nn/sequence_to_sequence.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 
 namespace tapeformer {
 

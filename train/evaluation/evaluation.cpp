@@ -1,4 +1,4 @@
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 
 #include <algorithm>
 #include <cmath>

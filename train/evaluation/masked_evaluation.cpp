@@ -1,4 +1,4 @@
-#include "train/masked_evaluation.h"
+#include "train/evaluation/masked_evaluation.h"
 
 #include <algorithm>
 #include <cmath>

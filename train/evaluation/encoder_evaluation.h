@@ -4,7 +4,7 @@
 #include <string>
 
 #include "nn/text_encoder.h"
-#include "train/evaluation.h"
+#include "train/evaluation/evaluation.h"
 
 namespace tapeformer {
 

@@ -1,4 +1,4 @@
-#include "train/dry_run.h"
+#include "train/machine/dry_run.h"
 
 #include <sys/resource.h>
 

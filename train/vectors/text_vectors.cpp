@@ -1,4 +1,4 @@
-#include "train/text_vectors.h"
+#include "train/vectors/text_vectors.h"
 
 #include <algorithm>
 #include <cctype>

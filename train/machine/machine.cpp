@@ -1,4 +1,4 @@
-#include "train/machine.h"
+#include "train/machine/machine.h"
 
 #include <sys/utsname.h>
 
