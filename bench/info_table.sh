@@ -19,13 +19,13 @@ works=(
   "gpt, 6 layers, 384 wide; 12; stories; --model.layers 6 --model.heads 6 --model.dim 384 --eval.batches 4"
   "llama, 4 layers, 128 wide; 120; llama-tiny; --data.corpus tales"
   "LSTM, 2 layers, 200 wide; 60; lstm-char; --data.corpus stories"
-  "nplm, 200 wide; 300; nplm-markov;"
+  "nplm, 200 wide; 1500; nplm-markov;"
   "bilm, 2 layers, 192 wide; 40; bilm-stories;"
   "bert, 2 layers, 128 wide; 100; bert-stories;"
-  "word2vec, 64 wide; 300; word2vec-stories;"
+  "word2vec, 64 wide; 800; word2vec-stories;"
   "transformer, 2+2 layers, 128 wide; 40; dates;"
   "rnn_seq2seq, GRU 128 wide; 80; rnn-dates;"
-  "bert that tags, 2 layers, 128 wide; 150; tag-stories; --data.labels $work/labels.tsv"
+  "bert that tags, 2 layers, 128 wide; 500; tag-stories; --data.labels $work/labels.tsv"
 )
 
 number() { sed -nE "s/.*\"$1\":\{[^}]*\"$2\":([0-9.e+-]+).*/\1/p" <<<"$3"; }

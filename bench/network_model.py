@@ -32,8 +32,8 @@ FITTED = 3  # measurements; the model has not seen the others
 MODEL = """--model.layers 4 --model.heads 4 --model.dim 128 --model.context 64 --tokenizer.kind char --data.corpus stories
 --data.lines 5000 --train.steps 40 --train.batch 12 --train.accumulate 2 --train.threads 1 --train.log_every 1
 --train.matmul highest --eval.every 0 --eval.batches 1 --checkpoint.every 0""".split()
-# (delay in ms, Gbit/s): seconds of a step of two ranks. 2 cores of a Xeon, 2026-11-22, other work beside it.
-MEASURED = {(0, 100): 0.0727, (1, 1): 0.1100, (5, 1): 0.1350, (1, 0.2): 0.2041, (2, 0.5): 0, (10, 1): 0}
+# (delay in ms, Gbit/s): seconds of a step of two ranks. 2 cores of an AMD EPYC (Zen 4), 2026-11-23.
+MEASURED = {(0, 100): 0.0611, (1, 1): 0.0864, (5, 1): 0.1213, (1, 0.2): 0.1763, (2, 0.5): 0.1197, (10, 1): 0.1676}
 
 
 def measure(delay_ms, gbit):

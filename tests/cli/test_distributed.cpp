@@ -162,6 +162,22 @@ TEST_CASE("mpirun: two and three ranks train as one process does, and write one 
   }
 }
 
+TEST_CASE("mpirun: two ranks train an encoder-decoder as one process does") {
+  if (skipped()) return;
+  const Sandbox box;
+  box.prepare_tiny_translation();
+  const std::string options =
+      "--train.steps 12 --train.accumulate 3 --optimizer.eps 1e-6 --optimizer.clip 0.5 --train.matmul highest"
+      " --train.threads 1 --eval.every 6";
+  box.train("alone", options);
+  check_success(run_job(box, train(2, "tiny.toml --out ranks " + options)));
+  CHECK(largest_difference(box, "ranks/checkpoints/step-000012", "alone/checkpoints/step-000012") < 1e-5);
+  const auto expected = box.metrics("alone"), found = box.metrics("ranks");
+  REQUIRE(found.size() == expected.size());
+  CHECK(found.back()["eval_loss"].get<double>() ==
+        doctest::Approx(expected.back()["eval_loss"].get<double>()).epsilon(1e-5));
+}
+
 TEST_CASE("mpirun: a killed rank ends the job, and the run goes on with the bits of one that was not disturbed") {
   if (skipped()) return;
   const Sandbox box;

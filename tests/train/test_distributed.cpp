@@ -350,6 +350,8 @@ TEST_CASE("local steps: three of them, then an outer step of Nesterov's momentum
   const CacheFolder folder;
   Config config = parallel_config(2);
   config.train.sync_every = 3;
+  config.train.outer_lr = 0.7;
+  config.train.outer_momentum = 0.9;
   config.train.steps = 6;
   config.eval.every = config.checkpoint.every = 0;
   run_ranks(2, [&](Communicator& ranks) {

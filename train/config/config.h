@@ -84,7 +84,7 @@ struct Config {
     std::string sample_prompt = "\n";
     CommPrecision comm = CommPrecision::fp32;
     std::int64_t sync_every = 0;
-    double outer_lr = 0.7, outer_momentum = 0.9;
+    double outer_lr = 1, outer_momentum = 0.5;
     bool operator==(const Train&) const = default;
   };
   struct Eval {

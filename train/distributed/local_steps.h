@@ -6,8 +6,8 @@
 namespace tapeformer {
 
 struct LocalStepsOptions {
-  std::int64_t sync_every = 50;           // H: local steps between two outer ones
-  double outer_lr = 0.7, momentum = 0.9;  // of the outer step
+  std::int64_t sync_every;    // H: local steps between two outer ones
+  double outer_lr, momentum;  // of the outer step
 };
 
 // Each rank steps by an optimizer of its own, with its own gradients, which it clips itself. After every H steps from
