@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <sstream>
+#include <utility>
 
 namespace fs = std::filesystem;
 
@@ -149,7 +151,8 @@ std::unique_ptr<Process> Sandbox::start(std::string_view words, const std::vecto
   return std::make_unique<Process>(folder_.path, arguments, input);
 }
 
-std::string Sandbox::run_on_terminal(int columns, const std::string& command, std::string_view input) const {
+std::string Sandbox::run_on_terminal(int columns, const std::string& command, std::string_view input,
+                                     int columns_later) const {
   const std::string cache = (folder_.path / ".cache").string();
   const std::string path = fs::path(TAPEFORMER_BINARY).parent_path().string() + ":/usr/bin:/bin";
   winsize size{.ws_row = 50, .ws_col = static_cast<unsigned short>(columns), .ws_xpixel = 0, .ws_ypixel = 0};
@@ -169,6 +172,10 @@ std::string Sandbox::run_on_terminal(int columns, const std::string& command, st
   char bytes[4096];
   for (ssize_t count; (count = ::read(terminal, bytes, sizeof bytes)) > 0;) {  // ends with an error: EIO
     shown.append(bytes, static_cast<std::size_t>(count));
+    if (columns_later > 0 && shown.find("\rstep ") != shown.npos) {
+      size.ws_col = static_cast<unsigned short>(std::exchange(columns_later, 0));
+      REQUIRE(::ioctl(terminal, TIOCSWINSZ, &size) == 0);
+    }
   }
   ::close(terminal);
   int status = 0;

@@ -51,8 +51,10 @@ class Sandbox {
                                  std::string_view input = {}) const;
 
   // A shell's command line on a terminal of its own, so many columns wide, that gets `input` as if it was typed;
-  // returns all that the terminal was sent. The exit code must be 0.
-  std::string run_on_terminal(int columns, const std::string& command, std::string_view input = {}) const;
+  // returns all that the terminal was sent. The exit code must be 0. When the first line of a training has come, the
+  // terminal gets `columns_later` (0: it stays as it is).
+  std::string run_on_terminal(int columns, const std::string& command, std::string_view input = {},
+                              int columns_later = 0) const;
 
   // text.txt, some generated stories, and tiny.toml, a model that learns a little from them in a second.
   void prepare_tiny_run() const;

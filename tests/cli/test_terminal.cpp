@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <sstream>
 
@@ -62,6 +63,22 @@ TEST_CASE("terminal: the line of a training fits in every width, and the next co
     CHECK(has(shown, "\revaluat"));  // while the loss of the validation text is computed
     CHECK(has(shown, "next: tapeformer generate " + run + " --interactive\n"));
   }
+}
+
+TEST_CASE("terminal: the line of a training follows a terminal that becomes narrower") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string shown = box.run_on_terminal(
+      120, "tapeformer train tiny.toml --train.steps 600 --eval.every 0 --checkpoint.every 0 --out run", {}, 40);
+  std::vector<std::size_t> widths;
+  for (std::size_t at = 0; (at = shown.find("\rstep ", at)) != shown.npos;) {
+    const std::size_t end = shown.find("\x1b[K", ++at);
+    widths.push_back(end - at);
+  }
+  REQUIRE(widths.size() > 2);
+  CHECK(widths.front() > 60);
+  CHECK(widths.back() < 40);
+  CHECK(std::ranges::is_sorted(widths, [](std::size_t a, std::size_t b) { return a >= 40 && b < 40; }));
 }
 
 TEST_CASE("terminal: --quiet leaves results and warnings, and no progress") {
