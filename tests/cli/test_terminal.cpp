@@ -69,7 +69,8 @@ TEST_CASE("terminal: the line of a training follows a terminal that becomes narr
   const Sandbox box;
   box.prepare_tiny_run();
   const std::string shown = box.run_on_terminal(
-      120, "tapeformer train tiny.toml --train.steps 600 --eval.every 0 --checkpoint.every 0 --out run", {}, 40);
+      120, "tapeformer train tiny.toml --train.steps 1000000 --train.max_minutes 0.02 --eval.every 0 --out run", {},
+      40);
   std::vector<std::size_t> widths;
   for (std::size_t at = 0; (at = shown.find("\rstep ", at)) != shown.npos;) {
     const std::size_t end = shown.find("\x1b[K", ++at);
