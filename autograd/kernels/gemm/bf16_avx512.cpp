@@ -130,7 +130,13 @@ void multiply_rows(float* c, std::int64_t ldc, const Bf16* a, const Bf16* b, std
                    float alpha, float beta) {
   __m512 sums[kTileRows][2];
 #pragma GCC unroll 14
-  for (int i = 0; i < kTileRows; ++i) sums[i][0] = sums[i][1] = _mm512_setzero_ps();
+  for (int i = 0; i < kTileRows; ++i) {
+    sums[i][0] = sums[i][1] = _mm512_setzero_ps();
+    // What is written at the end comes while the products are computed.
+    constexpr int kWrite = 1;
+    __builtin_prefetch(c + i * ldc, kWrite);
+    __builtin_prefetch(c + i * ldc + columns - 1, kWrite);
+  }
   const std::int64_t pairs = (depth + 1) / 2;
   for (std::int64_t p = 0; p < pairs; ++p, a += 2, b += 2 * kPanelColumns) {
     const __m512bh left_columns = (__m512bh)_mm512_loadu_si512(b), right_columns = (__m512bh)_mm512_loadu_si512(b + 32);

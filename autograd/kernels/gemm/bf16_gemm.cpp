@@ -1,6 +1,7 @@
 #include "autograd/kernels/gemm/bf16_gemm.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/kernels/gemm/bf16_panels.h"
 #include "autograd/kernels/scratch.h"
@@ -10,14 +11,34 @@
 namespace tapeformer::kernels {
 namespace {
 
-constexpr std::int64_t kSharedElements = std::int64_t{2}
-                                         << 20;      // packed for all threads at a time: 4 MiB, or one block
-constexpr std::int64_t kCachedElements = 160 << 10;  // packed rows that stay in the second cache: 320 KiB
-constexpr std::int64_t kMostPanels = 8;              // of a task
+constexpr std::int64_t kSharedElements = 1 << 19;  // packed for all threads at a time: 1 MiB, or one block
+constexpr std::int64_t kMostPanels = 4;            // of a task
 constexpr std::int64_t kTasksPerThread = 8;
 
+// Asks for part `part` of `parts` of a stretch of a panel's vectors, which will be packed soon: their elements
+// [begin, end) of k. It is inlined by force because g++ 12 takes a function that only prefetches for one without
+// effects, and removes its calls.
+template <class T>
+[[gnu::always_inline]] inline void prefetch_panel(PackSourceOf<T> source, const PanelLayout& layout, std::int64_t panel,
+                                                  std::int64_t begin, std::int64_t end, std::int64_t part,
+                                                  std::int64_t parts) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  constexpr int kRead = 0, kToSecondCache = 2;
+  std::int64_t first = panel * layout.panel_size(), last = first + layout.count(panel);
+  if (!source.k_contiguous) {
+    std::swap(first, begin);
+    std::swap(last, end);
+  }
+  const std::int64_t lines = last - first;
+  for (std::int64_t i = first + lines * part / parts; i < first + lines * (part + 1) / parts; ++i) {
+    for (std::int64_t l = begin; l < end; l += kLine) {
+      __builtin_prefetch(source.data + i * source.ld + l, kRead, kToSecondCache);
+    }
+  }
+}
+
 // The smaller operand is packed first, by all threads, some blocks of k at a time. Then each task packs some panels of
-// the other operand and multiplies them with all of the first.
+// the other operand and multiplies them with all of the first. Meanwhile the memory that it will pack next is fetched.
 template <class T>
 void blocked_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<T> b,
                   std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
@@ -30,9 +51,9 @@ void blocked_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, 
     is_left ? left.pack_block(to, rows, block, panel) : right.pack_block(to, columns, block, panel);
   };
 
+  const int threads = available_threads();
   const std::int64_t panels_per_task =
-      std::clamp<std::int64_t>(own.panels() / (kTasksPerThread * available_threads()), 1, kMostPanels);
-  const std::int64_t cached_panels = std::max<std::int64_t>(1, kCachedElements / left.panel_room());
+      std::clamp<std::int64_t>(own.panels() / (kTasksPerThread * threads), 1, kMostPanels);
   const std::int64_t blocks_at_once =
       std::clamp<std::int64_t>(kSharedElements / shared.block_room(), 1, shared.blocks());
   const Scratch<Bf16> memory(blocks_at_once * shared.block_room());
@@ -57,18 +78,31 @@ void blocked_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, 
                         share_rows ? own_panel(j) : shared_panel(block, j), left.count(i), right.count(j),
                         left.depth(block), alpha, block == 0 ? beta : 1);
       };
+      // Fetches for the turn after this one: the next block of the same panels or, after the last block, the first one
+      // of the panels that this thread may expect, since tasks begin in order.
+      const auto prefetch = [&](std::int64_t block, std::int64_t own_panel, std::int64_t shared_panel)
+          __attribute__((always_inline)) {
+        if (++block == end_block) {
+          block = first_block;
+          own_panel += panels_per_task * threads;
+          if (own_panel >= own.panels()) return;
+        }
+        const std::int64_t begin = block * unit.depth, end = begin + own.depth(block);
+        if (share_rows) {
+          prefetch_panel(columns, own, own_panel, begin, end, shared_panel, shared.panels());
+        } else {
+          prefetch_panel(rows, own, own_panel, begin, end, shared_panel, shared.panels());
+        }
+      };
       unit.begin();
       for (std::int64_t block = first_block; block < end_block; ++block) {
         for (std::int64_t panel = first; panel < last; ++panel) pack(!share_rows, own_panel(panel), block, panel);
-        if (share_rows) {
-          for (std::int64_t row = 0; row < left.panels(); row += cached_panels) {
-            for (std::int64_t j = first; j < last; ++j) {
-              for (std::int64_t i = row; i < std::min(row + cached_panels, left.panels()); ++i) multiply(block, i, j);
-            }
-          }
-        } else {
-          for (std::int64_t j = 0; j < right.panels(); ++j) {
-            for (std::int64_t i = first; i < last; ++i) multiply(block, i, j);
+        const std::int64_t first_row = share_rows ? 0 : first, end_row = share_rows ? left.panels() : last;
+        const std::int64_t first_column = share_rows ? first : 0, end_column = share_rows ? last : right.panels();
+        for (std::int64_t i = first_row; i < end_row; ++i) {
+          for (std::int64_t j = first_column; j < end_column; ++j) {
+            share_rows ? prefetch(block, j, i) : prefetch(block, i, j);
+            multiply(block, i, j);
           }
         }
       }
