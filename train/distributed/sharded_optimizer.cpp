@@ -8,7 +8,9 @@ ShardedOptimizer::ShardedOptimizer(const ParameterSlab& slab, double clip, const
                                    Communicator& ranks, CommPrecision precision, std::int64_t bucket)
     : Optimizer(slab, clip),
       ranks_(ranks),
-      shares_(slab.values().numel(), slab.values().dtype(), ranks, precision, bucket) {
+      shares_(
+          slab.values().numel(), slab.values().dtype(), ranks, precision,
+          [this](std::size_t i) { pieces_[i]->squared_norm = pieces_[i]->optimizer->squared_norm(); }, bucket) {
   for (const auto [begin, end] : shares_.own()) {
     pieces_.push_back(std::make_unique<Piece>(slab.part(begin, end, slab.values(), slab.gradients()), make));
   }
@@ -23,7 +25,7 @@ double ShardedOptimizer::gradient_norm() {
   slab().complete_gradients();
   shares_.reduce(slab().gradients());
   double squares = 0;
-  for (const auto& piece : pieces_) squares += piece->optimizer->squared_norm();
+  for (const auto& piece : pieces_) squares += piece->squared_norm;
   return std::sqrt(ranks_.sum(squares));
 }
 

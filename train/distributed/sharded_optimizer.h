@@ -34,6 +34,7 @@ class ShardedOptimizer : public Optimizer {
     Piece(ParameterSlab part, const MakeOptimizer& make) : slab(std::move(part)), optimizer(make(slab)) {}
     ParameterSlab slab;
     std::unique_ptr<Optimizer> optimizer;
+    double squared_norm = 0;  // of the gradients' sums
   };
   Communicator& ranks_;
   SlabShares shares_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "autograd/kernels/gemm/bf16.h"
 #include "core/parallel.h"
@@ -60,8 +61,8 @@ void add_up(T* sums, const W* mine, const W* received, std::int64_t count, int r
 }  // namespace
 
 SlabShares::SlabShares(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
-                       std::int64_t bucket)
-    : ranks_(ranks), rounds_(precision == CommPrecision::bf16), dtype_(dtype) {
+                       std::function<void(std::size_t)> summed, std::int64_t bucket)
+    : ranks_(ranks), rounds_(precision == CommPrecision::bf16), dtype_(dtype), summed_(std::move(summed)) {
   if (ranks.size() == 1) {
     own_ = {{0, elements}};
     return;
@@ -71,7 +72,7 @@ SlabShares::SlabShares(std::int64_t elements, DType dtype, Communicator& ranks, 
   for (std::int64_t begin = 0; begin < elements; begin += length) {
     const std::int64_t end = std::min(elements, begin + length);
     const Piece own = piece(begin, end, ranks.rank());
-    buckets_.push_back({begin, end, own, end - begin});
+    buckets_.push_back({begin, end, own, own_.size(), end - begin});
     if (own.begin < own.end) own_.push_back(own);
     largest = std::max({largest, end - begin, (own.end - own.begin) * ranks.size()});
     largest_own = std::max(largest_own, own.end - own.begin);
@@ -117,7 +118,7 @@ void SlabShares::ready(const Tensor& slab, std::int64_t begin, std::int64_t end)
 }
 
 void SlabShares::reduce(const Tensor& slab) {
-  if (ranks_.size() == 1) return;
+  if (ranks_.size() == 1) return summed_(0);
   while (started_ < buckets_.size()) {
     if (under_way_.size() == kUnderWay) add_up_oldest(slab);
     start_reducing(slab);
@@ -162,14 +163,12 @@ void SlabShares::add_up_oldest(const Tensor& slab) {
       add_up(sums, sums, received_[oldest.place].data<T>(), count, rank, ranks_.size());
     }
   });
+  if (count > 0) summed_(oldest.bucket->number);
 }
 
 void SlabShares::gather(const Tensor& slab, const std::function<void(std::size_t)>& update) {
-  if (ranks_.size() == 1) {
-    update(0);
-    return;
-  }
-  std::size_t updated = 0, started = 0;
+  if (ranks_.size() == 1) return update(0);
+  std::size_t started = 0;
   for (const Bucket& bucket : buckets_) {
     if (under_way_.size() == kUnderWay) take_oldest(slab);
     const std::size_t place = started++ % kUnderWay;
@@ -177,7 +176,7 @@ void SlabShares::gather(const Tensor& slab, const std::function<void(std::size_t
     dispatch_floating(dtype_, [&]<class T>(T) {
       T* const values = slab.data<T>() + first;
       if (rounds_ && count > 0) before_.slice(0, 0, count).copy_from(slab.slice(0, first, first + count));
-      if (count > 0) update(updated++);
+      if (count > 0) update(bucket.number);
       void* pieces = slab.data<T>() + bucket.begin;
       if (rounds_) {
         const T* const before = before_.data<T>();

@@ -21,8 +21,10 @@ class SlabShares {
   };
 
   // For slabs of `elements`, a multiple of ParameterSlab::kAlignment, where pieces begin too. With bf16, what travels
-  // is rounded: gradients, and the changes of the weights. `bucket` is in elements; 0: kBucket, or more for many ranks.
-  SlabShares(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision, std::int64_t bucket = 0);
+  // is rounded: gradients, and the changes of the weights. Calls summed(i) when own()[i] has its sums, while they are
+  // still in the cache. `bucket` is in elements; 0: kBucket, or more for many ranks.
+  SlabShares(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
+             std::function<void(std::size_t)> summed, std::int64_t bucket = 0);
   static constexpr std::int64_t kBucket = 1 << 19, kLeastPiece = 1 << 15;
   static constexpr std::size_t kUnderWay = 8;  // buckets that travel at a time
 
@@ -43,6 +45,7 @@ class SlabShares {
   struct Bucket {
     std::int64_t begin, end;
     Piece own;
+    std::size_t number;    // of `own` in own()
     std::int64_t missing;  // elements that are not ready()
   };
   struct UnderWay {
@@ -61,6 +64,7 @@ class SlabShares {
   Communicator& ranks_;
   bool rounds_;
   DType dtype_;
+  std::function<void(std::size_t)> summed_;
   std::vector<Bucket> buckets_;
   std::vector<Piece> own_;
   // A buffer of each for every bucket under way. Of sent_, only what is rounded needs one.
