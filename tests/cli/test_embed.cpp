@@ -7,6 +7,7 @@
 #include "autograd/tape/tape.h"
 #include "core/sanitizers.h"
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 #include "train/trained_model.h"
 
 using Json = nlohmann::ordered_json;
@@ -241,7 +242,8 @@ TEST_CASE("embed: what it refuses") {
   check_error(box, 2, "--pool: …", "embed gpt --pool middle --out new", {}, "a");
 }
 
-TEST_CASE("embed: the vectors of a word tell its senses where a model reads both sides; static ones are all the same") {
+TEST_CASE("embed: the vectors of a word tell its senses where a model reads both sides; static ones are all the same" *
+          long_test()) {
   const Sandbox box;
   const std::string train =
       "train --tokenizer.kind word --data.corpus senses --data.lines 1000 --train.matmul highest --eval.every 0 "

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/cli/resume_support.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -111,7 +112,7 @@ TEST_CASE("bidirectional model: info counts its parameters, and commands that wr
               "train tiny.toml --out other --data.within_document true --data.document line");
 }
 
-TEST_CASE("probe: what 'it' is can be read from both directions together, and not from the embedding") {
+TEST_CASE("probe: what 'it' is can be read from both directions together, and not from the embedding" * long_test()) {
   const Sandbox box;
   for (const auto& [name, seed] : {std::pair{"train", "2"}, {"valid", "3"}}) {
     box.write(std::string(name) + ".tsv",
@@ -140,7 +141,7 @@ TEST_CASE("probe: what 'it' is can be read from both directions together, and no
               "probe run --train bad.tsv --valid valid.tsv");
 }
 
-TEST_CASE("probe: a model that reads from the left knows what 'it' is at the last word, and not before") {
+TEST_CASE("probe: a model that reads from the left knows what 'it' is at the last word, and not before" * long_test()) {
   const Sandbox box;
   for (const auto& [name, seed] : {std::pair{"train", "2"}, {"valid", "3"}}) {
     const std::string lines = result_of(box, std::string("corpus cloze --labels --lines 200 --seed ") + seed);

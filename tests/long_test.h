@@ -1,0 +1,15 @@
+// TEST_CASE("..." * long_test()): a test that trains for long by code that shorter tests run as well. It is left out
+// of a build with AddressSanitizer, where it takes minutes.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "core/sanitizers.h"
+
+inline doctest::skip long_test() {
+#ifdef TAPEFORMER_ADDRESS_SANITIZER
+  return doctest::skip(true);
+#else
+  return doctest::skip(false);
+#endif
+}
