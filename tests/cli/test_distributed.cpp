@@ -135,6 +135,18 @@ void wait_for(const std::function<bool()>& ready) {
   REQUIRE(ready());
 }
 
+// The job ends within 30 seconds, its last rank included, with these words. mpirun kills the ranks that are left, and
+// does not wait until the system has ended them.
+void check_fails_soon(const Sandbox& box, Job& job, const std::vector<std::string>& words) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome outcome = job.wait();
+  INFO(outcome.err);
+  CHECK(outcome.exit_code != 0);
+  for (const std::string& word : words) CHECK(outcome.tells(word));
+  wait_for([&] { return rank_processes(box).empty(); });
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
+}
+
 }  // namespace
 
 TEST_CASE("mpirun: two and three ranks train as one process does, and write one run") {
@@ -209,13 +221,7 @@ TEST_CASE("mpirun: a rank that is stopped ends the job soon, with one line about
   const std::vector<int> ranks = rank_processes(box);
   REQUIRE(ranks.size() == 2);
   ::kill(ranks[1], SIGSTOP);
-  const auto begin = std::chrono::steady_clock::now();
-  const Outcome outcome = job.wait();
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
-  CHECK(outcome.exit_code != 0);
-  INFO(outcome.err);
-  CHECK(outcome.tells("has been silent for 2 s (killed, stopped or cut off)"));
-  CHECK(rank_processes(box).empty());
+  check_fails_soon(box, job, {"has been silent for 2 s (killed, stopped or cut off)"});
 }
 
 TEST_CASE("mpirun: a rank that cannot write its share of a checkpoint ends the job, and the one before it is whole") {
@@ -233,14 +239,8 @@ TEST_CASE("mpirun: a rank that cannot write its share of a checkpoint ends the j
     const rlimit small{1024, 1024};
     REQUIRE(::prlimit(process, RLIMIT_FSIZE, &small, nullptr) == 0);
   }
-  const auto begin = std::chrono::steady_clock::now();
-  const Outcome outcome = job.wait();
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
-  CHECK(outcome.exit_code != 0);
-  INFO(outcome.err);
-  CHECK(outcome.tells("tapeformer: rank 1: "));
-  CHECK(outcome.tells("optimizer-00002-of-00002.safetensors: cannot be written: File too large"));
-  CHECK(rank_processes(box).empty());
+  check_fails_soon(box, job,
+                   {"tapeformer: rank 1: ", "optimizer-00002-of-00002.safetensors: cannot be written: File too large"});
   check_success(run_job(box, train(2, "--resume run --train.max_minutes 0.0001")));
 }
 
