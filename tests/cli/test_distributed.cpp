@@ -77,14 +77,15 @@ void check_success(const Outcome& outcome) {
   REQUIRE(outcome.exit_code == 0);
 }
 
-// A tiny run of four micro-steps a step. Gradients that are zero but for rounding stay below eps.
+// A tiny run of four micro-steps a step. Gradients that are zero but for rounding, as those of the keys' biases are,
+// stay far below eps: Adam would make whole steps of their rounding.
 void prepare(const Sandbox& box) {
   box.prepare_tiny_run();
   std::string config = box.read("tiny.toml");
   for (const auto& [from, to] : {std::pair<std::string, std::string>{"accumulate = 2", "accumulate = 4"},
                                  {"batch = 8", "batch = 2"},
                                  {"steps = 60", "steps = 16\nmatmul = \"highest\""},
-                                 {"lr = 1e-2", "lr = 1e-2\neps = 1e-6"}}) {
+                                 {"lr = 1e-2", "lr = 1e-2\neps = 1e-4"}}) {
     config.replace(config.find(from), from.size(), to);
   }
   box.write("tiny.toml", config);
@@ -159,7 +160,7 @@ TEST_CASE("mpirun: two and three ranks train as one process does, and write one 
     const std::string name = "ranks" + std::to_string(ranks), last = "/checkpoints/step-000016";
     const Outcome outcome = run_job(box, train(ranks, "tiny.toml --out " + name));
     check_success(outcome);
-    CHECK(largest_difference(box, name + last, "alone" + last) < 1e-5);
+    CHECK(largest_difference(box, name + last, "alone" + last) < 1e-6);
     CHECK(outcome.tells(std::to_string(ranks) + " ranks share the 4 micro-steps of a step"));
     CHECK(outcome.tells("no multiple of the ranks") == (ranks == 3));
     CHECK(outcome.err.find("parameters, vocabulary") == outcome.err.rfind("parameters, vocabulary"));  // by one rank
@@ -178,12 +179,12 @@ TEST_CASE("mpirun: two ranks train an encoder-decoder as one process does") {
   if (skipped()) return;
   const Sandbox box;
   box.prepare_tiny_translation();
-  const std::string options =
-      "--train.steps 12 --train.accumulate 3 --optimizer.eps 1e-6 --optimizer.clip 0.5 --train.matmul highest"
+  const std::string options =  // eps as in prepare()
+      "--train.steps 12 --train.accumulate 3 --optimizer.eps 1e-4 --optimizer.clip 0.5 --train.matmul highest"
       " --train.threads 1 --eval.every 6";
   box.train("alone", options);
   check_success(run_job(box, train(2, "tiny.toml --out ranks " + options)));
-  CHECK(largest_difference(box, "ranks/checkpoints/step-000012", "alone/checkpoints/step-000012") < 1e-5);
+  CHECK(largest_difference(box, "ranks/checkpoints/step-000012", "alone/checkpoints/step-000012") < 1e-6);
   const auto expected = box.metrics("alone"), found = box.metrics("ranks");
   REQUIRE(found.size() == expected.size());
   CHECK(found.back()["eval_loss"].get<double>() ==
