@@ -62,19 +62,27 @@ inline std::vector<const kernels::Bf16Unit*> bf16_units() {
   return all;
 }
 
-// Calls f() under every precision but the highest, on every unit.
+// Calls f() with every unit as bf16_unit().
 template <class F>
-void for_each_bf16_product(const F& f) {
+void for_each_bf16_unit(const F& f) {
   for (const kernels::Bf16Unit* unit : bf16_units()) {
     INFO(unit->name);
     kernels::force_bf16_unit(unit);
+    f();
+  }
+  kernels::force_bf16_unit(nullptr);
+}
+
+// Calls f() under every precision but the highest, on every unit.
+template <class F>
+void for_each_bf16_product(const F& f) {
+  for_each_bf16_unit([&] {
     for (const auto precision : {kernels::MatmulPrecision::high, kernels::MatmulPrecision::medium}) {
       INFO("precision ", static_cast<int>(precision));
       const kernels::MatmulPrecisionScope scope(precision);
       f();
     }
-  }
-  kernels::force_bf16_unit(nullptr);
+  });
 }
 
 }  // namespace tapeformer

@@ -154,31 +154,78 @@ TEST_CASE("bf16 products in software, with every instruction set") {
   });
 }
 
-TEST_CASE("products of few rows with weights of bf16 are those of the rounded rows, with every instruction set") {
-  for_each_simd_target([] {
-    for (const std::int64_t m : {1, 3, 8}) {
-      for (const std::int64_t n : {1, 5, 70}) {
-        for (const std::int64_t k : {1, 7, 16, 33, 131}) {
-          const auto a = random_values<float>(m * k, 1), b = random_values<float>(n * k, 2);
-          std::vector<Bf16> weights(n * k);
-          std::ranges::transform(b, weights.begin(), round_to_bf16);
-          std::vector<float> c(m * n, 2);
-          skinny_gemm(c.data(), n, {a.data(), k}, MatrixView<Bf16>{weights.data(), k, true}, m, n, k, 0.5F, 3);
-          int wrong = 0;
-          for (std::int64_t i = 0; i < m * n; ++i) {
-            double sum = 6, magnitude = 6;
-            for (std::int64_t p = 0; p < k; ++p) {
-              const double term = 0.5 * rounded(a[i / n * k + p]) * rounded(b[i % n * k + p]);
-              sum += term, magnitude += std::abs(term);
-            }
-            const double bound = (static_cast<double>(k) + 4) * std::numeric_limits<float>::epsilon() / 2;
-            wrong += !(std::abs(c[i] - sum) <= bound * magnitude);
-          }
-          CHECK_MESSAGE(wrong == 0, "m ", m, ", n ", n, ", k ", k);
+namespace {
+
+enum class FewRows { rounded, k_contiguous, k_strided };  // the right side: weights of bf16, or f32 that is rounded
+
+// Compares products of few rows by bf16_unit() with sums of rounded numbers in double.
+void check_few_rows(FewRows kind, std::int64_t m, std::int64_t n, std::int64_t k, float beta) {
+  const std::int64_t gap = 3;
+  const auto a = random_values<float>(m * (k + gap), 1), b = random_values<float>(n * k, 2);
+  std::vector<Bf16> weights(n * k);
+  std::ranges::transform(b, weights.begin(), round_to_bf16);
+  const auto before = random_values<float>(m * (n + gap), 3);
+  auto c = before;
+  for (std::int64_t i = 0; beta == 0 && i < m * (n + gap); ++i) {
+    if (i % (n + gap) < n) c[i] = std::numeric_limits<float>::quiet_NaN();
+  }
+  if (kind == FewRows::rounded) {
+    skinny_gemm(c.data(), n + gap, {a.data(), k + gap}, MatrixView<Bf16>{weights.data(), k, true}, m, n, k, 0.5F, beta);
+  } else {
+    std::vector<float> rows(n * k);  // (k, n)
+    for (std::int64_t i = 0; i < n * k; ++i) rows[i % k * n + i / k] = b[i];
+    const bool contiguous = kind == FewRows::k_contiguous;
+    std::vector<Bf16> left(m * packed_depth(k));
+    bf16_unit().pack_rows(left.data(), nullptr, packed_depth(k), {a.data(), k + gap, true}, m, k);
+    bf16_unit().round_and_multiply_few_rows(c.data(), n + gap, left.data(), packed_depth(k),
+                                            {contiguous ? b.data() : rows.data(), contiguous ? k : n, contiguous}, m, n,
+                                            k, 0.5F, beta);
+  }
+  int wrong = 0;
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n + gap; ++j) {
+      const float got = c[i * (n + gap) + j], old = before[i * (n + gap) + j];
+      if (j >= n) {
+        wrong += got != old;
+        continue;
+      }
+      double sum = beta == 0 ? 0 : static_cast<double>(beta) * old, magnitude = std::abs(sum);
+      for (std::int64_t p = 0; p < k; ++p) {
+        const double term = 0.5 * rounded(a[i * (k + gap) + p]) * rounded(b[j * k + p]);
+        sum += term, magnitude += std::abs(term);
+      }
+      const double bound = (static_cast<double>(k) + 4) * std::numeric_limits<float>::epsilon() / 2;
+      wrong += !(std::abs(got - sum) <= bound * magnitude);
+    }
+  }
+  CHECK_MESSAGE(wrong == 0, bf16_unit().name, ", m ", m, ", n ", n, ", k ", k);
+}
+
+}  // namespace
+
+TEST_CASE("products of few rows are those of the rounded rows, on every unit") {
+  for_each_bf16_unit([] {
+    for (const FewRows kind : {FewRows::rounded, FewRows::k_contiguous, FewRows::k_strided}) {
+      if (kind != FewRows::rounded && !bf16_unit().round_and_multiply_few_rows) continue;
+      for (std::int64_t m = 1; m <= 9; ++m) {
+        for (const std::int64_t n : {1, 5, 8, 16, 33, 70}) {
+          for (const std::int64_t k : {1, 7, 16, 31, 32, 33, 131}) check_few_rows(kind, m, n, k, m % 2 == 0 ? 3 : 0);
         }
       }
     }
   });
+}
+
+TEST_CASE("products of few rows with weights of bf16 are those of the rounded rows, with every instruction set") {
+  force_bf16_unit(&software_bf16_unit());
+  for_each_simd_target([] {
+    for (const std::int64_t m : {1, 3, 8}) {
+      for (const std::int64_t n : {1, 5, 70}) {
+        for (const std::int64_t k : {1, 7, 16, 33, 131}) check_few_rows(FewRows::rounded, m, n, k, 3);
+      }
+    }
+  });
+  force_bf16_unit(nullptr);
 }
 
 TEST_CASE("rounding to bf16 is to nearest, ties to even; subnormal numbers are zero; infinities and NaN stay") {

@@ -189,9 +189,9 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
                        const AttentionShape& shape) {
   const Span span(SpanKind::kernel, "attention_forward", {.flops = product_flops(shape) * 2});
   const std::int64_t blocks = chunk_count(shape.queries, kBlockRows), groups = chunk_count(blocks, kForwardBlocks);
-  // For a few queries, as in generation, preparing the keys would cost more than it saves. The two products add up in
-  // different orders, so results that must not depend on the number of queries always come from the first one.
-  const bool few_queries = BatchInvariant::is_on() || skinny_gemm_takes<T>({}, true, shape.queries);
+  // For few queries, as in generation, preparing the keys would cost more than it saves. The two ways add up in
+  // different orders, so results that must not depend on the number of queries always come from the same one.
+  const bool invariant = BatchInvariant::is_on(), few_queries = skinny_gemm_takes<T>({}, true, shape.queries);
   const auto forward = [&](const auto& make_products) {
     parallel_for(0, shape.batches * shape.heads * groups, 1, [&](std::int64_t i, std::int64_t) {
       // The last blocks, which are the long ones where attention is causal, come first: a thread that starts late then
@@ -200,14 +200,14 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
       const std::int64_t batch = i / groups / shape.heads, head = i / groups % shape.heads;
       const Workspace<T> workspace(shape, false);
       auto products = make_products(shape, workspace.ld, false);
-      const bool skinny = few_queries && !products.kBatchInvariant;
+      const bool few = invariant ? !products.kBatchInvariant : few_queries && products.takes_few_queries();
       T* const scores = workspace.scores;
       const T* const k_head = k + start_of(k_strides, batch, head / shape.group, 0);
       const T* const v_head = v + start_of(v_strides, batch, head / shape.group, 0);
       const auto block_at = [&](std::int64_t first) {
         return score_block(shape, batch, head, first, {0, shape.keys}, products.kKeyAlignment, workspace);
       };
-      if (!skinny) {
+      if (!few) {
         const std::int64_t begin = keys_of(block_at(group * kForwardBlocks * kBlockRows)).begin;
         const std::int64_t seen = keys_of(block_at((end - 1) * kBlockRows)).end;
         products.take({k_head, k_strides.row}, {v_head, v_strides.row}, begin, seen - begin);
@@ -218,13 +218,10 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
         T* const o_block = o + start_of(o_strides, batch, head, first);
         T* const lse_block = log_sum_exp + (batch * shape.heads + head) * shape.queries + first;
         const T* const q_block = q + start_of(q_strides, batch, head, first);
-        if (skinny) {
-          skinny_gemm<T>(scores, block.ld, {q_block, q_strides.row},
-                         {k_head + block.first_key * k_strides.row, k_strides.row, true}, block.rows, block.cols,
-                         shape.query_dim, static_cast<T>(shape.scale), 0);
+        if (few) {
+          products.few_scores(scores, block, {q_block, q_strides.row}, {k_head, k_strides.row});
           softmax_rows(scores, lse_block, workspace.row_values, block);
-          band_gemm<T>(o_block, o_strides.row, {scores, block.ld, 1}, v_head + block.first_key * v_strides.row,
-                       v_strides.row, block.rows, shape.value_dim, block.cols, 1, 0, band_of(block, Band::left));
+          products.few_output(o_block, o_strides.row, scores, block, {v_head, v_strides.row});
         } else {
           products.scores(scores, block, {q_block, q_strides.row});
           softmax_rows(scores, lse_block, workspace.row_values, block);

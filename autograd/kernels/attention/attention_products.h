@@ -10,6 +10,7 @@
 #include "autograd/kernels/gemm/band_gemm.h"
 #include "autograd/kernels/gemm/bf16_panels.h"
 #include "autograd/kernels/gemm/precision.h"
+#include "autograd/kernels/gemm/skinny_gemm.h"
 #include "autograd/kernels/scratch.h"
 #include "core/error.h"
 
@@ -47,6 +48,18 @@ class BandProducts {
     k_ = {k.data + first * k.distance, k.distance}, v_ = {v.data + first * v.distance, v.distance}, first_ = first;
     transpose(keys_.data(), ld_, k_.data, k_.distance, count, shape_.query_dim);
     if (backward_) transpose(values_.data(), ld_, v_.data, v_.distance, count, shape_.value_dim);
+  }
+
+  // For few queries, where preparing the keys would take longer than the products: scores() and output() with the
+  // head's first key and value, without take().
+  bool takes_few_queries() const { return true; }
+  void few_scores(T* scores, const ScoreBlock& block, HeadRows<T> q, HeadRows<T> k) const {
+    skinny_gemm<T>(scores, block.ld, {q.data, q.distance}, {k.data + block.first_key * k.distance, k.distance, true},
+                   block.rows, block.cols, shape_.query_dim, static_cast<T>(shape_.scale), 0);
+  }
+  void few_output(T* out, std::int64_t distance, const T* weights, const ScoreBlock& block, HeadRows<T> v) const {
+    band_gemm<T>(out, distance, {weights, block.ld, 1}, v.data + block.first_key * v.distance, v.distance, block.rows,
+                 shape_.value_dim, block.cols, 1, 0, band_of(block, Band::left));
   }
 
   // scores (rows, cols) = scale·Q Kᵀ
@@ -119,6 +132,17 @@ class Bf16Products {
     columns(summed_, summed_width(), count).pack({summed.data, summed.distance, false});
   }
 
+  bool takes_few_queries() const { return unit_.round_and_multiply_few_rows && !split_; }
+  void few_scores(float* scores, const ScoreBlock& block, HeadRows<float> q, HeadRows<float> k) const {
+    few_rows(scores, block.ld, q, {k.data + block.first_key * k.distance, k.distance, true}, block.rows, block.cols,
+             shape_.query_dim, static_cast<float>(shape_.scale));
+  }
+  void few_output(float* out, std::int64_t distance, const float* weights, const ScoreBlock& block,
+                  HeadRows<float> v) const {
+    few_rows(out, distance, {weights, block.ld}, {v.data + block.first_key * v.distance, v.distance, false}, block.rows,
+             shape_.value_dim, block.cols, 1);
+  }
+
   void scores(float* scores, const ScoreBlock& block, HeadRows<float> q) const {
     packed_gemm(scores, block.ld, {q.data, q.distance, true}, block.rows, columns(keys_, count_, shape_.query_dim),
                 {skipped(block), block.cols, 0, shape_.query_dim}, static_cast<float>(shape_.scale), 0,
@@ -152,6 +176,14 @@ class Bf16Products {
   }
   std::int64_t skipped(const ScoreBlock& block) const { return block.first_key - first_; }
   std::int64_t summed_width() const { return backward_ ? shape_.query_dim : shape_.value_dim; }
+
+  void few_rows(float* c, std::int64_t ldc, HeadRows<float> a, PackSource b, std::int64_t m, std::int64_t n,
+                std::int64_t k, float alpha) const {
+    const std::int64_t distance = packed_depth(k);
+    const Scratch<Bf16> rounded(m * distance);
+    unit_.pack_rows(rounded.data(), nullptr, distance, {a.data, a.distance, true}, m, k);
+    unit_.round_and_multiply_few_rows(c, ldc, rounded.data(), distance, b, m, n, k, alpha, 0);
+  }
 
   void sum_over_keys(float* out, std::int64_t distance, const float* weights, const ScoreBlock& block, float alpha,
                      float beta) const {

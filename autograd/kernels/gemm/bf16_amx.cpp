@@ -101,6 +101,8 @@ const Bf16Unit* amx_unit() {
                              .pack_columns = pack_columns_avx512,
                              .pack_rounded_columns = pack_rounded_columns_avx512,
                              .multiply = multiply,
+                             .multiply_few_rows = multiply_few_rows_avx512,
+                             .round_and_multiply_few_rows = round_and_multiply_few_rows_avx512,
                              .begin = configure_tiles,
                              .end = release_tiles};
   static const bool present = may_use_tiles();

@@ -29,8 +29,7 @@ struct PanelLayout {
 
   // In elements: a panel without and with its second part, and all panels of a block.
   std::int64_t part_room() const {
-    const std::int64_t depth =
-        std::clamp((k + kPackedDepth - 1) / kPackedDepth * kPackedDepth, kPackedDepth, unit.depth);
+    const std::int64_t depth = std::clamp(packed_depth(k), kPackedDepth, unit.depth);
     return side == Side::left ? unit.rows * unit.row_distance : kPanelColumns * depth;
   }
   std::int64_t panel_room() const { return part_room() * (split ? 2 : 1); }

@@ -86,8 +86,6 @@ HWY_AFTER_NAMESPACE();
 namespace tapeformer::kernels {
 namespace {
 
-std::int64_t padded(std::int64_t depth) { return (depth + kPackedDepth - 1) / kPackedDepth * kPackedDepth; }
-
 // Where element p of column i is in a column panel.
 std::int64_t place_in_columns(std::int64_t i, std::int64_t p) { return p / 2 * 2 * kPanelColumns + 2 * i + p % 2; }
 
@@ -95,7 +93,7 @@ std::int64_t place_in_columns(std::int64_t i, std::int64_t p) { return p / 2 * 2
 template <class Place>
 void pack(Bf16* high, Bf16* low, const PackSource& source, std::int64_t count, std::int64_t depth, const Place& place) {
   for (std::int64_t i = 0; i < count; ++i) {
-    for (std::int64_t p = 0; p < padded(depth); ++p) {
+    for (std::int64_t p = 0; p < packed_depth(depth); ++p) {
       float x = 0;
       if (p < depth) x = source.data[source.k_contiguous ? i * source.ld + p : p * source.ld + i];
       const Bf16 rounded = round_to_bf16(x);
@@ -119,7 +117,8 @@ void pack_columns_by_software(Bf16* high, Bf16* low, PackSource source, std::int
 void pack_rounded_columns_by_software(Bf16* to, const Bf16* columns, std::int64_t ld, std::int64_t count,
                                       std::int64_t depth) {
   for (std::int64_t i = 0; i < count; ++i) {
-    for (std::int64_t p = 0; p < padded(depth); ++p) to[place_in_columns(i, p)] = p < depth ? columns[i * ld + p] : 0;
+    for (std::int64_t p = 0; p < packed_depth(depth); ++p)
+      to[place_in_columns(i, p)] = p < depth ? columns[i * ld + p] : 0;
   }
 }
 
@@ -139,7 +138,9 @@ const Bf16Unit& software_bf16_unit() {
                              .pack_rows = pack_rows_by_software,
                              .pack_columns = pack_columns_by_software,
                              .pack_rounded_columns = pack_rounded_columns_by_software,
-                             .multiply = multiply};
+                             .multiply = multiply,
+                             .multiply_few_rows = multiply_few_rows_by_software,
+                             .round_and_multiply_few_rows = nullptr};
   return unit;
 }
 

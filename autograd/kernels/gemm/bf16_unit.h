@@ -13,6 +13,12 @@ namespace tapeformer::kernels {
 // side, then elements 2 and 3, and so on. Columns and rows that the operand does not have may hold anything.
 inline constexpr std::int64_t kPanelColumns = 32;
 inline constexpr std::int64_t kPackedDepth = 32;
+inline std::int64_t packed_depth(std::int64_t depth) {
+  return (depth + kPackedDepth - 1) / kPackedDepth * kPackedDepth;
+}
+
+// The left side of a product has few rows where packing the right side would take longer than the product.
+inline constexpr std::int64_t kFewRows = 8;
 
 // Vectors of an operand along k: rows of the left one, columns of the right one. Element p of vector i is
 // data[i·ld + p] where k is contiguous, else data[p·ld + i].
@@ -43,7 +49,16 @@ struct Bf16Unit {
   void (*multiply)(float* c, std::int64_t ldc, const Bf16* row_panel, const Bf16* column_panel, std::int64_t rows,
                    std::int64_t columns, std::int64_t depth, float alpha, float beta);
 
-  // A thread calls these before and after it multiplies.
+  // c (m, n) = beta·c + alpha·a·b for few rows of a (m, k), which are rounded already, `lda` apart, with zeros up to a
+  // multiple of kPackedDepth. Nothing is packed. Each element adds up in an order that depends on k alone.
+  // For columns of b that are rounded already; each begins ldb elements after the one before it.
+  void (*multiply_few_rows)(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const Bf16* b,
+                            std::int64_t ldb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
+  // For b in f32, which is rounded on the way; null where packing is not slower.
+  void (*round_and_multiply_few_rows)(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, PackSource b,
+                                      std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
+
+  // A thread calls these before and after it multiplies panels.
   void (*begin)() = [] {};
   void (*end)() = [] {};
 };

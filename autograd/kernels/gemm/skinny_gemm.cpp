@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/kernels/gemm/bf16_packing.h"
 #include "autograd/kernels/scratch.h"
 #include "autograd/kernels/simd/simd.h"
 #include "core/error.h"
@@ -80,8 +81,8 @@ HWY_INLINE hn::Vec<D> load_as(D d, const Bf16* from, std::int64_t left) {
 
 // c (M, N) = beta·c + alpha·(the dot products of M rows of a and N rows of b). Each dot product adds up in an order
 // that depends on k alone, whatever M and N are.
-template <int M, int N, class T, class B>
-HWY_INLINE void dot_products(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const B* b, std::int64_t ldb,
+template <int M, int N, class T, class In>
+HWY_INLINE void dot_products(T* c, std::int64_t ldc, const In* a, std::int64_t lda, const In* b, std::int64_t ldb,
                              std::int64_t k, T alpha, T beta) {
   const hn::ScalableTag<T> d;
   constexpr int kBlock = kSumsAtOnce<decltype(d)>, kRoom = (M * N + kBlock - 1) / kBlock * kBlock;
@@ -111,8 +112,8 @@ HWY_INLINE void dot_products(T* c, std::int64_t ldc, const T* a, std::int64_t ld
 }
 
 // c (M, n) = beta·c + alpha·a (M, k)·bᵀ, b (n, k).
-template <int M, class T, class B>
-HWY_NOINLINE void times_rows(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const B* b, std::int64_t ldb,
+template <int M, class T, class In>
+HWY_NOINLINE void times_rows(T* c, std::int64_t ldc, const In* a, std::int64_t lda, const In* b, std::int64_t ldb,
                              std::int64_t n, std::int64_t k, T alpha, T beta) {
   constexpr int kRows = M == 1 ? 8 : kSums / M;  // 8 sums are enough to never wait for an addition
   std::int64_t j = 0;
@@ -123,8 +124,8 @@ HWY_NOINLINE void times_rows(T* c, std::int64_t ldc, const T* a, std::int64_t ld
 }
 
 // times_rows for m rows of a, eight at a time.
-template <class T, class B = T>
-void skinny(T* c, std::int64_t ldc, const T* a, std::int64_t lda, const B* b, std::int64_t ldb, std::int64_t m,
+template <class T, class In = T>
+void skinny(T* c, std::int64_t ldc, const In* a, std::int64_t lda, const In* b, std::int64_t ldb, std::int64_t m,
             std::int64_t n, std::int64_t k, T alpha, T beta) {
   const auto rows = [&]<int M>(std::integral_constant<int, M>) {
     times_rows<M>(c, ldc, a, lda, b, ldb, n, k, alpha, beta);
@@ -163,8 +164,8 @@ SIMD_EXPORT(skinny);
 namespace {
 
 // c = beta·c + alpha·a·bᵀ by kernel(c, ldc, a, lda, b, ldb, m, n, k, alpha, beta) for parts of c that are worth a task.
-template <class Kernel, class T, class B>
-void by_parts(const Kernel& kernel, T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<B> b, std::int64_t m,
+template <class Kernel, class T, class In>
+void by_parts(const Kernel& kernel, T* c, std::int64_t ldc, MatrixView<In> a, MatrixView<In> b, std::int64_t m,
               std::int64_t n, std::int64_t k, T alpha, T beta) {
   check(!a.transposed && b.transposed, "skinny_gemm: expected a by rows and b transposed");
   constexpr std::int64_t kPanel = 64;  // rows of a; a multiple of the eight that `skinny` takes at a time
@@ -188,15 +189,20 @@ void skinny_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::
 }
 SIMD_INSTANTIATE(skinny_gemm);
 
-HWY_EXPORT(skinny_bf16);
 void skinny_gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, std::int64_t m, std::int64_t n,
                  std::int64_t k, float alpha, float beta) {
-  const Scratch<float> rounded(m * k);
-  for (std::int64_t i = 0; i < m; ++i) {
-    std::transform(a.data + i * a.ld, a.data + i * a.ld + k, rounded.data() + i * k,
-                   [](float x) { return widen(round_to_bf16(x)); });
-  }
-  by_parts(HWY_DYNAMIC_DISPATCH(skinny_bf16), c, ldc, {rounded.data(), k, a.transposed}, b, m, n, k, alpha, beta);
+  const std::int64_t distance = packed_depth(k);
+  const Scratch<Bf16> rounded(m * distance);
+  const Bf16Unit& unit = bf16_unit();
+  unit.pack_rows(rounded.data(), nullptr, distance, {a.data, a.ld, true}, m, k);
+  by_parts(unit.multiply_few_rows, c, ldc, {rounded.data(), distance, a.transposed}, b, m, n, k, alpha, beta);
+}
+
+HWY_EXPORT(skinny_bf16);
+void multiply_few_rows_by_software(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const Bf16* b,
+                                   std::int64_t ldb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                                   float beta) {
+  HWY_DYNAMIC_DISPATCH(skinny_bf16)(c, ldc, a, lda, b, ldb, m, n, k, alpha, beta);
 }
 
 }  // namespace tapeformer::kernels

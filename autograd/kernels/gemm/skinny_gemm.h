@@ -3,6 +3,7 @@
 // BLAS would first copy it into blocks. For gemm and attention.
 #pragma once
 
+#include "autograd/kernels/gemm/bf16_unit.h"
 #include "autograd/kernels/gemm/gemm.h"
 
 namespace tapeformer::kernels {
@@ -10,8 +11,7 @@ namespace tapeformer::kernels {
 // Whether skinny_gemm is the fastest choice for a product: rows of a times rows of b, and few of a.
 template <class T>
 bool skinny_gemm_takes(const MatrixView<T>& a, bool b_transposed, std::int64_t m) {
-  constexpr std::int64_t kMostRows = 8;
-  return !a.transposed && b_transposed && m <= kMostRows;
+  return !a.transposed && b_transposed && m <= kFewRows;
 }
 
 // gemm for any number of rows, with a not transposed and b transposed; Error otherwise. Each element of c adds up in an
@@ -21,7 +21,7 @@ template <class T>
 void skinny_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                  std::int64_t k, T alpha, T beta);
 
-// The same with a right side of bf16; a is rounded to bf16 as well.
+// The same with a right side of bf16, by bf16_unit(); a is rounded to bf16 as well.
 void skinny_gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, std::int64_t m, std::int64_t n,
                  std::int64_t k, float alpha, float beta);
 
