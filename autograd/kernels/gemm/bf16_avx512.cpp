@@ -141,7 +141,7 @@ void pack_columns_as(Bf16* high, Bf16* low, const float* data, std::int64_t ld, 
   }
 }
 
-constexpr std::int64_t kRows = 14, kDepth = 256, kRowDistance = kDepth + 32;
+constexpr std::int64_t kRows = 14, kDepth = 512, kRowDistance = kDepth + 32;
 
 // 14 rows of sums in 28 of the 32 registers.
 template <int kTileRows>

@@ -11,8 +11,10 @@
 namespace tapeformer::kernels {
 namespace {
 
-constexpr std::int64_t kSharedElements = 1 << 19;  // packed for all threads at a time: 1 MiB, or one block
-constexpr std::int64_t kMostPanels = 4;            // of a task
+// Packed at a time: for all threads 4 MiB, which stay in the third cache, and by a task 256 KiB, for the second one; or
+// one block.
+constexpr std::int64_t kSharedElements = 1 << 21, kOwnElements = 1 << 17;
+constexpr std::int64_t kMostPanels = 4;  // of a task
 constexpr std::int64_t kTasksPerThread = 8;
 
 // Asks for part `part` of `parts` of a stretch of a panel's vectors, which will be packed soon: their elements
@@ -37,8 +39,9 @@ template <class T>
   }
 }
 
-// The smaller operand is packed first, by all threads, some blocks of k at a time. Then each task packs some panels of
-// the other operand and multiplies them with all of the first. Meanwhile the memory that it will pack next is fetched.
+// The smaller operand is packed first, by all threads, some blocks of k at a time. Then each task packs the same blocks
+// of some panels of the other operand and multiplies them with all of the first. Meanwhile the memory that it will pack
+// next is fetched.
 template <class T>
 void blocked_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<T> b,
                   std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
@@ -54,8 +57,9 @@ void blocked_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, 
   const int threads = available_threads();
   const std::int64_t panels_per_task =
       std::clamp<std::int64_t>(own.panels() / (kTasksPerThread * threads), 1, kMostPanels);
-  const std::int64_t blocks_at_once =
-      std::clamp<std::int64_t>(kSharedElements / shared.block_room(), 1, shared.blocks());
+  const std::int64_t blocks_at_once = std::clamp<std::int64_t>(
+      std::min(kSharedElements / shared.block_room(), kOwnElements / (panels_per_task * own.panel_room())), 1,
+      shared.blocks());
   const Scratch<Bf16> memory(blocks_at_once * shared.block_room());
 
   for (std::int64_t first_block = 0; first_block < shared.blocks(); first_block += blocks_at_once) {
@@ -70,39 +74,39 @@ void blocked_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, 
       }
     });
     parallel_for(0, own.panels(), panels_per_task, [&](std::int64_t first, std::int64_t last) {
-      const Scratch<Bf16> own_memory((last - first) * own.panel_room());
-      const auto own_panel = [&](std::int64_t panel) { return own_memory.data() + (panel - first) * own.panel_room(); };
+      const Scratch<Bf16> own_memory((end_block - first_block) * (last - first) * own.panel_room());
+      const auto own_panel = [&](std::int64_t block, std::int64_t panel) {
+        return own_memory.data() + ((block - first_block) * (last - first) + panel - first) * own.panel_room();
+      };
       const auto multiply = [&](std::int64_t block, std::int64_t i, std::int64_t j) {
         multiply_panels(left, right, c + i * unit.rows * ldc + j * kPanelColumns, ldc,
-                        share_rows ? shared_panel(block, i) : own_panel(i),
-                        share_rows ? own_panel(j) : shared_panel(block, j), left.count(i), right.count(j),
+                        share_rows ? shared_panel(block, i) : own_panel(block, i),
+                        share_rows ? own_panel(block, j) : shared_panel(block, j), left.count(i), right.count(j),
                         left.depth(block), alpha, block == 0 ? beta : 1);
       };
-      // Fetches for the turn after this one: the next block of the same panels or, after the last block, the first one
-      // of the panels that this thread may expect, since tasks begin in order.
-      const auto prefetch = [&](std::int64_t block, std::int64_t own_panel, std::int64_t shared_panel)
+      // Fetches a part of the panel that this thread may expect to pack next, since tasks begin in order.
+      const auto prefetch = [&](std::int64_t block, std::int64_t panel, std::int64_t part)
           __attribute__((always_inline)) {
-        if (++block == end_block) {
-          block = first_block;
-          own_panel += panels_per_task * threads;
-          if (own_panel >= own.panels()) return;
-        }
+        panel += panels_per_task * threads;
+        if (panel >= own.panels()) return;
         const std::int64_t begin = block * unit.depth, end = begin + own.depth(block);
         if (share_rows) {
-          prefetch_panel(columns, own, own_panel, begin, end, shared_panel, shared.panels());
+          prefetch_panel(columns, own, panel, begin, end, part, shared.panels());
         } else {
-          prefetch_panel(rows, own, own_panel, begin, end, shared_panel, shared.panels());
+          prefetch_panel(rows, own, panel, begin, end, part, shared.panels());
         }
       };
       unit.begin();
       for (std::int64_t block = first_block; block < end_block; ++block) {
-        for (std::int64_t panel = first; panel < last; ++panel) pack(!share_rows, own_panel(panel), block, panel);
-        const std::int64_t first_row = share_rows ? 0 : first, end_row = share_rows ? left.panels() : last;
-        const std::int64_t first_column = share_rows ? first : 0, end_column = share_rows ? last : right.panels();
-        for (std::int64_t i = first_row; i < end_row; ++i) {
-          for (std::int64_t j = first_column; j < end_column; ++j) {
-            share_rows ? prefetch(block, j, i) : prefetch(block, i, j);
-            multiply(block, i, j);
+        for (std::int64_t panel = first; panel < last; ++panel)
+          pack(!share_rows, own_panel(block, panel), block, panel);
+      }
+      // All blocks of k in turn for the sums of one shared panel, which stay in the cache.
+      for (std::int64_t i = 0; i < shared.panels(); ++i) {
+        for (std::int64_t block = first_block; block < end_block; ++block) {
+          for (std::int64_t j = first; j < last; ++j) {
+            prefetch(block, j, i);
+            share_rows ? multiply(block, i, j) : multiply(block, j, i);
           }
         }
       }
