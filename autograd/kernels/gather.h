@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/bf16/bf16.h"
 
 namespace tapeformer::kernels {
 

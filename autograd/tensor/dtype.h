@@ -5,7 +5,7 @@
 #include <ostream>
 #include <type_traits>
 
-#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/bf16/bf16.h"
 #include "core/error.h"
 
 namespace tapeformer {

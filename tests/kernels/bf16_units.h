@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "autograd/kernels/gemm/amx_product.h"
+#include "autograd/kernels/gemm/bf16/amx_product.h"
 #include "autograd/kernels/gemm/precision.h"
 
 namespace tapeformer {

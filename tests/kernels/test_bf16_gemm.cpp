@@ -1,4 +1,4 @@
-#include "autograd/kernels/gemm/bf16_gemm.h"
+#include "autograd/kernels/gemm/bf16/bf16_gemm.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include "train/config/matmul_config.h"
 
-#include "autograd/kernels/gemm/bf16_unit.h"
+#include "autograd/kernels/gemm/bf16/bf16_unit.h"
 #include "core/error.h"
 
 namespace tapeformer {

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/bf16/bf16.h"
 #include "core/parallel.h"
 #include "nn/optim/parameter_slab.h"
 

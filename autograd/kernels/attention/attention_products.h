@@ -8,7 +8,7 @@
 #include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/attention/attention_rows.h"
 #include "autograd/kernels/gemm/band_gemm.h"
-#include "autograd/kernels/gemm/bf16_panels.h"
+#include "autograd/kernels/gemm/bf16/bf16_panels.h"
 #include "autograd/kernels/gemm/precision.h"
 #include "autograd/kernels/gemm/skinny_gemm.h"
 #include "autograd/kernels/scratch.h"

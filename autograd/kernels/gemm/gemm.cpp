@@ -12,7 +12,7 @@
 
 #include "autograd/kernels/gemm/band_gemm.h"
 #include "autograd/kernels/gemm/batch_invariant.h"
-#include "autograd/kernels/gemm/bf16_gemm.h"
+#include "autograd/kernels/gemm/bf16/bf16_gemm.h"
 #include "autograd/kernels/gemm/precision.h"
 #include "autograd/kernels/gemm/skinny_gemm.h"
 #include "autograd/kernels/scratch.h"

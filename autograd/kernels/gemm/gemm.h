@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/bf16/bf16.h"
 
 namespace tapeformer::kernels {
 

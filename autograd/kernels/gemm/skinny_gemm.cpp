@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autograd/kernels/gemm/bf16_packing.h"
+#include "autograd/kernels/gemm/bf16/bf16_unit_functions.h"
 #include "autograd/kernels/scratch.h"
 #include "autograd/kernels/simd/simd.h"
 #include "core/error.h"

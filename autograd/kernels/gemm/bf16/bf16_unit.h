@@ -2,7 +2,7 @@
 // in the same packed form, so that one blocked product (bf16_gemm.h) drives any of them.
 #pragma once
 
-#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/bf16/bf16.h"
 
 namespace tapeformer::kernels {
 

@@ -1,7 +1,7 @@
 // Matrix products of float operands that are rounded to bf16 while they are packed. Sums are kept in float.
 #pragma once
 
-#include "autograd/kernels/gemm/bf16_unit.h"
+#include "autograd/kernels/gemm/bf16/bf16_unit.h"
 #include "autograd/kernels/gemm/gemm.h"
 
 namespace tapeformer::kernels {

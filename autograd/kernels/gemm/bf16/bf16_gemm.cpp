@@ -1,9 +1,9 @@
-#include "autograd/kernels/gemm/bf16_gemm.h"
+#include "autograd/kernels/gemm/bf16/bf16_gemm.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "autograd/kernels/gemm/bf16_panels.h"
+#include "autograd/kernels/gemm/bf16/bf16_panels.h"
 #include "autograd/kernels/scratch.h"
 #include "core/error.h"
 #include "core/parallel.h"

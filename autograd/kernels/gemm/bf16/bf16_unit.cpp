@@ -1,4 +1,4 @@
-#include "autograd/kernels/gemm/bf16_unit.h"
+#include "autograd/kernels/gemm/bf16/bf16_unit.h"
 
 #include <atomic>
 

@@ -1,7 +1,7 @@
 // bf16 products on any CPU: the same rounding, with multiplications and additions in float.
 #include <cstring>
 
-#include "autograd/kernels/gemm/bf16_packing.h"
+#include "autograd/kernels/gemm/bf16/bf16_unit_functions.h"
 #include "autograd/kernels/simd/simd.h"
 
 #ifndef BF16_SOFTWARE_SIZES
@@ -12,7 +12,7 @@ constexpr std::int64_t kRows = 12, kDepth = 256, kRowDistance = kDepth + 32;
 #endif
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/bf16_software.cpp"
+#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/bf16/bf16_software.cpp"
 #include "hwy/foreach_target.h"
 // Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/simd/simd-inl.h"

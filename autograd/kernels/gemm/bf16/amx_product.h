@@ -2,7 +2,7 @@
 // where the CPU has none.
 #pragma once
 
-#include "autograd/kernels/gemm/bf16_unit.h"
+#include "autograd/kernels/gemm/bf16/bf16_unit.h"
 
 namespace tapeformer::kernels {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "autograd/kernels/gemm/band_gemm.h"
-#include "autograd/kernels/gemm/bf16_unit.h"
+#include "autograd/kernels/gemm/bf16/bf16_unit.h"
 
 namespace tapeformer::kernels {
 

@@ -1,5 +1,5 @@
 // bf16 products by tiles of AMX (Intel, since Sapphire Rapids).
-#include "autograd/kernels/gemm/bf16_packing.h"
+#include "autograd/kernels/gemm/bf16/bf16_unit_functions.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
@@ -11,7 +11,7 @@
 
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,amx-tile,amx-bf16")
 // Here, so that its template is compiled for these instructions too, and the tiles' functions are inlined into it.
-#include "autograd/kernels/gemm/amx_product.h"
+#include "autograd/kernels/gemm/bf16/amx_product.h"
 
 namespace tapeformer::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // What units share, for their tables: see Bf16Unit.
 #pragma once
 
-#include "autograd/kernels/gemm/bf16_unit.h"
+#include "autograd/kernels/gemm/bf16/bf16_unit.h"
 
 namespace tapeformer::kernels {
 

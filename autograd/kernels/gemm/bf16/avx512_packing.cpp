@@ -1,0 +1,147 @@
+// Packing by AVX-512.
+#include "autograd/kernels/gemm/bf16/bf16_unit_functions.h"
+
+#if defined(__x86_64__)
+#include <algorithm>
+
+#include "autograd/kernels/gemm/bf16/avx512_vectors.h"
+
+HWY_PUSH_ATTRIBUTES(TAPEFORMER_AVX512_BF16)
+
+namespace tapeformer::kernels {
+namespace {
+
+// A 16 × 16 matrix of pairs of bf16, transposed.
+inline void transpose(__m512i (&x)[16]) {
+  __m512i y[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
+    y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
+    x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
+    x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
+    x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
+  }
+  // x[4b + c] holds, in each quarter q, column 4q + c of the rows 4b to 4b + 3.
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    const __m512i low01 = _mm512_shuffle_i32x4(x[c], x[4 + c], 0x88),
+                  high01 = _mm512_shuffle_i32x4(x[c], x[4 + c], 0xDD);
+    const __m512i low23 = _mm512_shuffle_i32x4(x[8 + c], x[12 + c], 0x88),
+                  high23 = _mm512_shuffle_i32x4(x[8 + c], x[12 + c], 0xDD);
+    y[c] = _mm512_shuffle_i32x4(low01, low23, 0x88);
+    y[8 + c] = _mm512_shuffle_i32x4(low01, low23, 0xDD);
+    y[4 + c] = _mm512_shuffle_i32x4(high01, high23, 0x88);
+    y[12 + c] = _mm512_shuffle_i32x4(high01, high23, 0xDD);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) x[i] = y[i];
+}
+
+// Up to 16 vectors over up to 32 elements of k, as 16 × 16 pairs: pairs[vector][pair] where k is contiguous in memory,
+// else pairs[pair][vector]. What is not there is 0.
+template <bool kContiguous, bool kSplit>
+inline void load_pairs(__m512i (&high)[16], __m512i (&low)[16], const float* data, std::int64_t ld, std::int64_t count,
+                       std::int64_t depth) {
+  const __mmask16 vectors = first_lanes(count);
+  const __mmask16 first = first_lanes(depth), second = first_lanes(depth - 16);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    __m512 even, odd;  // the first and the second operand of the rounding
+    if constexpr (kContiguous) {
+      const bool there = i < count;
+      even = _mm512_maskz_loadu_ps(there ? first : 0, data + i * ld);
+      odd = _mm512_maskz_loadu_ps(there ? second : 0, data + i * ld + 16);
+    } else {
+      even = _mm512_maskz_loadu_ps(2 * i < depth ? vectors : 0, data + 2 * i * ld);
+      odd = _mm512_maskz_loadu_ps(2 * i + 1 < depth ? vectors : 0, data + (2 * i + 1) * ld);
+    }
+    const __m512i rounded = round(even, odd);
+    high[i] = kContiguous ? rounded : side_by_side(rounded);
+    if constexpr (kSplit) {
+      const __m512i rest = round(_mm512_sub_ps(even, widen(_mm512_castsi512_si256(rounded))),
+                                 _mm512_sub_ps(odd, widen(_mm512_extracti64x4_epi64(rounded, 1))));
+      low[i] = kContiguous ? rest : side_by_side(rest);
+    }
+  }
+}
+
+// Stores the first `count` rows of a 16 × 16 matrix of pairs, transposed if asked for.
+template <bool kTransposed>
+inline void store_pairs(Bf16* to, std::int64_t distance, __m512i (&pairs)[16], std::int64_t count) {
+  if constexpr (kTransposed) transpose(pairs);
+  for (std::int64_t i = 0; i < count; ++i) _mm512_storeu_si512(to + i * distance, pairs[i]);
+}
+
+template <bool kContiguous, bool kSplit>
+void pack_rows_as(Bf16* high, Bf16* low, std::int64_t row_distance, const float* data, std::int64_t ld,
+                  std::int64_t count, std::int64_t depth) {
+  __m512i high_pairs[16], low_pairs[16];
+  for (std::int64_t i = 0; i < count; i += 16) {
+    const std::int64_t rows = std::min<std::int64_t>(16, count - i);
+    for (std::int64_t p = 0; p < depth; p += 32) {
+      const float* const from = kContiguous ? data + i * ld + p : data + p * ld + i;
+      load_pairs<kContiguous, kSplit>(high_pairs, low_pairs, from, ld, rows, depth - p);
+      store_pairs<!kContiguous>(high + i * row_distance + p, row_distance, high_pairs, rows);
+      if constexpr (kSplit) store_pairs<!kContiguous>(low + i * row_distance + p, row_distance, low_pairs, rows);
+    }
+  }
+}
+
+template <bool kContiguous, bool kSplit>
+void pack_columns_as(Bf16* high, Bf16* low, const float* data, std::int64_t ld, std::int64_t count,
+                     std::int64_t depth) {
+  __m512i high_pairs[16], low_pairs[16];
+  for (std::int64_t p = 0; p < depth; p += 32) {
+    for (std::int64_t j = 0; j < count; j += 16) {
+      const std::int64_t columns = std::min<std::int64_t>(16, count - j);
+      const float* const from = kContiguous ? data + j * ld + p : data + p * ld + j;
+      const std::int64_t to = p * kPanelColumns + 2 * j;
+      load_pairs<kContiguous, kSplit>(high_pairs, low_pairs, from, ld, columns, depth - p);
+      store_pairs<kContiguous>(high + to, 2 * kPanelColumns, high_pairs, 16);
+      if constexpr (kSplit) store_pairs<kContiguous>(low + to, 2 * kPanelColumns, low_pairs, 16);
+    }
+  }
+}
+
+}  // namespace
+
+void pack_rows_avx512(Bf16* high, Bf16* low, std::int64_t row_distance, PackSource source, std::int64_t count,
+                      std::int64_t depth) {
+  const auto& [data, ld, contiguous] = source;
+  const auto pack = contiguous ? (low ? pack_rows_as<true, true> : pack_rows_as<true, false>)
+                               : (low ? pack_rows_as<false, true> : pack_rows_as<false, false>);
+  pack(high, low, row_distance, data, ld, count, depth);
+}
+
+void pack_columns_avx512(Bf16* high, Bf16* low, PackSource source, std::int64_t count, std::int64_t depth) {
+  const auto& [data, ld, contiguous] = source;
+  const auto pack = contiguous ? (low ? pack_columns_as<true, true> : pack_columns_as<true, false>)
+                               : (low ? pack_columns_as<false, true> : pack_columns_as<false, false>);
+  pack(high, low, data, ld, count, depth);
+}
+
+void pack_rounded_columns_avx512(Bf16* to, const Bf16* columns, std::int64_t ld, std::int64_t count,
+                                 std::int64_t depth) {
+  __m512i pairs[16];
+  for (std::int64_t j = 0; j < count; j += 16) {
+    for (std::int64_t p = 0; p < depth; p += 32) {
+      const std::int64_t left = depth - p;
+      const __mmask32 there = left >= 32 ? 0xFFFFFFFFU : (1U << left) - 1;
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) {
+        pairs[i] = _mm512_maskz_loadu_epi16(j + i < count ? there : 0, columns + (j + i) * ld + p);
+      }
+      store_pairs<true>(to + p * kPanelColumns + 2 * j, 2 * kPanelColumns, pairs, 16);
+    }
+  }
+}
+
+}  // namespace tapeformer::kernels
+
+HWY_POP_ATTRIBUTES
+#endif

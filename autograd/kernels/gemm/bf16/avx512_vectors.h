@@ -1,0 +1,51 @@
+// Vectors of AVX-512 with products of bf16. Functions that use them are compiled for these instructions alone, between
+// HWY_PUSH_ATTRIBUTES(TAPEFORMER_AVX512_BF16) and HWY_POP_ATTRIBUTES; avx512_bf16_unit() looks whether the CPU has
+// them.
+#pragma once
+
+// g++ 12 takes _mm512_undefined_ps(), by which its header names a value that does not matter, for a mistake.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+
+#include <cstdint>
+#include <cstring>
+
+#include "autograd/kernels/gemm/bf16/bf16.h"
+#include "hwy/base.h"
+
+#define TAPEFORMER_AVX512_BF16 "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16"
+
+HWY_PUSH_ATTRIBUTES(TAPEFORMER_AVX512_BF16)
+
+namespace tapeformer::kernels {
+
+inline __mmask16 first_lanes(std::int64_t n) {
+  return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1U << n) - 1);
+}
+
+// The bf16 of low's 16 numbers, and then of high's.
+inline __m512i round(__m512 low, __m512 high) { return (__m512i)_mm512_cvtne2ps_pbh(high, low); }
+// The same as 16 pairs, each of a number of low and the one of high at its place.
+inline __m512i side_by_side(__m512i rounded) {
+  const __m512i places = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                                          21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return _mm512_permutexvar_epi16(places, rounded);
+}
+inline __m512bh repeated_pair(const Bf16* from) {
+  int pair;
+  std::memcpy(&pair, from, sizeof(pair));
+  return (__m512bh)_mm512_set1_epi32(pair);
+}
+// to = beta·to + alpha·sums, where `there` says.
+inline void store_sums(float* to, __m512 sums, __mmask16 there, float alpha, float beta) {
+  __m512 out = _mm512_mul_ps(sums, _mm512_set1_ps(alpha));
+  if (beta != 0) out = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(there, to), _mm512_set1_ps(beta), out);
+  _mm512_mask_storeu_ps(to, there, out);
+}
+inline __m512 widen(__m256i bf16) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16)); }
+
+}  // namespace tapeformer::kernels
+
+HWY_POP_ATTRIBUTES
