@@ -1,7 +1,7 @@
 // What one key of a configuration says about another, and what a resumed run may change.
 #include <doctest/doctest.h>
 
-#include "autograd/kernels/gemm/bf16_unit.h"
+#include "autograd/kernels/gemm/bf16/bf16_unit.h"
 #include "core/error.h"
 #include "nn/block_config.h"
 #include "tests/temp_folder.h"

@@ -7,7 +7,6 @@
 #include "tests/nn/support.h"
 #include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
-#include "tests/train/translation_toy.h"
 #include "train/distributed/local_steps.h"
 #include "train/distributed/same_job.h"
 #include "train/evaluation/encoder_evaluation.h"

@@ -5,7 +5,6 @@
 
 #include "tests/train/toy.h"
 #include "train/evaluation/encoder_evaluation.h"
-#include "train/run/checkpoint.h"
 
 using namespace tapeformer;
 
@@ -55,9 +54,7 @@ TEST_CASE("encoder training: 1×8, 2×4 and 8×1 give the same losses and gradie
       }
       CHECK(result.loss == doctest::Approx(whole.loss).epsilon(1e-6));
       if (smoothing > 0) CHECK(*result.unsmoothed_loss == doctest::Approx(*whole.unsmoothed_loss).epsilon(1e-6));
-      double squares = 0;
-      for (std::size_t i = 0; i < got.size(); ++i) squares += std::pow(double{got[i]} - gradient[i], 2);
-      CHECK(std::sqrt(squares) <= 1e-5 * result.grad_norm);
+      CHECK(distance(got, gradient) <= 1e-5 * result.grad_norm);
     }
   }
 }
@@ -73,18 +70,7 @@ TEST_CASE("encoder training: a run that was cut in two has the weights of one th
     config.eval.every = 6;
     config.checkpoint.every = 4;
     const auto finish = [&](const std::string& name, std::int64_t cut) {
-      const RunFolder run{folder.path / (name + cell)};
-      TrainingState state;
-      const auto go_on = [&](const TrainHooks& hooks) {
-        EncoderToy toy(config);
-        if (state.step > 0) state = load_checkpoint(run, state.step, toy.model, toy.optimizer);
-        train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, hooks);
-        return toy.weights();
-      };
-      EncoderToy toy(config);
-      create_run(run.root, to_toml(toy.resolved), toy.objective.tokenizers());
-      if (cut) go_on({.stop_requested = [&] { return state.step == cut; }});
-      return go_on({});
+      return trained<EncoderToy>(config, folder.path / (name + cell), cut)->weights();
     };
     const auto whole = finish("whole", 0);
     CHECK(finish("cut", 7) == whole);

@@ -4,7 +4,6 @@
 #include "generate/generator.h"
 #include "tests/train/toy.h"
 #include "train/evaluation/evaluation.h"
-#include "train/run/checkpoint.h"
 #include "train/trained_model.h"
 
 using namespace tapeformer;
@@ -28,18 +27,7 @@ TEST_CASE("nplm training: a run that was cut in two has the weights of one that 
   config.eval.every = 6;
   config.checkpoint.every = 4;
   const auto finish = [&](const std::string& name, std::int64_t cut) {
-    const RunFolder run{folder.path / name};
-    TrainingState state;
-    const auto go_on = [&](const TrainHooks& hooks) {
-      Toy toy(config);
-      if (state.step > 0) state = load_checkpoint(run, state.step, toy.model, toy.optimizer);
-      train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, hooks);
-      return toy.weights();
-    };
-    Toy toy(config);
-    create_run(run.root, to_toml(toy.resolved), toy.objective.tokenizers());
-    if (cut) go_on({.stop_requested = [&] { return state.step == cut; }});
-    return go_on({});
+    return trained<Toy>(config, folder.path / name, cut)->weights();
   };
   CHECK(finish("cut", 7) == finish("whole", 0));
 

@@ -1,14 +1,12 @@
 // Truncated back-propagation through time: a text in order, with the state carried from row to row.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <numeric>
 
 #include "nn/recurrent.h"
 #include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
 #include "train/evaluation/evaluation.h"
-#include "train/run/checkpoint.h"
 
 using namespace tapeformer;
 
@@ -81,9 +79,7 @@ TEST_CASE("recurrent training: 1×8, 2×4 and 8×1 give the same losses, gradien
         continue;
       }
       CHECK(result.loss == doctest::Approx(loss).epsilon(1e-6));
-      double squares = 0;
-      for (std::size_t i = 0; i < got.size(); ++i) squares += std::pow(double{got[i]} - gradient[i], 2);
-      CHECK(std::sqrt(squares) <= 1e-5 * result.grad_norm);
+      CHECK(distance(got, gradient) <= 1e-5 * result.grad_norm);
       REQUIRE(states.size() == carried.size());
       for (std::size_t i = 0; i < states.size(); ++i) CHECK(states[i] == doctest::Approx(carried[i]).epsilon(1e-5));
     }
@@ -100,20 +96,10 @@ TEST_CASE("recurrent training: a run that was cut in two has the weights and sta
     config.eval.every = 6;
     config.checkpoint.every = 4;
     const auto finish = [&](const std::string& name, std::int64_t cut) {
-      const RunFolder run{folder.path / (name + cell)};
-      TrainingState state;
-      const auto go_on = [&](const TrainHooks& hooks) {
-        Toy toy(config);
-        if (state.step > 0) state = load_checkpoint(run, state.step, toy.model, toy.optimizer);
-        train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, hooks);
-        const std::vector<float> carried = values_of(toy.objective.carried());
-        CHECK(carried.size() == (config.model.options.at("cell") == KeyValue("lstm") ? 4 : 2) * 8 * 12);
-        return std::pair(toy.weights(), carried);
-      };
-      Toy toy(config);
-      create_run(run.root, to_toml(toy.resolved), toy.objective.tokenizers());
-      if (cut) go_on({.stop_requested = [&] { return state.step == cut; }});
-      return go_on({});
+      const auto toy = trained<Toy>(config, folder.path / (name + cell), cut);
+      const std::vector<float> carried = values_of(toy->objective.carried());
+      CHECK(carried.size() == (config.model.options.at("cell") == KeyValue("lstm") ? 4 : 2) * 8 * 12);
+      return std::pair(toy->weights(), carried);
     };
     const auto whole = finish("whole", 0);
     CHECK(finish("cut-7", 7) == whole);

@@ -7,7 +7,6 @@
 #include "core/parallel.h"
 #include "tests/train/toy.h"
 #include "train/evaluation/skip_gram_evaluation.h"
-#include "train/run/checkpoint.h"
 
 using namespace tapeformer;
 
@@ -52,9 +51,7 @@ TEST_CASE("skip-gram training: 1×8, 2×4 and 8×1 give the same losses and grad
       continue;
     }
     CHECK(result.loss == doctest::Approx(loss).epsilon(1e-6));
-    double squares = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) squares += std::pow(double{got[i]} - gradient[i], 2);
-    CHECK(std::sqrt(squares) <= 1e-5 * result.grad_norm);
+    CHECK(distance(got, gradient) <= 1e-5 * result.grad_norm);
   }
 }
 
@@ -65,18 +62,7 @@ TEST_CASE("skip-gram training: a run that was cut in two has the weights of one 
   config.eval.every = 6;
   config.checkpoint.every = 4;
   const auto finish = [&](const std::string& name, std::int64_t cut) {
-    const RunFolder run{folder.path / name};
-    TrainingState state;
-    const auto go_on = [&](const TrainHooks& hooks) {
-      SkipGramToy toy(config);
-      if (state.step > 0) state = load_checkpoint(run, state.step, toy.model, toy.optimizer);
-      train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, hooks);
-      return toy.weights();
-    };
-    SkipGramToy toy(config);
-    create_run(run.root, to_toml(toy.resolved), toy.objective.tokenizers());
-    if (cut) go_on({.stop_requested = [&] { return state.step == cut; }});
-    return go_on({});
+    return trained<SkipGramToy>(config, folder.path / name, cut)->weights();
   };
   const int before = thread_count();
   set_thread_count(1);

@@ -10,7 +10,6 @@
 #include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
 #include "train/objectives/task_objective.h"
-#include "train/run/checkpoint.h"
 
 using namespace tapeformer;
 
@@ -59,10 +58,10 @@ Config span_config(const TempFolder& folder) {
 // Everything that fine-tunes, made from a configuration.
 struct TaskToy {
   explicit TaskToy(const Config& config) : resolved(resolve(config)) {
-    objective.model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+    model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   }
   StepResult step(std::int64_t number) {
-    return train_step(objective, slab, *optimizer, resolved, number, learning_rate(schedule_spec(resolved), number));
+    return train_step(objective, slab, optimizer, resolved, number, learning_rate(schedule_spec(resolved), number));
   }
   std::vector<float> weights() const {
     std::vector<float> all;
@@ -75,8 +74,10 @@ struct TaskToy {
 
   ResolvedConfig resolved;
   TaskObjective objective{resolved, prepare_task_data(resolved)};
-  ParameterSlab slab{objective.model(), objective.rates()};
-  std::unique_ptr<Optimizer> optimizer = make_optimizer(resolved, slab);
+  decltype(std::declval<TaskObjective&>().model()) model = objective.model();
+  ParameterSlab slab{model, objective.rates()};
+  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolved, slab);
+  Optimizer& optimizer = *owned_optimizer;
 };
 
 double measure(const Evaluation& evaluation, std::string_view name) {
@@ -112,9 +113,7 @@ TEST_CASE("tasks: 1×8, 2×4 and 8×1 give the same losses and gradients, also o
         continue;
       }
       CHECK(result.loss == doctest::Approx(loss).epsilon(1e-6));
-      double squares = 0;
-      for (std::size_t i = 0; i < got.size(); ++i) squares += std::pow(double{got[i]} - gradient[i], 2);
-      CHECK(std::sqrt(squares) <= 1e-5 * result.grad_norm);
+      CHECK(distance(got, gradient) <= 1e-5 * result.grad_norm);
     }
   }
 }
@@ -154,19 +153,10 @@ TEST_CASE("tasks: a run that was cut in two has the weights of one that was not"
   config.eval.every = 6;
   config.checkpoint.every = 4;
   const auto finish = [&](const std::string& name, std::int64_t cut) {
+    const auto toy = trained<TaskToy>(config, folder.path / name, cut);
     const RunFolder run{folder.path / name};
-    TrainingState state;
-    const auto go_on = [&](const TrainHooks& hooks) {
-      TaskToy toy(config);
-      if (state.step > 0) state = load_checkpoint(run, state.step, toy.objective.model(), *toy.optimizer);
-      train(toy.objective, toy.slab, *toy.optimizer, toy.resolved, run, state, hooks);
-      return toy.weights();
-    };
-    TaskToy toy(config);
-    create_run(run.root, to_toml(toy.resolved), toy.objective.tokenizers());
-    CHECK(prepare_task_data(toy.resolved, &run).labels == toy.objective.data().labels);
-    if (cut) go_on({.stop_requested = [&] { return state.step == cut; }});
-    return go_on({});
+    CHECK(prepare_task_data(toy->resolved, &run).labels == toy->objective.data().labels);
+    return toy->weights();
   };
   const auto whole = finish("whole", 0);
   CHECK(finish("cut", 7) == whole);

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "tests/train/translation_toy.h"
+#include "tests/train/toy.h"
 #include "tokenizer/train_tokenizer.h"
 #include "train/objectives/objective.h"
 

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "data/scores/bleu.h"
 #include "generate/line_translator.h"
-#include "tests/train/translation_toy.h"
+#include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
 #include "train/evaluation/translation_evaluation.h"
 
@@ -80,9 +80,7 @@ TEST_CASE("translation: 1×36, 3×12, 9×4 and 36×1 sentences give the same los
       continue;
     }
     CHECK(result.loss == doctest::Approx(whole.loss).epsilon(1e-6));
-    double difference = 0;
-    for (std::size_t i = 0; i < gradient.size(); ++i) difference += std::pow(double{gradient[i]} - expected[i], 2);
-    CHECK(std::sqrt(difference) <= 1e-6 * whole.grad_norm);
+    CHECK(distance(gradient, expected) <= 1e-6 * whole.grad_norm);
   }
 }
 
@@ -108,9 +106,7 @@ TEST_CASE("translation: 1×12, 2×6, 4×3 and 12×1 sentences of several epochs 
     }
     const std::vector<float> gradient = toy.slab.gradients().to_vector<float>();
     if (accumulate == 1) expected = gradient;
-    double difference = 0;
-    for (std::size_t i = 0; i < gradient.size(); ++i) difference += std::pow(double{gradient[i]} - expected[i], 2);
-    CHECK(std::sqrt(difference) <= 1e-5 * whole.back().grad_norm);
+    CHECK(distance(gradient, expected) <= 1e-5 * whole.back().grad_norm);
   }
 }
 

@@ -3,8 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,6 +23,8 @@
 #include "train/objectives/language_objective.h"
 #include "train/objectives/masked_objective.h"
 #include "train/objectives/skip_gram_objective.h"
+#include "train/objectives/translation_objective.h"
+#include "train/run/checkpoint.h"
 #include "train/trainer.h"
 
 namespace tapeformer {
@@ -54,6 +60,27 @@ inline Config toy_config_of(const std::string& type, decltype(Config::Model::opt
   return config;
 }
 
+// A tiny model that reverses words, a character a token: 36 pairs to train on, 4 for validation.
+inline Config translation_config() {
+  Config config = toy_config();
+  config.model.type = "transformer";
+  config.model.options["layers"] = 1;
+  config.data.corpus = "reverse";
+  config.data.lines = 40;
+  config.train.batch = 8;
+  config.eval.bleu_every = 0;
+  return config;
+}
+
+template <class Objective>
+auto prepare_data(const ResolvedConfig& config) {
+  if constexpr (std::is_same_v<Objective, TranslationObjective>) {
+    return prepare_translation_data(config);
+  } else {
+    return prepare_language_data(config);
+  }
+}
+
 // Everything that trains, made from a configuration.
 template <class Objective>
 struct ToyOf {
@@ -64,8 +91,8 @@ struct ToyOf {
 
   Config config;
   ResolvedConfig resolved = resolve(config);
-  Objective objective{resolved, prepare_language_data(resolved)};
-  const LanguageData& data = objective.data();
+  Objective objective{resolved, prepare_data<Objective>(resolved)};
+  decltype(std::declval<const Objective&>().data()) data = objective.data();
   decltype(std::declval<const Objective&>().model()) model = objective.model();
   ParameterSlab slab{model};
   std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolved, slab);
@@ -80,6 +107,33 @@ using Toy = ToyOf<LanguageObjective>;
 using EncoderToy = ToyOf<EncoderObjective>;
 using MaskedToy = ToyOf<MaskedObjective>;
 using SkipGramToy = ToyOf<SkipGramObjective>;
+using TranslationToy = ToyOf<TranslationObjective>;
+
+// Everything that was trained in a new run folder. With `cut`, training stops after that step, and what is made anew
+// goes on from its checkpoint.
+template <class AnyToy>
+std::unique_ptr<AnyToy> trained(const Config& config, const std::filesystem::path& folder, std::int64_t cut = 0) {
+  const RunFolder run{folder};
+  TrainingState state;
+  const auto go_on = [&](const TrainHooks& hooks) {
+    auto toy = std::make_unique<AnyToy>(config);
+    if (state.step > 0) state = load_checkpoint(run, state.step, toy->model, toy->optimizer);
+    train(toy->objective, toy->slab, toy->optimizer, toy->resolved, run, state, hooks);
+    return toy;
+  };
+  AnyToy first(config);
+  create_run(run.root, to_toml(first.resolved), first.objective.tokenizers());
+  if (cut) go_on({.stop_requested = [&] { return state.step == cut; }});
+  return go_on({});
+}
+
+// The norm of the difference of two gradients.
+inline double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) squares += std::pow(double{a[i]} - b[i], 2);
+  return std::sqrt(squares);
+}
 
 // Steps after the second one ask the system for no memory, and leave none in use.
 template <class Objective>
