@@ -52,6 +52,7 @@ class TextGenerator {
   }
 
   void answer_prompt() {
+    warn_of_unseen(arguments_.prompt);
     for (std::int64_t i = 0; i < arguments_.samples; ++i) {
       if (arguments_.samples > 1 && !arguments_.json) std::cout << "--- seed " << options_.seed << " ---\n";
       continue_text(arguments_.prompt, [] { return true; });
@@ -66,6 +67,7 @@ class TextGenerator {
     if (typed) spdlog::info("type a prompt and Enter; Ctrl-C ends a text, Ctrl-D the conversation");
     for (std::string line; (typed ? std::cout << "> " << std::flush : std::cout) && std::getline(std::cin, line);) {
       const StopSignal stop;
+      warn_of_unseen(line);
       continue_text(line, [&] { return !stop.requested(); });
       if (typed) tell_speed();
       ++options_.seed;
@@ -74,6 +76,13 @@ class TextGenerator {
   }
 
  private:
+  void warn_of_unseen(std::string_view prompt) const {
+    const Beginning beginning = beginning_of(run_, prompt);
+    const std::size_t seen = seen_part(*run_.model, beginning.ids).size();
+    if (seen == beginning.ids.size()) return;
+    spdlog::warn("the prompt has {} tokens: the model sees the last {} alone", beginning.ids.size(), seen);
+  }
+
   template <class GoOn>
   void continue_text(std::string_view prompt, const GoOn& go_on) {
     const kernels::MatmulPrecisionScope precision(run_.matmul);

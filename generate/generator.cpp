@@ -27,18 +27,21 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const Langua
   return ids;
 }
 
+std::span<const std::int32_t> seen_part(const LanguageModel& model, std::span<const std::int32_t> prompt) {
+  const auto last_document = std::find(prompt.rbegin(), prompt.rend(), model.document_token());
+  if (last_document != prompt.rend()) prompt = prompt.last(last_document - prompt.rbegin() + 1);
+  return model.context() ? prompt.last(std::min<std::size_t>(prompt.size(), *model.context())) : prompt;
+}
+
 std::vector<std::int32_t> generate(const LanguageModel& model, std::span<const std::int32_t> prompt,
                                    const GenerateOptions& options, const std::function<bool(std::int32_t)>& on_token) {
   check(!prompt.empty(), "generate: the prompt has no tokens");
   check_options(options.sampling);
   const std::optional<std::int64_t> context = model.context();
   const std::int32_t document_token = model.document_token();
-  // A document begins anew: what stands before it is dropped, since nothing looks at it.
-  const auto last_document = std::find(prompt.rbegin(), prompt.rend(), document_token);
-  if (last_document != prompt.rend()) prompt = prompt.last(last_document - prompt.rbegin() + 1);
-  if (context) prompt = prompt.last(std::min<std::size_t>(prompt.size(), *context));
   // The tokens that the model sees. The state has read all but the last `fresh` of them.
-  std::vector<std::int32_t> window(prompt.begin(), prompt.end());
+  const std::span<const std::int32_t> seen = seen_part(model, prompt);
+  std::vector<std::int32_t> window(seen.begin(), seen.end());
   const std::unique_ptr<LanguageState> state = model.make_state();
   std::size_t fresh = window.size();
 

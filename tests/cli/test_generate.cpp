@@ -47,6 +47,19 @@ TEST_CASE("generate: several samples have seeds that follow each other, and stop
   CHECK(result_of(box, command + "--seed 4 --stop", {stop}) == "Once" + text.substr(0, text.find(stop)) + "\n");
 }
 
+TEST_CASE("generate: a prompt longer than the context is continued from its end, and a warning says so") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 1");
+  const std::string command = "generate run --tokens 5 --samples 2 -q --prompt";
+  const Outcome whole = box.run(command, {"Once upon a time"}), more = box.run(command, {"The Once upon a time"});
+  CHECK(whole.err == "");
+  CHECK(more.err == "warning: the prompt has 20 tokens: the model sees the last 16 alone\n");
+  std::string text = more.out;
+  for (std::size_t at = 0; (at = text.find("The ")) != text.npos;) text.erase(at, 4);
+  CHECK(text == whole.out);
+}
+
 TEST_CASE("generate: its speed stands behind the text, where both go to one file too") {
   const Sandbox box;
   box.prepare_tiny_run();
