@@ -177,7 +177,7 @@ class Bf16Products {
   std::int64_t skipped(const ScoreBlock& block) const { return block.first_key - first_; }
   std::int64_t summed_width() const { return backward_ ? shape_.query_dim : shape_.value_dim; }
 
-  void few_rows(float* c, std::int64_t ldc, HeadRows<float> a, PackSource b, std::int64_t m, std::int64_t n,
+  void few_rows(float* c, std::int64_t ldc, HeadRows<float> a, const PackSource& b, std::int64_t m, std::int64_t n,
                 std::int64_t k, float alpha) const {
     const std::int64_t distance = packed_depth(k);
     const Scratch<Bf16> rounded(m * distance);

@@ -136,8 +136,9 @@ void multiply_few_rows_avx512(float* c, std::int64_t ldc, const Bf16* a, std::in
   times_few(c, ldc, a, lda, b, ldb, m, n, k, alpha, beta);
 }
 
-void round_and_multiply_few_rows_avx512(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, PackSource b,
-                                        std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
+void round_and_multiply_few_rows_avx512(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda,
+                                        const PackSource& b, std::int64_t m, std::int64_t n, std::int64_t k,
+                                        float alpha, float beta) {
   if (b.k_contiguous) return times_few(c, ldc, a, lda, b.data, b.ld, m, n, k, alpha, beta);
   static constexpr decltype(&sums_of_rows<1>) kByRows[] = {sums_of_rows<1>, sums_of_rows<2>, sums_of_rows<3>,
                                                            sums_of_rows<4>, sums_of_rows<5>, sums_of_rows<6>,

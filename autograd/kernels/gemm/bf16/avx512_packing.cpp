@@ -110,7 +110,7 @@ void pack_columns_as(Bf16* high, Bf16* low, const float* data, std::int64_t ld, 
 
 }  // namespace
 
-void pack_rows_avx512(Bf16* high, Bf16* low, std::int64_t row_distance, PackSource source, std::int64_t count,
+void pack_rows_avx512(Bf16* high, Bf16* low, std::int64_t row_distance, const PackSource& source, std::int64_t count,
                       std::int64_t depth) {
   const auto& [data, ld, contiguous] = source;
   const auto pack = contiguous ? (low ? pack_rows_as<true, true> : pack_rows_as<true, false>)
@@ -118,7 +118,7 @@ void pack_rows_avx512(Bf16* high, Bf16* low, std::int64_t row_distance, PackSour
   pack(high, low, row_distance, data, ld, count, depth);
 }
 
-void pack_columns_avx512(Bf16* high, Bf16* low, PackSource source, std::int64_t count, std::int64_t depth) {
+void pack_columns_avx512(Bf16* high, Bf16* low, const PackSource& source, std::int64_t count, std::int64_t depth) {
   const auto& [data, ld, contiguous] = source;
   const auto pack = contiguous ? (low ? pack_columns_as<true, true> : pack_columns_as<true, false>)
                                : (low ? pack_columns_as<false, true> : pack_columns_as<false, false>);

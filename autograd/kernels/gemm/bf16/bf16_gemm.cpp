@@ -128,7 +128,7 @@ void bf16_gemm(const Bf16Unit& unit, float* c, std::int64_t ldc, MatrixView<floa
   blocked_gemm(unit, false, c, ldc, a, b, m, n, k, alpha, beta);
 }
 
-void packed_gemm(float* c, std::int64_t ldc, PackSource a, std::int64_t m, const PackedColumns& b,
+void packed_gemm(float* c, std::int64_t ldc, const PackSource& a, std::int64_t m, const PackedColumns& b,
                  const PackedWindow& window, float alpha, float beta, const Band& band) {
   const Bf16Unit& unit = b.layout.unit;
   const PanelLayout left{unit, Side::left, b.layout.split, m, window.k};

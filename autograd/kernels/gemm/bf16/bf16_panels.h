@@ -36,14 +36,15 @@ struct PanelLayout {
   std::int64_t block_room() const { return panels() * panel_room(); }
 
   // Packs the elements [begin, end) of k of one panel, at most unit.depth. `source` begins at the operand's first one.
-  void pack(Bf16* to, PackSource source, std::int64_t panel, std::int64_t begin, std::int64_t end) const {
+  void pack(Bf16* to, const PackSource& source, std::int64_t panel, std::int64_t begin, std::int64_t end) const {
     const std::int64_t first = panel * panel_size();
-    source.data += source.k_contiguous ? first * source.ld + begin : begin * source.ld + first;
+    const std::int64_t skipped = source.k_contiguous ? first * source.ld + begin : begin * source.ld + first;
+    const PackSource part{source.data + skipped, source.ld, source.k_contiguous};
     Bf16* const low = split ? to + part_room() : nullptr;
     if (side == Side::left) {
-      unit.pack_rows(to, low, unit.row_distance, source, count(panel), end - begin);
+      unit.pack_rows(to, low, unit.row_distance, part, count(panel), end - begin);
     } else {
-      unit.pack_columns(to, low, source, count(panel), end - begin);
+      unit.pack_columns(to, low, part, count(panel), end - begin);
     }
   }
   // Packs one panel of a right operand that is rounded already, its k contiguous.
@@ -79,7 +80,7 @@ struct PackedColumns {
   Bf16* panel(std::int64_t block, std::int64_t panel) const {
     return memory + block * layout.block_room() + panel * layout.panel_room();
   }
-  void pack(PackSource source) const {
+  void pack(const PackSource& source) const {
     for (std::int64_t block = 0; block < layout.blocks(); ++block) {
       for (std::int64_t j = 0; j < layout.panels(); ++j) layout.pack_block(panel(block, j), source, block, j);
     }
@@ -94,7 +95,7 @@ struct PackedWindow {
 
 // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n) on the calling thread, a packed row panel by row panel.
 // What the mask hides is not computed, as in band_gemm. The unit has begun.
-void packed_gemm(float* c, std::int64_t ldc, PackSource a, std::int64_t m, const PackedColumns& b,
+void packed_gemm(float* c, std::int64_t ldc, const PackSource& a, std::int64_t m, const PackedColumns& b,
                  const PackedWindow& window, float alpha, float beta, const Band& band);
 
 }  // namespace tapeformer::kernels

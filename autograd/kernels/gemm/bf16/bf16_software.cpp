@@ -105,12 +105,12 @@ void pack(Bf16* high, Bf16* low, const PackSource& source, std::int64_t count, s
 
 }  // namespace
 
-void pack_rows_by_software(Bf16* high, Bf16* low, std::int64_t row_distance, PackSource source, std::int64_t count,
-                           std::int64_t depth) {
+void pack_rows_by_software(Bf16* high, Bf16* low, std::int64_t row_distance, const PackSource& source,
+                           std::int64_t count, std::int64_t depth) {
   pack(high, low, source, count, depth, [=](std::int64_t i, std::int64_t p) { return i * row_distance + p; });
 }
 
-void pack_columns_by_software(Bf16* high, Bf16* low, PackSource source, std::int64_t count, std::int64_t depth) {
+void pack_columns_by_software(Bf16* high, Bf16* low, const PackSource& source, std::int64_t count, std::int64_t depth) {
   pack(high, low, source, count, depth, place_in_columns);
 }
 

@@ -38,9 +38,9 @@ struct Bf16Unit {
 
   // Packs `count` vectors, `depth` long, as a row panel or a column panel. high gets the rounded numbers; low, unless
   // it is null, what rounding took away, rounded in turn.
-  void (*pack_rows)(Bf16* high, Bf16* low, std::int64_t row_distance, PackSource source, std::int64_t count,
+  void (*pack_rows)(Bf16* high, Bf16* low, std::int64_t row_distance, const PackSource& source, std::int64_t count,
                     std::int64_t depth);
-  void (*pack_columns)(Bf16* high, Bf16* low, PackSource source, std::int64_t count, std::int64_t depth);
+  void (*pack_columns)(Bf16* high, Bf16* low, const PackSource& source, std::int64_t count, std::int64_t depth);
   // pack_columns for columns that are rounded already; each begins ld elements after the one before it.
   void (*pack_rounded_columns)(Bf16* to, const Bf16* columns, std::int64_t ld, std::int64_t count, std::int64_t depth);
 
@@ -55,7 +55,7 @@ struct Bf16Unit {
   void (*multiply_few_rows)(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const Bf16* b,
                             std::int64_t ldb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
   // For b in f32, which is rounded on the way; null where packing is not slower.
-  void (*round_and_multiply_few_rows)(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, PackSource b,
+  void (*round_and_multiply_few_rows)(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const PackSource& b,
                                       std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
 
   // A thread calls these before and after it multiplies panels.
