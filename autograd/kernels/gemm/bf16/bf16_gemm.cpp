@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t kSharedElements = 1 << 21, kOwnElements = 1 << 17;
 constexpr std::int64_t kMostPanels = 4;  // of a task
 constexpr std::int64_t kTasksPerThread = 8;
+// An operand of no more elements (2 MiB) is in a cache anyway: to fetch it would only take instructions.
+constexpr std::int64_t kCachedElements = 1 << 19;
 
 // Asks for part `part` of `parts` of a stretch of a panel's vectors, which will be packed soon: their elements
 // [begin, end) of k. It is inlined by force because g++ 12 takes a function that only prefetches for one without
@@ -60,6 +62,7 @@ void blocked_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, 
   const std::int64_t blocks_at_once = std::clamp<std::int64_t>(
       std::min(kSharedElements / shared.block_room(), kOwnElements / (panels_per_task * own.panel_room())), 1,
       shared.blocks());
+  const bool fetches = own.size * k > kCachedElements;
   const Scratch<Bf16> memory(blocks_at_once * shared.block_room());
 
   for (std::int64_t first_block = 0; first_block < shared.blocks(); first_block += blocks_at_once) {
@@ -88,7 +91,7 @@ void blocked_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, 
       const auto prefetch = [&](std::int64_t block, std::int64_t panel, std::int64_t part)
           __attribute__((always_inline)) {
         panel += panels_per_task * threads;
-        if (panel >= own.panels()) return;
+        if (!fetches || panel >= own.panels()) return;
         const std::int64_t begin = block * unit.depth, end = begin + own.depth(block);
         if (share_rows) {
           prefetch_panel(columns, own, panel, begin, end, part, shared.panels());
