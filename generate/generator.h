@@ -26,11 +26,11 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const Langua
 // the last document only.
 std::span<const std::int32_t> seen_part(const LanguageModel& model, std::span<const std::int32_t> prompt);
 
-// Continues the seen part of a prompt of at least one token (Error otherwise), and calls on_token with each new token as
-// soon as it is known; generation ends when that returns false. A model that keeps to documents sees nothing before a
-// document that it begins itself. When the context is full, the older half is dropped and
-// generation goes on from the younger half: the same rule with the cache and without. A model without a limit never
-// drops anything. Token i is drawn with the key (seed, step = i).
+// Continues the seen part of a prompt of at least one token (Error otherwise), and calls on_token with each new token
+// as soon as it is known; generation ends when that returns false. A model that keeps to documents sees nothing before
+// a document that it begins itself. When the context is full, the older half is dropped and generation goes on from the
+// younger half: the same rule with the cache and without. A model without a limit never drops anything. Token i is
+// drawn with the key (seed, step = i).
 std::vector<std::int32_t> generate(const LanguageModel& model, std::span<const std::int32_t> prompt,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token = {});
