@@ -62,15 +62,23 @@ inline std::vector<const kernels::Bf16Unit*> bf16_units() {
   return all;
 }
 
+// While it lives, bf16_unit() is this one.
+class ForcedBf16Unit {
+ public:
+  explicit ForcedBf16Unit(const kernels::Bf16Unit& unit) { kernels::force_bf16_unit(&unit); }
+  ~ForcedBf16Unit() { kernels::force_bf16_unit(nullptr); }
+  ForcedBf16Unit(const ForcedBf16Unit&) = delete;
+  ForcedBf16Unit& operator=(const ForcedBf16Unit&) = delete;
+};
+
 // Calls f() with every unit as bf16_unit().
 template <class F>
 void for_each_bf16_unit(const F& f) {
   for (const kernels::Bf16Unit* unit : bf16_units()) {
     INFO(unit->name);
-    kernels::force_bf16_unit(unit);
+    const ForcedBf16Unit forced(*unit);
     f();
   }
-  kernels::force_bf16_unit(nullptr);
 }
 
 // Calls f() under every precision but the highest, on every unit.

@@ -73,6 +73,8 @@ TEST_CASE("attention with bf16 products: values and gradients against the defini
   check_shape<float>(5, 5, 3, 7, each_bf16_product);
   check_shape<float>(65, 65, 16, 24, each_bf16_product);
   check_shape<float>(7, 80, 9, 40, each_bf16_product);
+  check_against_reference<float>(grouped(shape_of(2, 4, 1, 1100, 8, 12, false), 2), {.lengths = {1030, 1100}},
+                                 Place::heads_apart, each_bf16_product);
   check_against_reference<float>(shape_of(1, 2, 30, 1100, 8, 12, false, 0.2), {.lengths = {1030}}, Place::packed,
                                  each_bf16_product);
   check_against_reference<float>(shape_of(1, 1, 40, 90, 600, 40, true), {}, Place::packed, each_bf16_product);

@@ -48,6 +48,22 @@ std::vector<T> attention_of_last_query(std::int64_t queries, std::int64_t keys, 
   return {o.end() - kDim, o.end()};
 }
 
+template <class T>
+void check_attention() {
+  const BatchInvariant scope;
+  for (std::int32_t seen : {1, 7, 16, 33, 300}) {
+    CAPTURE(seen);
+    const std::vector<T> alone = attention_of_last_query<T>(1, seen, seen, false);
+    for (std::int64_t queries : {1, 3, 8, 9, 20}) {
+      for (std::int64_t padding : {0, 1, 15, 90}) {
+        CHECK(attention_of_last_query<T>(queries, seen + padding, seen, false) == alone);
+      }
+      // The last of several causal queries sees all keys, as with a cache or without one.
+      CHECK(attention_of_last_query<T>(queries, seen, seen, true) == alone);
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("batch invariant: gemm gives a row the same bits, however many rows there are", T, float, double) {
@@ -98,18 +114,11 @@ TEST_CASE("batch invariant: gemm_batched gives a product the same bits alone and
 
 TEST_CASE_TEMPLATE("batch invariant: attention gives a query the same bits, however many queries and padded keys", T,
                    float, double) {
-  const BatchInvariant scope;
-  for (std::int32_t seen : {1, 7, 16, 33, 300}) {
-    CAPTURE(seen);
-    const std::vector<T> alone = attention_of_last_query<T>(1, seen, seen, false);
-    for (std::int64_t queries : {1, 3, 8, 9, 20}) {
-      for (std::int64_t padding : {0, 1, 15, 90}) {
-        CHECK(attention_of_last_query<T>(queries, seen + padding, seen, false) == alone);
-      }
-      // The last of several causal queries sees all keys, as with a cache or without one.
-      CHECK(attention_of_last_query<T>(queries, seen, seen, true) == alone);
-    }
-  }
+  check_attention<T>();
+}
+
+TEST_CASE("batch invariant: attention with bf16 products, on every unit") {
+  for_each_bf16_product([] { check_attention<float>(); });
 }
 
 TEST_CASE("batch invariant: the scope ends, and may be switched off inside") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -124,12 +125,13 @@ TEST_CASE("bf16 products on every unit: operands that are packed in several turn
   };
   const int before = thread_count();
   for (const Bf16Unit* unit : bf16_units()) {
-    for (const Size& size : {Size{250, 250, 9500}, Size{100, 100, 9000}, Size{700, 720, 40}}) {
+    for (const Size& size : {Size{250, 250, 9500}, Size{260, 250, 9500}, Size{100, 100, 9000}, Size{101, 100, 9000},
+                             Size{700, 720, 40}, Size{720, 700, 40}, Size{900, 64, 700}}) {
       const std::int64_t m = size.m, n = size.n, k = size.k;
       const auto a = small_integers(m * k, 1), b = small_integers(n * k, 2), old = small_integers(m * n, 3);
       for (const bool split : {false, true}) {
         auto c = old;
-        if (k == 40) set_thread_count(1);  // then a task has several panels
+        if (k < 1000) set_thread_count(1);  // then a task has several panels
         bf16_gemm(*unit, split, c.data(), n, {a.data(), k}, {b.data(), k, true}, m, n, k, 1, 0.25F);
         set_thread_count(before);
         int wrong = 0;
@@ -162,24 +164,30 @@ enum class FewRows { rounded, k_contiguous, k_strided };  // the right side: wei
 void check_few_rows(FewRows kind, std::int64_t m, std::int64_t n, std::int64_t k, float beta) {
   const std::int64_t gap = 3;
   const auto a = random_values<float>(m * (k + gap), 1), b = random_values<float>(n * k, 2);
-  std::vector<Bf16> weights(n * k);
-  std::ranges::transform(b, weights.begin(), round_to_bf16);
+  // What stands between the columns of b, and after the rows of a before they are packed, must not be used.
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  const std::int64_t ldb = k + gap, ldb_strided = n + gap;
+  std::vector<float> columns(n * ldb, kNaN), rows(k * ldb_strided, kNaN);
+  for (std::int64_t i = 0; i < n * k; ++i) {
+    columns[i / k * ldb + i % k] = rows[i % k * ldb_strided + i / k] = b[i];
+  }
+  std::vector<Bf16> weights(n * ldb);
+  std::ranges::transform(columns, weights.begin(), round_to_bf16);
   const auto before = random_values<float>(m * (n + gap), 3);
   auto c = before;
   for (std::int64_t i = 0; beta == 0 && i < m * (n + gap); ++i) {
-    if (i % (n + gap) < n) c[i] = std::numeric_limits<float>::quiet_NaN();
+    if (i % (n + gap) < n) c[i] = kNaN;
   }
   if (kind == FewRows::rounded) {
-    skinny_gemm(c.data(), n + gap, {a.data(), k + gap}, MatrixView<Bf16>{weights.data(), k, true}, m, n, k, 0.5F, beta);
+    skinny_gemm(c.data(), n + gap, {a.data(), k + gap}, MatrixView<Bf16>{weights.data(), ldb, true}, m, n, k, 0.5F,
+                beta);
   } else {
-    std::vector<float> rows(n * k);  // (k, n)
-    for (std::int64_t i = 0; i < n * k; ++i) rows[i % k * n + i / k] = b[i];
     const bool contiguous = kind == FewRows::k_contiguous;
-    std::vector<Bf16> left(m * packed_depth(k));
+    std::vector<Bf16> left(m * packed_depth(k), round_to_bf16(kNaN));
     bf16_unit().pack_rows(left.data(), nullptr, packed_depth(k), {a.data(), k + gap, true}, m, k);
-    bf16_unit().round_and_multiply_few_rows(c.data(), n + gap, left.data(), packed_depth(k),
-                                            {contiguous ? b.data() : rows.data(), contiguous ? k : n, contiguous}, m, n,
-                                            k, 0.5F, beta);
+    bf16_unit().round_and_multiply_few_rows(
+        c.data(), n + gap, left.data(), packed_depth(k),
+        {contiguous ? columns.data() : rows.data(), contiguous ? ldb : ldb_strided, contiguous}, m, n, k, 0.5F, beta);
   }
   int wrong = 0;
   for (std::int64_t i = 0; i < m; ++i) {
@@ -217,7 +225,7 @@ TEST_CASE("products of few rows are those of the rounded rows, on every unit") {
 }
 
 TEST_CASE("products of few rows with weights of bf16 are those of the rounded rows, with every instruction set") {
-  force_bf16_unit(&software_bf16_unit());
+  const ForcedBf16Unit forced(software_bf16_unit());
   for_each_simd_target([] {
     for (const std::int64_t m : {1, 3, 8}) {
       for (const std::int64_t n : {1, 5, 70}) {
@@ -225,7 +233,56 @@ TEST_CASE("products of few rows with weights of bf16 are those of the rounded ro
       }
     }
   });
-  force_bf16_unit(nullptr);
+}
+
+TEST_CASE("products of few rows have the same bits for any number of threads, of rows and of columns, on every unit") {
+  const std::int64_t m = 9, n = 300, k = 517, distance = packed_depth(k);
+  const auto a = random_array<float>(m * k, 1), b = random_array<float>(n * k, 2);
+  std::vector<Bf16> weights(n * k);
+  std::transform(b.data(), b.data() + n * k, weights.begin(), round_to_bf16);
+  for_each_bf16_unit([&] {
+    const auto products = [&](std::int64_t rows, std::int64_t column, std::int64_t columns) {
+      Array<float> c(rows * columns);
+      skinny_gemm(c, columns, {a, k}, MatrixView<Bf16>{weights.data() + column * k, k, true}, rows, columns, k, 1, 0);
+      return c;
+    };
+    const Array<float> whole = products(m, 0, n);
+    check_same_for_any_thread_count([&] { return products(m, 0, n); });
+    std::vector<Bf16> left(m * distance);
+    bf16_unit().pack_rows(left.data(), nullptr, distance, {a, k, true}, m, k);
+    const auto check_part = [&](const Array<float>& part, std::int64_t rows, std::int64_t column) {
+      CAPTURE(rows);
+      CAPTURE(column);
+      const std::int64_t columns = n - column;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        CHECK(std::memcmp(part.data() + i * columns, whole.data() + i * n + column, columns * sizeof(float)) == 0);
+      }
+    };
+    for (std::int64_t rows = 1; rows <= m; ++rows) {
+      for (const std::int64_t column : {0, 1, 7, 298}) {
+        const std::int64_t columns = n - column;
+        check_part(products(rows, column, columns), rows, column);
+        if (!bf16_unit().round_and_multiply_few_rows) continue;
+        Array<float> c(rows * columns);
+        bf16_unit().round_and_multiply_few_rows(c, columns, left.data(), distance, {b + column * k, k, true}, rows,
+                                                columns, k, 1, 0);
+        check_part(c, rows, column);
+      }
+    }
+  });
+}
+
+TEST_CASE("bf16 products with weights of bf16 have the bits of those with the same weights in f32, on every unit") {
+  const std::int64_t m = 33, n = 1100, k = 700;
+  const auto a = random_values<float>(m * k, 1), b = random_values<float>(n * k, 2);
+  std::vector<Bf16> weights(n * k);
+  std::ranges::transform(b, weights.begin(), round_to_bf16);
+  for (const Bf16Unit* unit : bf16_units()) {
+    std::vector<float> got(m * n, 1), expected(m * n, 1);
+    bf16_gemm(*unit, got.data(), n, {a.data(), k}, MatrixView<Bf16>{weights.data(), k, true}, m, n, k, 0.5F, 2);
+    bf16_gemm(*unit, false, expected.data(), n, {a.data(), k}, {b.data(), k, true}, m, n, k, 0.5F, 2);
+    CHECK_MESSAGE(got == expected, unit->name);
+  }
 }
 
 TEST_CASE("rounding to bf16 is to nearest, ties to even; subnormal numbers are zero; infinities and NaN stay") {

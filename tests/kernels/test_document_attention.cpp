@@ -73,6 +73,9 @@ TEST_CASE("attention, documents, with bf16 products: values and gradients agains
     check_against_reference<float>(shape, {{n, n - 80, 30, 0}, four_rows(shape)}, Place::heads_apart,
                                    each_bf16_product);
   }
+  // Few queries, which see the last keys of many.
+  check_against_reference<float>(shape_of(1, 1, 3, 1300, 4, 4, true), {.key_begin = {1250, 1250, 1251}}, Place::packed,
+                                 each_bf16_product);
 }
 
 TEST_CASE_TEMPLATE("attention, documents: few heads over many keys, where backward divides the keys into ranges", T,

@@ -219,9 +219,9 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
         T* const lse_block = log_sum_exp + (batch * shape.heads + head) * shape.queries + first;
         const T* const q_block = q + start_of(q_strides, batch, head, first);
         if (few) {
-          products.few_scores(scores, block, {q_block, q_strides.row}, {k_head, k_strides.row});
+          products.scores_of_few(scores, block, {q_block, q_strides.row}, {k_head, k_strides.row});
           softmax_rows(scores, lse_block, workspace.row_values, block);
-          products.few_output(o_block, o_strides.row, scores, block, {v_head, v_strides.row});
+          products.output_of_few(o_block, o_strides.row, scores, block, {v_head, v_strides.row});
         } else {
           products.scores(scores, block, {q_block, q_strides.row});
           softmax_rows(scores, lse_block, workspace.row_values, block);

@@ -9,7 +9,6 @@
 #include "autograd/kernels/attention/attention_rows.h"
 #include "autograd/kernels/gemm/band_gemm.h"
 #include "autograd/kernels/gemm/bf16/bf16_panels.h"
-#include "autograd/kernels/gemm/precision.h"
 #include "autograd/kernels/gemm/skinny_gemm.h"
 #include "autograd/kernels/scratch.h"
 #include "core/error.h"
@@ -53,11 +52,11 @@ class BandProducts {
   // For few queries, where preparing the keys would take longer than the products: scores() and output() with the
   // head's first key and value, without take().
   bool takes_few_queries() const { return true; }
-  void few_scores(T* scores, const ScoreBlock& block, HeadRows<T> q, HeadRows<T> k) const {
+  void scores_of_few(T* scores, const ScoreBlock& block, HeadRows<T> q, HeadRows<T> k) const {
     skinny_gemm<T>(scores, block.ld, {q.data, q.distance}, {k.data + block.first_key * k.distance, k.distance, true},
                    block.rows, block.cols, shape_.query_dim, static_cast<T>(shape_.scale), 0);
   }
-  void few_output(T* out, std::int64_t distance, const T* weights, const ScoreBlock& block, HeadRows<T> v) const {
+  void output_of_few(T* out, std::int64_t distance, const T* weights, const ScoreBlock& block, HeadRows<T> v) const {
     band_gemm<T>(out, distance, {weights, block.ld, 1}, v.data + block.first_key * v.distance, v.distance, block.rows,
                  shape_.value_dim, block.cols, 1, 0, band_of(block, Band::left));
   }
@@ -104,7 +103,8 @@ class Bf16Products {
  public:
   // Where keys are summed over, blocks begin where a block of k of the unit begins: its depth divides this.
   static constexpr std::int64_t kKeyAlignment = 512;
-  // A query's results do not depend on how many others there are.
+  // take() and what follows it give a query the same bits for any number of queries. The products of few queries add up
+  // in another order.
   static constexpr bool kBatchInvariant = true;
 
   Bf16Products(const AttentionShape& shape, std::int64_t, bool backward, const Bf16Unit& unit, bool split)
@@ -133,12 +133,12 @@ class Bf16Products {
   }
 
   bool takes_few_queries() const { return unit_.round_and_multiply_few_rows && !split_; }
-  void few_scores(float* scores, const ScoreBlock& block, HeadRows<float> q, HeadRows<float> k) const {
+  void scores_of_few(float* scores, const ScoreBlock& block, HeadRows<float> q, HeadRows<float> k) const {
     few_rows(scores, block.ld, q, {k.data + block.first_key * k.distance, k.distance, true}, block.rows, block.cols,
              shape_.query_dim, static_cast<float>(shape_.scale));
   }
-  void few_output(float* out, std::int64_t distance, const float* weights, const ScoreBlock& block,
-                  HeadRows<float> v) const {
+  void output_of_few(float* out, std::int64_t distance, const float* weights, const ScoreBlock& block,
+                     HeadRows<float> v) const {
     few_rows(out, distance, {weights, block.ld}, {v.data + block.first_key * v.distance, v.distance, false}, block.rows,
              shape_.value_dim, block.cols, 1);
   }

@@ -18,6 +18,9 @@ struct MatrixView {
   bool transposed = false;
 };
 
+// The left side of a product has few rows where packing the right side would take longer than the product.
+inline constexpr std::int64_t kFewRows = 8;
+
 // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n). With beta 0, c is not read. k = 0 gives beta·c.
 // All threads run it, each computing a part of c; inside a parallel loop the calling thread alone does. Under
 // BatchInvariant (batch_invariant.h) a row's bits do not depend on m.

@@ -163,11 +163,15 @@ SIMD_EXPORT(skinny);
 
 namespace {
 
+template <class T, class B>
+void check_layout(const MatrixView<T>& a, const MatrixView<B>& b) {
+  check(!a.transposed && b.transposed, "skinny_gemm: expected a by rows and b transposed");
+}
+
 // c = beta·c + alpha·a·bᵀ by kernel(c, ldc, a, lda, b, ldb, m, n, k, alpha, beta) for parts of c that are worth a task.
 template <class Kernel, class T, class In>
 void by_parts(const Kernel& kernel, T* c, std::int64_t ldc, MatrixView<In> a, MatrixView<In> b, std::int64_t m,
               std::int64_t n, std::int64_t k, T alpha, T beta) {
-  check(!a.transposed && b.transposed, "skinny_gemm: expected a by rows and b transposed");
   constexpr std::int64_t kPanel = 64;  // rows of a; a multiple of the eight that `skinny` takes at a time
   // Elements of b: they stay in cache, and take far longer than opening a loop.
   constexpr std::int64_t kChunk = 1 << 15;
@@ -185,17 +189,19 @@ void by_parts(const Kernel& kernel, T* c, std::int64_t ldc, MatrixView<In> a, Ma
 template <class T>
 void skinny_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                  std::int64_t k, T alpha, T beta) {
+  check_layout(a, b);
   by_parts(SIMD_CALL(skinny, T), c, ldc, a, b, m, n, k, alpha, beta);
 }
 SIMD_INSTANTIATE(skinny_gemm);
 
 void skinny_gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, std::int64_t m, std::int64_t n,
                  std::int64_t k, float alpha, float beta) {
+  check_layout(a, b);
   const std::int64_t distance = packed_depth(k);
   const Scratch<Bf16> rounded(m * distance);
   const Bf16Unit& unit = bf16_unit();
   unit.pack_rows(rounded.data(), nullptr, distance, {a.data, a.ld, true}, m, k);
-  by_parts(unit.multiply_few_rows, c, ldc, {rounded.data(), distance, a.transposed}, b, m, n, k, alpha, beta);
+  by_parts(unit.multiply_few_rows, c, ldc, {rounded.data(), distance}, b, m, n, k, alpha, beta);
 }
 
 HWY_EXPORT(skinny_bf16);

@@ -3,7 +3,6 @@
 // BLAS would first copy it into blocks. For gemm and attention.
 #pragma once
 
-#include "autograd/kernels/gemm/bf16/bf16_unit.h"
 #include "autograd/kernels/gemm/gemm.h"
 
 namespace tapeformer::kernels {

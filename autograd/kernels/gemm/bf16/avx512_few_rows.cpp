@@ -3,8 +3,10 @@
 
 #if defined(__x86_64__)
 #include <algorithm>
+#include <iterator>
 
 #include "autograd/kernels/gemm/bf16/avx512_vectors.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 HWY_PUSH_ATTRIBUTES(TAPEFORMER_AVX512_BF16)
 
@@ -81,20 +83,21 @@ void times_rows(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, con
 }
 
 template <class B>
-void times_few(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const B* b, std::int64_t ldb,
-               std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
+void multiply_few(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const B* b, std::int64_t ldb,
+                  std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
   static constexpr decltype(&times_rows<1, B>) kByRows[] = {times_rows<1, B>, times_rows<2, B>, times_rows<3, B>,
                                                             times_rows<4, B>, times_rows<5, B>, times_rows<6, B>,
                                                             times_rows<7, B>, times_rows<8, B>};
+  static_assert(std::size(kByRows) == kFewRows);
   for (std::int64_t i = 0; i < m; i += kFewRows) {
     kByRows[std::min(kFewRows, m - i) - 1](c + i * ldc, ldc, a + i * lda, lda, b, ldb, n, k, alpha, beta);
   }
 }
 
-// c (kLeft, n) = beta·c + alpha·a (kLeft, k)·b (k, n), rounded on the way.
+// c (kLeft, n) = beta·c + alpha·a (kLeft, k)·b (k, n); b is f32, rows ldb apart, and is rounded on the way.
 template <int kLeft>
-void sums_of_rows(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const float* b, std::int64_t ldb,
-                  std::int64_t n, std::int64_t k, float alpha, float beta) {
+void multiply_few_strided(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const float* b, std::int64_t ldb,
+                          std::int64_t n, std::int64_t k, float alpha, float beta) {
   constexpr int kVectors = kLeft <= 4 ? 4 : 2;  // all sums stay in registers
   for (std::int64_t j = 0; j < n; j += 16 * kVectors) {
     __m512 sums[kLeft][kVectors];
@@ -133,16 +136,17 @@ void sums_of_rows(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, c
 void multiply_few_rows_avx512(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const Bf16* b,
                               std::int64_t ldb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
                               float beta) {
-  times_few(c, ldc, a, lda, b, ldb, m, n, k, alpha, beta);
+  multiply_few(c, ldc, a, lda, b, ldb, m, n, k, alpha, beta);
 }
 
 void round_and_multiply_few_rows_avx512(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda,
                                         const PackSource& b, std::int64_t m, std::int64_t n, std::int64_t k,
                                         float alpha, float beta) {
-  if (b.k_contiguous) return times_few(c, ldc, a, lda, b.data, b.ld, m, n, k, alpha, beta);
-  static constexpr decltype(&sums_of_rows<1>) kByRows[] = {sums_of_rows<1>, sums_of_rows<2>, sums_of_rows<3>,
-                                                           sums_of_rows<4>, sums_of_rows<5>, sums_of_rows<6>,
-                                                           sums_of_rows<7>, sums_of_rows<8>};
+  if (b.k_contiguous) return multiply_few(c, ldc, a, lda, b.data, b.ld, m, n, k, alpha, beta);
+  static constexpr decltype(&multiply_few_strided<1>) kByRows[] = {
+      multiply_few_strided<1>, multiply_few_strided<2>, multiply_few_strided<3>, multiply_few_strided<4>,
+      multiply_few_strided<5>, multiply_few_strided<6>, multiply_few_strided<7>, multiply_few_strided<8>};
+  static_assert(std::size(kByRows) == kFewRows);
   for (std::int64_t i = 0; i < m; i += kFewRows) {
     kByRows[std::min(kFewRows, m - i) - 1](c + i * ldc, ldc, a + i * lda, lda, b.data, b.ld, n, k, alpha, beta);
   }

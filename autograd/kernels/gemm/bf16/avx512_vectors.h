@@ -21,18 +21,20 @@ HWY_PUSH_ATTRIBUTES(TAPEFORMER_AVX512_BF16)
 
 namespace tapeformer::kernels {
 
+// The first n of 16 lanes, none or all of them where n is outside of 0 to 16.
 inline __mmask16 first_lanes(std::int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1U << n) - 1);
 }
 
 // The bf16 of low's 16 numbers, and then of high's.
 inline __m512i round(__m512 low, __m512 high) { return (__m512i)_mm512_cvtne2ps_pbh(high, low); }
-// The same as 16 pairs, each of a number of low and the one of high at its place.
+// Interleaves them: pair i is (low[i], high[i]).
 inline __m512i side_by_side(__m512i rounded) {
   const __m512i places = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                                           21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   return _mm512_permutexvar_epi16(places, rounded);
 }
+// 16 times the pair from[0], from[1].
 inline __m512bh repeated_pair(const Bf16* from) {
   int pair;
   std::memcpy(&pair, from, sizeof(pair));
@@ -44,6 +46,7 @@ inline void store_sums(float* to, __m512 sums, __mmask16 there, float alpha, flo
   if (beta != 0) out = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(there, to), _mm512_set1_ps(beta), out);
   _mm512_mask_storeu_ps(to, there, out);
 }
+// 16 bf16 as f32.
 inline __m512 widen(__m256i bf16) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16)); }
 
 }  // namespace tapeformer::kernels

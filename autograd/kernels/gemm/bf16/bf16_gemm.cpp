@@ -11,23 +11,22 @@
 namespace tapeformer::kernels {
 namespace {
 
-// Packed at a time: for all threads 4 MiB, which stay in the third cache, and by a task 256 KiB, for the second one; or
-// one block.
+// Packed at a time: at most 4 MiB for all threads, which stay in L3, and 256 KiB by a task, which stay in L2; but at
+// least one block.
 constexpr std::int64_t kSharedElements = 1 << 21, kOwnElements = 1 << 17;
 constexpr std::int64_t kMostPanels = 4;  // of a task
 constexpr std::int64_t kTasksPerThread = 8;
-// An operand of no more elements (2 MiB) is in a cache anyway: to fetch it would only take instructions.
+// An operand of no more elements (2 MiB of f32) is in a cache anyway: to fetch it would only take instructions.
 constexpr std::int64_t kCachedElements = 1 << 19;
 
-// Asks for part `part` of `parts` of a stretch of a panel's vectors, which will be packed soon: their elements
-// [begin, end) of k. It is inlined by force because g++ 12 takes a function that only prefetches for one without
-// effects, and removes its calls.
+// Prefetches share `part` of `parts` of the elements [begin, end) of k of one panel, which will be packed soon. It is
+// inlined by force: g++ 12 takes a function that only prefetches for one without effects, and removes its calls.
 template <class T>
 [[gnu::always_inline]] inline void prefetch_panel(PackSourceOf<T> source, const PanelLayout& layout, std::int64_t panel,
                                                   std::int64_t begin, std::int64_t end, std::int64_t part,
                                                   std::int64_t parts) {
   constexpr std::int64_t kLine = 64 / sizeof(T);
-  constexpr int kRead = 0, kToSecondCache = 2;
+  constexpr int kRead = 0, kIntoL2 = 2;
   std::int64_t first = panel * layout.panel_size(), last = first + layout.count(panel);
   if (!source.k_contiguous) {
     std::swap(first, begin);
@@ -36,7 +35,7 @@ template <class T>
   const std::int64_t lines = last - first;
   for (std::int64_t i = first + lines * part / parts; i < first + lines * (part + 1) / parts; ++i) {
     for (std::int64_t l = begin; l < end; l += kLine) {
-      __builtin_prefetch(source.data + i * source.ld + l, kRead, kToSecondCache);
+      __builtin_prefetch(source.data + i * source.ld + l, kRead, kIntoL2);
     }
   }
 }

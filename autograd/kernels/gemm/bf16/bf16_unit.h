@@ -1,5 +1,5 @@
-// What multiplies matrices of bf16: tiles of AMX, dot products of AVX512_BF16, or software. All of them read operands
-// in the same packed form, so that one blocked product (bf16_gemm.h) drives any of them.
+// What multiplies matrices of bf16: tiles of AMX, dot products of AVX512_BF16, or software. All of them read the panels
+// of large products in the same packed form, so that one blocked product (bf16_gemm.h) drives any of them.
 #pragma once
 
 #include "autograd/kernels/gemm/bf16/bf16.h"
@@ -16,9 +16,6 @@ inline constexpr std::int64_t kPackedDepth = 32;
 inline std::int64_t packed_depth(std::int64_t depth) {
   return (depth + kPackedDepth - 1) / kPackedDepth * kPackedDepth;
 }
-
-// The left side of a product has few rows where packing the right side would take longer than the product.
-inline constexpr std::int64_t kFewRows = 8;
 
 // Vectors of an operand along k: rows of the left one, columns of the right one. Element p of vector i is
 // data[i·ld + p] where k is contiguous, else data[p·ld + i].
@@ -49,12 +46,13 @@ struct Bf16Unit {
   void (*multiply)(float* c, std::int64_t ldc, const Bf16* row_panel, const Bf16* column_panel, std::int64_t rows,
                    std::int64_t columns, std::int64_t depth, float alpha, float beta);
 
-  // c (m, n) = beta·c + alpha·a·b for few rows of a (m, k), which are rounded already, `lda` apart, with zeros up to a
-  // multiple of kPackedDepth. Nothing is packed. Each element adds up in an order that depends on k alone.
-  // For columns of b that are rounded already; each begins ldb elements after the one before it.
+  // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n) without panels, for any m, fast for few rows of a.
+  // Rows of a are bf16, lda apart, and zero from k to packed_depth(k). With beta 0, c is not read. Needs no begin().
+  // Each element adds up in an order that depends on k, and on how b lies in memory, alone.
+  // Column j of b begins at b + j·ldb.
   void (*multiply_few_rows)(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const Bf16* b,
                             std::int64_t ldb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
-  // For b in f32, which is rounded on the way; null where packing is not slower.
+  // The same for b in f32, which is rounded on the way; null where packing b is not slower.
   void (*round_and_multiply_few_rows)(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const PackSource& b,
                                       std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
 
