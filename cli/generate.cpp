@@ -80,7 +80,7 @@ class TextGenerator {
     const Beginning beginning = beginning_of(run_, prompt);
     const std::size_t seen = seen_part(*run_.model, beginning.ids).size();
     if (seen == beginning.ids.size()) return;
-    spdlog::warn("the prompt has {} tokens: the model sees the last {} alone", beginning.ids.size(), seen);
+    spdlog::warn("the prompt has {} tokens: the model sees only the last {}", beginning.ids.size(), seen);
   }
 
   template <class GoOn>
@@ -162,7 +162,8 @@ void add_generate_command(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_flag("--json", arguments->json, "Print a JSON object for each text");
   add_matmul_option(*command, arguments->matmul);
-  command->add_flag("--no-cache", arguments->no_cache, "Without the key/value cache: slower, the same text");
+  command->add_flag("--no-cache", arguments->no_cache,
+                    "Without the key/value cache: slower, the same text but for rounding");
   command->callback([arguments] { generate_text(*arguments); });
 }
 

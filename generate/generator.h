@@ -15,15 +15,17 @@ struct GenerateOptions {
   std::int64_t tokens = 200;
   std::uint64_t seed = 1;
   std::int32_t stop_token = -1;  // generation ends before this token; -1: none
-  bool use_cache = true;         // off: a full forward pass for every token (same tokens, slower)
+  // Off: a full forward pass for every token, which is slower. The same tokens, but for rounding: sums in another order
+  // may change a token that was nearly as likely as another one.
+  bool use_cache = true;
 };
 
 // The tokens of a prompt; a model that keeps to documents begins with its document token.
 std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const LanguageModel& model,
                                         std::string_view prompt);
 
-// The end of a prompt that the model sees: as many tokens as its context takes, and of a model that keeps to documents
-// the last document only.
+// A view of the end of `prompt` that the model sees: as many tokens as its context takes, and for a model that keeps to
+// documents the last document only.
 std::span<const std::int32_t> seen_part(const LanguageModel& model, std::span<const std::int32_t> prompt);
 
 // Continues the seen part of a prompt of at least one token (Error otherwise), and calls on_token with each new token

@@ -78,7 +78,7 @@ void check_success(const Outcome& outcome) {
 }
 
 // A tiny run of four micro-steps a step. Gradients that are zero but for rounding, as those of the keys' biases are,
-// stay far below eps: Adam would make whole steps of their rounding.
+// stay far below eps: otherwise Adam would make whole steps of their rounding.
 void prepare(const Sandbox& box) {
   box.prepare_tiny_run();
   std::string config = box.read("tiny.toml");
