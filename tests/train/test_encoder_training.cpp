@@ -54,7 +54,7 @@ TEST_CASE("encoder training: 1×8, 2×4 and 8×1 give the same losses and gradie
       }
       CHECK(result.loss == doctest::Approx(whole.loss).epsilon(1e-6));
       if (smoothing > 0) CHECK(*result.unsmoothed_loss == doctest::Approx(*whole.unsmoothed_loss).epsilon(1e-6));
-      CHECK(distance(got, gradient) <= 1e-5 * result.grad_norm);
+      CHECK(norm_of_difference(got, gradient) <= 1e-5 * result.grad_norm);
     }
   }
 }

@@ -79,7 +79,7 @@ TEST_CASE("recurrent training: 1×8, 2×4 and 8×1 give the same losses, gradien
         continue;
       }
       CHECK(result.loss == doctest::Approx(loss).epsilon(1e-6));
-      CHECK(distance(got, gradient) <= 1e-5 * result.grad_norm);
+      CHECK(norm_of_difference(got, gradient) <= 1e-5 * result.grad_norm);
       REQUIRE(states.size() == carried.size());
       for (std::size_t i = 0; i < states.size(); ++i) CHECK(states[i] == doctest::Approx(carried[i]).epsilon(1e-5));
     }

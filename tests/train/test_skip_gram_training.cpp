@@ -51,7 +51,7 @@ TEST_CASE("skip-gram training: 1×8, 2×4 and 8×1 give the same losses and grad
       continue;
     }
     CHECK(result.loss == doctest::Approx(loss).epsilon(1e-6));
-    CHECK(distance(got, gradient) <= 1e-5 * result.grad_norm);
+    CHECK(norm_of_difference(got, gradient) <= 1e-5 * result.grad_norm);
   }
 }
 

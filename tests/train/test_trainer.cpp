@@ -86,7 +86,7 @@ void check_accumulation(Config config) {
     }
     CHECK(result.loss == doctest::Approx(whole.loss).epsilon(1e-6));
     CHECK(result.grad_norm == doctest::Approx(whole.grad_norm).epsilon(1e-6));
-    CHECK(distance(gradient, expected) <= 1e-6 * whole.grad_norm);
+    CHECK(norm_of_difference(gradient, expected) <= 1e-6 * whole.grad_norm);
   }
 }
 

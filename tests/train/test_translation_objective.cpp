@@ -80,7 +80,7 @@ TEST_CASE("translation: 1×36, 3×12, 9×4 and 36×1 sentences give the same los
       continue;
     }
     CHECK(result.loss == doctest::Approx(whole.loss).epsilon(1e-6));
-    CHECK(distance(gradient, expected) <= 1e-6 * whole.grad_norm);
+    CHECK(norm_of_difference(gradient, expected) <= 1e-6 * whole.grad_norm);
   }
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("translation: 1×12, 2×6, 4×3 and 12×1 sentences of several epochs 
     }
     const std::vector<float> gradient = toy.slab.gradients().to_vector<float>();
     if (accumulate == 1) expected = gradient;
-    CHECK(distance(gradient, expected) <= 1e-5 * whole.back().grad_norm);
+    CHECK(norm_of_difference(gradient, expected) <= 1e-5 * whole.back().grad_norm);
   }
 }
 

@@ -109,8 +109,8 @@ using MaskedToy = ToyOf<MaskedObjective>;
 using SkipGramToy = ToyOf<SkipGramObjective>;
 using TranslationToy = ToyOf<TranslationObjective>;
 
-// Everything that was trained in a new run folder. With `cut`, training stops after that step, and what is made anew
-// goes on from its checkpoint.
+// Trains in a new run folder, and returns what was trained. With `cut`, training stops after that step, and resumes
+// from its checkpoint with new objects.
 template <class AnyToy>
 std::unique_ptr<AnyToy> trained(const Config& config, const std::filesystem::path& folder, std::int64_t cut = 0) {
   const RunFolder run{folder};
@@ -123,12 +123,15 @@ std::unique_ptr<AnyToy> trained(const Config& config, const std::filesystem::pat
   };
   AnyToy first(config);
   create_run(run.root, to_toml(first.resolved), first.objective.tokenizers());
-  if (cut) go_on({.stop_requested = [&] { return state.step == cut; }});
+  if (cut) {
+    go_on({.stop_requested = [&] { return state.step == cut; }});
+    REQUIRE(state.step == cut);
+  }
   return go_on({});
 }
 
-// The norm of the difference of two gradients.
-inline double distance(const std::vector<float>& a, const std::vector<float>& b) {
+// The Euclidean norm of a − b.
+inline double norm_of_difference(const std::vector<float>& a, const std::vector<float>& b) {
   REQUIRE(a.size() == b.size());
   double squares = 0;
   for (std::size_t i = 0; i < a.size(); ++i) squares += std::pow(double{a[i]} - b[i], 2);

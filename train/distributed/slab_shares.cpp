@@ -163,7 +163,7 @@ void SlabShares::add_up_oldest(const Tensor& slab) {
       add_up(sums, sums, received_[oldest.place].data<T>(), count, rank, ranks_.size());
     }
   });
-  if (count > 0) summed_(oldest.bucket->number);
+  if (count > 0) summed_(oldest.bucket->own_index);
 }
 
 void SlabShares::gather(const Tensor& slab, const std::function<void(std::size_t)>& update) {
@@ -176,7 +176,7 @@ void SlabShares::gather(const Tensor& slab, const std::function<void(std::size_t
     dispatch_floating(dtype_, [&]<class T>(T) {
       T* const values = slab.data<T>() + first;
       if (rounds_ && count > 0) before_.slice(0, 0, count).copy_from(slab.slice(0, first, first + count));
-      if (count > 0) update(bucket.number);
+      if (count > 0) update(bucket.own_index);
       void* pieces = slab.data<T>() + bucket.begin;
       if (rounds_) {
         const T* const before = before_.data<T>();

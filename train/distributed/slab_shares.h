@@ -21,8 +21,9 @@ class SlabShares {
   };
 
   // For slabs of `elements`, a multiple of ParameterSlab::kAlignment, where pieces begin too. With bf16, what travels
-  // is rounded: gradients, and the changes of the weights. Calls summed(i) when own()[i] has its sums, while they are
-  // still in the cache. `bucket` is in elements; 0: kBucket, or more for many ranks.
+  // is rounded: gradients, and the changes of the weights. reduce() and ready() call summed(i), which may not be empty,
+  // when own()[i] has its sums, while these are still in the cache; the last piece comes first. `bucket` is in
+  // elements; 0: kBucket, or more for many ranks.
   SlabShares(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
              std::function<void(std::size_t)> summed, std::int64_t bucket = 0);
   static constexpr std::int64_t kBucket = 1 << 19, kLeastPiece = 1 << 15;
@@ -45,8 +46,8 @@ class SlabShares {
   struct Bucket {
     std::int64_t begin, end;
     Piece own;
-    std::size_t number;    // of `own` in own()
-    std::int64_t missing;  // elements that are not ready()
+    std::size_t own_index;  // of `own` in own(), if it is not empty
+    std::int64_t missing;   // elements that are not ready()
   };
   struct UnderWay {
     const Bucket* bucket;
