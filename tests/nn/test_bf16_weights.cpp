@@ -51,13 +51,12 @@ TEST_CASE("bf16 weights: a model gives what it gives in medium with matrices tha
     const Tensor ids = Tensor::from<std::int32_t>({1, 5, 3, 8, 2, 16, 0, 4, 4, 9}, {1, 10});
     const std::vector<float> expected = logits_in(model, ids).to_vector<float>();
     CHECK(logits_in(half, ids).to_vector<float>() == expected);  // ten rows: the same kernel
-    // Token by token: dot products, which add up in another order. A last bit may then round an activation to the next
-    // bf16, which is up to 2^-7 of it away.
+    // Token by token: dot products, which add up in another order.
     const auto state = half.make_state();
     for (std::int64_t i = 0; i < 10; ++i) {
       const std::vector<float> got = logits_in(half, ids.slice(1, i, i + 1).clone(), state.get()).to_vector<float>();
       for (std::int64_t j = 0; j < config.vocab; ++j) {
-        REQUIRE(got[j] == doctest::Approx(expected[i * config.vocab + j]).epsilon(0x1p-7).scale(1));
+        REQUIRE(got[j] == doctest::Approx(expected[i * config.vocab + j]).epsilon(1e-4).scale(1));
       }
     }
   }
