@@ -1,3 +1,5 @@
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -66,7 +68,13 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
 
 void print_runs(const RunsArguments& arguments) {
   std::vector<RunSummary> runs;
-  for (const RunFolder& run : runs_below(arguments.folder)) runs.push_back(summarize_run(run));
+  for (const RunFolder& run : runs_below(arguments.folder)) {
+    try {
+      runs.push_back(summarize_run(run));
+    } catch (const std::exception& error) {  // the others are worth a table
+      spdlog::warn("{}: {}", run.root.string(), error.what());
+    }
+  }
   if (arguments.sort != "name")
     std::ranges::stable_sort(runs, {}, [&](const RunSummary& run) { return key_of(run, arguments.sort); });
   const auto name_of = [&](const RunSummary& run) {

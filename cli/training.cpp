@@ -36,7 +36,7 @@ class ReportRefresh {
     const auto begin = Clock::now();
     try {
       write_run_report({&run_, 1}, run_.report());
-    } catch (const Error& error) {  // a picture is no reason to end a training
+    } catch (const std::exception& error) {  // a picture is no reason to end a training
       spdlog::warn("{}: not written: {}", run_.report().string(), error.what());
     }
     due_ = Clock::now() + 20 * (Clock::now() - begin);

@@ -75,7 +75,7 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
 
 void print_next_commands(const ResolvedConfig& config, const RunFolder& run) {
   const auto commands = [&]() -> std::vector<const char*> {
-    if (config.has_task()) return {"predict % < FILE", "eval % --text FILE --labels FILE"};
+    if (config.has_task()) return {"predict % < FILE", "eval % --labels FILE"};
     switch (config.family().task()) {
       case ModelTask::language_model:
         return {"generate % --interactive", "eval % --text FILE", "surprisal % --prompt TEXT"};

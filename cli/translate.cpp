@@ -1,18 +1,17 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <system_error>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/input_lines.h"
 #include "cli/run_model.h"
 #include "cli/terminal/terminal.h"
 #include "cli/usage.h"
+#include "core/files.h"
 #include "core/utf8.h"
 #include "data/scores/alignment.h"
 #include "generate/aligner.h"
@@ -37,16 +36,16 @@ struct TranslateArguments {
 class AlignmentWriter {
  public:
   explicit AlignmentWriter(const TranslateArguments& arguments) : heads_(arguments.heads) {
-    open(json_, arguments.alignments);
-    open(pharaoh_, arguments.pharaoh);
+    if (!arguments.alignments.empty()) json_.emplace(arguments.alignments);
+    if (!arguments.pharaoh.empty()) pharaoh_.emplace(arguments.pharaoh);
   }
 
   void write(const TrainedTranslator& run, const LineTranslation& line) {
-    if (!json_.is_open() && !pharaoh_.is_open()) return;
+    if (!json_ && !pharaoh_) return;
     const PairTokenizers& both = run.tokenizers;
     std::vector<std::vector<double>> weights;
     if (!line.source.empty()) weights = align(*run.model, line.source, line.target, both.symbols, heads_);
-    if (json_.is_open()) {
+    if (json_) {
       const auto tokens = [&](const Tokenizer& tokenizer, std::vector<std::int32_t> ids, std::int32_t end) {
         if (!line.source.empty()) ids.push_back(end);
         auto list = nlohmann::ordered_json::array();
@@ -56,23 +55,18 @@ class AlignmentWriter {
       const nlohmann::ordered_json object{{"source", tokens(*both.source, line.source, both.symbols.source.end)},
                                           {"target", tokens(*both.target, line.target, both.symbols.target.end)},
                                           {"weights", weights}};
-      json_ << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+      json_->append(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
     }
-    if (pharaoh_.is_open()) pharaoh_ << format_alignment(links_of(weights)) << '\n';
+    if (pharaoh_) pharaoh_->append(format_alignment(links_of(weights)) + '\n');
   }
 
-  void flush() {
-    json_.flush(), pharaoh_.flush();
-    check(json_.good() && pharaoh_.good(), "cannot write the alignments");
+  // The files are there when all lines have been translated.
+  void commit() {
+    if (json_) json_->commit();
+    if (pharaoh_) pharaoh_->commit();
   }
 
  private:
-  static void open(std::ofstream& file, const std::string& name) {
-    if (name.empty()) return;
-    file.open(name);
-    check(file.is_open(), "cannot open ", name, ": ", std::generic_category().message(errno));
-  }
-
   // A target token that looks most at the source's end goes with no token.
   static std::vector<AlignmentLink> links_of(const std::vector<std::vector<double>>& weights) {
     std::vector<AlignmentLink> links;
@@ -85,7 +79,7 @@ class AlignmentWriter {
   }
 
   AlignmentHeads heads_;
-  std::ofstream json_, pharaoh_;
+  std::optional<AtomicFile> json_, pharaoh_;
 };
 
 // A translation is one line, whatever the model says, and cannot drive a terminal.
@@ -136,10 +130,10 @@ void translate_input(const TranslateArguments& arguments) {
         std::cout << number + 1 << '\t' << line.scores[best] << '\t' << one_line(line.texts[best]) << '\n';
       }
     }
-    alignments.flush();
     std::cout << std::flush;
     check(std::cout.good(), "cannot write to standard output");
   }
+  alignments.commit();
 }
 
 }  // namespace

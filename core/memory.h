@@ -10,6 +10,9 @@ namespace tapeformer {
 std::int64_t resident_bytes();
 std::int64_t peak_resident_bytes();
 
+// The bytes of this process's address space, used or not. 0 where the system does not tell.
+std::int64_t address_space_bytes();
+
 // Lets the peak begin anew at what is resident now, after memory that was freed is given back to the system. Where the
 // system cannot do it, the peak stays that of the whole process.
 void reset_peak_resident();

@@ -4,14 +4,15 @@
 
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <exception>
 #include <fstream>
 #include <mutex>
 #include <set>
 #include <string>
+#include <system_error>
 #include <thread>
 
+#include "core/cgroup.h"
 #include "core/error.h"
 
 namespace tapeformer {
@@ -33,21 +34,6 @@ int physical_cores() {
     cores.insert(siblings);
   }
   return std::max(1, static_cast<int>(cores.size()));
-}
-
-// The CPU quota of a cgroup (v2 or v1), rounded up; 0 when there is none.
-int cgroup_quota() {
-  std::string quota;
-  double period = 0;
-  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> quota >> period) {
-    return quota == "max" || period <= 0 ? 0 : static_cast<int>(std::ceil(std::stod(quota) / period));
-  }
-  double quota_us = 0;
-  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  if (quota_file >> quota_us && period_file >> period && quota_us > 0 && period > 0) {
-    return static_cast<int>(std::ceil(quota_us / period));
-  }
-  return 0;
 }
 
 std::atomic<int>& threads_in_use() {
@@ -98,7 +84,7 @@ class ThreadPool {
       for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(context, chunk);
       return;
     }
-    for (; workers_ < threads - 1; ++workers_) add_worker(workers_);
+    add_workers(threads - 1);
     chunks_ = chunks, body_ = body, context_ = context, error_ = nullptr;
     helpers_ = threads - 1;
     next_ = 0;
@@ -124,6 +110,14 @@ class ThreadPool {
         const std::lock_guard lock(error_mutex_);
         if (!error_) error_ = std::current_exception();
       }
+    }
+  }
+
+  // Where the system has no thread to give, there are fewer: the caller does what they would have done.
+  void add_workers(int count) {
+    try {
+      for (; workers_ < count; ++workers_) add_worker(workers_);
+    } catch (const std::system_error&) {
     }
   }
 
@@ -165,7 +159,7 @@ class ThreadPool {
 
 int default_thread_count() {
   static const int threads = [] {
-    const int cores = physical_cores(), quota = cgroup_quota();
+    const int cores = physical_cores(), quota = cgroup_processors();
     return quota > 0 ? std::min(cores, quota) : cores;
   }();
   return threads;

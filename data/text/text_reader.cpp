@@ -122,9 +122,10 @@ void for_each_part(TextReader& reader, const std::function<void(const TextPart& 
     if (!reader.next(part)) return std::nullopt;
     return part;
   };
-  auto coming = std::async(std::launch::async, read);
+  constexpr auto kAheadIfPossible = std::launch::async | std::launch::deferred;  // else when it is asked for
+  auto coming = std::async(kAheadIfPossible, read);
   while (const std::optional<TextPart> part = coming.get()) {
-    coming = std::async(std::launch::async, read);
+    coming = std::async(kAheadIfPossible, read);
     f(*part);
   }
 }

@@ -122,9 +122,6 @@ BertConfig bert_config(const KeyValues& options, const ModelVocabulary& vocabula
 }
 
 std::unique_ptr<MaskedLanguageModel> make_bert(const KeyValues& options, const ModelVocabulary& vocabulary) {
-  if (vocabulary.document_token >= 0) {
-    fail_usage("data.within_document: expected false for bert, which reads on where a document ends, got true");
-  }
   return std::make_unique<Bert>(bert_config(options, vocabulary));
 }
 

@@ -80,9 +80,6 @@ std::vector<Key> bilm_keys() {
 }
 
 std::unique_ptr<BidirectionalLanguageModel> make_bilm(const KeyValues& options, const ModelVocabulary& vocabulary) {
-  if (vocabulary.document_token >= 0) {
-    fail_usage("data.within_document: expected false for bilm, which reads on where a document ends, got true");
-  }
   BilmConfig config{
       .vocab = vocabulary.target, .stack = recurrent_config(options), .tie_embeddings = ties_embeddings(options)};
   config.stack.residual = options.boolean("residual");

@@ -127,6 +127,7 @@ ModelFamily gpt_family() {
                     {"final_norm", "final norm", {"final_norm."}},
                     {"head", "head", {"head."}}},
           .flops = gpt_flops,
+          .keeps_documents = true,
           .recomputes = true};
 }
 

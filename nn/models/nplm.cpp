@@ -95,9 +95,6 @@ std::vector<Key> nplm_keys() {
 }
 
 std::unique_ptr<LanguageModel> make_nplm(const KeyValues& options, const ModelVocabulary& vocabulary) {
-  if (vocabulary.document_token >= 0) {
-    fail_usage("data.within_document: expected false for nplm, which reads on where a document ends, got true");
-  }
   return std::make_unique<Nplm>(NplmConfig{.vocab = vocabulary.target,
                                            .order = options.integer("order"),
                                            .embedding_dim = options.integer("embedding_dim"),

@@ -76,6 +76,8 @@ struct ModelFamily {
   std::string token_embedding = "token_embedding.weight";
   // The default of train.bptt for a family of RecurrentLanguageModels; the other families have 0.
   std::int64_t bptt = 0;
+  // Whether the model can be kept within documents (ModelVocabulary::document_token).
+  bool keeps_documents = false;
   // Whether the model has blocks whose activations train.recompute computes again.
   bool recomputes = false;
 

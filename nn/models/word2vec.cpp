@@ -55,9 +55,6 @@ std::vector<Key> word2vec_keys() {
 }
 
 std::unique_ptr<SkipGramModel> make_word2vec(const KeyValues& options, const ModelVocabulary& vocabulary) {
-  if (vocabulary.document_token >= 0) {
-    fail_usage("data.within_document: expected false for word2vec, which reads on where a document ends, got true");
-  }
   return std::make_unique<Word2vec>(Word2vecConfig{.vocab = vocabulary.target,
                                                    .dim = options.integer("dim"),
                                                    .window = options.integer("window"),

@@ -68,6 +68,8 @@ TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
   CHECK(outcome.tells("40 examples with "));
   CHECK(outcome.tells("the best checkpoint has the largest span_f1"));
   CHECK(outcome.out.find("best validation span_f1 0.") != outcome.out.npos);
+  CHECK(outcome.tells("next: tapeformer predict run < FILE\n"));
+  CHECK(outcome.tells("tapeformer eval run --labels FILE\n"));
   CHECK(box.has("run/labels.json"));
   double best = 0;
   std::int64_t best_step = 0;

@@ -71,8 +71,7 @@ TEST_CASE("recurrent model: every command that reads a language model works, or 
               "eval run --text text.txt --stride 4");
   check_error(box, 2, "surprisal: --stride: expected none, since rnn reads a text in order and has no windows",
               "surprisal run --text text.txt --stride 4");
-  check_error(box, 2,
-              "data.within_document: expected false for rnn, which carries its state through the text, got true",
+  check_error(box, 2, "data.within_document: expected false for rnn, which reads on where a document ends, got true",
               "train tiny.toml --out other --data.within_document true --data.document line");
   check_error(box, 1, "the carried state c.0 is (8, 24): expected 6 rows (train.batch times train.accumulate)",
               "train --resume run --train.steps 30 --train.batch 3");

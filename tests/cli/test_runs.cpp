@@ -66,3 +66,18 @@ TEST_CASE("runs: what is no folder is one line; a folder without runs has an emp
   box.write("empty/file.txt", "");
   CHECK(box.run("runs empty --json").out == "[]\n");
 }
+
+TEST_CASE("runs: a broken run is a warning beside the table of the others; what other programs keep is no run") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("all/run", "--train.steps 2");
+  box.write("all/broken/config.toml", "no table");
+  box.write("all/broken/metrics.jsonl", "");
+  box.write("all/.cargo/config.toml", "[build]\n");
+  const Outcome outcome = box.run("runs all --json");
+  CHECK(outcome.exit_code == 0);
+  REQUIRE(outcome.json().size() == 1);
+  CHECK(outcome.json()[0]["run"] == "run");
+  CHECK(outcome.tells("all/broken: "));
+  CHECK_FALSE(outcome.tells(".cargo"));
+}

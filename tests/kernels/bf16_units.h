@@ -19,8 +19,8 @@ struct EmulatedTiles {
     std::memset(memory[kTile], 0, sizeof(memory[kTile]));
   }
   template <int kTile>
-  static void load(const kernels::Bf16* from, std::int64_t row_bytes) {
-    for (int i = 0; i < 16; ++i) std::memcpy(memory[kTile][i], reinterpret_cast<const char*>(from) + i * row_bytes, 64);
+  static void load(const void* from, std::int64_t row_bytes) {
+    for (int i = 0; i < 16; ++i) std::memcpy(memory[kTile][i], static_cast<const char*>(from) + i * row_bytes, 64);
   }
   template <int kTile>
   static void store(float* to, std::int64_t row_bytes) {

@@ -190,6 +190,8 @@ TEST_CASE("ranks: sums are taken in their order, texts come from all of them") {
     CHECK(ranks.any(ranks.rank() == 2));
     CHECK_FALSE(ranks.any(false));
     CHECK(ranks.gather(std::string(ranks.rank(), 'x')) == std::vector<std::string>{"", "x", "xx"});
+    const std::vector<std::string> own(ranks.rank(), std::string("a\0b", ranks.rank() + 1));
+    CHECK(ranks.gather_all(own) == std::vector{std::string("a\0", 2), std::string("a\0b", 3), std::string("a\0b", 3)});
     CHECK(ranks.broadcast(str_cat("from ", ranks.rank())) == "from 0");
     CHECK(ranks.share(7).size() == std::vector{2, 2, 3}[ranks.rank()]);
   });

@@ -194,6 +194,19 @@ TEST_CASE("tasks: every family that gives vectors of tokens learns to tag, and a
   CHECK(toy.objective.evaluate({}).loss() < loss);
 }
 
+TEST_CASE("tasks: the loss of a label that the model is sure not to be right is large, and finite") {
+  const CacheFolder folder;
+  TaskToy toy(tag_config(folder));
+  for (const NamedParameter& parameter : toy.objective.model().named_parameters()) {
+    if (!parameter.name.starts_with("task.")) continue;
+    Tensor value = parameter.variable.value();
+    for (float& x : value.span<float>()) x *= 1000;
+  }
+  const double loss = toy.objective.evaluate({}).loss();
+  CHECK(loss > 104);  // e^-104 is 0 in f32
+  CHECK(std::isfinite(loss));
+}
+
 TEST_CASE("tasks: balanced weights make the mean loss of each label count alike") {
   const CacheFolder folder;
   Config config = tag_config(folder);

@@ -142,8 +142,8 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   const ModelFamily& family = resolved.family();
   require(config.train.bptt == 0 || family.bptt > 0, "train.bptt: expected 0 for ", family.name,
           ", which carries no state from row to row, got ", config.train.bptt);
-  require(!config.data.within_document || family.bptt == 0, "data.within_document: expected false for ", family.name,
-          ", which carries its state through the text, got true");
+  require(!config.data.within_document || family.keeps_documents, "data.within_document: expected false for ",
+          family.name, ", which reads on where a document ends, got true");
   const bool makes_text = !resolved.has_task() && (family.reads_pairs() || family.task() == ModelTask::language_model);
   require(config.train.sample_every == 0 || makes_text, "train.sample_every: expected 0 for ",
           resolved.has_task() ? "task.kind = " + config.task.kind : family.name, ", which makes no text, got ",

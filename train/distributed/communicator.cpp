@@ -55,6 +55,31 @@ std::vector<std::string> Communicator::gather(std::string_view text) {
   return texts;
 }
 
+std::vector<std::string> Communicator::gather_all(std::span<const std::string> texts) {
+  if (size_ == 1) return {texts.begin(), texts.end()};
+  // A rank's lengths and its texts, each list as one text.
+  std::vector<std::int64_t> own_lengths;
+  std::string own;
+  for (const std::string& text : texts) {
+    own_lengths.push_back(std::ssize(text));
+    own += text;
+  }
+  const auto lengths_of_ranks =
+      gather({reinterpret_cast<const char*>(own_lengths.data()), own_lengths.size() * sizeof(std::int64_t)});
+  const auto texts_of_ranks = gather(own);
+  std::vector<std::string> all;
+  for (int r = 0; r < size_; ++r) {
+    std::vector<std::int64_t> lengths(lengths_of_ranks[r].size() / sizeof(std::int64_t));
+    lengths_of_ranks[r].copy(reinterpret_cast<char*>(lengths.data()), lengths_of_ranks[r].size());
+    std::size_t begin = 0;
+    for (const std::int64_t length : lengths) {
+      all.push_back(texts_of_ranks[r].substr(begin, length));
+      begin += length;
+    }
+  }
+  return all;
+}
+
 std::string Communicator::broadcast(std::string_view text) { return gather(is_root() ? text : "").front(); }
 
 void Communicator::barrier() { any(false); }

@@ -41,6 +41,8 @@ class Communicator {
   bool any(bool flag) { return sum(flag ? 1.0 : 0.0) > 0; }
   // The texts of all ranks, in their order.
   std::vector<std::string> gather(std::string_view text);
+  // The same for a list of texts from each rank: all of them, those of rank 0 first.
+  std::vector<std::string> gather_all(std::span<const std::string> texts);
   // The text of rank 0.
   std::string broadcast(std::string_view text);
   // Returns when all ranks have come here.

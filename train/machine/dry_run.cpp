@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <new>
 #include <numeric>
 #include <vector>
@@ -35,11 +34,9 @@ class MemoryBound {
  public:
   MemoryBound() {
     getrlimit(RLIMIT_AS, &before_);
-    std::int64_t pages = 0;  // of the address space
-    std::ifstream("/proc/self/statm") >> pages;
     const std::int64_t room = machine_memory_bytes() - resident_bytes();
     rlimit bound = before_;
-    bound.rlim_cur = std::min<rlim_t>(before_.rlim_cur, 4096 * pages + std::max<std::int64_t>(room, 0));
+    bound.rlim_cur = std::min<rlim_t>(before_.rlim_cur, address_space_bytes() + std::max<std::int64_t>(room, 0));
     setrlimit(RLIMIT_AS, &bound);
   }
   ~MemoryBound() { setrlimit(RLIMIT_AS, &before_); }

@@ -47,9 +47,12 @@ double machine_peak_flops(kernels::MatmulPrecision precision, int threads) {
   const std::filesystem::path file = token_cache_folder() / "machine.json";
   const std::string cpu = cpu_name(), setting = str_cat(word_of(precision), ", threads: ", threads);
   std::error_code error;
-  Json known = Json::object();
-  if (std::filesystem::exists(file, error)) known = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  if (!known.is_object()) known = Json::object();  // a damaged file
+  Json known;
+  try {
+    if (std::filesystem::exists(file, error)) known = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  } catch (const Error&) {  // a file that cannot be read
+  }
+  if (!known.is_object()) known = Json::object();  // a missing or damaged file
   if (!known[cpu].is_object()) known[cpu] = Json::object();
   Json& place = known[cpu][setting];
   if (place.is_number() && place.get<double>() > 0) return place.get<double>();

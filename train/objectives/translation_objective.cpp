@@ -74,15 +74,9 @@ std::optional<double> TranslationObjective::bleu() {
   const auto all = static_cast<std::int64_t>(data_.valid_pairs().size());
   const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
   const Communicator::Share mine = ranks().share(count);
-  std::string own_texts, all_texts;  // each with a zero byte behind it
-  for (const std::string& text : translations(mine.begin, mine.size())) own_texts += text + '\0';
-  for (const std::string& part : ranks().gather(own_texts)) all_texts += part;
+  const auto texts = ranks().gather_all(translations(mine.begin, mine.size()));
   Bleu bleu(config_.eval.bleu_tokenize);
-  for (std::int64_t i = 0, begin = 0; i < count; ++i) {
-    const auto end = static_cast<std::int64_t>(all_texts.find('\0', begin));
-    bleu.add(std::string_view(all_texts).substr(begin, end - begin), data_.valid_pairs()[i].target);
-    begin = end + 1;
-  }
+  for (std::int64_t i = 0; i < count; ++i) bleu.add(texts[i], data_.valid_pairs()[i].target);
   return bleu.score().score;
 }
 

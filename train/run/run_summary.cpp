@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
 
 #include "core/error.h"
 #include "nn/formats/safetensors.h"
 #include "train/config/run_config.h"
+#include "train/run/checkpoint.h"
 #include "train/run/checkpoint_store.h"
 #include "train/run/metrics.h"
 
@@ -18,6 +21,25 @@ std::string data_of(const Config::Data& data) {
   if (!data.corpus.empty()) return data.corpus;
   if (!data.text.empty()) return fs::path(data.text.front()).filename().string() + (data.text.size() > 1 ? ", …" : "");
   return fs::path(data.source.empty() ? data.pairs : data.source).filename().string();
+}
+
+// Of the newest checkpoint; nothing where there is none, or where it was removed just now.
+std::optional<std::int64_t> parameters_of(const RunFolder& run) {
+  const auto latest = latest_step(run);
+  if (!latest) return std::nullopt;
+  const fs::path weights = checkpoint_weights(run.checkpoint(*latest));
+  std::error_code error;
+  if (!fs::exists(weights, error)) return std::nullopt;
+  const SafetensorsFile model(weights);
+  std::int64_t parameters = 0;
+  for (const auto& [name, entry] : model.entries()) parameters += entry.sizes().product();
+  return parameters;
+}
+
+// Other programs have a config.toml too.
+bool is_run(const fs::path& folder) {
+  const RunFolder run{folder};
+  return fs::exists(run.config()) && (fs::exists(run.metrics()) || fs::exists(run.checkpoints()));
 }
 
 }  // namespace
@@ -41,14 +63,7 @@ RunSummary summarize_run(const RunFolder& run) {
       summary.bits_per_byte = bits != line.end() ? std::optional(bits->get<double>()) : std::nullopt;
     }
   }
-  if (const auto latest = latest_step(run)) {
-    const SafetensorsFile model(run.checkpoint(*latest) / "model.safetensors");
-    std::int64_t parameters = 0;
-    for (const auto& [name, entry] : model.entries()) {
-      parameters += entry.sizes().product();
-    }
-    summary.parameters = parameters;
-  }
+  summary.parameters = parameters_of(run);
   summary.state = is_in_training(run) ? "running" : summary.step >= summary.steps ? "finished" : "stopped";
   return summary;
 }
@@ -59,7 +74,7 @@ std::vector<RunFolder> runs_below(const fs::path& folder) {
   const auto options = fs::directory_options::skip_permission_denied;
   for (auto entry = fs::recursive_directory_iterator(folder, options); entry != fs::recursive_directory_iterator();
        ++entry) {
-    if (!entry->is_directory() || !fs::exists(entry->path() / "config.toml")) continue;
+    if (!entry->is_directory() || !is_run(entry->path())) continue;
     runs.push_back({entry->path()});
     entry.disable_recursion_pending();
   }

@@ -132,9 +132,10 @@ std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatc
 
 namespace {
 
-// Appends a prediction for each row of logits.
-void append_predictions(const Variable& logits, std::vector<PredictedLabel>& predicted) {
-  const Tensor p = softmax(logits).value().to(DType::f64).contiguous();
+// Appends a prediction for each row of logits. In f64: a probability of 1e-60 must not become 0, whose loss is
+// infinite.
+void append_predictions(Tape& tape, const Variable& logits, std::vector<PredictedLabel>& predicted) {
+  const Tensor p = softmax(Variable::constant(tape, logits.value().to(DType::f64))).value();
   const std::int64_t choices = p.size(1);
   for (std::int64_t i = 0; i < p.size(0); ++i) {
     const auto row = p.span<double>().subspan(i * choices, choices);
@@ -195,11 +196,11 @@ std::vector<PredictedLabel> predict_labels(const LabellingModel& model, const Ta
     const Variable logits = model.logits(asked.rows, asked.places);
     if (task.points) {
       for (const Variable& of_row : pointing_logits(logits, asked)) {
-        append_predictions(of_row, predicted);
+        append_predictions(tape, of_row, predicted);
         choose_span(predicted.end()[-2], predicted.end()[-1]);
       }
     } else {
-      append_predictions(logits, predicted);
+      append_predictions(tape, logits, predicted);
     }
     if (progress) progress(static_cast<double>(i + 1 - batches.begin) / static_cast<double>(batches.size()));
   }

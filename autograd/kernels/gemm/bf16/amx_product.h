@@ -6,7 +6,9 @@
 
 namespace tapeformer::kernels {
 
-inline constexpr std::int64_t kAmxRows = 32, kAmxDepth = 512, kAmxRowDistance = kAmxDepth + 32;
+// A block of k is as deep as both panels fit into 48 KiB of L1 with their sums: a tile takes 8 cycles to load from
+// there, its product 16, and two tiles of each operand make four products. From L2 alone the loads would take longer.
+inline constexpr std::int64_t kAmxRows = 32, kAmxDepth = 256, kAmxRowDistance = kAmxDepth + 32;
 
 // Tiles of 16 rows of 64 bytes, numbered 0 to 7:
 //   zero<t>();  load<t>(address, bytes between rows);  store<t>(address, bytes between rows);
@@ -17,10 +19,35 @@ inline void multiply_by_tiles(float* c, std::int64_t ldc, const Bf16* a, const B
                               std::int64_t columns, std::int64_t depth, float alpha, float beta) {
   constexpr std::int64_t kRowBytes = kAmxRowDistance * sizeof(Bf16), kPairBytes = 2 * kPanelColumns * sizeof(Bf16);
   const bool lower = rows > 16, right = columns > 16;
-  Tiles::template zero<0>();
-  Tiles::template zero<1>();
-  Tiles::template zero<2>();
-  Tiles::template zero<3>();
+  // c itself is the tiles' memory where it has all of their elements and needs no scaling.
+  const bool adds_to_c = alpha == 1 && beta == 1, whole = rows == kAmxRows && columns == kPanelColumns;
+  const bool direct = whole && alpha == 1 && (beta == 0 || beta == 1);
+  alignas(64) float copy[kAmxRows][kPanelColumns];
+  float* const sums = direct ? c : &copy[0][0];
+  const std::int64_t ld = direct ? ldc : kPanelColumns;
+  const std::int64_t sum_bytes = ld * static_cast<std::int64_t>(sizeof(float));
+  if (adds_to_c) {
+    if (!direct) {
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t j = 0; j < columns; ++j) copy[i][j] = c[i * ldc + j];
+      }
+    }
+    Tiles::template load<0>(sums, sum_bytes);
+    if (right) Tiles::template load<1>(sums + 16, sum_bytes);
+    if (lower) Tiles::template load<2>(sums + 16 * ld, sum_bytes);
+    if (lower && right) Tiles::template load<3>(sums + 16 * ld + 16, sum_bytes);
+  } else {
+    Tiles::template zero<0>();
+    Tiles::template zero<1>();
+    Tiles::template zero<2>();
+    Tiles::template zero<3>();
+    // What is written at the end comes while the products are computed.
+    constexpr int kWrite = 1;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      __builtin_prefetch(c + i * ldc, kWrite);
+      __builtin_prefetch(c + i * ldc + columns - 1, kWrite);
+    }
+  }
   for (std::int64_t p = 0; p < depth; p += kPackedDepth) {
     const Bf16 *const a_rows = a + p, *const b_pairs = b + p * kPanelColumns;
     Tiles::template load<4>(a_rows, kRowBytes);
@@ -36,16 +63,16 @@ inline void multiply_by_tiles(float* c, std::int64_t ldc, const Bf16* a, const B
       if (right) Tiles::template add_product<3, 5, 7>();
     }
   }
-  alignas(64) float sums[kAmxRows][kPanelColumns];
-  Tiles::template store<0>(&sums[0][0], sizeof(sums[0]));
-  if (right) Tiles::template store<1>(&sums[0][16], sizeof(sums[0]));
-  if (lower) Tiles::template store<2>(&sums[16][0], sizeof(sums[0]));
-  if (lower && right) Tiles::template store<3>(&sums[16][16], sizeof(sums[0]));
+  Tiles::template store<0>(sums, sum_bytes);
+  if (right) Tiles::template store<1>(sums + 16, sum_bytes);
+  if (lower) Tiles::template store<2>(sums + 16 * ld, sum_bytes);
+  if (lower && right) Tiles::template store<3>(sums + 16 * ld + 16, sum_bytes);
+  if (direct) return;
   for (std::int64_t i = 0; i < rows; ++i, c += ldc) {
-    if (beta == 0) {
-      for (std::int64_t j = 0; j < columns; ++j) c[j] = alpha * sums[i][j];
+    if (adds_to_c || beta == 0) {
+      for (std::int64_t j = 0; j < columns; ++j) c[j] = alpha * copy[i][j];
     } else {
-      for (std::int64_t j = 0; j < columns; ++j) c[j] = beta * c[j] + alpha * sums[i][j];
+      for (std::int64_t j = 0; j < columns; ++j) c[j] = beta * c[j] + alpha * copy[i][j];
     }
   }
 }

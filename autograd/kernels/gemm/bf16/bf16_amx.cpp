@@ -34,7 +34,9 @@ struct AmxTiles {
 #undef DO
   }
   template <int kTile>
-  static void load(const Bf16* from, std::int64_t row_bytes) {
+  static void load(const void* from, std::int64_t row_bytes) {
+    // GCC's intrinsic does not say that it reads memory, so that what is written to it could be written too late.
+    asm volatile("" ::: "memory");
 #define DO(t) _tile_loadd(t, from, row_bytes)
     TAPEFORMER_FOR_TILE(DO);
 #undef DO
