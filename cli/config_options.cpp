@@ -71,7 +71,8 @@ void add_config_options(CLI::App& command, ConfigOverrides& overrides) {
   for (const ConfigKey& key : config_keys()) {
     CLI::Option* option = command.add_option("--" + key.name, overrides[key.name], option_help(key));
     option->group("[" + key.name.substr(0, key.name.find('.')) + "]")->type_name("");
-    if (key.type != KeyType::list) option->expected(1);
+    // One value, even before the words that follow it; the last one counts, as that of any option.
+    if (key.type != KeyType::list) option->expected(1)->allow_extra_args(false)->take_last();
   }
   const auto all = std::make_shared<CLI::Formatter>();
   all->column_width(static_cast<std::size_t>(command.get_formatter()->get_column_width()));

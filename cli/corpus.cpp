@@ -27,10 +27,10 @@ void add_corpus_command(CLI::App& app) {
   std::string names;
   for (std::string_view name : corpus_names()) names += (names.empty() ? "" : ", ") + std::string(name);
   CLI::App* command =
-      app.add_subcommand("corpus", "Print a generated corpus: plain text, or source and target apart by a tab");
+      app.add_subcommand("corpus", "Print a generated corpus: plain text, or source and target separated by a tab");
   command->add_option("name", arguments->name, "Which: " + names)->required();
   command->add_option("--lines", arguments->lines, "Lines [1000]")->check(at_least(1));
-  command->add_option("--seed", arguments->seed, "The same seed gives the same text [1]");
+  command->add_option("--seed", arguments->seed, "The same seed gives the same text [1]")->check(at_least(0));
   command
       ->add_option("--row", arguments->row,
                    "Of markov: letters of a row, whose optimum of masked letters is printed on standard error")

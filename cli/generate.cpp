@@ -156,7 +156,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--temperature", options.sampling.temperature, "0: always the likeliest token [1]");
   command->add_option("--top-k", options.sampling.top_k, "Only the k likeliest tokens; 0: all [0]");
   command->add_option("--top-p", options.sampling.top_p, "Only the likeliest tokens of this total probability [1]");
-  command->add_option("--seed", options.seed, "The same seed gives the same text [1]");
+  command->add_option("--seed", options.seed, "The same seed gives the same text [1]")->check(at_least(0));
   command->add_option("--samples", arguments->samples, "Texts; each has the next seed [1]")->check(at_least(1));
   command->add_option("--stop", arguments->stops, "The text ends before this text (may be given several times)")
       ->allow_extra_args(false);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <iostream>
 #include <thread>
 
@@ -97,6 +98,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tapeformer::cli::open_standard_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is an error of the write, which is told
   tapeformer::set_up_log();
   tapeformer::cli::warn_of_slow_blas();
   return tapeformer::cli::run(argc, argv);

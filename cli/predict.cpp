@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -33,13 +35,18 @@ class Predictor {
     InputLines input("predicting");
     std::string line;
     for (std::int64_t number = 1; input.next(line); ++number) {
+      const std::string where = str_cat("line ", number, ": ");
       const bool is_empty = line.find_first_not_of(' ') == line.npos;
-      examples_.push_back(is_empty ? LabelledExample{} : task_.parse(line));
-      const LabelledExample& example = examples_.back();
-      if (!is_empty) {
-        for (LabelledRow& row : encoder_.encode(example, str_cat("line ", number, ": ")))
-          rows_.push_back(std::move(row));
+      LabelledExample example;
+      std::vector<LabelledRow> rows;
+      try {
+        if (!is_empty) example = task_.parse(line, where), rows = encoder_.encode(example, where);
+      } catch (const Error&) {
+        flush();  // the lines before it are answered
+        throw;
       }
+      examples_.push_back(std::move(example));
+      std::ranges::move(rows, std::back_inserter(rows_));
       is_empty_.push_back(is_empty);
       if (std::ssize(rows_) >= arguments_.batch) flush();
     }
@@ -85,7 +92,8 @@ void add_predict_command(CLI::App& app) {
   command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
   command->add_option("--batch", arguments->batch, "Lines that are read at once [16]")->check(at_least(1));
   add_matmul_option(*command, arguments->matmul);
-  command->add_flag("--json", arguments->json, "Print a JSON object for each line, with probabilities");
+  command->add_flag("--json", arguments->json,
+                    "Print a JSON object for each line, with probabilities; null for an empty one");
   command->callback([arguments] { Predictor(*arguments).answer_input(); });
 }
 

@@ -64,7 +64,7 @@ void add_probe_command(CLI::App& app) {
   command->add_option("--layer", options.layer, "Only this layer (0 = the embedding) [a learned mixture of all]")
       ->check(at_least(0));
   command->add_option("--steps", options.steps, "Training steps of the classifier [2000]")->check(at_least(1));
-  command->add_option("--seed", options.seed, "Seed of its batches [1]");
+  command->add_option("--seed", options.seed, "Seed of its batches [1]")->check(at_least(0));
   add_matmul_option(*command, arguments->matmul);
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments] { print_probe(*arguments); });

@@ -78,7 +78,8 @@ void print_runs(const RunsArguments& arguments) {
   if (arguments.sort != "name")
     std::ranges::stable_sort(runs, {}, [&](const RunSummary& run) { return key_of(run, arguments.sort); });
   const auto name_of = [&](const RunSummary& run) {
-    return run.run.root.lexically_relative(arguments.folder).string();
+    const std::filesystem::path folder = run.run.root.lexically_relative(arguments.folder);
+    return folder == "." ? arguments.folder : folder.string();  // a run itself
   };
   if (arguments.json) {
     Json all = Json::array();
@@ -101,7 +102,7 @@ void print_runs(const RunsArguments& arguments) {
 void add_runs_command(CLI::App& app) {
   auto arguments = std::make_shared<RunsArguments>();
   CLI::App* command = app.add_subcommand("runs", "A table of the runs in a folder");
-  command->add_option("folder", arguments->folder, "A folder with runs, at any depth")->required();
+  command->add_option("folder", arguments->folder, "A folder with runs, at any depth, or a run")->required();
   command
       ->add_option("--sort", arguments->sort, "loss (the best validation loss), bits, parameters, time or name [loss]")
       ->check(CLI::IsMember({"loss", "bits", "parameters", "time", "name"}));

@@ -28,11 +28,17 @@ struct SurprisalArguments {
   std::string out;  // the page
   std::int64_t stride = 0, top = 0;
   bool json = false;
-  ColorWhen color = ColorWhen::automatic;
+  std::string color = "auto";
 
   // How many of the likeliest tokens are looked for.
   std::int64_t likeliest() const { return top == 0 && !out.empty() ? 5 : top; }
 };
+
+bool in_colors(const SurprisalArguments& arguments) {
+  return wants_color(STDOUT_FILENO, arguments.color == "always"  ? ColorWhen::always
+                                    : arguments.color == "never" ? ColorWhen::never
+                                                                 : ColorWhen::automatic);
+}
 
 using Json = nlohmann::ordered_json;
 
@@ -48,7 +54,7 @@ class TokenWriter {
   TokenWriter(const SurprisalArguments& arguments, const Tokenizer& tokenizer, SurprisalText* page = nullptr)
       : json_(arguments.json),
         ranked_(arguments.top > 0),
-        colored_(wants_color(STDOUT_FILENO, arguments.color)),
+        colored_(in_colors(arguments)),
         tokenizer_(tokenizer),
         page_(page) {
     if (!json_ && !page_ && !colored_) std::cout << "   nats    bits  token\n";
@@ -116,7 +122,7 @@ class TokenWriter {
 
 void print_mean(const SurprisalArguments& arguments, double nats, std::int64_t tokens) {
   const double mean = nats / static_cast<double>(tokens);
-  if (arguments.out.empty() && wants_color(STDOUT_FILENO, arguments.color)) std::cout << color_legend() << '\n';
+  if (arguments.out.empty() && in_colors(arguments)) std::cout << color_legend() << '\n';
   std::cout << "mean " << mean << " nats, perplexity " << format_perplexity(std::exp(mean)) << '\n';
 }
 
@@ -232,9 +238,8 @@ void add_surprisal_command(CLI::App& app) {
       ->check(at_least(1));
   command
       ->add_option("--color", arguments->color,
-                   "The text in colours in place of a table: {auto,always,never} [auto: on a terminal]")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ColorWhen>{
-          {"auto", ColorWhen::automatic}, {"always", ColorWhen::always}, {"never", ColorWhen::never}}))
+                   "The text in colours in place of a table: auto, always or never [auto: on a terminal]")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("")
       ->excludes(json);
   command->add_option("--out", arguments->out, "A page (.html): the text in the colours of its surprisal")

@@ -19,6 +19,7 @@
 #include "data/text/encode_text.h"
 #include "data/text/learn_tokenizer.h"
 #include "data/text/text.h"
+#include "data/text/text_source.h"
 #include "train/config/key_text.h"
 
 namespace tapeformer::cli {
@@ -82,7 +83,7 @@ void train(const TokenizerArguments& arguments) {
                            .special_tokens = arguments.special_tokens,
                            .pattern = arguments.pattern,
                            .max_memory = arguments.max_memory};
-  if (options.special_tokens.empty() && options.kind != "char") options.special_tokens = {"<|endoftext|>"};
+  if (options.special_tokens.empty() && options.kind != "char") options.special_tokens = {std::string(kEndOfText)};
   TextReader reader(text, kLearnPartBytes);
   TextReader* const readers[] = {&reader};
   const auto tokenizer = learn_tokenizer(options, readers, arguments.sample << 20, show_progress);
@@ -127,8 +128,8 @@ void decode(const TokenizerArguments& arguments) {
       id = std::stoi(word, &read);
     } catch (const std::exception&) {
     }
-    check(read == word.size(), "tokenizer decode: expected token ids apart by white space, got \"", word.substr(0, 60),
-          "\"");
+    check(read == word.size(), "tokenizer decode: expected token ids separated by white space, got \"",
+          word.substr(0, 60), "\"");
     output.write(tokenizer->decode(std::span(&id, 1)));
   }
   output.finish();

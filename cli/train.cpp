@@ -77,9 +77,21 @@ std::unique_ptr<RunLock> lock_run(const RunFolder& run, const Communicator& rank
   return ranks.is_root() ? std::make_unique<RunLock>(run) : nullptr;
 }
 
+// data.text takes all words that follow it, a configuration too.
+void refuse_configuration_as_text(const TrainArguments& arguments) {
+  const auto texts = arguments.overrides.find("data.text");
+  if (!arguments.config.empty() || texts == arguments.overrides.end()) return;
+  for (const std::string& text : texts->second) {
+    if (!text.ends_with(".toml")) continue;
+    fail_usage("--data.text: expected texts, got the configuration ", text, ": name it first, as in train ", text,
+               " --data.text FILE");
+  }
+}
+
 void start(const TrainArguments& arguments, Communicator& ranks) {
   Config given;
   if (!arguments.config.empty()) given = load_config(arguments.config);
+  refuse_configuration_as_text(arguments);
   given = override_config(std::move(given), arguments.overrides).values();
   const bool initial_tokenizers = use_initial_tokenizers(given);
   const ResolvedConfig config = resolve_for_training(std::move(given));
@@ -147,6 +159,7 @@ TrainingState load_state(const RunReference& reference, Objective& objective, Op
   const std::uint64_t valid_hash = objective.valid_hash();
   if (state.valid_hash != 0 && valid_hash != 0 && state.valid_hash != valid_hash) {
     spdlog::warn("the validation text is another than before: its losses do not compare with the earlier ones");
+    state.best_loss = 0, state.best_step = 0, state.stalls = 0;
   }
   state.data_hash = objective.data_hash();
   state.valid_hash = valid_hash;
@@ -166,6 +179,13 @@ void require_newest(const RunReference& reference, const TrainArguments& argumen
   if (steps.empty() || steps.back() <= *reference.step) return;
   fail_usage("train: ", arguments.resume, " is of step ", *reference.step, ", and the run has checkpoints up to step ",
              steps.back(), ": give --discard-newer to remove those, or --out NEW to go on in a new run");
+}
+
+// A run that is at its last step is over; it is not made shorter than it is.
+void require_steps_left(const ResolvedConfig& config, const TrainingState& state) {
+  if (config.train.steps >= state.step) return;
+  fail_usage("train.steps: expected at least ", state.step, ", the step that the run has come to, got ",
+             config.train.steps);
 }
 
 // Makes the run's folder that of a run which has come to `state`.
@@ -203,6 +223,7 @@ void resume(const TrainArguments& arguments, const RunReference& reference, Comm
   } else {
     state = load_state(reference, *objective, *optimizer);
   }
+  require_steps_left(config, state);
   if (ranks.is_root()) go_back(run, config, state);
   tell(state, continuation);
   train_run(config, work, slab, *optimizer, run, state, continuation.max_minutes);
@@ -220,6 +241,7 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference, Co
   const ParameterSlab slab(objective->model(), objective->rates());
   const auto optimizer = make_optimizer(config, slab, ranks);
   TrainingState state = load_state(reference, *objective, *optimizer);
+  require_steps_left(config, state);
 
   const std::string config_toml = to_toml(config);
   const bool has_target = std::filesystem::exists(from.target_tokenizer());

@@ -157,8 +157,9 @@ void add_translate_command(CLI::App& app) {
   command->add_flag("--no-cache", arguments->no_cache, "Without the key/value cache: slower, the same translations");
   command->add_option("--alignments", arguments->alignments,
                       "File for the attention weights of the best translations: JSON lines of source, target, weights");
-  command->add_option("--pharaoh", arguments->pharaoh,
-                      "File for the source token with the largest weight of each target token: lines of i-j, from 0");
+  command->add_option(
+      "--pharaoh", arguments->pharaoh,
+      "File for alignments: for each target token, the source token with the largest weight, as lines of i-j, from 0");
   command->add_option("--layer", arguments->heads.layer, "The layer whose weights are written, from 0 [mean of all]")
       ->check(at_least(0));
   command->add_option("--head", arguments->heads.head, "The head whose weights are written, from 0 [mean of all]")

@@ -30,21 +30,28 @@ std::string option_of_other_name(const CLI::App& command, const std::string& nam
   return command.get_option_no_throw(option) ? option : std::string();
 }
 
-std::string unknown(const char* what, const std::string& name, const std::vector<KnownName>& known) {
+// With the known name that may be meant, if there is one. `dashes` are at the beginning of all names.
+std::string unknown(const char* what, const std::string& name, std::string_view dashes,
+                    const std::vector<KnownName>& known) {
+  const std::string text = str_cat("unknown ", what, " ", name), word = name.substr(dashes.size());
+  constexpr std::size_t kBeginning = 3;  // letters that say something
+  const auto begun = std::ranges::find_if(
+      known, [&](const KnownName& other) { return word.size() >= kBeginning && other.found_by.starts_with(word); });
+  if (begun != known.end()) return str_cat(text, ": did you mean ", dashes, begun->name, "?");
   std::vector<std::string_view> found_by;
   for (const KnownName& other : known) found_by.push_back(other.found_by);
-  const auto nearest = std::ranges::find(found_by, nearest_name(name, found_by)) - found_by.begin();
-  return str_cat("unknown ", what, " ", name, ": did you mean ", known[nearest].name, "?");
+  const std::string_view nearest = nearest_name(word, found_by);
+  if (!is_near(word, nearest)) return text;
+  return str_cat(text, ": did you mean ", dashes, std::ranges::find(known, nearest, &KnownName::found_by)->name, "?");
 }
 
 std::vector<KnownName> options_of(const CLI::App& command) {
   std::vector<KnownName> known;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) {
-      known.push_back({"--" + name, "--" + name});
+      known.push_back({name, name});
       // A configuration key is found without its section too.
-      if (const auto dot = name.find('.'); dot != name.npos)
-        known.push_back({"--" + name, "--" + name.substr(dot + 1)});
+      if (const auto dot = name.find('.'); dot != name.npos) known.push_back({name, name.substr(dot + 1)});
     }
   }
   return known;
@@ -74,15 +81,31 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
     if (word.starts_with("--")) {
       const std::string name = word.substr(0, word.find('='));
       const std::string other = option_of_other_name(*command, name);
-      return unknown("option", name, other.empty() ? options_of(*command) : std::vector<KnownName>{{other, other}});
+      if (!other.empty()) return str_cat("unknown option ", name, ": did you mean ", other, "?");
+      return unknown("option", name, "--", options_of(*command));
     }
     std::vector<KnownName> commands;
     for (const CLI::App* other : command->get_subcommands([](const CLI::App*) { return true; })) {
       commands.push_back({other->get_name(), other->get_name()});
     }
-    if (!commands.empty()) return unknown("command", word, commands);
+    if (!commands.empty()) return unknown("command", word, "", commands);
   }
-  return error.what();
+  const std::string what = error.what(), name = what.substr(0, what.find(':'));
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
+    return str_cat(
+        name, what.find("At Most") == what.npos ? ": expected a value, got none" : ": expected one value, got more");
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error)) {
+    if (const std::size_t end = what.find(" is required"); end != what.npos && !what.starts_with("A subcommand")) {
+      return str_cat("expected ", what.substr(0, end), ", got none");
+    }
+    std::string commands;
+    for (const CLI::App* other : command->get_subcommands([](const CLI::App*) { return true; })) {
+      commands += (commands.empty() ? "" : ", ") + other->get_name();
+    }
+    if (!commands.empty()) return str_cat(command->get_name(), ": expected one of ", commands);
+  }
+  return what;
 }
 
 }  // namespace tapeformer::cli

@@ -8,7 +8,8 @@
 
 namespace tapeformer {
 
-enum class SpanKind { forward, backward, kernel };  // of an op, its backward, a loop or matrix product
+// What a span measures: the forward of an op, its backward, or a kernel (a parallel loop or a matrix product).
+enum class SpanKind { forward, backward, kernel };
 
 // The least work of a kernel: floating point operations of a product, or bytes that a loop reads and writes.
 struct KernelWork {

@@ -41,8 +41,8 @@ class KeyValueCache {
 struct SelfMask {
   bool causal = true;  // only those up to itself
   Tensor lengths{};    // i32 (B): tokens past a row's length are padding, which none attends to; undefined: no padding
-  Tensor
-      key_begin{};  // i32 (B, T): the first token that each one attends to (see AttentionOptions); undefined: token 0
+  // i32 (B, T): the first token that each one attends to (see AttentionOptions); undefined: token 0
+  Tensor key_begin{};
 };
 
 // The weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers: it never holds them all
@@ -51,9 +51,8 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOption
 
 // The names under which self-attention without a cache shows the observer of its tape (TapeOptions), layer after layer:
 // - its weights (R, h, T, T), before dropout; the weights of a query sum to 1;
-// - what each head adds to the residual stream, (R, h, T, dim): its mean of the values times its columns of W_O. The
-// sum
-//   over the heads, plus the bias of W_O, is the layer's output.
+// - what each head adds to the residual stream, (R, h, T, dim): the weighted mean of its values, times its columns of
+//   W_O. The sum over all heads, plus the bias of W_O, is the output of the layer.
 // Those of cross-attention are in sequence_to_sequence.h.
 inline constexpr std::string_view kSelfAttentionWeights = "self_attention.weights";
 inline constexpr std::string_view kSelfAttentionHeads = "self_attention.heads";

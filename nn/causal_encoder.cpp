@@ -1,7 +1,6 @@
 #include "nn/causal_encoder.h"
 
-#include "autograd/ops/views.h"
-#include "autograd/tape/tape.h"
+#include "nn/token_head.h"
 
 namespace tapeformer {
 
@@ -16,8 +15,7 @@ std::vector<Variable> CausalEncoder::representations(const TextRows& rows) const
 
 Variable CausalEncoder::loss(const Variable& features, const Tensor& targets,
                              const CrossEntropyOptions& options) const {
-  const Variable rows = reshape(model_->logits(features), {-1, vocab()});
-  return cross_entropy(rows, Variable::constant(*features.tape(), targets.reshape({-1})), options);
+  return loss_of_logits(model_->logits(features), targets, options);
 }
 
 }  // namespace tapeformer

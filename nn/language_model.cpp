@@ -1,12 +1,11 @@
 #include "nn/language_model.h"
 
-#include "autograd/ops/ops.h"
+#include "nn/token_head.h"
 
 namespace tapeformer {
 
 Variable LanguageModel::loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const {
-  const Variable rows = reshape(logits(forward(ids)), {-1, vocab()});
-  return cross_entropy(rows, Variable::constant(*ids.tape(), targets.value().reshape({-1})), options);
+  return loss_of_logits(logits(forward(ids)), targets.value(), options);
 }
 
 }  // namespace tapeformer

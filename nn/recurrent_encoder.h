@@ -19,9 +19,10 @@ class RecurrentEncoder : public Module {
   RecurrentEncoder(const RecurrentConfig& config, EncoderKind kind);
 
   struct Result {
-    Variable hidden;                    // (B, S, dim): the last layer's states; of both directions side by side
-    std::vector<RecurrentStates> last;  // of each layer: behind the last token (B, dim); where the layer is
-                                        // bidirectional, of the backward direction in front of the first (B, dim/2)
+    Variable hidden;  // (B, S, dim): the last layer's states; of both directions side by side
+    // The final state of each layer: after the last token (B, dim); of a bidirectional layer, the backward direction's
+    // state at the first token (B, dim/2).
+    std::vector<RecurrentStates> last;
   };
   // x (S, B, input_dim); row b has tokens at the times before lengths[b]. Where `layers` is given, the states of every
   // layer (B, S, dim) are added to it.

@@ -1,8 +1,8 @@
 #include "nn/sequence_to_sequence.h"
 
 #include "autograd/ops/ops.h"
-
 #include "autograd/tape/tape.h"
+#include "nn/token_head.h"
 
 namespace tapeformer {
 
@@ -30,8 +30,7 @@ EncoderOutput select_rows(const EncoderOutput& encoded, std::span<const std::int
 Variable SequenceToSequence::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                                   const CrossEntropyOptions& options) const {
   const EncoderOutput encoded = encode(*inputs.tape(), source);
-  const Variable rows = reshape(logits(decode(inputs, encoded)), {-1, target_vocab()});
-  return cross_entropy(rows, Variable::constant(*inputs.tape(), targets.value().reshape({-1})), options);
+  return loss_of_logits(logits(decode(inputs, encoded)), targets.value(), options);
 }
 
 }  // namespace tapeformer

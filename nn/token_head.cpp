@@ -6,7 +6,8 @@
 
 namespace tapeformer {
 
-TokenHead::TokenHead(const Embedding& embedding, bool tied, std::int64_t dim, const Init& init, DType dtype) {
+TokenHead::TokenHead(const Embedding& embedding, bool tied, std::int64_t dim, bool with_bias, const Init& init,
+                     DType dtype) {
   const std::int64_t vocab = embedding.weight.size(0), width = embedding.weight.size(1);
   if (tied) {
     check(width == dim, "token head: the embedding is ", width, " wide, the states ", dim,
@@ -16,7 +17,7 @@ TokenHead::TokenHead(const Embedding& embedding, bool tied, std::int64_t dim, co
   } else {
     weight = register_matrix("weight", {vocab, dim}, dtype, init);
   }
-  bias = register_parameter("bias", {vocab}, dtype, Init::zeros());
+  if (with_bias) bias = register_parameter("bias", {vocab}, dtype, Init::zeros());
 }
 
 Variable loss_of_logits(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options) {

@@ -1,5 +1,5 @@
-// TEST_CASE("..." * long_test()): a test that trains for long by code that shorter tests run as well. It is left out
-// of a build with AddressSanitizer, where it takes minutes.
+// TEST_CASE("..." * long_test()): a test that takes long by code that shorter tests run as well. It is left out of a
+// build with AddressSanitizer, where it takes many times as long.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -152,7 +152,8 @@ void TokenizerTrainer::add(std::span<const std::string_view> texts) {
 }
 
 std::unique_ptr<Tokenizer> TokenizerTrainer::finish(const ProgressCallback& progress) {
-  check(bytes_ > 0, "tokenizer: the text to train on is empty");
+  check(bytes_ > 0,
+        "tokenizer: expected a text to learn from, got none (it is empty, or held out for validation as a whole)");
   return learn(progress);
 }
 

@@ -94,7 +94,8 @@ std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::s
   }
   const NewestCheckpoint newest = newest_valid_checkpoint(run);
   for (const std::string& reason : newest.skipped) warnings.push_back("damaged checkpoint skipped: " + reason);
-  check(newest.step.has_value(), run.root.string(), ": the run has no usable checkpoint");
+  check(newest.step.has_value(), run.root.string(), ": the run has no usable checkpoint",
+        newest.skipped.empty() ? "" : "; " + newest.skipped.front());
   if (!newest.skipped.empty()) {
     warnings.push_back(str_cat("the newest checkpoint that is whole is of step ", *newest.step));
   }

@@ -24,7 +24,7 @@ struct GradTarget {
 // and matrix products accumulate in place.
 class GradSlot {
  public:
-  GradSlot() = default;  // not needed
+  GradSlot() = default;  // for a gradient that nobody needs
   GradSlot(GradCell& cell, const Dims& sizes, DType dtype) : cell_(&cell), sizes_(sizes), dtype_(dtype) {}
 
   // Whether this gradient is wanted. If not, a backward skips the work and calls none of the functions below.

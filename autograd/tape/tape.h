@@ -43,13 +43,14 @@ class OpObserver {
 using GradientObserver = std::function<void(const Tensor& gradient)>;
 
 struct TapeOptions {
-  bool record = true;                        // off: ops compute values only, and nothing is kept for a backward
-  bool training = false;                     // on: dropout drops
-  bool recompute = false;                    // on: recompute() trades time for memory; off: it changes nothing
-  RandomKey random = {};                     // seed, step and micro-step of the random ops
-  const TensorObserver* observer = nullptr;  // must outlive the tape; null: nobody observes
-  OpObserver* op_observer = nullptr;         // the same for ops
-  const GradientObserver* gradient_observer = nullptr;  // and for gradients
+  bool record = true;      // off: ops compute values only, and nothing is kept for a backward
+  bool training = false;   // on: dropout drops
+  bool recompute = false;  // on: recompute() trades time for memory; off: it changes nothing
+  RandomKey random = {};   // seed, step and micro-step of the random ops
+  // Observers must outlive the tape. Null: nobody observes.
+  const TensorObserver* observer = nullptr;
+  OpObserver* op_observer = nullptr;                    // called around every op
+  const GradientObserver* gradient_observer = nullptr;  // called when a parameter's gradient is complete
 };
 inline constexpr TapeOptions no_grad{.record = false};
 

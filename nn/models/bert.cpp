@@ -13,7 +13,7 @@ namespace tapeformer {
 MaskedTokenHead::MaskedTokenHead(const BlockConfig& config, const Embedding& embedding)
     : transform_(config.dim, config.dim, config.bias, config.init, config.dtype),
       norm_(make_norm(config)),
-      output_(embedding, true, config.dim, config.init, config.dtype) {
+      output_(embedding, /*tied=*/true, config.dim, /*with_bias=*/true, config.init, config.dtype) {
   register_module("transform", transform_);
   register_module("norm", *norm_);
   register_module("", output_);

@@ -32,7 +32,8 @@ Bilm::Bilm(const BilmConfig& config)
       dropout_(config.stack.dropout),
       forward_(config.stack),
       backward_(config.stack),
-      head_(token_embedding_, config.tie_embeddings, config.stack.dim, head_init(config.stack), config.stack.dtype) {
+      head_(token_embedding_, config.tie_embeddings, config.stack.dim, /*with_bias=*/true, head_init(config.stack),
+            config.stack.dtype) {
   register_module("token_embedding", token_embedding_);
   register_module("forward", forward_);
   register_module("backward", backward_);

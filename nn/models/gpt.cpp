@@ -25,17 +25,14 @@ Gpt::Gpt(const GptConfig& config)
       positions_(config.position, config.context, config.block.dim, config.position_base, config.block.init,
                  config.block.dtype),
       dropout_(config.block.dropout),
-      stack_(config.block, config.layers) {
+      stack_(config.block, config.layers),
+      head_(token_embedding_, config.tie_embeddings, config.block.dim, /*with_bias=*/false, config.block.init,
+            config.block.dtype) {
   check_rotary(config.position, config.block);
   register_module("token_embedding", token_embedding_);
   register_module("position_embedding", positions_);
   register_module("", stack_);
-  if (config.tie_embeddings) {
-    head_ = token_embedding_.weight;
-    register_tied("head.weight", head_);
-  } else {
-    head_ = register_matrix("head.weight", {config.vocab, config.block.dim}, config.block.dtype, config.block.init);
-  }
+  register_module("head", head_);
 }
 
 Variable Gpt::run(const Variable& ids, LanguageState* state, std::vector<Variable>* layers) const {
@@ -65,12 +62,10 @@ std::vector<Variable> Gpt::representations(const Variable& ids) const {
   return layers;
 }
 
-Variable Gpt::logits(const Variable& features) const { return linear(features, head_, {}); }
+Variable Gpt::logits(const Variable& features) const { return head_.logits(features); }
 
 Variable Gpt::loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const {
-  const Variable rows = reshape(forward(ids), {-1, config_.block.dim});
-  const Variable flat_targets = Variable::constant(*ids.tape(), targets.value().reshape({-1}));
-  return linear_cross_entropy(rows, head_, {}, flat_targets, options);
+  return head_.loss(forward(ids), targets.value(), options);
 }
 
 namespace {

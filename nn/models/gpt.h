@@ -7,6 +7,7 @@
 #include "nn/language_model.h"
 #include "nn/models/registry.h"
 #include "nn/positions.h"
+#include "nn/token_head.h"
 
 namespace tapeformer {
 
@@ -74,7 +75,7 @@ class Gpt : public LanguageModel {
   PositionEmbedding positions_;
   Dropout dropout_;
   BlockStack stack_;
-  Variable head_;
+  TokenHead head_;
 };
 
 }  // namespace tapeformer

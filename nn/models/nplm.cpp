@@ -29,7 +29,8 @@ Nplm::Nplm(const NplmConfig& config)
       token_embedding_(config.vocab, config.embedding_dim, Init::normal(1), config.dtype),
       dropout_(config.dropout),
       hidden_(input_width(config), config.dim, /*with_bias=*/true, uniform_of(input_width(config)), config.dtype),
-      head_(token_embedding_, /*tied=*/false, feature_width(config), uniform_of(feature_width(config)), config.dtype) {
+      head_(token_embedding_, /*tied=*/false, feature_width(config), /*with_bias=*/true,
+            uniform_of(feature_width(config)), config.dtype) {
   check(config.order >= 2, "nplm: expected an order of at least 2, got ", config.order);
   register_module("token_embedding", token_embedding_);
   register_module("hidden", hidden_);

@@ -12,7 +12,8 @@ Rnn::Rnn(const RnnConfig& config)
                        config.stack.dtype),
       dropout_(config.stack.dropout),
       stack_(config.stack),
-      head_(token_embedding_, config.tie_embeddings, config.stack.dim, head_init(config.stack), config.stack.dtype) {
+      head_(token_embedding_, config.tie_embeddings, config.stack.dim, /*with_bias=*/true, head_init(config.stack),
+            config.stack.dtype) {
   register_module("token_embedding", token_embedding_);
   register_module("", stack_);
   register_module("head", head_);

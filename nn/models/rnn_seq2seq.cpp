@@ -94,7 +94,9 @@ RnnSeq2Seq::RnnSeq2Seq(const RnnSeq2SeqConfig& config)
       dropout_(config.stack.dropout),
       encoder_(config.stack, config.encoder),
       readout_(readout_input(config), config.stack.input_dim, /*with_bias=*/true, Init::xavier_uniform(),
-               config.stack.dtype) {
+               config.stack.dtype),
+      head_(embeddings_.target, config.tied != TiedEmbeddings::none, config.stack.input_dim, /*with_bias=*/true,
+            uniform_of(config.stack.input_dim), config.stack.dtype) {
   const RecurrentConfig& stack = config.stack;
   register_module("", embeddings_);
   register_module("encoder", encoder_);
@@ -113,14 +115,7 @@ RnnSeq2Seq::RnnSeq2Seq(const RnnSeq2SeqConfig& config)
     register_module(str_cat("decoder.layers.", i), *layers_.back());
   }
   register_module("decoder.readout", readout_);
-  if (config.tied == TiedEmbeddings::none) {
-    head_weight_ = register_matrix("head.weight", {config.target_vocab, stack.input_dim}, stack.dtype,
-                                   uniform_of(stack.input_dim));
-  } else {
-    head_weight_ = embeddings_.target.weight;
-    register_tied("head.weight", head_weight_);
-  }
-  head_bias_ = register_parameter("head.bias", {config.target_vocab}, stack.dtype, Init::zeros());
+  register_module("head", head_);
 }
 
 std::unique_ptr<DecoderState> RnnSeq2Seq::make_state(std::int64_t, std::int64_t) const {
@@ -240,16 +235,14 @@ Variable RnnSeq2Seq::decode(const Variable& ids, const EncoderOutput& source, De
   return transpose(features, 0, 1);
 }
 
-Variable RnnSeq2Seq::logits(const Variable& features) const { return linear(features, head_weight_, head_bias_); }
+Variable RnnSeq2Seq::logits(const Variable& features) const { return head_.logits(features); }
 
 Variable RnnSeq2Seq::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                           const CrossEntropyOptions& options) const {
   const EncoderOutput encoded = encode(*inputs.tape(), source);
   Memory memory = begin(inputs.size(0), encoded);
   const Variable features = call([&] { return readouts(inputs, encoded, memory); });
-  const Variable rows = reshape(features, {-1, config_.stack.input_dim});
-  const Tensor in_time = targets.value().transpose(0, 1).reshape({-1});
-  return linear_cross_entropy(rows, head_weight_, head_bias_, Variable::constant(*inputs.tape(), in_time), options);
+  return head_.loss(features, targets.value().transpose(0, 1), options);  // the features are in the order of time
 }
 
 namespace {

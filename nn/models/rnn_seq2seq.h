@@ -8,6 +8,7 @@
 #include "nn/models/registry.h"
 #include "nn/recurrent_attention.h"
 #include "nn/recurrent_encoder.h"
+#include "nn/token_head.h"
 
 namespace tapeformer {
 
@@ -93,7 +94,7 @@ class RnnSeq2Seq : public SequenceToSequence {
   std::unique_ptr<RecurrentAttention> attention_;  // null: none
   std::vector<std::unique_ptr<RecurrentLayer>> layers_;
   Linear readout_;
-  Variable head_weight_, head_bias_;
+  TokenHead head_;
 };
 
 }  // namespace tapeformer

@@ -29,20 +29,16 @@ Transformer::Transformer(const TransformerConfig& config)
                         embedding_init(config.block), config.block.dtype),
       dropout_(config.block.dropout),
       encoder_(config.block, config.layers),
-      decoder_(config.block, config.layers, /*cross=*/true) {
+      decoder_(config.block, config.layers, /*cross=*/true),
+      head_(embeddings_.target, config.tied != TiedEmbeddings::none, config.block.dim, /*with_bias=*/false,
+            config.block.init, config.block.dtype) {
   check_rotary(config.position, config.block);
   register_module("", embeddings_);
   register_module("source_position_embedding", source_positions_);
   register_module("target_position_embedding", target_positions_);
   register_module("encoder", encoder_);
   register_module("decoder", decoder_);
-  if (config.tied == TiedEmbeddings::none) {
-    head_ =
-        register_matrix("head.weight", {config.target_vocab, config.block.dim}, config.block.dtype, config.block.init);
-  } else {
-    head_ = embeddings_.target.weight;
-    register_tied("head.weight", head_);
-  }
+  register_module("head", head_);
 }
 
 // √dim · embedding + positions, from position `first` on.
@@ -76,14 +72,12 @@ Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, D
   });
 }
 
-Variable Transformer::logits(const Variable& features) const { return linear(features, head_, {}); }
+Variable Transformer::logits(const Variable& features) const { return head_.logits(features); }
 
 Variable Transformer::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                            const CrossEntropyOptions& options) const {
   const EncoderOutput encoded = encode(*inputs.tape(), source);
-  const Variable rows = reshape(decode(inputs, encoded), {-1, config_.block.dim});
-  const Variable flat_targets = Variable::constant(*inputs.tape(), targets.value().reshape({-1}));
-  return linear_cross_entropy(rows, head_, {}, flat_targets, options);
+  return head_.loss(decode(inputs, encoded), targets.value(), options);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include "nn/models/pair_embeddings.h"
 #include "nn/models/registry.h"
 #include "nn/positions.h"
+#include "nn/token_head.h"
 
 namespace tapeformer {
 
@@ -73,7 +74,7 @@ class Transformer : public SequenceToSequence {
   PositionEmbedding source_positions_, target_positions_;
   Dropout dropout_;
   BlockStack encoder_, decoder_;
-  Variable head_;
+  TokenHead head_;
 };
 
 }  // namespace tapeformer

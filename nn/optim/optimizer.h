@@ -32,7 +32,8 @@ class Optimizer {
   OptimizerStep clipped(double lr, std::int64_t step, double norm) const {
     return {.lr = lr, .step = step, .gradient_scale = clip_ > 0 && norm > clip_ ? clip_ / norm : 1};
   }
-  // For the tape of the last backward before a step: to begin with gradients while backward goes on. Null: not wanted.
+  // For the tape of the last backward before a step: lets the optimizer use gradients while backward is still running.
+  // Null: it does not need them earlier.
   virtual const GradientObserver* gradient_observer() { return nullptr; }
 
   // The sum of the squares of all gradients in the slab.

@@ -37,10 +37,55 @@ TEST_CASE("errors: the words of a command") {
   check_error(box, kUsage, "unknown corpus 'storys', did you mean 'stories'?", "corpus storys");
   check_error(box, kUsage, "gradcheck: there is no op geluu; the nearest is gelu", "gradcheck geluu");
   check_error(box, kUsage, "train: expected CONFIG.toml and --out RUN, or --resume RUN", "train");
+  check_error(box, kUsage, "unknown command help (see --help)", "help");
+  check_error(box, kUsage, "unknown option --foo (see --help)", "train --foo 3");
+  check_error(box, kUsage, "unknown option --temp: did you mean --temperature? (see --help)", "generate run --temp 0");
+  check_error(box, kUsage, "tokenizer: expected one of train, encode, decode, info, convert (see --help)", "tokenizer");
+  check_error(box, kUsage, "--train.steps: expected a value, got none (see --help)", "train --train.steps");
+  check_error(box, kUsage, "--seed: expected a whole number of at least 0, got -1 (see --help)",
+              "generate run --seed -1");
   check_error(box, kUsage, "config excludes --resume (see --help)", "train tiny.toml --resume run --out new");
   check_error(box, kUsage, "--discard-newer requires --resume (see --help)",
               "train tiny.toml --out new --discard-newer");
   check_error(box, kFailure, "run: no such run or checkpoint", "train --resume run --out new");
+}
+
+TEST_CASE("errors: a configuration may follow the options; it is not taken for a text, nor a text for it") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  REQUIRE(box.run("train --train.steps 9 --train.steps 2 tiny.toml --out run").exit_code == 0);
+  CHECK(box.metrics("run").back()["step"] == 2);  // the last one counts
+  check_error(box, kUsage,
+              "--data.text: expected texts, got the configuration tiny.toml: name it first, as in train tiny.toml "
+              "--data.text FILE",
+              "train --data.text text.txt tiny.toml --out new");
+  const Outcome outcome = box.run("train text.txt --out new");
+  CHECK(outcome.exit_code == kUsage);
+  CHECK(outcome.tells("text.txt:1: "));
+  CHECK(outcome.tells("(a text to train on is named by --data.text)"));
+  CHECK_FALSE(box.has("new"));
+}
+
+TEST_CASE("errors: a run is not made shorter than it is") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 6");
+  const std::string config = box.read("run/config.toml");
+  check_error(box, kUsage, "train.steps: expected at least 6, the step that the run has come to, got 4",
+              "train --resume run --train.steps 4");
+  CHECK(box.read("run/config.toml") == config);
+}
+
+TEST_CASE("errors: a file that may not grow is told like a full disk") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const Outcome outcome =
+      Process(box / ".",
+              {"/bin/sh", "-c", std::string("ulimit -f 8; exec ") + TAPEFORMER_BINARY + " train tiny.toml --out run"},
+              "")
+          .wait();
+  CHECK(outcome.exit_code == kFailure);
+  CHECK(outcome.tells("File too large"));
 }
 
 TEST_CASE("errors: configurations") {
@@ -208,7 +253,7 @@ TEST_CASE("errors: tokenizers") {
               "tokenizer convert char.json --out x.tiktoken");
   check_error(box, kFailure, "char tokenizer: invalid UTF-8 at byte 0; a bpe tokenizer takes any bytes",
               "tokenizer encode char.json", {}, "\xE9");
-  check_error(box, kFailure, "tokenizer decode: expected token ids apart by white space, got \"1.5\"",
+  check_error(box, kFailure, "tokenizer decode: expected token ids separated by white space, got \"1.5\"",
               "tokenizer decode char.json", {}, "1.5");
   check_error(box, kUsage, "--document: expected none, file, line or mark, got \"page\"",
               "tokenizer encode char.json latin1.txt --document page");

@@ -154,7 +154,10 @@ TEST_CASE("labels: a question is answered by words of its text") {
   const Json first = Json::parse(result_of(box, "predict run --json", {}, asked.substr(0, asked.find('\n'))));
   CHECK(keys_of(first) == std::vector<std::string>{"answer", "first_word", "last_word", "probability"});
   CHECK(first["first_word"] == 2);
-  check_error(box, kFailure, "expected a question, a tab and a text, got \"who\"", "predict run", {}, "who\n");
+  const Outcome broken = box.run("predict run", {}, asked + "who\n");  // the lines before it are answered
+  CHECK(broken.exit_code == kFailure);
+  CHECK(broken.err == "tapeformer: line 4: expected a question, a tab and a text, got \"who\"\n");
+  CHECK(broken.out == answers);
   check_error(box, kUsage, "task.class_weights: expected none for span, which has no labels of its own, got balanced",
               "train tiny.toml --out new --task.kind span --task.class_weights balanced");
 }

@@ -17,5 +17,5 @@ TEST_CASE("report: what is no run is one line") {
   const Sandbox box;
   box.write("text.txt", "text");
   check_error(box, kFailure, "none: no such run or checkpoint", "report none --out new");
-  check_error(box, kUsage, "--out is required (see --help)", "report text.txt");
+  check_error(box, kUsage, "expected --out, got none (see --help)", "report text.txt");
 }

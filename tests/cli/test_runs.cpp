@@ -37,6 +37,8 @@ TEST_CASE("runs: a row for each run at any depth, the best first, with the numbe
   CHECK(runs[1]["steps"] == 3);
   CHECK(runs[1]["state"] == "finished");
 
+  CHECK(box.run("runs all/short --json").json()[0]["run"] == "all/short");
+
   const std::string table = box.run("runs all --sort name").out;
   CHECK(table.starts_with("run          type  parameters"));
   CHECK(std::ranges::count(table, '\n') == 4);

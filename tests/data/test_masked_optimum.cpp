@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "data/synthetic/corpora.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -110,7 +111,8 @@ TEST_CASE("masked optimum: it is the mean of −ln P of the letters that were ma
   CHECK(right / count == doctest::Approx(optimum.accuracy).epsilon(0.02));
 }
 
-TEST_CASE("masked optimum: longer rows know more, one letter alone is the chain's share of letters, others have none") {
+TEST_CASE("masked optimum: longer rows know more, one letter alone is the chain's share of letters, others have none" *
+          long_test()) {
   const MaskRates all{0.15, 1, 0};
   double entropy = 0;
   for (const double p : markov_chain().stationary()) entropy -= p * std::log(p);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "tests/long_test.h"
 #include "tests/report/browser.h"
 
 using namespace tapeformer;
@@ -70,7 +71,7 @@ TEST_CASE("report: a run that has no step yet has a page, and a folder that is n
   CHECK_THROWS_AS(run_report({&none, 1}), Error);
 }
 
-TEST_CASE("report: a page of 10,000 steps is below 1 MB, and one of 100,000 too, of means") {
+TEST_CASE("report: a page of 10,000 steps is below 1 MB, and one of 100,000 too, of means" * long_test()) {
   const TempFolder folder;
   const RunFolder long_run = write_run(folder, "long", 10'000), longer = write_run(folder, "longer", 100'000);
   CHECK(run_report({&long_run, 1}).size() < 1'000'000);
@@ -198,7 +199,7 @@ TEST_CASE("report: the norms of layers, the samples and the machines of a run") 
   CHECK(data["machines"][1]["cpu"] == "Other");
 }
 
-TEST_CASE("report: a page of 10,000 watched steps of 30 layers and long samples stays below 1 MB") {
+TEST_CASE("report: a page of 10,000 watched steps of 30 layers and long samples stays below 1 MB" * long_test()) {
   const TempFolder folder;
   const RunFolder run = write_watched_run(folder, "long", 10'000, 30);
   std::string lines = read_all(run.metrics());

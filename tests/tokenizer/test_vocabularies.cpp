@@ -193,8 +193,14 @@ TEST_CASE("train_tokenizer: wrong options are usage errors, an empty text is an 
   for (const std::string kind : {"char", "word", "bpe"}) {
     CHECK_THROWS_WITH_AS(train(kind, 300, "aa aa", {kind == "char" ? "a" : "aa"}),
                          doctest::Contains("is an ordinary token of the text as well; put it in <...>"), UsageError);
-    CHECK_THROWS_WITH_AS(train(kind, 300, ""), "tokenizer: the text to train on is empty", Error);
-    CHECK_THROWS_WITH_AS(train_tokenizer({kind, 300, {}}, {}), "tokenizer: the text to train on is empty", Error);
+    CHECK_THROWS_WITH_AS(
+        train(kind, 300, ""),
+        "tokenizer: expected a text to learn from, got none (it is empty, or held out for validation as a whole)",
+        Error);
+    CHECK_THROWS_WITH_AS(
+        train_tokenizer({kind, 300, {}}, {}),
+        "tokenizer: expected a text to learn from, got none (it is empty, or held out for validation as a whole)",
+        Error);
   }
 }
 

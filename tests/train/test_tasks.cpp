@@ -321,7 +321,7 @@ TEST_CASE("tasks: files of questions, and the overlap of an answer with the righ
   refused("a\tb\n", "b.tsv:1: expected a question, a tab, a text, a tab and an answer, got \"a\tb\"");
   refused("a\tb c\td\n", "b.tsv:1: the words \"d\" of the answer are not in the text");
   refused("a\tb c\t\n", "b.tsv:1: expected a question, a text and an answer, got an empty answer");
-  CHECK_THROWS_WITH_AS(span.parse("a"), "expected a question, a tab and a text, got \"a\"", Error);
+  CHECK_THROWS_WITH_AS(span.parse("a", "line 1: "), "line 1: expected a question, a tab and a text, got \"a\"", Error);
 
   const std::vector<LabelledExample> examples = span.read(folder.path / "a.tsv");
   const auto score = [&](std::int64_t first, std::int64_t last) {
@@ -417,5 +417,5 @@ TEST_CASE("tasks: files of labels in lines and in JSON lines, and lines that are
           "c.jsonl:1: expected a string in the field \"text\"");
   refused(tag, "c.jsonl", "{\"words\": [\"a\"], \"labels\": []}\n",
           "c.jsonl:1: got 1 words and 0 labels: expected as many");
-  CHECK(tag.parse(" the  dog ").pieces == std::vector<std::string>{"the", "dog"});
+  CHECK(tag.parse(" the  dog ", "").pieces == std::vector<std::string>{"the", "dog"});
 }

@@ -174,7 +174,12 @@ Config parse_config(std::string_view text, const std::string& origin) {
 
 Config load_config(const std::filesystem::path& path) {
   const MappedFile file(path);
-  return parse_config(file.bytes(), path.string());
+  try {
+    return parse_config(file.bytes(), path.string());
+  } catch (const UsageError& error) {
+    if (path.extension() == ".toml") throw;
+    fail_usage(error.what(), " (a text to train on is named by --data.text)");
+  }
 }
 
 void apply_override(Config& config, std::string_view name, std::span<const std::string> values) {

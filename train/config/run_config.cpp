@@ -40,7 +40,8 @@ std::vector<std::string> check_resume(const ResolvedConfig& stored, const Resolv
     if (before == after) continue;
     const std::string name = entry.name(), value = command_line_text(after);
     if (!entry.key.may_change) {
-      fail_usage(name, ": the run has ", command_line_text(before), ", got ", value,
+      const std::string had = command_line_text(before);
+      fail_usage(name, ": the run has ", had.empty() ? "none" : had, ", got ", value,
                  ": it says what the model, its tokens or its task are, which cannot change on resume");
     }
     const bool derived = std::ranges::count(*resumed.values().derived, name) > 0;

@@ -1,5 +1,6 @@
 #include "train/objectives/language_objective.h"
 
+#include "data/text/text_source.h"
 #include "generate/generator.h"
 #include "train/config/model_config.h"
 
@@ -102,9 +103,8 @@ std::function<void()> LanguageObjective::hold_carried() {
 
 std::vector<TextSample> LanguageObjective::samples() {
   const Tokenizer& tokenizer = *data_.tokenizer;
-  const GenerateOptions options{.sampling = {},
-                                .tokens = config_.train.sample_tokens,
-                                .stop_token = tokenizer.special("<|endoftext|>").value_or(-1)};
+  const GenerateOptions options{
+      .sampling = {}, .tokens = config_.train.sample_tokens, .stop_token = tokenizer.special(kEndOfText).value_or(-1)};
   const auto ids = generate(*model_, prompt_tokens(tokenizer, *model_, config_.train.sample_prompt), options);
   return {{config_.train.sample_prompt, tokenizer.decode(ids)}};
 }

@@ -1,4 +1,4 @@
-// Steps of the protocol by which a run's folder is written: each returns when the system has done it.
+// System calls by which a run's folder is written. Each returns when its effect is complete.
 #pragma once
 
 #include <filesystem>

@@ -70,6 +70,7 @@ RunSummary summarize_run(const RunFolder& run) {
 
 std::vector<RunFolder> runs_below(const fs::path& folder) {
   check(fs::is_directory(folder), folder.string(), ": expected a folder");
+  if (is_run(folder)) return {{folder}};
   std::vector<RunFolder> runs;
   const auto options = fs::directory_options::skip_permission_denied;
   for (auto entry = fs::recursive_directory_iterator(folder, options); entry != fs::recursive_directory_iterator();

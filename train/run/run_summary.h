@@ -23,7 +23,8 @@ struct RunSummary {
 
 // Throws Error when a file of the run is broken.
 RunSummary summarize_run(const RunFolder& run);
-// The runs in a folder, at any depth, in the order of their paths. Throws Error when it is no folder.
+// The runs in a folder, at any depth, in the order of their paths; the folder itself where it is a run. Throws Error
+// when it is no folder.
 std::vector<RunFolder> runs_below(const std::filesystem::path& folder);
 
 }  // namespace tapeformer

@@ -34,7 +34,7 @@ std::vector<LabelledExample> read(const std::filesystem::path& path) {
   return examples;
 }
 
-LabelledExample parse(std::string_view line) { return {{std::string(line)}, {""}}; }
+LabelledExample parse(std::string_view line, const std::string&) { return {{std::string(line)}, {""}}; }
 
 TaskScore score(std::span<const std::string> labels, std::span<const LabelledExample> examples,
                 std::span<const std::span<const PredictedLabel>> predicted) {

@@ -64,9 +64,9 @@ std::vector<LabelledExample> read(const std::filesystem::path& path) {
   return examples;
 }
 
-LabelledExample parse(std::string_view line) {
+LabelledExample parse(std::string_view line, const std::string& where) {
   const std::size_t tab = line.find('\t');
-  check(tab != line.npos, "expected a question, a tab and a text, got \"", line, '"');
+  check(tab != line.npos, where, "expected a question, a tab and a text, got \"", line, '"');
   LabelledExample example{split_words(line.substr(tab + 1)), {}};
   example.pieces.insert(example.pieces.begin(), std::string(line.substr(0, tab)));
   example.labels.resize(example.pieces.size());

@@ -43,7 +43,7 @@ std::vector<LabelledExample> read(const std::filesystem::path& path) {
   return examples;
 }
 
-LabelledExample parse(std::string_view line) {
+LabelledExample parse(std::string_view line, const std::string&) {
   LabelledExample example{split_words(line), {}};
   example.labels.resize(example.pieces.size());
   return example;

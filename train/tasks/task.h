@@ -51,8 +51,8 @@ struct Task {
   bool points = false;
   // Reads a file of labelled examples. Throws Error that names file and line.
   std::vector<LabelledExample> (*read)(const std::filesystem::path&);
-  // A line of text without labels, as `predict` reads it.
-  LabelledExample (*parse)(std::string_view line);
+  // A line of text without labels, as `predict` reads it. Throws Error that begins with `where`.
+  LabelledExample (*parse)(std::string_view line, const std::string& where);
   // Scores the predictions of examples, a list for each one; pieces without a label are left out.
   TaskScore (*score)(std::span<const std::string> labels, std::span<const LabelledExample> examples,
                      std::span<const std::span<const PredictedLabel>> predicted);
