@@ -97,7 +97,7 @@ void print_text_result(const EvalArguments& arguments, const TrainedModel& run, 
   } else {
     std::cout << "all before it, in " << arguments.batch << " parts";
   }
-  std::cout << ", step " << run.step << '\n';
+  std::cout << ", " << checkpoint_text(run) << '\n';
 }
 
 // The text of the run's evaluation. Throws Error when there is nothing to score in it.
@@ -190,7 +190,7 @@ void evaluate_masked(const EvalArguments& arguments) {
     std::cout << "pseudo-perplexity  " << format_perplexity(pseudo->perplexity()) << ", " << pseudo->loss()
               << " nats per token, each of " << pseudo->tokens << " masked in turn\n";
   }
-  std::cout << "context            " << options.length << ", step " << run.step << '\n';
+  std::cout << "context            " << options.length << ", " << checkpoint_text(run) << '\n';
 }
 
 void evaluate_skip_gram(const EvalArguments& arguments) {
@@ -214,7 +214,7 @@ void evaluate_skip_gram(const EvalArguments& arguments) {
   std::cout << "tokens         " << ids.size() << '\n' << "bytes          " << text.bytes << '\n';
   if (text.unknown_share() > 0) std::cout << "unknown        " << 100 * text.unknown_share() << " % of the tokens\n";
   std::cout << "loss           " << result.loss() << " nats per pair, of " << result.tokens << '\n'
-            << "window         " << run.model->window() << ", step " << run.step << '\n';
+            << "window         " << run.model->window() << ", " << checkpoint_text(run) << '\n';
 }
 
 void evaluate_pairs(const EvalArguments& arguments) {
@@ -244,7 +244,7 @@ void evaluate_pairs(const EvalArguments& arguments) {
   std::cout << "pairs          " << pairs.size() << " scored, " << skipped << " skipped\n"
             << "tokens         " << result.tokens << " of the target, with the ends of its sentences\n";
   print_table(result, measured);
-  std::cout << "step           " << run.step << '\n';
+  std::cout << "checkpoint     " << checkpoint_text(run) << '\n';
 }
 
 // The scores of a model that is fine-tuned on labels, with a row for each label or kind of spans.
@@ -280,8 +280,8 @@ void evaluate_labels(const EvalArguments& arguments) {
     return;
   }
   const auto percent = [](double share) { return fmt::format("{:.2f} %", 100 * share); };
-  std::cout << fmt::format("{:<15} {} with {} labels, step {}\n", "examples", examples.size(), result.evaluation.tokens,
-                           run.step)
+  std::cout << fmt::format("{:<15} {} with {} labels, {}\n", "examples", examples.size(), result.evaluation.tokens,
+                           checkpoint_text(run))
             << fmt::format("{:<15} {:.4f} nats per label\n", "loss", result.evaluation.loss());
   for (const auto& [name, value] : score.measures) std::cout << fmt::format("{:<15} {}\n", name, percent(value));
   if (score.table.empty()) return;

@@ -50,6 +50,10 @@ TrainedEmbedder open_embedder(const std::filesystem::path& run, const LoadOption
   return with_warnings_shown(load_embedder(run, options));
 }
 
+std::string checkpoint_text(const TrainedModel& run) {
+  return str_cat(run.averaged ? "average of the last checkpoints up to step " : "step ", run.step);
+}
+
 void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul) {
   command
       .add_option_function<std::string>(

@@ -20,6 +20,9 @@ TrainedLabeller open_labeller(const std::filesystem::path& run, const LoadOption
 TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options);
 TrainedEmbedder open_embedder(const std::filesystem::path& run, const LoadOptions& options);
 
+// "step 500", or "average of the last checkpoints up to step 500".
+std::string checkpoint_text(const TrainedModel& run);
+
 // The option --matmul of a command.
 void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul);
 

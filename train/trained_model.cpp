@@ -48,6 +48,7 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
   TrainedModel trained{.run = found.run,
                        .config = resolve(load_run_config(checkpoint_config(found.run, found.folder))),
                        .step = found.step,
+                       .averaged = found.averaged,
                        .warnings = found.warnings};
   MatmulSetting matmul = options.matmul.value_or(trained.config.train.matmul);
   if (matmul == MatmulSetting::automatic) matmul = fastest_matmul();
@@ -62,9 +63,10 @@ Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained) 
 }
 
 // A model of plain text, which `make` makes.
-template <class Trained, class Make>
-Trained load_text_model(const std::filesystem::path& path, const LoadOptions& options, const Make& make) {
-  return with_checkpoint(path, [&](const UsableCheckpoint& found) -> Trained {
+template <class Model>
+TrainedTextModel<Model> load_text_model(const std::filesystem::path& path, const LoadOptions& options,
+                                        std::unique_ptr<Model> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
+  return with_checkpoint(path, [&](const UsableCheckpoint& found) -> TrainedTextModel<Model> {
     TrainedModel trained = load_shared(found, options);
     const Bf16Weights weights = weights_of(options, trained);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
@@ -105,13 +107,14 @@ std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::s
 UsableCheckpoint find_checkpoint(const std::filesystem::path& path) {
   const RunReference reference = find_run(path);
   const std::filesystem::path average = reference.run.average();
-  UsableCheckpoint found{.run = reference.run, .folder = average, .step = 0, .warnings = {}};
+  UsableCheckpoint found{.run = reference.run, .folder = average, .warnings = {}};
   std::error_code error;
   const bool has_average = std::filesystem::is_directory(average, error);
   if (reference.average || (!reference.step && has_average)) {
     const auto reason = verify_beside_training(average);
     if (!reason) {
       found.step = read_checkpoint_state(average).at("step").get<std::int64_t>();
+      found.averaged = true;
       return found;
     }
     check(!reference.average, average.string(), ": ", *reason);
@@ -124,7 +127,7 @@ UsableCheckpoint find_checkpoint(const std::filesystem::path& path) {
 
 TrainedLanguageModel load_language_model(const std::filesystem::path& path, const LoadOptions& options) {
   require_task(path, ModelTask::language_model);
-  return load_text_model<TrainedLanguageModel>(path, options, make_language_model);
+  return load_text_model(path, options, make_language_model);
 }
 
 TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options) {
@@ -132,23 +135,23 @@ TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const Lo
                {ModelTask::language_model, ModelTask::bidirectional_language_model, ModelTask::masked_language_model,
                 ModelTask::skip_gram_model},
                "a model of plain text");
-  return load_text_model<TrainedTextEncoder>(path, options, make_text_encoder);
+  return load_text_model(path, options, make_text_encoder);
 }
 
 TrainedBidirectionalLanguageModel load_bidirectional_language_model(const std::filesystem::path& path,
                                                                     const LoadOptions& options) {
   require_task(path, ModelTask::bidirectional_language_model);
-  return load_text_model<TrainedBidirectionalLanguageModel>(path, options, make_bidirectional_language_model);
+  return load_text_model(path, options, make_bidirectional_language_model);
 }
 
 TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::path& path, const LoadOptions& options) {
   require_task(path, ModelTask::masked_language_model);
-  return load_text_model<TrainedMaskedLanguageModel>(path, options, make_masked_language_model);
+  return load_text_model(path, options, make_masked_language_model);
 }
 
 TrainedSkipGramModel load_skip_gram_model(const std::filesystem::path& path, const LoadOptions& options) {
   require_task(path, ModelTask::skip_gram_model);
-  return load_text_model<TrainedSkipGramModel>(path, options, make_skip_gram_model);
+  return load_text_model(path, options, make_skip_gram_model);
 }
 
 TrainedLabeller load_labeller(const std::filesystem::path& path, const LoadOptions& options) {

@@ -24,6 +24,7 @@ struct TrainedModel {
   RunFolder run;
   ResolvedConfig config;                                                // that the checkpoint was trained with
   std::int64_t step = 0;                                                // of the checkpoint
+  bool averaged = false;                                                // it is the average of those up to that step
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the products that it is used with
   std::vector<std::string> warnings;
 };
@@ -35,30 +36,17 @@ struct LoadOptions {
   bool bf16_weights = false;
 };
 
-struct TrainedLanguageModel : TrainedModel {
+// A model of plain text.
+template <class Model>
+struct TrainedTextModel : TrainedModel {
   std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<LanguageModel> model;
+  std::unique_ptr<Model> model;
 };
-
-struct TrainedTextEncoder : TrainedModel {
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<TextEncoder> model;
-};
-
-struct TrainedBidirectionalLanguageModel : TrainedModel {
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<BidirectionalLanguageModel> model;
-};
-
-struct TrainedMaskedLanguageModel : TrainedModel {
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<MaskedLanguageModel> model;
-};
-
-struct TrainedSkipGramModel : TrainedModel {
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<SkipGramModel> model;
-};
+using TrainedLanguageModel = TrainedTextModel<LanguageModel>;
+using TrainedTextEncoder = TrainedTextModel<TextEncoder>;
+using TrainedBidirectionalLanguageModel = TrainedTextModel<BidirectionalLanguageModel>;
+using TrainedMaskedLanguageModel = TrainedTextModel<MaskedLanguageModel>;
+using TrainedSkipGramModel = TrainedTextModel<SkipGramModel>;
 
 struct TrainedLabeller : TrainedModel {
   std::unique_ptr<Tokenizer> tokenizer;
@@ -107,6 +95,7 @@ struct UsableCheckpoint {
   RunFolder run;
   std::filesystem::path folder;
   std::int64_t step = 0;
+  bool averaged = false;
   std::vector<std::string> warnings;
 };
 // The one that `path` names, as load_language_model() takes it. Throws Error when there is none that verifies, and

@@ -66,13 +66,17 @@ TEST_CASE("errors: a configuration may follow the options; it is not taken for a
   CHECK_FALSE(box.has("new"));
 }
 
-TEST_CASE("errors: a run is not made shorter than it is") {
+TEST_CASE("errors: a run is not made shorter than it is, nor gets an optimizer of another state") {
   const Sandbox box;
   box.prepare_tiny_run();
   box.train("run", "--train.steps 6");
   const std::string config = box.read("run/config.toml");
   check_error(box, kUsage, "train.steps: expected at least 6, the step that the run has come to, got 4",
               "train --resume run --train.steps 4");
+  const std::string another_state =
+      "optimizer.name: the run's adamw keeps 2 numbers for a parameter, got sgd, which would keep 1: train.init_from "
+      "begins a new run with the weights";
+  check_error(box, kUsage, another_state, "train --resume run --train.steps 8 --optimizer.name sgd");
   CHECK(box.read("run/config.toml") == config);
 }
 

@@ -171,6 +171,12 @@ TEST_CASE("translate: with the average, or the checkpoint that is named") {
   CHECK_FALSE(translated(box, "run/checkpoints/step-000180" + n_best, input) == expected);
   CHECK(box.run("eval run" + eval).out == box.run("eval " + average + eval).out);
   CHECK_FALSE(box.run("eval run" + eval).out == box.run("eval " + newest + eval).out);
+  const std::string files = " --source source.txt --target target.txt";
+  const auto ends_with = [&](const std::string& run, const char* end) {
+    return result_of(box, "eval " + run + files).ends_with(end);
+  };
+  CHECK(ends_with("run", " average of the last checkpoints up to step 200\n"));
+  CHECK(ends_with(newest, "     step 200\n"));
 
   // A checkpoint that is named is called by its whole path.
   const std::string root = fs::canonical(box / ".").string() + "/";

@@ -272,7 +272,7 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
   check_invalid({"data.text=a", "data.corpus=stories"},
                 "data: expected one kind of training data, got data.text and data.corpus");
   check_invalid({"data.pairs=a", "data.source=a", "data.target=b"},
-                "data: expected one kind of training data, got data.source and data.target and data.pairs");
+                "data: expected one kind of training data, got data.source and data.pairs");
   check_invalid({seq2seq, "data.source=a"}, "data.target: expected a file, since data.source is given");
   check_invalid({seq2seq, "data.target=a"}, "data.source: expected a file, since data.target is given");
   check_invalid({seq2seq, "data.source=a", "data.target=b", "data.valid_target=c"},

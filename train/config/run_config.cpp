@@ -1,10 +1,12 @@
 #include "train/config/run_config.h"
+#include "train/config/optim_config.h"
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
+#include "train/config/optim_config.h"
 
 namespace tapeformer {
 
@@ -34,6 +36,14 @@ ResolvedConfig stored_config(Config run) {
 }
 
 std::vector<std::string> check_resume(const ResolvedConfig& stored, const ResolvedConfig& resumed) {
+  const auto state_slabs = [](const ResolvedConfig& config) {
+    return find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config));
+  };
+  if (const int before = state_slabs(stored), after = state_slabs(resumed); before != after) {
+    fail_usage("optimizer.name: the run's ", stored.optimizer.name, " keeps ", before, " numbers for a parameter, got ",
+               resumed.optimizer.name, ", which would keep ", after,
+               ": train.init_from begins a new run with the weights");
+  }
   std::vector<std::string> changes;
   for (const ConfigEntry& entry : config_entries(stored.model.type)) {
     const KeyValue before = entry.get(stored.values()), after = entry.get(resumed.values());
