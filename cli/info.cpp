@@ -420,8 +420,10 @@ void add_info_command(CLI::App& app) {
       app.add_subcommand("info", "A dry run: parameters, memory and time of a training, from some steps of it");
   command->add_option("target", arguments->target, "A configuration file or a run's folder")->required();
   command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->add_option("--seconds", arguments->seconds,
-                      "Time steps for so long, about; 0: run none, and compute what can be known without [4]");
+  command
+      ->add_option("--seconds", arguments->seconds,
+                   "Time steps for so long, about; 0: run none, and compute what can be known without [4]")
+      ->check(CLI::NonNegativeNumber);
   add_config_options(*command, arguments->overrides);
   command->callback([arguments] { print_info(*arguments); });
 }

@@ -44,7 +44,7 @@ void print_probe(const ProbeArguments& arguments) {
               100 * result.majority);
   std::printf("layers   ");
   for (const double share : result.shares) std::printf(" %.3f", share);
-  std::printf(" (the embedding's share first), times %.3f\n", result.gamma);
+  std::printf("%s, times %.3f\n", result.shares.size() > 1 ? " (the embedding's share first)" : "", result.gamma);
 }
 
 }  // namespace

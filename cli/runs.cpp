@@ -52,15 +52,20 @@ std::string decimals(const std::optional<double>& value) {
   return value ? text : "-";
 }
 
+// The columns that a text takes: its characters, which UTF-8 may write in several bytes.
+std::size_t width_of(const std::string& text) {
+  return std::ranges::count_if(text, [](unsigned char byte) { return (byte & 0xC0) != 0x80; });
+}
+
 void print_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows[0].size());
   for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i] + (i + 1 < row.size() ? std::string(widths[i] - row[i].size() + 2, ' ') : "");
+      line += row[i] + (i + 1 < row.size() ? std::string(widths[i] - width_of(row[i]) + 2, ' ') : "");
     }
     std::cout << output_text(line) << '\n';
   }
