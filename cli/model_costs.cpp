@@ -1,8 +1,8 @@
 #include "cli/model_costs.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "nn/layer_name.h"
 #include "train/config/model_config.h"
 
 namespace tapeformer::cli {
@@ -15,22 +15,10 @@ double training_flops(const ForwardFlops& forward, bool recompute) {
   return 3 * (forward.blocks + forward.other) + again;
 }
 
-// "blocks.0" for "blocks.0.attention.weight": the name up to its first number. Empty for a name without one.
-std::string layer_of(const std::string& name) {
-  for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
-    end = name.find('.', begin);
-    const std::string part = name.substr(begin, end - begin);
-    if (!part.empty() && std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c); })) {
-      return name.substr(0, begin + part.size());
-    }
-  }
-  return "";
-}
-
 std::vector<ModelCosts::Part> count_layers(const Module& model) {
   std::vector<ModelCosts::Part> layers;
   for (const NamedParameter& parameter : model.named_parameters()) {
-    const std::string layer = layer_of(parameter.name);
+    const std::string layer(layer_name(parameter.name));
     if (layer.empty()) continue;
     const auto same = [&](const ModelCosts::Part& part) { return part.key == layer; };
     auto place = std::ranges::find_if(layers, same);

@@ -1,7 +1,6 @@
 #include "nn/labelling_model.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -9,23 +8,12 @@
 #include "autograd/ops/layers.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
+#include "nn/layer_name.h"
 
 namespace tapeformer {
 namespace {
 
 constexpr double kInitStd = 0.02;  // Devlin et al. 2019
-
-// The first number among the parts of "blocks.3.attention.qkv.weight"; -1 where there is none.
-std::int64_t layer_of(std::string_view name) {
-  while (!name.empty()) {
-    const std::string_view part = name.substr(0, name.find('.'));
-    std::int64_t number = -1;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    if (error == std::errc() && end == part.data() + part.size()) return number;
-    name.remove_prefix(std::min(part.size() + 1, name.size()));
-  }
-  return -1;
-}
 
 }  // namespace
 
@@ -85,10 +73,11 @@ ParameterRates LabellingModel::rates(double decay) const {
   std::map<std::string, double, std::less<>> rates;
   std::int64_t layers = 0;
   const std::vector<NamedParameter> parameters = encoder_->named_parameters();
-  for (const NamedParameter& parameter : parameters) layers = std::max(layers, layer_of(parameter.name) + 1);
+  for (const NamedParameter& parameter : parameters)
+    layers = std::max(layers, layer_number(parameter.name).value_or(-1) + 1);
   bool behind = false;  // a layer came already
   for (const NamedParameter& parameter : parameters) {
-    const std::int64_t layer = layer_of(parameter.name);
+    const std::int64_t layer = layer_number(parameter.name).value_or(-1);
     behind = behind || layer >= 0;
     const std::int64_t following = layer >= 0 ? layers - layer - 1 : behind ? 0 : layers;
     rates[parameter.name] = options_.freeze ? 0 : std::pow(decay, static_cast<double>(following));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/kernels/reduce.h"
+#include "nn/layer_name.h"
 
 namespace tapeformer {
 namespace {
@@ -15,24 +16,16 @@ double sum_of_squares(const Tensor& x) {
                            [&]<class T>(T) { return kernels::sum_of_squares(dense.data<T>(), dense.numel()); });
 }
 
-bool is_number(std::string_view part) {
-  return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 }  // namespace
 
 std::string layer_of_parameter(std::string_view name) {
-  for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
-    end = name.find('.', begin);
-    if (is_number(name.substr(begin, end - begin))) return std::string(name.substr(0, end));
-  }
-  return std::string(name.substr(0, name.rfind('.')));
+  const std::string_view layer = layer_name(name);
+  return std::string(layer.empty() ? name.substr(0, name.rfind('.')) : layer);
 }
 
 LayerWatch::LayerWatch(const Module& model, const ParameterSlab& slab) : slab_(slab) {
   for (const ParameterSlab::Part& part : slab.parts()) {
-    const std::string layer = layer_of_parameter(part.name);
-    if (is_number(layer.substr(layer.rfind('.') + 1))) outputs_[layer];
+    if (const std::string_view layer = layer_name(part.name); !layer.empty()) outputs_[std::string(layer)];
   }
   for (const NamedModule& named : model.named_modules()) {
     const auto layer = outputs_.find(named.name);

@@ -12,7 +12,7 @@
 namespace tapeformer {
 
 // The layer that a parameter belongs to: its name up to the first number, "encoder.blocks.3" of
-// "encoder.blocks.3.attention.qkv.weight"; without a number, the module's name, "final_norm" of "final_norm.weight".
+// "encoder.blocks.3.attention.qkv.weight" (layer_name()); without one, the name of the module: "final_norm".
 std::string layer_of_parameter(std::string_view name);
 
 // Made before a step, asked after it. The outputs of the layers are seen by hooks, which an object takes away with it.

@@ -8,6 +8,7 @@
 #include "autograd/tape/tape.h"
 #include "nn/causal_encoder.h"
 #include "nn/labelling_model.h"
+#include "nn/layer_name.h"
 #include "nn/models/bert.h"
 #include "nn/models/gpt.h"
 #include "nn/optim/optimizers.h"
@@ -134,4 +135,13 @@ TEST_CASE("optimizer: a parameter's rate multiplies its learning rate, and rate 
     }
     CHECK(half.at("task.output.weight") != whole.at("task.output.weight"));
   }
+}
+
+TEST_CASE("layer names: the first number in the name of a parameter") {
+  CHECK(layer_name("blocks.3.attention.qkv.weight") == "blocks.3");
+  CHECK(layer_name("encoder.layers.12.w2") == "encoder.layers.12");
+  CHECK(layer_name("7") == "7");
+  CHECK(layer_name("w2.weight").empty());
+  CHECK(layer_number("encoder.layers.12.w2.0") == 12);
+  CHECK_FALSE(layer_number("head.weight").has_value());
 }
