@@ -45,6 +45,14 @@ std::string unknown(const char* what, const std::string& name, std::string_view 
   return str_cat(text, ": did you mean ", dashes, std::ranges::find(known, nearest, &KnownName::found_by)->name, "?");
 }
 
+std::vector<KnownName> commands_of(const CLI::App& command) {
+  std::vector<KnownName> known;
+  for (const CLI::App* inner : command.get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back({inner->get_name(), inner->get_name()});
+  }
+  return known;
+}
+
 std::vector<KnownName> options_of(const CLI::App& command) {
   std::vector<KnownName> known;
   for (const CLI::Option* option : command.get_options()) {
@@ -84,10 +92,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
       if (!other.empty()) return str_cat("unknown option ", name, ": did you mean ", other, "?");
       return unknown("option", name, "--", options_of(*command));
     }
-    std::vector<KnownName> commands;
-    for (const CLI::App* other : command->get_subcommands([](const CLI::App*) { return true; })) {
-      commands.push_back({other->get_name(), other->get_name()});
-    }
+    const auto commands = commands_of(*command);
     if (!commands.empty()) return unknown("command", word, "", commands);
   }
   const std::string what = error.what(), name = what.substr(0, what.find(':'));
@@ -100,9 +105,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
       return str_cat("expected ", what.substr(0, end), ", got none");
     }
     std::string commands;
-    for (const CLI::App* other : command->get_subcommands([](const CLI::App*) { return true; })) {
-      commands += (commands.empty() ? "" : ", ") + other->get_name();
-    }
+    for (const KnownName& inner : commands_of(*command)) commands += (commands.empty() ? "" : ", ") + inner.name;
     if (!commands.empty()) return str_cat(command->get_name(), ": expected one of ", commands);
   }
   return what;

@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include "core/error.h"
 
 namespace tapeformer {
+namespace {
 
 namespace fs = std::filesystem;
 
+enum class CgroupVersion { v1, v2 };
+
+// Calls f(folder, version) for the folder of each group that limits a controller ("cpu", "memory"), the outermost
+// first.
 void for_each_cgroup(const char* controller, const std::function<void(const fs::path&, CgroupVersion)>& f,
                      const fs::path& root) {
   const auto visit = [&](fs::path folder, const fs::path& group, CgroupVersion version) {
@@ -33,15 +38,18 @@ void for_each_cgroup(const char* controller, const std::function<void(const fs::
   }
 }
 
+}  // namespace
+
 int cgroup_processors(const fs::path& root) {
   int processors = 0;
   for_each_cgroup(
       "cpu",
       [&](const fs::path& folder, CgroupVersion version) {
+        // Microseconds of all processors together in each period; "max" is no number.
         const bool v2 = version == CgroupVersion::v2;
         std::ifstream quotas(folder / (v2 ? "cpu.max" : "cpu.cfs_quota_us")), periods(folder / "cpu.cfs_period_us");
-        double quota = 0, period = 0;                                            // microseconds
-        if (!(quotas >> quota) || !((v2 ? quotas : periods) >> period)) return;  // "max" is no number
+        double quota = 0, period = 0;
+        if (!(quotas >> quota) || !((v2 ? quotas : periods) >> period)) return;
         if (quota <= 0 || period <= 0) return;
         const int here = static_cast<int>(std::ceil(quota / period));
         processors = processors == 0 ? here : std::min(processors, here);

@@ -10,7 +10,7 @@ namespace tapeformer {
 // if there are several. `known` must not be empty.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
 
-// Whether about a third of the letters of `name` are wrong at most, if `known` is meant.
+// Whether `name` may be a misspelling of `known`: at most about a third of its letters are wrong.
 bool is_near(std::string_view name, std::string_view known);
 
 }  // namespace tapeformer

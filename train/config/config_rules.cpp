@@ -26,7 +26,8 @@ void require(bool condition, const Parts&... parts) {
 std::vector<std::string> data_kinds(const Config::Data& data) {
   std::vector<std::string> kinds;
   if (!data.text.empty()) kinds.push_back("data.text");
-  if (!data.source.empty() || !data.target.empty()) kinds.push_back("data.source");
+  if (!data.source.empty() || !data.target.empty())
+    kinds.push_back(data.source.empty() ? "data.target" : "data.source");
   if (!data.pairs.empty()) kinds.push_back("data.pairs");
   if (!data.labels.empty()) kinds.push_back("data.labels");
   if (!data.corpus.empty()) kinds.push_back("data.corpus");

@@ -1,5 +1,4 @@
 #include "train/config/run_config.h"
-#include "train/config/optim_config.h"
 
 #include <algorithm>
 

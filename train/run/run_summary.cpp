@@ -23,7 +23,7 @@ std::string data_of(const Config::Data& data) {
   return fs::path(data.source.empty() ? data.pairs : data.source).filename().string();
 }
 
-// Of the newest checkpoint; nothing where there is none, or where it was removed just now.
+// The number of parameters in the newest checkpoint; nothing where there is none, or where it was removed just now.
 std::optional<std::int64_t> parameters_of(const RunFolder& run) {
   const auto latest = latest_step(run);
   if (!latest) return std::nullopt;

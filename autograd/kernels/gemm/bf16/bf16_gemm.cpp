@@ -14,7 +14,8 @@ namespace {
 // Packed at a time: at most 4 MiB for all threads, which stay in L3, and 512 KiB by a task, which stay in L2; but at
 // least one block.
 constexpr std::int64_t kSharedElements = 1 << 21, kOwnElements = 1 << 18;
-// Of a task. Each of them meets every shared panel while that is in L1: the more, the less often it comes from L3.
+// A task has at most so many panels. Each of them meets every shared panel while that one is in L1: the more panels a
+// task has, the less often a shared one comes from L3.
 constexpr std::int64_t kMostPanels = 8;
 constexpr std::int64_t kTasksPerThread = 4;
 // An operand of no more elements (2 MiB of f32) is in a cache anyway: to fetch it would only take instructions.
