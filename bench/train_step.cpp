@@ -32,7 +32,7 @@ nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
   const auto optimizer =
-      make_optimizer("adamw", slab, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .clip = 1});
+      make_optimizer("adamw", slab, {{"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}, {"clip", 1.0}});
   int step = 0;
   double loss_value = 0;
   const auto train_one = [&] {

@@ -15,7 +15,8 @@ namespace tapeformer::cli {
 namespace {
 
 struct AttentionArguments {
-  std::string run, text, source, out, head;
+  ModelSource run;
+  std::string text, source, out, head;
   std::optional<std::string> target;
   std::optional<MatmulSetting> matmul;
   bool json = false;
@@ -121,6 +122,11 @@ void write_attention(const AttentionArguments& arguments) {
   if (arguments.out.empty() && !arguments.json) fail_usage("attention: expected --out or --json");
   if (!arguments.head.empty() && arguments.out.empty())
     fail_usage("attention: --head: expected --out FILE.svg beside it");
+  const std::string ending = std::filesystem::path(arguments.out).extension().string();
+  if (!arguments.head.empty() && (ending == ".html" || ending == ".htm"))
+    fail_usage("attention: --head writes a picture: expected --out FILE.svg, got ", arguments.out);
+  if (arguments.head.empty() && ending == ".svg")
+    fail_usage("attention: without --head it writes a page: expected --out FILE.html, got ", arguments.out);
   const std::vector<AttentionText> texts = read_attention(arguments);
   if (arguments.json) {
     constexpr int kAllDigits = 9;
@@ -143,7 +149,7 @@ void write_attention(const AttentionArguments& arguments) {
 void add_attention_command(CLI::App& app) {
   auto arguments = std::make_shared<AttentionArguments>();
   CLI::App* command = app.add_subcommand("attention", "Show what every head looks at in a text");
-  command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
+  add_run_argument(*command, arguments->run);
   command->add_option("--text", arguments->text, "The text that the model reads");
   command->add_option("--source", arguments->source, "Of an encoder-decoder: the source");
   command->add_option("--target", arguments->target, "Of an encoder-decoder: the target [the model's translation]");

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "core/error.h"
 #include "data/text/byte_reader.h"
+#include "train/initial_weights.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -28,7 +30,6 @@ void make_paths_absolute(Config& config) {
 
 std::string option_help(const ConfigKey& key) {
   std::string help = key.help;
-  if (!key.families.empty()) help += str_cat(" (only ", CLI::detail::join(key.families, ", "), ")");
   if (!key.allowed.empty()) help += str_cat(" {", CLI::detail::join(key.allowed, ","), "}");
   if (!key.default_value.empty())
     help += str_cat(" [", key.default_value == "\n" ? "a newline" : key.default_value, "]");
@@ -38,9 +39,9 @@ std::string option_help(const ConfigKey& key) {
 // The keys that most users need: `--help` shows these, `--help-all` all of them.
 constexpr std::string_view kShortHelp[] = {"model.type",    "model.layers",   "model.heads",     "model.dim",
                                            "model.context", "tokenizer.kind", "tokenizer.vocab", "data.text",
-                                           "data.source",   "data.target",    "data.corpus",     "optimizer.lr",
-                                           "train.steps",   "train.batch",    "train.init_from", "train.threads",
-                                           "train.matmul",  "eval.every",     "checkpoint.every"};
+                                           "data.source",   "data.target",    "data.corpus",     "optimizer.name",
+                                           "optimizer.lr",  "train.steps",    "train.batch",     "train.init_from",
+                                           "train.threads", "train.matmul",   "eval.every",      "checkpoint.every"};
 
 bool is_in_short_help(const CLI::Option& option) {
   return std::ranges::any_of(option.get_lnames(), [](const std::string& name) {
@@ -64,6 +65,15 @@ class ShortHelp : public CLI::Formatter {
                    CLI::Formatter::make_footer(app));
   }
 };
+
+ResolvedConfig override_config(Config config, const ConfigOverrides& overrides, bool begins) {
+  std::vector<std::string> notes = apply_overrides(config, overrides);
+  make_paths_absolute(config);
+  if (begins) std::ranges::move(imply_model(config), std::back_inserter(notes));
+  ResolvedConfig resolved = resolve(std::move(config));
+  for (const std::string& note : notes) spdlog::info("{}", note);
+  return resolved;
+}
 
 }  // namespace
 
@@ -89,11 +99,11 @@ void add_config_options(CLI::App& command, ConfigOverrides& overrides) {
 }
 
 ResolvedConfig override_config(Config config, const ConfigOverrides& overrides) {
-  const std::vector<std::string> notes = apply_overrides(config, overrides);
-  make_paths_absolute(config);
-  ResolvedConfig resolved = resolve(std::move(config));
-  for (const std::string& note : notes) spdlog::info("{}", note);
-  return resolved;
+  return override_config(std::move(config), overrides, /*begins=*/false);
+}
+
+ResolvedConfig new_config(Config config, const ConfigOverrides& overrides) {
+  return override_config(std::move(config), overrides, /*begins=*/true);
 }
 
 }  // namespace tapeformer::cli

@@ -13,5 +13,7 @@ void add_config_options(CLI::App& command, ConfigOverrides& overrides);
 // Sets what the options give, makes all paths absolute (a run's configuration does not depend on the folder that the
 // command was called in), resolves the result, and says on standard error which data the options replace.
 [[nodiscard]] ResolvedConfig override_config(Config config, const ConfigOverrides& overrides);
+// The same for a new run: what train.init_from and the data imply takes the place of what is not given (imply_model()).
+[[nodiscard]] ResolvedConfig new_config(Config config, const ConfigOverrides& overrides);
 
 }  // namespace tapeformer::cli

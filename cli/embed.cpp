@@ -1,3 +1,5 @@
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -19,7 +21,8 @@ namespace tapeformer::cli {
 namespace {
 
 struct EmbedArguments {
-  std::string run, out, format;
+  ModelSource run;
+  std::string out, format;
   std::optional<std::string> text;
   std::optional<MatmulSetting> matmul;
   TextVectorOptions options;
@@ -55,7 +58,6 @@ class VectorWriter {
     const std::string json = json_line(line, text);
     if (file_) return file_->append(json);
     std::cout << json << std::flush;
-    check(std::cout.good(), "cannot write to standard output");
   }
 
   void commit() {
@@ -126,9 +128,12 @@ void write_vectors(const EmbedArguments& arguments) {
   const TrainedEmbedder run = open_embedder(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   VectorWriter writer(arguments, run);
+  std::int64_t tokens = 0, unknown = 0;
   const auto embed = [&](std::int64_t number, std::string_view text) {
     try {
-      writer.write(number, text, text_vectors(run, text, arguments.options));
+      const TextVectors vectors = text_vectors(run, text, arguments.options);
+      tokens += std::ssize(vectors.ids), unknown += vectors.unknown;
+      writer.write(number, text, vectors);
     } catch (const UsageError&) {
       throw;
     } catch (const Error& error) {
@@ -144,6 +149,10 @@ void write_vectors(const EmbedArguments& arguments) {
     check(number > 0, "embed: expected lines of text on standard input, got none");
   }
   writer.commit();
+  if (unknown > 0) {
+    spdlog::warn("{} of {} tokens are words or characters that the vocabulary does not have: all have the vector of {}",
+                 unknown, tokens, run.tokenizer->token_bytes(*run.tokenizer->unknown_id()));
+  }
 }
 
 }  // namespace
@@ -153,7 +162,7 @@ void add_embed_command(CLI::App& app) {
   TextVectorOptions& options = arguments->options;
   CLI::App* command =
       app.add_subcommand("embed", "Vectors of a text, or of each line of standard input, from any layer of a model");
-  command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
+  add_run_argument(*command, arguments->run);
   command->add_option("--text", arguments->text, "The text [each line of standard input is one]");
   command->add_option("--layer", options.layer, "The layer whose vectors are taken (0 = the embedding) [the last]")
       ->check(at_least(0));

@@ -1,5 +1,6 @@
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -20,7 +21,8 @@ namespace tapeformer::cli {
 namespace {
 
 struct EvalArguments {
-  std::string run, text, source, target, labels;
+  ModelSource run;
+  std::string text, source, target, labels;
   std::optional<MatmulSetting> matmul;
   std::int64_t stride = 0, context = 0, batch = 16;
   bool no_pseudo = false, json = false;
@@ -28,8 +30,9 @@ struct EvalArguments {
 
 using Json = nlohmann::ordered_json;
 
-// The precision in force, as the last key of a result.
-Json with_matmul(Json json) {
+// A result, and as its last keys the weights and the precision that it was made with.
+Json finished(Json json, const TrainedModel& run) {
+  json["checkpoint"] = run.checkpoint;
   json["matmul"] = word_of(kernels::MatmulPrecisionScope::current());
   return json;
 }
@@ -85,7 +88,7 @@ void print_text_result(const EvalArguments& arguments, const TrainedModel& run, 
     Json json = measures(result, measured);
     json["context"] = windows ? Json(windows->context) : Json(nullptr);
     json["stride"] = windows ? Json(windows->stride) : Json(nullptr);
-    std::cout << with_matmul(json) << '\n';
+    std::cout << finished(json, run) << '\n';
     return;
   }
   std::cout << "tokens         " << result.tokens << " scored of " << text.ids.size()
@@ -97,7 +100,7 @@ void print_text_result(const EvalArguments& arguments, const TrainedModel& run, 
   } else {
     std::cout << "all before it, in " << arguments.batch << " parts";
   }
-  std::cout << ", " << checkpoint_text(run) << '\n';
+  std::cout << ", " << run.checkpoint_text << '\n';
 }
 
 // The text of the run's evaluation. Throws Error when there is nothing to score in it.
@@ -172,7 +175,7 @@ void evaluate_masked(const EvalArguments& arguments) {
                    {"pseudo_perplexity", pseudo->perplexity()}});
     }
     json["context"] = options.length;
-    std::cout << with_matmul(json) << '\n';
+    std::cout << finished(json, run) << '\n';
     return;
   }
   std::cout << "tokens             " << masked.tokens << " chosen of " << ids.size() << '\n'
@@ -190,7 +193,7 @@ void evaluate_masked(const EvalArguments& arguments) {
     std::cout << "pseudo-perplexity  " << format_perplexity(pseudo->perplexity()) << ", " << pseudo->loss()
               << " nats per token, each of " << pseudo->tokens << " masked in turn\n";
   }
-  std::cout << "context            " << options.length << ", " << checkpoint_text(run) << '\n';
+  std::cout << "context            " << options.length << ", " << run.checkpoint_text << '\n';
 }
 
 void evaluate_skip_gram(const EvalArguments& arguments) {
@@ -208,13 +211,13 @@ void evaluate_skip_gram(const EvalArguments& arguments) {
     Json json{{"tokens", ids.size()}, {"bytes", text.bytes}};
     if (text.unknown_share() > 0) json["unknown_share"] = text.unknown_share();
     json.update({{"pairs", result.tokens}, {"loss", result.loss()}, {"window", run.model->window()}});
-    std::cout << with_matmul(json) << '\n';
+    std::cout << finished(json, run) << '\n';
     return;
   }
   std::cout << "tokens         " << ids.size() << '\n' << "bytes          " << text.bytes << '\n';
   if (text.unknown_share() > 0) std::cout << "unknown        " << 100 * text.unknown_share() << " % of the tokens\n";
   std::cout << "loss           " << result.loss() << " nats per pair, of " << result.tokens << '\n'
-            << "window         " << run.model->window() << ", " << checkpoint_text(run) << '\n';
+            << "window         " << run.model->window() << ", " << run.checkpoint_text << '\n';
 }
 
 void evaluate_pairs(const EvalArguments& arguments) {
@@ -238,13 +241,13 @@ void evaluate_pairs(const EvalArguments& arguments) {
     // The keys of a text's evaluation as well: a sentence is one window.
     if (const auto context = run.model->context()) json.update({{"context", *context}, {"stride", *context}});
     json.update({{"pairs", pairs.size()}, {"skipped", skipped}});
-    std::cout << with_matmul(json) << '\n';
+    std::cout << finished(json, run) << '\n';
     return;
   }
   std::cout << "pairs          " << pairs.size() << " scored, " << skipped << " skipped\n"
             << "tokens         " << result.tokens << " of the target, with the ends of its sentences\n";
   print_table(result, measured);
-  std::cout << "checkpoint     " << checkpoint_text(run) << '\n';
+  std::cout << "checkpoint     " << run.checkpoint_text << '\n';
 }
 
 // The scores of a model that is fine-tuned on labels, with a row for each label or kind of spans.
@@ -252,15 +255,23 @@ void evaluate_labels(const EvalArguments& arguments) {
   const TrainedLabeller run = open_labeller(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const Task& task = find_task(run.config.task.kind);
-  const std::vector<LabelledExample> examples = task.read(arguments.labels);
+  const LabelledFile file = task.read(arguments.labels, run.config.data.labelled_format());
+  const std::vector<LabelledExample>& examples = file.examples;
+  if (!file.header.empty()) spdlog::warn("{}", header_note(arguments.labels, file.header));
   const RowEncoder encoder(task, run.model->encoder(), *run.tokenizer, run.labels);
   const std::vector<LabelledRow> rows = encoder.encode_all(examples, arguments.labels);
+  for (const std::string& note : row_notes(rows, arguments.labels)) spdlog::warn("{}", note);
   const TaskEvaluation result =
       evaluate(*run.model, task, run.labels, examples, rows, arguments.batch, show_progress("evaluating"));
   require_finite(result.evaluation);
   const TaskScore& score = result.score;
+  const std::int64_t labels = result.evaluation.tokens + result.unknown_labels;
+  const std::int64_t cut = std::ranges::count_if(rows, [](const LabelledRow& row) { return row.cut > 0; });
   if (arguments.json) {
-    Json json{{"examples", examples.size()}, {"labels", result.evaluation.tokens}, {"loss", result.evaluation.loss()}};
+    Json json{{"examples", examples.size()}, {"labels", labels}};
+    if (result.unknown_labels > 0) json["unknown_labels"] = result.unknown_labels;
+    if (cut > 0) json["cut_examples"] = cut;
+    json["loss"] = result.evaluation.loss();
     for (const auto& [name, value] : score.measures) json[name] = value;
     if (!score.table.empty()) {
       Json table = Json::array();
@@ -276,13 +287,14 @@ void evaluate_labels(const EvalArguments& arguments) {
       json["table"] = std::move(table);
       json["confusion"] = {{"labels", score.labels}, {"counts", score.confusion}};
     }
-    std::cout << with_matmul(json) << '\n';
+    std::cout << finished(json, run) << '\n';
     return;
   }
   const auto percent = [](double share) { return fmt::format("{:.2f} %", 100 * share); };
-  std::cout << fmt::format("{:<15} {} with {} labels, {}\n", "examples", examples.size(), result.evaluation.tokens,
-                           checkpoint_text(run))
-            << fmt::format("{:<15} {:.4f} nats per label\n", "loss", result.evaluation.loss());
+  const std::string of_known =
+      result.unknown_labels > 0 ? fmt::format(", of the {} that training has", result.evaluation.tokens) : "";
+  std::cout << fmt::format("{:<15} {} with {} labels, {}\n", "examples", examples.size(), labels, run.checkpoint_text)
+            << fmt::format("{:<15} {:.4f} nats per label{}\n", "loss", result.evaluation.loss(), of_known);
   for (const auto& [name, value] : score.measures) std::cout << fmt::format("{:<15} {}\n", name, percent(value));
   if (score.table.empty()) return;
   std::size_t width = score.table_of.size();
@@ -308,7 +320,7 @@ void evaluate_labels(const EvalArguments& arguments) {
 void add_eval_command(CLI::App& app) {
   auto arguments = std::make_shared<EvalArguments>();
   CLI::App* command = app.add_subcommand("eval", "Loss, perplexity and bits per byte of a text, or of translations");
-  command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
+  add_run_argument(*command, arguments->run);
   CLI::Option* labels = command->add_option("--labels", arguments->labels,
                                             "Labelled text, for a model that is fine-tuned on labels: a file as "
                                             "data.labels has it");

@@ -14,7 +14,8 @@ namespace tapeformer::cli {
 namespace {
 
 struct FillArguments {
-  std::string run, text;
+  ModelSource run;
+  std::string text;
   std::optional<MatmulSetting> matmul;
   std::int64_t top = 5;
   bool json = false;
@@ -46,7 +47,10 @@ void print_fill(const FillArguments& arguments) {
   const std::int64_t context = run.model->context().value_or(std::ssize(ids));
   check(std::ssize(ids) <= context, "fill: the text has ", ids.size(), " tokens with [CLS] and [SEP], the model reads ",
         "at most ", context);
-  const std::vector<FilledMask> masks = fill_masks(*run.model, ids, symbols.mask, arguments.top);
+  // No text has the marks of a row and of a document; <unk> says that a word stands there which the vocabulary lacks.
+  std::vector<std::int32_t> marks(run.tokenizer->special_ids().begin(), run.tokenizer->special_ids().end());
+  std::erase(marks, run.tokenizer->unknown_id().value_or(-1));
+  const std::vector<FilledMask> masks = fill_masks(*run.model, ids, symbols.mask, arguments.top, marks);
   if (masks.empty()) fail_usage("fill: --text: expected at least one ", kMaskToken, ", got none");
   if (arguments.json) {
     Json all = Json::array();
@@ -76,7 +80,7 @@ void add_fill_command(CLI::App& app) {
   auto arguments = std::make_shared<FillArguments>();
   CLI::App* command =
       app.add_subcommand("fill", "The likeliest tokens at the masked places of a text, with their probabilities");
-  command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
+  add_run_argument(*command, arguments->run);
   command->add_option("--text", arguments->text, "The text, with [MASK] at one place or more")->required();
   command->add_option("--top", arguments->top, "Tokens for each place [5]")->check(at_least(1));
   add_matmul_option(*command, arguments->matmul);

@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,8 @@ namespace tapeformer::cli {
 namespace {
 
 struct GenerateArguments {
-  std::string run, prompt;
+  ModelSource run;
+  std::string prompt;
   std::optional<MatmulSetting> matmul;
   GenerateOptions options;
   std::vector<std::string> stops;
@@ -33,6 +35,16 @@ struct Beginning {
   std::vector<std::int32_t> ids;
   std::string_view shown;
 };
+
+// Whether the tokenizer has a token for a text.
+bool knows(const Tokenizer& tokenizer, std::string_view text) {
+  try {
+    const std::vector<std::int32_t> ids = tokenizer.encode(text);
+    return !tokenizer.unknown_id() || std::ranges::count(ids, *tokenizer.unknown_id()) == 0;
+  } catch (const Error&) {  // of a character without a token
+    return false;
+  }
+}
 
 // Without a prompt the text begins where a document would: after the end of the one before.
 Beginning beginning_of(const TrainedLanguageModel& run, std::string_view prompt) {
@@ -52,23 +64,40 @@ class TextGenerator {
   }
 
   void answer_prompt() {
-    warn_of_unseen(arguments_.prompt);
+    const Beginning beginning = beginning_of(run_, arguments_.prompt);
+    warn_of_unseen(beginning.ids, "the prompt");
     for (std::int64_t i = 0; i < arguments_.samples; ++i) {
       if (arguments_.samples > 1 && !arguments_.json) std::cout << "--- seed " << options_.seed << " ---\n";
-      continue_text(arguments_.prompt, [] { return true; });
+      continue_text(arguments_.prompt, beginning, [] { return true; });
       ++options_.seed;
     }
     tell_speed();
   }
 
-  // Each line is a prompt, and is continued with a seed of its own.
+  // One text that the user and the model write in turn, each line with a seed of its own. An empty line begins a new
+  // one.
   void converse() {
     const bool typed = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
-    if (typed) spdlog::info("type a prompt and Enter; Ctrl-C ends a text, Ctrl-D the conversation");
+    if (typed)
+      spdlog::info(
+          "type a line and Enter; an empty line begins a new text; Ctrl-C ends an answer, Ctrl-D the conversation");
+    const std::string_view line_end = knows(*run_.tokenizer, "\n") ? "\n" : "";
+    std::vector<std::int32_t> text;
     for (std::string line; (typed ? std::cout << "> " << std::flush : std::cout) && std::getline(std::cin, line);) {
-      const StopSignal stop;
-      warn_of_unseen(line);
-      continue_text(line, [&] { return !stop.requested(); });
+      if (line.empty()) {
+        text.clear();
+        continue;
+      }
+      const StopSignal stop({{SIGINT}});
+      if (text.empty()) {
+        text = beginning_of(run_, line).ids;
+      } else {
+        append(text, run_.tokenizer->encode(str_cat(line_end, line)));
+      }
+      warn_of_unseen(text, "the conversation");
+      const std::span<const std::int32_t> seen = seen_part(*run_.model, text);
+      text = std::vector<std::int32_t>(seen.begin(), seen.end());
+      append(text, continue_text(line, {text, line}, [&] { return !stop.requested(); }));
       if (typed) tell_speed();
       ++options_.seed;
     }
@@ -76,25 +105,29 @@ class TextGenerator {
   }
 
  private:
-  void warn_of_unseen(std::string_view prompt) const {
-    const Beginning beginning = beginning_of(run_, prompt);
-    const std::size_t seen = seen_part(*run_.model, beginning.ids).size();
-    if (seen == beginning.ids.size()) return;
-    spdlog::warn("the prompt has {} tokens: the model sees only the last {}", beginning.ids.size(), seen);
+  static void append(std::vector<std::int32_t>& text, const std::vector<std::int32_t>& more) {
+    text.insert(text.end(), more.begin(), more.end());
   }
 
+  void warn_of_unseen(std::span<const std::int32_t> ids, std::string_view what) const {
+    const std::size_t seen = seen_part(*run_.model, ids).size();
+    if (seen == ids.size()) return;
+    spdlog::warn("{} has {} tokens: the model sees only the last {}", what, ids.size(), seen);
+  }
+
+  // Writes the text that follows `beginning`, or an object with `prompt`. Returns its tokens.
   template <class GoOn>
-  void continue_text(std::string_view prompt, const GoOn& go_on) {
+  std::vector<std::int32_t> continue_text(std::string_view prompt, const Beginning& beginning, const GoOn& go_on) {
     const kernels::MatmulPrecisionScope precision(run_.matmul);
-    const Beginning beginning = beginning_of(run_, prompt);
     StopStrings stops(arguments_.stops);
     TextOutput output;
     std::string text;
     const auto show = [&](std::string_view part) {
-      arguments_.json ? void(text += part) : output.write(part);
+      text += part;
+      if (!arguments_.json) output.write(part);
       std::cout << std::flush;  // a reader of a pipe sees each token as well
     };
-    if (!arguments_.json) show(beginning.shown);
+    if (!arguments_.json) output.write(beginning.shown);
     const double begin = ProgressLine::steady_seconds();
     bool interrupted = false;
     const auto ids = generate(*run_.model, beginning.ids, options_, [&](std::int32_t token) {
@@ -109,16 +142,18 @@ class TextGenerator {
     if (!arguments_.json) {
       output.finish();
       std::cout << '\n' << std::flush;  // the speed comes behind it, wherever both go
-      return;
+    } else {
+      const char* const end = stops.stopped()             ? "stop"
+                              : interrupted               ? "interrupted"
+                              : tokens == options_.tokens ? "length"
+                                                          : "end_of_text";
+      using Json = nlohmann::ordered_json;
+      const Json json{{"prompt", prompt},      {"text", text}, {"tokens", tokens},
+                      {"seed", options_.seed}, {"end", end},   {"tokens_per_s", rate(tokens, seconds)}};
+      std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
     }
-    const char* const end = stops.stopped()             ? "stop"
-                            : interrupted               ? "interrupted"
-                            : tokens == options_.tokens ? "length"
-                                                        : "end_of_text";
-    using Json = nlohmann::ordered_json;
-    const Json json{{"prompt", prompt},      {"text", text}, {"tokens", tokens},
-                    {"seed", options_.seed}, {"end", end},   {"tokens_per_s", rate(tokens, seconds)}};
-    std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    // A text that was ended by a text of --stop goes on without that.
+    return stops.stopped() ? run_.tokenizer->encode(text) : ids;
   }
 
   static double rate(std::int64_t tokens, double seconds) {
@@ -148,10 +183,13 @@ void add_generate_command(CLI::App& app) {
   auto arguments = std::make_shared<GenerateArguments>();
   GenerateOptions& options = arguments->options;
   CLI::App* command = app.add_subcommand("generate", "Continue a prompt");
-  command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
+  add_run_argument(*command, arguments->run);
   CLI::Option* prompt = command->add_option(
       "--prompt", arguments->prompt, "Text to continue [none: the text begins as a document, or after a line's end]");
-  command->add_flag("--interactive", arguments->interactive, "Continue each line that is typed")->excludes(prompt);
+  command
+      ->add_flag("--interactive", arguments->interactive,
+                 "Continue each line that is typed, with the lines and answers before it")
+      ->excludes(prompt);
   command->add_option("--tokens", options.tokens, "Tokens to generate, at most [200]")->check(at_least(0));
   command->add_option("--temperature", options.sampling.temperature, "0: always the likeliest token [1]");
   command->add_option("--top-k", options.sampling.top_k, "Only the k likeliest tokens; 0: all [0]");

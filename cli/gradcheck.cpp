@@ -13,8 +13,8 @@ void check_gradients_of(const std::vector<std::string>& names) {
   const std::vector<OpCheck> results = run_gradient_checks(names);
   for (const OpCheck& result : results) {
     char line[120];
-    std::snprintf(line, sizeof(line), "%-30s %5d checks  worst %.1e  %s", result.op.c_str(), result.checks,
-                  result.worst, result.ok ? "ok" : "FAILED");
+    std::snprintf(line, sizeof(line), "%-30s %5d checks  worst error %.1e, allowed %.1e  %s", result.op.c_str(),
+                  result.checks, result.error, result.tolerance, result.ok ? "ok" : "FAILED");
     std::cout << line << '\n';
     if (!result.ok) std::cout << "  " << result.message << '\n';
     failed += !result.ok;
@@ -25,10 +25,18 @@ void check_gradients_of(const std::vector<std::string>& names) {
 }  // namespace
 
 void add_gradcheck_command(CLI::App& app) {
-  auto names = std::make_shared<std::vector<std::string>>();
+  struct Arguments {
+    std::vector<std::string> names;
+    bool list = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("gradcheck", "Check every op's gradient against finite differences, in f64");
-  command->add_option("op", *names, "Only these ops [all]");
-  command->callback([names] { check_gradients_of(*names); });
+  CLI::Option* names = command->add_option("op", arguments->names, "Only these ops [all]");
+  command->add_flag("--list", arguments->list, "Print the names of all ops, and check nothing")->excludes(names);
+  command->callback([arguments] {
+    if (!arguments->list) return check_gradients_of(arguments->names);
+    for (const std::string& name : gradient_check_ops()) std::cout << name << '\n';
+  });
 }
 
 }  // namespace tapeformer::cli

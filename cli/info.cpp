@@ -60,6 +60,7 @@ std::string why_no_data(const Config::Data& data) {
   std::uintmax_t bytes = 0;
   for (const std::string& input : inputs) {
     try {
+      if (is_read_once(input)) return input + " can be read only once";
       for (const fs::path& path : expand_inputs(std::span(&input, 1))) bytes += fs::file_size(path);
     } catch (const std::exception&) {
       return input + " is not there";
@@ -138,6 +139,7 @@ struct Info {
            static_cast<double>(evaluations) * evaluation_seconds().value_or(0);
   }
   double step_flops() const { return costs.flops_per_token * static_cast<double>(costs.tokens_per_step); }
+  double share_of_peak() const { return step_flops() / step_seconds / machine_flops; }
   const char* method() const { return !dry_run ? "computed" : dry_run->scaled ? "scaled" : "measured"; }
 };
 
@@ -191,9 +193,8 @@ void fill_cache(const ResolvedConfig& config, const DataReader& read) {
 Info gather(const InfoArguments& arguments) {
   std::optional<RunFolder> run;
   if (fs::is_directory(arguments.target)) run = find_run(arguments.target).run;
-  Config values =
-      override_config(run ? load_run_config(run->config()) : load_config(arguments.target), arguments.overrides)
-          .values();
+  Config values = run ? override_config(load_run_config(run->config()), arguments.overrides).values()
+                      : new_config(load_config(arguments.target), arguments.overrides).values();
   if (!run) use_initial_tokenizers(values);
   const ResolvedConfig config = resolve(std::move(values));
   if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));
@@ -209,10 +210,9 @@ Info gather(const InfoArguments& arguments) {
   fill_cache(config, read);
   first = read(config);
   info.costs = model_costs(config, *first);
-  const std::int64_t slabs = find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config));
   info.weight_bytes = 4 * info.costs.total;
   info.gradient_bytes = 4 * info.costs.learning;
-  info.optimizer_bytes = 4 * slabs * info.costs.learning;
+  info.optimizer_bytes = 4 * info.costs.optimizer_numbers;
   info.machine_bytes = machine_memory_bytes();
   info.machine_flops = machine_peak_flops(matmul_precision(config), thread_count());
   info.step_seconds = info.step_flops() / (kUsualShare * info.machine_flops);
@@ -233,8 +233,27 @@ Info gather(const InfoArguments& arguments) {
     return info;
   }
   info.step_seconds = info.dry_run->step_seconds;
+  if (info.share_of_peak() > 1) {
+    info.machine_flops = machine_peak_flops_again(matmul_precision(config), thread_count());
+  }
   if (!info.fits()) info.advice = advise(info, read, options);
   return info;
+}
+
+// Layers that follow each other and have as many parameters: the first and the last of them.
+std::vector<std::pair<const ModelCosts::Layer*, const ModelCosts::Layer*>> equal_layers(const ModelCosts& costs) {
+  const auto stem = [](const ModelCosts::Layer& layer) { return layer.name.substr(0, layer.name.rfind('.')); };
+  std::vector<std::pair<const ModelCosts::Layer*, const ModelCosts::Layer*>> runs;
+  for (const ModelCosts::Layer& layer : costs.layers) {
+    const bool goes_on =
+        !runs.empty() && runs.back().second->parameters == layer.parameters && stem(*runs.back().second) == stem(layer);
+    if (goes_on) {
+      runs.back().second = &layer;
+    } else {
+      runs.emplace_back(&layer, &layer);
+    }
+  }
+  return runs;
 }
 
 template <class T>
@@ -244,11 +263,14 @@ Json json_of(const std::optional<T>& value) {
 
 Json json_of(const Info& info) {
   const ModelCosts& costs = info.costs;
-  Json parameters, layers = Json::object();
+  Json parameters, layers = Json::object(), layer_parts = Json::object();
   for (const ModelCosts::Part& part : costs.parts) parameters[part.key] = part.parameters;
   parameters["total"] = costs.total;
   if (costs.without_heads) parameters["without_heads"] = *costs.without_heads;
-  for (const ModelCosts::Part& layer : costs.layers) layers[layer.key] = layer.parameters;
+  for (const ModelCosts::Layer& layer : costs.layers) layers[layer.name] = layer.parameters;
+  for (const auto& [first, last] : equal_layers(costs)) {
+    for (const ModelCosts::Part& part : first->parts) layer_parts[first->name][part.key] = part.parameters;
+  }
   std::optional<std::int64_t> activations, other, peak;
   if (info.dry_run) {
     activations = info.dry_run->activation_bytes;
@@ -268,6 +290,7 @@ Json json_of(const Info& info) {
             {"data", info.no_data.empty() ? "read" : "made up"},
             {"parameters", parameters},
             {"layers", layers},
+            {"layer_parts", layer_parts},
             {"learning", costs.learning},
             {"memory",
              {{"weights", info.weight_bytes},
@@ -327,14 +350,11 @@ void row(const std::string& name, const std::string& value, const std::string& n
   std::printf("  %-34s %16s%s%s\n", name.c_str(), value.c_str(), note.empty() ? "" : "   ", note.c_str());
 }
 
-// Layers that follow each other and have as many parameters are one line: "blocks.0 to blocks.11, each".
-void print_layers(const std::vector<ModelCosts::Part>& layers) {
-  for (std::size_t begin = 0, end = 0; begin < layers.size(); begin = end) {
-    const auto stem = [&](std::size_t i) { return layers[i].key.substr(0, layers[i].key.rfind('.')); };
-    while (end < layers.size() && layers[end].parameters == layers[begin].parameters && stem(end) == stem(begin)) ++end;
-    const std::string number = layers[end - 1].key.substr(stem(begin).size() + 1);
-    row(end - begin > 1 ? str_cat("each of ", layers[begin].key, " to ", number) : layers[begin].key,
-        with_commas(layers[begin].parameters));
+void print_layers(const ModelCosts& costs) {
+  for (const auto& [first, last] : equal_layers(costs)) {
+    const std::string number = last->name.substr(last->name.rfind('.') + 1);
+    row(first == last ? first->name : str_cat("each of ", first->name, " to ", number), with_commas(first->parameters));
+    for (const ModelCosts::Part& part : first->parts) row("  " + part.key, with_commas(part.parameters));
   }
 }
 
@@ -369,10 +389,13 @@ void print_time(const Info& info) {
               thread_count() > 1 ? "s" : "", word_of(train.matmul).c_str(), 1e-9 * info.machine_flops);
   row("tokens of a step", with_commas(info.costs.tokens_per_step));
   const double gflop = 1e-9 * info.step_flops();
-  row("operations of a step", gflop < 1000 ? print("%.3g GFLOP", gflop) : with_commas(std::llround(gflop)) + " GFLOP");
+  if (gflop > 0) {
+    row("operations of a step",
+        gflop < 1000 ? print("%.3g GFLOP", gflop) : with_commas(std::llround(gflop)) + " GFLOP");
+  }
   const std::string about = info.method() == std::string("measured") ? "" : ", about";
-  const double share = info.step_flops() / info.step_seconds / info.machine_flops;
-  row("a step" + about, short_time(info.step_seconds), print("%.0f %% of that", 100 * share));
+  row("a step" + about, short_time(info.step_seconds),
+      gflop > 0 ? print("%.0f %% of that", 100 * std::min(1.0, info.share_of_peak())) : "");
   if (const auto seconds = info.evaluation_seconds()) row("an evaluation", short_time(*seconds));
   row(with_commas(train.steps) + " steps" + about, short_time(info.training_seconds()),
       info.evaluation_seconds() ? str_cat("with ", with_commas(info.evaluations), " evaluations")
@@ -398,7 +421,7 @@ void print_text(const Info& info) {
   row("total", with_commas(info.costs.total));
   if (info.costs.without_heads) row("without heads", with_commas(*info.costs.without_heads));
   if (info.costs.learning < info.costs.total) row("of which learn", with_commas(info.costs.learning));
-  print_layers(info.costs.layers);
+  print_layers(info.costs);
   print_memory(info);
   print_time(info);
 }

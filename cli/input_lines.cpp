@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "cli/terminal/numbers.h"
@@ -68,8 +70,13 @@ std::string InputLines::take() {
 
 void InputLines::read_more() {
   char bytes[1 << 16];
-  const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
-  check(count >= 0, "cannot read standard input");
+  ssize_t count = -1;
+  do {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    ::poll(&input, 1, -1);  // another program may have set its end of the pipe, and so ours, not to wait
+    count = ::read(STDIN_FILENO, bytes, sizeof bytes);
+  } while (count < 0 && (errno == EAGAIN || errno == EINTR));
+  check(count >= 0, "cannot read standard input: ", std::generic_category().message(errno));
   at_end_ = count == 0;
   buffer_.append(bytes, static_cast<std::size_t>(count));
 }

@@ -8,15 +8,22 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <iostream>
+#include <new>
+#include <optional>
+#include <span>
+#include <system_error>
 #include <thread>
 
 #include "autograd/kernels/gemm/gemm.h"
 #include "cli/commands.h"
 #include "cli/terminal/progress_line.h"
+#include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "cli/usage.h"
 #include "core/error.h"
+#include "core/parallel.h"
 #include "core/visible_text.h"
 #include "train/distributed/launch.h"
 
@@ -24,11 +31,20 @@ namespace tapeformer::cli {
 namespace {
 
 // A descriptor 0, 1 or 2 that the caller has closed would be taken by the first file that is opened, and messages would
-// be written into it.
+// be written into it. In its place comes one that fails as the closed one does: standard input cannot be read, the
+// others cannot be written.
 void open_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) ::open("/dev/null", O_RDWR);  // takes the lowest one that is free
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // takes the lowest one that is free
   }
+}
+
+// Whether the command, the first word that is no option, is train.
+bool asks_to_train(std::span<char*> words) {
+  const auto command =
+      std::ranges::find_if(words.subspan(1), [](std::string_view word) { return !word.starts_with('-'); });
+  return command != words.end() && *command == std::string_view("train");
 }
 
 void warn_of_slow_blas() {
@@ -46,9 +62,19 @@ void print_error(std::string message) {
   if (launched_rank().value_or(0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   std::ranges::replace_if(
       message, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::cerr.clear();  // an earlier message may have failed: the disk of a log was full
   ProgressLine::clear_visible();
-  std::cerr << "tapeformer: " << rank_prefix() << printable_text(message) << '\n';
+  std::cerr << "tapeformer: " << rank_prefix() << printable_text(shortened(message)) << '\n';
 }
+
+// While it lives, a result that cannot be written throws, whichever command it is of. Not longer: at the end of the
+// process standard output is flushed once more, where nobody catches anything.
+struct RequiredOutput {
+  RequiredOutput() { std::cout.exceptions(std::ios::badbit); }
+  ~RequiredOutput() { std::cout.exceptions(std::ios::goodbit); }
+  RequiredOutput(const RequiredOutput&) = delete;
+  RequiredOutput& operator=(const RequiredOutput&) = delete;
+};
 
 // Every command has the option --quiet.
 void add_quiet_option(CLI::App& command) {
@@ -70,23 +96,34 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", TAPEFORMER_VERSION);
   for (const auto add_command : kCommands) add_command(app);
   add_quiet_option(app);
+  refuse_numbers_out_of_range(app);
   if (argc == 1) {
     std::cerr << kFirstCommands;
     return 2;
   }
+  const RequiredOutput required;
+  if (const auto threads = threads_of_environment()) set_thread_count(*threads);
   try {
-    app.parse(argc, argv);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& request) {  // --help, --version
+      app.exit(request);
+    }
+    check(std::ferror(stdin) == 0, "cannot read standard input");  // streams take an error for the end
     std::cout.flush();
-    check(std::cout.good(), "cannot write to standard output");
     return 0;
-  } catch (const CLI::Success& request) {  // --help, --version
-    return app.exit(request);
+  } catch (const std::ios::failure&) {
+    print_error(str_cat("cannot write to standard output: ", std::generic_category().message(errno)));
+    return 1;
   } catch (const CLI::ParseError& error) {
     print_error(str_cat(explain(app, error), " (see --help)"));
     return 2;
   } catch (const UsageError& error) {
     print_error(error.what());
     return 2;
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory");
+    return 1;
   } catch (const std::exception& error) {
     print_error(error.what());
     return 1;
@@ -97,6 +134,9 @@ int run(int argc, char** argv) {
 }  // namespace tapeformer::cli
 
 int main(int argc, char** argv) {
+  // From its first moment on, a training that is asked to stop ends in order.
+  std::optional<tapeformer::StopSignal> stop;
+  if (tapeformer::cli::asks_to_train({argv, static_cast<std::size_t>(argc)})) stop.emplace();
   tapeformer::cli::open_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is an error of the write, which is told
   tapeformer::set_up_log();

@@ -14,7 +14,8 @@ namespace tapeformer::cli {
 namespace {
 
 struct NeighboursArguments {
-  std::string run, text;
+  ModelSource run;
+  std::string text;
   std::vector<std::string> words;
   std::optional<MatmulSetting> matmul;
   std::optional<std::int64_t> layer;
@@ -65,8 +66,8 @@ void print_neighbours(const NeighboursArguments& arguments) {
 void add_neighbours_command(CLI::App& app) {
   auto arguments = std::make_shared<NeighboursArguments>();
   CLI::App* command = app.add_subcommand("neighbours", "The tokens whose vectors are most like those of words");
-  command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
-  command->add_option("words", arguments->words, "Words")->required();
+  add_run_argument(*command, arguments->run);
+  command->add_option("words", arguments->words, "Words, or sums of words such as \"king - man + woman\"")->required();
   command->add_option("--k", arguments->count, "Tokens for each word [10]")->check(at_least(1));
   command->add_option("--layer", arguments->layer, "Vectors of tokens in this layer, each alone [the embedding's rows]")
       ->check(at_least(0));

@@ -14,7 +14,8 @@ namespace tapeformer::cli {
 namespace {
 
 struct ProbeArguments {
-  std::string run, train, valid;
+  ModelSource run;
+  std::string train, valid;
   std::optional<MatmulSetting> matmul;
   ProbeOptions options;
   bool json = false;
@@ -54,7 +55,7 @@ void add_probe_command(CLI::App& app) {
   ProbeOptions& options = arguments->options;
   CLI::App* command =
       app.add_subcommand("probe", "Learn labels of words from a frozen model's layers, and say what they give");
-  command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
+  add_run_argument(*command, arguments->run);
   command
       ->add_option("--train", arguments->train,
                    "Labelled words: a line each, word, tab, label; an empty line ends "

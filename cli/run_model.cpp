@@ -10,48 +10,52 @@ namespace tapeformer::cli {
 namespace {
 
 template <class Trained>
-Trained with_warnings_shown(Trained trained) {
+Trained told(Trained trained) {
   for (const std::string& warning : trained.warnings) spdlog::warn("{}", warning);
+  spdlog::info("weights: {}", trained.checkpoint_text);
   return trained;
 }
 
 }  // namespace
 
-TrainedLanguageModel open_language_model(const std::filesystem::path& run, const LoadOptions& options) {
-  return with_warnings_shown(load_language_model(run, options));
+TrainedLanguageModel open_language_model(const ModelSource& run, const LoadOptions& options) {
+  return told(load_language_model(run, options));
 }
 
-TrainedTextEncoder open_text_encoder(const std::filesystem::path& run, const LoadOptions& options) {
-  return with_warnings_shown(load_text_encoder(run, options));
+TrainedTextEncoder open_text_encoder(const ModelSource& run, const LoadOptions& options) {
+  return told(load_text_encoder(run, options));
 }
 
-TrainedBidirectionalLanguageModel open_bidirectional_language_model(const std::filesystem::path& run,
+TrainedBidirectionalLanguageModel open_bidirectional_language_model(const ModelSource& run,
                                                                     const LoadOptions& options) {
-  return with_warnings_shown(load_bidirectional_language_model(run, options));
+  return told(load_bidirectional_language_model(run, options));
 }
 
-TrainedMaskedLanguageModel open_masked_language_model(const std::filesystem::path& run, const LoadOptions& options) {
-  return with_warnings_shown(load_masked_language_model(run, options));
+TrainedMaskedLanguageModel open_masked_language_model(const ModelSource& run, const LoadOptions& options) {
+  return told(load_masked_language_model(run, options));
 }
 
-TrainedSkipGramModel open_skip_gram_model(const std::filesystem::path& run, const LoadOptions& options) {
-  return with_warnings_shown(load_skip_gram_model(run, options));
+TrainedSkipGramModel open_skip_gram_model(const ModelSource& run, const LoadOptions& options) {
+  return told(load_skip_gram_model(run, options));
 }
 
-TrainedLabeller open_labeller(const std::filesystem::path& run, const LoadOptions& options) {
-  return with_warnings_shown(load_labeller(run, options));
+TrainedLabeller open_labeller(const ModelSource& run, const LoadOptions& options) {
+  return told(load_labeller(run, options));
 }
 
-TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options) {
-  return with_warnings_shown(load_translator(run, options));
+TrainedTranslator open_translator(const ModelSource& run, const LoadOptions& options) {
+  return told(load_translator(run, options));
 }
 
-TrainedEmbedder open_embedder(const std::filesystem::path& run, const LoadOptions& options) {
-  return with_warnings_shown(load_embedder(run, options));
+TrainedEmbedder open_embedder(const ModelSource& run, const LoadOptions& options) {
+  return told(load_embedder(run, options));
 }
 
-std::string checkpoint_text(const TrainedModel& run) {
-  return str_cat(run.averaged ? "average of the last checkpoints up to step " : "step ", run.step);
+void add_run_argument(CLI::App& command, ModelSource& run) {
+  command.add_option("run", run.path, "A run's folder, or one checkpoint folder in it")->required();
+  command.add_option("--checkpoint", run.checkpoint,
+                     "The weights that are read: latest, best, average, or those of a step [best, or the average where "
+                     "its validation was better; latest where nothing was evaluated]");
 }
 
 void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul) {

@@ -9,20 +9,18 @@
 
 namespace tapeformer::cli {
 
-// load_language_model() and those beside it, with the warnings on standard error.
-TrainedLanguageModel open_language_model(const std::filesystem::path& run, const LoadOptions& options);
-TrainedTextEncoder open_text_encoder(const std::filesystem::path& run, const LoadOptions& options);
-TrainedBidirectionalLanguageModel open_bidirectional_language_model(const std::filesystem::path& run,
-                                                                    const LoadOptions& options);
-TrainedMaskedLanguageModel open_masked_language_model(const std::filesystem::path& run, const LoadOptions& options);
-TrainedSkipGramModel open_skip_gram_model(const std::filesystem::path& run, const LoadOptions& options);
-TrainedLabeller open_labeller(const std::filesystem::path& run, const LoadOptions& options);
-TrainedTranslator open_translator(const std::filesystem::path& run, const LoadOptions& options);
-TrainedEmbedder open_embedder(const std::filesystem::path& run, const LoadOptions& options);
+// load_language_model() and those beside it, with the warnings and the checkpoint that is read on standard error.
+TrainedLanguageModel open_language_model(const ModelSource& run, const LoadOptions& options);
+TrainedTextEncoder open_text_encoder(const ModelSource& run, const LoadOptions& options);
+TrainedBidirectionalLanguageModel open_bidirectional_language_model(const ModelSource& run, const LoadOptions& options);
+TrainedMaskedLanguageModel open_masked_language_model(const ModelSource& run, const LoadOptions& options);
+TrainedSkipGramModel open_skip_gram_model(const ModelSource& run, const LoadOptions& options);
+TrainedLabeller open_labeller(const ModelSource& run, const LoadOptions& options);
+TrainedTranslator open_translator(const ModelSource& run, const LoadOptions& options);
+TrainedEmbedder open_embedder(const ModelSource& run, const LoadOptions& options);
 
-// "step 500", or "average of the last checkpoints up to step 500".
-std::string checkpoint_text(const TrainedModel& run);
-
+// The argument RUN of a command, with the option --checkpoint.
+void add_run_argument(CLI::App& command, ModelSource& run);
 // The option --matmul of a command.
 void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul);
 

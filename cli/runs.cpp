@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/terminal/numbers.h"
@@ -23,17 +24,19 @@ struct RunsArguments {
   bool json = false;
 };
 
-// What does not have the number comes last.
-double key_of(const RunSummary& run, const std::string& sort) {
+// What does not have the number comes last. Losses stand together by their units: others do not compare.
+std::pair<std::string, double> key_of(const RunSummary& run, const std::string& sort) {
   constexpr double kLast = std::numeric_limits<double>::infinity();
-  if (sort == "loss") return run.best_loss.value_or(kLast);
-  if (sort == "bits") return run.bits_per_byte.value_or(kLast);
-  if (sort == "parameters") return run.parameters ? static_cast<double>(*run.parameters) : kLast;
-  return run.elapsed_s;
+  if (sort == "loss") return {run.best_loss ? run.unit : "\xFF", run.best_loss.value_or(kLast)};
+  if (sort == "bits") return {"", run.bits_per_byte.value_or(kLast)};
+  if (sort == "parameters") return {"", run.parameters ? static_cast<double>(*run.parameters) : kLast};
+  return {"", run.elapsed_s};
 }
 
 Json json_of(const RunSummary& run, const std::string& name) {
   const auto number = [](const auto& value) { return value ? Json(*value) : Json(); };
+  Json measures = Json::object();
+  for (const auto& [measure, value] : run.measures) measures[measure] = value;
   return {{"run", name},
           {"type", run.type},
           {"parameters", number(run.parameters)},
@@ -41,7 +44,9 @@ Json json_of(const RunSummary& run, const std::string& name) {
           {"step", run.step},
           {"steps", run.steps},
           {"best_loss", number(run.best_loss)},
+          {"unit", run.unit},
           {"bits_per_byte", number(run.bits_per_byte)},
+          {"measures", std::move(measures)},
           {"elapsed_s", run.elapsed_s},
           {"state", run.state}};
 }
@@ -50,6 +55,13 @@ std::string decimals(const std::optional<double>& value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4f", value.value_or(0));
   return value ? text : "-";
+}
+
+// "span_f1 0.9150", "bleu 39.34".
+std::string measure_of(const RunSummary& run) {
+  const auto value = run.measured(run.measure);
+  if (!value) return "-";
+  return run.measure == "bleu" ? fmt::format("bleu {:.2f}", *value) : fmt::format("{} {:.4f}", run.measure, *value);
 }
 
 // The columns that a text takes: its characters, which UTF-8 may write in several bytes.
@@ -93,11 +105,12 @@ void print_runs(const RunsArguments& arguments) {
     return;
   }
   std::vector<std::vector<std::string>> rows{
-      {"run", "type", "parameters", "data", "step", "best loss", "bits per byte", "time", "state"}};
+      {"run", "type", "parameters", "data", "step", "best loss", "unit", "measure", "bits per byte", "time", "state"}};
   for (const RunSummary& run : runs) {
     rows.push_back({name_of(run), run.type, run.parameters ? std::to_string(*run.parameters) : "-", run.data,
                     std::to_string(run.step) + "/" + std::to_string(run.steps), decimals(run.best_loss),
-                    decimals(run.bits_per_byte), format_duration(run.elapsed_s), run.state});
+                    run.best_loss ? run.unit : "-", measure_of(run), decimals(run.bits_per_byte),
+                    format_duration(run.elapsed_s), run.state});
   }
   print_table(rows);
 }
@@ -109,7 +122,8 @@ void add_runs_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("runs", "A table of the runs in a folder");
   command->add_option("folder", arguments->folder, "A folder with runs, at any depth, or a run")->required();
   command
-      ->add_option("--sort", arguments->sort, "loss (the best validation loss), bits, parameters, time or name [loss]")
+      ->add_option("--sort", arguments->sort,
+                   "loss (the best validation loss, by its unit), bits, parameters, time or name [loss]")
       ->check(CLI::IsMember({"loss", "bits", "parameters", "time", "name"}));
   command->add_flag("--json", arguments->json, "Print one JSON list");
   command->callback([arguments] { print_runs(*arguments); });

@@ -23,7 +23,8 @@ namespace tapeformer::cli {
 namespace {
 
 struct SurprisalArguments {
-  std::string run, text, prompt, source, target;
+  ModelSource run;
+  std::string text, prompt, source, target;
   std::optional<MatmulSetting> matmul;
   std::string out;  // the page
   std::int64_t stride = 0, top = 0;
@@ -222,7 +223,7 @@ void print_pairs(const SurprisalArguments& arguments) {
 void add_surprisal_command(CLI::App& app) {
   auto arguments = std::make_shared<SurprisalArguments>();
   CLI::App* command = app.add_subcommand("surprisal", "-log P(token | what is before it), token by token");
-  command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
+  add_run_argument(*command, arguments->run);
   CLI::Option* text = command->add_option("--text", arguments->text, "Text file");
   CLI::Option* prompt = command->add_option("--prompt", arguments->prompt, "The text itself")->excludes(text);
   CLI::Option* source = command->add_option("--source", arguments->source, "File to translate, for an encoder-decoder");

@@ -2,21 +2,25 @@
 
 #include <iostream>
 #include <memory>
+#include <set>
 #include <utility>
 
+#include "autograd/kernels/gemm/blas_buffers.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/training.h"
 #include "core/files.h"
 #include "core/parallel.h"
+#include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/config/run_config.h"
 #include "train/distributed/launch.h"
 #include "train/distributed/same_job.h"
+#include "train/evaluation_terms.h"
 #include "train/initial_weights.h"
+#include "train/run/chosen_checkpoint.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
-#include "train/trained_model.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -28,7 +32,7 @@ void tell_lost_rank(const char* message) {
 
 struct TrainArguments {
   std::string config, out, resume;
-  bool discard_newer = false;
+  bool discard_newer = false, accept_changes = false;
   ConfigOverrides overrides;
 };
 
@@ -47,7 +51,7 @@ void set_threads(const ResolvedConfig& config, Communicator& ranks) {
   set_thread_count(config.train.threads > 0 ? static_cast<int>(config.train.threads) : own);
 }
 
-// Refuses ranks that would not do the same steps, and sets their threads.
+// Refuses ranks that would not do the same steps, sets their threads, and makes sure that these can multiply.
 void prepare_ranks(const ResolvedConfig& config, Communicator& ranks) {
   require_same([&] { return program_and_config(config); }, ranks);
   require_micro_steps(config, ranks);
@@ -55,6 +59,7 @@ void prepare_ranks(const ResolvedConfig& config, Communicator& ranks) {
     fail_usage("train.watch: expected 0 under mpirun, where no rank has the whole gradient, got ", config.train.watch);
   }
   set_threads(config, ranks);
+  if (matmul_precision(config) == kernels::MatmulPrecision::highest) kernels::reserve_blas_buffers(thread_count());
 }
 
 // Rank 0 makes the run's folder; all take part in `prepare`.
@@ -92,7 +97,7 @@ void start(const TrainArguments& arguments, Communicator& ranks) {
   Config given;
   if (!arguments.config.empty()) given = load_config(arguments.config);
   refuse_configuration_as_text(arguments);
-  given = override_config(std::move(given), arguments.overrides).values();
+  given = new_config(std::move(given), arguments.overrides).values();
   const bool initial_tokenizers = use_initial_tokenizers(given);
   const ResolvedConfig config = resolve_for_training(std::move(given));
   if (ranks.is_root()) require_no_run(arguments.out);
@@ -108,12 +113,11 @@ void start(const TrainArguments& arguments, Communicator& ranks) {
   }
   const ParameterSlab slab(objective->model(), objective->rates());
   const auto optimizer = make_optimizer(config, slab, ranks);
-  TrainingState state;
-  state.data_hash = objective->data_hash();
-  state.valid_hash = objective->valid_hash();
+  TrainingState state = first_state(*objective, config);
   const std::string config_toml = to_toml(config);
   // Weights that no seed makes again are saved at once: the run does not need the other one any more.
   const auto save_weights = [&](const RunFolder& run) {
+    if (ranks.is_root()) state.run_files = hash_run_files(run);
     if (!has_weights) return;
     publish(stage_checkpoint(run, objective->model(), *optimizer, state, {.config_toml = config_toml, .regular = false},
                              ranks));
@@ -130,12 +134,39 @@ struct Continuation {
   std::optional<double> max_minutes;  // the time limit of this process, where the options give one
 };
 
-Continuation continued_config(const RunReference& reference, const TrainArguments& arguments) {
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
+  return all;
+}
+
+// Whether the run's configuration was changed by hand. The user must have said that this is meant.
+bool is_changed_by_hand(const RunFolder& run, const std::optional<std::filesystem::path>& copy,
+                        const TrainArguments& arguments) {
+  const std::string advice = copy ? str_cat("; ", copy->string(), " is what it was") : "";
+  std::vector<std::string> changes;
+  try {
+    changes = changes_by_hand(run.config(), copy);
+  } catch (const UsageError& error) {
+    fail_usage(error.what(), advice);
+  }
+  if (!changes.empty() && !arguments.accept_changes) {
+    fail_usage(run.config().string(), " was changed by hand, or damaged: ", joined(changes),
+               ": give --accept-changes to go on so", advice);
+  }
+  return !changes.empty();
+}
+
+// `step`: of the checkpoint that the run goes on from, if there is one.
+Continuation continued_config(const RunReference& reference, std::optional<std::int64_t> step,
+                              const TrainArguments& arguments) {
   const RunFolder& run = reference.run;
+  std::optional<std::filesystem::path> copy;
+  if (step) copy = checkpoint_config(run, run.checkpoint(*step));
   // A checkpoint that is named goes on with its own configuration.
-  const Config before =
-      load_run_config(reference.step ? checkpoint_config(run, run.checkpoint(*reference.step)) : run.config());
-  Config after = override_config(before, arguments.overrides).values();
+  const bool own = reference.step.has_value(), changed = !own && is_changed_by_hand(run, copy, arguments);
+  const Config before = load_run_config(own || (changed && copy) ? *copy : run.config());
+  Config after = override_config(changed ? load_run_config(run.config()) : before, arguments.overrides).values();
   std::optional<double> max_minutes;
   if (const auto given = arguments.overrides.find("train.max_minutes");
       given != arguments.overrides.end() && !given->second.empty()) {
@@ -145,24 +176,25 @@ Continuation continued_config(const RunReference& reference, const TrainArgument
   return {config, check_resume(stored_config(before), config), max_minutes};
 }
 
-// Reads the checkpoint that the reference names, or the newest one; says what is odd about it.
-TrainingState load_state(const RunReference& reference, Objective& objective, Optimizer& optimizer) {
-  Communicator& ranks = objective.ranks();
+// The step of the checkpoint that the reference names, or of the newest one, verified; says what is odd about it.
+std::int64_t find_step(const RunReference& reference, Communicator& ranks) {
   std::vector<std::string> warnings;
   const std::int64_t step = ranks.sum_of(ranks.is_root() ? usable_checkpoint(reference, warnings) : 0);
   for (const std::string& warning : warnings) spdlog::warn("{}", warning);
-  TrainingState state = load_checkpoint(reference.run, step, objective.model(), optimizer, ranks);
+  require_run_files(reference.run, reference.run.checkpoint(step));
+  return step;
+}
+
+TrainingState load_state(const RunFolder& run, std::int64_t step, Objective& objective, Optimizer& optimizer,
+                         const ResolvedConfig& config) {
+  TrainingState state = load_checkpoint(run, step, objective.model(), optimizer, objective.ranks());
+  if (state.run_files.empty()) state.run_files = hash_run_files(run);  // an older version saved it
   objective.carry(state.carried);  // train() does it too: here what does not fit is refused before the run is changed
   if (state.data_hash != objective.data_hash()) {
     spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
   }
-  const std::uint64_t valid_hash = objective.valid_hash();
-  if (state.valid_hash != 0 && valid_hash != 0 && state.valid_hash != valid_hash) {
-    spdlog::warn("the validation text is another than before: its losses do not compare with the earlier ones");
-    state.best_loss = 0, state.best_step = 0, state.stalls = 0;
-  }
+  if (const auto told = take_terms(state, objective, config)) spdlog::warn("{}", *told);
   state.data_hash = objective.data_hash();
-  state.valid_hash = valid_hash;
   return state;
 }
 
@@ -188,15 +220,28 @@ void require_steps_left(const ResolvedConfig& config, const TrainingState& state
              config.train.steps);
 }
 
-// Makes the run's folder that of a run which has come to `state`.
-void go_back(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state) {
+void mark_best_of(const RunFolder& run, const TrainingState& state) {
+  if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
+}
+
+void cut_metrics(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state) {
+  const std::string note = truncate_metrics(run.metrics(), state.step, state.step < config.train.steps, state.metrics);
+  if (!note.empty()) spdlog::warn("{}", note);
+}
+
+// Makes the run's folder that of a run which has come to `state`. `named`: the user has named the checkpoint.
+void go_back(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state, bool named) {
   if (const std::string text = to_toml(config); text != read_file(run.config()))
     write_file_atomically(run.config(), text);
-  truncate_metrics(run.metrics(), state.step);
+  cut_metrics(run, config, state);
+  if (!named) {  // the newest that is whole was taken: those after it are damaged
+    for (const std::string& note : set_aside_checkpoints_after(run, state.step)) spdlog::warn("{}", note);
+  }
   remove_checkpoints_after(run, state.step);
   remove_average(run);
-  if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
-  prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average);
+  if (state.best_step == 0) remove_path(run.best());  // its evaluation does not compare with those that follow
+  mark_best_of(run, state);
+  prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average, kept_best(state));
 }
 
 void resume(const TrainArguments& arguments, const RunReference& reference, Communicator& ranks) {
@@ -207,7 +252,9 @@ void resume(const TrainArguments& arguments, const RunReference& reference, Comm
     remove_leftovers(run);
   }
   ranks.barrier();
-  const Continuation continuation = continued_config(reference, arguments);
+  std::optional<std::int64_t> step;  // nothing for a run that ended before its first checkpoint
+  if (reference.step || !list_checkpoints(run).empty()) step = find_step(reference, ranks);
+  const Continuation continuation = continued_config(reference, step, arguments);
   const ResolvedConfig& config = continuation.config;
   prepare_ranks(config, ranks);
   const Work work = make_work(config, &run, ranks);
@@ -216,31 +263,51 @@ void resume(const TrainArguments& arguments, const RunReference& reference, Comm
   const auto optimizer = make_optimizer(config, slab, ranks);
 
   TrainingState state;
-  if (list_checkpoints(run).empty() && !reference.step) {  // ended before its first checkpoint
-    objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
-    state.data_hash = objective->data_hash();
-    state.valid_hash = objective->valid_hash();
+  if (step) {
+    state = load_state(run, *step, *objective, *optimizer, config);
   } else {
-    state = load_state(reference, *objective, *optimizer);
+    objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+    state = first_state(*objective, config);
+    state.run_files = hash_run_files(run);
   }
   require_steps_left(config, state);
-  if (ranks.is_root()) go_back(run, config, state);
+  if (ranks.is_root()) go_back(run, config, state, reference.step.has_value());
   tell(state, continuation);
   train_run(config, work, slab, *optimizer, run, state, continuation.max_minutes);
 }
 
-// Goes on from a checkpoint in a new run, which has the metrics up to it; the other run is only read.
+// What the new run needs of the other's checkpoints to end as that does: those of its average, and the best ones.
+void copy_earlier_checkpoints(const RunFolder& from, const RunFolder& to, const TrainingState& state,
+                              std::int64_t average) {
+  std::vector<std::int64_t> regular = list_regular_checkpoints(from);
+  std::erase_if(regular, [&](std::int64_t step) { return step >= state.step; });
+  std::set<std::int64_t> wanted(regular.end() - std::min(average, std::ssize(regular)), regular.end());
+  for (const std::int64_t best : {state.best_step, kept_best(state)}) {
+    if (best > 0 && best < state.step && std::filesystem::exists(from.checkpoint(best))) wanted.insert(best);
+  }
+  for (const std::int64_t step : wanted) {
+    try {
+      copy_checkpoint(from, step, to);
+    } catch (const Error& error) {  // damaged: the new run goes on without it
+      spdlog::warn("{}", error.what());
+    }
+  }
+}
+
+// Goes on from a checkpoint in a new run, which has the metrics up to it, and the checkpoints before it that its end
+// needs; the other run is only read.
 void fork_run(const TrainArguments& arguments, const RunReference& reference, Communicator& ranks) {
   if (ranks.is_root()) require_no_run(arguments.out);
   const RunFolder& from = reference.run;
-  const Continuation continuation = continued_config(reference, arguments);
+  const std::int64_t step = find_step(reference, ranks);
+  const Continuation continuation = continued_config(reference, step, arguments);
   const ResolvedConfig& config = continuation.config;
   prepare_ranks(config, ranks);
   const Work work = make_work(config, &from, ranks);
   const auto& objective = work.objective;
   const ParameterSlab slab(objective->model(), objective->rates());
   const auto optimizer = make_optimizer(config, slab, ranks);
-  TrainingState state = load_state(reference, *objective, *optimizer);
+  TrainingState state = load_state(from, step, *objective, *optimizer, config);
   require_steps_left(config, state);
 
   const std::string config_toml = to_toml(config);
@@ -251,12 +318,13 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference, Co
     if (ranks.is_root()) {
       if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));
       if (std::filesystem::exists(from.machine())) write_file_atomically(run.machine(), read_file(from.machine()));
-      truncate_metrics(run.metrics(), state.step);
+      cut_metrics(run, config, state);
+      copy_earlier_checkpoints(from, run, state, config.checkpoint.average);
     }
     const bool regular = config.checkpoint.every > 0 && state.step > 0 && state.step % config.checkpoint.every == 0;
     publish(stage_checkpoint(run, objective->model(), *optimizer, state,
                              {.config_toml = config_toml, .regular = regular}, ranks));
-    if (ranks.is_root() && state.best_step == state.step) mark_best(run, state.step);
+    if (ranks.is_root()) mark_best_of(run, state);
   };
   const RunFolder run = make_run(arguments.out, config_toml, tokenizers, copy_history, ranks);
   const auto lock = lock_run(run, ranks);
@@ -287,6 +355,10 @@ void add_train_command(CLI::App& app) {
       ->add_flag("--discard-newer", arguments->discard_newer,
                  "With --resume of an earlier checkpoint: remove the later ones (or go on in a new run, with --out)")
       ->needs(from);
+  command
+      ->add_flag("--accept-changes", arguments->accept_changes,
+                 "With --resume of a run whose config.toml was changed by hand: go on with the changes")
+      ->needs(from);
   add_config_options(*command, arguments->overrides);
   command->callback([arguments] {
     if (arguments->resume.empty() && arguments->out.empty()) {
@@ -294,7 +366,12 @@ void add_train_command(CLI::App& app) {
     }
     const auto ranks = join_ranks(tell_lost_rank);
     if (!ranks->is_root()) spdlog::set_level(spdlog::level::off);
-    arguments->resume.empty() ? start(*arguments, *ranks) : go_on(*arguments, *ranks);
+    try {
+      arguments->resume.empty() ? start(*arguments, *ranks) : go_on(*arguments, *ranks);
+    } catch (const StoppedBeforeTraining&) {
+      spdlog::info("stopped before the training began: {}",
+                   arguments->out.empty() ? "the run is as it was" : "no run was made");
+    }
     ranks->finish_job();
   });
 }

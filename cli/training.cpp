@@ -7,6 +7,7 @@
 
 #include "cli/model_costs.h"
 #include "cli/terminal/numbers.h"
+#include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/training_line.h"
@@ -15,7 +16,9 @@
 #include "core/parallel.h"
 #include "report/run_report.h"
 #include "train/config/matmul_config.h"
+#include "train/distributed/launch.h"
 #include "train/distributed/same_job.h"
+#include "train/evaluation_terms.h"
 #include "train/machine/machine.h"
 #include "train/machine/machine_peak.h"
 #include "train/objectives/objective_data.h"
@@ -69,16 +72,41 @@ void tell_ranks(const ResolvedConfig& config, const Communicator& ranks) {
                config.train.accumulate);
 }
 
+void throw_if_stopped() {
+  if (StopSignal::requested()) throw StoppedBeforeTraining();
+}
+
+// Nothing when the program was asked to stop: work that shows its progress ends soon then, and so does a read that
+// waits for its input.
+std::optional<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& config, const RunFolder* resumed,
+                                                    bool shows_progress) try {
+  return prepare_data(config, resumed, [&](std::string what) -> ProgressCallback {
+    throw_if_stopped();
+    return [show = shows_progress ? show_progress(std::move(what)) : ProgressCallback()](double share) {
+      throw_if_stopped();
+      if (show) show(share);
+    };
+  });
+} catch (...) {
+  if (!StopSignal::requested()) throw;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks) {
-  const ProgressMaker progress = ranks.is_root() ? ProgressMaker(show_progress) : ProgressMaker();
-  ObjectiveData data = ranks.root_first([&] { return prepare_data(config, resumed, progress); });
+  std::optional<ObjectiveData> prepared;
+  for (const bool root : {true, false}) {  // the others find in the cache what rank 0 has made
+    if (ranks.is_root() == root) prepared = prepare_unless_stopped(config, resumed, root);
+    if (ranks.any(StopSignal::requested())) throw StoppedBeforeTraining();
+  }
+  ObjectiveData data = std::move(prepared.value());
   const double flops_per_token = model_costs(config, data).flops_per_token;
   // Before the model is made, so that what a first measurement takes is not counted as the training's memory.
   const double peak_flops =
       is_quiet() || !ranks.is_root() ? 0 : machine_peak_flops(matmul_precision(config), thread_count());
   Work work{make_objective(config, std::move(data)), flops_per_token, ranks.size() * peak_flops};
+  require_evaluations(*work.objective, config);
   work.objective->share_with(ranks);
   return work;
 }
@@ -88,10 +116,10 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
   Objective& objective = *work.objective;
   Communicator& ranks = objective.ranks();
   require_same([&] { return data_and_weights(objective, slab, state); }, ranks);
-  const StopSignal stop;
+  StopSignal::work_begins();
   if (!ranks.is_root()) {
     train(objective, slab, optimizer, config, run, state,
-          {.stop_requested = [&] { return stop.requested(); }, .max_minutes = max_minutes});
+          {.stop_requested = StopSignal::requested, .max_minutes = max_minutes});
     return;
   }
   record_machine(run, state.step, config);
@@ -100,7 +128,9 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
   for (const std::string& line : objective.description()) spdlog::info("{}", line);
   const kernels::MatmulPrecision precision = matmul_precision(config);
   if (const std::string warning = matmul_warning(precision); !warning.empty()) spdlog::warn("{}", warning);
-  spdlog::info("{} threads; matrix products: {}", thread_count(), describe_matmul(precision));
+  const bool of_environment = config.train.threads == 0 && threads_of_environment();
+  spdlog::info("{} threads{}; matrix products: {}", thread_count(), of_environment ? " (OMP_NUM_THREADS)" : "",
+               describe_matmul(precision));
   tell_ranks(config, ranks);
   if (state.step >= config.train.steps) {
     spdlog::info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
@@ -108,8 +138,7 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
 
   TrainingLine progress(ProgressLine::standard_error(), work.flops_per_token, work.peak_flops);
   ReportRefresh report(run);
-  const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
-    progress.evaluated(evaluation.loss());
+  const auto tell_evaluation = [&](const std::string& what, const Evaluation& evaluation, std::optional<double> bleu) {
     std::string parts;
     for (const Evaluation::Part& part : evaluation.parts) {
       parts += fmt::format("{}{} {:.4f}", parts.empty() ? " (" : ", ", part.name, evaluation.part(part).loss());
@@ -118,21 +147,32 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
     for (const auto& [name, value] : evaluation.measures) measures += fmt::format(", {} {:.4f}", name, value);
     const std::string perplexity =
         objective.has_perplexity() ? ", perplexity " + format_perplexity(evaluation.perplexity()) : "";
-    spdlog::info("step {}: validation loss {:.4f}{}{}{}{}", step, evaluation.loss(), parts.empty() ? "" : parts + ")",
+    spdlog::info("{}: validation loss {:.4f}{}{}{}{}", what, evaluation.loss(), parts.empty() ? "" : parts + ")",
                  perplexity, measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
+  };
+  const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
+    progress.evaluated(evaluation.loss());
+    tell_evaluation(str_cat("step ", step), evaluation, bleu);
     report.refresh_if_due();
   };
-  const TrainHooks hooks{.progress = [&](const ProgressState& now) { progress.step(now); },
-                         .evaluating = [] { return show_progress("evaluating"); },
-                         .evaluated = evaluated,
-                         .averaged =
-                             [&](std::span<const std::int64_t> steps) {
-                               spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
-                             },
-                         .stop_requested = [&] { return stop.requested(); },
-                         .max_minutes = max_minutes};
+  TrainingPace pace;
+  const StopNotice notice(StopSignal::requested, pace, [](const std::string& line) { spdlog::info("{}", line); });
+  const TrainHooks hooks{
+      .progress = [&](const ProgressState& now) { progress.step(now); },
+      .evaluating = [] { return show_progress("evaluating"); },
+      .evaluated = evaluated,
+      .averaged =
+          [&](std::span<const std::int64_t> steps) {
+            spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
+          },
+      .average_evaluated = [&](const Evaluation& evaluation,
+                               std::optional<double> bleu) { tell_evaluation("their average", evaluation, bleu); },
+      .stop_requested = StopSignal::requested,
+      .max_minutes = max_minutes,
+      .pace = &pace};
   const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
   progress.end();
+  if (progress.exceeds_peak()) machine_peak_flops_again(precision, thread_count());
   report.refresh();
   if (end == TrainEnd::early_stopped) {
     const std::string_view measure = objective.measure();

@@ -16,7 +16,11 @@ struct Work {
   double flops_per_token, peak_flops;
 };
 
-// Reads the data and makes the model, its parameters not set yet. `resumed`: the run whose tokenizers are taken.
+// The program was asked to stop (StopSignal) before the training began.
+struct StoppedBeforeTraining {};
+
+// Reads the data and makes the model, its parameters not set yet. `resumed`: the run whose tokenizers are taken. When
+// any rank is asked to stop meanwhile, all throw StoppedBeforeTraining.
 Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks);
 
 // Trains a run whose folder and state are ready, and says at its end what came of it. `max_minutes` is the time limit

@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <cctype>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "data/synthetic/corpora.h"
 #include "train/evaluation/masked_evaluation.h"
+#include "train/run/chosen_checkpoint.h"
+#include "train/run/metrics.h"
+#include "train/run/overfitting.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -33,6 +37,36 @@ void print_entropy(const ResolvedConfig& config) {
   if (!entropy) return;
   std::cout << "the corpus " << config.data.corpus << " has an entropy of " << *entropy / std::numbers::ln2
             << " bits per byte (" << *entropy << " nats per character): no model can do better\n";
+}
+
+// Which weights the commands read that are given the run's folder, and how good the average is, if there is one.
+void print_weights(const ResolvedConfig& config, const RunFolder& run, std::string_view measure,
+                   std::span<const nlohmann::ordered_json> metrics) {
+  const UsableCheckpoint meant = find_checkpoint(run.root);
+  std::cout << "weights that commands read: " << meant.text;
+  if (config.checkpoint.average > 0) {
+    const std::string name = measure.empty() ? "loss" : std::string(measure);
+    const auto value =
+        metrics.empty() ? nlohmann::ordered_json() : metrics.back().value("average_" + name, nlohmann::ordered_json());
+    if (value.is_number()) {
+      std::cout << (meant.averaged ? ", validation " : "; the average of the last ones has validation ") << name << ' '
+                << value;
+    } else {
+      std::cout << "; the average of the last ones was not evaluated: --checkpoint average reads it";
+    }
+  }
+  std::cout << '\n';
+}
+
+// Says in plain words when the model learned its training data by heart.
+void print_overfitting(const TrainingState& state, std::span<const nlohmann::ordered_json> metrics) {
+  const auto found = find_overfitting(metrics, state.best_step);
+  if (!found) return;
+  std::cout << fmt::format(
+      "overfitting: after step {} the training loss fell from {:.4g} to {:.4g}, and the validation loss rose from "
+      "{:.4g} to {:.4g}: the model learns its training data by heart; more data, a smaller model, more dropout or "
+      "fewer steps would help\n",
+      found->step, found->before, found->after, found->best, found->last);
 }
 
 // A word of a command as a shell reads it.
@@ -62,6 +96,9 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
     }
     std::cout << "at step " << state.best_step << '\n';
   }
+  const std::vector<nlohmann::ordered_json> metrics = read_metrics(run.metrics());
+  if (objective.measure().empty()) print_overfitting(state, metrics);
+  print_weights(config, run, objective.measure(), metrics);
   if (!config.data.corpus.empty()) {
     const auto* const masked = dynamic_cast<const MaskedLanguageModel*>(&objective.model());
     if (masked) {

@@ -6,8 +6,8 @@
 
 namespace tapeformer::cli {
 
-// The best evaluation, what the best possible model would reach where that is known, and where the run is: on standard
-// output.
+// The best evaluation, whether the model was overfitted, which weights commands read, what the best possible model
+// would reach where that is known, and where the run is: on standard output.
 void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
                    const RunFolder& run);
 

@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t kMostHypotheses = 1000;  // a wider beam takes gigabytes and helps nobody
 
 struct TranslateArguments {
-  std::string run;
+  ModelSource run;
   std::optional<MatmulSetting> matmul;
   BeamOptions options{.beam = 5};
   bool no_cache = false;
@@ -131,7 +131,6 @@ void translate_input(const TranslateArguments& arguments) {
       }
     }
     std::cout << std::flush;
-    check(std::cout.good(), "cannot write to standard output");
   }
   alignments.commit();
 }
@@ -142,7 +141,7 @@ void add_translate_command(CLI::App& app) {
   auto arguments = std::make_shared<TranslateArguments>();
   BeamOptions& options = arguments->options;
   CLI::App* command = app.add_subcommand("translate", "Translate standard input, line by line");
-  command->add_option("run", arguments->run, "A run's folder, or one checkpoint folder in it")->required();
+  add_run_argument(*command, arguments->run);
   command->add_option("--beam", options.beam, "Hypotheses kept at each length; 1: greedy [5]")
       ->check(between(1, kMostHypotheses));
   command->add_option("--length-penalty", options.length_penalty,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "core/error.h"
@@ -80,6 +82,35 @@ CLI::Validator between(std::int64_t least, std::int64_t most) {
             return str_cat("expected a whole number ", range, ", got ", text);
           },
           ""};
+}
+
+void refuse_numbers_out_of_range(CLI::App& app) {
+  const auto finite = [](const std::string& text) {
+    const bool is_finite = std::isfinite(std::strtod(text.c_str(), nullptr));
+    return is_finite ? std::string() : "expected a finite number, got " + text;
+  };
+  const auto fits = [](const std::string& text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc::result_out_of_range ? "expected a smaller number, got " + text : std::string();
+  };
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type.starts_with("FLOAT")) option->check(finite, "");
+    if (type.starts_with("INT") || type.starts_with("UINT")) option->check(fits, "");
+  }
+  for (CLI::App* command : app.get_subcommands({})) refuse_numbers_out_of_range(*command);
+}
+
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 2000, kBeginning = 1200, kEnd = 600;
+  if (text.size() <= kMost) return text;
+  const auto whole_character = [&](std::size_t place) {
+    while (place > 0 && (text[place] & 0xC0) == 0x80) --place;
+    return place;
+  };
+  const std::size_t begin = whole_character(kBeginning), end = whole_character(text.size() - kEnd);
+  return str_cat(text.substr(0, begin), " … (", end - begin, " bytes are left out) … ", text.substr(end));
 }
 
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {

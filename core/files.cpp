@@ -6,12 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <system_error>
-
-#include "core/error.h"
 
 namespace tapeformer {
 
@@ -22,7 +21,21 @@ constexpr const char* kTemporary = ".tmp-";
 
 // Throws "cannot VERB PATH: reason" with the reason of the system call that has just failed.
 void require(bool succeeded, const char* verb, const std::filesystem::path& path) {
-  if (!succeeded) fail("cannot ", verb, " ", path.string(), ": ", std::generic_category().message(errno));
+  if (succeeded) return;
+  const int error = errno;
+  const std::string message =
+      str_cat("cannot ", verb, " ", path.string(), ": ", std::generic_category().message(error));
+  if (error == ENOENT || error == ENOTDIR) throw Error(message);  // there is no such file
+  throw IoError(message);
+}
+
+std::filesystem::file_type type_of(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::none) {
+    throw IoError(str_cat("cannot look at ", path.string(), ": ", error.message()));
+  }
+  return type;
 }
 
 void check_is_file(const struct stat& status, const std::filesystem::path& path) {
@@ -55,6 +68,10 @@ int open_to_read(const std::filesystem::path& path, std::int64_t& size) {
 }
 
 }  // namespace
+
+bool is_there(const std::filesystem::path& path) { return type_of(path) != std::filesystem::file_type::not_found; }
+bool is_folder(const std::filesystem::path& path) { return type_of(path) == std::filesystem::file_type::directory; }
+bool is_file(const std::filesystem::path& path) { return type_of(path) == std::filesystem::file_type::regular; }
 
 std::string read_file(const std::filesystem::path& path) {
   const InputFile file(path);
@@ -158,10 +175,17 @@ void AtomicFile::commit() {
   require(::rename(temporary_path_.c_str(), path_.c_str()) == 0, "write", path_);
   ::close(fd_);
   fd_ = -1;
-  // The new name must survive a crash too. Some file systems have no fsync of a folder, so its result is ignored.
-  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
-  const OpenFile entry{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (entry.fd >= 0) ::fsync(entry.fd);
+  sync_to_disk(path_.has_parent_path() ? path_.parent_path() : ".");  // the new name must survive a crash too
+}
+
+void sync_to_disk(const std::filesystem::path& path) {
+  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0 && errno == EACCES && is_folder(path)) return;  // one may write to it, but not list it
+  require(file.fd >= 0, "open", path);
+  // These say that the file system has no fsync of a folder.
+  constexpr int kUnsupported[] = {EINVAL, ENOTSUP, ENOSYS, EBADF};
+  if (::fsync(file.fd) == 0 || std::ranges::count(kUnsupported, errno) > 0) return;
+  throw IoError(str_cat("cannot write ", path.string(), " to disk: ", std::generic_category().message(errno)));
 }
 
 bool is_temporary_file(const std::filesystem::path& path) {

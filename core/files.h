@@ -9,9 +9,26 @@
 #include <string>
 #include <string_view>
 
+#include "core/error.h"
+
 namespace tapeformer {
 
-// The bytes of a whole file. Throws Error when the path is missing, unreadable or not a regular file.
+// The system refused to read or to write: an error of the disk, a missing right, too many open files. It says nothing
+// about the bytes of a file, so they must not be taken for damaged. A file that is not there is an Error of no such
+// kind.
+class IoError : public Error {
+ public:
+  using Error::Error;
+};
+
+// What a path leads to. These throw IoError where the system does not tell, while those of std::filesystem that take an
+// error code return false.
+bool is_there(const std::filesystem::path& path);
+bool is_folder(const std::filesystem::path& path);
+bool is_file(const std::filesystem::path& path);
+
+// The bytes of a whole file. Throws Error when the path is missing or not a regular file, and IoError when the system
+// refuses, as all functions of this file do.
 std::string read_file(const std::filesystem::path& path);
 
 // A file that is read at any place. Copies share the open file. If the file gets shorter while it is open, read_at()
@@ -86,6 +103,10 @@ bool is_temporary_file(const std::filesystem::path& path);
 // Removes the temporary files in a folder whose AtomicFile was in a process that was killed. Those that are still being
 // written stay.
 void remove_abandoned(const std::filesystem::path& folder);
+
+// Waits until the bytes of a file, or the names in a folder, are on disk. A file system that cannot do this for a
+// folder is taken as it is. Throws IoError.
+void sync_to_disk(const std::filesystem::path& path);
 
 // Replaces the file as AtomicFile does. Throws Error.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,8 @@ struct Key {
   std::variant<std::monostate, KeyRange, std::vector<std::string>> allowed = {};
   // The key that the default is worked out from, with its section ("model.dim"); empty where the default is fixed.
   std::string follows = {};
+  // The value that the default stands for, where that is known beforehand: 0.1, say, for a default of -1.
+  std::optional<KeyValue> stands_for = {};
   // A run that is resumed may change the value: it says nothing of the model, its tokens or its task.
   bool may_change = false;
 

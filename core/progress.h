@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace tapeformer {
 
@@ -11,5 +12,10 @@ using ProgressCallback = std::function<void(double share)>;
 
 // Starts the display of one task. `what` names the task ("encoding the text").
 using ProgressMaker = std::function<ProgressCallback(std::string what)>;
+
+// The display of a task, where there is one.
+inline ProgressCallback start_progress(const ProgressMaker& progress, std::string what) {
+  return progress ? progress(std::move(what)) : ProgressCallback();
+}
 
 }  // namespace tapeformer

@@ -133,7 +133,7 @@ void KeyValueCache::select(std::span<const std::int64_t> rows) {
 
 MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
     : qkv(config.dim, query_width(config) + key_width(config) + value_width(config), config.bias, config.init,
-          config.dtype),
+          config.dtype, ParameterRole::stacked({query_width(config), key_width(config), value_width(config)})),
       out(output_width(config), config.dim, config.bias, config.residual_init, config.dtype),
       heads_(head_layout(config)),
       head_dim_(head_dim(config)),
@@ -206,7 +206,8 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOption
 
 CrossAttention::CrossAttention(const BlockConfig& config)
     : q(config.dim, query_width(config), config.bias, config.init, config.dtype),
-      kv(config.dim, key_width(config) + value_width(config), config.bias, config.init, config.dtype),
+      kv(config.dim, key_width(config) + value_width(config), config.bias, config.init, config.dtype,
+         ParameterRole::stacked({key_width(config), value_width(config)})),
       out(output_width(config), config.dim, config.bias, config.residual_init, config.dtype),
       heads_(head_layout(config)),
       head_dim_(head_dim(config)),

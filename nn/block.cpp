@@ -11,7 +11,8 @@ namespace tapeformer {
 
 FeedForward::FeedForward(const BlockConfig& config)
     : up(config.dim, is_gated(config.activation) ? 2 * config.ff_dim : config.ff_dim, config.bias, config.init,
-         config.dtype),
+         config.dtype,
+         is_gated(config.activation) ? ParameterRole::stacked({config.ff_dim, config.ff_dim}) : ParameterKind::matrix),
       down(config.ff_dim, config.dim, config.bias, config.residual_init, config.dtype),
       activation_(config.activation) {
   register_module(is_gated(activation_) ? "gate_up" : "up", up);

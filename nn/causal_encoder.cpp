@@ -10,7 +10,7 @@ CausalEncoder::CausalEncoder(std::unique_ptr<LanguageModel> model) : model_(std:
 
 std::vector<Variable> CausalEncoder::representations(const TextRows& rows) const {
   check(!rows.segments.defined(), "causal encoder: the rows have segments, which a language model does not read");
-  return {call([&] { return model_->forward(rows.ids); })};
+  return model_->representations(rows.ids);
 }
 
 Variable CausalEncoder::loss(const Variable& features, const Tensor& targets,

@@ -8,14 +8,15 @@
 
 namespace tapeformer {
 
-// Each token has one vector: the features from which the language model predicts the token after it. They know the
-// token itself and those before it. The parameters have the names that they have in the language model.
+// A token's vectors are those of the language model's layers; from the last one it predicts the token after it. They
+// know the token itself and those before it. The parameters have the names that they have in the language model.
 class CausalEncoder : public TextEncoder {
  public:
   explicit CausalEncoder(std::unique_ptr<LanguageModel> model);
 
   std::int64_t vocab() const override { return model_->vocab(); }
   std::optional<std::int64_t> context() const override { return model_->context(); }
+  bool is_causal() const override { return true; }
   // Padding stands behind a row's tokens, so that none of them sees it. Throws Error for rows with segments.
   std::vector<Variable> representations(const TextRows& rows) const override;
   Variable logits(const Variable& features) const override { return model_->logits(features); }

@@ -1,6 +1,8 @@
 // Initial values of parameters.
 #pragma once
 
+#include <cmath>
+
 #include "autograd/tensor/tensor.h"
 #include "core/random.h"
 
@@ -26,6 +28,8 @@ struct Init {
   static Init truncated_normal(double standard_deviation) { return {Kind::truncated_normal, standard_deviation}; }
   // Uniform in ±bound.
   static Init uniform(double bound) { return {Kind::uniform, bound}; }
+  // Uniform in ±1/√fan_in, as torch.nn.Linear begins.
+  static Init uniform_fan_in(std::int64_t fan_in) { return uniform(1 / std::sqrt(static_cast<double>(fan_in))); }
   // Uniform in ±√(6/(fan_in + fan_out)) for a matrix (fan_out, fan_in) (Glorot & Bengio 2010).
   static Init xavier_uniform() { return {Kind::xavier_uniform, 0}; }
 };

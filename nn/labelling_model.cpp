@@ -9,11 +9,32 @@
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "nn/layer_name.h"
+#include "nn/layer_widths.h"
 
 namespace tapeformer {
 namespace {
 
 constexpr double kInitStd = 0.02;  // Devlin et al. 2019
+
+// Gathers those of some parameters that the ops of a tape read.
+class ParametersRead : public OpObserver {
+ public:
+  explicit ParametersRead(std::vector<NamedParameter> parameters) : unread_(std::move(parameters)) {}
+
+  void forward_begins(const char*, std::span<const Variable* const> inputs) override {
+    for (const Variable* input : inputs) {
+      const auto same = [&](const NamedParameter& parameter) { return parameter.variable.same_parameter(*input); };
+      if (std::erase_if(unread_, same) > 0) read.push_back(*input);
+    }
+  }
+  void forward_ended(const char*, std::size_t, std::span<const Tensor>) override {}
+  void backward_ended(const char*, std::size_t, std::span<const Tensor>, std::span<const Tensor>) override {}
+
+  std::vector<Variable> read;
+
+ private:
+  std::vector<NamedParameter> unread_;
+};
 
 }  // namespace
 
@@ -21,14 +42,14 @@ LabellingModel::LabellingModel(std::unique_ptr<TextEncoder> encoder, const Label
     : encoder_(std::move(encoder)), options_(options), dropout_(options.dropout) {
   check(options.labels > 0, "labelling model: expected at least one label, got ", options.labels);
   register_module("", *encoder_);
-  // One token is read to learn how many layers there are, and how wide they are.
-  Tape tape(no_grad);
-  const std::vector<Variable> layers =
-      encoder_->representations({.ids = Variable::constant(tape, Tensor::full({1, 1}, DType::i32, 0))});
+  ParametersRead observer(encoder_->named_parameters());
+  const std::vector<Tensor> layers = layers_of_one_token(*encoder_, &observer);
+  read_ = std::move(observer.read);
   const std::int64_t dim = layers.back().size(2);
   const DType dtype = layers.back().dtype();
   const Init init = Init::truncated_normal(kInitStd);
   if (options.mix) {
+    require_equal_widths(layers, "task.mix");
     mix_ = std::make_unique<LayerMix>(std::ssize(layers), dtype);
     register_module("task.mix", *mix_);
   }
@@ -36,7 +57,7 @@ LabellingModel::LabellingModel(std::unique_ptr<TextEncoder> encoder, const Label
     pooler_ = std::make_unique<Linear>(dim, dim, true, init, dtype);
     register_module("task.pooler", *pooler_);
   }
-  output_ = std::make_unique<Linear>(dim, options.labels, true, init, dtype);
+  output_ = std::make_unique<Linear>(dim, options.labels, true, init, dtype, ParameterKind::head);
   register_module("task.output", *output_);
 }
 
@@ -80,7 +101,9 @@ ParameterRates LabellingModel::rates(double decay) const {
     const std::int64_t layer = layer_number(parameter.name).value_or(-1);
     behind = behind || layer >= 0;
     const std::int64_t following = layer >= 0 ? layers - layer - 1 : behind ? 0 : layers;
-    rates[parameter.name] = options_.freeze ? 0 : std::pow(decay, static_cast<double>(following));
+    const auto same = [&](const Variable& read) { return read.same_parameter(parameter.variable); };
+    const bool learns = !options_.freeze && std::ranges::any_of(read_, same);
+    rates[parameter.name] = learns ? std::pow(decay, static_cast<double>(following)) : 0;
   }
   return [rates = std::move(rates)](std::string_view name) {
     const auto found = rates.find(name);

@@ -13,7 +13,7 @@ namespace tapeformer {
 struct LabellingOptions {
   std::int64_t labels = 0;
   bool pooled = false;  // a vector stands for a whole row: it goes through BERT's pooler, tanh(v W + b), first
-  bool mix = false;     // v is a learned mixture of all layers (LayerMix), else the last layer's vector
+  bool mix = false;     // v is a learned mixture of all layers (LayerMix; UsageError if widths differ), else the last
   double dropout = 0;   // on v, and on the pooler's output
   bool freeze = false;  // the encoder is only read: no gradient, no dropout in it
 };
@@ -32,7 +32,8 @@ class LabellingModel : public Module {
 
   // Layer-wise rates (Howard & Ruder 2018; Clark et al. 2020): 1 for the classifier and what follows the layers,
   // decay^(L − l) for layer l = 1 … L, and decay^L for what comes before the layers. A layer is known by the first
-  // number in the name of its parameters. 0 for the encoder where it is frozen.
+  // number in the name of its parameters. 0 for the encoder where it is frozen, and for what no gradient reaches: what
+  // the vectors of tokens do not depend on, such as the head that predicted tokens.
   ParameterRates rates(double decay) const;
 
  private:
@@ -40,6 +41,7 @@ class LabellingModel : public Module {
 
   const std::unique_ptr<TextEncoder> encoder_;
   const LabellingOptions options_;
+  std::vector<Variable> read_;  // the encoder's parameters on which the vectors of tokens depend
   std::unique_ptr<LayerMix> mix_;
   std::unique_ptr<Linear> pooler_;
   std::unique_ptr<Linear> output_;

@@ -39,7 +39,7 @@ class LanguageModel : public Module {
   // a context that the model cannot exceed.
   virtual Variable forward(const Variable& ids, LanguageState* state = nullptr) const = 0;
   // ids i32 (B, T) → the vectors of the tokens (B, T, F): those of the embedding, which know nothing of other tokens,
-  // then those of each layer. F may differ from layer to layer.
+  // then those of each layer, of which the last are the features of forward(). F may differ from layer to layer.
   virtual std::vector<Variable> representations(const Variable& ids) const = 0;
   // Features (…, F), all or some of their rows → logits (…, vocab).
   virtual Variable logits(const Variable& features) const = 0;

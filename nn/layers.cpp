@@ -5,8 +5,9 @@
 
 namespace tapeformer {
 
-Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& init, DType dtype)
-    : weight(register_matrix("weight", {out, in}, dtype, init)) {
+Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& init, DType dtype,
+               const ParameterRole& role)
+    : weight(register_matrix("weight", {out, in}, dtype, init, role)) {
   if (with_bias) bias = register_parameter("bias", {out}, dtype, Init::zeros());
 }
 
@@ -15,7 +16,7 @@ Variable Linear::forward(const Variable& x) const {
 }
 
 Embedding::Embedding(std::int64_t rows, std::int64_t dim, const Init& init, DType dtype)
-    : weight(register_matrix("weight", {rows, dim}, dtype, init)) {}
+    : weight(register_matrix("weight", {rows, dim}, dtype, init, ParameterKind::embedding)) {}
 
 Variable Embedding::forward(const Variable& ids) const {
   return call([&] { return embedding(weight, ids); });

@@ -5,10 +5,11 @@
 
 namespace tapeformer {
 
-// y = x Wᵀ + b: x (…, in) → (…, out); weight (out, in), bias (out) begins at zero.
+// y = x Wᵀ + b: x (…, in) → (…, out); weight (out, in), bias (out) begins at zero. `role` says what the weight is.
 class Linear : public Module {
  public:
-  Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& init, DType dtype);
+  Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& init, DType dtype,
+         const ParameterRole& role = ParameterKind::matrix);
   Variable forward(const Variable& x) const;
 
   Variable weight, bias;

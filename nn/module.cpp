@@ -1,6 +1,7 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/nearest_name.h"
@@ -39,25 +40,33 @@ bool ShapesOnly::active() { return shapes_only > 0; }
 Bf16Weights::Bf16Weights(bool on) : before_(std::exchange(bf16_weights, on)) {}
 Bf16Weights::~Bf16Weights() { bf16_weights = before_; }
 
-Variable Module::register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init) {
+Variable Module::register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
+                                 const ParameterRole& role) {
   if (!bf16_weights || dtype != DType::f32 || ShapesOnly::active())
-    return register_parameter(std::move(name), sizes, dtype, init);
-  entries_.push_back({std::move(name), Variable::parameter(Tensor::empty(sizes, DType::bf16)), init, nullptr});
+    return register_parameter(std::move(name), sizes, dtype, init, role);
+  entries_.push_back({std::move(name), Variable::parameter(Tensor::empty(sizes, DType::bf16)), init, role, nullptr});
   return entries_.back().parameter;
 }
 
-Variable Module::register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init) {
+Variable Module::register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init,
+                                    const ParameterRole& role) {
+  check((role.kind == ParameterKind::vector) == (sizes.rank() < 2), "register_parameter: ", name, " ", sizes,
+        ": expected ", sizes.rank() < 2 ? "a vector" : "a matrix, an embedding or a head", ", got ",
+        word_of(role.kind));
+  const std::int64_t stacked = std::accumulate(role.heights.begin(), role.heights.end(), std::int64_t{0});
+  check(role.heights.empty() || stacked == sizes[0], "register_parameter: ", name, " ", sizes,
+        ": expected stacked matrices of as many rows, got ", stacked);
   const Tensor value = ShapesOnly::active() ? Tensor::scalar(0, dtype).expand(sizes) : Tensor::zeros(sizes, dtype);
-  entries_.push_back({std::move(name), Variable::parameter(value), init, nullptr});
+  entries_.push_back({std::move(name), Variable::parameter(value), init, role, nullptr});
   return entries_.back().parameter;
 }
 
 void Module::register_tied(std::string name, const Variable& parameter) {
-  entries_.push_back({std::move(name), parameter, {}, nullptr});
+  entries_.push_back({std::move(name), parameter, {}, ParameterKind::matrix, nullptr});
 }
 
 void Module::register_module(std::string name, Module& module) {
-  entries_.push_back({std::move(name), {}, {}, &module});
+  entries_.push_back({std::move(name), {}, {}, ParameterKind::matrix, &module});
 }
 
 void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) const {
@@ -66,7 +75,7 @@ void Module::collect(const std::string& prefix, std::vector<NamedParameter>& int
       entry.module->collect(entry.name.empty() ? prefix : prefix + entry.name + ".", into);
     } else if (std::ranges::none_of(
                    into, [&](const NamedParameter& other) { return other.variable.same_parameter(entry.parameter); })) {
-      into.push_back({prefix + entry.name, entry.parameter, entry.init});
+      into.push_back({prefix + entry.name, entry.parameter, entry.init, entry.role});
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "nn/formats/safetensors.h"
 #include "nn/init.h"
 #include "nn/module_hooks.h"
+#include "nn/parameter_role.h"
 
 namespace tapeformer {
 
@@ -18,6 +19,7 @@ struct NamedParameter {
   std::string name;  // the path from the model: "blocks.0.attention.qkv.weight"
   Variable variable;
   Init init;
+  ParameterRole role;
 };
 
 // While an object lives, the modules that its thread makes have parameters with shapes and without memory: enough to
@@ -107,9 +109,12 @@ class Module {
   }
 
  protected:
-  Variable register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init);
+  // A parameter with more axes than one has to say what it is.
+  Variable register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init,
+                              const ParameterRole& role = ParameterKind::vector);
   // A parameter (rows, columns) that only linear(), feed_forward() and embedding() read.
-  Variable register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init);
+  Variable register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
+                           const ParameterRole& role = ParameterKind::matrix);
   // A second name for a parameter of another module.
   void register_tied(std::string name, const Variable& parameter);
   // Without a name, the module's parameters are named as if they were this one's own.
@@ -125,6 +130,7 @@ class Module {
     std::string name;
     Variable parameter;
     Init init;
+    ParameterRole role;
     Module* module;  // null for a parameter
   };
   std::vector<Entry> entries_;

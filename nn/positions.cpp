@@ -40,7 +40,7 @@ PositionEmbedding::PositionEmbedding(PositionKind kind, std::int64_t context, st
                                      const Init& init, DType dtype)
     : kind_(kind), context_(context) {
   if (kind == PositionKind::learned) {
-    weight_ = register_parameter("weight", {context, dim}, dtype, init);
+    weight_ = register_parameter("weight", {context, dim}, dtype, init, ParameterKind::embedding);
   } else if (kind == PositionKind::sinusoidal && !ShapesOnly::active()) {
     fixed_ = sinusoidal_positions(context, dim, base, dtype);
   } else if (kind == PositionKind::rotary) {

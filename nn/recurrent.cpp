@@ -28,11 +28,12 @@ Tensor last_of(const Variable& states) {
 
 RecurrentLayer::RecurrentLayer(const RecurrentConfig& config, std::int64_t in) : cell_(config.cell) {
   const std::int64_t gates = kernels::gate_count(cell_) * config.dim;
+  const ParameterRole role = ParameterRole::stacked(std::vector(kernels::gate_count(cell_), config.dim));
   const Init init = Init::uniform(1 / std::sqrt(static_cast<double>(config.dim)));
   Init input_bias = init;
   if (cell_ == CellKind::lstm) input_bias.shift = {config.dim, 2 * config.dim, config.forget_bias};
-  weight_ih = register_matrix("weight_ih", {gates, in}, config.dtype, init);
-  weight_hh = register_matrix("weight_hh", {gates, config.dim}, config.dtype, init);
+  weight_ih = register_matrix("weight_ih", {gates, in}, config.dtype, init, role);
+  weight_hh = register_matrix("weight_hh", {gates, config.dim}, config.dtype, init, role);
   bias_ih = register_parameter("bias_ih", {gates}, config.dtype, input_bias);
   bias_hh = register_parameter("bias_hh", {gates}, config.dtype, init);
 }

@@ -28,6 +28,8 @@ class TextEncoder : public Module {
   virtual std::optional<std::int64_t> context() const = 0;
   // Whether its rows begin with [CLS] and end with [SEP].
   virtual bool reads_marked_rows() const { return false; }
+  // Whether a token's vectors know the tokens before it and none behind it.
+  virtual bool is_causal() const { return false; }
 
   // The vectors of the tokens (B, T, F): those of the embedding, which know nothing of other tokens, then those of each
   // layer. What stands at padding has no meaning.

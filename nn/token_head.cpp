@@ -15,7 +15,7 @@ TokenHead::TokenHead(const Embedding& embedding, bool tied, std::int64_t dim, bo
     weight = embedding.weight;
     register_tied("weight", weight);
   } else {
-    weight = register_matrix("weight", {vocab, dim}, dtype, init);
+    weight = register_matrix("weight", {vocab, dim}, dtype, init, ParameterKind::head);
   }
   if (with_bias) bias = register_parameter("bias", {vocab}, dtype, Init::zeros());
 }

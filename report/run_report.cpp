@@ -89,6 +89,7 @@ RunLines read_lines(const RunFolder& run) {
   RunLines lines;
   if (!std::filesystem::exists(run.metrics())) return lines;  // the run has not made its first step
   for (Json& line : read_metrics(run.metrics())) {
+    if (line.contains("averaged")) continue;  // of the average at the end, no point of a curve
     const bool sampled = line.contains("samples") && line["samples"].is_array();
     if (line.contains("watch") && line["watch"].is_object()) lines.watched.push_back(flat_watch(line));
     (sampled ? lines.samples : line.contains("eval_loss") ? lines.eval : lines.train).push_back(std::move(line));

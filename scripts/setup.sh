@@ -4,18 +4,27 @@
 #   scripts/setup.sh --program  the program alone
 #   scripts/setup.sh --mpi      the program, and Open MPI to train on several machines
 #   scripts/setup.sh --ci       also the second compiler, the formatter and a browser
+#   scripts/setup.sh --arm64    the compiler for arm64 and the emulator that scripts/cross.sh needs
+#   scripts/setup.sh --libraries  installs nothing, and lists the libraries that the program and its tests need
 set -euo pipefail
 
-packages=(g++ cmake ninja-build libopenblas-openmp-dev libhwy-dev libcli11-dev libspdlog-dev libtomlplusplus-dev
-  nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev libjs-dygraphs)
+libraries=(libopenblas-openmp-dev libhwy-dev libcli11-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev
+  libxxhash-dev zlib1g-dev libzstd-dev libjs-dygraphs)
+of_tests=(libpcre2-dev doctest-dev)
+packages=(g++ cmake ninja-build "${libraries[@]}")
 case ${1:-} in
   --program) ;;
   --mpi) packages+=(libopenmpi-dev openmpi-bin) ;;
   --ci)
-    packages+=(libpcre2-dev doctest-dev clang libclang-rt-dev libomp-dev clang-format perl libopenmpi-dev openmpi-bin
+    packages+=("${of_tests[@]}" clang libclang-rt-dev libomp-dev clang-format perl libopenmpi-dev openmpi-bin
       chromium)
     ;;
-  *) packages+=(libpcre2-dev doctest-dev) ;;
+  --arm64) packages=(g++-aarch64-linux-gnu qemu-user cmake ninja-build) ;;
+  --libraries)
+    printf '%s\n' "${libraries[@]}" "${of_tests[@]}"
+    exit 0
+    ;;
+  *) packages+=("${of_tests[@]}") ;;
 esac
 
 missing=()

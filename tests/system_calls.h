@@ -15,6 +15,15 @@ struct FsyncHook {
   FsyncHook& operator=(const FsyncHook&) = delete;
 };
 
+// `called` takes the path of a file that is opened, or read at some place, and returns 0 for success or the errno to
+// fail with.
+struct ReadHook {
+  explicit ReadHook(std::function<int(const std::filesystem::path&)> called);
+  ~ReadHook();
+  ReadHook(const ReadHook&) = delete;
+  ReadHook& operator=(const ReadHook&) = delete;
+};
+
 // A disk that is full: no file may grow above so many bytes ("File too large").
 struct FileSizeLimit {
   explicit FileSizeLimit(std::uint64_t bytes);

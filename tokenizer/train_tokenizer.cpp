@@ -176,10 +176,11 @@ std::unique_ptr<TokenizerTrainer> make_tokenizer_trainer(const TokenizerOptions&
   fail_usage("tokenizer: unknown kind '", options.kind, "': expected char, word or bpe");
 }
 
-std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std::span<const std::string_view> texts) {
+std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std::span<const std::string_view> texts,
+                                           const ProgressCallback& progress) {
   const auto trainer = make_tokenizer_trainer(options);
   trainer->add(texts);
-  return trainer->finish();
+  return trainer->finish(progress);
 }
 
 }  // namespace tapeformer

@@ -64,6 +64,7 @@ class TokenizerTrainer {
 std::unique_ptr<TokenizerTrainer> make_tokenizer_trainer(const TokenizerOptions& options);
 
 // The tokenizer of texts that are in memory.
-std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std::span<const std::string_view> texts);
+std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options, std::span<const std::string_view> texts,
+                                           const ProgressCallback& progress = {});
 
 }  // namespace tapeformer

@@ -38,21 +38,25 @@ LayerWatch::LayerWatch(const Module& model, const ParameterSlab& slab) : slab_(s
   }
 }
 
+void LayerWatch::see_gradients() {
+  gradients_.clear();
+  for (const ParameterSlab::Part& part : slab_.parts()) {
+    gradients_[layer_of_parameter(part.name)] +=
+        sum_of_squares(slab_.gradients().slice(0, part.begin, part.begin + part.size));
+  }
+}
+
 nlohmann::ordered_json LayerWatch::norms() const {
-  struct Squares {
-    double gradient = 0, weight = 0;
-  };
-  std::vector<std::pair<std::string, Squares>> layers;
+  std::vector<std::pair<std::string, double>> layers;  // the squares of the weights, in the order of the parameters
   for (const ParameterSlab::Part& part : slab_.parts()) {
     const std::string name = layer_of_parameter(part.name);
-    auto layer = std::ranges::find(layers, name, &std::pair<std::string, Squares>::first);
-    if (layer == layers.end()) layer = layers.insert(layers.end(), {name, {}});
-    layer->second.gradient += sum_of_squares(slab_.gradients().slice(0, part.begin, part.begin + part.size));
-    layer->second.weight += sum_of_squares(slab_.values().slice(0, part.begin, part.begin + part.size));
+    auto layer = std::ranges::find(layers, name, &std::pair<std::string, double>::first);
+    if (layer == layers.end()) layer = layers.insert(layers.end(), {name, 0});
+    layer->second += sum_of_squares(slab_.values().slice(0, part.begin, part.begin + part.size));
   }
   nlohmann::ordered_json norms = nlohmann::ordered_json::object();
   for (const auto& [name, squares] : layers) {
-    norms[name] = {{"grad", std::sqrt(squares.gradient)}, {"weight", std::sqrt(squares.weight)}};
+    norms[name] = {{"grad", std::sqrt(gradients_.at(name))}, {"weight", std::sqrt(squares)}};
     const auto outputs = outputs_.find(name);
     if (outputs == outputs_.end() || outputs->second.count == 0) continue;
     norms[name]["activation"] = std::sqrt(outputs->second.squares / static_cast<double>(outputs->second.count));

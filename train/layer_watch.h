@@ -15,11 +15,15 @@ namespace tapeformer {
 // "encoder.blocks.3.attention.qkv.weight" (layer_name()); without one, the name of the module: "final_norm".
 std::string layer_of_parameter(std::string_view name);
 
-// Made before a step, asked after it. The outputs of the layers are seen by hooks, which an object takes away with it.
+// Made before a step, shown its gradients when they are complete, asked after it. The outputs of the layers are seen by
+// hooks, which an object takes away with it.
 class LayerWatch {
  public:
   // Model and slab must live as long.
   LayerWatch(const Module& model, const ParameterSlab& slab);
+
+  // Before the optimizer uses them: it may leave something else in their place.
+  void see_gradients();
 
   // {"blocks.0": {"grad", "weight", "activation"}, …} in the order of the parameters that learn: the norm of the
   // gradients before clipping, the norm of the weights as the step has left them, and, of a layer with a number, the
@@ -33,7 +37,8 @@ class LayerWatch {
   };
 
   const ParameterSlab& slab_;
-  std::map<std::string, Outputs> outputs_;  // by layer
+  std::map<std::string, Outputs> outputs_;   // by layer
+  std::map<std::string, double> gradients_;  // squares, by layer
   std::vector<HookHandle> hooks_;
 };
 

@@ -140,18 +140,19 @@ class NanTracer : public OpObserver {
 // The first runs record nothing: so the loss, too, is computed where it stands, and not in backward.
 std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
                       const std::function<void()>& go_back) {
-  const auto normalizer = static_cast<double>(objective.scored_targets(step));
+  const MicroSteps all{0, config.train.accumulate};
+  const MeanOver mean = objective.mean_over(step, all);
   try {
     for (const bool forward : {true, false}) {
       go_back();
       objective.model().zero_grad();
-      for (std::int64_t micro = 0; micro < config.train.accumulate; ++micro) {
+      for (std::int64_t micro = all.begin; micro < all.end; ++micro) {
         NanTracer tracer(objective.model(), forward);
         TapeOptions options = training_tape(config, step, micro);
         options.record = !forward;
         options.op_observer = &tracer;
         Tape tape(options);
-        const Variable loss = objective.micro_loss(tape, step, micro, normalizer);
+        const Variable loss = objective.micro_loss(tape, step, micro, mean);
         if (!forward && loss.defined()) tape.backward(loss);
       }
     }
@@ -159,6 +160,13 @@ std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::i
     return found.message;
   }
   return "";
+}
+
+std::string cause_of_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
+                         const std::function<void()>& go_back) {
+  if (!config.train.trace_nan) return str_cat("; train.trace_nan = true names the op that made it; ", kSlowerAdvice);
+  const std::string found = trace_nan(objective, config, step, go_back);
+  return str_cat(found.empty() ? "" : "; ", found, "; ", kSlowerAdvice);
 }
 
 }  // namespace tapeformer

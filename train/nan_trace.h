@@ -17,4 +17,10 @@ namespace tapeformer {
 std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
                       const std::function<void()>& go_back);
 
+// What a message says behind a number of a step that is not finite: what made it, as trace_nan() finds it where
+// train.trace_nan is set, and the advice.
+std::string cause_of_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
+                         const std::function<void()>& go_back);
+inline constexpr const char* kSlowerAdvice = "a lower optimizer.lr or a longer schedule.warmup may help";
+
 }  // namespace tapeformer

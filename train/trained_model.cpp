@@ -11,14 +11,6 @@
 namespace tapeformer {
 namespace {
 
-// Why a checkpoint must not be used, if so. Throws CheckpointGone when it is removed meanwhile.
-std::optional<std::string> verify_beside_training(const std::filesystem::path& folder) {
-  const HeldFolder held(folder);
-  const auto reason = verify_checkpoint(folder);
-  if (reason && !held.in_place()) throw CheckpointGone(str_cat(folder.string(), ": ", *reason));
-  return reason;
-}
-
 constexpr std::string_view kLabellerCommands =
     "for models that are fine-tuned on labels there are predict, and eval with --labels";
 
@@ -30,9 +22,8 @@ void require_no_labels(const RunFolder& run, const ResolvedConfig& config, std::
 
 // Throws Error unless the run's model is for one of these tasks, which resuming cannot change. `expected` says what
 // they have in common.
-void require_task(const std::filesystem::path& path, std::initializer_list<ModelTask> tasks,
-                  std::string_view expected) {
-  const RunFolder run = find_run(path).run;
+void require_task(const ModelSource& source, std::initializer_list<ModelTask> tasks, std::string_view expected) {
+  const RunFolder run = find_run(source.path).run;
   const ResolvedConfig config = resolve(load_run_config(run.config()));
   const ModelTask task = config.family().task();
   require_no_labels(run, config, expected);
@@ -40,15 +31,15 @@ void require_task(const std::filesystem::path& path, std::initializer_list<Model
         expected, "; ", task_text(task).commands);
 }
 
-void require_task(const std::filesystem::path& path, ModelTask expected) {
-  require_task(path, {expected}, task_text(expected).model);
+void require_task(const ModelSource& source, ModelTask expected) {
+  require_task(source, {expected}, task_text(expected).model);
 }
 
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {
   TrainedModel trained{.run = found.run,
                        .config = resolve(load_run_config(checkpoint_config(found.run, found.folder))),
-                       .step = found.step,
-                       .averaged = found.averaged,
+                       .checkpoint = found.folder.filename().string(),
+                       .checkpoint_text = found.text,
                        .warnings = found.warnings};
   MatmulSetting matmul = options.matmul.value_or(trained.config.train.matmul);
   if (matmul == MatmulSetting::automatic) matmul = fastest_matmul();
@@ -64,9 +55,9 @@ Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained) 
 
 // A model of plain text, which `make` makes.
 template <class Model>
-TrainedTextModel<Model> load_text_model(const std::filesystem::path& path, const LoadOptions& options,
+TrainedTextModel<Model> load_text_model(const ModelSource& source, const LoadOptions& options,
                                         std::unique_ptr<Model> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
-  return with_checkpoint(path, [&](const UsableCheckpoint& found) -> TrainedTextModel<Model> {
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedTextModel<Model> {
     TrainedModel trained = load_shared(found, options);
     const Bf16Weights weights = weights_of(options, trained);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
@@ -78,86 +69,47 @@ TrainedTextModel<Model> load_text_model(const std::filesystem::path& path, const
 
 }  // namespace
 
-bool has_task(const std::filesystem::path& path) {
-  return resolve(load_run_config(find_run(path).run.config())).has_task();
+bool has_task(const ModelSource& source) {
+  return resolve(load_run_config(find_run(source.path).run.config())).has_task();
 }
 
-ModelTask task_of_run(const std::filesystem::path& path) {
-  return resolve(load_run_config(find_run(path).run.config())).family().task();
+ModelTask task_of_run(const ModelSource& source) {
+  return resolve(load_run_config(find_run(source.path).run.config())).family().task();
 }
 
-std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::string>& warnings) {
-  const RunFolder& run = reference.run;
-  if (reference.step) {
-    const std::filesystem::path folder = run.checkpoint(*reference.step);
-    const auto reason = verify_beside_training(folder);
-    check(!reason.has_value(), folder.string(), ": ", reason.value_or(""));
-    return *reference.step;
-  }
-  const NewestCheckpoint newest = newest_valid_checkpoint(run);
-  for (const std::string& reason : newest.skipped) warnings.push_back("damaged checkpoint skipped: " + reason);
-  check(newest.step.has_value(), run.root.string(), ": the run has no usable checkpoint",
-        newest.skipped.empty() ? "" : "; " + newest.skipped.front());
-  if (!newest.skipped.empty()) {
-    warnings.push_back(str_cat("the newest checkpoint that is whole is of step ", *newest.step));
-  }
-  return *newest.step;
+TrainedLanguageModel load_language_model(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, ModelTask::language_model);
+  return load_text_model(source, options, make_language_model);
 }
 
-UsableCheckpoint find_checkpoint(const std::filesystem::path& path) {
-  const RunReference reference = find_run(path);
-  const std::filesystem::path average = reference.run.average();
-  UsableCheckpoint found{.run = reference.run, .folder = average, .warnings = {}};
-  std::error_code error;
-  const bool has_average = std::filesystem::is_directory(average, error);
-  if (reference.average || (!reference.step && has_average)) {
-    const auto reason = verify_beside_training(average);
-    if (!reason) {
-      found.step = read_checkpoint_state(average).at("step").get<std::int64_t>();
-      found.averaged = true;
-      return found;
-    }
-    check(!reference.average, average.string(), ": ", *reason);
-    found.warnings.push_back(str_cat("damaged average skipped: ", average.string(), ": ", *reason));
-  }
-  found.step = usable_checkpoint(reference, found.warnings);
-  found.folder = reference.run.checkpoint(found.step);
-  return found;
-}
-
-TrainedLanguageModel load_language_model(const std::filesystem::path& path, const LoadOptions& options) {
-  require_task(path, ModelTask::language_model);
-  return load_text_model(path, options, make_language_model);
-}
-
-TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options) {
-  require_task(path,
+TrainedTextEncoder load_text_encoder(const ModelSource& source, const LoadOptions& options) {
+  require_task(source,
                {ModelTask::language_model, ModelTask::bidirectional_language_model, ModelTask::masked_language_model,
                 ModelTask::skip_gram_model},
                "a model of plain text");
-  return load_text_model(path, options, make_text_encoder);
+  return load_text_model(source, options, make_text_encoder);
 }
 
-TrainedBidirectionalLanguageModel load_bidirectional_language_model(const std::filesystem::path& path,
+TrainedBidirectionalLanguageModel load_bidirectional_language_model(const ModelSource& source,
                                                                     const LoadOptions& options) {
-  require_task(path, ModelTask::bidirectional_language_model);
-  return load_text_model(path, options, make_bidirectional_language_model);
+  require_task(source, ModelTask::bidirectional_language_model);
+  return load_text_model(source, options, make_bidirectional_language_model);
 }
 
-TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::path& path, const LoadOptions& options) {
-  require_task(path, ModelTask::masked_language_model);
-  return load_text_model(path, options, make_masked_language_model);
+TrainedMaskedLanguageModel load_masked_language_model(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, ModelTask::masked_language_model);
+  return load_text_model(source, options, make_masked_language_model);
 }
 
-TrainedSkipGramModel load_skip_gram_model(const std::filesystem::path& path, const LoadOptions& options) {
-  require_task(path, ModelTask::skip_gram_model);
-  return load_text_model(path, options, make_skip_gram_model);
+TrainedSkipGramModel load_skip_gram_model(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, ModelTask::skip_gram_model);
+  return load_text_model(source, options, make_skip_gram_model);
 }
 
-TrainedLabeller load_labeller(const std::filesystem::path& path, const LoadOptions& options) {
-  const RunFolder run = find_run(path).run;
-  check(has_task(path), run.root.string(), ": the model is not fine-tuned on labels: expected a run of task.kind");
-  return with_checkpoint(path, [&](const UsableCheckpoint& found) -> TrainedLabeller {
+TrainedLabeller load_labeller(const ModelSource& source, const LoadOptions& options) {
+  const RunFolder run = find_run(source.path).run;
+  check(has_task(source), run.root.string(), ": the model is not fine-tuned on labels: expected a run of task.kind");
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedLabeller {
     TrainedModel trained = load_shared(found, options);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
     std::vector<std::string> labels = read_labels(trained.run.labels());
@@ -167,9 +119,9 @@ TrainedLabeller load_labeller(const std::filesystem::path& path, const LoadOptio
   });
 }
 
-TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options) {
-  require_task(path, ModelTask::sequence_to_sequence);
-  return with_checkpoint(path, [&](const UsableCheckpoint& found) -> TrainedTranslator {
+TrainedTranslator load_translator(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, ModelTask::sequence_to_sequence);
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedTranslator {
     TrainedModel trained = load_shared(found, options);
     const Bf16Weights weights = weights_of(options, trained);
     PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
@@ -209,8 +161,8 @@ void set_reader(const SequenceToSequence& model, TrainedEmbedder& embedder) {
 
 }  // namespace
 
-TrainedEmbedder load_embedder(const std::filesystem::path& path, const LoadOptions& options) {
-  return with_checkpoint(path, [&](const UsableCheckpoint& found) {
+TrainedEmbedder load_embedder(const ModelSource& source, const LoadOptions& options) {
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) {
     TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}, {}, {}, {}};
     const Bf16Weights weights = weights_of(options, embedder);
     const ResolvedConfig& config = embedder.config;

@@ -13,9 +13,7 @@
 #include "train/config/config.h"
 #include "train/config/matmul_config.h"
 #include "train/objectives/translation_data.h"
-#include "train/run/checkpoint_store.h"
-#include "train/run/disk.h"
-#include "train/run/run_folder.h"
+#include "train/run/chosen_checkpoint.h"
 
 namespace tapeformer {
 
@@ -23,8 +21,8 @@ namespace tapeformer {
 struct TrainedModel {
   RunFolder run;
   ResolvedConfig config;                                                // that the checkpoint was trained with
-  std::int64_t step = 0;                                                // of the checkpoint
-  bool averaged = false;                                                // it is the average of those up to that step
+  std::string checkpoint;                                               // its folder's name: "step-000500", "average"
+  std::string checkpoint_text;                                          // the same for people: "step 500 (best)"
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the products that it is used with
   std::vector<std::string> warnings;
 };
@@ -69,57 +67,23 @@ struct TrainedEmbedder : TrainedModel {
   std::function<std::vector<Variable>(const Variable& ids)> representations;
 };
 
-// `path` names one checkpoint in a run's folder, or its average, or the run's folder: then the average is taken where
-// the run has ended with one, else the newest checkpoint that verifies (`warnings` names the newer ones that do not).
+// Of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.
 // The memory taken is that of the model: the file's values go straight into their places. Safe beside a training that
 // prunes its checkpoints. Throws Error when there is none, when it does not fit, or when the run has a model of another
 // kind.
-TrainedLanguageModel load_language_model(const std::filesystem::path& path, const LoadOptions& options = {});
-TrainedTextEncoder load_text_encoder(const std::filesystem::path& path, const LoadOptions& options = {});
-TrainedBidirectionalLanguageModel load_bidirectional_language_model(const std::filesystem::path& path,
+TrainedLanguageModel load_language_model(const ModelSource& source, const LoadOptions& options = {});
+TrainedTextEncoder load_text_encoder(const ModelSource& source, const LoadOptions& options = {});
+TrainedBidirectionalLanguageModel load_bidirectional_language_model(const ModelSource& source,
                                                                     const LoadOptions& options = {});
-TrainedMaskedLanguageModel load_masked_language_model(const std::filesystem::path& path,
-                                                      const LoadOptions& options = {});
-TrainedSkipGramModel load_skip_gram_model(const std::filesystem::path& path, const LoadOptions& options = {});
-TrainedTranslator load_translator(const std::filesystem::path& path, const LoadOptions& options = {});
-TrainedEmbedder load_embedder(const std::filesystem::path& path, const LoadOptions& options = {});
+TrainedMaskedLanguageModel load_masked_language_model(const ModelSource& source, const LoadOptions& options = {});
+TrainedSkipGramModel load_skip_gram_model(const ModelSource& source, const LoadOptions& options = {});
+TrainedTranslator load_translator(const ModelSource& source, const LoadOptions& options = {});
+TrainedEmbedder load_embedder(const ModelSource& source, const LoadOptions& options = {});
 // A run that was fine-tuned on labels; the functions above refuse it.
-TrainedLabeller load_labeller(const std::filesystem::path& path, const LoadOptions& options = {});
+TrainedLabeller load_labeller(const ModelSource& source, const LoadOptions& options = {});
 // Whether a run was fine-tuned on labels. Throws Error when there is no run.
-bool has_task(const std::filesystem::path& path);
-// What the model of a run, which `path` names in the same way, is for. Throws Error when there is no run.
-ModelTask task_of_run(const std::filesystem::path& path);
-
-// A verified checkpoint or average.
-struct UsableCheckpoint {
-  RunFolder run;
-  std::filesystem::path folder;
-  std::int64_t step = 0;
-  bool averaged = false;
-  std::vector<std::string> warnings;
-};
-// The one that `path` names, as load_language_model() takes it. Throws Error when there is none that verifies, and
-// CheckpointGone when a training has removed it meanwhile.
-UsableCheckpoint find_checkpoint(const std::filesystem::path& path);
-
-// Returns use(find_checkpoint(path)). A training beside it may remove the checkpoint before it has been read: then
-// looks for another one and calls `use` again. Throws what `use` throws otherwise.
-template <class Use>
-auto with_checkpoint(const std::filesystem::path& path, const Use& use) {
-  return retry_while_gone([&] {
-    const UsableCheckpoint found = find_checkpoint(path);
-    const HeldFolder held(found.folder);
-    try {
-      return use(found);
-    } catch (const Error& error) {
-      if (!held.in_place()) throw CheckpointGone(error.what());
-      throw;
-    }
-  });
-}
-
-// The step of the checkpoint that is named or, where none is named, of the newest one that verifies; adds a warning for
-// each newer one that does not. Throws Error when the named one does not verify, or there is none.
-std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::string>& warnings);
+bool has_task(const ModelSource& source);
+// What the model of a run is for. Throws Error when there is no run.
+ModelTask task_of_run(const ModelSource& source);
 
 }  // namespace tapeformer

@@ -8,23 +8,10 @@
 #include "train/config/config.h"
 #include "train/objectives/objective.h"
 #include "train/run/checkpoint.h"
+#include "train/train_step.h"
+#include "train/training_pace.h"
 
 namespace tapeformer {
-
-// What one step did.
-struct StepResult {
-  double loss = 0;  // what is minimised: mean over the step's scored targets, with label smoothing and the z-loss
-  std::optional<double> unsmoothed_loss;  // the plain cross-entropy, where there is one of them
-  double grad_norm = 0;                   // before clipping
-};
-
-// One step at learning rate lr: the gradients of all micro-steps are added up, clipped and applied. `step` counts from
-// 1. Throws Error, leaving the weights as they were, when the loss or the gradient is not finite. Each of the
-// objective's ranks does its share of the micro-steps, and the optimizer must be one for these ranks (make_optimizer).
-// With train.sync_every the result is that of this rank: its loss is the mean over its share. With
-// train.trace_nan an error says where the number began.
-StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
-                      const ResolvedConfig& config, std::int64_t step, double lr);
 
 // How far a run is.
 struct ProgressState {
@@ -43,17 +30,30 @@ struct TrainHooks {
   std::function<void(const ProgressState&)> progress = {};  // called after every step
   std::function<ProgressCallback()> evaluating = {};        // called for every evaluation, to show how far it is
   std::function<void(std::int64_t step, const Evaluation&, std::optional<double> bleu)> evaluated = {};
-  std::function<void(std::span<const std::int64_t> steps)> averaged = {};  // called at the end, with the averaged steps
-  std::function<bool()> stop_requested = {};                               // asked after every step
+  // Called at the end, with the steps of the averaged checkpoints.
+  std::function<void(std::span<const std::int64_t> steps)> averaged = {};
+  // Called then with the average's evaluation.
+  std::function<void(const Evaluation&, std::optional<double> bleu)> average_evaluated = {};
+  // Asked after every step, and between micro-steps (of several ranks about once a second).
+  std::function<bool()> stop_requested = {};
   std::optional<double> max_minutes = {};  // the time limit of this process; without one, train.max_minutes
+  TrainingPace* pace = nullptr;            // is told what the training does
 };
+
+// Whether so many evaluations in a row were not better than the best one that the run ends early.
+bool patience_is_out(const ResolvedConfig& config, std::int64_t step, std::int64_t best_step);
 
 enum class TrainEnd { finished, early_stopped, stopped, out_of_time };
 
 // Trains from state.step to config.train.steps, and writes metrics, evaluations and checkpoints to the run's folder.
 // Ends earlier, or at once, when the cost() of eval.patience evaluations was not below the best. At its end it writes
-// the average that checkpoint.average asks for. Stops with a checkpoint when hooks.stop_requested says so, and after
-// the time limit. `state` is updated with every step.
+// the average that checkpoint.average asks for, with its evaluation. Stops with a checkpoint when hooks.stop_requested
+// says so, and after the time limit. A stop gives up the step that is under way, and saves what the last whole step has
+// left; with train.sync_every it waits for the end of the round. `state` is updated with every step.
+//
+// The last step is evaluated, and its metrics are written, also where the schedule does not ask for that. A run that
+// goes on with more steps, as one that had them from the start, knows nothing of such an evaluation: neither its best
+// nor patience counts it, and the lines of metrics that are marked by it are to be taken away (truncate_metrics).
 //
 // Throws Error when a loss, a gradient or a weight is not a finite number: weights are checked, and tried on a batch,
 // before they are saved, so that the latest checkpoint is always a usable one. Throws Error as well when the run's

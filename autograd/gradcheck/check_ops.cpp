@@ -124,27 +124,33 @@ OpCheck check_op(const std::string& op, std::span<const OpCase> rows) {
         check(records_its_op(variant, options.tape), "the row does not record the op");
         result = check_gradients(variant.function, variant.inputs, options);
       } catch (const Error& error) {
-        result = {.ok = false, .worst = INFINITY, .message = error.what()};
+        result = {.ok = false, .worst = INFINITY, .error = INFINITY, .message = error.what()};
       }
       ++total.checks;
       if (!result.ok && (total.ok || result.worst > total.worst)) {
         total.message = str_cat(op, variant.label.empty() ? "" : " (" + variant.label + ")", ": ", result.message);
       }
       total.ok &= result.ok;
-      total.worst = std::max(total.worst, result.worst);
+      if (result.worst > total.worst || total.checks == 1)
+        total.worst = result.worst, total.error = result.error, total.tolerance = result.tolerance;
     }
   }
   if (total.checks == 0) total = {.op = op, .ok = false, .message = op + ": no row in autograd/gradcheck/op_cases.cpp"};
   return total;
 }
 
-std::vector<OpCheck> run_gradient_checks(std::span<const std::string> names) {
-  const std::vector<OpCase> rows = op_cases();
+std::vector<std::string> gradient_check_ops() {
   std::set<std::string> known;
   for (const std::string& name : recorded_op_names()) known.insert(name);
-  for (const OpCase& row : rows) known.insert(row.op);
+  for (const OpCase& row : op_cases()) known.insert(row.op);
+  return {known.begin(), known.end()};
+}
+
+std::vector<OpCheck> run_gradient_checks(std::span<const std::string> names) {
+  const std::vector<OpCase> rows = op_cases();
+  const std::vector<std::string> known = gradient_check_ops();
   for (const std::string& name : names) {
-    if (known.contains(name)) continue;
+    if (std::ranges::count(known, name) > 0) continue;
     const std::vector<std::string_view> names_known(known.begin(), known.end());
     fail_usage("gradcheck: there is no op ", name, "; the nearest is ", nearest_name(name, names_known));
   }

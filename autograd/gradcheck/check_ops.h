@@ -16,16 +16,20 @@ GradCheckOptions op_check_options();
 struct OpCheck {
   std::string op;
   bool ok = true;
-  int checks = 0;       // how many gradients were compared: rows times variants
-  double worst = 0;     // as in GradCheckResult
+  int checks = 0;    // how many gradients were compared: rows times variants
+  double worst = 0;  // as in GradCheckResult, with the two below
+  double error = 0, tolerance = 0;
   std::string message;  // the worst failure: row, variant, input, element, analytic and numeric value
 };
 
 // Checks the rows of one op. An op without a row fails, and an exception of the op is a failure too.
 OpCheck check_op(const std::string& op, std::span<const OpCase> rows);
 
-// Checks the rows of each named op; without names, of every op that this program can record or that has a row. Throws
-// UsageError for an unknown name, with the nearest known one.
+// Every op that this program can record or that has a row, by name.
+std::vector<std::string> gradient_check_ops();
+
+// Checks the rows of each named op; without names, of gradient_check_ops(). Throws UsageError for an unknown name, with
+// the nearest known one.
 std::vector<OpCheck> run_gradient_checks(std::span<const std::string> names = {});
 
 }  // namespace tapeformer

@@ -85,10 +85,12 @@ GradCheckResult check_gradients(const TapeFunction& f, std::span<const Tensor> i
       for (std::size_t j = 0; j < above.size(); ++j) {
         numeric += cotangent.span<double>()[j] * (above[j] - below[j]) / (2 * options.eps);
       }
-      const double error = std::abs(analytic[i] - numeric) / (options.atol + options.rtol * std::abs(numeric));
-      if (error <= result.worst) continue;
-      result.worst = std::isnan(error) ? INFINITY : error;
-      if (error <= 1) continue;
+      const double error = std::abs(analytic[i] - numeric), tolerance = options.atol + options.rtol * std::abs(numeric);
+      const double share = error / tolerance;
+      if (share <= result.worst) continue;
+      result.worst = std::isnan(share) ? INFINITY : share;
+      result.error = error, result.tolerance = tolerance;
+      if (share <= 1) continue;
       result.ok = false;
       result.message = str_cat("input ", input, " ", leaves[input].sizes(), ", element ",
                                place_of(static_cast<std::int64_t>(i), leaves[input].sizes()), ": analytic ",

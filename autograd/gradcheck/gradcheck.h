@@ -22,8 +22,10 @@ struct GradCheckOptions {
 
 struct GradCheckResult {
   bool ok = true;
-  double worst = 0;     // the largest |analytic − numeric|/(atol + rtol·|numeric|); the check passes up to 1
-  std::string message;  // if the check fails, where that was: input, element, analytic and numeric value
+  double worst = 0;      // the largest |analytic − numeric|/(atol + rtol·|numeric|); the check passes up to 1
+  double error = 0;      // |analytic − numeric| of that element
+  double tolerance = 0;  // and atol + rtol·|numeric| of it
+  std::string message;   // if the check fails, where that was: input, element, analytic and numeric value
 };
 
 // Compares every element of the gradient of every f64 input. i32 inputs are constants. f's output, of any shape, is

@@ -1,11 +1,13 @@
 #include "cli/terminal/stop_signal.h"
 
-#include <signal.h>
+#include <poll.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
-#include <iterator>
+#include <vector>
 
 #include "core/error.h"
 
@@ -14,13 +16,19 @@ namespace tapeformer {
 namespace {
 
 constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 // Globals, since a signal handler takes no other state.
-std::atomic<bool> in_use = false;
+std::atomic<bool> in_use = false, saves_work = false;
+bool heeds_terminal = false;  // whether the loss of the terminal counts as SIGHUP
 std::atomic<int> received = 0;
 std::atomic<std::int64_t> received_at = 0;
-struct sigaction old_actions[std::size(kSignals)];
+
+// What a signal did before.
+struct OldAction {
+  int signal;
+  struct sigaction action;
+};
+std::vector<OldAction> old_actions;
 
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -31,35 +39,58 @@ std::int64_t nanoseconds() {
 }
 
 extern "C" void on_signal(int signal) {
-  if (received == 0) {
+  const int error = errno;                 // of a system call that the signal came after
+  const bool is_wish = signal != SIGPIPE;  // each message that nobody reads raises SIGPIPE
+  if (received == 0 || (received == SIGPIPE && is_wish)) {
     received_at = nanoseconds();
     received = signal;
-  } else if (signal == SIGINT && nanoseconds() - received_at > kSamePress) {
-    ::signal(SIGINT, SIG_DFL);
-    ::raise(SIGINT);  // delivered when this handler returns
+  } else if (is_wish && (signal == SIGINT || !saves_work) && nanoseconds() - received_at > kSamePress) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);  // delivered when this handler returns
   }
+  errno = error;
+}
+
+// A terminal that was closed hangs up. Only the processes that it controls get SIGHUP then, and later, perhaps, those
+// of a shell.
+bool terminal_has_gone() {
+  pollfd messages{STDERR_FILENO, 0, 0};
+  return ::poll(&messages, 1, 0) == 1 && (messages.revents & POLLHUP) != 0;
 }
 
 }  // namespace
 
-StopSignal::StopSignal() {
+StopSignal::StopSignal(std::span<const int> signals) {
   check(!in_use.exchange(true), "StopSignal: another one is alive");
   received = 0;
+  saves_work = false;
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   ::sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < std::size(kSignals); ++i) {
-    ::sigaction(kSignals[i], nullptr, &old_actions[i]);
-    if (old_actions[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
+  for (const int signal : signals) {
+    struct sigaction old {};
+    ::sigaction(signal, nullptr, &old);
+    if (old.sa_handler == SIG_IGN) continue;
+    old_actions.push_back({signal, old});
+    ::sigaction(signal, &action, nullptr);
+    if (signal == SIGHUP) heeds_terminal = ::isatty(STDERR_FILENO) != 0;
   }
 }
 
 StopSignal::~StopSignal() {
-  for (std::size_t i = 0; i < std::size(kSignals); ++i) ::sigaction(kSignals[i], &old_actions[i], nullptr);
+  for (const OldAction& old : old_actions) ::sigaction(old.signal, &old.action, nullptr);
+  old_actions.clear();
+  heeds_terminal = false;
+  received = 0;
   in_use = false;
 }
 
-int StopSignal::signal() const { return received; }
+int StopSignal::signal() {
+  if (received == 0 && heeds_terminal && terminal_has_gone()) received = SIGHUP;
+  return received;
+}
+
+void StopSignal::work_begins() { saves_work = true; }
 
 }  // namespace tapeformer

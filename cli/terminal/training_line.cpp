@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/terminal/numbers.h"
@@ -53,7 +54,11 @@ void TrainingLine::end() {
 
 void TrainingLine::show() {
   facts_.mean_loss = weighted_loss_ / weight_;
-  if (peak_share_per_rate_ > 0) facts_.share_of_peak = peak_share_per_rate_ * last_->tokens_per_s;
+  if (peak_share_per_rate_ > 0) {
+    const double share = peak_share_per_rate_ * last_->tokens_per_s;
+    exceeds_peak_ = exceeds_peak_ || share > 1;
+    facts_.share_of_peak = std::min(share, 1.0);
+  }
   facts_.peak_memory = peak_resident_bytes();
   line_.show(training_parts(*last_, facts_));
 }

@@ -31,12 +31,15 @@ class TrainingLine {
   void evaluated(double validation_loss) { facts_.validation_loss = validation_loss; }
   // Shows the last step in any case, and ends the line.
   void end();
+  // Whether a line would have shown more than the whole peak: then it has been measured too low.
+  bool exceeds_peak() const { return exceeds_peak_; }
 
  private:
   void show();
 
   ProgressLine line_;
   double peak_share_per_rate_;  // the share of the peak for each token a second
+  bool exceeds_peak_ = false;
   TrainingFacts facts_;
   double weighted_loss_ = 0, weight_ = 0;  // an exponential mean, and what its weights come to
   std::optional<ProgressState> last_;

@@ -1,5 +1,6 @@
 #include "data/parallel/token_pairs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -11,7 +12,7 @@ namespace tapeformer {
 
 namespace {
 
-constexpr std::int64_t kPairsAtATime = 512;
+constexpr std::int64_t kPairsAtATime = 512, kPairsOfReport = 256 * kPairsAtATime;
 
 bool is_blank(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
@@ -69,7 +70,7 @@ void TokenPairs::add(std::span<const std::int32_t> source, std::span<const std::
 }
 
 TokenPairs encode_pairs(std::span<const SentencePair> pairs, const Tokenizer& source, const Tokenizer& target,
-                        const PairLimits& limits) {
+                        const PairLimits& limits, const ProgressCallback& progress) {
   const auto count = static_cast<std::int64_t>(pairs.size());
   check(count > 0, "no sentence pairs given");
   const auto encode = [&](std::int64_t i, TokenPairs& out) {
@@ -84,15 +85,19 @@ TokenPairs encode_pairs(std::span<const SentencePair> pairs, const Tokenizer& so
   };
 
   std::vector<TokenPairs> parts(chunk_count(count, kPairsAtATime));
-  parallel_chunks(count, kPairsAtATime, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      try {
-        encode(i, parts[part]);
-      } catch (const Error& error) {
-        fail("sentence pair ", i + 1, ": ", error.what());
+  for (std::int64_t from = 0; from < count; from += kPairsOfReport) {
+    const std::int64_t to = std::min(count, from + kPairsOfReport);
+    parallel_for(from, to, kPairsAtATime, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        try {
+          encode(i, parts[begin / kPairsAtATime]);
+        } catch (const Error& error) {
+          fail("sentence pair ", i + 1, ": ", error.what());
+        }
       }
-    }
-  });
+    });
+    if (progress) progress(static_cast<double>(to) / static_cast<double>(count));
+  }
 
   TokenPairs all;
   for (auto lists : {&TokenPairs::source_, &TokenPairs::target_}) {

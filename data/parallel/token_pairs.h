@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/progress.h"
 #include "data/parallel/parallel_text.h"
 #include "data/text/encode_text.h"
 #include "tokenizer/tokenizer.h"
@@ -50,7 +51,8 @@ class TokenPairs {
   void add(std::span<const std::int32_t> source, std::span<const std::int32_t> target, std::int64_t target_bytes);
 
  private:
-  friend TokenPairs encode_pairs(std::span<const SentencePair>, const Tokenizer&, const Tokenizer&, const PairLimits&);
+  friend TokenPairs encode_pairs(std::span<const SentencePair>, const Tokenizer&, const Tokenizer&, const PairLimits&,
+                                 const ProgressCallback&);
 
   // Lists of ids one after another.
   struct Lists {
@@ -73,6 +75,6 @@ class TokenPairs {
 // Encodes the usable pairs as plain text, in their order, and counts the others. Uses all threads; the result does not
 // depend on their number. Throws Error when no pair is left, and when a tokenizer throws, naming the pair.
 TokenPairs encode_pairs(std::span<const SentencePair> pairs, const Tokenizer& source, const Tokenizer& target,
-                        const PairLimits& limits);
+                        const PairLimits& limits, const ProgressCallback& progress = {});
 
 }  // namespace tapeformer

@@ -25,7 +25,7 @@ std::int64_t count_shared(const std::vector<AlignmentLink>& a, const std::vector
   return std::ranges::count_if(a, [&](const AlignmentLink& link) { return std::ranges::binary_search(b, link); });
 }
 
-double share(std::int64_t part, std::int64_t whole) {
+double share_or_one(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 1 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
@@ -66,8 +66,8 @@ void AlignmentErrorRate::add(const Alignment& links, const Alignment& reference)
   in_possible_ += count_shared(links.possible, reference.possible);
 }
 
-double AlignmentErrorRate::precision() const { return share(in_possible_, links_); }
-double AlignmentErrorRate::recall() const { return share(in_sure_, sure_); }
-double AlignmentErrorRate::error_rate() const { return 1 - share(in_sure_ + in_possible_, links_ + sure_); }
+double AlignmentErrorRate::precision() const { return share_or_one(in_possible_, links_); }
+double AlignmentErrorRate::recall() const { return share_or_one(in_sure_, sure_); }
+double AlignmentErrorRate::error_rate() const { return 1 - share_or_one(in_sure_ + in_possible_, links_ + sure_); }
 
 }  // namespace tapeformer

@@ -1,6 +1,7 @@
 #include "data/text/byte_reader.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -39,7 +40,8 @@ class PlainReader : public ByteReader {
     if (fd_ < 0) fail("cannot open ", path.string(), ": ", system_message());
     struct stat status {};
     ::fstat(fd_, &status);
-    if (standard_input || S_ISREG(status.st_mode)) return;
+    waits_ = !S_ISREG(status.st_mode);
+    if (standard_input || !waits_ || S_ISFIFO(status.st_mode)) return;
     ::close(fd_);
     fail(path.string(), S_ISDIR(status.st_mode) ? " is a folder, expected a file" : " is not a regular file");
   }
@@ -50,8 +52,9 @@ class PlainReader : public ByteReader {
   std::size_t read(std::span<char> out) override {
     ssize_t count = -1;
     do {
+      if (waits_) wait();
       count = ::read(fd_, out.data(), out.size());
-    } while (count < 0 && errno == EINTR);
+    } while (count < 0 && (errno == EINTR || errno == EAGAIN));
     if (count < 0) fail("cannot read ", path_.string(), ": ", system_message());
     consumed_ += count;
     return static_cast<std::size_t>(count);
@@ -59,8 +62,15 @@ class PlainReader : public ByteReader {
   std::int64_t consumed() const override { return consumed_; }
 
  private:
+  // Returns when there are bytes, or when no more will come. A pipe has none before someone has opened it to write.
+  void wait() const {
+    pollfd input{fd_, POLLIN, 0};
+    if (::poll(&input, 1, -1) < 0) fail("cannot read ", path_.string(), ": ", system_message());
+  }
+
   fs::path path_;
   int fd_ = -1;
+  bool waits_ = false;  // whether bytes may come later: no regular file
   std::int64_t consumed_ = 0;
 };
 
@@ -190,6 +200,11 @@ Compression compression_of(const fs::path& path) {
 
 fs::path uncompressed_name(const fs::path& path) {
   return compression_of(path) == Compression::none ? path : fs::path(path).replace_extension();
+}
+
+bool is_read_once(const fs::path& path) {
+  std::error_code unreachable;
+  return path == kStandardInput || fs::is_fifo(path, unreachable);
 }
 
 std::unique_ptr<ByteReader> open_bytes(const fs::path& path) {

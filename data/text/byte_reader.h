@@ -14,6 +14,9 @@ namespace tapeformer {
 // Stands for standard input where a file is named.
 inline constexpr const char* kStandardInput = "-";
 
+// Whether what the path names can be read only once: standard input, or a pipe such as a shell's <(command).
+bool is_read_once(const std::filesystem::path& path);
+
 enum class Compression { none, gzip, zstandard };
 
 // By the end of the name: .gz is gzip, .zst is Zstandard. Standard input is taken as it is.
@@ -34,7 +37,7 @@ class ByteReader {
 };
 
 // A compressed file may have several streams, one after another. Throws Error when the path is missing, unreadable or
-// not a regular file.
+// neither a regular file nor a pipe. A read that waits for a pipe throws Error when a signal is handled meanwhile.
 std::unique_ptr<ByteReader> open_bytes(const std::filesystem::path& path);
 
 // The bytes of a text file: those of open_bytes() without a UTF-8 byte order mark at the beginning. Adds what is odd

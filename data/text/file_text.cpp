@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/json.h"
 #include "data/text/byte_reader.h"
 #include "data/text/text_source.h"
 
@@ -170,14 +171,7 @@ class JsonLinesReader : public FileReader {
     const std::string place = str_cat(path_.string(), ":", number_), where = place + ": ";
     check(line_.find('\0') == line_.npos, where, "expected a line of JSON, got a byte 0 in it");
     if (replace_lone_surrogates(line_)) notes_.add(TextNote::lone_surrogate, place);
-    json object;
-    try {  // the parser's own messages are not used: they quote what it has read, however long that is
-      object = json::parse(line_);
-    } catch (const json::parse_error& error) {
-      fail(where, "expected a line of JSON: not valid at byte ", error.byte, " of the line");
-    } catch (const json::out_of_range&) {
-      fail(where, "expected a line of JSON: a number is out of range");
-    }
+    json object = parse_json<json>(line_, where);
     const auto found = object.find(field_);
     check(found != object.end(), where, "expected an object with the field \"", field_, "\"");
     check(found->is_string(), where, "expected a string in the field \"", field_, "\", got ", found->type_name());

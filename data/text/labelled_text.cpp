@@ -1,37 +1,36 @@
 #include "data/text/labelled_text.h"
 
 #include "core/error.h"
-#include "core/lines.h"
 #include "data/text/text.h"
 
 namespace tapeformer {
 
-LabelledText LabelledText::from_file(const std::filesystem::path& path) {
-  return from_text(read_text_file(path), path.string());
+const TableShape& word_table() {
+  static const TableShape shape{{"word", "label"}, "a word, or a word, a tab and its label", true};
+  return shape;
 }
 
-LabelledText LabelledText::from_text(std::string text, const std::string& origin) {
+LabelledText LabelledText::from_file(const std::filesystem::path& path, const LabelledFormat& format) {
+  return from_text(read_text_file(path), path.string(), format);
+}
+
+LabelledText LabelledText::from_text(const std::string& text, const std::string& origin, const LabelledFormat& format) {
+  LabelledTable table = parse_table(text, origin, word_table(), format);
   LabelledText result;
-  result.text_ = std::make_unique<const std::string>(std::move(text));
+  result.header_ = std::move(table.header);
   LabelledSentence sentence;
   bool has_label = false;
   const auto end_sentence = [&] {
     if (!sentence.empty()) result.sentences_.push_back(std::move(sentence));
     sentence.clear();
   };
-  const std::vector<std::string_view> lines = split_lines(*result.text_);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string_view line = lines[i];
-    if (line.empty()) {
+  for (TableRow& row : table.rows) {
+    if (row.fields.empty()) {
       end_sentence();
       continue;
     }
-    const std::size_t tab = line.find('\t');
-    const std::string_view word = line.substr(0, tab), label = tab == line.npos ? "" : line.substr(tab + 1);
-    check(!word.empty() && label.find('\t') == label.npos, origin, ":", i + 1,
-          ": expected a word, or a word, a tab and its label, got \"", line, '"');
-    sentence.push_back({word, label});
-    has_label = has_label || !label.empty();
+    has_label = has_label || !row.fields[1].empty();
+    sentence.push_back({std::move(row.fields[0]), std::move(row.fields[1]), row.line});
   }
   end_sentence();
   check(has_label, origin, ": expected lines of a word, a tab and its label, got none");

@@ -30,8 +30,7 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const TokenizerOptions& options, std:
                                            std::int64_t sample_bytes, const ProgressMaker& progress) {
   const auto trainer = make_tokenizer_trainer(options);
   const bool is_char = options.kind == "char";
-  const ProgressCallback reading =
-      progress ? progress(is_char ? "finding characters" : "counting words") : ProgressCallback();
+  const ProgressCallback reading = start_progress(progress, is_char ? "finding characters" : "counting words");
   const auto add = [&](const TextPart& part) {
     std::vector<std::string_view> views;
     for (const TextSegment& segment : part.segments()) views.push_back(segment.text);

@@ -76,8 +76,8 @@ struct TextOptions {
 
 // Plain text, or JSON lines (.jsonl): each line is an object with the text of one document. Either may be compressed
 // (.gz, .zst). Documents without text and files without text are skipped. "-" is standard input, which is plain text
-// and can be read once. The stamp is made of the kinds, sizes, times of change and places on disk of the files; it is
-// settled when no file has changed for some seconds.
+// and, like a pipe, can be read once. The stamp is made of the kinds, sizes, times of change and places on disk of the
+// files; it is settled when no file has changed for some seconds.
 //
 // Reading throws Error as open_bytes() does, when no file has text, and "path:line: …" for a line that is not JSON or
 // does not have the field.

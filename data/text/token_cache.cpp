@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "core/json.h"
 
 namespace tapeformer {
 
@@ -18,31 +19,37 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using Json = nlohmann::json;
+
 // {"bytes": …, "hash": …, "notes": [[count, first], …]}
-nlohmann::json to_json(const TextSummary& summary) {
-  auto notes = nlohmann::json::array();
+Json to_json(const TextSummary& summary) {
+  auto notes = Json::array();
   for (const TextNotes::Entry& entry : summary.notes.entries) notes.push_back({entry.count, entry.first});
   return {{"bytes", summary.bytes}, {"hash", summary.hash}, {"notes", std::move(notes)}};
 }
 
-std::optional<TextSummary> read_summary(const fs::path& path, const TextStamp& stamp) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::nullopt;
-  const auto fields = nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  try {
-    if (!fields.at("bytes").is_number_unsigned() || !fields.at("hash").is_number_unsigned()) return std::nullopt;
-    TextSummary summary{.bytes = fields.at("bytes").get<std::int64_t>(),
-                        .hash = fields.at("hash").get<std::uint64_t>(),
-                        .notes = {},
-                        .stamp = stamp};
-    for (std::size_t kind = 0; kind < kTextNoteKinds && fields.contains("notes"); ++kind) {
-      const nlohmann::json& entry = fields["notes"].at(kind);
-      summary.notes.entries[kind] = {entry.at(0).get<std::int64_t>(), entry.at(1).get<std::string>()};
-    }
-    return summary;
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;  // damaged, or of another version: the text is read again
+TextSummary summary_of(const Json& fields, const TextStamp& stamp) {
+  TextSummary summary{.bytes = fields.at("bytes").get<std::int64_t>(),
+                      .hash = fields.at("hash").get<std::uint64_t>(),
+                      .notes = {},
+                      .stamp = stamp};
+  for (std::size_t kind = 0; kind < kTextNoteKinds; ++kind) {
+    const Json& entry = fields.at("notes").at(kind);
+    summary.notes.entries[kind] = {entry.at(0).get<std::int64_t>(), entry.at(1).get<std::string>()};
   }
+  return summary;
+}
+
+// A JSON object with its checksum, as write_sealed() has written it. Throws Error for any other file.
+Json read_sealed(const fs::path& path) {
+  auto object = parse_json<Json>(read_file(path), path.string() + ": ");
+  check(object.is_object() && unseal_json(object), path.string(), ": its checksum differs");
+  return object;
+}
+
+void write_sealed(const fs::path& path, Json object) {
+  seal_json(object);
+  write_file_atomically(path, object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace
@@ -107,16 +114,30 @@ fs::path TokenCache::place(const std::string& name) const {
   return fs::exists(path, unreachable) ? path : writable_folder() / name;
 }
 
+template <class Content>
+std::optional<Content> TokenCache::stored(const std::string& name,
+                                          const std::function<Content(const fs::path&)>& read) const {
+  const fs::path path = place(name);
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  try {
+    return read(path);
+  } catch (const std::exception&) {  // Error, or JSON of another form
+    found_damaged_->push_back(
+        str_cat("the cache's ", path.string(), " is damaged or of another version: it is made again"));
+    return std::nullopt;
+  }
+}
+
 TextSummary TokenCache::summary(const TextSource& source, const ProgressCallback& progress) const {
   const TextStamp stamp = source.stamp();
   const std::string name = str_cat("text-", to_hex(stamp.value), ".json");
-  if (const auto known = read_summary(place(name), stamp)) return *known;
-  const TextSummary summary = summarize(source, progress);
-  if (stamp.settled) {
-    using Json = nlohmann::json;
-    write_file_atomically(writable_folder() / name,
-                          to_json(summary).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  if (const auto known =
+          stored<TextSummary>(name, [&](const fs::path& path) { return summary_of(read_sealed(path), stamp); })) {
+    return *known;
   }
+  const TextSummary summary = summarize(source, progress);
+  if (stamp.settled) write_sealed(writable_folder() / name, to_json(summary));
   return summary;
 }
 
@@ -124,15 +145,13 @@ TokenFile TokenCache::tokens(std::string_view name, TextReader& reader, const Te
                              const Tokenizer& tokenizer, const ProgressCallback& progress) const {
   const std::uint64_t text = range.hash(), vocabulary = tokenizer.hash();
   const std::string file_name = str_cat(name, "-", to_hex(text), "-", to_hex(vocabulary), ".tokens");
-  std::error_code error;
-  if (const fs::path path = place(file_name); fs::exists(path, error)) {
-    try {
-      TokenFile file = TokenFile::open(path);
-      if (file.source_hash() == text && file.tokenizer_hash() == vocabulary) return file;
-    } catch (const Error&) {
-      // Damaged, or of another version: built anew below.
-    }
-  }
+  const auto open = [&](const fs::path& path) {
+    TokenFile file = TokenFile::open(path);
+    check(file.source_hash() == text && file.tokenizer_hash() == vocabulary, path.string(), ": holds other tokens");
+    file.verify();  // now, while the text is at hand from which it can be made again
+    return file;
+  };
+  if (auto file = stored<TokenFile>(file_name, open)) return *std::move(file);
   const fs::path path = writable_folder() / file_name;
   build_token_file(path, reader, range, tokenizer, progress);
   return TokenFile::open(path);
@@ -141,16 +160,12 @@ TokenFile TokenCache::tokens(std::string_view name, TextReader& reader, const Te
 std::unique_ptr<Tokenizer> TokenCache::tokenizer(std::uint64_t key,
                                                  const std::function<std::unique_ptr<Tokenizer>()>& learn) const {
   const std::string name = str_cat("tokenizer-", to_hex(key), ".json");
-  std::error_code error;
-  if (const fs::path path = place(name); fs::exists(path, error)) {
-    try {
-      return Tokenizer::load(path);
-    } catch (const Error&) {
-      // Damaged: learned anew below.
-    }
-  }
+  const auto read = [](const fs::path& path) {
+    return Tokenizer::from_json(read_sealed(path).at("tokenizer").get<std::string>(), path.string());
+  };
+  if (auto known = stored<std::unique_ptr<Tokenizer>>(name, read)) return *std::move(known);
   auto tokenizer = learn();
-  tokenizer->save(writable_folder() / name);
+  write_sealed(writable_folder() / name, {{"tokenizer", tokenizer->to_json()}});
   return tokenizer;
 }
 

@@ -68,7 +68,7 @@ void StoredIds::verify(std::int64_t begin, std::int64_t end) const {
     block.resize(std::min(kBlockBytes, count_ * id_bytes() - i * kBlockBytes));
     file_.read_at(offset_ + i * kBlockBytes, block);
     check(hash_bytes(block) == hashes_[i], "token file ", file_.path().string(),
-          ": damaged: a checksum of its ids differs; remove it, and it will be made again");
+          ": damaged: a checksum of its ids differs; the next training makes it again");
     verified_[i].store(true, std::memory_order_relaxed);
   }
 }

@@ -19,9 +19,9 @@ constexpr std::int64_t kPoints = 64, kHidden = 32, kSteps = 1000;
 
 // y = W₂ gelu(W₁ x + b₁) + b₂
 struct Network : Module {
-  Variable w1 = register_parameter("w1", {kHidden, 1}, DType::f32, Init::normal(1));
+  Variable w1 = register_parameter("w1", {kHidden, 1}, DType::f32, Init::normal(1), ParameterKind::matrix);
   Variable b1 = register_parameter("b1", {kHidden}, DType::f32, Init::normal(1));
-  Variable w2 = register_parameter("w2", {1, kHidden}, DType::f32, Init::xavier_uniform());
+  Variable w2 = register_parameter("w2", {1, kHidden}, DType::f32, Init::xavier_uniform(), ParameterKind::head);
   Variable b2 = register_parameter("b2", {1}, DType::f32, Init::zeros());
 
   Variable operator()(const Variable& x) const { return linear(gelu(linear(x, w1, b1)), w2, b2); }
@@ -41,7 +41,7 @@ int main() {
   Network network;
   network.initialize_parameters(/*seed=*/1);
   const ParameterSlab slab(network);
-  const auto optimizer = make_optimizer("adam", slab, {.beta2 = 0.99, .eps = 1e-8});
+  const auto optimizer = make_optimizer("adam", slab, {{"beta2", 0.99}, {"eps", 1e-8}});
   const ScheduleSpec schedule{.kind = ScheduleKind::cosine, .peak = 0.01, .total = kSteps};
 
   double loss = 0;

@@ -8,6 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/json.h"
+
 namespace tapeformer {
 namespace {
 
@@ -34,11 +36,79 @@ char* raw_bytes(const Tensor& tensor) {
   return dispatch_all(tensor.dtype(), [&]<class T>(T) { return reinterpret_cast<char*>(tensor.span<T>().data()); });
 }
 
-DType parse_dtype(const std::string& name, const std::string& tensor) {
+DType parse_dtype(const std::string& name) {
   for (DType dtype : {DType::f32, DType::f64, DType::i32}) {
     if (name == format_name(dtype)) return dtype;
   }
-  fail("tensor ", tensor, ": dtype ", name, " is not supported (F32, F64 and I32 are)");
+  fail("dtype ", name, " is not supported (F32, F64 and I32 are)");
+}
+
+using nlohmann::json;
+
+// JSON's own conversions make whole numbers of 1.5 and true.
+std::uint64_t whole_number(const json& value) {
+  check(value.is_number_unsigned(), "expected a whole number, got ", value.dump());
+  return value.get<std::uint64_t>();
+}
+
+// Where a tensor's values are, from the first byte behind the header on, and what they are.
+struct Place {
+  std::uint64_t begin, end;
+  std::string name;
+  DType dtype;
+  std::vector<std::int64_t> shape;
+};
+
+// Throws Error unless the place has the bytes that dtype and shape need.
+Place read_place(const std::string& name, const json& entry) {
+  const json& offsets = entry.at("data_offsets");
+  check(offsets.is_array() && offsets.size() == 2, "data_offsets: expected two numbers, got ", offsets.dump());
+  Place place{.begin = whole_number(offsets[0]),
+              .end = whole_number(offsets[1]),
+              .name = name,
+              .dtype = parse_dtype(entry.at("dtype").get<std::string>()),
+              .shape = {}};
+  check(entry.at("shape").is_array(), "shape: expected a list of numbers, got ", entry.at("shape").dump());
+  std::uint64_t bytes = size_of(place.dtype);
+  for (const json& size : entry.at("shape")) {
+    // Sizes of 0 count as 1 here: the strides beside them must not overflow either.
+    const std::uint64_t counted = std::max<std::uint64_t>(whole_number(size), 1);
+    check(!__builtin_mul_overflow(bytes, counted, &bytes) && bytes <= kMaxTensorBytes, "bad shape");
+    place.shape.push_back(size.get<std::int64_t>());
+  }
+  if (std::ranges::find(place.shape, 0) != place.shape.end()) bytes = 0;
+  check(place.begin <= place.end && place.end - place.begin == bytes, bytes,
+        " bytes are expected, the header places it at ", place.begin, " to ", place.end);
+  return place;
+}
+
+// In the order of their places. Throws Error unless each begins where the one before ends, and the last one ends at
+// `data_bytes`: every byte of the file belongs to one tensor.
+std::vector<Place> read_places(const json& tensors, std::uint64_t data_bytes) {
+  check(tensors.is_object(), "the header is no JSON object");
+  std::vector<Place> places;
+  for (const auto& [name, entry] : tensors.items()) {
+    if (name == "__metadata__") {
+      const bool texts =
+          entry.is_object() && std::ranges::all_of(entry, [](const json& value) { return value.is_string(); });
+      check(texts, "__metadata__: expected an object of strings");
+      continue;
+    }
+    try {
+      places.push_back(read_place(name, entry));
+    } catch (const std::exception& error) {
+      fail("tensor ", name, ": ", error.what());
+    }
+  }
+  std::ranges::sort(places, {}, [](const Place& place) { return std::pair(place.begin, place.end); });
+  std::uint64_t end = 0;
+  for (const Place& place : places) {
+    check(place.begin == end, "tensor ", place.name, ": expected it at ", end,
+          ", behind the one before, the header places it at ", place.begin);
+    end = place.end;
+  }
+  check(end == data_bytes, "the tensors have ", end, " bytes, the file has ", data_bytes);
+  return places;
 }
 
 }  // namespace
@@ -72,6 +142,8 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   try {
     read_header();
+  } catch (const IoError&) {
+    throw;
   } catch (const std::exception& error) {
     fail(path.string(), ": not a valid safetensors file: ", error.what());
   }
@@ -88,27 +160,10 @@ void SafetensorsFile::read_header() {
   file_.read_at(8, header);
   const std::uint64_t data_bytes = file_bytes - 8 - header_bytes;
 
-  std::uint64_t named_bytes = 0;
-  const auto tensors = nlohmann::json::parse(header);  // named: items() refers to it
-  check(tensors.is_object(), "the header is no JSON object");
-  for (const auto& [name, entry] : tensors.items()) {
-    if (name == "__metadata__") continue;
-    const DType dtype = parse_dtype(entry.at("dtype").get<std::string>(), name);
-    const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
-    const auto [begin, end] = entry.at("data_offsets").get<std::pair<std::uint64_t, std::uint64_t>>();
-    std::uint64_t bytes = size_of(dtype);
-    for (std::int64_t size : shape) {  // sizes of 0 count as 1 here: the strides beside them must not overflow either
-      const auto counted = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 1));
-      check(size >= 0 && !__builtin_mul_overflow(bytes, counted, &bytes) && bytes <= kMaxTensorBytes, "tensor ", name,
-            ": bad shape");
-    }
-    if (std::ranges::find(shape, 0) != shape.end()) bytes = 0;
-    check(begin <= end && end <= data_bytes && end - begin == bytes, "tensor ", name, ": ", bytes,
-          " bytes are expected, the header places it at ", begin, " to ", end, " of ", data_bytes);
-    entries_.emplace(name, Entry(Dims(shape), dtype, static_cast<std::int64_t>(8 + header_bytes + begin)));
-    named_bytes += bytes;
+  for (const Place& place : read_places(parse_json<json>(header), data_bytes)) {
+    const auto offset = static_cast<std::int64_t>(8 + header_bytes + place.begin);
+    entries_.emplace(place.name, Entry(Dims(place.shape), place.dtype, offset));
   }
-  check(named_bytes == data_bytes, "the tensors have ", named_bytes, " bytes, the file has ", data_bytes);
 }
 
 void SafetensorsFile::read(const std::string& name, const Tensor& place) const {

@@ -46,7 +46,7 @@ Bert::Bert(const BertConfig& config)
   register_module("", stack_);
   if (config.next_sentence) {
     pooler_ = std::make_unique<Linear>(dim, dim, true, config.block.init, config.block.dtype);
-    next_sentence_ = std::make_unique<Linear>(dim, 2, true, config.block.init, config.block.dtype);
+    next_sentence_ = std::make_unique<Linear>(dim, 2, true, config.block.init, config.block.dtype, ParameterKind::head);
     register_module("pooler", *pooler_);
     register_module("next_sentence", *next_sentence_);
   }
@@ -130,9 +130,11 @@ ForwardFlops bert_flops(const KeyValues& options, const Module& model, const Mod
                         std::int64_t length) {
   constexpr double kChosen = 0.15;
   const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
+  const double head = kChosen * 2 * static_cast<double>(model.parameter_count("head.") + vocabulary.target * dim);
   return {.blocks = 2 * static_cast<double>(model.parameter_count("blocks.")) +
                     static_cast<double>(layers) * attention_flops(options, length),
-          .other = kChosen * 2 * static_cast<double>(model.parameter_count("head.") + vocabulary.target * dim),
+          .other = head,
+          .head = head,
           .count = layers};
 }
 

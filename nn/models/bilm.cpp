@@ -90,9 +90,9 @@ std::unique_ptr<BidirectionalLanguageModel> make_bilm(const KeyValues& options, 
 // A product costs two operations a weight; each direction goes through the head.
 ForwardFlops bilm_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                         std::int64_t) {
-  const std::int64_t weights = model.parameter_count("forward.") + model.parameter_count("backward.") +
-                               2 * vocabulary.target * options.integer("dim");
-  return {.other = 2 * static_cast<double>(weights)};
+  const std::int64_t weights = model.parameter_count("forward.") + model.parameter_count("backward.");
+  const double head = 2 * 2 * static_cast<double>(vocabulary.target * options.integer("dim"));
+  return {.other = 2 * static_cast<double>(weights) + head, .head = head};
 }
 
 }  // namespace

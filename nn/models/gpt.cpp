@@ -58,7 +58,8 @@ Variable Gpt::run(const Variable& ids, LanguageState* state, std::vector<Variabl
 
 std::vector<Variable> Gpt::representations(const Variable& ids) const {
   std::vector<Variable> layers;
-  run(ids, nullptr, &layers);
+  const Variable features = call([&] { return run(ids, nullptr, &layers); });
+  layers.back() = features;
   return layers;
 }
 
@@ -103,6 +104,7 @@ ForwardFlops gpt_flops(const KeyValues& options, const Module& model, const Mode
   return {.blocks = 2 * static_cast<double>(model.parameter_count("blocks.")) +
                     static_cast<double>(layers) * attention_flops(options, length) / 2,
           .other = 2 * static_cast<double>(model.parameter_count("final_norm.") + vocabulary.target * dim),
+          .head = 2 * static_cast<double>(vocabulary.target * dim),
           .count = layers};
 }
 

@@ -19,8 +19,6 @@ class NplmState : public LanguageState {
 
 std::int64_t input_width(const NplmConfig& config) { return (config.order - 1) * config.embedding_dim; }
 std::int64_t feature_width(const NplmConfig& config) { return config.dim + (config.direct ? input_width(config) : 0); }
-// That of torch.nn.Linear.
-Init uniform_of(std::int64_t width) { return Init::uniform(1 / std::sqrt(static_cast<double>(width))); }
 
 }  // namespace
 
@@ -28,9 +26,10 @@ Nplm::Nplm(const NplmConfig& config)
     : config_(config),
       token_embedding_(config.vocab, config.embedding_dim, Init::normal(1), config.dtype),
       dropout_(config.dropout),
-      hidden_(input_width(config), config.dim, /*with_bias=*/true, uniform_of(input_width(config)), config.dtype),
+      hidden_(input_width(config), config.dim, /*with_bias=*/true, Init::uniform_fan_in(input_width(config)),
+              config.dtype),
       head_(token_embedding_, /*tied=*/false, feature_width(config), /*with_bias=*/true,
-            uniform_of(feature_width(config)), config.dtype) {
+            Init::uniform_fan_in(feature_width(config)), config.dtype) {
   check(config.order >= 2, "nplm: expected an order of at least 2, got ", config.order);
   register_module("token_embedding", token_embedding_);
   register_module("hidden", hidden_);
@@ -52,7 +51,11 @@ Variable Nplm::with_those_before(const Variable& embedded) const {
   return parts.size() == 1 ? parts[0] : concat(parts, -1);
 }
 
-Variable Nplm::hidden(const Variable& x) const { return tanh(hidden_.forward(x)); }
+Variable Nplm::features(const Variable& x) const {
+  const Variable h = dropout_.forward(tanh(hidden_.forward(x)));
+  const Variable both[] = {h, x};
+  return config_.direct ? concat(both, -1) : h;
+}
 
 Variable Nplm::forward(const Variable& ids, LanguageState* state) const {
   check(ids.value().rank() == 2, "nplm: expected ids (B, T), got ", ids.sizes());
@@ -69,16 +72,14 @@ Variable Nplm::forward(const Variable& ids, LanguageState* state) const {
   return call([&] {
     Variable x = dropout_.forward(with_those_before(token_embedding_.forward(all)));
     if (length > ids.size(1)) x = slice(x, 1, length - ids.size(1), length);
-    const Variable h = dropout_.forward(hidden(x));
-    const Variable features[] = {h, x};
-    return config_.direct ? concat(features, -1) : h;
+    return features(x);
   });
 }
 
 std::vector<Variable> Nplm::representations(const Variable& ids) const {
   check(ids.value().rank() == 2, "nplm: expected ids (B, T), got ", ids.sizes());
   const Variable embedded = token_embedding_.forward(ids);
-  return {embedded, hidden(with_those_before(embedded))};
+  return {embedded, call([&] { return features(dropout_.forward(with_those_before(embedded))); })};
 }
 
 namespace {
@@ -106,7 +107,8 @@ std::unique_ptr<LanguageModel> make_nplm(const KeyValues& options, const ModelVo
 
 // A product costs two operations a weight.
 ForwardFlops nplm_flops(const KeyValues&, const Module& model, const ModelVocabulary&, std::int64_t) {
-  return {.other = 2 * static_cast<double>(model.parameter_count("hidden.") + model.parameter_count("head."))};
+  const double head = 2 * static_cast<double>(model.parameter_count("head."));
+  return {.other = 2 * static_cast<double>(model.parameter_count("hidden.")) + head, .head = head};
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class Nplm : public LanguageModel {
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   std::unique_ptr<LanguageState> make_state() const override;
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
-  // (B, T, embedding_dim), and the hidden layer (B, T, dim).
+  // (B, T, embedding_dim), and the features.
   std::vector<Variable> representations(const Variable& ids) const override;
   Variable logits(const Variable& features) const override { return head_.logits(features); }
   // Never holds all logits.
@@ -43,7 +43,8 @@ class Nplm : public LanguageModel {
  private:
   // The embeddings C(w_t) of rows of tokens → x (B, T, (n − 1)·embedding_dim).
   Variable with_those_before(const Variable& embedded) const;
-  Variable hidden(const Variable& x) const;
+  // x → [tanh(d + H x); x], or tanh(d + H x) alone where the embeddings do not reach the logits.
+  Variable features(const Variable& x) const;
 
   NplmConfig config_;
   Embedding token_embedding_;

@@ -51,6 +51,7 @@ struct ModelPart {
 struct ForwardFlops {
   double blocks = 0;       // of all blocks; train.recompute repeats all but the last
   double other = 0;        // of everything else
+  double head = 0;         // the part of `other` that predicts tokens: fine-tuning does without
   std::int64_t count = 1;  // blocks
 };
 

@@ -35,9 +35,14 @@ Variable Rnn::forward(const Variable& ids, LanguageState* state) const {
 }
 
 std::vector<Variable> Rnn::representations(const Variable& ids) const {
-  const Variable x = embed(ids);
-  std::vector<Variable> layers = stack_.layer_states(x, /*reverse=*/false, {});
-  layers.insert(layers.begin(), x);
+  std::vector<Variable> layers;
+  const Variable features = call([&] {
+    const Variable x = embed(ids);
+    layers = stack_.layer_states(x, /*reverse=*/false, {});
+    layers.insert(layers.begin(), x);
+    return dropout_.forward(layers.back());
+  });
+  layers.back() = features;
   for (Variable& layer : layers) layer = transpose(layer, 0, 1);
   return layers;
 }
@@ -66,8 +71,8 @@ std::unique_ptr<LanguageModel> make_rnn(const KeyValues& options, const ModelVoc
 
 // A product costs two operations a weight.
 ForwardFlops rnn_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary, std::int64_t) {
-  return {.other =
-              2 * static_cast<double>(model.parameter_count("layers.") + vocabulary.target * options.integer("dim"))};
+  const double head = 2 * static_cast<double>(vocabulary.target * options.integer("dim"));
+  return {.other = 2 * static_cast<double>(model.parameter_count("layers.")) + head, .head = head};
 }
 
 }  // namespace

@@ -13,10 +13,9 @@
 namespace tapeformer {
 namespace {
 
-Init uniform_of(std::int64_t width) { return Init::uniform(1 / std::sqrt(static_cast<double>(width))); }
 // That of torch.nn.Embedding, unless the embedding is the head as well.
 Init embedding_init(const RnnSeq2SeqConfig& config, bool is_head) {
-  return is_head ? uniform_of(config.stack.input_dim) : Init::normal(1);
+  return is_head ? Init::uniform_fan_in(config.stack.input_dim) : Init::normal(1);
 }
 
 bool attends(const RnnSeq2SeqConfig& config) { return config.score != AttentionScore::none; }
@@ -96,7 +95,7 @@ RnnSeq2Seq::RnnSeq2Seq(const RnnSeq2SeqConfig& config)
       readout_(readout_input(config), config.stack.input_dim, /*with_bias=*/true, Init::xavier_uniform(),
                config.stack.dtype),
       head_(embeddings_.target, config.tied != TiedEmbeddings::none, config.stack.input_dim, /*with_bias=*/true,
-            uniform_of(config.stack.input_dim), config.stack.dtype) {
+            Init::uniform_fan_in(config.stack.input_dim), config.stack.dtype) {
   const RecurrentConfig& stack = config.stack;
   register_module("", embeddings_);
   register_module("encoder", encoder_);
@@ -247,7 +246,7 @@ Variable RnnSeq2Seq::loss(const SourceBatch& source, const Variable& inputs, con
 
 namespace {
 
-std::vector<Key> family_keys() {
+std::vector<Key> rnn_seq2seq_keys() {
   const KeyRange size = between(1, kMaxSize);
   Key encoder =
       word_key("encoder", EncoderKind::bidirectional,
@@ -315,7 +314,7 @@ ForwardFlops rnn_seq2seq_flops(const KeyValues& options, const Module& model, co
 ModelFamily rnn_seq2seq_family() {
   return {.name = "rnn_seq2seq",
           .help = "recurrent encoder-decoder with attention (Bahdanau et al. 2015, Luong et al. 2015)",
-          .keys = family_keys(),
+          .keys = rnn_seq2seq_keys(),
           .resolve = resolve_rnn_seq2seq,
           .make = make_rnn_seq2seq,
           .parts = {{"embeddings", "embeddings", {"source_embedding.", "target_embedding."}},

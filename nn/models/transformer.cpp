@@ -82,7 +82,7 @@ Variable Transformer::loss(const SourceBatch& source, const Variable& inputs, co
 
 namespace {
 
-std::vector<Key> family_keys() {
+std::vector<Key> transformer_family_keys() {
   std::vector<Key> keys = transformer_keys(
       {.norm = NormPlace::post, .activation = ActivationKind::relu, .position = PositionKind::sinusoidal});
   keys.push_back(pair_tied_key());
@@ -123,7 +123,7 @@ ModelFamily transformer_family() {
   return {
       .name = "transformer",
       .help = "encoder-decoder Transformer (Vaswani et al. 2017)",
-      .keys = family_keys(),
+      .keys = transformer_family_keys(),
       .resolve = resolve_transformer,
       .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<SequenceToSequence> {
         return std::make_unique<Transformer>(transformer_config(options, vocabulary));

@@ -65,7 +65,8 @@ std::unique_ptr<SkipGramModel> make_word2vec(const KeyValues& options, const Mod
 // For each centre, a product of two vectors for each of its contexts and their negatives.
 ForwardFlops word2vec_flops(const KeyValues& options, const Module&, const ModelVocabulary&, std::int64_t) {
   const std::int64_t outputs = 2 * options.integer("window") * (1 + options.integer("negatives"));
-  return {.other = 2 * static_cast<double>(outputs * options.integer("dim"))};
+  const double head = 2 * static_cast<double>(outputs * options.integer("dim"));
+  return {.other = head, .head = head};
 }
 
 }  // namespace

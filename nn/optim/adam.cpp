@@ -5,19 +5,28 @@
 
 namespace tapeformer {
 
-Adam::Adam(const ParameterSlab& slab, const OptimizerOptions& options, AdamDecay decay)
-    : Optimizer(slab, options.clip),
-      options_(options),
+std::vector<Key> adam_keys(double weight_decay) {
+  return {{"beta1", 0.9, "decay of the mean of gradients", fraction()},
+          {"beta2", 0.98, "decay of the mean of squared gradients", fraction()},
+          {"eps", 1e-9, "added to the root of the mean square", above(0)},
+          weight_decay_key(weight_decay)};
+}
+
+Adam::Adam(const ParameterSlab& slab, const KeyValues& options, AdamDecay decay)
+    : Optimizer(slab, options.number("clip")),
+      beta1_(options.number("beta1")),
+      beta2_(options.number("beta2")),
+      eps_(options.number("eps")),
       decay_(decay),
-      parts_(decay_matrices(slab, options.weight_decay)),
+      parts_(decay_matrices(slab, options.number("weight_decay"))),
       m_(add_state("m")),
       v_(add_state("v")) {}
 
 void Adam::update(const OptimizerStep& step) {
   const kernels::AdamWStep adam{.lr = step.lr,
-                                .beta1 = options_.beta1,
-                                .beta2 = options_.beta2,
-                                .eps = options_.eps,
+                                .beta1 = beta1_,
+                                .beta2 = beta2_,
+                                .eps = eps_,
                                 .gradient_scale = step.gradient_scale,
                                 .step = step.step,
                                 .l2 = decay_ == AdamDecay::l2};
@@ -30,10 +39,9 @@ void Adam::update(const OptimizerStep& step) {
 OptimizerRow adam_row() {
   return {.name = "adam",
           .help = "Adam, with weight decay as an L2 term of the gradient (Kingma & Ba 2015)",
-          .options = {"beta1", "beta2", "eps", "weight_decay"},
-          .defaults = {},
-          .state_slabs = [](const OptimizerOptions&) { return 2; },
-          .make = [](const ParameterSlab& slab, const OptimizerOptions& options) -> std::unique_ptr<Optimizer> {
+          .keys = adam_keys(0),
+          .state_slabs = [](const KeyValues&, ParameterKind) { return 2; },
+          .make = [](const ParameterSlab& slab, const KeyValues& options) -> std::unique_ptr<Optimizer> {
             return std::make_unique<Adam>(slab, options, AdamDecay::l2);
           }};
 }

@@ -8,14 +8,17 @@ namespace tapeformer {
 
 enum class AdamDecay { decoupled, l2 };
 
+// The keys that the constructor reads: beta1, beta2, eps, and weight_decay with this default.
+std::vector<Key> adam_keys(double weight_decay);
+
 class Adam : public Optimizer {
  public:
-  Adam(const ParameterSlab& slab, const OptimizerOptions& options, AdamDecay decay);
+  Adam(const ParameterSlab& slab, const KeyValues& options, AdamDecay decay);
 
  private:
   void update(const OptimizerStep& step) override;
 
-  OptimizerOptions options_;
+  double beta1_, beta2_, eps_;
   AdamDecay decay_;
   std::vector<kernels::DecayPart> parts_;
   Tensor m_, v_;  // the running means of the gradients and of their squares, from zero

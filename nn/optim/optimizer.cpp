@@ -29,8 +29,13 @@ void check_fit(const NamedTensors& places, const std::map<std::string, Value>& s
 
 Optimizer::Optimizer(const ParameterSlab& slab, double clip) : slab_(slab), clip_(clip) {}
 
-Tensor Optimizer::add_state(const std::string& prefix) {
-  return state_.emplace_back(prefix, Tensor::zeros(slab_.values().sizes(), slab_.values().dtype())).second;
+Tensor Optimizer::add_state(const std::string& prefix, TakesPart takes) {
+  std::int64_t elements = 0;
+  for (const ParameterSlab::Part& part : slab_.parts()) {
+    if (!takes || takes(part)) elements += ParameterSlab::padded(part.size);
+  }
+  state_.push_back({prefix, Tensor::zeros({elements}, slab_.values().dtype()), std::move(takes)});
+  return state_.back().values;
 }
 
 double Optimizer::step(double lr, std::int64_t step) {
@@ -57,10 +62,13 @@ void Optimizer::apply(const OptimizerStep& step) {
 
 NamedTensors Optimizer::state() const {
   NamedTensors state;
-  for (const auto& [prefix, values] : state_) {
+  for (const StateSlab& slab : state_) {
+    std::int64_t begin = 0;
     for (const ParameterSlab::Part& part : slab_.parts()) {
-      state.emplace_back(prefix + "." + part.name,
-                         values.slice(0, part.begin, part.begin + part.size).reshape(part.sizes));
+      if (slab.takes && !slab.takes(part)) continue;
+      state.emplace_back(slab.prefix + "." + part.name,
+                         slab.values.slice(0, begin, begin + part.size).reshape(part.sizes));
+      begin += ParameterSlab::padded(part.size);
     }
   }
   return state;

@@ -1,6 +1,12 @@
 // What training knows of an optimizer: steps over the slabs of a model, and a state that checkpoints store.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "autograd/tape/tape.h"
 #include "nn/formats/safetensors.h"
 #include "nn/optim/parameter_slab.h"
@@ -50,8 +56,10 @@ class Optimizer {
   // Keeps a reference to the slab. `clip` is the largest global norm of the gradients; 0: no clipping.
   Optimizer(const ParameterSlab& slab, double clip);
 
-  // A new slab of zeros, as large as the parameters' one, that belongs to the state.
-  Tensor add_state(const std::string& prefix);
+  using TakesPart = std::function<bool(const ParameterSlab::Part&)>;
+  // A new slab of zeros that belongs to the state, with the parameters one after another; of those alone that `takes`
+  // accepts, where it is given.
+  Tensor add_state(const std::string& prefix, TakesPart takes = {});
   const ParameterSlab& slab() const { return slab_; }
 
  private:
@@ -60,7 +68,15 @@ class Optimizer {
 
   const ParameterSlab& slab_;
   double clip_;
-  NamedTensors state_;  // by prefix
+  struct StateSlab {
+    std::string prefix;
+    Tensor values;
+    TakesPart takes;
+  };
+  std::vector<StateSlab> state_;
 };
+
+// Makes the optimizer of a slab, or of a part of one.
+using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(const ParameterSlab&)>;
 
 }  // namespace tapeformer

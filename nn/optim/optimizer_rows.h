@@ -8,5 +8,6 @@ namespace tapeformer {
 OptimizerRow adamw_row();
 OptimizerRow adam_row();
 OptimizerRow sgd_row();
+OptimizerRow muon_row();
 
 }  // namespace tapeformer

@@ -1,7 +1,6 @@
 #include "nn/optim/optimizers.h"
 
 #include <algorithm>
-#include <deque>
 
 #include "nn/optim/optimizer_rows.h"
 
@@ -10,17 +9,15 @@ namespace {
 
 // A deque, so that rows stay where they are when others are added.
 std::deque<OptimizerRow>& table() {
-  static std::deque<OptimizerRow> rows{adamw_row(), adam_row(), sgd_row()};
+  static std::deque<OptimizerRow> rows{adamw_row(), adam_row(), sgd_row(), muon_row()};
   return rows;
 }
 
-// The names of the rows that `wanted` accepts: "adamw, adam".
-template <class Wanted>
-std::string joined_names(const Wanted& wanted) {
+// "adamw, adam"
+template <class Things>
+std::string joined_names(const Things& things) {
   std::string names;
-  for (const OptimizerRow& row : table()) {
-    if (wanted(row)) names += (names.empty() ? "" : ", ") + row.name;
-  }
+  for (const auto& thing : things) names += (names.empty() ? "" : ", ") + thing.name;
   return names;
 }
 
@@ -31,14 +28,12 @@ void register_optimizer(OptimizerRow row) {
   table().push_back(std::move(row));
 }
 
+const std::deque<OptimizerRow>& optimizer_rows() { return table(); }
+
 std::vector<std::string> optimizer_names() {
   std::vector<std::string> names;
   for (const OptimizerRow& row : table()) names.push_back(row.name);
   return names;
-}
-
-std::string optimizers_with_option(std::string_view option) {
-  return joined_names([&](const OptimizerRow& row) { return std::ranges::count(row.options, option) > 0; });
 }
 
 const OptimizerRow* find_optimizer_row(std::string_view name) {
@@ -46,12 +41,27 @@ const OptimizerRow* find_optimizer_row(std::string_view name) {
   return row == table().end() ? nullptr : &*row;
 }
 
+KeyValues optimizer_options(const OptimizerRow& row, const OptimizerSettings& given) {
+  std::vector<Key> keys{{"lr", 1e-3, "peak learning rate"}, {"clip", 0.0, "largest global norm of the gradient"}};
+  keys.insert(keys.end(), row.keys.begin(), row.keys.end());
+  KeyValues options(keys);
+  for (const auto& [name, value] : given) {
+    if (!options.has(name)) {
+      fail_usage("optimizer.", name, ": ", row.name, " has no such key; its keys are ", joined_names(keys));
+    }
+    options.set(name, value);
+  }
+  for (const Key& key : row.keys) {
+    if (key.stands_for && options.get(key.name) == key.default_value) options.set(key.name, *key.stands_for);
+  }
+  return options;
+}
+
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const ParameterSlab& slab,
-                                          const OptimizerOptions& options) {
+                                          const OptimizerSettings& given) {
   const OptimizerRow* row = find_optimizer_row(name);
-  check(row != nullptr, "make_optimizer: expected one of ", joined_names([](const auto&) { return true; }), ", got ",
-        name);
-  return row->make(slab, options);
+  check(row != nullptr, "make_optimizer: expected one of ", joined_names(table()), ", got ", name);
+  return row->make(slab, optimizer_options(*row, given));
 }
 
 }  // namespace tapeformer

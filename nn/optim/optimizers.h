@@ -1,48 +1,55 @@
 // The table of all optimizers, by name.
 #pragma once
 
+#include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/keys.h"
 #include "nn/optim/optimizer.h"
 
 namespace tapeformer {
 
-// The numbers of all optimizers beside the learning rate. Each optimizer reads those that its row names, and `clip`.
-struct OptimizerOptions {
-  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;
-  double weight_decay = 0;  // of matrices only
-  double momentum = 0.9;
-  bool nesterov = false;
-  double clip = 0;  // the largest global norm of the gradients; 0: no clipping
-};
+// What an optimizer works on: the new value of an element follows from the gradient and the state of that element, or
+// of its whole matrix, which must then be in one piece wherever the optimizer runs.
+enum class OptimizerUnit { element, matrix };
 
 // All that the program knows of one optimizer.
 struct OptimizerRow {
   std::string name;
-  std::string help;                  // one line
-  std::vector<std::string> options;  // the members of OptimizerOptions that it reads, beside clip
-  OptimizerOptions defaults;
-  // How many state slabs, each of the size of the parameters, it keeps.
-  int (*state_slabs)(const OptimizerOptions&);
-  // Keeps a reference to the slab. Throws UsageError when the options contradict each other.
-  std::unique_ptr<Optimizer> (*make)(const ParameterSlab&, const OptimizerOptions&);
+  std::string help;  // one line
+  // Its own keys of the section [optimizer]. Keys that several optimizers have are of one type.
+  std::vector<Key> keys;
+  // How many numbers it keeps for each element of a parameter of this kind.
+  int (*state_slabs)(const KeyValues& options, ParameterKind kind);
+  // The options are optimizer_options(). Keeps a reference to the slab. Throws UsageError when the options contradict
+  // each other.
+  std::unique_ptr<Optimizer> (*make)(const ParameterSlab&, const KeyValues& options);
+  OptimizerUnit unit = OptimizerUnit::element;
 };
 
 // Adds an optimizer to the table; call it before any thread reads the table. Throws Error when the name is taken.
 void register_optimizer(OptimizerRow row);
 
-// The names in the order of the table: adamw, adam, sgd, then those registered.
+// In the order of the table: adamw, adam, sgd, muon, then those registered. References stay valid.
+const std::deque<OptimizerRow>& optimizer_rows();
 std::vector<std::string> optimizer_names();
-// The names of the optimizers that read an option, e.g. "adamw, adam" for beta1.
-std::string optimizers_with_option(std::string_view option);
 // Null where there is none of that name.
 const OptimizerRow* find_optimizer_row(std::string_view name);
 
-// Throws Error, telling the known names, for an unknown one.
+// The options that are given, by key: {{"beta2", 0.99}, {"clip", 1.0}}.
+using OptimizerSettings = std::map<std::string, KeyValue, std::less<>>;
+
+// The values of the optimizer's keys, and of two that all have: `lr`, the peak learning rate (0.001), to which other
+// rates of the optimizer are relative, and `clip`, the largest global norm of the gradients (0: no clipping). Those
+// that are not given have their defaults. Throws UsageError for a key that the optimizer does not have.
+KeyValues optimizer_options(const OptimizerRow& row, const OptimizerSettings& given);
+
+// Throws Error, telling the known names, for an unknown one; and as optimizer_options() does.
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const ParameterSlab& slab,
-                                          const OptimizerOptions& options);
+                                          const OptimizerSettings& given);
 
 }  // namespace tapeformer

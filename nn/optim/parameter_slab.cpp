@@ -13,8 +13,7 @@ ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
     const double rate = rates ? rates(parameter.name) : 1;
     if (rate == 0) continue;
     const Tensor& value = parameter.variable.value();
-    parts_.push_back(
-        {parameter.name, parameter.variable, total, value.numel(), value.rank() >= 2, rate, value.sizes()});
+    parts_.push_back({parameter.name, parameter.variable, total, value.numel(), parameter.role, rate, value.sizes()});
     // The gaps hold zeros.
     total += padded(value.numel());
   }
@@ -40,10 +39,16 @@ ParameterSlab ParameterSlab::part(std::int64_t begin, std::int64_t end, const Te
     if (first >= last) continue;
     const bool whole = last - first == part.size;
     slab.parts_.push_back({whole ? part.name : str_cat(part.name, '@', first - part.begin), Variable(), first - begin,
-                           last - first, part.matrix, part.rate, whole ? part.sizes : Dims{last - first}});
+                           last - first, part.role, part.rate, whole ? part.sizes : Dims{last - first}});
   }
   slab.values_ = values.slice(0, begin, end);
   slab.gradients_ = gradients.slice(0, begin, end);
+  return slab;
+}
+
+ParameterSlab ParameterSlab::at_one_rate(const Tensor& values, const Tensor& gradients) const {
+  ParameterSlab slab = part(0, values_.numel(), values, gradients);
+  for (Part& part : slab.parts_) part.rate = 1;
   return slab;
 }
 

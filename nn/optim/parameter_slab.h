@@ -19,8 +19,8 @@ class ParameterSlab {
     std::string name;
     Variable variable;         // undefined in a part() of another slab
     std::int64_t begin, size;  // elements, from the slab's start
-    bool matrix;               // two axes or more: weight decay applies
-    double rate;               // ParameterRates
+    ParameterRole role;
+    double rate;  // ParameterRates
     Dims sizes;
   };
 
@@ -36,6 +36,8 @@ class ParameterSlab {
   // this slab's size: its own ones, say. A parameter that is cut keeps its rules; what is there of it has one axis, and
   // the name NAME@FIRST, where FIRST is the first element. Cut where `begin` and `end` are multiples of kAlignment.
   ParameterSlab part(std::int64_t begin, std::int64_t end, const Tensor& values, const Tensor& gradients) const;
+  // This slab with values and gradients in other memory, where all parameters learn at the same rate.
+  ParameterSlab at_one_rate(const Tensor& values, const Tensor& gradients) const;
   static constexpr std::int64_t kAlignment = 16;  // in elements: each parameter begins on a cache line
 
   // The place of a parameter's gradient in gradients(); empty for a tensor elsewhere, such as that of a parameter that

@@ -10,20 +10,19 @@ namespace {
 // The formulas stand in autograd/kernels/optim/sgd.h.
 class Sgd : public Optimizer {
  public:
-  Sgd(const ParameterSlab& slab, const OptimizerOptions& options)
-      : Optimizer(slab, options.clip), options_(options), parts_(decay_matrices(slab, options.weight_decay)) {
-    if (options.nesterov && options.momentum == 0) {
-      fail_usage("sgd: nesterov: expected a momentum above 0 beside it, got 0");
-    }
-    if (options.momentum != 0) velocity_ = add_state("v");
+  Sgd(const ParameterSlab& slab, const KeyValues& options)
+      : Optimizer(slab, options.number("clip")),
+        momentum_(options.number("momentum")),
+        nesterov_(options.boolean("nesterov")),
+        parts_(decay_matrices(slab, options.number("weight_decay"))) {
+    if (nesterov_ && momentum_ == 0) fail_usage("sgd: nesterov: expected a momentum above 0 beside it, got 0");
+    if (momentum_ != 0) velocity_ = add_state("v");
   }
 
  private:
   void update(const OptimizerStep& step) override {
-    const kernels::SgdStep sgd{.lr = step.lr,
-                               .momentum = options_.momentum,
-                               .nesterov = options_.nesterov,
-                               .gradient_scale = step.gradient_scale};
+    const kernels::SgdStep sgd{
+        .lr = step.lr, .momentum = momentum_, .nesterov = nesterov_, .gradient_scale = step.gradient_scale};
     const Tensor &weights = slab().values(), &gradients = slab().gradients();
     dispatch_floating(weights.dtype(), [&]<class T>(T) {
       T* velocity = velocity_.defined() ? velocity_.data<T>() : nullptr;
@@ -31,7 +30,8 @@ class Sgd : public Optimizer {
     });
   }
 
-  OptimizerOptions options_;
+  double momentum_;
+  bool nesterov_;
   std::vector<kernels::DecayPart> parts_;
   Tensor velocity_;  // from zero; undefined without momentum
 };
@@ -39,14 +39,16 @@ class Sgd : public Optimizer {
 }  // namespace
 
 OptimizerRow sgd_row() {
-  return {.name = "sgd",
-          .help = "stochastic gradient descent, with weight decay as an L2 term of the gradient",
-          .options = {"weight_decay", "momentum", "nesterov"},
-          .defaults = {},
-          .state_slabs = [](const OptimizerOptions& options) { return options.momentum != 0 ? 1 : 0; },
-          .make = [](const ParameterSlab& slab, const OptimizerOptions& options) -> std::unique_ptr<Optimizer> {
-            return std::make_unique<Sgd>(slab, options);
-          }};
+  return {
+      .name = "sgd",
+      .help = "stochastic gradient descent, with weight decay as an L2 term of the gradient",
+      .keys = {weight_decay_key(0),
+               {"momentum", 0.9, "share of the last update that the next one keeps", fraction()},
+               {"nesterov", false, "Nesterov's form of momentum"}},
+      .state_slabs = [](const KeyValues& options, ParameterKind) { return options.number("momentum") != 0 ? 1 : 0; },
+      .make = [](const ParameterSlab& slab, const KeyValues& options) -> std::unique_ptr<Optimizer> {
+        return std::make_unique<Sgd>(slab, options);
+      }};
 }
 
 }  // namespace tapeformer

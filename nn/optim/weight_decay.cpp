@@ -2,10 +2,19 @@
 
 namespace tapeformer {
 
+Key weight_decay_key(double own) {
+  return {.name = "weight_decay",
+          .default_value = -1.0,
+          .help = "decay of matrices",
+          .allowed = at_least(-1),
+          .follows = "optimizer.name",
+          .stands_for = own};
+}
+
 std::vector<kernels::DecayPart> decay_matrices(const ParameterSlab& slab, double weight_decay) {
   std::vector<kernels::DecayPart> parts;
   for (const ParameterSlab::Part& part : slab.parts()) {
-    const double decay = part.matrix ? weight_decay : 0;
+    const double decay = part.role.kind == ParameterKind::vector ? 0 : weight_decay;
     if (parts.empty() || parts.back().weight_decay != decay || parts.back().rate != part.rate) {
       parts.push_back({0, decay, part.rate});
     }

@@ -58,19 +58,47 @@
   const view = {scale: 1, x: 0, y: 0};
   const svg = shape("svg", {class: "map", viewBox: `0 0 ${width} ${height}`, width, role: "img", tabindex: 0});
   const points = home.map((_, i) => {
-    const point = shape("g", {},
-      shape("circle", {r: 4}), shape("text", {y: 4}, short(labels[i])), shape("title", {}, labels[i]));
+    const point = shape("g", {}, shape("line", {}),
+      shape("circle", {r: 4}), shape("text", {}, short(labels[i])), shape("title", {}, labels[i]));
     point.addEventListener("mouseenter", () => choose(i));
     svg.append(point);
     return point;
   });
+  // A label stands beside its point, or some lines above or below where other labels and points leave room, joined to
+  // its point by a line. Where there is none it is hidden; zooming makes room.
+  const kGap = 7, kLine = 15, kMostLines = 10;
+  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+  function* boxesNear([x, y], wide) {
+    for (let i = 0; i <= 2 * kMostLines; ++i) {
+      const lines = i % 2 ? -(i + 1) / 2 : i / 2, out = lines ? 2 * kGap : kGap, top = y + (lines - .5) * kLine;
+      for (const side of x > .75 * width ? [-1, 1] : [1, -1]) {
+        const left = side > 0 ? x + out : x - out - wide;
+        yield {left, right: left + wide, top, bottom: top + kLine, side, out, lines};
+      }
+    }
+  }
+  function setLabel(point, {side, out, lines}) {
+    const text = point.querySelector("text"), line = point.querySelector("line");
+    text.setAttribute("x", side * out);
+    text.setAttribute("y", lines * kLine + 4);
+    text.setAttribute("text-anchor", side > 0 ? "start" : "end");
+    line.setAttribute("x2", lines ? side * (out - 2) : 0);
+    line.setAttribute("y2", lines * kLine);
+  }
   function place() {
+    const places = home.map(([x, y]) => [x * view.scale + view.x, y * view.scale + view.y]);
+    points.forEach((point, i) =>
+      point.setAttribute("transform", `translate(${places[i][0].toFixed(2)} ${places[i][1].toFixed(2)})`));
+    const widths = points.map((point) => point.querySelector("text").getComputedTextLength());
+    const taken = places.map(([x, y]) => ({left: x - 6, right: x + 6, top: y - 6, bottom: y + 6}));
+    const isFree = (box) => box.left >= 0 && box.right <= width && box.top >= 0 && box.bottom <= height &&
+      taken.every((other) => apart(box, other));
     points.forEach((point, i) => {
-      const [x, y] = [home[i][0] * view.scale + view.x, home[i][1] * view.scale + view.y], right = x > .75 * width;
-      point.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)})`);
-      const label = point.querySelector("text");
-      label.setAttribute("x", right ? -7 : 7);
-      label.setAttribute("text-anchor", right ? "end" : "start");
+      const found = [...boxesNear(places[i], widths[i])].find(isFree);
+      point.classList.toggle("crowded", !found);
+      if (!found) return;
+      taken.push(found);
+      setLabel(point, found);
     });
   }
   const inMap = (event) => {

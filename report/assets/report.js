@@ -21,11 +21,11 @@
     series("Norm of the gradient", [train("grad_norm")]),
     series("Tokens a second", [train("tokens_per_s")]),
   ];
-  // What else the evaluations measure; perplexity and bits per byte follow from the loss.
+  // What else the evaluations measure.
   const measured = new Set(data.runs.flatMap((run) => Object.keys(run.eval)));
   for (const key of measured) {
-    const derived = ["eval_loss", "eval_perplexity", "eval_bits_per_byte", "eval_tokens"].includes(key);
-    if (key.startsWith("eval_") && !derived) charts.push(series("Validation: " + key.slice(5), [evaluation(key)]));
+    if (!key.startsWith("eval_") || key === "eval_loss" || key === "eval_tokens") continue;
+    charts.push(series("Validation: " + key.slice(5).replaceAll("_", " "), [evaluation(key)]));
   }
 
   // A line for each layer, in a colour of its own; the layers of a second run are dashed.
@@ -153,10 +153,14 @@
 
   const last = (values) => (values && values.length ? values[values.length - 1] : null);
   function summary() {
-    const rows = [["", "run", "steps", "tokens", "time", "training loss, last", "validation loss, best", "at step"]];
+    // What some run has, at its smallest validation loss.
+    const beside = [["eval_perplexity", "perplexity"], ["eval_bits_per_byte", "bits per byte"]].filter(([key]) => measured.has(key));
+    const rows = [["", "run", "steps", "tokens", "time", "training loss, last", "validation loss, best",
+      ...beside.map(([, title]) => title), "at step"]];
     data.runs.forEach((run, index) => {
-      const losses = (run.eval.eval_loss || []).map((loss, i) => [loss, run.eval.step[i]]).filter(([loss]) => loss !== null);
-      const best = losses.length ? losses.reduce((a, b) => (b[0] < a[0] ? b : a)) : [null, null];
+      const losses = (run.eval.eval_loss || []).map((loss, i) => [loss, i]).filter(([loss]) => loss !== null);
+      const best = losses.length ? losses.reduce((a, b) => (b[0] < a[0] ? b : a)) : [null, -1];
+      const at_best = (key) => number(run.eval[key]?.[best[1]] ?? null);
       const toggle = element("input", {type: "checkbox", checked: true, title: "show the curves of this run"});
       toggle.setAttribute("aria-label", "show " + run.name);
       toggle.addEventListener("change", () => {
@@ -168,7 +172,8 @@
       const time = Math.max(last(run.train.elapsed_s) ?? 0, last(run.eval.elapsed_s) ?? 0);
       rows.push([element("label", {}, toggle, swatch), run.name + (data.runs.length > 1 ? " #" + (index + 1) : ""),
         number(last(run.train.step)), number(last(run.train.tokens)), tapeformer.duration(time),
-        number(last(run.train.unsmoothed_loss) ?? last(run.train.loss)), number(best[0]), number(best[1])]);
+        number(last(run.train.unsmoothed_loss) ?? last(run.train.loss)), number(best[0]),
+        ...beside.map(([key]) => at_best(key)), at_best("step")]);
     });
     return tapeformer.table(rows);
   }

@@ -90,6 +90,8 @@ TEST_CASE("gradcheck: every op's gradient matches finite differences; one on the
     CAPTURE(check.message);
     CHECK(check.ok);
     CHECK(check.worst <= 1);
+    CHECK(check.error <= check.tolerance);
+    CHECK(check.error == doctest::Approx(check.worst * check.tolerance));
     CHECK(check.checks >= 6);
   }
   CHECK(without_row.contains("test_tripled"));

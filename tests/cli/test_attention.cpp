@@ -31,6 +31,12 @@ TEST_CASE("attention: every layer and head of a language model, as JSON, as a pa
   check_error(box, kUsage, "attention: expected --out or --json", "attention run --text Once");
   check_error(box, kUsage, "attention: --head: expected LAYER.HEAD, such as 3.5, got 3",
               "attention run --text Once --head 3 --out new");
+  check_error(box, kUsage, "attention: --head writes a picture: expected --out FILE.svg, got new.html",
+              "attention run --text Once --head 0.0 --out new.html");
+  check_error(box, kUsage, "attention: without --head it writes a page: expected --out FILE.html, got new.svg",
+              "attention run --text Once --out new.svg");
+  CHECK_FALSE(box.has("new.html"));
+  CHECK_FALSE(box.has("new.svg"));
   check_error(box, kUsage, "attention: expected a text, got none", "attention run --json");
   check_error(box, kUsage, "attention: expected --text for this model, got --source or --target",
               "attention run --json --source a");

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -253,6 +254,20 @@ TEST_CASE("mpirun: SIGTERM saves and stops on all ranks") {
   INFO(outcome.err);
   CHECK(outcome.tells("stopped at step"));
   check_success(run_job(box, train(2, "--resume run --train.steps 1000000 --train.max_minutes 0.0001")));
+}
+
+TEST_CASE("mpirun: SIGTERM while the data is prepared ends all ranks in order") {
+  if (skipped()) return;
+  const Sandbox box;
+  prepare(box);
+  REQUIRE(::mkfifo((box / "pipe").c_str(), 0600) == 0);  // rank 0 waits for somebody to write
+  Job job(box, train(2, "tiny.toml --out run --data.text pipe"), "20", "2");
+  wait_for([&] { return box.has(".cache") && !fs::is_empty(box / ".cache"); });
+  job.process().send(SIGTERM);
+  const Outcome outcome = job.wait();
+  INFO(outcome.err);
+  CHECK(outcome.tells("stopped before the training began: no run was made"));
+  CHECK_FALSE(box.has("run"));
 }
 
 TEST_CASE("mpirun: what cannot be done together is refused in one line of a rank") {

@@ -197,6 +197,38 @@ TEST_CASE("embed: --word finds a word between signs of any alphabet, and not a p
               {"--text", "ésea"});
 }
 
+TEST_CASE("embed: with a tokenizer of words, a word at the beginning of a text is read as it stands behind a space") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.write("text.txt", [] {
+    std::string text;
+    for (int i = 0; i < 200; ++i) text += "A red ball and a blue ball lay on the green grass.\n";
+    return text;
+  }());
+  box.write("tiny.toml",
+            "[model]\ntype = \"word2vec\"\ndim = 8\n[tokenizer]\nkind = \"word\"\nvocab = 60\n[data]\n"
+            "text = \"text.txt\"\n");
+  box.train("run", "--train.steps 2 --train.matmul highest");
+  const auto vectors = [&](const std::string& words, std::string_view input) {
+    return lines_of(result_of(box, "embed run " + words, {}, input));
+  };
+  const std::vector<Json> words = vectors("", "red\nblue\ngreen\n");
+  const std::vector<Json> asked = vectors("--word red", "red\n\"red\"\nA red ball\n");
+  CHECK(words[0]["vector"] != words[1]["vector"]);
+  CHECK(words[0]["vector"] != words[2]["vector"]);
+  for (const Json& line : asked) CHECK(line["vector"] == words[0]["vector"]);
+  CHECK(vectors("--pool none", "red ball.")[0]["tokens"] == Json{" red", " ball", "."});
+  CHECK(vectors("--pool none", "A red")[0]["tokens"] == Json{"A", " red"});
+  CHECK(box.run("embed run -q", {}, "red\nblue\n").err == "");
+
+  // A word that the vocabulary does not have is counted.
+  const Outcome unknown = box.run("embed run -q", {}, "red xylophone ball\nzebra\n");
+  CHECK(unknown.exit_code == 0);
+  CHECK(unknown.err ==
+        "warning: 2 of 4 tokens are words or characters that the vocabulary does not have: all have the vector of "
+        "<unk>\n");
+}
+
 TEST_CASE("embed: the encoder of an encoder-decoder gives vectors of a source and of its end") {
   const Sandbox box;
   box.prepare_tiny_translation();

@@ -76,7 +76,7 @@ TEST_CASE("bidirectional model: training and eval tell the loss of each directio
   box.write("valid.txt", valid);
   const Json result = json_of(box, "eval run --text valid.txt --json");
   CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte", "forward",
-                                                    "backward", "context", "stride", "matmul"});
+                                                    "backward", "context", "stride", "checkpoint", "matmul"});
   CHECK(result["tokens"] == valid.size() - 1);
   CHECK(result["loss"].get<double>() == doctest::Approx(last["eval_loss"].get<double>()).epsilon(1e-6));
   for (const auto& [name, loss] : {std::pair{"forward", forward}, {"backward", backward}}) {
@@ -156,6 +156,10 @@ TEST_CASE("probe: a model that reads from the left knows what 'it' is at the las
     }
     box.write(std::string(name) + "-last.tsv", moved);
   }
+  // The label of a word that the word before it decides.
+  std::string before;
+  for (int i = 0; i < 20; ++i) before += "The\ndidn't\tfirst\n\ndog\ndidn't\tsecond\n\n";
+  box.write("before.tsv", before);
   for (const std::string model : {"gpt --model.layers 1 --model.heads 2 --model.context 26", "rnn --model.layers 1"}) {
     CAPTURE(model);
     const std::string run = model.substr(0, 3);
@@ -168,10 +172,14 @@ TEST_CASE("probe: a model that reads from the left knows what 'it' is at the las
     const auto accuracy = [&](const std::string& place) {
       const Json result = json_of(
           box, "probe " + run + " --train train-" + place + ".tsv --valid valid-" + place + ".tsv --steps 1000 --json");
-      CHECK(result["layers"].size() == 1);
+      CHECK(result["layers"].size() == 2);  // the embedding's share first
       return result["accuracy"].get<double>();
     };
     CHECK(accuracy("last") > 0.98);
     CHECK(accuracy("it") < 0.62);
+    const std::string layer = "probe " + run + " --train before.tsv --valid before.tsv --steps 100 --json --layer ";
+    CHECK(json_of(box, layer + "0")["accuracy"] == 0.5);  // the embedding knows of no other word
+    CHECK(json_of(box, layer + "1")["accuracy"] == 1);
+    check_error(box, 2, "layer: expected 0 (the embedding) to 1, got 2", layer + "2");
   }
 }

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "core/error.h"
 #include "tests/cli/sandbox.h"
 
 using Json = nlohmann::ordered_json;
@@ -26,7 +27,7 @@ TEST_CASE("generate: several samples have seeds that follow each other, and stop
   const std::string command = "generate run --prompt Once --tokens 80 ";
   const Outcome one = box.run(command + "--seed 4");
   CHECK(one.exit_code == 0);
-  CHECK(one.err.starts_with("info: 80 tokens, "));
+  CHECK(one.tells("info: 80 tokens, "));
   CHECK(one.err.ends_with(" tokens/s\n"));
   const std::string two = result_of(box, command + "--seed 3 --samples 2");
   CHECK(two == "--- seed 3 ---\n" + result_of(box, command + "--seed 3") + "--- seed 4 ---\n" + one.out);
@@ -58,8 +59,8 @@ TEST_CASE("generate: a prompt longer than the context is continued from its end,
   std::string expected = whole.out;
   for (std::size_t at = 0; (at = expected.find("Once upon", at)) != expected.npos; at += 8) expected.insert(at, "The ");
   CHECK(more.out == expected);
-  const Outcome talk = box.run("generate run --tokens 5 -q --interactive", {}, "Once\nThe Once upon a time\n");
-  CHECK(talk.err == more.err);
+  const Outcome talk = box.run("generate run --tokens 5 -q --interactive", {}, "Once\n\nThe Once upon a time\n");
+  CHECK(talk.err == "warning: the conversation has 20 tokens: the model sees only the last 16\n");
 
   // The document token that a prompt begins with takes a place of the context.
   box.train("lines",
@@ -76,7 +77,9 @@ TEST_CASE("generate: its speed stands behind the text, where both go to one file
   box.prepare_tiny_run();
   box.train("run", "--train.steps 1");
   box.run_on_terminal(80, "tapeformer generate run --prompt Once --tokens 5 > both.txt 2>&1");
-  CHECK(box.read("both.txt").find("\ninfo: 5 tokens, ") == 4 + 5);
+  const std::string both = box.read("both.txt");
+  const std::size_t begin = both.find('\n') + 1;  // behind the line that says which weights are read
+  CHECK(both.find("\ninfo: 5 tokens, ", begin) == begin + 4 + 5);
 }
 
 TEST_CASE("generate: a text without a prompt begins as a document does") {
@@ -93,13 +96,31 @@ TEST_CASE("generate: a text without a prompt begins as a document does") {
   CHECK(json["tokens"].get<int>() > 0);
 }
 
-TEST_CASE("generate: each line of a conversation is continued, with seeds that follow each other") {
+TEST_CASE("generate: a conversation continues each line with those before it, until an empty line begins anew") {
   const Sandbox box;
   box.prepare_tiny_run();
   box.train("run", "--train.steps 5");
   const std::string options = "generate run --tokens 20 --seed ";
-  const Outcome talk = box.run(options + "1 --interactive", {}, "Once\nThe\n");
-  CHECK(talk.out == result_of(box, options + "1 --prompt Once") + result_of(box, options + "2 --prompt The"));
+  const std::string first = result_of(box, options + "1 --prompt Once");  // with a line's end
+  const std::string both = result_of(box, options + "2 --prompt", {first + "The"});
+  const Outcome talk = box.run(options + "1 --interactive -q", {}, "Once\nThe\n\nThe\n");
+  CHECK(talk.out == first + both.substr(first.size()) + result_of(box, options + "3 --prompt The"));
+  CHECK(both.substr(first.size()) != result_of(box, options + "2 --prompt The"));
+  // The model reads 16 tokens: the answer to "The" was found without the beginning, which is said.
+  CHECK(talk.err == tapeformer::str_cat("warning: the conversation has ", first.size() + 3,
+                                        " tokens: the model sees only the last 16\n"));
+
+  // An answer that --stop has ended is remembered as it was shown.
+  const std::vector<Json> texts = objects(result_of(box, options + "1 --interactive --json", {}, "Once\nThe\n"));
+  REQUIRE(texts.size() == 2);
+  CHECK(texts[1]["prompt"] == "The");
+  CHECK("Once" + texts[0]["text"].get<std::string>() + "\n" == first);
+  CHECK("The" + texts[1]["text"].get<std::string>() + "\n" == both.substr(first.size()));
+  const std::string stop = first.substr(9, 2);
+  const std::string stopped = result_of(box, options + "1 --prompt Once --stop", {stop});
+  const std::string after = result_of(box, options + "2 --prompt", {stopped + "The", "--stop", stop});
+  CHECK(result_of(box, options + "1 --interactive --stop", {stop}, "Once\nThe\n") ==
+        stopped + after.substr(stopped.size()));
 
   // What is typed ahead is echoed before the first "> ".
   const std::string shown = box.run_on_terminal(80, "tapeformer " + options + "1 --interactive -q", "Once\n\x04");

@@ -27,6 +27,10 @@ TEST_CASE("info: parameters by part, of a configuration and of a run") {
   CHECK(gpt2["memory"]["weights"] == 4 * 124439808LL);
   CHECK(gpt2["memory"]["gradients"] == 4 * 124439808LL);
   CHECK(gpt2["memory"]["optimizer"] == 8 * 124439808LL);
+  // Muon keeps one number for each element of a hidden matrix, and two of everything else.
+  const Json muon =
+      json_of(box, "info --seconds 0 --json " PROJECT_ROOT "/configs/gpt2-small.toml --optimizer.name muon");
+  CHECK(muon["memory"]["optimizer"] == 8 * 124439808LL - 4 * 12LL * 12 * 768 * 768);
   CHECK(gpt2["memory"]["peak"].is_null());
   CHECK(gpt2["method"] == "computed");
   CHECK(gpt2["flops_per_token"] == 6.0 * (124439808 - 1024 * 768) + 6.0 * 12 * 768 * 1024);
@@ -201,6 +205,61 @@ TEST_CASE("info: fine-tuning counts its classifier, and what is frozen has no gr
   CHECK(frozen["memory"]["weights"] == all["memory"]["weights"]);
 }
 
+TEST_CASE("info: fine-tuning a model that predicted tokens counts what its rows compute, and what learns") {
+  const Sandbox box;
+  box.write("labels.tsv", result_of(box, "corpus stories --labels --lines 100"));
+  const std::string all =
+      " --tokenizer.kind word --task.kind tag --data.labels labels.tsv --train.batch 4 --json --seconds 0";
+  const auto info = [&](const std::string& model, const std::string& keys) {
+    box.write(model + ".toml", "[model]\ntype = \"" + model + "\"\n");
+    return json_of(box, "info " + model + ".toml" + all + keys);
+  };
+  const Json rnn = info("rnn", " --model.layers 2 --model.dim 16");
+  const std::int64_t head = rnn["parameters"]["head"], labels = rnn["parameters"]["task"].get<int>() / 17;
+  CHECK(rnn["learning"] == rnn["parameters"]["total"].get<std::int64_t>() - head);
+  CHECK(rnn["memory"]["gradients"] == 4 * rnn["learning"].get<std::int64_t>());
+  CHECK(rnn["memory"]["optimizer"] == 8 * rnn["learning"].get<std::int64_t>());
+  // The layers read every token, and the classifier those that have a label.
+  const auto layers = rnn["parameters"]["layers"].get<double>(), flops = rnn["flops_per_token"].get<double>();
+  CHECK(flops > 6 * layers);
+  CHECK(flops <= 6 * (layers + static_cast<double>(17 * labels)));
+  CHECK(rnn["tokens_per_step"].get<int>() > 4 * 20);
+  CHECK(rnn["tokens_per_step"].get<int>() < 4 * 64);  // lines are shorter than train.bptt
+  const Json frozen = info("rnn", " --model.layers 2 --model.dim 16 --task.freeze true");
+  CHECK(flops - frozen["flops_per_token"].get<double>() == doctest::Approx(4 * layers));
+  for (const char* model : {"bilm", "nplm", "word2vec"}) {
+    CAPTURE(model);
+    const Json told = info(model, " --model.dim 16");
+    const Json& parameters = told["parameters"];
+    const std::int64_t unread = parameters[parameters.contains("head") ? "head" : "contexts"];
+    CHECK(unread > 0);
+    CHECK(told["learning"] == parameters["total"].get<std::int64_t>() - unread);
+    CHECK(told["flops_per_token"].get<double>() > 0);
+    const std::string text = result_of(
+        box, "info " + std::string(model) + ".toml --model.dim 16 --seconds 0 " + all.substr(0, all.find(" --json")));
+    CHECK(text.find("nan") == text.npos);
+    CHECK(text.find(" 0 GFLOP") == text.npos);
+  }
+}
+
+TEST_CASE("info: rare communication keeps a copy of the weights and a momentum") {
+  const Sandbox box;
+  const std::string config = PROJECT_ROOT "/configs/stories.toml --model.dim 192 --data.lines 300" + kShort;
+  const std::string rare = " --train.sync_every 3 --eval.every 3";
+  const std::int64_t weights = json_of(box, "info --json --seconds 0 " + config)["memory"]["weights"];
+  const Json told = json_of(box, "info --json --seconds 0 " + config + rare);
+  CHECK(told["memory"]["optimizer"] == 4 * weights);
+  const Json plain = json_of(box, "info --json --seconds 0 " + config + rare + " --train.outer_momentum 0");
+  CHECK(plain["memory"]["optimizer"] == 3 * weights);
+#if !defined(TAPEFORMER_ADDRESS_SANITIZER)  // which keeps freed memory
+  const Json measured = json_of(box, "info --json --seconds 0.2 " + config + rare);
+  REQUIRE(box.run("train " + config + rare + " --out run").exit_code == 0);
+  const Json run = json_of(box, "info run --json --seconds 0");
+  CHECK(measured["memory"]["peak"].get<double>() ==
+        doctest::Approx(run["measured"]["peak"].get<double>()).epsilon(0.1));
+#endif
+}
+
 TEST_CASE("info: without the data it runs on random tokens, and says so") {
   const Sandbox box;
   for (const char* config : {"shakespeare-char", "lstm-char", "bert-stories", "multi30k-tiny", "tag-stories"}) {
@@ -253,6 +312,72 @@ TEST_CASE("info: what does not fit in memory is said before, with settings that 
   }
   CHECK(text.find("IT DOES NOT FIT\n  what helps: --train.accumulate 2 --train.batch 256\n") != text.npos);
 #endif
+}
+
+TEST_CASE("info: a peak that was measured too low is measured again") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string info = "info tiny.toml --train.threads 1 --train.matmul highest --seconds 0.2";
+  const double peak = json_of(box, info + " --json")["machine_flops"];
+  Json machine;
+  std::string path;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(box / "")) {
+    if (file.path().filename() == "machine.json") path = std::filesystem::relative(file.path(), box / "").string();
+  }
+  machine = Json::parse(box.read(path));
+  for (auto& [cpu, settings] : machine.items()) settings["highest, threads: 1"] = 1e6;
+  box.write(path, machine.dump());
+  const Json again = json_of(box, info + " --json");
+  CHECK(again["machine_flops"].get<double>() > peak / 100);
+  CHECK(Json::parse(box.read(path)).front()["highest, threads: 1"] == again["machine_flops"]);
+  // Whatever is kept, no share is above the whole.
+  box.write(path, machine.dump());
+  const std::string text = result_of(box, info);
+  const std::size_t share = text.find(" % of that");
+  REQUIRE(share != text.npos);
+  CHECK(std::stoi(text.substr(text.rfind(' ', share - 1) + 1)) <= 100);
+}
+
+TEST_CASE("info: the parts of a layer, once for all layers that are alike") {
+  const Sandbox box;
+  const Json gpt2 = json_of(box, "info --seconds 0 --json " PROJECT_ROOT "/configs/gpt2-small.toml");
+  CHECK(gpt2["layer_parts"] == Json{{"blocks.0",
+                                     {{"attention_norm", 2 * 768},
+                                      {"attention.q", 768 * 768 + 768},
+                                      {"attention.k", 768 * 768 + 768},
+                                      {"attention.v", 768 * 768 + 768},
+                                      {"attention.out", 768 * 768 + 768},
+                                      {"feed_forward_norm", 2 * 768},
+                                      {"feed_forward.up", 4 * 768 * 768 + 4 * 768},
+                                      {"feed_forward.down", 4 * 768 * 768 + 768}}}});
+  const std::string text = result_of(box, "info --seconds 0 " PROJECT_ROOT "/configs/gpt2-small.toml");
+  CHECK(text.find("\n  each of blocks.0 to 11                    7,087,872\n    attention_norm ") != text.npos);
+  REQUIRE(text.find("\n    attention.k ") != text.npos);
+  CHECK(text.find("attention.k") == text.rfind("attention.k"));
+
+  // Two heads of keys and values, of another width.
+  const Json wide = json_of(box, "info --seconds 0 --json " PROJECT_ROOT
+                                 "/configs/gpt2-small.toml --model.kv_heads 2 --model.value_dim 48 --model.bias false "
+                                 "--model.activation swiglu --model.ff_dim 100");
+  const Json& parts = wide["layer_parts"]["blocks.0"];
+  CHECK(parts["attention.q"] == 768 * 768);
+  CHECK(parts["attention.k"] == 768 * 2 * 64);
+  CHECK(parts["attention.v"] == 768 * 2 * 48);
+  CHECK(parts["attention.out"] == 768 * 12 * 48);
+  CHECK(parts["feed_forward.gate_up"] == 2 * 768 * 100);
+  for (const char* config : {"transformer-base", "bert-base", "rnn-multi30k", "bilm-stories", "lstm-char"}) {
+    CAPTURE(config);
+    const Json told = json_of(box, "info --seconds 0 --json " PROJECT_ROOT "/configs/" + std::string(config) + ".toml");
+    CHECK_FALSE(told["layer_parts"].empty());
+    for (const auto& [layer, of_layer] : told["layer_parts"].items()) {
+      std::int64_t sum = 0;
+      for (const auto& [part, count] : of_layer.items()) sum += count.get<std::int64_t>();
+      CHECK(told["layers"][layer] == sum);
+    }
+  }
+  const Json base = json_of(box, "info --seconds 0 --json " PROJECT_ROOT "/configs/transformer-base.toml");
+  CHECK(base["layer_parts"].size() == 2);
+  CHECK(base["layer_parts"]["decoder.blocks.0"]["cross_attention.v"] == 512 * 512 + 512);
 }
 
 TEST_CASE("info: its text is at most 80 columns wide") {

@@ -56,6 +56,19 @@ TEST_CASE("resume: a fine-tuning that is killed at random steps ends with the sa
   }
 }
 
+TEST_CASE("damage: names of labels that have changed since the model was trained are refused") {
+  const LabelBox box;
+  box.train("run", "--train.steps 4");
+  Json labels = Json::parse(box.read("run/labels.json"));
+  REQUIRE(labels.size() >= 2);
+  std::swap(labels[0], labels[1]);
+  box.write("run/labels.json", labels.dump());
+  const std::string message = "run/labels.json has changed since step-000004 was saved: …";
+  check_error(box, kFailure, message, "predict run", {}, "down\n");
+  check_error(box, kFailure, message, "eval run --labels valid.tsv");
+  check_error(box, kFailure, message, "train --resume run --train.steps 5");
+}
+
 TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
   const LabelBox box;
   REQUIRE(box.run("train bert.toml --out bert --train.steps 5").exit_code == 0);
@@ -80,9 +93,10 @@ TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
   }
   REQUIRE(best > 0);
 
-  const Json result = json_of(box, "eval run/checkpoints/best --labels valid.tsv --batch 4 --json");
+  const Json result = json_of(box, "eval run --labels valid.tsv --batch 4 --json");  // the weights of the best
   CHECK(keys_of(result) == std::vector<std::string>{"examples", "labels", "loss", "span_f1", "span_precision",
-                                                    "span_recall", "accuracy", "table", "confusion", "matmul"});
+                                                    "span_recall", "accuracy", "table", "confusion", "checkpoint",
+                                                    "matmul"});
   CHECK(result["examples"] == 10);
   CHECK(result["span_f1"].get<double>() == best);
   CHECK(result["table"].size() > 5);
@@ -93,7 +107,7 @@ TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
   }
   CHECK(words == result["labels"]);
   CHECK(static_cast<double>(right) / static_cast<double>(words) == result["accuracy"].get<double>());
-  const std::string table = result_of(box, "eval run/checkpoints/best --labels valid.tsv");
+  const std::string table = result_of(box, "eval run --labels valid.tsv");
   CHECK(table.find("hero.name") != table.npos);
   CHECK(table.find("step " + std::to_string(best_step)) != table.npos);
 
@@ -144,7 +158,8 @@ TEST_CASE("labels: a question is answered by words of its text") {
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
   const Json result = json_of(box, "eval run --labels train.tsv --json");
-  CHECK(keys_of(result) == std::vector<std::string>{"examples", "labels", "loss", "f1", "exact_match", "matmul"});
+  CHECK(keys_of(result) ==
+        std::vector<std::string>{"examples", "labels", "loss", "f1", "exact_match", "checkpoint", "matmul"});
   CHECK(result["exact_match"] == 1);
   CHECK(result_of(box, "eval run --labels train.tsv").ends_with("exact_match     100.00 %\n"));
   const std::string asked = "who was it\tOne day Ben lost a ball.\n\nwhat was it\tOne day Tom lost a ball.\n";
@@ -154,12 +169,96 @@ TEST_CASE("labels: a question is answered by words of its text") {
   const Json first = Json::parse(result_of(box, "predict run --json", {}, asked.substr(0, asked.find('\n'))));
   CHECK(keys_of(first) == std::vector<std::string>{"answer", "first_word", "last_word", "probability"});
   CHECK(first["first_word"] == 2);
-  const Outcome broken = box.run("predict run", {}, asked + "who\n");  // the lines before it are answered
+  const Outcome broken = box.run("predict run", {}, "who\n" + asked);  // the other lines are answered
   CHECK(broken.exit_code == kFailure);
-  CHECK(broken.err == "tapeformer: line 4: expected a question, a tab and a text, got \"who\"\n");
-  CHECK(broken.out == answers);
+  CHECK(broken.tells("line 1: expected a question, a tab and a text, got \"who\"\n"));
+  CHECK(broken.err.ends_with("tapeformer: predict: 1 of 3 lines has no answer; the errors above say why\n"));
+  CHECK(broken.out == "\n" + answers);
   check_error(box, kUsage, "task.class_weights: expected none for span, which has no labels of its own, got balanced",
               "train tiny.toml --out new --task.kind span --task.class_weights balanced");
+}
+
+TEST_CASE("labels: a line that a char tokenizer cannot read has no answer, and others have; eval names the line") {
+  const LabelBox box;
+  std::string texts;
+  for (int i = 0; i < 8; ++i) texts += "up\tit went up\ndown\tit went down\n";
+  box.write("train.tsv", texts);
+  REQUIRE(
+      box.run("train tiny.toml --out run --task.kind classify --train.steps 3 --model.type gpt --tokenizer.kind char")
+          .exit_code == 0);
+  const std::string right = result_of(box, "predict run --json", {}, "it went up\nup\n");
+  const Outcome some = box.run("predict run --json", {}, "it went up\ncaf\u00e9\nup\n");
+  CHECK(some.exit_code == kFailure);
+  CHECK(some.out == right.substr(0, right.find('\n') + 1) + "null\n" + right.substr(right.find('\n') + 1));
+  CHECK(some.tells("line 2: char tokenizer: character 'c' (U+0063) at byte 0 is not in the vocabulary"));
+  CHECK(some.tells("tapeformer: predict: 1 of 3 lines has no answer; the errors above say why\n"));
+  box.write("valid.tsv", "up\tup\n\ndown\tup caf\u00e9\n");
+  check_error(box, kFailure, "valid.tsv:3: char tokenizer: character 'c' (U+0063) at byte 3 is not in the …",
+              "eval run --labels valid.tsv");
+}
+
+TEST_CASE("labels: long texts and unknown labels are told, and eval has one count of labels") {
+  const LabelBox box;
+  std::string texts;
+  for (int i = 0; i < 8; ++i) texts += "up\tit went up\ndown\tit went down\n";
+  box.write("train.tsv", texts);
+  REQUIRE(box.run("train tiny.toml --out run --task.kind classify --train.steps 3").exit_code == 0);
+  std::string longer;
+  for (int i = 0; i < 40; ++i) longer += " went";
+  const Outcome cut = box.run("predict run --json", {}, "it went up\nit" + longer + "\n");
+  CHECK(cut.exit_code == 0);
+  CHECK(cut.tells("line 2: longer than the model's context of 24 tokens: its last 19 are not read\n"));
+  const std::size_t end = cut.out.find('\n');
+  CHECK_FALSE(Json::parse(cut.out.substr(0, end)).contains("cut_tokens"));
+  CHECK(Json::parse(cut.out.substr(end))["cut_tokens"] == 19);
+
+  box.write("valid.tsv", "up\tup\nsideways\tit went up\ndown\tit" + longer + "\n");
+  const Outcome scored = box.run("eval run --labels valid.tsv --json");
+  REQUIRE(scored.exit_code == 0);
+  CHECK(scored.tells("valid.tsv: 1 of 3 texts are longer than the model's context, and only their beginning is read"));
+  CHECK(scored.tells("valid.tsv: 1 of 3 labels are none that training has: they count as wrong"));
+  const Json result = scored.json();
+  CHECK(result["labels"] == 3);
+  CHECK(result["unknown_labels"] == 1);
+  CHECK(result["cut_examples"] == 1);
+  std::int64_t counted = 0;
+  for (const Json& row : result["confusion"]["counts"]) {
+    for (const Json& count : row) counted += count.get<std::int64_t>();
+  }
+  CHECK(counted == 3);
+  const std::string table = result_of(box, "eval run --labels valid.tsv");
+  CHECK(table.starts_with("examples        3 with 3 labels, "));
+  CHECK(table.find(" nats per label, of the 2 that training has\n") != table.npos);
+}
+
+TEST_CASE("labels: predict reads CoNLL's words and writes every line as it is, with a label behind each word") {
+  const LabelBox box;
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += "EU NNP B-ORG\nrejects VBZ O\nTom NNP B-PER\n\n";
+  box.write("train.conll", "-DOCSTART- -X- O\n\n" + text);
+  REQUIRE(box.run("train tiny.toml --out run --data.labels train.conll --train.steps 40").exit_code == 0);
+  CHECK(json_of(box, "eval run --labels train.conll --json")["accuracy"] == 1);
+  const std::string asked = "# id = 1\nTom NNP\nrejects VBZ\n\n\n-DOCSTART- -X-\n\nEU\tNNP\n";
+  CHECK(result_of(box, "predict run --format conll --batch 1", {}, asked) ==
+        "# id = 1\nTom NNP B-PER\nrejects VBZ O\n\n\n-DOCSTART- -X-\n\nEU\tNNP\tB-ORG\n");
+  const std::string objects = result_of(box, "predict run --format conll --json", {}, asked);
+  CHECK(Json::parse(objects.substr(0, objects.find('\n')))["words"] == Json{"Tom", "rejects"});
+  CHECK(std::count(objects.begin(), objects.end(), '\n') == 2);
+  CHECK(result_of(box, "predict run --format conll --text-column 2", {}, "1 Tom\n").starts_with("1 Tom B-PER"));
+  check_error(box, kUsage, "predict: --text-column: expected --format conll beside it", "predict run --text-column 2",
+              {}, "Tom\n");
+}
+
+TEST_CASE("labels: a CSV file with a header trains, and eval reads another by the run's columns") {
+  const LabelBox box;
+  std::string csv = "stars,id,review\n";
+  for (int i = 0; i < 12; ++i) csv += "5,1,\"it went, well, up\"\n1,2,it went down\n";
+  box.write("train.csv", csv);
+  REQUIRE(box.run("train tiny.toml --out run --task.kind classify --data.labels train.csv --data.label_column stars "
+                  "--train.steps 40")
+              .exit_code == 0);
+  CHECK(box.read("run/labels.json") == "[\"5\",\"1\"]\n");
+  CHECK(json_of(box, "eval run --labels train.csv --json")["accuracy"] == 1);
 }
 
 TEST_CASE("labels: training ends when the measure of the task stays where it is") {

@@ -88,7 +88,7 @@ TEST_CASE(
   CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "masked_tokens", "masked_loss",
                                                     "masked_accuracy", "next_sentence_loss", "next_sentence_accuracy",
                                                     "pseudo_tokens", "pseudo_loss", "pseudo_perplexity", "context",
-                                                    "matmul"});
+                                                    "checkpoint", "matmul"});
   CHECK(result["tokens"] == box.read("valid.txt").size());
   CHECK(result["masked_tokens"] == last["eval_tokens"]);
   CHECK(result["masked_loss"].get<double>() == doctest::Approx(last["eval_loss"].get<double>()).epsilon(1e-6));
@@ -158,7 +158,7 @@ TEST_CASE(
   const Json result = json_of(box, "eval run --text short.txt --json");
   CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "unknown_share", "masked_tokens",
                                                     "pseudo_tokens", "pseudo_loss", "pseudo_perplexity", "context",
-                                                    "matmul"});
+                                                    "checkpoint", "matmul"});
   CHECK(result["masked_tokens"] == 0);
   CHECK(result["tokens"] == 2);
   CHECK(result["pseudo_tokens"] == 1);
@@ -194,6 +194,15 @@ TEST_CASE("fill: the likeliest tokens at every mask, with their probabilities") 
   CHECK(mask["tokens"][0]["probability"].get<double>() > 0.5);
   CHECK(json_of(box, "fill run --json --top 2 --text", {"the cat [MASK] down"})["masks"][0]["tokens"][0]["token"] ==
         " sat");
+  // All tokens of the vocabulary but the marks of rows, which no text has.
+  const Json all = json_of(box, "fill run --json --top 10000 --text", {"the [MASK] sat down"})["masks"][0]["tokens"];
+  CHECK(all.size() > 8);
+  bool has_unknown = false;
+  for (const Json& token : all) {
+    for (const char* mark : {"[PAD]", "[CLS]", "[SEP]", "[MASK]"}) CHECK(token["token"] != mark);
+    has_unknown = has_unknown || token["token"] == "<unk>";
+  }
+  CHECK(has_unknown);
   const std::string table = result_of(box, "fill run --top 2 --text", {"the [MASK] sat [MASK]"});
   CHECK(table.starts_with("[MASK] 1\n  0."));
   CHECK(table.find("  \" cat\"\n") != table.npos);

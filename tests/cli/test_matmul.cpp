@@ -73,7 +73,7 @@ TEST_CASE("--matmul: commands take the run's precision unless told otherwise, an
   for (const std::string precision : kPrecisions) {
     CAPTURE(precision);
     box.train(precision, "--train.steps 12 --eval.batches 0 --train.matmul " + precision);
-    const Json own = json_of(box, "eval " + precision + " --text valid.txt --json");
+    const Json own = json_of(box, "eval " + precision + " --checkpoint latest --text valid.txt --json");
     CHECK(own["matmul"] == precision);
     const double training = box.metrics(precision).back()["eval_loss"];
     CHECK(own["loss"].get<double>() == doctest::Approx(training).epsilon(1e-7));

@@ -137,6 +137,57 @@ TEST_CASE("neighbours: the nearest tokens by cosine, of the embedding's rows or 
               "neighbours run red", {"--text", "a red ball"});
 }
 
+TEST_CASE("neighbours: a sum of words is that of their vectors of length 1, by any tokenizer, alone and in a text") {
+  const WordBox box;
+  box.train("word", "--train.steps 40");
+  box.train("bpe", "--train.steps 40 --tokenizer.kind bpe --tokenizer.vocab 300");
+  for (const std::string name : {"word", "bpe"}) {
+    CAPTURE(name);
+    const TrainedEmbedder run = load_embedder(box / name);
+    const Tensor table = run.model->state_dict().at("token_embedding.weight");
+    const std::int64_t width = table.size(1);
+    std::vector<float> sum(width);
+    std::vector<std::int32_t> own;
+    for (const auto& [sign, word] : {std::pair{1, " red"}, {-1, " ball"}, {1, " was"}}) {
+      std::vector<double> mean(width);
+      const std::vector<std::int32_t> ids = run.tokenizer->encode(word);
+      for (const std::int32_t id : ids) {
+        const std::vector<float> row = table.slice(0, id, id + 1).contiguous().to_vector<float>();
+        for (std::int64_t i = 0; i < width; ++i) mean[i] += row[i] / static_cast<double>(ids.size());
+        own.push_back(id);
+      }
+      double norm = 0;
+      for (const double x : mean) norm += x * x;
+      for (std::int64_t i = 0; i < width; ++i) sum[i] += static_cast<float>(sign * mean[i] / std::sqrt(norm));
+    }
+    const Json nearest = json_of(box, "neighbours " + name + " --k 3 --json", {"red - ball + was"})["words"][0];
+    CHECK(nearest["word"] == "red - ball + was");
+    std::vector<double> all;
+    for (std::int32_t id = 0; id < run.tokenizer->vocab_size(); ++id) {
+      if (run.tokenizer->is_special(id) || std::ranges::count(own, id)) continue;
+      all.push_back(cosine(table.slice(0, id, id + 1).contiguous().to_vector<float>(), sum));
+    }
+    std::ranges::sort(all, std::greater());
+    REQUIRE(nearest["neighbours"].size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(nearest["neighbours"][i]["similarity"].get<double>() == doctest::Approx(all[i]).epsilon(1e-5));
+      CHECK_FALSE(std::ranges::count(own, nearest["neighbours"][i]["id"].get<std::int32_t>()));
+    }
+  }
+  // The only layer of word vectors is the embedding, whatever the text.
+  const Json alone = json_of(box, "neighbours word --k 3 --layer 0 --json", {"red - ball"});
+  CHECK(json_of(box, "neighbours word --k 3 --layer 0 --json", {"red - ball", "--text", "A red ball."}) == alone);
+
+  check_error(box, 1, "word: expected one that the tokenizer knows, got xylophone", "neighbours word",
+              {"red - xylophone"});
+  check_error(box, 1, "word: expected one that the tokenizer knows, got xylophone", "neighbours word --layer 0",
+              {"xylophone", "--text", "A xylophone."});
+  for (const std::string bad : {"", "red - ", " + red", "red -  + ball"}) {
+    check_error(box, 2, "neighbours: expected words, or words with + or - between them, got \"" + bad + '"',
+                "neighbours bpe", {bad});
+  }
+}
+
 TEST_CASE("neighbours: a word in a text is near to others than the same word alone, in a model that reads both sides") {
   const Sandbox box;
   box.prepare_tiny_run();

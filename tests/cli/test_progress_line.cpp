@@ -3,10 +3,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <sstream>
 
 #include "cli/terminal/numbers.h"
+#include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/training_line.h"
@@ -146,6 +149,21 @@ TEST_CASE("progress: the loss shown is the mean of the last steps, the first ste
   CHECK(shown_loss(3) == doctest::Approx(3).epsilon(1e-3));
 }
 
+TEST_CASE("progress: the share of the peak is never above all of it") {
+  std::ostringstream out;
+  double now = 0;
+  TrainingLine line(ProgressLine(
+                        out, [] { return 0; }, [&] { return now += 100; }),
+                    2e6, 1e12);
+  line.step({.step = 1, .steps = 9, .loss = 1, .tokens_per_s = 4e5});
+  CHECK(out.str().find("  80% of peak  ") != std::string::npos);
+  CHECK_FALSE(line.exceeds_peak());
+  out.str("");
+  line.step({.step = 2, .steps = 9, .loss = 1, .tokens_per_s = 6e5});
+  CHECK(out.str().find("  100% of peak  ") != std::string::npos);
+  CHECK(line.exceeds_peak());
+}
+
 TEST_CASE("progress: in a log a plain line every ten seconds, and one at the end") {
   Screen screen;
   const std::vector<ProgressPart> parts{{"step 7", 1}, {"3s left", 2}};
@@ -200,15 +218,15 @@ TEST_CASE("stop signal: the first SIGINT or SIGTERM is kept, and handlers are re
   struct sigaction before {
   }, after{};
   ::sigaction(SIGINT, nullptr, &before);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+  for (const int signal : kStopSignals) {
     const StopSignal stop;
     CHECK_FALSE(stop.requested());
     ::raise(signal);
     CHECK(stop.requested());
     CHECK(stop.signal() == signal);
     ::raise(SIGTERM);
-    ::raise(SIGINT);  // at once after the first: the same wish
-    CHECK(stop.signal() == signal);
+    ::raise(SIGINT);                                                 // at once after the first: the same wish
+    CHECK(stop.signal() == (signal == SIGPIPE ? SIGTERM : signal));  // SIGPIPE is nobody's wish
     CHECK_THROWS_WITH_AS(StopSignal(), "StopSignal: another one is alive", Error);
   }
   ::sigaction(SIGINT, nullptr, &after);
@@ -224,14 +242,15 @@ TEST_CASE("stop signal: a signal that is ignored stays ignored") {
       if (stop.requested()) ::_exit(1);
     });
   };
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) CHECK(WEXITSTATUS(ignoring(signal)) == 42);
+  for (const int signal : kStopSignals) CHECK(WEXITSTATUS(ignoring(signal)) == 42);
 }
 
-TEST_CASE("stop signal: a second SIGINT ends the process") {
-  const auto twice = [](int first, int second) {
+TEST_CASE("stop signal: a second SIGINT ends the process, and any other signal while there is no work to save") {
+  const auto twice = [](int first, int second, bool work = true) {
     return status_of_child([&] {
-      ::signal(SIGINT, SIG_DFL);  // doctest's own handler would report it
+      for (const int signal : kStopSignals) ::signal(signal, SIG_DFL);  // doctest's own handlers would report them
       const StopSignal stop;
+      if (work) StopSignal::work_begins();
       ::raise(first);
       ::usleep(150'000);
       ::raise(second);
@@ -240,4 +259,45 @@ TEST_CASE("stop signal: a second SIGINT ends the process") {
   CHECK(WTERMSIG(twice(SIGINT, SIGINT)) == SIGINT);
   CHECK(WTERMSIG(twice(SIGTERM, SIGINT)) == SIGINT);
   CHECK(WEXITSTATUS(twice(SIGINT, SIGTERM)) == 42);
+  CHECK(WEXITSTATUS(twice(SIGHUP, SIGTERM)) == 42);
+  CHECK(WTERMSIG(twice(SIGHUP, SIGTERM, false)) == SIGTERM);
+  CHECK(WTERMSIG(twice(SIGTERM, SIGINT, false)) == SIGINT);
+  CHECK(WEXITSTATUS(twice(SIGPIPE, SIGPIPE, false)) == 42);  // each message that is lost raises it
+  CHECK(WEXITSTATUS(twice(SIGPIPE, SIGINT)) == 42);
+}
+
+TEST_CASE("stop signal: only the signals that are asked for are kept") {
+  struct sigaction action {};
+  const StopSignal stop({{SIGINT}});
+  ::sigaction(SIGPIPE, nullptr, &action);
+  CHECK((action.sa_handler == SIG_DFL));
+}
+
+TEST_CASE("stop notice: a training that goes on after a stop was requested says how long it will take, once") {
+  CHECK(stop_text({}) == "stopping; how long that takes has not been measured yet");
+  CHECK(stop_text({.piece = "evaluation"}) ==
+        "stopping when the evaluation under way has ended; how long that takes has not been measured yet");
+  CHECK(stop_text({.piece = "micro-step", .seconds_left = 39.2}) ==
+        "stopping when the micro-step under way has ended, in about 40 s");
+
+  TrainingPace pace;
+  pace.begin("micro-step");
+  std::promise<std::string> told;
+  std::atomic<int> lines = 0;
+  {
+    std::atomic<bool> requested = false;
+    const StopNotice notice([&] { return requested.load(); }, pace,
+                            [&](const std::string& line) {
+                              if (++lines == 1) told.set_value(line);
+                            },
+                            0);
+    requested = true;
+    CHECK(told.get_future().get() == stop_text(pace.now()));
+  }
+  CHECK(lines == 1);
+  // A training that ends soon enough says nothing.
+  {
+    const StopNotice quick([] { return true; }, pace, [&](const std::string&) { ++lines; }, 1000);
+  }
+  CHECK(lines == 1);
 }

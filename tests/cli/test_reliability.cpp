@@ -1,6 +1,10 @@
 // What must hold when something around a training goes wrong: numbers, signals, descriptors, folders, memory.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,6 +19,12 @@ namespace {
 // The command in a shell's hands: "$0" is the program.
 std::unique_ptr<Process> start_in_shell(const Sandbox& box, const std::string& script) {
   return std::make_unique<Process>(box / ".", std::vector<std::string>{"/bin/sh", "-c", script, TAPEFORMER_BINARY}, "");
+}
+
+// The checkpoint that a run goes on from is that of its last step.
+void check_saved_at_last_step(const Sandbox& box, const std::string& run) {
+  const std::string step = box.metrics(run).back()["step"].dump();
+  CHECK(box.read(run + "/checkpoints/latest") == "step-" + std::string(6 - step.size(), '0') + step + "\n");
 }
 
 bool is_one_line(const std::string& text) { return std::count(text.begin(), text.end(), '\n') == 1; }
@@ -63,7 +73,7 @@ TEST_CASE("numbers: generate, eval, surprisal and fill of a model without finite
         "generate gpt/checkpoints/step-000000 --temperature 0", "eval gpt/checkpoints/step-000000 --text text.txt",
         "surprisal gpt/checkpoints/step-000000 --text text.txt"}) {
     CAPTURE(command);
-    const Outcome outcome = box.run(command);
+    const Outcome outcome = box.run(command + " -q");
     CHECK(outcome.exit_code == kFailure);
     CHECK(outcome.tells(message));
     CHECK(is_one_line(outcome.err));
@@ -80,9 +90,7 @@ TEST_CASE("signals: SIGHUP saves like SIGTERM, and one that was ignored from the
     const Outcome outcome = process->wait();
     CHECK(outcome.exit_code == 0);
     CHECK(outcome.tells("stopped at step "));
-    CHECK(box.read("run/checkpoints/latest") ==
-          "step-" + std::string(6 - box.metrics("run").back()["step"].dump().size(), '0') +
-              box.metrics("run").back()["step"].dump() + "\n");
+    check_saved_at_last_step(box, "run");
   }
   SUBCASE("nohup") {
     const auto process =
@@ -98,13 +106,85 @@ TEST_CASE("signals: SIGHUP saves like SIGTERM, and one that was ignored from the
   }
 }
 
+TEST_CASE("signals: a reader of the messages that goes away ends a training, which is saved") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  SUBCASE("a pipe") {
+    start_in_shell(
+        box, "{ timeout 60 \"$0\" train tiny.toml --out run --train.steps 1000000 2>&1; echo $? > code; } | head -n 1")
+        ->wait();
+    CHECK(box.read("code") == "0\n");
+    check_saved_at_last_step(box, "run");
+  }
+  SUBCASE("a pipe, and SIGPIPE is ignored") {
+    start_in_shell(box,
+                   "trap '' PIPE; { timeout 60 \"$0\" train tiny.toml --out run --train.steps 40 2>&1 >out; echo $? > "
+                   "code; } | head -n 1")
+        ->wait();
+    CHECK(box.read("code") == "0\n");
+    CHECK(box.read("run/checkpoints/latest") == "step-000040\n");
+  }
+  SUBCASE("a terminal that the training does not belong to, so that it gets no SIGHUP") {
+    const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    REQUIRE(terminal >= 0);
+    REQUIRE((::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0));
+    const std::string name = ::ptsname(terminal);
+    const auto process =
+        start_in_shell(box, "exec timeout 60 \"$0\" train tiny.toml --out run --train.steps 1000000 2> " + name);
+    wait_until(*process, [&] { return lines_of(box, "run") >= 6; });
+    CHECK(process->running());
+    ::close(terminal);
+    CHECK(process->wait().exit_code == 0);
+    check_saved_at_last_step(box, "run");
+  }
+}
+
+TEST_CASE("signals: a training that is asked to stop while it prepares its data ends in order, and makes no run") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const auto is_making = [&](const std::string& part) {
+    if (!box.has(".cache")) return false;
+    const std::set<std::string> names = names_in(box / ".cache");
+    return std::ranges::any_of(names, [&](const std::string& name) {
+      return name.starts_with(part) && name.find(".tmp-") != std::string::npos;
+    });
+  };
+  const auto check_stopped = [&](Process& process, const std::string& part, int signal) {
+    CAPTURE(signal);
+    wait_until(process, [&] { return is_making(part); });
+    process.send(signal);
+    const Outcome outcome = process.wait();
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.err == "info: stopped before the training began: no run was made\n");
+    CHECK(outcome.out == "");
+    CHECK_FALSE(box.has("run"));
+    CHECK_FALSE(is_making(part));
+  };
+  SUBCASE("waiting for its input") {
+    REQUIRE(::mkfifo((box / "pipe").c_str(), 0600) == 0);
+    for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGINT}) {
+      // The shell opens the pipe to write as well: it has no end.
+      const auto process = start_in_shell(box, "exec \"$0\" train tiny.toml --out run --data.text - <> pipe");
+      check_stopped(*process, "standard-input", signal);
+    }
+  }
+  SUBCASE("encoding the text") {
+    box.write("text.txt", box.run("corpus stories --lines 60000").out);
+    const auto process = box.start("train tiny.toml --out run");
+    check_stopped(*process, "train-", SIGTERM);
+  }
+}
+
 TEST_CASE("descriptors: closed outputs let no message into a run's files") {
   const Sandbox box;
   box.prepare_tiny_run();
   box.train("straight", "--train.steps 12");
   const auto process = start_in_shell(box, "exec \"$0\" train tiny.toml --out run --train.steps 12 <&- >&- 2>&-");
-  CHECK(process->wait().exit_code == 0);
+  CHECK(process->wait().exit_code == kFailure);  // its last lines have nowhere to go
   check_same_run(box, "straight", "run");
+  const auto other = start_in_shell(box, "exec \"$0\" train tiny.toml --out other --train.steps 12 <&- 2>&-");
+  CHECK(other->wait().exit_code == 0);
+  check_same_run(box, "straight", "other");
 }
 
 TEST_CASE("folders: a run that is renamed or removed while it trains ends with an error, and is not made again") {

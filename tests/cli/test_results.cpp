@@ -6,6 +6,7 @@
 #include <numbers>
 #include <sstream>
 
+#include "core/error.h"
 #include "tests/cli/sandbox.h"
 
 using Json = nlohmann::ordered_json;
@@ -90,7 +91,7 @@ TEST_CASE("train: the run's folder, its metrics, and what is printed") {
     const Outcome resumed = box.run("train --resume run --train.steps 22 --data.valid_fraction 0");
     CHECK(resumed.exit_code == 0);
     CHECK(resumed.tells("no validation text: nothing will be evaluated"));
-    CHECK(resumed.out == "curves: run/report.html\nrun: run\n");
+    CHECK(resumed.out == "weights that commands read: step 20 (best)\ncurves: run/report.html\nrun: run\n");
   }
 }
 
@@ -104,7 +105,7 @@ TEST_CASE("eval: the measures agree with each other and with training") {
 
   const auto check_measures = [&](const Json& result, int stride) {
     CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte",
-                                                      "context", "stride", "matmul"});
+                                                      "context", "stride", "checkpoint", "matmul"});
     CHECK(result["tokens"] == valid.size() - 1);
     CHECK(result["bytes"] == valid.size());
     CHECK(result["context"] == 16);
@@ -198,6 +199,19 @@ TEST_CASE("gradcheck: of the ops that are named") {
   const std::string table = result_of(box, "gradcheck gelu layer_norm");
   CHECK(std::count(table.begin(), table.end(), '\n') == 2);
   CHECK(table.find("FAILED") == table.npos);
+  for (std::size_t at = 0, end; at < table.size(); at = end + 1) {
+    end = table.find('\n', at);
+    const std::string line = table.substr(at, end - at);
+    double error = 1, tolerance = 0;
+    REQUIRE(std::sscanf(line.c_str(), "%*s %*d checks worst error %lf, allowed %lf ok", &error, &tolerance) == 2);
+    CHECK(error < tolerance);
+    CHECK(error < 1e-5);
+  }
+  const std::string list = result_of(box, "gradcheck --list");
+  for (const char* op : {"add", "gelu", "layer_norm", "softmax"})
+    CHECK(list.find(tapeformer::str_cat('\n', op, '\n')) != list.npos);
+  CHECK(list.find(' ') == list.npos);
+  CHECK(box.run("gradcheck --list gelu").exit_code == 2);
 }
 
 TEST_CASE("tokenizer: train, encode, decode, info") {

@@ -64,7 +64,7 @@ TEST_CASE("resume: a run killed at random moments from the start on ends with th
   });
 }
 
-TEST_CASE("resume: SIGTERM and SIGINT finish the step, save, and say how to go on") {
+TEST_CASE("resume: SIGTERM and SIGINT save the last whole step, and say how to go on") {
   const Sandbox box;
   box.prepare_tiny_run();
   for (const int signal : {SIGTERM, SIGINT}) {
@@ -105,6 +105,9 @@ TEST_CASE("resume: damage is told, and the run goes on from the checkpoint befor
     CHECK(outcome.tells("damaged checkpoint skipped: " + newest));
     CHECK(outcome.tells("the newest checkpoint that is whole is of step 20"));
     CHECK(outcome.tells("resumed at step 20"));
+    CHECK(outcome.tells(str_cat(newest, " is now ", newest, ".damaged\n")));
+    CHECK(box.read(newest + ".damaged/" + file) == bytes);  // it may be of use to somebody
+    fs::remove_all(box / (newest + ".damaged"));
     check_same_run(box, "straight", run);
   }
 }
@@ -157,6 +160,65 @@ TEST_CASE("resume: more steps on the way are the same as more steps from the sta
   CHECK(outcome.tells("resumed at step 60"));
   CHECK(outcome.tells("train.steps is now 80"));
   check_same_run(box, "straight", "extended");
+
+  // The schedule asks for no evaluation and no metrics at the first end. The one there is the best of its run.
+  const std::string options = " --eval.every 16 --train.log_every 9 --eval.patience 2 --optimizer.lr 3e-3";
+  box.train("straight-2", "--train.steps 40" + options);
+  box.train("extended-2", "--train.steps 28" + options);
+  CHECK(box.read("extended-2/checkpoints/best") == "step-000028\n");
+  CHECK(box.metrics("extended-2").back()["at_end"] == true);
+  CHECK(box.run("train --resume extended-2 --train.steps 40").exit_code == 0);
+  check_same_run(box, "straight-2", "extended-2");
+}
+
+TEST_CASE("resume: evaluations that are made in another way do not compare with the earlier ones") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 20 --eval.every 10");
+  const Outcome outcome =
+      box.run("train --resume run --train.steps 21 --eval.batches 1 --eval.stride 1 --optimizer.lr 1");
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.tells(
+      "validation is scored by eval.batches = 1, eval.stride = 1, train.batch = 8, train.batch_tokens = 0, "
+      "and was by eval.batches = 4, eval.stride = 16, train.batch = 8, train.batch_tokens = 0: its losses "
+      "do not compare with the earlier ones, and the best one is looked for anew\n"));
+  CHECK(box.read("run/checkpoints/best") == "step-000021\n");  // with a larger number than the earlier ones
+  CHECK_FALSE(box.run("train --resume run --train.steps 22").tells("do not compare"));
+}
+
+TEST_CASE("train: patience and plateau are refused where there is no validation data") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  check_error(box, kUsage, "eval.patience: expected 0 where nothing is evaluated (no validation text), got 3",
+              "train tiny.toml --out new --data.valid_fraction 0 --eval.patience 3");
+  check_error(box, kUsage,
+              "schedule.kind: expected another one where nothing is evaluated (no validation text), got plateau",
+              "train tiny.toml --out new --data.valid_fraction 0 --schedule.kind plateau");
+  box.train("run", "--train.steps 8");
+  CHECK(box.run("train --resume run --train.steps 9 --data.valid_fraction 0 --eval.patience 3").exit_code == kUsage);
+}
+
+TEST_CASE(
+    "resume: SIGTERM within a step of many micro-steps gives the step up, and the run resumes to the same bytes") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 8");
+  fs::copy(box / "run", box / "straight", fs::copy_options::recursive);
+  // A step of a million micro-steps: nobody waits for its end.
+  const auto process = box.start("train --resume run --train.steps 9 --train.accumulate 1000000");
+  wait_until(*process, [&] { return box.read("run/config.toml").find("accumulate = 1000000") != std::string::npos; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  process->send(SIGTERM);
+  const Outcome stopped = process->wait();
+  INFO(stopped.err);
+  REQUIRE(stopped.exit_code == 0);
+  CHECK(stopped.tells("stopped at step 8; go on with: tapeformer train --resume run\n"));
+  CHECK(box.read("run/checkpoints/latest") == "step-000008\n");
+  for (const std::string run : {"run", "straight"}) {
+    CHECK(box.run("train --resume " + run + " --train.steps 12 --train.accumulate 2").exit_code == 0);
+  }
+  check_same_run(box, "straight", "run");
 }
 
 TEST_CASE("resume: recomputing, switched on or off on the way, changes no byte") {

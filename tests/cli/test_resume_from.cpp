@@ -73,6 +73,29 @@ TEST_CASE("resume: with --out it goes on in a new run, byte for byte, and leaves
               "train --resume run --out fork");
 }
 
+TEST_CASE("resume: a run that goes on in a new folder ends with the average and the best of the one that it is of") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  const std::string options = " --eval.every 8 --checkpoint.average 3";
+  box.train("run", "--train.steps 8" + options);
+  REQUIRE(box.run("train --resume run --train.steps 24 --optimizer.lr 1").exit_code ==
+          0);  // so fast that it gets worse
+  REQUIRE(box.read("run/checkpoints/best") == "step-000008\n");
+  const Outcome outcome = box.run("train --resume run/checkpoints/step-000020 --out fork");
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.tells("averaged the checkpoints of the steps 16, 20, 24\n"));
+  CHECK(same_file(box, "run/checkpoints/average/model.safetensors", "fork/checkpoints/average/model.safetensors"));
+  check_same_run(box, "run", "fork");
+  // A damaged one is told, and left out.
+  box.write("run/checkpoints/step-000016/model.safetensors", "damaged");
+  const Outcome damaged = box.run("train --resume run/checkpoints/step-000020 --out without");
+  CHECK(damaged.exit_code == 0);
+  CHECK(damaged.tells("warning: cannot copy "));
+  CHECK(damaged.tells("run/checkpoints/step-000016: model.safetensors: expected "));
+  CHECK(damaged.tells("averaged the checkpoints of the steps 8, 20, 24\n"));
+}
+
 TEST_CASE("resume: a named checkpoint goes on with its own configuration") {
   const Sandbox box;
   box.prepare_tiny_run();
@@ -105,7 +128,8 @@ TEST_CASE("init_from: a new run begins with the weights and the tokenizer of ano
     CHECK(first["loss"].get<double>() < box.metrics("run").front()["loss"].get<double>() - 0.2);
     CHECK(box.read(name + "/config.toml").find("init_from = \"" + (box / from).string()) != std::string::npos);
   }
-  CHECK(is_finetuning_of(box, "from-run", "run/checkpoints/step-000012"));
+  const std::string best = box.read("run/checkpoints/best");
+  CHECK(is_finetuning_of(box, "from-run", "run/checkpoints/" + best.substr(0, best.find('\n'))));
   CHECK(is_finetuning_of(box, "from-step-000008", "run/checkpoints/step-000008"));
 
   SUBCASE("the run does not need the other one any more") {
@@ -133,7 +157,7 @@ TEST_CASE("init_from: a new run begins with the weights and the tokenizer of ano
     wait_until(*process, [&] { return box.has("killed/config.toml"); });
     process->send(SIGKILL);
     process->wait();
-    CHECK(is_finetuning_of(box, "killed", "run/checkpoints/step-000012"));
+    CHECK(is_finetuning_of(box, "killed", "run/checkpoints/" + best.substr(0, best.find('\n'))));
   }
 }
 
@@ -155,6 +179,32 @@ TEST_CASE("init_from: weights that do not fit are one line, and weights that mea
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.tells("warning: model.heads is 4; the weights were trained with 2\n"));
   CHECK_FALSE(outcome.tells("model.dropout"));
+}
+
+TEST_CASE("init_from: a file of weights in a checkpoint means its run's tokenizer, another one is told") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 4");
+  const std::string file = "run/checkpoints/step-000004/model.safetensors";
+  // A text with as many characters, but others.
+  std::string other = box.read("text.txt");
+  for (char& c : other) c = c == 'e' ? '#' : c;
+  box.write("other.txt", other);
+  const std::string options = "train tiny.toml --data.text other.txt --train.steps 1 --train.init_from ";
+  // The run's tokenizer is taken, which does not know one of the other text's characters.
+  check_error(box, kFailure, "char tokenizer: character '#' (U+0023) at byte …", options + file + " --out new");
+
+  box.train("others", "--data.text other.txt --train.steps 1");
+  const Outcome named = box.run(options + file + " --tokenizer.file others/tokenizer.json --out named");
+  CHECK(named.exit_code == 0);
+  CHECK(named.tells("is another tokenizer than"));
+  const Outcome same = box.run(options + file + " --tokenizer.file run/tokenizer.json --out same");
+  CHECK_FALSE(same.tells("is another tokenizer than"));
+
+  fs::copy(box / file, box / "bare.safetensors");
+  const Outcome bare = box.run(options + "bare.safetensors --out bare");
+  CHECK(bare.exit_code == 0);
+  CHECK(bare.tells("bare.safetensors is in no run: whether its weights were trained with these tokens cannot be told"));
 }
 
 TEST_CASE("init_from: an encoder-decoder, with both of its tokenizers") {

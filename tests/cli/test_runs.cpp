@@ -84,3 +84,63 @@ TEST_CASE("runs: a broken run is a warning beside the table of the others; what 
   CHECK(outcome.tells("all/broken: "));
   CHECK_FALSE(outcome.tells(".cargo"));
 }
+
+TEST_CASE("runs: losses of one unit stand together, with the measure of each, its data, and how it ended") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("all/tokens", "--train.steps 10 --eval.every 5");
+  REQUIRE(
+      box.run("train --data.text text.txt --tokenizer.kind char --model.type word2vec --model.dim 8 --train.steps 10 "
+              "--optimizer.weight_decay 0 --train.threads 1 --out all/pairs")
+          .exit_code == 0);
+  // At such a rate nothing gets better.
+  box.train("all/early", "--train.steps 60 --eval.every 2 --eval.patience 1 --optimizer.lr 3");
+  box.write("labels.tsv", box.run("corpus tales --lines 30 --labels").out);
+  REQUIRE(box.run("train tiny.toml --out all/labels --data.labels labels.tsv --task.kind tag --train.steps 30 "
+                  "--data.valid_labels labels.tsv --eval.every 10 --tokenizer.kind word --model.context 64")
+              .exit_code == 0);
+  const Json runs = box.run("runs all --json").json();
+  REQUIRE(runs.size() == 4);
+  CHECK(runs[0]["unit"] == "nats per label");
+  CHECK(runs[1]["unit"] == "nats per pair");
+  CHECK(runs[2]["unit"] == "nats per token");
+  CHECK(runs[3]["unit"] == "nats per token");
+  CHECK(runs[2]["best_loss"] < runs[3]["best_loss"]);
+  CHECK(runs[0]["data"] == "labels.tsv");
+  const auto early = std::ranges::find(runs, "early", [](const Json& run) { return run["run"]; });
+  CHECK((*early)["state"] == "stopped early");
+  CHECK((*early)["step"].get<int>() < 60);
+
+  // By the measure that chooses the best checkpoint, not by the loss.
+  double best = -1, loss = 0;
+  for (const Json& line : box.metrics("all/labels")) {
+    if (!line.contains("eval_span_f1") || line["eval_span_f1"].get<double>() <= best) continue;
+    best = line["eval_span_f1"], loss = line["eval_loss"];
+  }
+  CHECK(runs[0]["measures"]["span_f1"] == best);
+  CHECK(runs[0]["best_loss"] == loss);
+  const std::string table = box.run("runs all").out;
+  CHECK(table.find(" span_f1 ") != table.npos);
+  CHECK(table.find("stopped early\n") != table.npos);
+}
+
+TEST_CASE("runs: BLEU is shown, and the average's evaluation where the run's folder means the average") {
+  const Sandbox box;
+  box.write("all/run/config.toml", "[model]\ntype = \"transformer\"\n[data]\npairs = \"pairs.tsv\"\n");
+  const std::string lines =
+      "{\"step\":5,\"eval_loss\":3.0,\"eval_bleu\":10.5}\n{\"step\":10,\"eval_loss\":2.5}\n"
+      "{\"step\":15,\"eval_loss\":2.75,\"eval_bleu\":12.25}\n";
+  box.write("all/run/metrics.jsonl", lines);
+  Json run = box.run("runs all --json").json()[0];
+  CHECK(run["best_loss"] == 2.5);
+  CHECK(run["measures"] == Json{{"bleu", 12.25}});
+  box.write("all/run/metrics.jsonl",
+            lines + "{\"step\":15,\"averaged\":[10,15],\"average_loss\":2.25,\"average_bleu\":14}\n");
+  run = box.run("runs all --json").json()[0];
+  CHECK(run["best_loss"] == 2.25);
+  CHECK(run["measures"] == Json{{"bleu", 14}});
+  CHECK(box.run("runs all").out.find("2.2500     nats per token  bleu 14.00") != std::string::npos);
+  box.write("all/run/metrics.jsonl",
+            lines + "{\"step\":15,\"averaged\":[10,15],\"average_loss\":2.6,\"average_bleu\":14}\n");
+  CHECK(box.run("runs all --json").json()[0]["best_loss"] == 2.5);
+}

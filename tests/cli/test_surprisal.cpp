@@ -66,7 +66,7 @@ TEST_CASE("surprisal: a terminal shows the text in the colours of its bits") {
   const Sandbox box;
   box.prepare_tiny_run();
   box.train("run", "--train.steps 20");
-  const std::string command = "surprisal run --prompt \"Once upon\"";
+  const std::string command = "surprisal run -q --prompt \"Once upon\"";
   const std::string colored = box.run_on_terminal(80, "tapeformer " + command);
   CHECK(colored.starts_with("O"));  // has nothing before it
   CHECK(colored.find("\x1b[38;5;16;48;5;224m") != colored.npos);

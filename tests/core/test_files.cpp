@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include "core/error.h"
@@ -9,9 +10,11 @@
 #include "core/hash.h"
 #include "core/lines.h"
 #include "core/nearest_name.h"
+#include "tests/system_calls.h"
 #include "tests/temp_folder.h"
 
 using namespace tapeformer;
+namespace fs = std::filesystem;
 
 TEST_CASE("hash: known answers, and pieces give what the whole gives") {
   CHECK(hash_bytes("") == 0x2d06800538d394c2ull);  // XXH3_64bits of nothing, from xxHash's specification
@@ -76,6 +79,46 @@ TEST_CASE("lines: they end with \\n or \\r\\n, and the last one may have no end"
   std::vector<std::size_t> numbers;
   for_each_line("a\n\n\r\nb", [&](std::string_view, std::size_t number) { numbers.push_back(number); });
   CHECK(numbers == std::vector<std::size_t>{1, 4});
+}
+
+TEST_CASE("files: what the system refuses is an error of its own kind, a file that is missing is not") {
+  const TempFolder folder;
+  const fs::path path = folder.write("file", "text"), loop = folder.path / "loop";
+  const auto is_io_error = [](const auto& call) {
+    try {
+      call();
+    } catch (const IoError&) {
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+    FAIL("expected an error");
+    return false;
+  };
+  CHECK_FALSE(is_io_error([&] { read_file(folder.path / "none"); }));
+  CHECK_FALSE(is_io_error([&] { read_file(path / "below"); }));
+  CHECK_FALSE(is_io_error([&] { read_file(folder.path); }));
+  {
+    const ReadHook hook([&](const fs::path& read) { return read == path ? EIO : 0; });
+    CHECK(is_io_error([&] { read_file(path); }));
+  }
+  CHECK(read_file(path) == "text");
+  CHECK(is_there(path));
+  CHECK_FALSE(is_there(path / "below"));
+  CHECK_FALSE(is_folder(path));
+  fs::create_symlink("loop", loop);
+  CHECK_THROWS_WITH_AS(is_there(loop),
+                       ("cannot look at " + loop.string() + ": Too many levels of symbolic links").c_str(), IoError);
+}
+
+TEST_CASE("atomic file: an error of the disk for its folder is one, a file system without such a call is none") {
+  const TempFolder folder;
+  const auto write_while_folder_fails = [&](int error) {
+    const FsyncHook hook([&](const fs::path& path) { return path == folder.path ? error : 0; });
+    write_file_atomically(folder.path / "out", "text");
+  };
+  for (const int unsupported : {EINVAL, ENOTSUP, ENOSYS}) CHECK_NOTHROW(write_while_folder_fails(unsupported));
+  for (const int error : {EIO, ENOSPC}) CHECK_THROWS_AS(write_while_folder_fails(error), IoError);
 }
 
 TEST_CASE("mapped file: errors for a missing file, a folder and a device") {

@@ -110,3 +110,16 @@ TEST_CASE("senses: who speaks leaves two senses of 'green', what follows tells w
   CHECK(lines.size() == kAll);
   CHECK(*corpus_entropy("senses") == doctest::Approx(std::log(kAll) * kLines / chars).epsilon(0.01));
 }
+
+TEST_CASE("labelled text: a first line that names the columns is no word, and words know their lines") {
+  const LabelledText text = LabelledText::from_text("Word\tTag\nthe\tO\n\ndog\tB\n", "x");
+  CHECK(text.header() == "Word\tTag");
+  REQUIRE(text.sentences().size() == 2);
+  CHECK(text.sentences()[0][0].word == "the");
+  CHECK(text.sentences()[0][0].line == 2);
+  CHECK(text.sentences()[1][0].line == 4);
+  CHECK(LabelledText::from_text("word\tO\n", "x").sentences()[0][0].label == "O");
+  CHECK(LabelledText::from_text("the\ttag\n", "x").header().empty());
+  CHECK_THROWS_WITH_AS(LabelledText::from_text("a\tb\nb\t\xc3\n", "x"),
+                       "x:2: the label is not valid UTF-8 at its byte 0", Error);
+}

@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <set>
+#include <thread>
 
 #include "core/error.h"
 #include "data/synthetic/corpora.h"
@@ -146,10 +149,10 @@ TEST_CASE("text source: a wrong line of JSON is named by file and line") {
   refused("3\n", "expected an object with the field \"text\"");
   refused("{\"text\": 5}\n", "expected a string in the field \"text\", got number");
   refused("{\"text\": null}\n", "expected a string in the field \"text\", got null");
-  refused("{\"text\": \"cut sho", "expected a line of JSON: not valid at byte 18 of the line");
-  refused("{\"text\": \"\xff\"}\n", "expected a line of JSON: not valid at byte 11 of the line");
-  refused("{\"text\": \"" + std::string(100000, 'x'), "expected a line of JSON: not valid at byte 100011 of the line");
-  refused("{\"text\": " + std::string(100000, '9') + "}\n", "expected a line of JSON: a number is out of range");
+  refused("{\"text\": \"cut sho", "not valid JSON at byte 18");
+  refused("{\"text\": \"\xff\"}\n", "not valid JSON at byte 11");
+  refused("{\"text\": \"" + std::string(100000, 'x'), "not valid JSON at byte 100011");
+  refused("{\"text\": " + std::string(100000, '9') + "}\n", "not valid JSON: a number is out of range");
   refused("{\"text\": \"x\"}" + std::string(1, '\0') + "{\"text\": \"y\"}\n",
           "expected a line of JSON, got a byte 0 in it");
   const fs::path path = folder.write("a.jsonl", "\n{\"text\": \"\"}\n");
@@ -169,6 +172,27 @@ TEST_CASE("text source: files that are missing, empty or no files") {
   // Reading fails, since no memory is mapped at address 0.
   check_refused("/proc/self/mem", "cannot read /proc/self/mem: Input/output error");
   CHECK_THROWS_WITH_AS(FileText({}, {}), "text: no files given", Error);
+}
+
+TEST_CASE("text source: a pipe is read to its end, in as many parts as it comes") {
+  const TempFolder folder;
+  const fs::path pipe = folder.path / "pipe", full = folder.write("full.txt", "x");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK((is_read_once(pipe) && is_read_once(kStandardInput)));
+  CHECK_FALSE((is_read_once(full) || is_read_once(folder.path) || is_read_once(folder.path / "none")));
+  const auto write = [&](const std::vector<std::string>& parts) {
+    return std::thread([=] {
+      std::ofstream out(pipe);
+      for (const std::string& part : parts) out << part << std::flush;
+    });
+  };
+  const std::string text = long_text();
+  auto writer = write({"\xEF\xBB\xBFone\n", "two\n", text});
+  CHECK((read({pipe, full}) == "one\ntwo\n" + text + "|x|"));
+  writer.join();
+  writer = write({});
+  CHECK_THROWS_WITH_AS(read({pipe}), (pipe.string() + " is empty, expected text").c_str(), Error);
+  writer.join();
 }
 
 TEST_CASE("text source: the stamp of files tells changes, order and options, and is settled after a while") {

@@ -233,6 +233,59 @@ TEST_CASE("token cache: a text is read for its summary once, unless it may have 
   }
 }
 
+TEST_CASE("token cache: what is damaged is noticed by its checksum, made again, and told") {
+  const TempFolder folder;
+  const TokenCache cache(folder.path);
+  const auto change = [&](std::string_view beginning, std::string_view from, std::string_view to) {
+    for (const auto& entry : fs::directory_iterator(folder.path)) {
+      if (!entry.path().filename().string().starts_with(beginning)) continue;
+      std::string bytes = read_all(entry.path());
+      const std::size_t at = bytes.find(from);
+      REQUIRE(at != bytes.npos);
+      std::ofstream(entry.path(), std::ios::binary) << bytes.replace(at, from.size(), to);
+      return entry.path().string();
+    }
+    FAIL("no such file");
+    return std::string();
+  };
+  const auto told = [&](const std::string& path) {
+    REQUIRE_FALSE(cache.found_damaged().empty());
+    CHECK(cache.found_damaged().back() ==
+          "the cache's " + path + " is damaged or of another version: it is made again");
+  };
+  const MemoryText text("some text\n");
+  const auto learn = [] { return train("char", 0, "some text\n"); };
+  cache.summary(text);
+  const auto tokenizer = cache.tokenizer(1, learn);
+  CHECK(ids_of(cached(cache, text, *tokenizer)) == tokenizer->encode("some text\n"));
+  CHECK(cache.found_damaged().empty());
+
+  const std::string summary = change("text-", "\"bytes\":10", "\"bytes\":11");
+  CHECK(cache.summary(text).bytes == 10);
+  told(summary);
+  const std::string learned = change("tokenizer-", "\\\"e\\\"", "\\\"E\\\"");
+  CHECK(cache.tokenizer(1, learn)->to_json() == tokenizer->to_json());
+  told(learned);
+  const fs::path tokens = cached(cache, text, *tokenizer).path();
+  overwrite(tokens, 64, std::string("\x01\0", 2));  // the first id
+  CHECK(ids_of(cached(cache, text, *tokenizer)) == tokenizer->encode("some text\n"));
+  told(tokens);
+  CHECK(cache.found_damaged().size() == 3);
+  cache.summary(text);
+  cached(cache, text, *cache.tokenizer(1, learn));
+  CHECK(cache.found_damaged().size() == 3);  // all are whole again
+}
+
+TEST_CASE("token cache: it may be emptied while its tokens are read") {
+  const TempFolder folder;
+  const TokenCache cache(folder.path / "cache");
+  const MemoryText text("some text\n");
+  const auto tokenizer = train("char", 0, "some text\n");
+  const TokenFile tokens = cached(cache, text, *tokenizer);
+  fs::remove_all(folder.path / "cache");
+  CHECK(ids_of(tokens) == tokenizer->encode("some text\n"));
+}
+
 TEST_CASE("text range: other bounds or another text give another hash") {
   std::set<std::uint64_t> hashes;
   for (const std::uint64_t text : {1, 2}) {

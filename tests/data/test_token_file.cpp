@@ -146,7 +146,7 @@ TEST_CASE("token file: a damaged block of ids is refused when it is first read, 
   overwrite(path, 64 + 2 * (kBlock + 5), "\x7f");
   const TokenFile file = TokenFile::open(path);
   const std::string damaged =
-      "token file " + path.string() + ": damaged: a checksum of its ids differs; remove it, and it will be made again";
+      "token file " + path.string() + ": damaged: a checksum of its ids differs; the next training makes it again";
   const auto copy = [&](std::int64_t begin, std::int64_t count) {
     Ids out(count);
     file.copy(begin, out);

@@ -25,6 +25,8 @@ void gpt2_files(std::string_view data);  // vocab.json, a byte 0, merges.txt
 void tiktoken_file(std::string_view data);
 // A token file, whose header gets a right checksum.
 void token_file(std::string_view data);
+// What parse_json() takes is written and read again, equal; with a checksum it is what it was.
+void json(std::string_view data);
 void safetensors(std::string_view data);
 void config(std::string_view data);
 

@@ -19,7 +19,7 @@ TEST_CASE("fuzz: every seed passes") {
       {"text_file", fuzz::text_file},   {"tokenizer_json", fuzz::tokenizer_json},
       {"gpt2_files", fuzz::gpt2_files}, {"tiktoken_file", fuzz::tiktoken_file},
       {"token_file", fuzz::token_file}, {"safetensors", fuzz::safetensors},
-      {"config", fuzz::config},
+      {"config", fuzz::config},         {"json", fuzz::json},
   };
   for (const Target& target : targets) {
     target.call("");

@@ -67,7 +67,7 @@ void check_training(const std::string& model_name, const Module& model, DType dt
   load_start(model_name, model, dtype);
   const ParameterSlab slab(model);
   const auto optimizer = make_optimizer(
-      "adamw", slab, {.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9, .weight_decay = weight_decay, .clip = 1});
+      "adamw", slab, {{"beta1", 0.9}, {"beta2", 0.98}, {"eps", 1e-9}, {"weight_decay", weight_decay}, {"clip", 1.0}});
   const std::vector<double> losses = values_of(golden().at(model_name + "/losses"));
   const std::vector<double> norms = values_of(golden().at(model_name + "/norms"));
   for (std::size_t step = 0; step < losses.size(); ++step) {

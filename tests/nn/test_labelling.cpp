@@ -1,6 +1,7 @@
 // Classifiers on the vectors of text encoders, and parameters that learn at rates of their own.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,6 +13,7 @@
 #include "nn/models/bert.h"
 #include "nn/models/gpt.h"
 #include "nn/optim/optimizers.h"
+#include "train/config/model_config.h"
 
 using namespace tapeformer;
 
@@ -106,6 +108,36 @@ TEST_CASE("labelling model: rates fall from layer to layer, down to the embeddin
   CHECK(rates("token_embedding.weight") == 0.25);
 }
 
+TEST_CASE("labelling model: what learns is what a gradient reaches, in every family") {
+  for (const ModelFamily& family : model_families()) {
+    if (family.reads_pairs()) continue;
+    for (const bool mix : {false, true}) {
+      CAPTURE(family.name);
+      CAPTURE(mix);
+      Config config;
+      config.model.type = family.name;
+      const auto set = [&](const char* key, const KeyValue& value) {
+        if (std::ranges::count(family.keys, key, &Key::name)) config.model.options[key] = value;
+      };
+      set("dim", std::int64_t{8}), set("layers", std::int64_t{2}), set("heads", std::int64_t{2});
+      set("tie_embeddings", std::string("none")), set("segments", std::int64_t{2}), set("next_sentence", true);
+      set("embedding_dim", std::int64_t{8}), set("direct", !mix);
+      const ModelVocabulary vocabulary{.source = 11, .target = 11};
+      const LabellingModel model(make_text_encoder(resolve(config), vocabulary), {.labels = 3, .mix = mix});
+      model.initialize_parameters(1);
+      add_gradients(model);
+      const ParameterRates rates = model.rates(0.5);
+      std::int64_t learning = 0;
+      for (const NamedParameter& parameter : model.named_parameters()) {
+        CAPTURE(parameter.name);
+        CHECK((rates(parameter.name) > 0) == parameter.variable.grad().defined());
+        learning += rates(parameter.name) > 0;
+      }
+      CHECK(learning > 2);
+    }
+  }
+}
+
 TEST_CASE("optimizer: a parameter's rate multiplies its learning rate, and rate 0 leaves it out of the slab") {
   for (const char* name : {"adamw", "adam", "sgd"}) {
     CAPTURE(name);
@@ -114,7 +146,7 @@ TEST_CASE("optimizer: a parameter's rate multiplies its learning rate, and rate 
       LabellingModel model(small_bert(), {.labels = 3});
       model.initialize_parameters(1);
       const ParameterSlab slab(model, rates);
-      const auto optimizer = make_optimizer(name, slab, {.weight_decay = 0.1});
+      const auto optimizer = make_optimizer(name, slab, {{"weight_decay", 0.1}});
       slab.zero_grad();
       add_gradients(model);
       optimizer->step(lr, 1);

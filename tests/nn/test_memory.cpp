@@ -28,7 +28,7 @@ void check_steady(const GptConfig& config, std::int64_t batch_rows, std::int64_t
   const Gpt model(config);
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
-  const auto optimizer = make_optimizer("adamw", slab, {.weight_decay = 0.1, .clip = 1});
+  const auto optimizer = make_optimizer("adamw", slab, {{"weight_decay", 0.1}, {"clip", 1.0}});
   const std::vector<std::int32_t> text = random_ids(5000, config.vocab, 1);
   const TextBatcher batcher(TokenView(std::span<const std::int32_t>(text)), batch_rows, config.context, 1);
   Batch batch;
@@ -92,7 +92,7 @@ TEST_CASE("memory: training on sentences of many lengths holds at most 1.3 times
   const Transformer model(config);
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
-  const auto optimizer = make_optimizer("adamw", slab, {.weight_decay = 0.1, .clip = 1});
+  const auto optimizer = make_optimizer("adamw", slab, {{"weight_decay", 0.1}, {"clip", 1.0}});
   RandomStream random(RandomKey{.seed = 1});
   // Batches of one length, of 64 sentences and of a fixed number of tokens.
   for (const bool fixed_tokens : {false, true}) {

@@ -1,6 +1,7 @@
 // The vectors that models give to tokens in each layer: which of them know of other tokens, and where they end.
 #include "nn/models/bert.h"
 #include "nn/models/bilm.h"
+#include "nn/models/nplm.h"
 #include "nn/models/rnn.h"
 #include "nn/models/rnn_seq2seq.h"
 #include "tests/nn/transformer_support.h"
@@ -98,6 +99,7 @@ TEST_CASE("vectors: the last layer has what the model goes on with, and the firs
   const std::vector<std::int32_t> ids = random_ids(kLength, 13, 4);
   const Gpt gpt(small_gpt());
   const Rnn rnn({.vocab = 17, .stack = {.layers = 2, .input_dim = 6, .dim = 9, .dtype = DType::f64}});
+  const Nplm nplm({.vocab = 17, .embedding_dim = 4, .dim = 6, .dtype = DType::f64});
   const Transformer transformer(small_transformer());
   const RnnSeq2Seq recurrent({.source_vocab = 17,
                               .target_vocab = 17,
@@ -105,11 +107,12 @@ TEST_CASE("vectors: the last layer has what the model goes on with, and the firs
                               .score = AttentionScore::dot,
                               .order = AttentionOrder::previous,
                               .encoder = EncoderKind::bidirectional});
-  for (const Module* module : std::initializer_list<const Module*>{&gpt, &rnn, &transformer, &recurrent}) {
+  for (const Module* module : std::initializer_list<const Module*>{&gpt, &rnn, &nplm, &transformer, &recurrent}) {
     randomize(*module);
   }
   CHECK(same_bits(vectors_of(gpt, ids).back(), features_of(gpt, ids)));
   CHECK(same_bits(vectors_of(rnn, ids).back(), features_of(rnn, ids)));
+  CHECK(same_bits(vectors_of(nplm, ids).back(), features_of(nplm, ids)));
   for (const SequenceToSequence* model : std::initializer_list<const SequenceToSequence*>{&transformer, &recurrent}) {
     Tape tape(no_grad);
     const EncoderOutput encoded = model->encode(tape, {row_of(ids), Tensor::full({1}, DType::i32, kLength)});

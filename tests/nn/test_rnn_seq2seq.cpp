@@ -298,7 +298,7 @@ TEST_CASE("rnn_seq2seq: a training loop asks the system for nothing after its fi
     const RnnSeq2Seq model(config);
     model.initialize_parameters(1);
     const ParameterSlab slab(model);
-    const auto optimizer = make_optimizer("adamw", slab, {.weight_decay = 0.1, .clip = 1});
+    const auto optimizer = make_optimizer("adamw", slab, {{"weight_decay", 0.1}, {"clip", 1.0}});
     const PairBatch batch = full_batch(config, 6, 7, 8);
     reset_peak_memory();
     MemoryStats first;

@@ -142,11 +142,18 @@ TEST_CASE("safetensors: wrong headers are errors that say what is wrong") {
   CHECK(error(entry("F32", "[2]", "[0,8]")) == "none");
   CHECK(error("{\"__metadata__\":{}}", 0) == "none");
   CHECK(error(entry("BF16", "[4]", "[0,8]")) == "tensor w: dtype BF16 is not supported (F32, F64 and I32 are)");
-  CHECK(error(entry("F32", "[3]", "[0,8]")) == "tensor w: 12 bytes are expected, the header places it at 0 to 8 of 8");
-  CHECK(error(entry("F32", "[2]", "[4,12]")) == "tensor w: 8 bytes are expected, the header places it at 4 to 12 of 8");
-  CHECK(error(entry("F32", "[2]", "[8,0]")) == "tensor w: 8 bytes are expected, the header places it at 8 to 0 of 8");
-  CHECK(error(entry("F32", "[-2]", "[0,8]")) == "tensor w: bad shape");
-  CHECK(error(entry("F32", "[-2,-1]", "[0,8]")) == "tensor w: bad shape");
+  CHECK(error(entry("F32", "[3]", "[0,8]")) == "tensor w: 12 bytes are expected, the header places it at 0 to 8");
+  CHECK(error(entry("F32", "[2]", "[4,12]")) ==
+        "tensor w: expected it at 0, behind the one before, the header places it at 4");
+  CHECK(error(entry("F32", "[4]", "[0,16]")) == "the tensors have 16 bytes, the file has 8");
+  CHECK(error(entry("F32", "[2]", "[8,0]")) == "tensor w: 8 bytes are expected, the header places it at 8 to 0");
+  CHECK(error(entry("F32", "[-2]", "[0,8]")) == "tensor w: expected a whole number, got -2");
+  CHECK(error(entry("F32", "[2.5]", "[0,8]")) == "tensor w: expected a whole number, got 2.5");
+  CHECK(error(entry("F32", "[2]", "[0,8.0]")) == "tensor w: expected a whole number, got 8.0");
+  CHECK(error(entry("F32", "[true,2]", "[0,8]")) == "tensor w: expected a whole number, got true");
+  CHECK(error(entry("F32", "[2]", "[0,8,9]")) == "tensor w: data_offsets: expected two numbers, got [0,8,9]");
+  CHECK(error("{\"__metadata__\":{\"a\":1}}", 0) == "__metadata__: expected an object of strings");
+  CHECK(error("{\"a\":" + std::string(20000, '[')) == "lists and objects are more than 100 deep");
   CHECK(error(entry("F64", "[4294967296,4294967296]", "[0,8]")) == "tensor w: bad shape");
   CHECK(error(entry("F64", "[0,4294967296,4294967296]", "[0,0]")) == "tensor w: bad shape");
   CHECK(error(entry("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]")) == "a shape has 9 axes: at most 8 are supported");
@@ -168,6 +175,27 @@ TEST_CASE("safetensors: wrong headers are errors that say what is wrong") {
   for (const char* header : {"null", "[]", "3", "\"w\""}) {
     CHECK(error(header, 0) == "the header is no JSON object");
   }
+}
+
+TEST_CASE("safetensors: every byte belongs to one tensor") {
+  const TempFolder folder;
+  const auto error = [&](const std::string& a, const std::string& b, std::size_t data) {
+    const auto entry = [](const std::string& offsets) {
+      return str_cat(R"({"dtype":"F32","shape":[2],"data_offsets":)", offsets, "}");
+    };
+    return error_of(folder, file_of(str_cat("{\"a\":", entry(a), ",\"b\":", entry(b), "}"), data));
+  };
+  CHECK(error("[0,8]", "[8,16]", 16) == "none");
+  CHECK(error("[8,16]", "[0,8]", 16) == "none");  // in whatever order they are named
+  // One tensor on another's place, and a hole of the same size: the sum of the bytes is right.
+  CHECK(error("[0,8]", "[0,8]", 16) == "tensor b: expected it at 8, behind the one before, the header places it at 0");
+  CHECK(error("[0,8]", "[4,12]", 16) == "tensor b: expected it at 8, behind the one before, the header places it at 4");
+  CHECK(error("[0,8]", "[16,24]", 24) ==
+        "tensor b: expected it at 8, behind the one before, the header places it at 16");
+  CHECK(error("[8,16]", "[16,24]", 24) ==
+        "tensor a: expected it at 0, behind the one before, the header places it at 8");
+  const std::string twice = R"("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  CHECK(error_of(folder, file_of("{" + twice + "," + twice + "}", 4)) == "the key \"w\" is there twice");
 }
 
 TEST_CASE("safetensors: a header longer than the file, or than the format allows, is an error before it is read") {

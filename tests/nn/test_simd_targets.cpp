@@ -13,7 +13,7 @@ template <class AddGradients>
 std::vector<float> trained_weights(const Module& model, const AddGradients& add_gradients) {
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
-  const auto optimizer = make_optimizer("adamw", slab, {.weight_decay = 0.1, .clip = 1});
+  const auto optimizer = make_optimizer("adamw", slab, {{"weight_decay", 0.1}, {"clip", 1.0}});
   for (std::uint32_t step = 1; step <= 3; ++step) {
     slab.zero_grad();
     add_gradients(TapeOptions{.training = true, .random = {.seed = 1, .step = step}});

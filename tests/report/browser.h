@@ -31,14 +31,13 @@ inline bool has_browser() {
 #endif
 }
 
-// The document after its scripts have run. Fails the test for whatever the page writes to the console, such as an
-// error.
-inline std::string opened(std::string_view page) {
+// The document after its scripts have run in a window of that size. Fails the test for whatever the page writes to the
+// console, such as an error.
+inline std::string opened(std::string_view page, const std::string& window = "1000,1400") {
   const TempFolder folder;
   folder.write("page.html", page);
-  const std::string command = "cd " + folder.path.string() +
-                              " && " TAPEFORMER_CHROMIUM
-                              " --window-size=1000,1400 --enable-logging=stderr --dump-dom file://$PWD/page.html"
+  const std::string command = "cd " + folder.path.string() + " && " TAPEFORMER_CHROMIUM " --window-size=" + window +
+                              " --enable-logging=stderr --dump-dom file://$PWD/page.html"
                               " > dom.html 2> log";
   REQUIRE(std::system(command.c_str()) == 0);
   CHECK(read_all(folder.path / "log").find("CONSOLE") == std::string::npos);

@@ -109,3 +109,49 @@ tell("squares", [...document.querySelectorAll(".reading")].map((one) => one.text
   CHECK(told(dom, "back") == "true");
   CHECK(told(dom, "squares") == "“a” and “c”: 0.6|position 1, dimension 1: 0.5");
 }
+
+TEST_CASE("embedding page: no label lies on another one or on a point, also where points are near to each other") {
+  if (!has_browser()) return;
+  const std::string script = R"(
+const tell = (name, text) => document.body.append(tapeformer.element("p", {}, name + ": " + text));
+const svg = document.querySelector(".map");
+const visible = () => [...svg.querySelectorAll("text")].filter((text) => getComputedStyle(text).visibility === "visible");
+function overlaps() {
+  const boxes = [...visible(), ...svg.querySelectorAll("circle")].map((one) => one.getBoundingClientRect());
+  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+  const labels = visible().length;
+  return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => i < labels && !apart(a, b))).length;
+}
+const outside = () => {
+  const map = svg.getBoundingClientRect();
+  return visible().map((text) => text.getBoundingClientRect())
+    .filter((box) => box.left < map.left || box.right > map.right || box.top < map.top || box.bottom > map.bottom).length;
+};
+tell("shown", visible().length);
+tell("overlaps", overlaps());
+svg.querySelectorAll("g")[2].dispatchEvent(new MouseEvent("mouseenter"));
+tell("chosen", overlaps());
+const map = svg.getBoundingClientRect();
+for (let i = 0; i < 4; ++i) svg.dispatchEvent(new WheelEvent("wheel", {deltaY: -1, clientX: map.left + 600, clientY: map.top + 40}));
+tell("zoomed", overlaps() + outside());
+)";
+  // Colours and animals, each nearly at one place, and some words apart.
+  const std::vector<std::string> labels{"red",    "blue", "green", "yellow", "bear",
+                                        "rabbit", "fox",  "was",   "found",  "had"};
+  const Tensor vectors =
+      matrix({5, 5, 5.001f, 5, 5, 5.001f, 5.002f, 5, -5, 1, -5, 1.001f, -5, 1.002f, 0, 0, 4, -3, 1, -5}, 10);
+  const std::string dom = opened(with_script(embedding_page("Vectors", labels, vectors, {}), script));
+  CHECK(told(dom, "shown") == "10");
+  CHECK(told(dom, "overlaps") == "0");
+  CHECK(told(dom, "chosen") == "0");
+  CHECK(told(dom, "zoomed") == "0");
+
+  // More labels at one place than there is room for: those without a place are hidden.
+  const std::vector<std::string> many(200, "the same place");
+  const std::string crowded =
+      opened(with_script(embedding_page("Vectors", many, matrix(std::vector<float>(400, 1), 200), {}), script));
+  CHECK(told(crowded, "overlaps") == "0");
+  const int shown = std::stoi(told(crowded, "shown"));
+  CHECK(shown >= 10);
+  CHECK(shown < 200);
+}

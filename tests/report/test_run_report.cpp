@@ -31,9 +31,14 @@ RunFolder write_run(const TempFolder& folder, const std::string& name, int steps
                  .dump() +
              '\n';
     if (step % 100 == 0) {
-      lines +=
-          Json{{"step", step}, {"tokens", 768 * step}, {"eval_loss", loss + 0.1}, {"elapsed_s", step / 7.0}}.dump() +
-          '\n';
+      lines += Json{{"step", step},
+                    {"tokens", 768 * step},
+                    {"eval_loss", loss + 0.1},
+                    {"eval_perplexity", std::exp(loss + 0.1)},
+                    {"eval_bits_per_byte", 0.5 * loss},
+                    {"elapsed_s", step / 7.0}}
+                   .dump() +
+               '\n';
     }
   }
   folder.write(name + "/config.toml", config);
@@ -46,10 +51,10 @@ RunFolder write_run(const TempFolder& folder, const std::string& name, int steps
 TEST_CASE("report: the curves are the numbers of metrics.jsonl, training and evaluation apart") {
   const TempFolder folder;
   folder.write("a/config.toml", "[model]\n");
-  folder.write(
-      "a/metrics.jsonl",
-      "{\"step\":1,\"loss\":2.123456789,\"lr\":0.5}\n{\"step\":2,\"loss\":null}\n"
-      "{\"step\":2,\"eval_loss\":1.5,\"eval_bleu\":33}\n{\"step\":3,\"loss\":1.25,\"lr\":0.25}\n{\"step\":4,\"lo");
+  folder.write("a/metrics.jsonl",
+               "{\"step\":1,\"loss\":2.123456789,\"lr\":0.5}\n{\"step\":2,\"loss\":null}\n"
+               "{\"step\":2,\"eval_loss\":1.5,\"eval_bleu\":33}\n{\"step\":3,\"loss\":1.25,\"lr\":0.25}\n"
+               "{\"step\":3,\"averaged\":[2,3],\"average_loss\":1.4}\n{\"step\":4,\"lo");
   const RunFolder run{folder.path / "a"};
   const Json data = run_report_data({&run, 1});
   CHECK(data["per_point"] == 1);
@@ -141,8 +146,11 @@ TEST_CASE("report: a browser draws the curves without an error, and reads, zooms
   const RunFolder runs[] = {write_run(folder, "first", 300),
                             write_run(folder, "<b>second", 400, "[model]\ndim = 16\n")};
   const std::string dom = opened(with_script(run_report(runs), kReader));
-  CHECK(count(dom, "class=\"chart") == 4);
-  CHECK(count(dom, "<canvas") == 2 * 4);
+  CHECK(count(dom, "class=\"chart") == 6);
+  CHECK(count(dom, "<canvas") == 2 * 6);
+  CHECK(dom.find("<h2>Validation: perplexity</h2>") != dom.npos);
+  CHECK(dom.find("<h2>Validation: bits per byte</h2>") != dom.npos);
+  CHECK(dom.find("<th>perplexity</th><th>bits per byte</th><th>at step</th>") != dom.npos);
   CHECK(dom.find("<td>&lt;b&gt;second #2</td>") != dom.npos);
   CHECK(dom.find("<td>model.dim</td><td>8</td><td>16</td>") != dom.npos);  // what differs
   CHECK(told(dom, "hover").find("optimizer steps 1") != std::string::npos);
@@ -261,9 +269,9 @@ TEST_CASE("report: a browser draws a line for each layer, lists samples and mach
   const RunFolder run = write_watched_run(folder, "watched", 300);
   const std::string dom = opened(with_script(run_report({&run, 1}), kWatcher));
   CHECK(told(dom, "titles") ==
-        "Loss, nats|Learning rate|Norm of the gradient|Tokens a second|Norm of each layer's gradient|Norm of each "
-        "layer's "
-        "weights|Root mean square of each layer's output|Samples|Machine and version");
+        "Loss, nats|Learning rate|Norm of the gradient|Tokens a second|Validation: perplexity|"
+        "Validation: bits per byte|Norm of each layer's gradient|Norm of each layer's weights|Root mean square of each "
+        "layer's output|Samples|Machine and version");
   CHECK(told(dom, "layers").find("blocks.0 0.5") != std::string::npos);
   CHECK(told(dom, "layers").find("final_norm 0.125") != std::string::npos);
   CHECK(told(dom, "legend") == "blocks.0blocks.1final_norm");

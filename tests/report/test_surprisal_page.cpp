@@ -67,3 +67,24 @@ tell("mean", document.querySelector("h1 + p").textContent);
   CHECK(told(dom, "text") == "\"Once upon↵\\n\"");
   CHECK(told(dom, "mean").find("2 tokens, 9.011 nats each, perplexity 8192. ") != std::string::npos);
 }
+
+TEST_CASE("surprisal page: in a low window the details take a third of it, and do not hide the text") {
+  if (!has_browser()) return;
+  const std::string script = R"(
+const tell = (name, text) => document.body.append(tapeformer.element("p", {}, name + ": " + text));
+const panel = document.querySelector(".panel"), spans = [...document.querySelectorAll(".text span")];
+const height = () => panel.getBoundingClientRect().height;
+tell("empty", height() <= innerHeight / 3);
+spans[1].dispatchEvent(new MouseEvent("mouseenter"));
+tell("full", height() <= innerHeight / 3);
+const covered = panel.getBoundingClientRect().top;
+tell("lines", new Set(spans.map((span) => span.getBoundingClientRect()).filter((box) => box.bottom <= covered)
+  .map((box) => box.top)).size);
+)";
+  SurprisalText text;
+  for (int i = 0; i < 400; ++i) text.tokens.push_back(scored(" token", 1));
+  const std::string dom = opened(with_script(surprisal_page("A title", {text}), script), "800,500");
+  CHECK(told(dom, "empty") == "true");
+  CHECK(told(dom, "full") == "true");
+  CHECK(std::stoi(told(dom, "lines")) >= 4);
+}

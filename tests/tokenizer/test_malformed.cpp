@@ -76,12 +76,12 @@ TEST_CASE("malformed: tokenizer.json") {
   };
   check_messages(
       {
-          {"", "t.json: line 1: not valid JSON at byte 1"},
+          {"", "t.json: not valid JSON at byte 1"},
           {"{\n\"a\": 1,\n\"b\" 2}", "t.json: line 3: not valid JSON at byte 15"},
-          {"{\"a\n\": 1}", "t.json: line 1: not valid JSON at byte 4"},
+          {"{\"a\n\": 1}", "t.json: not valid JSON at byte 4"},
           {json + std::string("\0 ", 2), str_cat("t.json: line ", 1 + std::count(json.begin(), json.end(), '\n'),
                                                  ": not valid JSON at byte ", json.size() + 1)},
-          {"{\"a\": \"\xFF\"}", "t.json: line 1: not valid JSON at byte 8"},
+          {"{\"a\": \"\xFF\"}", "t.json: not valid JSON at byte 8"},
           {"{\"a\": 1e999}", "t.json: not valid JSON: a number is out of range"},
           {"[]", "t.json: file: expected an object, got a list"},
           {repeated("[", 100) + repeated("]", 100), "t.json: file: expected an object, got a list"},
@@ -172,7 +172,7 @@ TEST_CASE("malformed: vocab.json and merges.txt") {
   };
   check_messages(
       {
-          {"", "v.json: line 1: not valid JSON at byte 1"},
+          {"", "v.json: not valid JSON at byte 1"},
           {"[1]", "v.json: file: expected an object, got a list"},
           {repeated("{\"a\":", 200), "v.json: lists and objects are more than 100 deep"},
           {"{\"model\": {}}", "v.json: file: token \"model\": expected a token id (0 or more), got an object"},

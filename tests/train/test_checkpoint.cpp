@@ -5,6 +5,7 @@
 #include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "tests/train/toy.h"
+#include "train/run/optimizer_shares.h"
 
 using namespace tapeformer;
 
@@ -132,4 +133,29 @@ TEST_CASE("checkpoint: loading one takes no memory beside the places of its valu
   load_checkpoint(f.run, 1, other.model, other.optimizer);
   CHECK(memory_stats().peak == before.in_use);
   CHECK(memory_stats().system_requests == before.system_requests);
+}
+
+TEST_CASE("checkpoint: moments of parameters that do not learn any more are left out") {
+  const CacheFolder folder;
+  Toy toy;
+  toy.step(1);
+  write_safetensors(folder.path / "optimizer.safetensors", toy.optimizer.state());
+  const auto learns = [](std::string_view name) { return !name.starts_with("final_norm."); };
+  Toy other;
+  const ParameterSlab slab(other.model, [&](std::string_view name) { return learns(name) ? 1 : 0; });
+  const auto optimizer = make_optimizer(other.resolved, slab);
+  OptimizerShares(folder.path).load(*optimizer, 0, 1);
+  const NamedTensors state = optimizer->state();
+  std::size_t found = 0;
+  for (const auto& [name, values] : toy.optimizer.state()) {
+    const auto same = [&, &name = name](const auto& entry) { return entry.first == name; };
+    const auto place = std::ranges::find_if(state, same);
+    const bool kept = learns(std::string_view(name).substr(name.find('.') + 1));
+    CHECK((place != state.end()) == kept);
+    if (!kept) continue;
+    ++found;
+    CHECK(place->second.to_vector<float>() == values.to_vector<float>());
+  }
+  CHECK(found == state.size());
+  CHECK(found > 4);
 }

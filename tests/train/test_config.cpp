@@ -144,6 +144,35 @@ TEST_CASE("config: overrides of every type, lists by commas and by repetition") 
                        "train.seed: expected one value, got 2", UsageError);
 }
 
+TEST_CASE("config: keys of very many parts are refused, and only those") {
+  const auto refused = [](const std::string& text, int line) {
+    CHECK_THROWS_WITH_AS(parse(text), doctest::Contains(str_cat(":", line, ": a key has more than 16 parts").c_str()),
+                         UsageError);
+  };
+  std::string key = "a";
+  for (int i = 0; i < 100'000; ++i) key += ".a";
+  refused("[" + key + "]\n", 1);
+  refused("# a comment with 'a quote\n\n" + key + " = 1\n", 3);
+  refused("[model]\nx = \"\"\"\n\n\"\"\"\ny = {" + key + " = 1}\n", 5);
+  refused("\"a\" . 'b'" + key.substr(1) + " = 1", 1);
+  const std::string dots(100, '.');
+  const Config config = parse("# " + dots + "\n[data]\ntext = [\"" + dots + "\", '" + dots + "\\', \"\\\"" + dots +
+                              "\"] # " + dots + "\n");
+  CHECK(config.data.text == std::vector<std::string>{dots, dots + "\\", "\"" + dots});
+}
+
+TEST_CASE("config: its text tells whether it was changed since to_toml wrote it") {
+  const std::string text = to_toml(resolve(Config{}));
+  CHECK(is_unchanged(text));
+  const std::size_t batch = text.find("\nbatch = ") + 9;
+  for (std::string changed : {text.substr(0, text.size() / 2), text + " ", std::string(text).replace(batch, 1, "7"),
+                              text.substr(text.find('\n') + 1), std::string()}) {
+    CHECK_FALSE(is_unchanged(changed));
+  }
+  CHECK(has_checksum(text));
+  CHECK_FALSE(has_checksum(text.substr(1)));
+}
+
 TEST_CASE("config: to_toml reads back to an equal configuration, to the last bit") {
   Config config;
   config.model.options["bias"] = false;
@@ -151,7 +180,7 @@ TEST_CASE("config: to_toml reads back to an equal configuration, to the last bit
   config.tokenizer.file = std::string(1, '\x01');
   config.data.within_document = true;
   config.optimizer.lr = 0.1 + 0.2;
-  config.optimizer.eps = std::numeric_limits<double>::denorm_min();
+  config.optimizer.options["eps"] = std::numeric_limits<double>::denorm_min();
   config.optimizer.clip = 1e22;
   config.schedule.factor = std::nextafter(1.0, 2.0);
   config.train.seed = std::numeric_limits<std::int64_t>::max();
@@ -175,7 +204,7 @@ TEST_CASE("config: the list of keys has every key once, with a default that can 
     CHECK(names.insert(key.name).second);
     CHECK(!key.help.empty());
     CHECK(key.help.find('\n') == std::string::npos);
-    const bool of_gpt = key.families.empty() || std::ranges::count(key.families, "gpt");
+    const bool of_gpt = key.owners.empty() || std::ranges::count(key.owners, "gpt");
     if (of_gpt) apply_override(config, key.name, key.default_value);
   }
   CHECK(resolve(config) == resolve(Config{}));

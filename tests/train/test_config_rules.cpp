@@ -20,7 +20,7 @@ TEST_CASE("config: resolve works out the defaults that depend on other keys") {
   CHECK(g.word<PositionKind>("position") == PositionKind::learned);
   CHECK(g.text("tie_embeddings") == "output");
   CHECK(g.integer("ff_dim") == 256);
-  CHECK(gpt.optimizer.weight_decay == 0.1);
+  CHECK(std::get<double>(gpt.optimizer.options.at("weight_decay")) == 0.1);
   CHECK(gpt.schedule.warmup == 200);
   CHECK(gpt.schedule.total == 700);
   CHECK(gpt.eval.stride == 32);
@@ -36,7 +36,7 @@ TEST_CASE("config: resolve works out the defaults that depend on other keys") {
   CHECK(t.word<ActivationKind>("activation") == ActivationKind::relu);
   CHECK(t.word<PositionKind>("position") == PositionKind::sinusoidal);
   CHECK(t.text("tie_embeddings") == "all");
-  CHECK(transformer.optimizer.weight_decay == 0);
+  CHECK(std::get<double>(transformer.optimizer.options.at("weight_decay")) == 0);
   CHECK(transformer.schedule.warmup == 4000);
   CHECK(t.number("init_std") == 0);  // Xavier's
   CHECK(transformer.eval.patience == 0);
@@ -92,7 +92,7 @@ TEST_CASE("config: values that follow other keys are listed, and follow them aga
   apply_overrides(longer, overrides_of({"train.steps=200", "model.dropout=0.2", "optimizer.name=adam"}));
   CHECK(resolve(longer).schedule.total == 200);
   CHECK(resolve(longer).model.options.number("attention_dropout") == 0.2);
-  CHECK(resolve(longer).optimizer.weight_decay == 0);
+  CHECK(std::get<double>(resolve(longer).optimizer.options.at("weight_decay")) == 0);
   CHECK(resolve(longer).schedule.warmup == 5);
 
   Config fixed = parse(to_toml(run));
@@ -114,7 +114,7 @@ TEST_CASE("config: every value that resolve works out from another key says whic
     config.model.type = type;
     config.checkpoint.average = 7;
     const ResolvedConfig all = resolve(config);
-    for (const ConfigEntry& entry : config_entries(type)) {
+    for (const ConfigEntry& entry : config_entries(config)) {
       CAPTURE(entry.name());
       const bool replaced =
           entry.get(config) == entry.key.default_value && entry.get(all.values()) != entry.get(config);
@@ -252,7 +252,7 @@ TEST_CASE("config: rules across keys") {
                 "train.batch_tokens: expected 0 for gpt, whose sequences are all as long as model.context, got 4096");
   // Each key is checked again, for a configuration that was made by hand.
   Config config;
-  config.optimizer.beta2 = 1;
+  config.optimizer.options["beta2"] = 1.0;
   CHECK_THROWS_WITH_AS(resolve(config), "optimizer.beta2: expected 0 <= value < 1, got 1.0", UsageError);
 }
 
@@ -315,9 +315,6 @@ TEST_CASE("config: a rate that follows the evaluations needs some") {
   CHECK_THROWS_WITH_AS(
       resolved({"schedule.kind=plateau", "eval.every=0"}),
       "schedule.kind: expected eval.every above 0 beside plateau, which follows the evaluations, got 0", UsageError);
-  check_invalid(
-      {"schedule.kind=plateau", "eval.every=100", "train.steps=250"},
-      "train.steps: expected a multiple of eval.every, which is 100, beside schedule.kind = plateau, got 250");
 }
 
 TEST_CASE("config: a recurrent model reads in order: rows of train.bptt tokens, and no windows") {

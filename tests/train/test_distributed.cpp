@@ -1,16 +1,19 @@
 // Training by several ranks, here threads of one process: the same losses and weights as one process.
 #include <cmath>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "core/parallel.h"
 #include "nn/models/transformer.h"
 #include "tests/nn/support.h"
 #include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
+#include "train/config/matmul_config.h"
 #include "train/distributed/local_steps.h"
 #include "train/distributed/same_job.h"
 #include "train/evaluation/encoder_evaluation.h"
 #include "train/run/checkpoint_store.h"
+#include "train/run/metrics.h"
 
 using namespace tapeformer;
 
@@ -28,13 +31,13 @@ struct WideObjective : Objective {
   RunTokenizers tokenizers() const override { return {}; }
   std::uint64_t data_hash() const override { return 0; }
   std::vector<std::string> description() const override { return {}; }
-  std::int64_t scored_targets(std::int64_t) override { return micro_steps * kRows * kLength; }
-  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro, double normalizer) override {
+  std::int64_t scored_targets(std::int64_t, MicroSteps of) override { return of.size() * kRows * kLength; }
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro, const MeanOver& mean) override {
     const auto ids = [&](std::uint64_t stream) {
       const auto seed = static_cast<std::uint64_t>(1000 * step + 10 * micro) + stream;
       return Variable::constant(tape, ids_tensor(random_ids(kRows * kLength, 17, seed), {kRows, kLength}));
     };
-    const CrossEntropyOptions options{.normalizer = normalizer};
+    const CrossEntropyOptions options{.normalizer = mean.targets};
     if constexpr (std::is_same_v<Model, Gpt>) {
       return net.loss(ids(1), ids(2), options);
     } else {
@@ -64,7 +67,7 @@ TransformerConfig small_transformer() {
 Config parallel_config(std::int64_t micro_steps) {
   Config config = toy_config();
   config.train.accumulate = micro_steps;
-  config.optimizer.eps = 1e-6;
+  config.optimizer.options["eps"] = 1e-6;
   config.optimizer.clip = 0.5;
   return config;
 }
@@ -84,7 +87,8 @@ Trained train_wide(int ranks, const ModelConfig& model, const Config& with, std:
     objective.share_with(own);
     const ParameterSlab slab(objective.model());
     const MakeOptimizer make = [&](const ParameterSlab& part) { return make_optimizer(config, part); };
-    ShardedOptimizer optimizer(slab, config.optimizer.clip, make, own, config.train.comm, kBucket);
+    ShardedOptimizer optimizer(slab, config.optimizer.clip, make, own, config.train.comm, kBucket,
+                               find_optimizer_row(config.optimizer.name)->unit);
     for (std::int64_t step = 1; step <= steps; ++step) {
       const StepResult result = train_step(objective, slab, optimizer, config, step, 3e-3);
       if (own.is_root()) trained.losses.push_back(result.loss), trained.losses.push_back(result.grad_norm);
@@ -95,8 +99,7 @@ Trained train_wide(int ranks, const ModelConfig& model, const Config& with, std:
 }
 
 template <class Model, class ModelConfig>
-void check_ranks_are_one_process(const ModelConfig& model) {
-  const Config config = parallel_config(12);
+void check_ranks_are_one_process(const ModelConfig& model, const Config& config = parallel_config(12)) {
   const Trained whole = train_wide<Model>(1, model, config);
   CHECK(whole.losses[1] > 0.5);  // clipped
   for (const int ranks : {2, 3, 4}) {
@@ -234,6 +237,80 @@ TEST_CASE("ranks: 2, 3 and 4 of them train an encoder-decoder as one process doe
   check_ranks_are_one_process<Transformer>(config);
 }
 
+TEST_CASE("ranks: by Muon, 2, 3 and 4 of them train as one process does, in f64, each with whole matrices") {
+  Config config = parallel_config(12);
+  config.optimizer.name = "muon";
+  check_ranks_are_one_process<Gpt>(small_gpt(), config);
+  check_ranks_are_one_process<Gpt>(modern_gpt(), config);
+  check_ranks_are_one_process<Transformer>(small_transformer(), config);
+}
+
+TEST_CASE("ranks: shares of whole stretches cover the slab, nearly as large as each other") {
+  // Three layers of a stretch that may be cut and one that may not.
+  std::vector<SlabShares::Piece> whole;
+  for (const std::int64_t begin : {160, 1600, 3200}) whole.push_back({begin, begin + 1024});
+  constexpr std::int64_t kElements = 4800;
+  for (const int count : {2, 3, 4}) {
+    CAPTURE(count);
+    for (const std::int64_t bucket : {std::int64_t{0}, std::int64_t{256}, std::int64_t{2048}}) {
+      CAPTURE(bucket);
+      std::vector<std::vector<SlabShares::Piece>> own(count);
+      run_ranks(count, [&](Communicator& ranks) {
+        const SlabShares shares(
+            kElements, DType::f32, ranks, CommPrecision::fp32, [](std::size_t) {}, bucket, whole);
+        own[ranks.rank()] = shares.own();
+      });
+      std::vector<int> owners(kElements);
+      for (const auto& pieces : own) {
+        std::int64_t sum = 0;
+        for (const auto [begin, end] : pieces) {
+          sum += end - begin;
+          for (std::int64_t i = begin; i < end; ++i) ++owners[i];
+          for (const auto [first, last] : whole) {
+            const bool cuts = (begin > first && begin < last) || (end > first && end < last);
+            CHECK_FALSE(cuts);
+          }
+          CHECK(begin % ParameterSlab::kAlignment == 0);
+        }
+        CHECK(std::abs(sum - kElements / count) <= 1024);
+      }
+      CHECK(std::ranges::count(owners, 1) == kElements);
+    }
+  }
+}
+
+TEST_CASE("ranks: a run by Muon goes on with its bits, and with another number of ranks") {
+  const CacheFolder folder;
+  Config config = run_config(4);
+  config.optimizer.name = "muon";
+  config.optimizer.options = {};
+  const auto run = [&](const std::string& name, int before, int after) {
+    ParallelRun made = parallel_run(folder, name, config);
+    if (before > 0) made.train(before, 4);
+    made.train(after, 8);
+    return made;
+  };
+  for (const int ranks : {1, 3}) {
+    CAPTURE(ranks);
+    const ParallelRun whole = run(str_cat("whole", ranks), 0, ranks), cut = run(str_cat("cut", ranks), ranks, ranks);
+    CHECK(cut.weights == whole.weights);
+    CHECK(whole_state(cut.states) == whole_state(whole.states));
+    const auto state = whole_state(whole.states);
+    CHECK(state.contains("momentum.blocks.0.attention.qkv.weight"));
+    CHECK(state.contains("v.token_embedding.weight"));
+    CHECK_FALSE(state.contains("m.blocks.0.attention.qkv.weight"));
+    // What other ranks read from the checkpoint is what was saved.
+    ParallelRun other = parallel_run(folder, str_cat("other", ranks), config);
+    other.train(ranks, 4);
+    const auto saved = whole_state(other.states);
+    other.train(4 - ranks, 4);
+    CHECK(whole_state(other.states) == saved);
+  }
+  config.train.sync_every = 2;
+  const ParallelRun whole = run("whole", 0, 2), cut = run("cut", 2, 2);
+  CHECK(cut.weights == whole.weights);
+}
+
 TEST_CASE("ranks: most gradients travel before backward has ended, where blocks are recomputed too") {
   for (const bool recompute : {false, true}) {
     CAPTURE(recompute);
@@ -244,7 +321,7 @@ TEST_CASE("ranks: most gradients travel before backward has ended, where blocks 
       ShardedOptimizer optimizer(slab, 0, make, ranks, CommPrecision::fp32, kBucket);
       slab.zero_grad();
       Tape tape({.recompute = recompute, .gradient_observer = optimizer.gradient_observer()});
-      tape.backward(objective.micro_loss(tape, 1, ranks.rank(), 1));
+      tape.backward(objective.micro_loss(tape, 1, ranks.rank(), {.micro_steps = 1, .targets = 1}));
       ranks.barrier();
       const auto buckets = static_cast<int>((slab.values().numel() + kBucket - 1) / kBucket);
       CHECK(job.started / ranks.size() - 1 >= buckets * 3 / 4);
@@ -319,6 +396,23 @@ TEST_CASE("ranks: a run that ended early goes on with the bits of one that did n
     back.train(3, 8);
     CHECK(largest_difference(back.weights, whole.weights) < 1e-5);
   }
+}
+
+TEST_CASE("ranks: they share the evaluation of the average, and have the weights of the last step again") {
+  const CacheFolder folder;
+  Config config = run_config(4);
+  ParallelRun without = parallel_run(folder, "without", config);
+  without.train(3, 8);
+  config.checkpoint.average = 2;
+  ParallelRun averaged = parallel_run(folder, "averaged", config);
+  averaged.train(3, 8);
+  CHECK(averaged.weights == without.weights);
+  const auto line = read_metrics(averaged.run.metrics()).back();
+  REQUIRE(line.contains("averaged"));
+  Toy alone(config);
+  load_weights(averaged.run, averaged.run.average(), alone.model);
+  const kernels::MatmulPrecisionScope precision(matmul_precision(alone.resolved));  // of the training
+  CHECK(line["average_loss"].get<double>() == doctest::Approx(alone.objective.evaluate({}).loss()).epsilon(1e-6));
 }
 
 TEST_CASE("local steps: with every step shared and an outer rate of 1 they are averages of the ranks' own steps") {
@@ -435,4 +529,30 @@ TEST_CASE("ranks: they share an evaluation, and all know the whole") {
     toy.objective.share_with(ranks);
     CHECK(toy.objective.bleu() == bleu);
   });
+}
+
+TEST_CASE(
+    "ranks: a stop that one of them is asked for gives up the step of all, and the run goes on to the same bytes") {
+  const CacheFolder folder;
+  const Config config = run_config(4);
+  ParallelRun whole = parallel_run(folder, "whole", config), cut = parallel_run(folder, "cut", config);
+  whole.train(2, 4);
+  cut.train(2, 2);
+  run_ranks(2, [&](Communicator& own) {
+    Config longer = config;
+    longer.train.steps = 4;
+    Toy toy(longer);
+    toy.objective.share_with(own);
+    const auto optimizer = make_optimizer(toy.resolved, toy.slab, own);
+    TrainingState state = load_checkpoint(cut.run, 2, toy.model, *optimizer, own);
+    own.barrier();
+    // Asked first between the two micro-steps of each rank.
+    const TrainHooks hooks{.stop_requested = [&] { return own.rank() == 1; }};
+    CHECK(tapeformer::train(toy.objective, toy.slab, *optimizer, toy.resolved, cut.run, state, hooks) ==
+          TrainEnd::stopped);
+    CHECK(state.step == 2);
+  });
+  CHECK(latest_step(cut.run) == 2);
+  cut.train(2, 4);
+  CHECK(cut.weights == whole.weights);
 }

@@ -44,7 +44,7 @@ TEST_CASE("encoder training: 1×8, 2×4 and 8×1 give the same losses and gradie
       config.train.accumulate = accumulate;
       config.train.batch = 8 / accumulate;
       EncoderToy toy(config);
-      CHECK(toy.objective.scored_targets(1) == 8 * 16);
+      CHECK(toy.objective.scored_targets(1, {0, accumulate}) == 8 * 16);
       const StepResult result = toy.step(3);
       const std::vector<float> got = toy.slab.gradients().to_vector<float>();
       if (accumulate == 1) {
@@ -96,7 +96,7 @@ TEST_CASE("encoder training: both directions come near the entropy rate of a Mar
   config.data.corpus = "markov";
   config.data.lines = 2000;
   config.optimizer.lr = 0.01;
-  config.optimizer.weight_decay = 0;
+  config.optimizer.options["weight_decay"] = 0.0;
   config.schedule.kind = ScheduleKind::cosine;
   config.schedule.warmup = 20;
   config.train.steps = 300;

@@ -46,8 +46,9 @@ TEST_CASE("watch: the norms of each layer are those of its gradients, weights an
         outputs += y.value().numel();
         return Variable();
       });
-      const LayerWatch watch(toy.model, toy.slab);
-      result = toy.step(2);
+      LayerWatch watch(toy.model, toy.slab);
+      result = train_step(toy.objective, toy.slab, toy.optimizer, toy.resolved, 2,
+                          learning_rate(schedule_spec(toy.resolved), 2), {.watch = &watch});
       norms = watch.norms();
     }
     std::vector<std::string> layers;
@@ -84,12 +85,32 @@ TEST_CASE("watch: the layers of a recurrent model, and of one whose embeddings d
   Toy toy(config);
   const ParameterSlab slab(toy.model, [](std::string_view name) { return name.starts_with("token") ? 0.0 : 1.0; });
   const auto optimizer = make_optimizer(toy.resolved, slab);
-  const LayerWatch watch(toy.model, slab);
-  train_step(toy.objective, slab, *optimizer, toy.resolved, 1, 1e-3);
+  LayerWatch watch(toy.model, slab);
+  train_step(toy.objective, slab, *optimizer, toy.resolved, 1, 1e-3, {.watch = &watch});
   const nlohmann::ordered_json norms = watch.norms();
   std::vector<std::string> layers;
   for (const auto& entry : norms.items()) layers.push_back(entry.key());
   CHECK(layers == std::vector<std::string>{"layers.0", "layers.1", "head"});
   CHECK(norms["layers.1"]["activation"].get<double>() > 0);
   CHECK(!norms["head"].contains("activation"));
+}
+
+TEST_CASE("watch: a run of rare communication tells the norms of its gradients, also in the step that shares changes") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  nlohmann::ordered_json norms[2];
+  for (const std::int64_t sync_every : {0, 1}) {
+    config.train.sync_every = sync_every;
+    Toy toy(config);
+    const auto optimizer = make_optimizer(toy.resolved, toy.slab, Communicator::alone());
+    LayerWatch watch(toy.model, toy.slab);
+    train_step(toy.objective, toy.slab, *optimizer, toy.resolved, 1, 1e-3, {.watch = &watch});
+    norms[sync_every] = watch.norms();
+  }
+  REQUIRE(norms[0].size() == norms[1].size());
+  for (const auto& entry : norms[0].items()) {
+    const std::string layer = entry.key();
+    CAPTURE(layer);
+    CHECK(norms[1][layer]["grad"] == norms[0][layer]["grad"]);
+  }
 }

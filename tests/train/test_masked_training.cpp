@@ -56,11 +56,11 @@ TEST_CASE("masked training: 1×8, 2×4 and 8×1 give the same losses and gradien
         config.train.accumulate = accumulate;
         config.train.batch = 8 / accumulate;
         MaskedToy toy(config);
-        const std::int64_t targets = toy.objective.scored_targets(3);
+        const std::int64_t targets = toy.objective.scored_targets(3, {0, accumulate});
         CHECK(targets > 8);
         CHECK(targets < 8 * 16 / 2);
         const StepResult result = toy.step(3);
-        CHECK(toy.objective.scored_targets(3) == targets);
+        CHECK(toy.objective.scored_targets(3, {0, accumulate}) == targets);
         const std::vector<float> got = toy.slab.gradients().to_vector<float>();
         if (accumulate == 1) {
           gradient = got, whole = result;
@@ -99,8 +99,8 @@ TEST_CASE("masked training: a step of which nothing is chosen changes no gradien
   Config config = bert_config();
   config.train.mask_rate = 1e-9;
   MaskedToy toy(config);
-  CHECK(toy.objective.scored_targets(1) == 0);
-  CHECK(toy.objective.step_tokens(1) == 4 * 18);
+  CHECK(toy.objective.scored_targets(1, {0, 1}) == 0);
+  CHECK(toy.objective.step_tokens(1, {0, 1}) == 4 * 18);
   const StepResult result = toy.step(1);
   CHECK(result.loss == 0);
   CHECK(result.grad_norm == 0);
@@ -150,7 +150,7 @@ TEST_CASE(
   config.data.corpus = "markov";
   config.data.lines = 2000;
   config.optimizer.lr = 3e-3;
-  config.optimizer.weight_decay = 0;
+  config.optimizer.options["weight_decay"] = 0.0;
   config.schedule.kind = ScheduleKind::cosine;
   config.schedule.warmup = 20;
   config.train.steps = 800;
@@ -408,7 +408,7 @@ TEST_CASE("masked training: next-sentence prediction tells segments that follow 
   config.data.corpus = "";
   config.data.text = {(folder.path / "text.txt").string()};
   config.optimizer.lr = 2e-3;
-  config.optimizer.beta2 = 0.99;
+  config.optimizer.options["beta2"] = 0.99;
   config.train.batch = 32;
   config.train.steps = 300;
   config.model.options["init_std"] = 0.1;

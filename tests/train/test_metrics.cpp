@@ -55,6 +55,48 @@ TEST_CASE("metrics: truncation drops later and incomplete lines, and nothing els
   CHECK(folder.entries() == 1);
 }
 
+TEST_CASE("metrics: lines that are not what they were when a checkpoint was saved are told, and the file is kept") {
+  const TempFolder folder;
+  const auto path = folder.path / "metrics.jsonl";
+  MetricsMark mark;
+  {
+    MetricsWriter metrics(path);
+    metrics.write({{"step", 1}, {"loss", 3.5}});
+    MetricsWriter(path).write({{"step", 1}, {"eval_loss", 2}});
+    MetricsWriter resumed(path);
+    resumed.write({{"step", 2}, {"loss", 3}});
+    mark = resumed.mark();
+    resumed.write({{"step", 3}, {"loss", 2}});
+  }
+  const std::string whole = read_all(path), kept = whole.substr(0, whole.find("{\"step\":3"));
+  const auto truncated = [&](const std::string& text) {
+    folder.write("metrics.jsonl", text);
+    return truncate_metrics(path, 2, false, mark);
+  };
+  CHECK(truncated(whole) == "");
+  CHECK(read_all(path) == kept);
+  CHECK(truncated(kept + "what a crash has left\n{\"st") == "");
+  CHECK(read_all(path) == kept);
+  CHECK(folder.entries() == 1);
+
+  const std::string beside = path.string() + ".damaged";
+  std::string changed = whole;
+  changed.replace(changed.find("3.5"), 3, "2.5");
+  CHECK(truncated(changed) ==
+        path.string() + " has changed since step 2 was saved, and 0 lines that cannot be read are left out; " + beside +
+            " has it as it was found");
+  CHECK(read_all(beside) == changed);
+  CHECK(read_all(path) == changed.substr(0, kept.size()));
+  std::string broken = whole;
+  broken[0] = '[';
+  CHECK(truncated(broken) == path.string() +
+                                 " has changed since step 2 was saved, and 1 lines that cannot be read are left out; " +
+                                 beside + "-2 has it as it was found");
+  CHECK(read_all(beside + "-2") == broken);
+  CHECK(read_all(path) == kept.substr(kept.find('\n') + 1));
+  CHECK(truncated("") != "");
+}
+
 TEST_CASE("metrics: a writer goes on where truncation left off") {
   const TempFolder folder;
   const auto path = folder.write("metrics.jsonl", "{\"step\":1}\n{\"step\":2}\n{\"st");

@@ -78,7 +78,7 @@ TEST_CASE("trace_nan: weights that a huge learning rate has made overflow in the
   const CacheFolder folder;
   Config config = toy_config();
   config.optimizer.lr = 1e30;
-  config.optimizer.weight_decay = 0;
+  config.optimizer.options["weight_decay"] = 0.0;
   config.schedule.warmup = 0;
   Toy toy(config);
   toy.step(1);

@@ -32,7 +32,7 @@ struct ClozeToy : EncoderToy {
     config.data.corpus = "cloze";
     config.data.lines = 2000;
     config.optimizer.lr = 1e-2;
-    config.optimizer.weight_decay = 0;
+    config.optimizer.options["weight_decay"] = 0.0;
     config.schedule.kind = ScheduleKind::cosine;
     config.schedule.warmup = 20;
     config.train.matmul = MatmulSetting::highest;

@@ -148,7 +148,7 @@ TEST_CASE("recurrent training: a small model of each cell comes near the entropy
     config.data.corpus = "markov";
     config.data.lines = 2000;
     config.optimizer.lr = 0.01;
-    config.optimizer.weight_decay = 0;
+    config.optimizer.options["weight_decay"] = 0.0;
     config.schedule.kind = ScheduleKind::cosine;
     config.schedule.warmup = 20;
     config.train.steps = 300;

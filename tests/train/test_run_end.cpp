@@ -12,6 +12,7 @@
 #include "nn/formats/safetensors.h"
 #include "tests/temp_folder.h"
 #include "train/config/optim_config.h"
+#include "train/run/chosen_checkpoint.h"
 #include "train/run/metrics.h"
 #include "train/trainer.h"
 
@@ -26,26 +27,34 @@ namespace {
 struct ScriptedObjective : Objective {
   struct Weights : Module {
     Variable w = register_parameter("w", {3}, DType::f32, Init::normal(1));
-    Variable v = register_parameter("v", {2, 2}, DType::f32, Init::normal(1));
+    Variable v = register_parameter("v", {2, 2}, DType::f32, Init::normal(1), ParameterKind::matrix);
   } module;
   std::function<double(std::int64_t step)> loss = [](std::int64_t step) { return 1.0 / static_cast<double>(step); };
+  std::function<double()> loss_of_weights;  // in place of the other, where it is set
   std::int64_t step = 0;
 
   const Module& model() const override { return module; }
   RunTokenizers tokenizers() const override { return {}; }
   std::uint64_t data_hash() const override { return 0; }
   std::vector<std::string> description() const override { return {}; }
-  std::int64_t scored_targets(std::int64_t) override { return 1; }
-  Variable micro_loss(Tape& tape, std::int64_t number, std::int64_t, double) override {
+  std::int64_t scored_targets(std::int64_t, MicroSteps) override { return 1; }
+  Variable micro_loss(Tape& tape, std::int64_t number, std::int64_t, const MeanOver&) override {
     step = number;
     const Variable w = module.w.on(tape), v = module.v.on(tape);
     return add(sum(mul(w, w)), sum(mul(v, v)));
   }
   bool can_evaluate() const override { return true; }
-  Evaluation evaluate(const ProgressCallback&) override { return {.tokens = 1, .nats = loss(step)}; }
+  Evaluation evaluate(const ProgressCallback&) override {
+    return {.tokens = 1, .nats = loss_of_weights ? loss_of_weights() : loss(step)};
+  }
   std::int64_t evaluation_tokens() const override { return 1; }
   std::int64_t evaluation_bytes() const override { return 1; }
   std::optional<double> bleu() override { return 10.0 + static_cast<double>(step); }
+  std::function<void()> before_samples = [] {};
+  std::vector<TextSample> samples() override {
+    before_samples();
+    return {{"a", "b"}};
+  }
 };
 
 Config short_config() {
@@ -217,6 +226,19 @@ TEST_CASE("BLEU: with the first evaluation from each multiple of eval.bleu_every
   CHECK(scored(0, 5) == Steps{20});
 }
 
+TEST_CASE("BLEU: a score that is there because the run ended is taken away when it is given more steps") {
+  ScriptedRun run;
+  run.config.eval.bleu_every = 8;
+  run.train();
+  CHECK(run.evaluations("at_end") == std::map<std::int64_t, Json>{{20, "eval_bleu"}});
+  truncate_metrics(run.run.metrics(), 20);
+  CHECK(steps_of(run.evaluations("eval_bleu")) == Steps{8, 16, 20});
+  truncate_metrics(run.run.metrics(), 20, true);
+  CHECK(steps_of(run.evaluations("eval_bleu")) == Steps{8, 16});
+  CHECK(run.evaluations("at_end").empty());
+  CHECK(run.evaluations("eval_loss").contains(20));
+}
+
 TEST_CASE("average: the mean of the last checkpoints, when the run has ended") {
   Config config = short_config();
   config.eval.every = 0;
@@ -252,6 +274,68 @@ TEST_CASE("average: the mean of the last checkpoints, when the run has ended") {
   }
 }
 
+TEST_CASE("average: it is evaluated as the checkpoints are, and a run's folder means it only where it is better") {
+  Config config = short_config();
+  config.checkpoint.average = 3;
+  config.eval.bleu_every = 20;
+  for (const bool better : {false, true}) {
+    CAPTURE(better);
+    ScriptedRun run(config);
+    // The weights shrink: the smallest are the last, and the mean of the last three is near those of step 15.
+    double wanted = 0;
+    if (better) {
+      ScriptedRun before(config);
+      before.train();
+      wanted = read_safetensors(before.run.average() / "model.safetensors").at("w").to_vector<float>()[0];
+    }
+    run.objective.loss_of_weights = [&] {
+      return std::abs(run.objective.module.w.value().to_vector<float>()[0] - wanted);
+    };
+    std::optional<double> told;
+    CHECK(run.train({.average_evaluated = [&](const Evaluation& evaluation, std::optional<double> bleu) {
+      told = evaluation.loss();
+      CHECK(bleu == 30.0);
+    }}) == TrainEnd::finished);
+
+    const auto mean = read_safetensors(run.run.average() / "model.safetensors").at("w").to_vector<float>();
+    const Json line = read_metrics(run.run.metrics()).back();
+    CHECK(line["step"] == 20);
+    CHECK(line["averaged"] == Json(Steps{10, 15, 20}));
+    CHECK(line["average_loss"] == std::abs(mean[0] - wanted));
+    CHECK(line["average_bleu"] == 30.0);
+    CHECK(told == line["average_loss"].get<double>());
+    const Json state = read_checkpoint_state(run.run.average());
+    CHECK(state["cost"] == line["average_loss"]);
+    CHECK((state["cost"].get<double>() < run.state.best_loss) == better);
+
+    // The training goes on with the weights of the last step.
+    const auto last = read_safetensors(run.run.checkpoint(20) / "model.safetensors");
+    CHECK(run.objective.module.w.value().to_vector<float>() == last.at("w").to_vector<float>());
+    CHECK(run.objective.module.v.value().to_vector<float>() == last.at("v").to_vector<float>());
+    const UsableCheckpoint found = find_checkpoint(run.run.root);
+    CHECK(found.averaged == better);
+    CHECK(found.step == (better ? 20 : run.state.best_step));
+
+    truncate_metrics(run.run.metrics(), 20);  // as a resume does: it is not the average of a run that goes on
+    CHECK_FALSE(read_metrics(run.run.metrics()).back().contains("averaged"));
+    CHECK(run.train() == TrainEnd::finished);
+    CHECK(read_metrics(run.run.metrics()).back() == line);
+  }
+}
+
+TEST_CASE("average: one whose loss is not finite is never meant by the run's folder") {
+  Config config = short_config();
+  config.checkpoint.average = 3;
+  ScriptedRun run(config);
+  int evaluations = 0;
+  run.objective.loss_of_weights = [&] { return ++evaluations > 10 ? NAN : 1.0 / evaluations; };
+  CHECK(run.train() == TrainEnd::finished);
+  CHECK(evaluations == 11);
+  CHECK(read_metrics(run.run.metrics()).back()["average_loss"].is_null());
+  CHECK(find_checkpoint(run.run.root).step == 20);
+  CHECK_FALSE(find_checkpoint(run.run.root).averaged);
+}
+
 TEST_CASE("average: of fewer checkpoints than asked for, and of one") {
   Config config = short_config();
   config.eval.every = 0;
@@ -263,8 +347,8 @@ TEST_CASE("average: of fewer checkpoints than asked for, and of one") {
   one.config.train.steps = 30;
   one.config.checkpoint.average = 2;
   CHECK(one.train() == TrainEnd::finished);
-  CHECK(read_checkpoint_state(one.run.average())["averaged"] == Json(Steps{20, 30}));
-  check_mean(one.run, {20, 30});
+  CHECK(read_checkpoint_state(one.run.average())["averaged"] == Json(Steps{30}));  // as with 30 steps from the start
+  check_mean(one.run, {30});
 }
 
 TEST_CASE("average: also of a run that patience has ended, not of one that was stopped") {
@@ -327,6 +411,59 @@ TEST_CASE(
   check_mean(run.run, {10, 15});
 }
 
+TEST_CASE("patience: the evaluation at the first end of a run counts no more when the run is given more steps") {
+  // The loss is lowest after step 6, where the first run ends and the schedule asks for no evaluation.
+  const auto loss = [](std::int64_t step) { return step == 6 ? 1.0 : step == 4 ? 5.0 : step == 8 ? 4.0 : 4.5; };
+  for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::plateau}) {
+    Config config = short_config();
+    config.schedule.kind = kind;
+    config.train.log_every = 2;
+    config.eval.every = 4;
+    config.eval.bleu_every = 16;
+    config.eval.patience = 2;
+    config.checkpoint.keep = 1;
+    ScriptedRun straight(config), extended(config);
+    straight.objective.loss = extended.objective.loss = loss;
+    CHECK(straight.train() == TrainEnd::early_stopped);
+    CHECK(straight.state.step == 16);
+    extended.config.train.steps = 6;
+    CHECK(extended.train() == TrainEnd::finished);
+    CHECK(extended.state.best_step == 6);  // the best that the first run has
+    CHECK(best_step(extended.run) == 6);
+    CHECK(list_checkpoints(extended.run) == Steps{4, 6});  // the best that is left when the run goes on
+    CHECK(extended.evaluations("at_end").size() == 1);
+
+    // What the command does in a new process.
+    extended.state = load_checkpoint(extended.run, 6, extended.objective.module, extended.optimizer);
+    truncate_metrics(extended.run.metrics(), 6, true);
+    extended.config.train.steps = 20;
+    CHECK(extended.train() == TrainEnd::early_stopped);
+    CHECK(extended.state.step == 16);
+    CHECK(extended.state.best_step == 8);
+    CHECK(extended.state.stalls == straight.state.stalls);
+    CHECK(best_step(extended.run) == 8);
+    for (const char* key : {"loss", "eval_loss", "eval_bleu", "lr"}) {
+      CAPTURE(key);
+      CHECK(extended.evaluations(key) == straight.evaluations(key));
+    }
+  }
+}
+
+TEST_CASE("samples: they are written before the checkpoint of their step, which a killed run goes on behind") {
+  Config config = short_config();
+  config.train.sample_every = 2;
+  ScriptedRun run(config);  // every evaluation is the best so far
+  int asked = 0;
+  run.objective.before_samples = [&] {
+    ++asked;
+    CHECK_FALSE(fs::exists(run.run.checkpoint(run.state.step)));
+    CHECK_FALSE(fs::exists(run.run.staging(run.state.step)));
+  };
+  CHECK(run.train() == TrainEnd::finished);
+  CHECK(asked == 10);
+  CHECK(best_step(run.run) == 20);
+}
+
 TEST_CASE("average: a checkpoint that is damaged is told, and no average is made") {
   Config config = short_config();
   config.eval.every = 0;
@@ -337,16 +474,15 @@ TEST_CASE("average: a checkpoint that is damaged is told, and no average is made
   std::string bytes = read_all(file);
   bytes.back() ^= 1;
   std::ofstream(file, std::ios::binary) << bytes;
-  CHECK(write_average(run.run, 1) == Steps{20});
-  remove_average(run.run);
+  CHECK(stage_average(run.run, 1).steps == Steps{20});
   CHECK_THROWS_WITH_AS(
-      write_average(run.run, 2),
+      stage_average(run.run, 2),
       ("cannot average " + run.run.checkpoint(15).string() + ": model.safetensors is damaged: its checksum differs")
           .c_str(),
       Error);
   CHECK_FALSE(fs::exists(run.run.average()));
   for (const std::int64_t step : {5, 10, 15, 20}) fs::remove_all(run.run.checkpoint(step));
-  CHECK_THROWS_WITH_AS(write_average(run.run, 2), (run.run.root.string() + ": no checkpoints to average").c_str(),
+  CHECK_THROWS_WITH_AS(stage_average(run.run, 2), (run.run.root.string() + ": no checkpoints to average").c_str(),
                        Error);
 }
 

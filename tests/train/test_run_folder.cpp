@@ -254,7 +254,9 @@ TEST_CASE("checkpoint: every kind of damage has its reason") {
   fs::remove(state);
   damaged("cannot open " + state.string() + ": No such file or directory");
   write_file(state, read_all(state).substr(0, 40));
-  damaged(state.string() + " is damaged: expected a JSON object with a format");
+  damaged(state.string() + " is damaged: line 4: not valid JSON at byte 41");
+  write_file(state, "{\"a\":" + std::string(20000, '['));
+  damaged(state.string() + " is damaged: lists and objects are more than 100 deep");
   write_file(state, "[]");
   damaged(state.string() + " is damaged: expected a JSON object with a format");
   flip_bit(state, read_all(state).find("32000"));
@@ -291,6 +293,56 @@ TEST_CASE("checkpoint: the newest that verifies is taken, and newer ones are tol
   CHECK(newest.skipped == std::vector<std::string>{f.at(1500) + ": model.safetensors is damaged: its checksum differs",
                                                    f.at(1000) + ": model.safetensors: expected 7 bytes, got 0"});
   CHECK_FALSE(newest_valid_checkpoint(Fixture().run).step);
+}
+
+TEST_CASE("checkpoint: an error of reading is no damage: it ends the search, and nothing is removed") {
+  const Fixture f({500, 1000});
+  mark_best(f.run, 1000);
+  const auto everything = [&] {
+    CHECK(list_checkpoints(f.run) == Steps{500, 1000});
+    CHECK(best_step(f.run) == 1000);
+    CHECK(newest_valid_checkpoint(f.run).step == 1000);
+  };
+  for (const char* name : {"state.json", "model.safetensors"}) {
+    for (const int failing_call : {1, 2}) {  // open, and read
+      CAPTURE(name);
+      CAPTURE(failing_call);
+      std::string error;
+      {
+        int calls = 0;
+        const ReadHook hook(
+            [&](const fs::path& path) { return path == f.file(1000, name) && ++calls == failing_call ? EIO : 0; });
+        try {
+          newest_valid_checkpoint(f.run);
+        } catch (const IoError& refused) {
+          error = refused.what();
+        }
+      }
+      CHECK(error == str_cat(failing_call == 1 ? "cannot open " : "cannot read ", f.file(1000, name).string(),
+                             ": Input/output error"));
+      everything();
+    }
+  }
+  // Where `best` cannot be looked at, the best one must not be taken for one that nobody wants.
+  f.publish(1500);
+  fs::remove(f.run.best());
+  fs::create_symlink("best", f.run.best());  // leads to itself
+  CHECK_THROWS_AS(prune_checkpoints(f.run, 1), IoError);
+  CHECK(list_checkpoints(f.run) == Steps{500, 1000, 1500});
+}
+
+TEST_CASE("checkpoint: damaged ones after a step are set aside under names of their own") {
+  const Fixture f({500, 1000});
+  CHECK(set_aside_checkpoints_after(f.run, 500) ==
+        std::vector<std::string>{f.at(1000) + " is now " + f.at(1000) + ".damaged"});
+  f.publish(1000);
+  f.publish(1500);
+  CHECK(set_aside_checkpoints_after(f.run, 500) ==
+        std::vector<std::string>{f.at(1000) + " is now " + f.at(1000) + ".damaged-2",
+                                 f.at(1500) + " is now " + f.at(1500) + ".damaged"});
+  CHECK(list_checkpoints(f.run) == Steps{500});
+  CHECK(read_all(f.at(1000) + ".damaged/model.safetensors") == "weights");
+  CHECK(newest_valid_checkpoint(f.run).step == 500);
 }
 
 TEST_CASE("checkpoint: `latest` may be missing, behind, nonsense, or name a missing folder") {

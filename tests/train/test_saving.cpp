@@ -100,7 +100,7 @@ std::map<std::string, std::string> contents(const RunFolder& run) {
     const auto objects = name == "state.json" ? std::vector{nlohmann::ordered_json::parse(read_all(entry.path()))}
                                               : read_metrics(entry.path());
     for (nlohmann::ordered_json object : objects) {
-      for (const char* key : {"tokens_per_s", "elapsed_s", "peak_memory_bytes", "xxh3"}) object.erase(key);
+      for (const char* key : {"tokens_per_s", "elapsed_s", "peak_memory_bytes", "metrics", "xxh3"}) object.erase(key);
       text += object.dump() + "\n";
     }
   }

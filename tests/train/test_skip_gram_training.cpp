@@ -41,8 +41,8 @@ TEST_CASE("skip-gram training: 1×8, 2×4 and 8×1 give the same losses and grad
     config.train.accumulate = accumulate;
     config.train.batch = 8 / accumulate;
     SkipGramToy toy(config);
-    CHECK(toy.objective.scored_targets(3) == 8 * 8 * 10);
-    CHECK(toy.objective.step_tokens(3) == 8 * 8);
+    CHECK(toy.objective.scored_targets(3, {0, accumulate}) == 8 * 8 * 10);
+    CHECK(toy.objective.step_tokens(3, {0, accumulate}) == 8 * 8);
     const StepResult result = toy.step(3);
     const std::vector<float> got = toy.slab.gradients().to_vector<float>();
     if (accumulate == 1) {
@@ -146,7 +146,7 @@ TEST_CASE("word2vec: with dim ≥ V and negatives by frequency, u·v is PMI − 
   config.data.corpus = "markov";
   config.data.lines = 1500;
   config.optimizer.lr = 3e-2;
-  config.optimizer.weight_decay = 0;
+  config.optimizer.options["weight_decay"] = 0.0;
   config.schedule.kind = ScheduleKind::cosine;
   config.train.steps = 500;
   config.train.batch = 8;

@@ -7,9 +7,8 @@
 #include <memory>
 
 #include "core/ignored_target.h"
+#include "tests/train/task_toy.h"
 #include "tests/train/thread_ranks.h"
-#include "tests/train/toy.h"
-#include "train/objectives/task_objective.h"
 
 using namespace tapeformer;
 
@@ -53,38 +52,6 @@ Config span_config(const TempFolder& folder) {
   config.task.kind = "span";
   config.task.dropout = 0;
   return config;
-}
-
-// Everything that fine-tunes, made from a configuration.
-struct TaskToy {
-  explicit TaskToy(const Config& config) : resolved(resolve(config)) {
-    model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
-  }
-  StepResult step(std::int64_t number) {
-    return train_step(objective, slab, optimizer, resolved, number, learning_rate(schedule_spec(resolved), number));
-  }
-  std::vector<float> weights() const {
-    std::vector<float> all;
-    for (const NamedParameter& parameter : objective.model().named_parameters()) {
-      const std::vector<float> values = parameter.variable.value().to_vector<float>();
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    return all;
-  }
-
-  ResolvedConfig resolved;
-  TaskObjective objective{resolved, prepare_task_data(resolved)};
-  decltype(std::declval<TaskObjective&>().model()) model = objective.model();
-  ParameterSlab slab{model, objective.rates()};
-  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolved, slab);
-  Optimizer& optimizer = *owned_optimizer;
-};
-
-double measure(const Evaluation& evaluation, std::string_view name) {
-  for (const auto& [known, value] : evaluation.measures) {
-    if (known == name) return value;
-  }
-  return -1;
 }
 
 }  // namespace
@@ -309,21 +276,21 @@ TEST_CASE("tasks: files of questions, and the overlap of an answer with the righ
   folder.write("a.jsonl",
                "{\"question\": \"who?\", \"text\": \"The old cat saw Tom Thumb.\", \"answer\": \"Tom Thumb\"}\n");
   for (const char* name : {"a.tsv", "a.jsonl"}) {
-    const std::vector<LabelledExample> examples = span.read(folder.path / name);
+    const std::vector<LabelledExample> examples = span.read(folder.path / name, {}).examples;
     REQUIRE(examples.size() == 1);
     CHECK(examples[0].pieces == std::vector<std::string>{"who?", "The", "old", "cat", "saw", "Tom", "Thumb."});
     CHECK(examples[0].labels == std::vector<std::string>{"", "", "", "", "", "answer", "answer"});
   }
   const auto refused = [&](const char* text, const char* message) {
     folder.write("b.tsv", text);
-    CHECK_THROWS_WITH_AS(span.read(folder.path / "b.tsv"), doctest::Contains(message), Error);
+    CHECK_THROWS_WITH_AS(span.read(folder.path / "b.tsv", {}), doctest::Contains(message), Error);
   };
   refused("a\tb\n", "b.tsv:1: expected a question, a tab, a text, a tab and an answer, got \"a\tb\"");
   refused("a\tb c\td\n", "b.tsv:1: the words \"d\" of the answer are not in the text");
   refused("a\tb c\t\n", "b.tsv:1: expected a question, a text and an answer, got an empty answer");
   CHECK_THROWS_WITH_AS(span.parse("a", "line 1: "), "line 1: expected a question, a tab and a text, got \"a\"", Error);
 
-  const std::vector<LabelledExample> examples = span.read(folder.path / "a.tsv");
+  const std::vector<LabelledExample> examples = span.read(folder.path / "a.tsv", {}).examples;
   const auto score = [&](std::int64_t first, std::int64_t last) {
     const std::vector<PredictedLabel> pair{{first, {}}, {last, {}}};
     const std::vector<std::span<const PredictedLabel>> predicted{pair};
@@ -391,7 +358,7 @@ TEST_CASE("tasks: files of labels in lines and in JSON lines, and lines that are
       "{\"words\": [\"the\", \"dog\"], \"labels\": [\"O\", \"B-X\"]}\n{\"words\": [\"runs\"], \"labels\": [\"\"]}\n");
   const Task &tag = find_task("tag"), &classify = find_task("classify");
   for (const char* name : {"a.tsv", "a.jsonl"}) {
-    const std::vector<LabelledExample> examples = tag.read(folder.path / name);
+    const std::vector<LabelledExample> examples = tag.read(folder.path / name, {}).examples;
     REQUIRE(examples.size() == 2);
     CHECK(examples[0].pieces == std::vector<std::string>{"the", "dog"});
     CHECK(examples[0].labels == std::vector<std::string>{"O", "B-X"});
@@ -401,14 +368,14 @@ TEST_CASE("tasks: files of labels in lines and in JSON lines, and lines that are
   folder.write("b.jsonl",
                "{\"text\": \"a film\\tof note\", \"label\": \"good\"}\n\n{\"label\": \"bad\", \"text\": \"none\"}\n");
   for (const char* name : {"b.tsv", "b.jsonl"}) {
-    const std::vector<LabelledExample> examples = classify.read(folder.path / name);
+    const std::vector<LabelledExample> examples = classify.read(folder.path / name, {}).examples;
     REQUIRE(examples.size() == 2);
     CHECK(examples[0].pieces == std::vector<std::string>{"a film\tof note"});
     CHECK(examples[0].labels == std::vector<std::string>{"good"});
   }
   const auto refused = [&](const Task& task, const char* name, const char* text, const char* message) {
     folder.write(name, text);
-    CHECK_THROWS_WITH_AS(task.read(folder.path / name), doctest::Contains(message), Error);
+    CHECK_THROWS_WITH_AS(task.read(folder.path / name, {}), doctest::Contains(message), Error);
   };
   refused(classify, "c.tsv", "good\ta\nb\n", "c.tsv:2: expected a label, a tab and a text, got \"b\"");
   refused(classify, "c.tsv", "\ta\n", "c.tsv:1: expected a label and a text, got an empty label");

@@ -4,9 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "tests/train/toy.h"
 #include "train/run/checkpoint.h"
 
@@ -83,6 +85,40 @@ TEST_CASE("trained model: loading beside a training that prunes never fails") {
   training.join();
   CHECK(error == "none");
   CHECK(loaded == 60);
+}
+
+TEST_CASE("trained model: a tokenizer that has changed since a checkpoint was saved is refused") {
+  Fixture f;
+  const TrainHooks no_hooks;
+  TrainingState state;
+  state.run_files = hash_run_files(f.run);
+  Config config = f.toy.config;
+  config.checkpoint.average = 1;
+  const ResolvedConfig resolved = resolve(config);
+  train(f.toy.objective, f.toy.slab, f.toy.optimizer, resolved, f.run, state, no_hooks);
+  const std::string good = read_all(f.run.tokenizer());
+  auto swapped = nlohmann::ordered_json::parse(good);
+  auto& vocabulary = swapped["model"]["vocab"];
+  std::swap(vocabulary["a"], vocabulary["e"]);
+  const fs::path checkpoint = f.run.checkpoint(state.step);
+  for (const fs::path& path : {f.run.root, f.run.average(), checkpoint}) {
+    CAPTURE(path);
+    CHECK_NOTHROW(load_language_model(path));
+    std::ofstream(f.run.tokenizer()) << swapped.dump();
+    CHECK_THROWS_WITH_AS(load_language_model(path),
+                         doctest::Contains((f.run.tokenizer().string() + " has changed since ").c_str()), Error);
+    std::ofstream(f.run.tokenizer()) << good;
+  }
+  // An older version remembered no hash.
+  std::ofstream(f.run.tokenizer()) << swapped.dump();
+  auto older = nlohmann::ordered_json::parse(read_all(checkpoint / "state.json"));
+  for (const char* key : {"run_files", "metrics", "xxh3"}) CHECK(older.erase(key) == 1);
+  seal_json(older);
+  std::ofstream(checkpoint / "state.json") << older.dump(2);
+  CHECK_NOTHROW(load_language_model(checkpoint));
+  TrainingState loaded = load_checkpoint(f.run, state.step, f.toy.model, f.toy.optimizer);
+  CHECK(loaded.run_files.empty());
+  CHECK(loaded.metrics.bytes == 0);
 }
 
 TEST_CASE("trained model: a checkpoint means what its own configuration says") {

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -32,8 +33,10 @@ struct RootObjective : Objective {
   RunTokenizers tokenizers() const override { return {}; }
   std::uint64_t data_hash() const override { return 0; }
   std::vector<std::string> description() const override { return {}; }
-  std::int64_t scored_targets(std::int64_t) override { return 1; }
-  Variable micro_loss(Tape& tape, std::int64_t, std::int64_t, double) override { return sum(sqrt(module.w.on(tape))); }
+  std::int64_t scored_targets(std::int64_t, MicroSteps) override { return 1; }
+  Variable micro_loss(Tape& tape, std::int64_t, std::int64_t, const MeanOver&) override {
+    return sum(sqrt(module.w.on(tape)));
+  }
   bool can_evaluate() const override { return false; }
   Evaluation evaluate(const ProgressCallback&) override { return {}; }
   std::int64_t evaluation_tokens() const override { return 0; }
@@ -177,7 +180,7 @@ TEST_CASE("train step: a loss that is not finite is an error, and leaves the wei
   }
   SUBCASE("because of a huge learning rate") {
     config.optimizer.lr = 1e30;
-    config.optimizer.weight_decay = 0;
+    config.optimizer.options["weight_decay"] = 0.0;
     config.schedule.warmup = 0;
     Toy toy(config);
     toy.step(1);
@@ -328,4 +331,90 @@ TEST_CASE("train: plateau halves the rate after each evaluation whose loss is no
   state = load_checkpoint(cut.run, 15, resumed.model, resumed.optimizer);
   train(resumed.objective, resumed.slab, resumed.optimizer, resumed.resolved, cut.run, state, {});
   CHECK(same_bits(resumed.weights(), whole.toy.weights()));
+}
+
+namespace {
+
+// Stops within a step: at the `asks`-th time that this run is asked from step `from` on.
+std::function<bool()> stop_within(const TrainingState& state, std::int64_t from, int asks) {
+  return [&state, from, asks, asked = 0]() mutable { return state.step >= from && ++asked >= asks; };
+}
+
+template <class AnyToy>
+void check_stop_within_step(const Config& config, const std::filesystem::path& folder) {
+  const auto whole = trained<AnyToy>(config, folder / "whole");
+  const RunFolder run{folder / "cut"};
+  AnyToy first(config);
+  create_run(run.root, to_toml(first.resolved), first.objective.tokenizers());
+  TrainingState state;
+  // The first time after step 2, then twice within step 3.
+  const TrainEnd end = train(first.objective, first.slab, first.optimizer, first.resolved, run, state,
+                             {.stop_requested = stop_within(state, 2, 3)});
+  CHECK(end == TrainEnd::stopped);
+  CHECK(state.step == 2);
+  CHECK(latest_step(run) == 2);
+  AnyToy resumed(config);
+  state = load_checkpoint(run, 2, resumed.model, resumed.optimizer);
+  CHECK(train(resumed.objective, resumed.slab, resumed.optimizer, resumed.resolved, run, state, {}) ==
+        TrainEnd::finished);
+  CHECK(same_bits(resumed.weights(), whole->weights()));
+}
+
+}  // namespace
+
+TEST_CASE("train: a stop gives up the step between two micro-steps, saves the last whole one, and resumes to the bit") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  config.model.options["dropout"] = 0.1;
+  config.train.accumulate = 4;
+  config.checkpoint.every = 0;
+  config.eval.every = 0;
+  check_stop_within_step<Toy>(config, folder.path / "gpt");
+  Config recurrent = config;
+  recurrent.model = {.type = "rnn", .options = {{"dim", std::int64_t{16}}}};
+  check_stop_within_step<Toy>(recurrent, folder.path / "rnn");
+  Config translation = translation_config();
+  translation.train.accumulate = 4;
+  translation.train.label_smoothing = 0.1;
+  translation.checkpoint.every = translation.eval.every = 0;
+  check_stop_within_step<TranslationToy>(translation, folder.path / "translation");
+
+  // Before the first whole step there is nothing to save.
+  const TrainedToy none(config, "none", {.stop_requested = [] { return true; }});
+  CHECK(none.end == TrainEnd::stopped);
+  CHECK(none.state.step == 0);
+  CHECK(list_checkpoints(none.run).empty());
+}
+
+TEST_CASE("train: what it does is told, and how long pieces of that take") {
+  TrainingPace pace;
+  CHECK(pace.now().piece.empty());
+  CHECK_FALSE(pace.now().seconds_left.has_value());
+  pace.begin("micro-step");
+  CHECK(pace.now().piece == "micro-step");
+  CHECK_FALSE(pace.now().seconds_left.has_value());
+  pace.begin("micro-step");
+  CHECK(pace.now().seconds_left.has_value());
+  CHECK(*pace.now().seconds_left >= 0);
+  pace.begin("evaluation");
+  CHECK_FALSE(pace.now().seconds_left.has_value());
+
+  Config config = toy_config();
+  config.train.accumulate = 2;
+  std::vector<std::string> told;
+  TrainingPace own;
+  const TrainHooks hooks{.evaluating =
+                             [&] {
+                               told.push_back(own.now().piece);
+                               return ProgressCallback();
+                             },
+                         .stop_requested =
+                             [&] {
+                               told.push_back(own.now().piece);
+                               return false;
+                             },
+                         .pace = &own};
+  const TrainedToy run(config, "run", hooks);
+  CHECK(std::ranges::count(told, "micro-step") == 2 * 6);
+  CHECK(std::ranges::count(told, "evaluation") == 1);
 }

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/lines.h"
 #include "tokenizer/bpe/byte_level.h"
 #include "tokenizer/formats/json_text.h"
@@ -101,7 +102,7 @@ std::unique_ptr<Tokenizer> read_gpt2_files(const Gpt2Files& text, const Gpt2File
   }
   Vocabulary written;
   naming(names.vocab, [&] {
-    written.tokens = tokens_by_id(read_vocab(parse_json(text.vocab), "file"), "file");
+    written.tokens = tokens_by_id(read_vocab(parse_json<nlohmann::json>(text.vocab), "file"), "file");
     for (std::size_t id = 0; id < written.tokens.size(); ++id) {
       const std::string& token = written.tokens[id];
       check(!token.empty(), "the token with id ", id, " is empty");

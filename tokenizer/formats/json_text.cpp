@@ -1,44 +1,12 @@
 #include "tokenizer/formats/json_text.h"
 
-#include <algorithm>
 #include <limits>
-#include <unordered_set>
-#include <vector>
 
 #include "core/error.h"
 
 namespace tapeformer {
 
 using nlohmann::json;
-
-json parse_json(std::string_view text) {
-  constexpr std::size_t kMostLevels = 100;            // copying a value calls a function for each level
-  std::vector<std::unordered_set<std::string>> keys;  // of the enclosing objects and lists
-  const auto look = [&](int, json::parse_event_t event, json& parsed) {
-    using Event = json::parse_event_t;
-    if (event == Event::object_start || event == Event::array_start) {
-      check(keys.size() < kMostLevels, "lists and objects are more than ", kMostLevels, " deep");
-      keys.emplace_back();
-    } else if (event == Event::object_end || event == Event::array_end) {
-      keys.pop_back();
-    } else if (event == Event::key) {
-      check(keys.back().insert(parsed.get<std::string>()).second, "the key ", show(parsed), " is there twice");
-    }
-    return true;
-  };
-  std::size_t invalid = text.find('\0') + 1;  // bytes count from 1; the parser would end at a byte 0
-  if (invalid == 0) {
-    try {
-      return json::parse(text, look);
-    } catch (const json::parse_error& error) {
-      invalid = error.byte;
-    } catch (const json::out_of_range&) {  // the message of the parser quotes the number, however long it is
-      fail("not valid JSON: a number is out of range");
-    }
-  }
-  const std::string_view before = text.substr(0, invalid - 1);
-  fail("line ", std::count(before.begin(), before.end(), '\n') + 1, ": not valid JSON at byte ", invalid);
-}
 
 std::string show(const json& value) {
   if (value.is_array()) return "a list";

@@ -1,16 +1,11 @@
-// Reading JSON of any origin. Every message says in one line what is wrong and where.
+// What the JSON of a tokenizer holds. Every message says in one line what is wrong and where.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 namespace tapeformer {
-
-// Throws Error, with the line, for text that is not JSON, for lists and objects that are nested more than 100 deep, and
-// for an object that has a key twice.
-nlohmann::json parse_json(std::string_view text);
 
 // A value as one short line for a message.
 std::string show(const nlohmann::json& value);

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "tokenizer/char_tokenizer.h"
 #include "tokenizer/formats/json_text.h"
 #include "tokenizer/formats/tokenizer_json.h"
@@ -179,7 +180,7 @@ std::unique_ptr<Tokenizer> read_tokenizer(const json& file) {
 
 std::unique_ptr<Tokenizer> Tokenizer::from_json(std::string_view text, const std::string& origin) {
   try {
-    return read_tokenizer(parse_json(text));
+    return read_tokenizer(parse_json<json>(text));
   } catch (const Error& error) {
     fail(origin, ": ", error.what());
   }

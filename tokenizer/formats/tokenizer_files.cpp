@@ -13,16 +13,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt";
 
-bool is_folder(const fs::path& path) {
-  std::error_code unreachable;  // reading the path will say why
-  return fs::is_directory(path, unreachable);
-}
-
-bool is_there(const fs::path& path) {
-  std::error_code unreachable;
-  return fs::exists(path, unreachable) || unreachable;
-}
-
 Gpt2Files names_in(const fs::path& folder) { return {(folder / kVocabName).string(), (folder / kMergesName).string()}; }
 
 // The names of both files, given one of them: they differ only in "vocab.json" and "merges.txt" at the end.

@@ -3,10 +3,12 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/hash.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
 
@@ -60,14 +62,24 @@ std::pair<std::string_view, std::string_view> split_name(std::string_view name) 
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
+// The keys that name a row of a registry, which has the other keys of their sections.
+constexpr std::pair<std::string_view, std::string_view> kRowNames[] = {{"model", "type"}, {"optimizer", "name"}};
+
+bool names_row(std::string_view section, std::string_view key) {
+  return std::ranges::count(kRowNames, std::pair(section, key)) > 0;
+}
+
 // Reads a file's tables into a configuration.
 class Reader {
  public:
   explicit Reader(const std::string& origin) : origin_(origin) {}
 
   Config read(const toml::table& file) {
-    // The type says what the other keys of its section mean.
-    if (const auto type = file["model"]["type"]; type) read_key("model", "type", *type.node());
+    // These two say what the other keys of their sections mean.
+    for (const auto& [section, key] : kRowNames) {
+      if (const auto row = file[section][key]; row) read_key(section, key, *row.node());
+    }
+    config_.model.type_is_given = static_cast<bool>(file["model"]["type"]);
     for (auto&& [key, node] : file) {
       if (key.str() == "derived") {
         read_derived(node);
@@ -93,7 +105,7 @@ class Reader {
     }
     if (!node.is_table()) fail_usage(place, "expected a section [", section, "], got ", describe(node));
     for (auto&& [key, value] : *node.as_table()) {
-      if (section != "model" || key.str() != "type") read_key(section, key.str(), value, where(key));
+      if (!names_row(section, key.str())) read_key(section, key.str(), value, where(key));
     }
   }
 
@@ -102,7 +114,7 @@ class Reader {
   }
 
   void read_key(std::string_view section, std::string_view key, const toml::node& node, const std::string& place) {
-    const auto entry = find_config_entry(section, key, config_.model.type);
+    const auto entry = find_config_entry(section, key, config_);
     if (!entry) {
       fail_usage(place, "unknown key ", section, ".", key, ": did you mean ", nearest_config_name(section, key), "?");
     }
@@ -120,7 +132,7 @@ class Reader {
     config_.derived = std::get<std::vector<std::string>>(*names);
     for (const std::string& name : *config_.derived) {
       const auto [section, key] = split_name(name);
-      const auto entry = find_config_entry(section, key, config_.model.type);
+      const auto entry = find_config_entry(section, key, config_);
       if (!entry || entry->key.follows.empty()) {
         fail_usage(where(node), "derived: expected keys whose defaults follow other keys, got ",
                    format_key_value(name));
@@ -132,7 +144,44 @@ class Reader {
   Config config_;
 };
 
+// Where a string of TOML ends that begins at `begin`: at its closing quote, or at the end of the line or text.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+  const char quote = text[begin];
+  const std::string three(3, quote);
+  const bool is_long = text.substr(begin, 3) == three;
+  for (std::size_t at = begin + (is_long ? 3 : 1); at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (is_long ? text.substr(at, 3) == three : text[at] == quote || text[at] == '\n') {
+      return is_long ? at + 2 : at;
+    }
+  }
+  return text.size();
+}
+
+// Throws UsageError for a key of very many parts, a.b.c: parsing one, and what is done with the tables that it makes,
+// call a function for each part. The parser itself limits lists and tables within others.
+void require_short_keys(std::string_view text, const std::string& origin) {
+  constexpr int kMostParts = 16;
+  int dots = 0, line = 1;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '#') at = std::min(text.find('\n', at), text.size()) - 1;
+    if (c == '"' || c == '\'') {
+      const std::size_t end = end_of_string(text, at);
+      line += static_cast<int>(std::ranges::count(text.substr(at, end - at), '\n'));
+      at = end;
+    }
+    if (c == '\n') ++line;
+    const bool in_key =
+        std::isalnum(static_cast<unsigned char>(c)) || std::string_view("_-\"' \t.").find(c) != std::string_view::npos;
+    dots = c == '.' ? dots + 1 : in_key ? dots : 0;
+    if (dots >= kMostParts) fail_usage(origin, ":", line, ": a key has more than ", kMostParts, " parts");
+  }
+}
+
 toml::table parse_toml(std::string_view text, const std::string& origin) {
+  require_short_keys(text, origin);
   try {
     return toml::parse(text, origin);
   } catch (const toml::parse_error& error) {
@@ -159,7 +208,7 @@ bool is_given(const ConfigOverrides& overrides, const std::string& name) {
 void replace_data_key(Config& config, const std::string& name, const std::string& by, const ConfigOverrides& overrides,
                       std::vector<std::string>& notes) {
   const auto [section, key] = split_name(name);
-  const ConfigEntry entry = *find_config_entry(section, key, config.model.type);
+  const ConfigEntry entry = *find_config_entry(section, key, config);
   const KeyValue value = entry.get(config);
   if (is_given(overrides, name) || value == entry.key.default_value) return;
   notes.push_back(str_cat(by, " replaces ", name, " = ", command_line_text(value)));
@@ -173,9 +222,9 @@ Config parse_config(std::string_view text, const std::string& origin) {
 }
 
 Config load_config(const std::filesystem::path& path) {
-  const MappedFile file(path);
+  const std::string text = read_file(path);
   try {
-    return parse_config(file.bytes(), path.string());
+    return parse_config(text, path.string());
   } catch (const UsageError& error) {
     if (path.extension() == ".toml") throw;
     fail_usage(error.what(), " (a text to train on is named by --data.text)");
@@ -184,7 +233,7 @@ Config load_config(const std::filesystem::path& path) {
 
 void apply_override(Config& config, std::string_view name, std::span<const std::string> values) {
   const auto [section, key] = split_name(name);
-  const auto entry = find_config_entry(section, key, config.model.type);
+  const auto entry = find_config_entry(section, key, config);
   if (!entry) fail_usage("unknown key ", name, ": did you mean ", nearest_config_name(section, key), "?");
   const KeyType type = entry->key.type();
   const bool is_list = type == KeyType::list;
@@ -210,14 +259,22 @@ void apply_override(Config& config, std::string_view name, const std::string& va
 }
 
 std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& overrides) {
-  // The type says what the other keys of its section mean.
-  if (const auto type = overrides.find("model.type"); type != overrides.end() && !type->second.empty()) {
-    apply_override(config, type->first, type->second);
+  std::vector<std::string> notes;
+  for (const auto& [section, key] : kRowNames) {
+    const auto row = overrides.find(str_cat(section, ".", key));
+    if (row != overrides.end() && !row->second.empty()) apply_override(config, row->first, row->second);
+  }
+  if (is_given(overrides, "model.type")) config.model.type_is_given = true;
+  if (is_given(overrides, "optimizer.name")) {
+    for (const auto& [name, value] : remove_foreign_options(config.optimizer)) {
+      if (!is_given(overrides, name)) {
+        notes.push_back(str_cat("optimizer.name replaces ", name, " = ", command_line_text(value)));
+      }
+    }
   }
   for (const auto& [name, values] : overrides) {
     if (!values.empty()) apply_override(config, name, values);
   }
-  std::vector<std::string> notes;
   for (const DataKind& kind : kDataKinds) {
     const auto by = std::ranges::find_if(kind.training, [&](const auto& name) { return is_given(overrides, name); });
     if (by == kind.training.end()) continue;
@@ -230,6 +287,21 @@ std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& 
   return notes;
 }
 
+namespace {
+
+// Begins the first line of what to_toml() writes. The checksum of the lines after it follows.
+constexpr std::string_view kChecksum = "# checksum ";
+
+}  // namespace
+
+bool has_checksum(std::string_view toml) { return toml.starts_with(kChecksum); }
+
+bool is_unchanged(std::string_view toml) {
+  const std::size_t end = toml.find('\n');
+  return has_checksum(toml) && end != toml.npos &&
+         toml.substr(kChecksum.size()).starts_with(to_hex(hash_bytes(toml.substr(end + 1))));
+}
+
 std::string to_toml(const ResolvedConfig& config) {
   constexpr std::size_t kHelpColumn = 28;
   const Config& values = config.values();
@@ -239,7 +311,7 @@ std::string to_toml(const ResolvedConfig& config) {
       "# again when those change. To keep such a value as it is, take its key out of the list.\n";
   out += "derived = " + format_key_value(*values.derived) + "\n";
   std::string section;
-  for (const ConfigEntry& entry : config_entries(config.model.type)) {
+  for (const ConfigEntry& entry : config_entries(values)) {
     if (entry.section != section) {
       out += str_cat("\n[", entry.section, "]\n");
       section = entry.section;
@@ -253,7 +325,8 @@ std::string to_toml(const ResolvedConfig& config) {
     }
     out += line + words + "\n";
   }
-  return out;
+  return str_cat(kChecksum, to_hex(hash_bytes(out)), " of what follows: train --resume asks about changes by hand\n",
+                 out);
 }
 
 }  // namespace tapeformer

@@ -1,6 +1,6 @@
 // The configuration of a run: typed values, read from TOML files and from the command line. Every key stands once, in
-// the table of config_table.cpp or among the keys of a model family; reading, writing, checks, help and the options of
-// the command line are made from there.
+// the table of config_table.cpp or among the keys of a model family or an optimizer; reading, writing, checks, help and
+// the options of the command line are made from there.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ namespace tapeformer {
 // "as many as train.steps") is worked out by resolve().
 struct Config {
   struct Model {
-    std::string type = "gpt";  // a name in the registry of model families
+    std::string type = "gpt";    // a name in the registry of model families
+    bool type_is_given = false;  // by a file or an option; else imply_model() may set another one
     // The keys of the family that are given, by name; the others have the family's defaults.
     std::map<std::string, KeyValue, std::less<>> options;
     bool operator==(const Model&) const = default;
@@ -44,7 +45,12 @@ struct Config {
     std::string text_field = "text";
     bool within_document = false;
     std::string source, target, valid_source, valid_target, pairs, valid_pairs, labels, valid_labels, corpus;
+    LabelFormat labels_format = LabelFormat::automatic;
+    HeaderLine labels_header = HeaderLine::automatic;
+    std::string label_column, text_column;
     std::int64_t lines = 20000, seed = 1;
+    // How labelled text is read.
+    LabelledFormat labelled_format() const { return {labels_format, labels_header, label_column, text_column}; }
     bool operator==(const Data&) const = default;
   };
   struct Task {
@@ -55,10 +61,10 @@ struct Config {
     bool operator==(const Task&) const = default;
   };
   struct Optimizer {
-    std::string name = "adamw";
-    double lr = 1e-3, beta1 = 0.9, beta2 = 0.98, eps = 1e-9, weight_decay = -1, momentum = 0.9;
-    bool nesterov = false;
-    double clip = 1;
+    std::string name = "adamw";  // a name in the table of optimizers
+    double lr = 1e-3, clip = 1;
+    // The optimizer's own keys that are given, by name; the others have its defaults. All of them once resolved.
+    std::map<std::string, KeyValue, std::less<>> options;
     bool operator==(const Optimizer&) const = default;
   };
   struct Schedule {
@@ -177,8 +183,9 @@ void apply_override(Config& config, std::string_view name, const std::string& va
 
 // The values that the command line gives, by key; a key without values is not given.
 using ConfigOverrides = std::map<std::string, std::vector<std::string>>;
-// Sets all of them, model.type first. Training data of another kind than the configuration's replaces it, together with
-// its validation data. Returns a line about each key whose value was replaced in this way.
+// Sets all of them, model.type and optimizer.name first. Training data of another kind than the configuration's
+// replaces it, together with its validation data; another optimizer replaces the values of keys that it does not have.
+// Returns a line about each key whose value was replaced in this way.
 std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& overrides);
 
 // Works out every value that stands for another one, and checks all: each key by itself, then the rules across keys.
@@ -189,17 +196,21 @@ ResolvedConfig resolve(Config config);
 void require_data(const ResolvedConfig& config);
 
 // Every key with its help as a comment, and `derived`: resolving what parse_config() reads from it gives an equal
-// configuration. Throws UsageError for a string that is not UTF-8.
+// configuration. Its first line has a checksum of the others. Throws UsageError for a string that is not UTF-8.
 std::string to_toml(const ResolvedConfig& config);
+
+// Whether a text is what to_toml() has written, without a change. An older version wrote none with a checksum.
+bool is_unchanged(std::string_view toml);
+bool has_checksum(std::string_view toml);
 
 // What the command line needs to know to offer a key as the option --name.
 struct ConfigKey {
   std::string name;  // "model.layers"
   KeyType type;
-  std::string help;                   // one line, with the unit
-  std::string default_value;          // as apply_override() takes it
-  std::vector<std::string> allowed;   // the words a string may be; empty where anything goes
-  std::vector<std::string> families;  // the model families that have the key; empty where all have
+  std::string help;                  // one line, with the unit
+  std::string default_value;         // as apply_override() takes it
+  std::vector<std::string> allowed;  // the words a string may be; empty where anything goes
+  std::vector<std::string> owners;   // the model families or optimizers that have the key; empty where all have
 };
 std::vector<ConfigKey> config_keys();
 

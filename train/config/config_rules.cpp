@@ -136,10 +136,6 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.schedule.kind != ScheduleKind::plateau || config.eval.every > 0,
           "schedule.kind: expected eval.every above 0 beside plateau, which follows the evaluations, got ",
           config.eval.every);
-  // The last step is evaluated as well. More steps given on resume would find a stall that a longer run has not.
-  require(config.schedule.kind != ScheduleKind::plateau || config.train.steps % config.eval.every == 0,
-          "train.steps: expected a multiple of eval.every, which is ", config.eval.every,
-          ", beside schedule.kind = plateau, got ", config.train.steps);
   const ModelFamily& family = resolved.family();
   require(config.train.bptt == 0 || family.bptt > 0, "train.bptt: expected 0 for ", family.name,
           ", which carries no state from row to row, got ", config.train.bptt);
@@ -202,9 +198,9 @@ KeyValues family_options(const Config::Model& model, const ModelFamily& family) 
 }
 
 void derive(Config& config, const ModelFamily& family, std::int64_t window) {
-  if (config.optimizer.weight_decay < 0) {
-    config.optimizer.weight_decay = find_optimizer_row(config.optimizer.name)->defaults.weight_decay;
-  }
+  const OptimizerRow& optimizer = *find_optimizer_row(config.optimizer.name);
+  const KeyValues options = optimizer_options(optimizer, config.optimizer.options);
+  for (const Key& key : optimizer.keys) config.optimizer.options[key.name] = options.get(key.name);
   if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;
   if (config.schedule.total == 0) config.schedule.total = config.train.steps;
   if (config.train.matmul == MatmulSetting::automatic) config.train.matmul = fastest_matmul();
@@ -233,7 +229,7 @@ std::optional<std::int64_t> ResolvedConfig::integer_option(std::string_view name
 
 ResolvedConfig resolve(Config config) {
   const ModelFamily& family = find_model_family(config.model.type);
-  const std::vector<ConfigEntry> entries = config_entries(family.name);
+  const std::vector<ConfigEntry> entries = config_entries(config);
   for (const ConfigEntry& entry : entries) {
     const bool derived = config.derived && std::ranges::count(*config.derived, entry.name());
     if (derived) entry.set(config, entry.key.default_value);
@@ -255,6 +251,7 @@ ResolvedConfig resolve(Config config) {
       config.derived->push_back(entry.name());
     }
   }
+  config.model.type_is_given = true;
   values->config = config;
   const ResolvedConfig resolved(std::move(values));
   check_rules(config, resolved);

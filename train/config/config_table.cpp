@@ -4,10 +4,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/nearest_name.h"
 #include "nn/optim/optimizers.h"
-#include "train/config/key_text.h"
-#include "train/config/other_names.h"
 #include "train/tasks/task.h"
 
 namespace tapeformer {
@@ -75,19 +72,8 @@ std::string task_help() {
   return help;
 }
 
-// " (adamw, adam)": the optimizers that read an option.
-std::string read_by(const char* option) { return " (" + optimizers_with_option(option) + ")"; }
+}  // namespace
 
-// "0.1 for adamw, 0 for adam, …"
-std::string default_weight_decays() {
-  std::string text;
-  for (const std::string& name : optimizer_names()) {
-    text += str_cat(text.empty() ? "" : ", ", find_optimizer_row(name)->defaults.weight_decay, " for ", name);
-  }
-  return text;
-}
-
-// The key model.type, then all keys that are not a model family's.
 const std::vector<ConfigEntry>& common_entries() {
   using M = Config::Model;
   using K = Config::Tokenizer;
@@ -143,13 +129,25 @@ const std::vector<ConfigEntry>& common_entries() {
         data.key<&D::valid_pairs>("valid_pairs", "parallel text for validation: each line is source, tab, target"),
         data.key<&D::labels>("labels",
                              "labelled text for task.kind; tag: a line is word, tab, label, an empty line ends a "
-                             "sentence; classify: label, tab, text; span: question, tab, text, tab, answer; .jsonl: "
-                             "fields of these names, words and labels"),
-        data.key<&D::valid_labels>("valid_labels",
-                                   "labelled text for validation (none = the last part of data.labels)"),
+                             "sentence; classify: label, tab, text; span: question, tab, text, tab, answer; or another "
+                             "of labels_format"),
+        data.key<&D::valid_labels>(
+            "valid_labels", "labelled text for validation (none = data.valid_fraction of data.labels, of each label)"),
+        data.key<&D::labels_format>(
+            "labels_format",
+            "how labelled text is written (auto = by the file's ending, or by its text): fields "
+            "apart by tabs, CSV, CoNLL's columns, fastText's __label__, or JSON lines"),
+        data.key<&D::labels_header>("labels_header",
+                                    "whether its first line names the columns (auto = if these are usual names, or "
+                                    "label_column or text_column is one of them)"),
+        data.key<&D::label_column>("label_column",
+                                   "column of the labels: its number, counted from 1 or with - from the last, or its "
+                                   "name in the first line or of a JSON field (none = the usual one)"),
+        data.key<&D::text_column>("text_column", "column of the texts or words, named like label_column"),
         data.key<&D::corpus>("corpus", "name of a generated corpus"),
         data.key<&D::lines>("lines", "lines of the generated corpus", at_least(1)),
-        data.key<&D::seed>("seed", "seed of the generated corpus", at_least(0)),
+        data.key<&D::seed>("seed", "seed of the generated corpus, and of the labelled examples that validate",
+                           at_least(0)),
 
         task.key<&L::kind>(
             "kind", "what the model is fine-tuned for (" + task_help() + "; none = trained for what its family is for)",
@@ -165,14 +163,6 @@ const std::vector<ConfigEntry>& common_entries() {
 
         optimizer.key<&O::name>("name", "the rule by which gradients change the weights"),
         optimizer.key<&O::lr>("lr", "peak learning rate", at_least(0)),
-        optimizer.key<&O::beta1>("beta1", "decay of the mean of gradients" + read_by("beta1"), fraction()),
-        optimizer.key<&O::beta2>("beta2", "decay of the mean of squared gradients" + read_by("beta2"), fraction()),
-        optimizer.key<&O::eps>("eps", "added to the root of the mean square" + read_by("eps"), above(0)),
-        optimizer.key<&O::weight_decay>("weight_decay", "decay of matrices (-1 = " + default_weight_decays() + ")",
-                                        at_least(-1), {.follows = "optimizer.name"}),
-        optimizer.key<&O::momentum>(
-            "momentum", "share of the last update that the next one keeps" + read_by("momentum"), fraction()),
-        optimizer.key<&O::nesterov>("nesterov", "Nesterov's form of momentum" + read_by("nesterov")),
         optimizer.key<&O::clip>("clip", "largest global norm of the gradient (0 = no limit)", at_least(0)),
 
         schedule.key<&S::kind>("kind", "shape of the learning rate after warm-up"),
@@ -209,7 +199,7 @@ const std::vector<ConfigEntry>& common_entries() {
         train.key<&T::mask_random>("mask_random", "share that become a random token; the others stay", between(0, 1),
                                    kFixed),
         train.key<&T::seed>("seed", "seed of weights, batches, masks and dropout", at_least(0)),
-        train.key<&T::threads>("threads", "threads (0 = physical cores)", between(0, 4096)),
+        train.key<&T::threads>("threads", "threads (0 = OMP_NUM_THREADS, or the physical cores)", between(0, 4096)),
         train.key<&T::recompute>("recompute",
                                  "compute activations again in backward: far less memory, up to a third more time"),
         train.key<&T::matmul>(
@@ -282,158 +272,6 @@ const std::vector<ConfigEntry>& common_entries() {
     return table;
   }();
   return entries;
-}
-
-ConfigEntry with_registered_words(ConfigEntry entry) {
-  if (entry.registered) entry.key.allowed = entry.registered();
-  return entry;
-}
-
-// A key of a model family. A key that takes words takes "auto" too.
-ConfigEntry model_entry(Key key) {
-  if (auto* words = std::get_if<std::vector<std::string>>(&key.allowed); words && !std::ranges::count(*words, kAuto)) {
-    words->insert(words->begin(), std::string(kAuto));
-  }
-  const auto get = [key](const Config& config) -> KeyValue {
-    const auto given = config.model.options.find(key.name);
-    return given == config.model.options.end() ? key.default_value : given->second;
-  };
-  const auto set = [name = key.name](Config& config, KeyValue value) {
-    if (value == KeyValue(std::string(kAuto))) {
-      config.model.options.erase(name);
-    } else {
-      config.model.options[name] = std::move(value);
-    }
-  };
-  return {"model", std::move(key), get, set};
-}
-
-const Key* find_key(const ModelFamily& family, std::string_view name) {
-  const auto key = std::ranges::find(family.keys, name, &Key::name);
-  return key == family.keys.end() ? nullptr : &*key;
-}
-
-struct KnownKey {
-  std::string section, key;
-};
-
-// The keys of all families, each once, and all others.
-std::vector<KnownKey> known_keys() {
-  std::vector<KnownKey> known;
-  for (const ModelFamily& family : model_families()) {
-    for (const Key& key : family.keys) {
-      const auto is_same = [&](const KnownKey& other) { return other.key == key.name; };
-      if (std::ranges::none_of(known, is_same)) known.push_back({"model", key.name});
-    }
-  }
-  for (const ConfigEntry& entry : common_entries()) known.push_back({entry.section, entry.key.name});
-  return known;
-}
-
-// " (auto = pre for gpt, post for transformer)" where the families' defaults differ, else nothing.
-std::string defaults_text(const std::vector<const ModelFamily*>& families, const std::string& name) {
-  std::string text;
-  bool differ = false;
-  for (const ModelFamily* family : families) {
-    const Key &key = *find_key(*family, name), &first = *find_key(*families.front(), name);
-    differ = differ || key.default_value != first.default_value;
-    text += str_cat(text.empty() ? "" : ", ", command_line_text(key.default_value), " for ", family->name);
-  }
-  return differ ? str_cat(" (auto = ", text, ")") : "";
-}
-
-// A key of the section [model] as all families together have it.
-ConfigKey model_config_key(const std::string& name) {
-  std::vector<const ModelFamily*> families;
-  for (const ModelFamily& family : model_families()) {
-    if (find_key(family, name)) families.push_back(&family);
-  }
-  // A family whose own default is "auto" says in its help what that means.
-  const auto is_auto = [&](const ModelFamily* family) {
-    return find_key(*family, name)->default_value == KeyValue(std::string(kAuto));
-  };
-  const auto explained = std::ranges::find_if(families, is_auto);
-  const bool explains = explained != families.end();
-  const ConfigEntry entry = model_entry(*find_key(explains ? **explained : *families.front(), name));
-  const std::string differing = explains ? "" : defaults_text(families, name);
-  ConfigKey key{.name = "model." + name,
-                .type = entry.key.type(),
-                .help = entry.key.help + differing,
-                .default_value = command_line_text(entry.key.default_value),
-                .allowed = allowed_words(entry.key),
-                .families = {}};
-  if (!differing.empty() && !key.allowed.empty()) key.default_value = kAuto;
-  if (families.size() < model_families().size()) {
-    for (const ModelFamily* family : families) key.families.push_back(family->name);
-  }
-  return key;
-}
-
-}  // namespace
-
-std::vector<ConfigEntry> config_entries(std::string_view model_type) {
-  std::vector<ConfigEntry> entries{with_registered_words(common_entries().front())};
-  for (const Key& key : find_model_family(model_type).keys) entries.push_back(model_entry(key));
-  for (const ConfigEntry& entry : std::span(common_entries()).subspan(1)) {
-    entries.push_back(with_registered_words(entry));
-  }
-  return entries;
-}
-
-std::optional<ConfigEntry> find_config_entry(std::string_view section, std::string_view key,
-                                             std::string_view model_type) {
-  for (const ConfigEntry& entry : common_entries()) {
-    if (entry.section == section && entry.key.name == key) return with_registered_words(entry);
-  }
-  if (section != "model") return std::nullopt;
-  const Key* found = nullptr;
-  for (const ModelFamily& family : model_families()) {
-    const Key* candidate = find_key(family, key);
-    if (candidate && (!found || family.name == model_type)) found = candidate;
-  }
-  return found ? std::optional(model_entry(*found)) : std::nullopt;
-}
-
-bool is_config_section(std::string_view section) {
-  return std::ranges::any_of(common_entries(), [&](const ConfigEntry& entry) { return entry.section == section; });
-}
-
-std::string nearest_config_section(std::string_view section) {
-  std::vector<std::string_view> sections;
-  for (const ConfigEntry& entry : common_entries()) {
-    if (entry.section.starts_with(section)) return entry.section;  // an abbreviation
-    sections.push_back(entry.section);
-  }
-  return std::string(nearest_name(section, sections));
-}
-
-std::string nearest_config_name(std::string_view section, std::string_view key) {
-  if (const std::string_view known_as = key_of_other_name(key); !known_as.empty()) return std::string(known_as);
-  std::vector<KnownKey> known = known_keys();
-  const std::string home = nearest_config_section(section);
-  std::stable_partition(known.begin(), known.end(), [&](const KnownKey& other) { return other.section == home; });
-  std::vector<std::string_view> keys;
-  for (const KnownKey& other : known) keys.push_back(other.key);
-  const KnownKey& nearest = known[std::ranges::find(keys, nearest_name(key, keys)) - keys.begin()];
-  return nearest.section + "." + nearest.key;
-}
-
-std::vector<ConfigKey> config_keys() {
-  std::vector<ConfigKey> keys;
-  const auto add = [&](const ConfigEntry& entry) {
-    keys.push_back({entry.name(),
-                    entry.key.type(),
-                    entry.key.help,
-                    command_line_text(entry.key.default_value),
-                    allowed_words(entry.key),
-                    {}});
-  };
-  add(with_registered_words(common_entries().front()));
-  for (const KnownKey& known : known_keys()) {
-    if (known.section == "model" && known.key != "type") keys.push_back(model_config_key(known.key));
-  }
-  for (const ConfigEntry& entry : std::span(common_entries()).subspan(1)) add(with_registered_words(entry));
-  return keys;
 }
 
 }  // namespace tapeformer

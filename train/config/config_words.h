@@ -3,6 +3,7 @@
 
 #include "core/keys.h"
 #include "data/scores/bleu.h"
+#include "data/text/labelled_format.h"
 
 namespace tapeformer {
 

@@ -4,19 +4,16 @@
 
 namespace tapeformer {
 
-OptimizerOptions optimizer_options(const ResolvedConfig& config) {
-  const Config::Optimizer& o = config.optimizer;
-  return {.beta1 = o.beta1,
-          .beta2 = o.beta2,
-          .eps = o.eps,
-          .weight_decay = o.weight_decay,
-          .momentum = o.momentum,
-          .nesterov = o.nesterov,
-          .clip = o.clip};
+KeyValues optimizer_options(const ResolvedConfig& config) {
+  const Config::Optimizer& optimizer = config.optimizer;
+  OptimizerSettings given(optimizer.options.begin(), optimizer.options.end());
+  given["lr"] = optimizer.lr;
+  given["clip"] = optimizer.clip;
+  return optimizer_options(*find_optimizer_row(optimizer.name), given);
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab) {
-  return make_optimizer(config.optimizer.name, slab, optimizer_options(config));
+  return find_optimizer_row(config.optimizer.name)->make(slab, optimizer_options(config));
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab,
@@ -30,7 +27,14 @@ std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const Pa
         ranks, train.comm);
   }
   if (ranks.size() == 1) return make(slab);
-  return std::make_unique<ShardedOptimizer>(slab, config.optimizer.clip, make, ranks, train.comm);
+  return std::make_unique<ShardedOptimizer>(slab, config.optimizer.clip, make, ranks, train.comm, /*bucket=*/0,
+                                            find_optimizer_row(config.optimizer.name)->unit);
+}
+
+std::int64_t numbers_per_parameter(const ResolvedConfig& config, ParameterKind kind) {
+  const std::int64_t state = find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config), kind);
+  if (config.train.sync_every == 0) return state;
+  return state + 1 + (config.train.outer_momentum > 0 ? 1 : 0);
 }
 
 ScheduleSpec schedule_spec(const ResolvedConfig& config) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
 #include "train/config/optim_config.h"
@@ -13,10 +14,12 @@ Config load_run_config(const std::filesystem::path& path) {
   Config run = load_config(path);
   // Older versions did not have the key: they knew products in f32 only.
   if (run.train.matmul == MatmulSetting::automatic) run.train.matmul = MatmulSetting::highest;
+  // They wrote the keys of all optimizers as well.
+  remove_foreign_options(run.optimizer);
   if (run.derived) return run;
   Config all_derived = run;
   all_derived.derived.emplace();
-  const std::vector<ConfigEntry> entries = config_entries(run.model.type);
+  const std::vector<ConfigEntry> entries = config_entries(run);
   for (const ConfigEntry& entry : entries) {
     if (!entry.key.follows.empty()) all_derived.derived->push_back(entry.name());
   }
@@ -29,22 +32,50 @@ Config load_run_config(const std::filesystem::path& path) {
   return run;
 }
 
+std::vector<std::string> changes_by_hand(const std::filesystem::path& config,
+                                         const std::optional<std::filesystem::path>& copy) {
+  const std::string text = read_file(config);
+  if (is_unchanged(text)) return {};
+  if (!copy) {
+    if (!has_checksum(text)) return {};
+    return {"its checksum differs, and no checkpoint says what it was"};
+  }
+  if (!has_checksum(read_file(*copy))) return {};
+  const Config before = load_config(*copy), after = load_config(config);
+  std::vector<std::string> changes;
+  if (before.model.type != after.model.type) {
+    changes.push_back(str_cat("model.type was ", before.model.type, " and is ", after.model.type));
+    return changes;  // the other keys are not those of one table
+  }
+  const auto shown = [](const KeyValue& value) {
+    const std::string shown = command_line_text(value);
+    return shown.empty() ? "\"\"" : shown;
+  };
+  for (const ConfigEntry& entry : config_entries(after)) {
+    const KeyValue was = entry.get(before), is = entry.get(after);
+    if (was != is) changes.push_back(str_cat(entry.name(), " was ", shown(was), " and is ", shown(is)));
+  }
+  return changes;
+}
+
 ResolvedConfig stored_config(Config run) {
   run.derived.reset();
   return resolve(std::move(run));
 }
 
 std::vector<std::string> check_resume(const ResolvedConfig& stored, const ResolvedConfig& resumed) {
-  const auto state_slabs = [](const ResolvedConfig& config) {
-    return find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config));
+  const auto state_slabs = [](const ResolvedConfig& config, ParameterKind kind) {
+    return find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config), kind);
   };
-  if (const int before = state_slabs(stored), after = state_slabs(resumed); before != after) {
+  for (const auto& word : Words<ParameterKind>::list) {
+    const int before = state_slabs(stored, word.first), after = state_slabs(resumed, word.first);
+    if (before == after) continue;
     fail_usage("optimizer.name: the run's ", stored.optimizer.name, " keeps ", before, " numbers for a parameter, got ",
                resumed.optimizer.name, ", which would keep ", after,
                ": train.init_from begins a new run with the weights");
   }
   std::vector<std::string> changes;
-  for (const ConfigEntry& entry : config_entries(stored.model.type)) {
+  for (const ConfigEntry& entry : config_entries(resumed.values())) {
     const KeyValue before = entry.get(stored.values()), after = entry.get(resumed.values());
     if (before == after) continue;
     const std::string name = entry.name(), value = command_line_text(after);

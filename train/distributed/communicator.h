@@ -47,14 +47,6 @@ class Communicator {
   std::string broadcast(std::string_view text);
   // Returns when all ranks have come here.
   void barrier();
-  // Calls f on rank 0 first, then on the others: they find what it leaves behind, such as a cache of files.
-  template <class F>
-  auto root_first(const F& f) {
-    if (!is_root()) barrier();
-    auto result = f();
-    if (is_root()) barrier();
-    return result;
-  }
 
   // Rows of a row-major matrix in shares: each rank gives its share(rows), and gets the others.
   void gather_rows(void* matrix, std::int64_t rows, std::int64_t row_bytes);

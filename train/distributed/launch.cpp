@@ -76,7 +76,14 @@ std::unique_ptr<Communicator> join_ranks(void (*lost)(const char* message)) {
   return std::make_unique<Communicator>(std::unique_ptr<Transport>(load_module()(silence_s, lost)));
 }
 
+std::optional<int> threads_of_environment() {
+  constexpr int kMost = 4096;  // as train.threads
+  const auto threads = number_in("OMP_NUM_THREADS");
+  return threads && *threads >= 1 ? std::optional(std::min(*threads, kMost)) : std::nullopt;
+}
+
 int threads_of_rank(Communicator& ranks) {
+  if (const auto wanted = threads_of_environment()) return *wanted;
   if (ranks.size() == 1) return default_thread_count();
   const std::vector<std::string> places = ranks.gather(place());
   const auto sharing = static_cast<int>(std::ranges::count(places, places[ranks.rank()]));

@@ -21,8 +21,11 @@ std::string rank_prefix();
 // is missing or cannot be loaded.
 std::unique_ptr<Communicator> join_ranks(void (*lost)(const char* message));
 
-// As many threads as this rank should have: the cores that it may use, shared with the ranks that are bound to the same
-// ones. Every rank calls it.
+// The threads that OMP_NUM_THREADS asks for; nothing where it names none.
+std::optional<int> threads_of_environment();
+
+// As many threads as this rank should have: those of the environment, or the cores that it may use, shared with the
+// ranks that are bound to the same ones. Every rank calls it.
 int threads_of_rank(Communicator& ranks);
 
 }  // namespace tapeformer

@@ -15,12 +15,13 @@ LocalStepsOptimizer::LocalStepsOptimizer(const ParameterSlab& slab, double clip,
       ranks_(ranks),
       local_(make(slab)),
       shared_(Tensor::empty(slab.values().sizes(), slab.values().dtype())),
-      // The gradients are free when a step is done: Δ takes their place.
-      outer_slab_(slab.part(0, slab.values().numel(), shared_, slab.gradients())),
+      // The gradients are free when a step is done: Δ takes their place. The rates of the parameters are in the local
+      // steps, and so in Δ.
+      outer_slab_(slab.at_one_rate(shared_, slab.gradients())),
       outer_(
           outer_slab_, 0,
           [&](const ParameterSlab& piece) {
-            return make_optimizer("sgd", piece, {.momentum = options.momentum, .nesterov = options.momentum > 0});
+            return make_optimizer("sgd", piece, {{"momentum", options.momentum}, {"nesterov", options.momentum > 0}});
           },
           ranks, precision, bucket) {}
 

@@ -10,7 +10,7 @@ namespace tapeformer {
 
 JobFacts program_and_config(const ResolvedConfig& config) {
   JobFacts facts{{"the program", to_hex(hash_bytes(MappedFile("/proc/self/exe").bytes()))}};
-  for (const ConfigEntry& entry : config_entries(config.model.type)) {
+  for (const ConfigEntry& entry : config_entries(config.values())) {
     const std::string name = entry.name();
     if (name == "train.threads" || name == "train.max_minutes") continue;
     facts.emplace_back(name, command_line_text(entry.get(config.values())));

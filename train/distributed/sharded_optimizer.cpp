@@ -3,14 +3,31 @@
 #include <cmath>
 
 namespace tapeformer {
+namespace {
+
+// The stretches of the slab that one optimizer must have whole.
+std::vector<SlabShares::Piece> whole_stretches(const ParameterSlab& slab, OptimizerUnit unit) {
+  std::vector<SlabShares::Piece> whole;
+  if (unit == OptimizerUnit::element) return whole;
+  for (const ParameterSlab::Part& part : slab.parts()) {
+    if (part.role.kind == ParameterKind::matrix) {
+      whole.push_back({part.begin, part.begin + ParameterSlab::padded(part.size)});
+    }
+  }
+  return whole;
+}
+
+}  // namespace
 
 ShardedOptimizer::ShardedOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make,
-                                   Communicator& ranks, CommPrecision precision, std::int64_t bucket)
+                                   Communicator& ranks, CommPrecision precision, std::int64_t bucket,
+                                   OptimizerUnit unit)
     : Optimizer(slab, clip),
       ranks_(ranks),
       shares_(
           slab.values().numel(), slab.values().dtype(), ranks, precision,
-          [this](std::size_t i) { pieces_[i]->squared_norm = pieces_[i]->optimizer->squared_norm(); }, bucket) {
+          [this](std::size_t i) { pieces_[i]->squared_norm = pieces_[i]->optimizer->squared_norm(); }, bucket,
+          whole_stretches(slab, unit)) {
   for (const auto [begin, end] : shares_.own()) {
     pieces_.push_back(std::make_unique<Piece>(slab.part(begin, end, slab.values(), slab.gradients()), make));
   }

@@ -1,15 +1,13 @@
 // An optimizer whose work and state are dealt out to ranks: ZeRO stage 1 (Rajbhandari et al. 2020).
 #pragma once
 
-#include <functional>
 #include <memory>
+#include <vector>
 
-#include "nn/optim/optimizer.h"
+#include "nn/optim/optimizers.h"
 #include "train/distributed/slab_shares.h"
 
 namespace tapeformer {
-
-using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(const ParameterSlab&)>;
 
 // A step sums the gradients of all ranks in shares, updates the own pieces of the parameters, each by an optimizer of
 // its own, and gathers the new values. So each rank keeps 1/N of the state: state() is that of its pieces. All ranks
@@ -17,10 +15,10 @@ using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(const ParameterSl
 // has the gradient_observer().
 class ShardedOptimizer : public Optimizer {
  public:
-  // `make` makes the optimizer of a piece; `clip` bounds the norm of all gradients together. `bucket` as SlabShares
-  // takes it. Keeps references to the slab and the ranks.
+  // `make` makes the optimizer of a piece, which has whole matrices where `unit` says so; `clip` bounds the norm of all
+  // gradients together. `bucket` as SlabShares takes it. Keeps references to the slab and the ranks.
   ShardedOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make, Communicator& ranks,
-                   CommPrecision precision, std::int64_t bucket = 0);
+                   CommPrecision precision, std::int64_t bucket = 0, OptimizerUnit unit = OptimizerUnit::element);
 
   double gradient_norm() override;
   const GradientObserver* gradient_observer() override { return &observer_; }

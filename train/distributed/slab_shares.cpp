@@ -1,6 +1,8 @@
 #include "train/distributed/slab_shares.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -61,33 +63,81 @@ void add_up(T* sums, const W* mine, const W* received, std::int64_t count, int r
 }  // namespace
 
 SlabShares::SlabShares(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
-                       std::function<void(std::size_t)> summed, std::int64_t bucket)
-    : ranks_(ranks), rounds_(precision == CommPrecision::bf16), dtype_(dtype), summed_(std::move(summed)) {
+                       std::function<void(std::size_t)> summed, std::int64_t bucket, std::vector<Piece> whole)
+    : ranks_(ranks),
+      rounds_(precision == CommPrecision::bf16),
+      dtype_(dtype),
+      summed_(std::move(summed)),
+      whole_(std::move(whole)) {
   if (ranks.size() == 1) {
     own_ = {{0, elements}};
     return;
   }
   const std::int64_t length = bucket ? bucket : std::max(kBucket, ranks.size() * kLeastPiece);
+  make_buckets(elements, length);
   std::int64_t largest = 0, largest_own = 0;
-  for (std::int64_t begin = 0; begin < elements; begin += length) {
-    const std::int64_t end = std::min(elements, begin + length);
-    const Piece own = piece(begin, end, ranks.rank());
-    buckets_.push_back({begin, end, own, own_.size(), end - begin});
-    if (own.begin < own.end) own_.push_back(own);
-    largest = std::max({largest, end - begin, (own.end - own.begin) * ranks.size()});
-    largest_own = std::max(largest_own, own.end - own.begin);
+  for (const Bucket& bucket : buckets_) {
+    const std::int64_t own = bucket.own.end - bucket.own.begin;
+    largest = std::max({largest, bucket.end - bucket.begin, own * ranks.size()});
+    largest_own = std::max(largest_own, own);
   }
-  for (std::size_t i = 0; i < std::min(kUnderWay, buckets_.size()); ++i) {
+  // Large buckets do not take more memory than the usual number of usual ones: fewer of them travel at a time.
+  const std::int64_t fitting =
+      (static_cast<std::int64_t>(kUnderWay) * length + largest - 1) / std::max<std::int64_t>(largest, 1);
+  most_under_way_ = static_cast<std::size_t>(std::clamp<std::int64_t>(fitting, 2, kUnderWay));
+  for (std::size_t i = 0; i < std::min(most_under_way_, buckets_.size()); ++i) {
     received_[i] = Tensor::empty({largest}, rounds_ ? DType::bf16 : dtype);
     if (rounds_) sent_[i] = Tensor::empty({largest}, DType::bf16);
   }
   if (rounds_) before_ = Tensor::empty({largest_own}, dtype);
 }
 
-SlabShares::Piece SlabShares::piece(std::int64_t begin, std::int64_t end, int rank) const {
+void SlabShares::make_buckets(std::int64_t elements, std::int64_t length) {
+  std::vector<std::int64_t> loads(ranks_.size());
+  for (std::int64_t begin = 0, end = 0; begin < elements; begin = end) {
+    end = std::min(elements, begin + length);
+    if (const Piece* const whole = whole_around(end)) end = whole->begin > begin ? whole->begin : whole->end;
+    std::vector<std::int64_t> pieces = cuts(begin, end, loads);
+    const Piece own{pieces[ranks_.rank()], pieces[ranks_.rank() + 1]};
+    buckets_.push_back({begin, end, std::move(pieces), own, own_.size(), end - begin});
+    if (own.begin < own.end) own_.push_back(own);
+  }
+}
+
+// The stretch that a cut at `place` would divide; null where there is none.
+const SlabShares::Piece* SlabShares::whole_around(std::int64_t place) const {
+  const auto next = std::ranges::upper_bound(whole_, place, {}, &Piece::end);
+  return next != whole_.end() && next->begin < place ? &*next : nullptr;
+}
+
+// Where the bucket's pieces begin, rank after rank, and the end. Equal pieces, where any can be; else pieces by which
+// the elements that the ranks have so far, `loads`, become as equal as whole stretches allow.
+std::vector<std::int64_t> SlabShares::cuts(std::int64_t begin, std::int64_t end,
+                                           std::vector<std::int64_t>& loads) const {
   constexpr std::int64_t kUnit = ParameterSlab::kAlignment;
-  const auto [first, last] = ranks_.share((end - begin) / kUnit, rank);
-  return {begin + first * kUnit, begin + last * kUnit};
+  const int ranks = ranks_.size();
+  std::vector<std::int64_t> places{begin};
+  if (whole_.empty()) {
+    for (int r = 0; r < ranks; ++r) places.push_back(begin + ranks_.share((end - begin) / kUnit, r).end * kUnit);
+    return places;
+  }
+  const std::int64_t all = std::accumulate(loads.begin(), loads.end(), end - begin);
+  std::vector<std::int64_t> wanted;
+  for (const std::int64_t load : loads) wanted.push_back(std::max<std::int64_t>(0, all / ranks - load));
+  const auto sum =
+      static_cast<double>(std::max<std::int64_t>(1, std::accumulate(wanted.begin(), wanted.end(), std::int64_t{0})));
+  double share = 0;
+  for (int r = 0; r < ranks; ++r) {
+    share += static_cast<double>(wanted[r]) / sum;
+    const auto units = static_cast<std::int64_t>(std::llround(share * static_cast<double>((end - begin) / kUnit)));
+    std::int64_t place = r + 1 == ranks ? end : std::clamp(begin + units * kUnit, places.back(), end);
+    if (const Piece* const whole = whole_around(place)) {
+      place = place - whole->begin < whole->end - place ? whole->begin : whole->end;
+    }
+    loads[r] += place - places.back();
+    places.push_back(place);
+  }
+  return places;
 }
 
 std::int64_t SlabShares::wire_size() const {
@@ -97,8 +147,7 @@ std::int64_t SlabShares::wire_size() const {
 std::vector<std::int64_t> SlabShares::piece_bytes(const Bucket& bucket) const {
   std::vector<std::int64_t> bytes;
   for (int r = 0; r < ranks_.size(); ++r) {
-    const Piece part = piece(bucket.begin, bucket.end, r);
-    bytes.push_back((part.end - part.begin) * wire_size());
+    bytes.push_back((bucket.cuts[r + 1] - bucket.cuts[r]) * wire_size());
   }
   return bytes;
 }
@@ -109,7 +158,7 @@ void SlabShares::ready(const Tensor& slab, std::int64_t begin, std::int64_t end)
     bucket.missing -= std::max<std::int64_t>(0, std::min(end, bucket.end) - std::max(begin, bucket.begin));
   }
   while (started_ < buckets_.size() && buckets_[buckets_.size() - 1 - started_].missing == 0) {
-    if (under_way_.size() == kUnderWay) {
+    if (under_way_.size() == most_under_way_) {
       if (!ranks_.is_done(under_way_.front().transfer)) return;
       add_up_oldest(slab);
     }
@@ -120,7 +169,7 @@ void SlabShares::ready(const Tensor& slab, std::int64_t begin, std::int64_t end)
 void SlabShares::reduce(const Tensor& slab) {
   if (ranks_.size() == 1) return summed_(0);
   while (started_ < buckets_.size()) {
-    if (under_way_.size() == kUnderWay) add_up_oldest(slab);
+    if (under_way_.size() == most_under_way_) add_up_oldest(slab);
     start_reducing(slab);
   }
   while (!under_way_.empty()) add_up_oldest(slab);
@@ -130,7 +179,7 @@ void SlabShares::reduce(const Tensor& slab) {
 
 void SlabShares::start_reducing(const Tensor& slab) {
   const Bucket& bucket = buckets_[buckets_.size() - 1 - started_];
-  const std::size_t place = started_++ % kUnderWay;
+  const std::size_t place = started_++ % most_under_way_;
   const std::vector<std::int64_t> own(ranks_.size(), (bucket.own.end - bucket.own.begin) * wire_size());
   dispatch_floating(dtype_, [&]<class T>(T) {
     const void* sent = bytes_of<T>(slab, bucket.begin);
@@ -170,8 +219,8 @@ void SlabShares::gather(const Tensor& slab, const std::function<void(std::size_t
   if (ranks_.size() == 1) return update(0);
   std::size_t started = 0;
   for (const Bucket& bucket : buckets_) {
-    if (under_way_.size() == kUnderWay) take_oldest(slab);
-    const std::size_t place = started++ % kUnderWay;
+    if (under_way_.size() == most_under_way_) take_oldest(slab);
+    const std::size_t place = started++ % most_under_way_;
     const std::int64_t first = bucket.own.begin, count = bucket.own.end - first;
     dispatch_floating(dtype_, [&]<class T>(T) {
       T* const values = slab.data<T>() + first;

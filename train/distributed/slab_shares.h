@@ -23,11 +23,13 @@ class SlabShares {
   // For slabs of `elements`, a multiple of ParameterSlab::kAlignment, where pieces begin too. With bf16, what travels
   // is rounded: gradients, and the changes of the weights. reduce() and ready() call summed(i), which may not be empty,
   // when own()[i] has its sums, while these are still in the cache; the last piece comes first. `bucket` is in
-  // elements; 0: kBucket, or more for many ranks.
+  // elements; 0: kBucket, or more for many ranks. No piece begins within a stretch of `whole`, which are in order and
+  // begin and end at multiples of kAlignment: where there are some, ranks have nearly equal shares of the slab, but not
+  // of each bucket, and a bucket is as large as the largest of them.
   SlabShares(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
-             std::function<void(std::size_t)> summed, std::int64_t bucket = 0);
+             std::function<void(std::size_t)> summed, std::int64_t bucket = 0, std::vector<Piece> whole = {});
   static constexpr std::int64_t kBucket = 1 << 19, kLeastPiece = 1 << 15;
-  static constexpr std::size_t kUnderWay = 8;  // buckets that travel at a time
+  static constexpr std::size_t kUnderWay = 8;  // buckets that travel at a time; fewer, where they are larger than asked
 
   // The pieces of this rank, in order.
   const std::vector<Piece>& own() const { return own_; }
@@ -45,6 +47,7 @@ class SlabShares {
  private:
   struct Bucket {
     std::int64_t begin, end;
+    std::vector<std::int64_t> cuts;  // where the pieces of the ranks begin, and the end of the last
     Piece own;
     std::size_t own_index;  // of `own` in own(), if it is not empty
     std::int64_t missing;   // elements that are not ready()
@@ -54,7 +57,9 @@ class SlabShares {
     int transfer;
     std::size_t place;  // which of the buffers
   };
-  Piece piece(std::int64_t begin, std::int64_t end, int rank) const;
+  void make_buckets(std::int64_t elements, std::int64_t length);
+  std::vector<std::int64_t> cuts(std::int64_t begin, std::int64_t end, std::vector<std::int64_t>& loads) const;
+  const Piece* whole_around(std::int64_t place) const;
   std::vector<std::int64_t> piece_bytes(const Bucket& bucket) const;
   std::int64_t wire_size() const;
   void start_reducing(const Tensor& slab);  // the next bucket
@@ -66,7 +71,9 @@ class SlabShares {
   bool rounds_;
   DType dtype_;
   std::function<void(std::size_t)> summed_;
+  std::vector<Piece> whole_;
   std::vector<Bucket> buckets_;
+  std::size_t most_under_way_ = kUnderWay;
   std::vector<Piece> own_;
   // A buffer of each for every bucket under way. Of sent_, only what is rounded needs one.
   Tensor sent_[kUnderWay], received_[kUnderWay];

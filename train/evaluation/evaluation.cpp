@@ -12,7 +12,7 @@
 namespace tapeformer {
 namespace {
 
-Tensor ids_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {
+Tensor window_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {
   return Tensor::from(std::span<const std::int32_t>(ids), {batch.rows, batch.length});
 }
 
@@ -139,8 +139,8 @@ Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOp
   const auto* const recurrent = dynamic_cast<const RecurrentLanguageModel*>(&model);
   for_text(model, tokens, options, progress, ranks, [&](const Batch& batch, RecurrentState* state) {
     Tape tape(no_grad);
-    const Variable ids = Variable::constant(tape, ids_tensor(batch.inputs, batch));
-    const Variable targets = Variable::constant(tape, ids_tensor(batch.targets, batch));
+    const Variable ids = Variable::constant(tape, window_tensor(batch.inputs, batch));
+    const Variable targets = Variable::constant(tape, window_tensor(batch.targets, batch));
     const CrossEntropyOptions sum{.normalizer = 1};
     const Variable loss = state ? recurrent->loss(ids, targets, sum, *state) : model.loss(ids, targets, sum);
     total.nats += loss.value().item();
@@ -175,7 +175,7 @@ void score_tokens(const LanguageModel& model, TokenView tokens, const WindowOpti
   if (reads_in_order(model)) in_order.batch = 1;
   for_text(model, tokens, in_order, {}, Communicator::alone(), [&](const Batch& batch, RecurrentState* state) {
     Tape tape(no_grad);
-    const Variable hidden = model.forward(Variable::constant(tape, ids_tensor(batch.inputs, batch)), state);
+    const Variable hidden = model.forward(Variable::constant(tape, window_tensor(batch.inputs, batch)), state);
     score_tokens(
         hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, top, visit);
   });

@@ -10,8 +10,6 @@
 namespace tapeformer {
 namespace {
 
-Tensor ids_tensor(std::span<const std::int32_t> ids, const Dims& sizes) { return Tensor::from(ids, sizes); }
-
 // Calls visit(i, log_p) for each row i of the features (N, F), with the logarithms of all tokens' probabilities. Only a
 // few rows of logits are in memory at a time.
 template <class Visit>
@@ -54,12 +52,13 @@ MaskedRowOptions masked_row_options(const ResolvedConfig& config, const MaskedLa
 MaskedRows masked_rows(Tape& tape, const MaskedBatch& batch) {
   const Dims sizes{batch.rows, batch.length}, rows{batch.rows};
   const bool full = std::ranges::all_of(batch.lengths, [&](std::int32_t length) { return length == batch.length; });
-  MaskedRows result{.text = {.ids = Variable::constant(tape, ids_tensor(batch.ids, sizes))},
-                    .targets = ids_tensor(batch.targets, sizes)};
-  if (!full) result.text.lengths = ids_tensor(batch.lengths, rows);
+  MaskedRows result{
+      .text = {.ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.ids), sizes))},
+      .targets = Tensor::from(std::span<const std::int32_t>(batch.targets), sizes)};
+  if (!full) result.text.lengths = Tensor::from(std::span<const std::int32_t>(batch.lengths), rows);
   if (!batch.segments.empty()) {
-    result.text.segments = ids_tensor(batch.segments, sizes);
-    result.sentence_labels = ids_tensor(batch.sentence_labels, rows);
+    result.text.segments = Tensor::from(std::span<const std::int32_t>(batch.segments), sizes);
+    result.sentence_labels = Tensor::from(std::span<const std::int32_t>(batch.sentence_labels), rows);
   }
   return result;
 }
@@ -140,7 +139,7 @@ Evaluation pseudo_likelihood(const MaskedLanguageModel& model, const MaskedBatch
 }
 
 std::vector<FilledMask> fill_masks(const MaskedLanguageModel& model, std::span<const std::int32_t> ids,
-                                   std::int32_t mask_token, std::int64_t top) {
+                                   std::int32_t mask_token, std::int64_t top, std::span<const std::int32_t> except) {
   std::vector<std::int32_t> targets(ids.size(), kIgnoredTarget);
   std::vector<FilledMask> masks;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -151,13 +150,15 @@ std::vector<FilledMask> fill_masks(const MaskedLanguageModel& model, std::span<c
   if (masks.empty()) return masks;
   const Dims sizes{1, std::ssize(ids)};
   Tape tape(no_grad);
-  const Variable features = model.forward({.ids = Variable::constant(tape, ids_tensor(ids, sizes))});
-  const Variable chosen = scored_places(features, ids_tensor(targets, sizes)).features;
+  const Variable features =
+      model.forward({.ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), sizes))});
+  const Variable chosen = scored_places(features, Tensor::from(std::span<const std::int32_t>(targets), sizes)).features;
   for_predictions(model, chosen, [&](std::int64_t i, std::span<const double> log_p) {
     const bool finite = std::ranges::all_of(log_p, [](double value) { return std::isfinite(value); });
     check(finite, "the model's predictions are not finite numbers");
     std::vector<std::int32_t> order(log_p.size());
     std::iota(order.begin(), order.end(), 0);
+    std::erase_if(order, [&](std::int32_t id) { return std::ranges::count(except, id) > 0; });
     const auto end = order.begin() + std::min<std::int64_t>(top, std::ssize(order));
     std::partial_sort(order.begin(), end, order.end(), [&](std::int32_t a, std::int32_t b) {
       return log_p[a] != log_p[b] ? log_p[a] > log_p[b] : a < b;

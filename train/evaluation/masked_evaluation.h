@@ -38,9 +38,10 @@ struct FilledMask {
   std::int64_t place;                 // in the ids
   std::vector<Candidate> candidates;  // the likeliest first
 };
-// The `top` likeliest tokens for each [MASK] of a row, all masks read at once. `ids` are those of a whole row, with
-// [CLS] and [SEP]. Throws Error when the model's predictions are not finite numbers.
+// The `top` likeliest tokens for each [MASK] of a row, all masks read at once, without those of `except`. `ids` are
+// those of a whole row, with [CLS] and [SEP]. Throws Error when the model's predictions are not finite numbers.
 std::vector<FilledMask> fill_masks(const MaskedLanguageModel& model, std::span<const std::int32_t> ids,
-                                   std::int32_t mask_token, std::int64_t top);
+                                   std::int32_t mask_token, std::int64_t top,
+                                   std::span<const std::int32_t> except = {});
 
 }  // namespace tapeformer

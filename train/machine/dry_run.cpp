@@ -8,10 +8,11 @@
 #include <numeric>
 #include <vector>
 
-#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm/blas_buffers.h"
 #include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/parallel.h"
 #include "train/config/matmul_config.h"
 #include "train/config/optim_config.h"
 #include "train/trainer.h"
@@ -46,14 +47,6 @@ class MemoryBound {
  private:
   rlimit before_{};
 };
-
-// OpenBLAS takes its own memory with the first product, and tries for ever where there is none.
-void prepare_products() {
-  constexpr std::int64_t kSize = 512;
-  const Tensor a = Tensor::full({kSize, kSize}, DType::f32, 1), c = Tensor::empty({kSize, kSize}, DType::f32);
-  kernels::gemm(c.data<float>(), kSize, {a.data<float>(), kSize}, {a.data<float>(), kSize}, kSize, kSize, kSize, 1.0f,
-                0.0f);
-}
 
 struct Measurement {
   double micro_seconds = 0, update_seconds = 0;
@@ -93,13 +86,13 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   ObjectiveData data = read(config);
   const bool shapes_vary = !std::holds_alternative<LanguageData>(data);
 
-  prepare_products();
+  kernels::reserve_blas_buffers(thread_count());  // before the bound: little of this address space becomes memory
   const MemoryBound bound;
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   const auto objective = make_objective(config, std::move(data));
   objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   const ParameterSlab slab(objective->model(), objective->rates());
-  const auto optimizer = make_optimizer(config, slab);
+  const auto optimizer = make_optimizer(config, slab, Communicator::alone());
   Config single = config.values();
   single.train.accumulate = single.train.length_groups = 1;
   const ResolvedConfig one_micro_step = resolve(std::move(single));

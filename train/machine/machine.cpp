@@ -11,6 +11,7 @@
 #include "autograd/kernels/gemm/gemm.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "train/config/matmul_config.h"
@@ -60,7 +61,13 @@ Json describe_machine(const ResolvedConfig& config) {
 Json read_machines(const RunFolder& run) {
   Json machines = Json::array();
   if (!std::filesystem::exists(run.machine())) return machines;
-  Json stored = Json::parse(read_file(run.machine()), nullptr, /*allow_exceptions=*/false);
+  Json stored;
+  try {
+    stored = parse_json<Json>(read_file(run.machine()));
+  } catch (const IoError&) {
+    throw;
+  } catch (const Error&) {  // damaged: it is written anew
+  }
   if (!stored.is_array()) return machines;
   for (Json& machine : stored) {
     const bool whole = machine.is_object() && machine.contains("step") && machine["step"].is_number_integer();

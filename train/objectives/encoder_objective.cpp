@@ -17,15 +17,15 @@ std::vector<std::string> EncoderObjective::description() const {
   return lines;
 }
 
-std::int64_t EncoderObjective::scored_targets(std::int64_t) {
-  return config_.train.accumulate * config_.train.batch * model_->scored_targets(config_.row_tokens() + 1);
+std::int64_t EncoderObjective::scored_targets(std::int64_t, MicroSteps micro_steps) {
+  return micro_steps.size() * config_.train.batch * model_->scored_targets(config_.row_tokens() + 1);
 }
 
-Variable EncoderObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
+Variable EncoderObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   batcher_.draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(micro_step), batch_);
   const MicroStep following = next(step, micro_step);
   batcher_.read_ahead(following.step, following.micro_step);
-  return model_->loss(text_rows(tape, batch_), loss_options(normalizer));
+  return model_->loss(text_rows(tape, batch_), loss_options(mean.targets));
 }
 
 Evaluation EncoderObjective::evaluate(const ProgressCallback& progress) {

@@ -15,8 +15,8 @@ class EncoderObjective : public TextObjective {
   const BidirectionalLanguageModel& model() const override { return *model_; }
   std::vector<std::string> description() const override;
   // Those of one prediction: the loss is the mean of all predictions.
-  std::int64_t scored_targets(std::int64_t step) override;
-  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:

@@ -13,14 +13,16 @@
 namespace tapeformer {
 namespace {
 
-// Standard input, stored in a file so that it can be read several times. The file is removed with this object.
+// Standard input or a pipe, stored in a file so that it can be read several times. The file is removed with this
+// object.
 class SpooledInput {
  public:
-  explicit SpooledInput(const std::filesystem::path& folder) : file_(folder / "standard-input") {
-    const auto input = open_bytes(kStandardInput);
+  SpooledInput(const std::filesystem::path& path, const std::filesystem::path& folder)
+      : file_(folder / "standard-input") {
+    const auto input = open_bytes(path);
     std::string buffer(std::size_t{1} << 20, '\0');
     while (const std::size_t count = input->read(buffer)) file_.append(std::string_view(buffer).substr(0, count));
-    check(input->consumed() > 0, "standard input is empty, expected text");
+    check(input->consumed() > 0, path == kStandardInput ? "standard input" : path.string(), " is empty, expected text");
   }
   const std::filesystem::path& path() const { return file_.temporary_path(); }
 
@@ -37,7 +39,7 @@ struct Text {
 
   // Must be called once, before the other functions.
   void open(const TokenCache& cache, const ProgressMaker& progress) {
-    summary = cache.summary(*source, progress ? progress("reading the text") : ProgressCallback());
+    summary = cache.summary(*source, start_progress(progress, "reading the text"));
     reader = std::make_unique<TextReader>(*source);
   }
   TextRange range(std::int64_t begin, std::int64_t end) const { return {summary, begin, end}; }
@@ -47,8 +49,8 @@ Text text_of_files(const std::vector<std::string>& inputs, const ResolvedConfig&
   std::vector<std::unique_ptr<SpooledInput>> spooled;
   std::vector<std::filesystem::path> paths = expand_inputs(inputs);
   for (std::filesystem::path& path : paths) {
-    if (path != kStandardInput) continue;
-    spooled.push_back(std::make_unique<SpooledInput>(cache.writable_folder()));
+    if (!is_read_once(path)) continue;
+    spooled.push_back(std::make_unique<SpooledInput>(path, cache.writable_folder()));
     path = spooled.back()->path();
   }
   return {std::move(spooled), std::make_unique<FileText>(std::move(paths), text_options(config))};
@@ -139,7 +141,7 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
   document_token(config, *tokenizer);
   if (config.family().task() == ModelTask::masked_language_model) masked_symbols(*tokenizer);
 
-  const ProgressCallback show = progress ? progress("encoding the text") : ProgressCallback();
+  const ProgressCallback show = start_progress(progress, "encoding the text");
   LanguageData result{.tokenizer = nullptr,
                       .train = cache.tokens("train", *text.reader, train, *tokenizer, show),
                       .valid = std::nullopt,
@@ -153,6 +155,7 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
     if (tokens.size() >= 2) result.valid = std::move(tokens);
     if (result.valid) result.valid_unknown = count_unknown(result.valid->view(), *tokenizer);
   }
+  for (const std::string& line : cache.found_damaged()) result.warnings.push_back(line);
   result.tokenizer = std::move(tokenizer);
   return result;
 }

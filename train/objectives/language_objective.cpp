@@ -31,8 +31,8 @@ void LanguageObjective::check_sample_prompt() const {
   }
 }
 
-std::int64_t LanguageObjective::scored_targets(std::int64_t) {
-  return config_.train.accumulate * config_.train.batch * config_.row_tokens();
+std::int64_t LanguageObjective::scored_targets(std::int64_t, MicroSteps micro_steps) {
+  return micro_steps.size() * config_.train.batch * config_.row_tokens();
 }
 
 void LanguageObjective::draw(std::int64_t step, std::int64_t micro_step) {
@@ -47,12 +47,12 @@ void LanguageObjective::draw(std::int64_t step, std::int64_t micro_step) {
   }
 }
 
-Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
+Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   draw(step, micro_step);
   const Dims sizes{batch_.rows, batch_.length};
   const Variable ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.inputs), sizes));
   const Variable targets = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.targets), sizes));
-  const CrossEntropyOptions options = loss_options(normalizer);
+  const CrossEntropyOptions options = loss_options(mean.targets);
   // A loss that is only looked at, without training, leaves the states as they are.
   if (!recurrent_ || !tape.options().training) return model_->loss(ids, targets, options);
   RecurrentState& state = states_[micro_step];

@@ -12,8 +12,8 @@ class LanguageObjective : public TextObjective {
   LanguageObjective(const ResolvedConfig& config, LanguageData data);
 
   const LanguageModel& model() const override { return *model_; }
-  std::int64_t scored_targets(std::int64_t step) override;
-  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   NamedTensors carried() const override;
   void carry(const NamedTensors& carried) override;
   std::function<void()> hold_carried() override;

@@ -30,33 +30,33 @@ std::vector<std::string> MaskedObjective::description() const {
   return lines;
 }
 
-const std::vector<MaskedBatch>& MaskedObjective::batches_of(std::int64_t step) {
+std::span<const MaskedBatch> MaskedObjective::batches_of(std::int64_t step, MicroSteps micro_steps) {
   if (drawn_step_ != step) {
     for (std::size_t i = 0; i < batches_.size(); ++i) {
       train_.draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(i), batches_[i]);
     }
     drawn_step_ = step;
   }
-  return batches_;
+  return std::span(batches_).subspan(micro_steps.begin, micro_steps.size());
 }
 
-std::int64_t MaskedObjective::scored_targets(std::int64_t step) {
+std::int64_t MaskedObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
   std::int64_t chosen = 0;
-  for (const MaskedBatch& batch : batches_of(step)) chosen += batch.chosen;
+  for (const MaskedBatch& batch : batches_of(step, micro_steps)) chosen += batch.chosen;
   return chosen;
 }
 
-std::int64_t MaskedObjective::step_tokens(std::int64_t step) {
+std::int64_t MaskedObjective::step_tokens(std::int64_t step, MicroSteps micro_steps) {
   std::int64_t tokens = 0;
-  for (const MaskedBatch& batch : batches_of(step)) tokens += batch.rows * batch.length;
+  for (const MaskedBatch& batch : batches_of(step, micro_steps)) tokens += batch.rows * batch.length;
   return tokens;
 }
 
-Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
-  const MaskedBatch& batch = batches_of(step)[micro_step];
+Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
+  const MaskedBatch& batch = batches_of(step, {micro_step, micro_step + 1}).front();
   if (batch.chosen == 0 && batch.sentences == 0) return {};
-  const auto sentences = static_cast<double>(config_.train.batch * config_.train.accumulate);
-  return model_->loss(masked_rows(tape, batch), loss_options(normalizer), sentences);
+  const auto sentences = static_cast<double>(config_.train.batch * mean.micro_steps);  // each row has a label
+  return model_->loss(masked_rows(tape, batch), loss_options(mean.targets), sentences);
 }
 
 std::string_view MaskedObjective::cannot_evaluate_because() const {

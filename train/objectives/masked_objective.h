@@ -1,6 +1,8 @@
 // Training a masked language model on rows from anywhere in a text, each time with other masks.
 #pragma once
 
+#include <span>
+
 #include "data/masked/masked_batcher.h"
 #include "nn/text_encoder.h"
 #include "train/objectives/text_objective.h"
@@ -15,11 +17,11 @@ class MaskedObjective : public TextObjective {
 
   const MaskedLanguageModel& model() const override { return *model_; }
   std::vector<std::string> description() const override;
-  // The chosen tokens of the step.
-  std::int64_t scored_targets(std::int64_t step) override;
-  // All tokens of its rows.
-  std::int64_t step_tokens(std::int64_t step) override;
-  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  // The chosen tokens.
+  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  // All tokens of the rows.
+  std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   std::string_view loss_unit() const override { return "nats per chosen token"; }
   bool has_perplexity() const override { return false; }
   bool can_evaluate() const override { return valid_.has_value(); }
@@ -28,8 +30,8 @@ class MaskedObjective : public TextObjective {
   bool has_bits_per_byte() const override { return false; }  // a masked token's loss is not the text's
 
  private:
-  // The batches of all micro-steps of a step.
-  const std::vector<MaskedBatch>& batches_of(std::int64_t step);
+  // The batches of these micro-steps of a step; all of a step are drawn at once.
+  std::span<const MaskedBatch> batches_of(std::int64_t step, MicroSteps micro_steps);
 
   const std::unique_ptr<MaskedLanguageModel> model_;
   const MaskedBatcher train_;

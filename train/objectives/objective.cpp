@@ -12,12 +12,12 @@
 namespace tapeformer {
 
 ObjectiveData prepare_data(const ResolvedConfig& config, const RunFolder* resumed, const ProgressMaker& progress) {
-  if (config.has_task()) return prepare_task_data(config, resumed);
+  if (config.has_task()) return prepare_task_data(config, resumed, progress);
   if (!config.family().reads_pairs()) {
     return prepare_language_data(config, resumed ? Tokenizer::load(resumed->tokenizer()) : nullptr, progress);
   }
-  return prepare_translation_data(config,
-                                  resumed ? std::optional(load_pair_tokenizers(*resumed, config)) : std::nullopt);
+  return prepare_translation_data(
+      config, resumed ? std::optional(load_pair_tokenizers(*resumed, config)) : std::nullopt, progress);
 }
 
 std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, ObjectiveData data) {

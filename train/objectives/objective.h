@@ -1,6 +1,7 @@
 // What a run trains: a model, its data, and the loss over both. The trainer knows no more of them.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,6 +40,15 @@ struct TextSample {
 // The tape of a micro-step of training.
 TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::int64_t micro_step);
 
+// Micro-steps of one step: those that a rank does, or all.
+using MicroSteps = Communicator::Share;
+
+// What the loss of a step is the mean of: so many micro-steps, and the targets that they score together.
+struct MeanOver {
+  std::int64_t micro_steps;
+  double targets;
+};
+
 class Objective {
  public:
   virtual ~Objective() = default;
@@ -61,14 +71,21 @@ class Objective {
   virtual std::vector<std::string> description() const = 0;
   virtual std::vector<std::string> warnings() const { return {}; }
 
-  // The targets that all micro-steps of a step score together.
-  virtual std::int64_t scored_targets(std::int64_t step) = 0;
-  // The tokens that a step counts as: its targets, where nearly every token is one.
-  virtual std::int64_t step_tokens(std::int64_t step) { return scored_targets(step); }
-  // The loss of one micro-step: its summed negative log-likelihood divided by `normalizer`, the scored targets of the
-  // whole step, so that the losses and gradients of the micro-steps add up to those of the step. Its value may be known
-  // only after backward. Undefined where the micro-step has nothing to score.
-  virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) = 0;
+  // The targets that these micro-steps of a step score together.
+  virtual std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) = 0;
+  // The tokens that they count as: their targets, where nearly every token is one.
+  virtual std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) {
+    return scored_targets(step, micro_steps);
+  }
+  // The mean over these micro-steps. Their number of targets may be 0, as nothing is divided by it then.
+  MeanOver mean_over(std::int64_t step, MicroSteps micro_steps) {
+    const std::int64_t targets = std::max<std::int64_t>(scored_targets(step, micro_steps), 1);
+    return {micro_steps.size(), static_cast<double>(targets)};
+  }
+  // The part that one micro-step has in the mean loss over micro-steps that it is one of: its summed negative
+  // log-likelihood divided by their targets, so that the losses and gradients of all add up to those of the mean. Its
+  // value may be known only after backward. Undefined where the micro-step has nothing to score.
+  virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) = 0;
 
   // Where labels are smoothed or there is a z-loss: the plain cross-entropy, summed over the micro-steps since the last
   // call. Known when their backward has passed.

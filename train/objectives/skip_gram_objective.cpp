@@ -21,15 +21,17 @@ std::vector<std::string> SkipGramObjective::description() const {
   return lines;
 }
 
-std::int64_t SkipGramObjective::step_tokens(std::int64_t) {
-  return config_.train.accumulate * config_.train.batch * config_.row_tokens();
+std::int64_t SkipGramObjective::step_tokens(std::int64_t, MicroSteps micro_steps) {
+  return micro_steps.size() * config_.train.batch * config_.row_tokens();
 }
 
-std::int64_t SkipGramObjective::scored_targets(std::int64_t step) { return step_tokens(step) * 2 * model_->window(); }
+std::int64_t SkipGramObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
+  return step_tokens(step, micro_steps) * 2 * model_->window();
+}
 
-Variable SkipGramObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
+Variable SkipGramObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   train_.draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(micro_step), batch_);
-  return model_->loss(skip_gram_pairs(tape, batch_, *model_), normalizer);
+  return model_->loss(skip_gram_pairs(tape, batch_, *model_), mean.targets);
 }
 
 std::string_view SkipGramObjective::cannot_evaluate_because() const {

@@ -13,11 +13,11 @@ class SkipGramObjective : public TextObjective {
 
   const SkipGramModel& model() const override { return *model_; }
   std::vector<std::string> description() const override;
-  // The pairs of the step.
-  std::int64_t scored_targets(std::int64_t step) override;
-  // Its centres.
-  std::int64_t step_tokens(std::int64_t step) override;
-  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  // The pairs.
+  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  // Their centres.
+  std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   std::string_view loss_unit() const override { return "nats per pair"; }
   bool has_perplexity() const override { return false; }
   bool can_evaluate() const override { return valid_.has_value(); }

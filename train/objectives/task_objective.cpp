@@ -1,6 +1,7 @@
 #include "train/objectives/task_objective.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "autograd/ops/activations.h"
 #include "autograd/ops/arithmetic.h"
@@ -64,13 +65,17 @@ TaskObjective::TaskObjective(const ResolvedConfig& config, TaskData data)
       model_(make_labelling_model(config, *data_.tokenizer, std::ssize(data_.labels))),
       unsmoothed_(config.train.label_smoothing > 0 || config.train.z_loss > 0) {
   const RowEncoder encoder(task_, model_->encoder(), *data_.tokenizer, data_.labels);
-  train_ = encoder.encode_all(data_.train, "data.labels");
-  valid_ = encoder.encode_all(data_.valid, config.data.valid_labels.empty() ? "data.labels" : "data.valid_labels");
+  const std::string& valid_file = config.data.valid_labels.empty() ? config.data.labels : config.data.valid_labels;
+  train_ = encoder.encode_all(data_.train, config.data.labels);
+  valid_ = encoder.encode_all(data_.valid, valid_file);
+  warnings_ = data_.warnings;
+  std::ranges::move(row_notes(train_, config.data.labels), std::back_inserter(warnings_));
+  std::ranges::move(row_notes(valid_, valid_file), std::back_inserter(warnings_));
   if (scored(valid_) == 0) valid_.clear();
   if (config.task.class_weights == ClassWeights::balanced) weights_ = balanced_weights(train_, model_->labels());
 }
 
-ParameterRates TaskObjective::rates() const { return task_rates(config_, *model_); }
+ParameterRates TaskObjective::rates() const { return model_->rates(config_.task.layer_decay); }
 
 std::vector<std::string> TaskObjective::description() const {
   const ParameterRates rates = this->rates();
@@ -104,20 +109,30 @@ std::vector<const LabelledRow*> TaskObjective::rows(std::int64_t step, std::int6
   return rows;
 }
 
-std::int64_t TaskObjective::scored_targets(std::int64_t step) {
+std::int64_t TaskObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
+  const std::int64_t batch = config_.train.batch;
   std::int64_t sum = 0;
-  for (const LabelledRow* row : rows(step, 0, config_.train.batch * config_.train.accumulate)) sum += row->scored();
+  for (const LabelledRow* row : rows(step, micro_steps.begin * batch, micro_steps.size() * batch)) sum += row->scored();
   return sum;
 }
 
-Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
+std::int64_t TaskObjective::step_tokens(std::int64_t step, MicroSteps micro_steps) {
+  const std::int64_t batch = config_.train.batch;
+  std::int64_t sum = 0;
+  for (const LabelledRow* row : rows(step, micro_steps.begin * batch, micro_steps.size() * batch)) {
+    sum += std::ssize(row->ids);
+  }
+  return sum;
+}
+
+Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   const LabelledBatch batch = batch_of(tape, rows(step, micro_step * config_.train.batch, config_.train.batch));
   if (std::ranges::all_of(batch.targets, [](std::int32_t target) { return target == kIgnoredTarget; })) return {};
   const Variable logits = model_->logits(batch.rows, batch.places);
-  if (!weights_.empty()) return weighted_cross_entropy(logits, batch.targets, weights_, normalizer);
+  if (!weights_.empty()) return weighted_cross_entropy(logits, batch.targets, weights_, mean.targets);
   const CrossEntropyOptions options{.smoothing = config_.train.label_smoothing,
                                     .z_loss = config_.train.z_loss,
-                                    .normalizer = normalizer,
+                                    .normalizer = mean.targets,
                                     .unsmoothed = unsmoothed_.place()};
   const auto loss = [&](const Variable& rows, std::span<const std::int32_t> targets) {
     return cross_entropy(rows, Variable::constant(tape, Tensor::from(targets, {std::ssize(targets)})), options);

@@ -17,15 +17,17 @@ class TaskObjective : public Objective {
   const TaskData& data() const { return data_; }
   const LabellingModel& model() const override { return *model_; }
   const Module& initial_part() const override { return model_->encoder(); }
-  // Nothing for the family's parts of pre-training alone, which no gradient reaches.
   ParameterRates rates() const override;
   RunTokenizers tokenizers() const override { return {data_.tokenizer->to_json(), "", labels_json(data_.labels)}; }
   std::uint64_t data_hash() const override { return data_.train_hash; }
   std::uint64_t valid_hash() const override { return data_.valid_hash; }
   std::vector<std::string> description() const override;
-  // The labels of the step's examples.
-  std::int64_t scored_targets(std::int64_t step) override;
-  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  std::vector<std::string> warnings() const override { return warnings_; }
+  // The labels of their examples.
+  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  // All tokens that the model reads: few of them have a label, or even only one in a text.
+  std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   std::optional<double> take_unsmoothed_loss() override { return unsmoothed_.take(); }
   std::string_view loss_unit() const override { return "nats per label"; }
   bool has_perplexity() const override { return false; }
@@ -46,6 +48,7 @@ class TaskObjective : public Objective {
   const Task& task_;
   const std::unique_ptr<LabellingModel> model_;
   std::vector<LabelledRow> train_, valid_;
+  std::vector<std::string> warnings_;
   std::vector<double> weights_;  // of the labels' losses; empty where all are alike
   UnsmoothedLoss unsmoothed_;
   std::int64_t epoch_ = -1;  // of order_

@@ -28,11 +28,12 @@ std::optional<ParallelText> read_validation_text(const Config::Data& data) {
 }
 
 std::shared_ptr<const Tokenizer> train_pair_tokenizer(const Config::Tokenizer& config,
-                                                      std::span<const std::string_view> texts) {
+                                                      std::span<const std::string_view> texts,
+                                                      const ProgressMaker& progress) {
   TokenizerOptions options{.kind = word_of(config.kind), .vocab = config.vocab, .special_tokens = {}};
   options.special_tokens = {kPaddingToken, kBeginToken, kEndToken};
   if (config.kind != TokenizerKind::bpe) options.special_tokens.push_back("<unk>");  // bpe knows every byte
-  return train_tokenizer(options, texts);
+  return train_tokenizer(options, texts, start_progress(progress, "learning merges"));
 }
 
 // A tokenizer, and what errors call it.
@@ -49,7 +50,8 @@ PairTokenizers pair_tokenizers(const NamedTokenizer& source, const NamedTokenize
           {sentence_symbols(*source.tokenizer, source.origin), sentence_symbols(*target.tokenizer, target.origin)}};
 }
 
-PairTokenizers make_tokenizers(const ResolvedConfig& config, const PairSplit& split, const std::string& origin) {
+PairTokenizers make_tokenizers(const ResolvedConfig& config, const PairSplit& split, const std::string& origin,
+                               const ProgressMaker& progress) {
   const Config::Tokenizer& options = config.tokenizer;
   std::vector<std::string_view> sources, targets;
   SkippedPairs skipped;
@@ -65,7 +67,8 @@ PairTokenizers make_tokenizers(const ResolvedConfig& config, const PairSplit& sp
         " sentence pairs can be used: ", describe(skipped, {}));
   if (options.kind == TokenizerKind::character) add(split.valid);
   const auto make = [&](const std::string& file, std::span<const std::string_view> texts) {
-    return file.empty() ? NamedTokenizer{train_pair_tokenizer(options, texts), "tokenizer"} : load_named(file);
+    return file.empty() ? NamedTokenizer{train_pair_tokenizer(options, texts, progress), "tokenizer"}
+                        : load_named(file);
   };
   if (!options.joint) return pair_tokenizers(make(options.file, sources), make(options.target_file, targets));
   sources.insert(sources.end(), targets.begin(), targets.end());
@@ -88,8 +91,8 @@ PairLimits pair_limits(const ResolvedConfig& config) {
 }
 
 TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> pairs, const PairTokenizers& tokenizers,
-                       const ResolvedConfig& config) try {
-  return encode_pairs(pairs, *tokenizers.source, *tokenizers.target, pair_limits(config));
+                       const ResolvedConfig& config, const ProgressCallback& progress) try {
+  return encode_pairs(pairs, *tokenizers.source, *tokenizers.target, pair_limits(config), progress);
 } catch (const Error& error) {
   fail(text.origin(), ": ", error.what());
 }
@@ -106,7 +109,8 @@ PairBatchOptions training_batch_options(const ResolvedConfig& config) {
   return options;
 }
 
-TranslationData prepare_translation_data(const ResolvedConfig& config, std::optional<PairTokenizers> tokenizers) {
+TranslationData prepare_translation_data(const ResolvedConfig& config, std::optional<PairTokenizers> tokenizers,
+                                         const ProgressMaker& progress) {
   TranslationData data;
   const ParallelText train = read_training_text(config);
   PairSplit split{train.pairs(), {}};
@@ -120,10 +124,11 @@ TranslationData prepare_translation_data(const ResolvedConfig& config, std::opti
     data.valid_text = train.copy_of(split.valid);  // the training text itself is needed no longer than here
   }
   check(!split.train.empty(), train.origin(), ": no sentence pair is left to train on, all are for validation");
-  data.tokenizers = tokenizers ? std::move(*tokenizers) : make_tokenizers(config, split, train.origin());
-  data.train = encode_text(train, split.train, data.tokenizers, config);
+  data.tokenizers = tokenizers ? std::move(*tokenizers) : make_tokenizers(config, split, train.origin(), progress);
+  const ProgressCallback show = start_progress(progress, "encoding the sentence pairs");
+  data.train = encode_text(train, split.train, data.tokenizers, config, show);
   data.hash = pairs_hash(split.train);
-  if (!split.valid.empty()) data.valid = encode_text(*data.valid_text, split.valid, data.tokenizers, config);
+  if (!split.valid.empty()) data.valid = encode_text(*data.valid_text, split.valid, data.tokenizers, config, show);
   return data;
 }
 

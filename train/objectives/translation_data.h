@@ -41,7 +41,7 @@ struct TranslationData {
 PairLimits pair_limits(const ResolvedConfig& config);
 // The ids of pairs of a text. Throws Error as encode_pairs() does, naming the text.
 TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> pairs, const PairTokenizers& tokenizers,
-                       const ResolvedConfig& config);
+                       const ResolvedConfig& config, const ProgressCallback& progress = {});
 // The batches of an evaluation, each as large as a micro-step.
 PairBatchOptions pair_batch_options(const ResolvedConfig& config);
 // The batches of training: the micro-steps of a step are the pieces of train.length_groups buckets.
@@ -51,6 +51,7 @@ PairBatchOptions training_batch_options(const ResolvedConfig& config);
 // or trained on the usable pairs of the training text; char learns from the validation text too. Throws Error when no
 // pair is left for training, or none of the validation text.
 TranslationData prepare_translation_data(const ResolvedConfig& config,
-                                         std::optional<PairTokenizers> tokenizers = std::nullopt);
+                                         std::optional<PairTokenizers> tokenizers = std::nullopt,
+                                         const ProgressMaker& progress = {});
 
 }  // namespace tapeformer

@@ -46,20 +46,22 @@ std::vector<std::string> TranslationObjective::warnings() const {
   return lines;
 }
 
-std::int64_t TranslationObjective::scored_targets(std::int64_t step) {
+std::int64_t TranslationObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
   std::int64_t sum = 0;
-  for (std::int64_t micro = 0; micro < config_.train.accumulate; ++micro) sum += batcher_.scored(index(step, micro));
+  for (std::int64_t micro = micro_steps.begin; micro < micro_steps.end; ++micro)
+    sum += batcher_.scored(index(step, micro));
   return sum;
 }
 
-Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) {
+Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step,
+                                          const MeanOver& mean) {
   batcher_.draw(index(step, micro_step), batch_);
   if (batch_.rows == 0) return {};
   const PairTensors tensors(tape, batch_);
   return model_->loss(tensors.source, tensors.inputs, tensors.targets,
                       {.smoothing = config_.train.label_smoothing,
                        .z_loss = config_.train.z_loss,
-                       .normalizer = normalizer,
+                       .normalizer = mean.targets,
                        .deferred = true,
                        .unsmoothed = unsmoothed_.place()});
 }

@@ -23,8 +23,8 @@ class TranslationObjective : public Objective {
   }
   std::vector<std::string> description() const override;
   std::vector<std::string> warnings() const override;
-  std::int64_t scored_targets(std::int64_t step) override;
-  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, double normalizer) override;
+  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   std::optional<double> take_unsmoothed_loss() override { return unsmoothed_.take(); }
   bool can_evaluate() const override { return data_.valid.has_value(); }
   Evaluation evaluate(const ProgressCallback& progress) override;

@@ -18,7 +18,9 @@ constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kConfigFile = "config.toml";
 constexpr const char* kCarriedFile = "carried.safetensors";
 
+// Called where an exception is handled.
 [[noreturn]] void fail_to_fit(const std::filesystem::path& what, const RunFolder& run, const std::exception& error) {
+  if (dynamic_cast<const IoError*>(&error)) throw;
   fail(what.string(), " does not fit the model of ", run.config().string(), ": ", error.what());
 }
 
@@ -65,7 +67,11 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
                                    {"best_loss", state.best_loss}, {"best_step", state.best_step},
                                    {"data_hash", state.data_hash}, {"valid_hash", state.valid_hash},
                                    {"regular", options.regular}};
+  if (!state.scored_by.empty()) fields["scored_by"] = state.scored_by;
+  if (const auto& best = state.scheduled_best) fields["scheduled_best"] = {{"loss", best->loss}, {"step", best->step}};
   if (state.stalls > 0) fields["stalls"] = state.stalls;
+  if (!state.run_files.empty()) fields["run_files"] = state.run_files;
+  if (state.metrics.bytes > 0) fields["metrics"] = {{"bytes", state.metrics.bytes}, {"hash", state.metrics.hash}};
   return std::make_unique<StagedCheckpoint>(run, state.step, fields, write_files);
 }
 
@@ -83,9 +89,17 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
              .best_step = fields.at("best_step").get<std::int64_t>(),
              .stalls = fields.value("stalls", std::int64_t{0}),
              .data_hash = fields.at("data_hash").get<std::uint64_t>(),
-             .valid_hash = fields.value("valid_hash", std::uint64_t{0})};
-    shares.load(optimizer, ranks.rank());
-    if (std::filesystem::exists(folder / kCarriedFile)) {
+             .valid_hash = fields.value("valid_hash", std::uint64_t{0}),
+             .scored_by = fields.value("scored_by", std::string()),
+             .run_files = fields.value("run_files", RunFileHashes())};
+    if (const auto mark = fields.find("metrics"); mark != fields.end()) {
+      state.metrics = {mark->at("bytes").get<std::int64_t>(), mark->at("hash").get<std::uint64_t>()};
+    }
+    if (const auto best = fields.find("scheduled_best"); best != fields.end()) {
+      state.scheduled_best = {best->at("loss").get<double>(), best->at("step").get<std::int64_t>()};
+    }
+    shares.load(optimizer, ranks.rank(), ranks.size());
+    if (is_there(folder / kCarriedFile)) {
       for (auto& [name, tensor] : read_safetensors(folder / kCarriedFile)) state.carried.emplace_back(name, tensor);
     }
   } catch (const std::exception& error) {
@@ -108,12 +122,11 @@ void load_weights(const RunFolder& run, const std::filesystem::path& folder, con
 std::filesystem::path checkpoint_weights(const std::filesystem::path& folder) { return folder / kModelFile; }
 
 std::filesystem::path checkpoint_config(const RunFolder& run, const std::filesystem::path& folder) {
-  std::error_code error;
   const std::filesystem::path own = folder / kConfigFile;
-  return std::filesystem::exists(own, error) ? own : run.config();
+  return is_there(own) ? own : run.config();
 }
 
-std::vector<std::int64_t> write_average(const RunFolder& run, std::int64_t count) {
+StagedAverage stage_average(const RunFolder& run, std::int64_t count) {
   const std::vector<std::int64_t> all = list_checkpoints(run);
   check(!all.empty(), run.root.string(), ": no checkpoints to average");
   std::vector<std::int64_t> steps = list_regular_checkpoints(run);
@@ -139,8 +152,11 @@ std::vector<std::int64_t> write_average(const RunFolder& run, std::int64_t count
     write_text(staging / kConfigFile, config);
     write_safetensors(staging / kModelFile, means, {{"format", "pt"}});
   };
-  StagedCheckpoint::average(run, steps.back(), {{"averaged", steps}}, write)->publish();
-  return steps;
+  nlohmann::ordered_json fields = {{"averaged", steps}};
+  const auto state = read_checkpoint_state(run.checkpoint(steps.back()));
+  if (state.contains("run_files")) fields["run_files"] = state["run_files"];
+  auto checkpoint = StagedCheckpoint::average(run, steps.back(), fields, write);
+  return {std::move(steps), std::move(checkpoint)};
 }
 
 }  // namespace tapeformer

@@ -2,14 +2,23 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "nn/module.h"
 #include "nn/optim/optimizer.h"
 #include "train/distributed/communicator.h"
 #include "train/run/checkpoint_store.h"
+#include "train/run/metrics.h"
+#include "train/run/run_files.h"
 
 namespace tapeformer {
+
+struct BestEvaluation {
+  double loss = 0;  // Evaluation::cost()
+  std::int64_t step = 0;
+};
 
 // The fields of state.json, and what is carried. There is no random state: random numbers are pure functions of seed
 // and step.
@@ -19,12 +28,23 @@ struct TrainingState {
   double elapsed_s = 0;     // training time so far
   double best_loss = 0;     // Evaluation::cost() of the best evaluation so far, at step best_step
   std::int64_t best_step = 0;
+  // Where the best evaluation is one at the end of the run for which eval.every did not ask: the best before it, at
+  // step 0 if there is none. A run that is given more steps goes on with that.
+  std::optional<BestEvaluation> scheduled_best = {};
   std::int64_t stalls = 0;  // as learning_rate() takes it, for schedule.kind = plateau; 0 for the others
   // Hashes of the training and of the validation data, so that a resume can tell when they have changed. 0: not known.
   std::uint64_t data_hash = 0, valid_hash = 0;
+  std::string scored_by = {};    // how the validation data was scored, see evaluation_terms.h; empty: not known
+  RunFileHashes run_files = {};  // of the tokenizers and labels; a checkpoint without them remembers none
+  MetricsMark metrics = {};      // what metrics.jsonl held
   // Objective::carried(), in the file carried.safetensors; no file where there is nothing.
   NamedTensors carried = {};
 };
+
+// The step whose checkpoint is kept for a run that may be given more steps; 0: none.
+inline std::int64_t kept_best(const TrainingState& state) {
+  return state.scheduled_best ? state.scheduled_best->step : 0;
+}
 
 // How a checkpoint is saved.
 struct CheckpointOptions {
@@ -59,8 +79,13 @@ std::filesystem::path checkpoint_weights(const std::filesystem::path& folder);
 // version wrote.
 std::filesystem::path checkpoint_config(const RunFolder& run, const std::filesystem::path& folder);
 
-// Publishes the mean of the weights of the last `count` checkpoints as the run's average, and returns their steps:
-// regular checkpoints and the newest one, fewer where there are not so many. Throws Error when one does not verify.
-std::vector<std::int64_t> write_average(const RunFolder& run, std::int64_t count);
+// The mean of the weights of the last `count` checkpoints: regular checkpoints and the newest one, fewer where there
+// are not so many. It is to be published as the run's average; its files are in RunFolder::average_staging() meanwhile.
+struct StagedAverage {
+  std::vector<std::int64_t> steps;  // of the checkpoints
+  std::unique_ptr<StagedCheckpoint> checkpoint;
+};
+// Throws Error when one does not verify.
+StagedAverage stage_average(const RunFolder& run, std::int64_t count);
 
 }  // namespace tapeformer

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "core/json.h"
 #include "train/run/disk.h"
 
 namespace tapeformer {
@@ -46,8 +47,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-std::string checksum(std::string_view bytes) { return to_hex(hash_bytes(bytes)); }
-
 // Read in pieces: a file may be as large as the memory that is left.
 Json describe_file(const fs::path& path) {
   const InputFile file(path);
@@ -62,11 +61,6 @@ Json describe_file(const fs::path& path) {
   return {{"bytes", file.size()}, {"xxh3", to_hex(hasher.digest())}};
 }
 
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
 // Renames first, then removes: a kill in between leaves no half checkpoint under a checkpoint's name.
 void remove_whole(const RunFolder& run, std::string_view name) {
   const fs::path doomed = hidden(run, name, kPartial);
@@ -79,8 +73,7 @@ void remove_checkpoint(const RunFolder& run, std::int64_t step) { remove_whole(r
 
 // The step that `latest` or `best` holds, whether there is such a checkpoint or not.
 std::optional<std::int64_t> read_name(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return std::nullopt;
+  if (!is_file(path)) return std::nullopt;
   const std::string text = read_file(path);
   return checkpoint_step(std::string_view(text).substr(0, text.find('\n')));
 }
@@ -109,7 +102,7 @@ void seal(const fs::path& staging, std::int64_t step, const Json& state) {
     sync_to_disk(staging / name);
     sealed["files"][name] = describe_file(staging / name);
   }
-  sealed["xxh3"] = checksum(sealed.dump());
+  seal_json(sealed);
   write_file_atomically(staging / kStateFile, sealed.dump(2) + "\n");
   sync_to_disk(staging);
 }
@@ -125,13 +118,11 @@ NewestCheckpoint search_newest(const RunFolder& run) {
   }
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     const fs::path folder = run.checkpoint(*step);
-    const HeldFolder held(folder);
-    const auto reason = verify_checkpoint(folder);
+    const auto reason = verify_beside_training(folder);
     if (!reason) {
       newest.step = *step;
       break;
     }
-    if (!held.in_place()) throw CheckpointGone(folder.string() + " has been removed");
     newest.skipped.push_back(str_cat(folder.string(), ": ", *reason));
   }
   return newest;
@@ -174,6 +165,8 @@ StagedCheckpoint::~StagedCheckpoint() {
   fs::remove_all(staging_, error);
 }
 
+void StagedCheckpoint::add_fields(const Json& fields) { state_->update(fields); }
+
 void StagedCheckpoint::publish() {
   const fs::path published = run_.checkpoints() / name_, replaced = hidden(run_, name_, kReplaced);
   seal(staging_, step_, *state_);
@@ -196,15 +189,12 @@ void StagedCheckpoint::publish() {
 
 Json read_checkpoint_state(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kStateFile;
-  Json state = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  Json state = parse_json<Json>(read_file(path), path.string() + " is damaged: ");
   check(state.is_object() && state.contains("format"), path.string(),
         " is damaged: expected a JSON object with a format");
   check(state["format"] == kFormat, path.string(), ": expected format ", kFormat, ", got ", state["format"].dump());
-  Json unsigned_state = state;
-  unsigned_state.erase("xxh3");
-  check(state.value("xxh3", Json()) == checksum(unsigned_state.dump()), path.string(),
-        " is damaged: its checksum differs");
-  return unsigned_state;
+  check(unseal_json(state), path.string(), " is damaged: its checksum differs");
+  return state;
 }
 
 std::optional<std::string> verify_checkpoint(const fs::path& checkpoint) try {
@@ -219,8 +209,17 @@ std::optional<std::string> verify_checkpoint(const fs::path& checkpoint) try {
     check(found == expected, file, " is damaged: its checksum differs");
   }
   return std::nullopt;
+} catch (const IoError&) {
+  throw;
 } catch (const std::exception& error) {  // Error, or JSON without the fields above
   return error.what();
+}
+
+std::optional<std::string> verify_beside_training(const fs::path& checkpoint) {
+  const HeldFolder held(checkpoint);
+  const auto reason = while_in_place(checkpoint, [&] { return verify_checkpoint(checkpoint); });
+  if (reason && !held.in_place()) throw CheckpointGone(str_cat(checkpoint.string(), ": ", *reason));
+  return reason;
 }
 
 std::vector<std::int64_t> list_checkpoints(const RunFolder& run) {
@@ -237,6 +236,8 @@ std::vector<std::int64_t> list_regular_checkpoints(const RunFolder& run) {
   std::erase_if(steps, [&](std::int64_t step) {
     try {
       return !read_checkpoint_state(run.checkpoint(step)).value("regular", true);
+    } catch (const IoError&) {
+      throw;
     } catch (const std::exception&) {
       return false;  // damaged: whoever uses it will say so
     }
@@ -260,7 +261,7 @@ void remove_average(const RunFolder& run) {
   if (is_folder(run.average())) remove_whole(run, kAverage);
 }
 
-void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t average) {
+void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t average, std::int64_t also) {
   if (keep == 0) return;
   const std::vector<std::int64_t> steps = list_checkpoints(run);
   std::set<std::int64_t> kept;
@@ -269,12 +270,29 @@ void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t ave
   };
   keep_last(steps, keep);
   if (average > 0) keep_last(list_regular_checkpoints(run), average);
+  if (also > 0) kept.insert(also);
   for (const auto& named : {best_step(run), latest_step(run)}) {
     if (named) kept.insert(*named);
   }
   for (const std::int64_t step : steps) {
     if (!kept.contains(step)) remove_checkpoint(run, step);
   }
+}
+
+void copy_checkpoint(const RunFolder& from, std::int64_t step, const RunFolder& to) {
+  const fs::path folder = from.checkpoint(step);
+  const auto reason = verify_checkpoint(folder);
+  check(!reason.has_value(), "cannot copy ", folder.string(), ": ", reason.value_or(""));
+  Json state = read_checkpoint_state(folder);
+  const Json files = state["files"];
+  for (const char* sealed : {"format", "step", "files"}) state.erase(sealed);
+  StagedCheckpoint(to, step, state, [&](const fs::path& staging) {
+    std::error_code error;
+    for (const auto& file : files.items()) {
+      if (!error) fs::copy_file(folder / file.key(), staging / file.key(), error);
+    }
+    check(!error, "cannot copy ", folder.string(), ": ", error.message());
+  }).publish();
 }
 
 void remove_checkpoints_after(const RunFolder& run, std::int64_t step) {
@@ -288,6 +306,18 @@ void remove_checkpoints_after(const RunFolder& run, std::int64_t step) {
   for (const std::int64_t other : list_checkpoints(run)) {
     if (other > step) remove_checkpoint(run, other);
   }
+}
+
+std::vector<std::string> set_aside_checkpoints_after(const RunFolder& run, std::int64_t step) {
+  std::vector<std::string> notes;
+  for (const std::int64_t newer : list_checkpoints(run)) {
+    if (newer <= step) continue;
+    const fs::path from = run.checkpoint(newer);
+    const fs::path to = name_for_damaged(from);
+    rename_path(from, to);
+    notes.push_back(str_cat(from.string(), " is now ", to.string()));
+  }
+  return notes;
 }
 
 void remove_leftovers(const RunFolder& run) {

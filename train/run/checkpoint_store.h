@@ -3,6 +3,7 @@
 //   checkpoints/step-000500/      the caller's files, and state.json
 //   checkpoints/latest, best      names of the newest and the best
 //   checkpoints/average/          the mean of the last regular checkpoints, once the run is finished
+//   checkpoints/step-000500.damaged     one that did not verify when the run was resumed: never read
 //   checkpoints/.step-000500.partial    being written, or being removed: never read (.average.partial too)
 //   checkpoints/.step-000500.replaced   the old one while a new one of the same name takes its place
 //
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "train/run/disk.h"
 #include "train/run/run_folder.h"
 
 namespace tapeformer {
@@ -45,6 +47,9 @@ class StagedCheckpoint {
   StagedCheckpoint(const StagedCheckpoint&) = delete;
   StagedCheckpoint& operator=(const StagedCheckpoint&) = delete;
 
+  // More fields of the state, which are known only after the files are written.
+  void add_fields(const nlohmann::ordered_json& fields);
+
   // Returns when the checkpoint is on disk and `latest` names it. Replaces a checkpoint of the same step. Call it once.
   // Throws Error: then nothing has changed, except when only `latest` could not be written.
   void publish();
@@ -56,12 +61,15 @@ class StagedCheckpoint {
   RunFolder run_;
   std::string name_;
   std::int64_t step_;
-  std::unique_ptr<const nlohmann::ordered_json> state_;
+  std::unique_ptr<nlohmann::ordered_json> state_;
   std::filesystem::path staging_;
 };
 
 // Why a checkpoint must not be used, in one line; nothing when every file is there with the bytes that were written.
+// Throws IoError where the system does not let it see: that is no damage.
 std::optional<std::string> verify_checkpoint(const std::filesystem::path& checkpoint);
+// The same. Throws CheckpointGone when the checkpoint is removed meanwhile.
+std::optional<std::string> verify_beside_training(const std::filesystem::path& checkpoint);
 
 // The fields of state.json without its checksum. Throws Error when the file is missing or damaged.
 nlohmann::ordered_json read_checkpoint_state(const std::filesystem::path& checkpoint);
@@ -89,6 +97,18 @@ auto retry_while_gone(const Look& look) {
   }
 }
 
+// Returns call(). When the folder is removed or replaced meanwhile, an Error of the call becomes CheckpointGone.
+template <class Call>
+auto while_in_place(const std::filesystem::path& folder, const Call& call) {
+  const HeldFolder held(folder);
+  try {
+    return call();
+  } catch (const Error& error) {
+    if (!held.in_place()) throw CheckpointGone(error.what());
+    throw;
+  }
+}
+
 struct NewestCheckpoint {
   std::optional<std::int64_t> step;  // nothing: the run has no usable checkpoint
   // The newer ones that do not verify, as "path: reason" each: the user must be told.
@@ -105,11 +125,19 @@ void mark_best(const RunFolder& run, std::int64_t step);
 
 // Removes the average, if there is one: it is not the average of a run that goes on.
 void remove_average(const RunFolder& run);
-// Removes all checkpoints but the last `keep` (0: all stay), the last `average` regular ones, the best and the latest.
-void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t average = 0);
+// Removes all checkpoints but the last `keep` (0: all stay), the last `average` regular ones, the best, the latest and
+// that of the step `also` (0: no further one).
+void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t average = 0, std::int64_t also = 0);
+// Makes the same checkpoint in another run, under construction: its files are on disk on return, and `latest` of that
+// run names it. Throws Error when it does not verify.
+void copy_checkpoint(const RunFolder& from, std::int64_t step, const RunFolder& to);
 // Removes the checkpoints after a step, for a run that goes back to that step. `latest` then names that step's
 // checkpoint; `best` is removed when it named one of the removed checkpoints.
 void remove_checkpoints_after(const RunFolder& run, std::int64_t step);
+
+// Renames the checkpoints after a step, which are damaged, to "step-000500.damaged", where nothing takes them for
+// checkpoints: they may be of use to somebody. Returns a line for each, to be told.
+std::vector<std::string> set_aside_checkpoints_after(const RunFolder& run, std::int64_t step);
 
 // Removes, or moves back into place, what a killed process left. Call it under the lock, before writing.
 void remove_leftovers(const RunFolder& run);

@@ -4,11 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <system_error>
 
 #include "core/error.h"
-#include "core/files.h"
 
 namespace tapeformer {
 
@@ -27,19 +25,16 @@ bool HeldFolder::in_place() const {
          held.st_ino == found.st_ino;
 }
 
-void sync_to_disk(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  check(fd >= 0, "cannot open ", path.string(), ": ", std::generic_category().message(errno));
-  const bool synced = ::fsync(fd) == 0 || errno == EINVAL;  // EINVAL: this file system has no fsync of a folder
-  const int error = errno;
-  ::close(fd);
-  check(synced, "cannot write ", path.string(), " to disk: ", std::generic_category().message(error));
-}
-
 void rename_path(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
   check(!error, "cannot rename ", from.string(), " to ", to.string(), ": ", error.message());
+}
+
+fs::path name_for_damaged(const fs::path& path) {
+  std::string name = path.string() + ".damaged";
+  for (int copy = 2; is_there(name); ++copy) name = str_cat(path.string(), ".damaged-", copy);
+  return name;
 }
 
 void remove_path(const fs::path& path) {

@@ -7,11 +7,11 @@
 
 namespace tapeformer {
 
-// Waits until the bytes of a file, or the names in a folder, are on disk. Throws Error.
-void sync_to_disk(const std::filesystem::path& path);
-
 // rename(2). Throws Error.
 void rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
+
+// A name beside a damaged file or folder under which it can be kept: "NAME.damaged", or "NAME.damaged-2" and so on.
+std::filesystem::path name_for_damaged(const std::filesystem::path& path);
 
 // Removes a file or a whole folder, if it exists. Throws Error.
 void remove_path(const std::filesystem::path& path);

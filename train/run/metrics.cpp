@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "core/lines.h"
 #include "train/run/disk.h"
 
@@ -26,11 +27,29 @@ bool is_metrics(const Json& line) {
   return line.is_object() && line.contains("step") && line["step"].is_number_integer();
 }
 
-Json parse(std::string_view line) { return Json::parse(line, nullptr, /*allow_exceptions=*/false); }
+// Null for a line that is no JSON.
+Json parse(std::string_view line) {
+  try {
+    return parse_json<Json>(line);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
 
 // The lines that are whole: a last line without its newline is left out.
 std::vector<std::string_view> whole_lines(std::string_view bytes) {
   return split_lines(bytes.substr(0, bytes.rfind('\n') + 1));
+}
+
+// What stays of a line, with its end, when the run goes on: nothing of one that was written only because it ended.
+std::string lasting_part(Json json, std::string_view line) {
+  if (json.contains("averaged")) return "";
+  const auto at_end = json.find(kAtEnd);
+  if (at_end == json.end()) return std::string(line) + '\n';
+  if (!at_end->is_string()) return "";
+  json.erase(at_end->get<std::string>());
+  json.erase(kAtEnd);
+  return json.dump() + '\n';
 }
 
 }  // namespace
@@ -38,6 +57,9 @@ std::vector<std::string_view> whole_lines(std::string_view bytes) {
 MetricsWriter::MetricsWriter(std::filesystem::path path)
     : path_(std::move(path)), fd_(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
   check(fd_ >= 0, "cannot open ", path_.string(), ": ", last_error());
+  if (!is_file(path_)) return;  // a device holds nothing to be marked
+  const std::string bytes = read_file(path_);
+  for (const std::string_view line : whole_lines(bytes)) note_lasting(parse(line), line);
 }
 
 MetricsWriter::~MetricsWriter() { ::close(fd_); }
@@ -46,6 +68,14 @@ void MetricsWriter::write(const Json& line) {
   const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
   check(is_metrics(line), "metrics: expected an object with a whole number `step`, got ", text);
   write_all(fd_, text + "\n", path_);
+  note_lasting(line, text);
+}
+
+void MetricsWriter::note_lasting(const Json& json, std::string_view line) {
+  if (!is_metrics(json)) return;
+  const std::string part = lasting_part(json, line);
+  hasher_.update(part);
+  bytes_ += std::ssize(part);
 }
 
 void MetricsWriter::sync() {
@@ -53,22 +83,42 @@ void MetricsWriter::sync() {
   check(synced, "cannot write ", path_.string(), " to disk: ", last_error());
 }
 
-void truncate_metrics(const std::filesystem::path& path, std::int64_t step) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return;
-  const MappedFile file(path);
-  std::string kept;
-  for (const std::string_view line : whole_lines(file.bytes())) {
+std::string truncate_metrics(const std::filesystem::path& path, std::int64_t step, bool goes_on,
+                             const MetricsMark& mark) {
+  if (!is_there(path)) return "";
+  const std::string bytes = read_file(path);
+  std::string kept, lasting;
+  int unreadable = 0;
+  for (const std::string_view line : whole_lines(bytes)) {
     const Json json = parse(line);
-    if (is_metrics(json) && json["step"].get<std::int64_t>() <= step) kept.append(line) += '\n';
+    if (!is_metrics(json)) {
+      ++unreadable;
+      continue;
+    }
+    if (json["step"].get<std::int64_t>() > step) continue;
+    const std::string stays = lasting_part(json, line);
+    lasting += stays;
+    if (goes_on)
+      kept += stays;
+    else if (!json.contains("averaged"))
+      kept.append(line) += '\n';
   }
-  if (kept != file.bytes()) write_file_atomically(path, kept);
+  const std::string_view before = std::string_view(lasting).substr(0, static_cast<std::size_t>(mark.bytes));
+  std::string note;
+  if (mark.bytes > 0 && hash_bytes(before) != mark.hash) {
+    const std::filesystem::path found = name_for_damaged(path);
+    write_file_atomically(found, bytes);
+    note = str_cat(path.string(), " has changed since step ", step, " was saved, and ", unreadable,
+                   " lines that cannot be read are left out; ", found.string(), " has it as it was found");
+  }
+  if (kept != bytes) write_file_atomically(path, kept);
+  return note;
 }
 
 std::vector<Json> read_metrics(const std::filesystem::path& path) {
-  const MappedFile file(path);
+  const std::string bytes = read_file(path);
   std::vector<Json> lines;
-  for (const std::string_view line : whole_lines(file.bytes())) {
+  for (const std::string_view line : whole_lines(bytes)) {
     lines.push_back(parse(line));
     check(is_metrics(lines.back()), path.string(), ":", lines.size(),
           ": expected an object with a whole number `step`, got ", line);

@@ -29,14 +29,15 @@ struct Piece {
   std::int64_t from, to, count;  // elements: in the file's tensor, in the place, and how many
 };
 
-// The kinds of state: "m" and "v", and "outer.v".
-std::set<std::string> kinds(const std::set<std::string>& names) {
-  std::set<std::string> found;
+// The kinds of state that each parameter has: "m" and "v". What rare communication keeps of one counts by itself, as
+// "outer.NAME": each rank has its share of that, beside the whole state of its own optimizer.
+std::map<std::string, std::set<std::string>> kinds_of_state(const std::set<std::string>& names) {
+  std::map<std::string, std::set<std::string>> kinds;
   for (const std::string& name : names) {
-    const std::size_t outer = name.starts_with("outer.") ? 6 : 0;
-    found.insert(name.substr(0, name.find('.', outer)));
+    const std::size_t begin = name.starts_with("outer.") ? 6 : 0, end = name.find('.', begin);
+    kinds[name.substr(0, begin) + name.substr(end + 1)].insert(name.substr(begin, end - begin));
   }
-  return found;
+  return kinds;
 }
 
 std::string joined(const std::set<std::string>& words) {
@@ -65,12 +66,11 @@ OptimizerShares::OptimizerShares(const std::filesystem::path& folder) {
   }
 }
 
-void OptimizerShares::load(Optimizer& optimizer, int rank) const {
+void OptimizerShares::load(Optimizer& optimizer, int rank, int ranks) const {
   const NamedTensors places = optimizer.state();
-  const bool cut = files_.size() > 1 || std::ranges::any_of(places, [](const auto& place) {
-                     return place.first.find('@') != std::string::npos;
-                   });
-  if (!cut) return optimizer.load_state(files_.front());
+  // A fine-tuning of an older version has moments of parameters that no gradient reaches.
+  const bool has_more = files_.front().entries().size() > places.size();
+  if (files_.size() == 1 && ranks == 1 && !has_more) return optimizer.load_state(files_.front());
   load_parts(places, rank);
 }
 
@@ -92,8 +92,11 @@ void OptimizerShares::load_parts(const NamedTensors& places, int rank) const {
     }
   }
   for (const auto& [name, place] : places) wanted.insert(PartName(name).whole);
-  check(wanted.empty() || kinds(names) == kinds(wanted), "optimizer state: expected ", joined(kinds(wanted)), ", got ",
-        joined(kinds(names)));
+  std::map<std::string, std::set<std::string>> found_kinds = kinds_of_state(names);
+  for (const auto& [parameter, expected] : kinds_of_state(wanted)) {
+    check(found_kinds[parameter] == expected, "optimizer state: ", parameter, ": expected ", joined(expected), ", got ",
+          joined(found_kinds[parameter]));
+  }
 
   std::vector<std::vector<Piece>> plan;
   for (const auto& [name, place] : places) {

@@ -20,10 +20,10 @@ class OptimizerShares {
   // Throws Error when there is no file, one is missing, or one is damaged.
   explicit OptimizerShares(const std::filesystem::path& folder);
 
-  // Reads every part of the optimizer's state from wherever it is. What several files have whole, each its own (the
-  // moments of ranks that step by themselves), is read from the one of `rank`, and from those in turn where there are
-  // fewer. Throws Error, and changes nothing, when a part is missing or does not fit.
-  void load(Optimizer& optimizer, int rank) const;
+  // Reads every part of the optimizer's state, that of one of `ranks`, from wherever it is. What several files have
+  // whole, each its own (the moments of ranks that step by themselves), is read from the one of `rank`, and from those
+  // in turn where there are fewer. Throws Error, and changes nothing, when a part is missing or does not fit.
+  void load(Optimizer& optimizer, int rank, int ranks) const;
 
  private:
   void load_parts(const NamedTensors& places, int rank) const;

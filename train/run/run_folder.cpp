@@ -22,12 +22,6 @@ namespace {
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::size_t kStepDigits = 6;
 
-// fs::exists() without exceptions: false where the system refuses to look.
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
 // Absolute, without "." and ".." and without a slash at the end, so that parent_path() is the parent.
 fs::path plain(const fs::path& path) {
   std::error_code error;
@@ -65,8 +59,7 @@ std::optional<std::int64_t> checkpoint_step(std::string_view name) {
 
 void require_no_run(const fs::path& root) {
   const RunFolder run{root};
-  std::error_code error;
-  check(!is_there(root) || fs::is_directory(root, error), root.string(), " is a file, expected a folder for the run");
+  check(!is_there(root) || is_folder(root), root.string(), " is a file, expected a folder for the run");
   if (is_unfinished(run)) return;
   check(!is_there(run.config()) && !is_there(run.metrics()) && !is_there(run.checkpoints()), root.string(),
         " already holds a run: go on with --resume ", root.string(), ", or give another --out");

@@ -37,6 +37,7 @@ struct RunFolder {
   std::filesystem::path latest() const { return checkpoints() / "latest"; }    // one line: the newest one's name
   std::filesystem::path best() const { return checkpoints() / "best"; }        // one line: the best one's name
   std::filesystem::path average() const { return checkpoints() / "average"; }  // of the last checkpoints, at the end
+  std::filesystem::path average_staging() const { return checkpoints() / ".average.partial"; }
 };
 
 // "step-000500", and back; nothing for any other name.

@@ -8,9 +8,12 @@
 #include "core/error.h"
 #include "nn/formats/safetensors.h"
 #include "train/config/run_config.h"
+#include "train/objectives/loss_unit.h"
 #include "train/run/checkpoint.h"
 #include "train/run/checkpoint_store.h"
 #include "train/run/metrics.h"
+#include "train/tasks/task.h"
+#include "train/trainer.h"
 
 namespace tapeformer {
 namespace {
@@ -20,7 +23,10 @@ namespace fs = std::filesystem;
 std::string data_of(const Config::Data& data) {
   if (!data.corpus.empty()) return data.corpus;
   if (!data.text.empty()) return fs::path(data.text.front()).filename().string() + (data.text.size() > 1 ? ", …" : "");
-  return fs::path(data.source.empty() ? data.pairs : data.source).filename().string();
+  for (const std::string& file : {data.labels, data.source, data.pairs}) {
+    if (!file.empty()) return fs::path(file).filename().string();
+  }
+  return {};
 }
 
 // The number of parameters in the newest checkpoint; nothing where there is none, or where it was removed just now.
@@ -36,6 +42,65 @@ std::optional<std::int64_t> parameters_of(const RunFolder& run) {
   return parameters;
 }
 
+// The number that a line of metrics.jsonl has by this key; nothing where it has none.
+std::optional<double> number_of(const nlohmann::ordered_json& line, const std::string& key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+// Takes what an evaluation measured: the keys that begin with `prefix`.
+void take_measures(RunSummary& summary, const nlohmann::ordered_json& line, const std::string& prefix) {
+  summary.best_loss = number_of(line, prefix + "loss");
+  summary.bits_per_byte = number_of(line, prefix + "bits_per_byte");
+  std::erase_if(summary.measures, [](const auto& measure) { return measure.first != "bleu"; });
+  for (const auto& [key, value] : line.items()) {
+    if (!key.starts_with(prefix) || !value.is_number()) continue;
+    const std::string name = key.substr(prefix.size());
+    if (name == "loss" || name == "perplexity" || name == "tokens" || name == "bits_per_byte" || name == "bleu")
+      continue;
+    summary.measures.emplace_back(name, value.get<double>());
+  }
+}
+
+void take_bleu(RunSummary& summary, const std::optional<double>& bleu) {
+  if (!bleu) return;
+  std::erase_if(summary.measures, [](const auto& measure) { return measure.first == "bleu"; });
+  summary.measures.emplace_back("bleu", *bleu);
+}
+
+// Reads the evaluations, by the loss or the measure that chooses the best checkpoint.
+void read_evaluations(RunSummary& summary, std::string_view chosen_by) {
+  const std::string name = chosen_by.empty() ? "loss" : std::string(chosen_by);
+  std::optional<double> best;  // the smaller the better
+  for (const auto& line : read_metrics(summary.run.metrics())) {
+    summary.step = line["step"].get<std::int64_t>();
+    summary.elapsed_s = line.value("elapsed_s", summary.elapsed_s);
+    for (const std::string prefix : {"eval_", "average_"}) {
+      const auto value = number_of(line, prefix + name);
+      if (!value) continue;
+      const double cost = chosen_by.empty() ? *value : -*value;
+      const bool better = !best || cost < *best;
+      if (better) best = cost, take_measures(summary, line, prefix);
+      if (better || prefix == "eval_") take_bleu(summary, number_of(line, prefix + "bleu"));
+    }
+  }
+  for (const std::string_view telling : {chosen_by, std::string_view("bleu"), std::string_view("accuracy")}) {
+    if (summary.measure.empty() && summary.measured(telling)) summary.measure = telling;
+  }
+}
+
+// Whether eval.patience has ended the run.
+bool is_stopped_early(const RunFolder& run, const ResolvedConfig& config) {
+  const auto latest = latest_step(run);
+  if (!latest) return false;
+  try {
+    const auto state = read_checkpoint_state(run.checkpoint(*latest));
+    return patience_is_out(config, *latest, state.value("best_step", std::int64_t{0}));
+  } catch (const std::exception&) {
+    return false;  // damaged, or removed just now: whoever reads the checkpoint will say so
+  }
+}
+
 // Other programs have a config.toml too.
 bool is_run(const fs::path& folder) {
   const RunFolder run{folder};
@@ -44,6 +109,11 @@ bool is_run(const fs::path& folder) {
 
 }  // namespace
 
+std::optional<double> RunSummary::measured(std::string_view name) const {
+  const auto found = std::ranges::find(measures, name, [](const auto& measure) { return measure.first; });
+  return found != measures.end() ? std::optional(found->second) : std::nullopt;
+}
+
 RunSummary summarize_run(const RunFolder& run) {
   const ResolvedConfig config = stored_config(load_run_config(run.config()));
   RunSummary summary;
@@ -51,20 +121,14 @@ RunSummary summarize_run(const RunFolder& run) {
   summary.type = config.model.type;
   summary.data = data_of(config.data);
   summary.steps = config.train.steps;
-  if (fs::exists(run.metrics())) {
-    for (const auto& line : read_metrics(run.metrics())) {
-      summary.step = line["step"].get<std::int64_t>();
-      summary.elapsed_s = line.value("elapsed_s", summary.elapsed_s);
-      if (!line.contains("eval_loss") || !line["eval_loss"].is_number()) continue;
-      const double loss = line["eval_loss"].get<double>();
-      if (summary.best_loss && *summary.best_loss <= loss) continue;
-      summary.best_loss = loss;
-      const auto bits = line.find("eval_bits_per_byte");
-      summary.bits_per_byte = bits != line.end() ? std::optional(bits->get<double>()) : std::nullopt;
-    }
-  }
+  summary.unit = loss_unit(config);
+  const std::string_view chosen_by = config.has_task() ? find_task(config.task.kind).measure : std::string_view();
+  if (fs::exists(run.metrics())) read_evaluations(summary, chosen_by);
   summary.parameters = parameters_of(run);
-  summary.state = is_in_training(run) ? "running" : summary.step >= summary.steps ? "finished" : "stopped";
+  summary.state = is_in_training(run)             ? "running"
+                  : summary.step >= summary.steps ? "finished"
+                  : is_stopped_early(run, config) ? "stopped early"
+                                                  : "stopped";
   return summary;
 }
 

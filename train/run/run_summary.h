@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "train/run/run_folder.h"
@@ -12,13 +14,22 @@ namespace tapeformer {
 
 struct RunSummary {
   RunFolder run;
-  std::string type;                                // the model's family
-  std::optional<std::int64_t> parameters;          // of the newest checkpoint; nothing while there is none
-  std::string data;                                // what it learns from: a file, a corpus, …
-  std::int64_t step = 0, steps = 0;                // the last one in metrics.jsonl, and the last one to come
-  std::optional<double> best_loss, bits_per_byte;  // of the evaluation with the smallest loss
+  std::string type;                        // the model's family
+  std::optional<std::int64_t> parameters;  // of the newest checkpoint; nothing while there is none
+  std::string data;                        // what it learns from: a file, a corpus, …
+  std::int64_t step = 0, steps = 0;        // the last one in metrics.jsonl, and the last one to come
+  std::string unit;                        // of the loss: "nats per token"; those of other units do not compare
+  // Of the best evaluation: that of the best checkpoint, or of the average where it is better.
+  std::optional<double> best_loss, bits_per_byte;
+  // What else it measured, by name. BLEU, which not every evaluation has, is the last one.
+  std::vector<std::pair<std::string, double>> measures;
+  // The one of them that tells most: by which the best is chosen, or else BLEU, or the share of right tokens.
+  std::string measure;
   double elapsed_s = 0;
-  std::string state;  // "running" (a process trains it now), "finished", or "stopped" before its last step
+  // "running" (a process trains it now), "finished", "stopped early" (by eval.patience), or "stopped" before its end.
+  std::string state;
+
+  std::optional<double> measured(std::string_view name) const;
 };
 
 // Throws Error when a file of the run is broken.

@@ -2,36 +2,22 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/lines.h"
-#include "data/text/text.h"
 #include "train/tasks/task.h"
 
 namespace tapeformer {
 namespace {
 
-LabelledExample example_of(std::string text, std::string label, const std::string& where) {
-  check(!text.empty() && !label.empty(), where, "expected a label and a text, got an empty ",
-        label.empty() ? "label" : "text");
-  return {{std::move(text)}, {std::move(label)}};
-}
-
-std::vector<LabelledExample> read(const std::filesystem::path& path) {
-  std::vector<LabelledExample> examples;
-  const std::string content = read_text_file(path);
-  if (has_json_lines(path)) {
-    for_each_json_line(path, content, [&](const nlohmann::json& object, const std::string& where) {
-      examples.push_back(example_of(string_field(object, "text", where), string_field(object, "label", where), where));
-    });
-  } else {
-    for_each_line(content, [&](std::string_view line, std::size_t number) {
-      const std::string where = str_cat(path.string(), ":", number, ": ");
-      const std::size_t tab = line.find('\t');
-      check(tab != line.npos, where, "expected a label, a tab and a text, got \"", line, '"');
-      examples.push_back(example_of(std::string(line.substr(tab + 1)), std::string(line.substr(0, tab)), where));
-    });
+LabelledFile read(const std::filesystem::path& path, const LabelledFormat& format) {
+  LabelledTable table = read_table(path, {{"label", "text"}, "a label, a tab and a text"}, format);
+  LabelledFile file{{}, std::move(table.header)};
+  for (TableRow& row : table.rows) {
+    std::string &label = row.fields[0], &text = row.fields[1];
+    check(!text.empty() && !label.empty(), path.string(), ":", row.line, ": expected a label and a text, got an empty ",
+          label.empty() ? "label" : "text");
+    file.examples.push_back({{std::move(text)}, {std::move(label)}, row.line});
   }
-  check(!examples.empty(), path.string(), ": expected lines of a label, a tab and a text, got none");
-  return examples;
+  check(!file.examples.empty(), path.string(), ": expected lines of a label, a tab and a text, got none");
+  return file;
 }
 
 LabelledExample parse(std::string_view line, const std::string&) { return {{std::string(line)}, {""}}; }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "autograd/ops/activations.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "core/ignored_target.h"
-#include "train/vectors/encoded_words.h"
 
 namespace tapeformer {
 
@@ -20,12 +20,27 @@ RowEncoder::RowEncoder(const Task& task, const TextEncoder& model, const Tokeniz
       tokenizer_(tokenizer),
       labels_(labels),
       symbols_(row_symbols(model, tokenizer)),
-      context_(model.context()) {}
+      context_(model.context()),
+      is_causal_(model.is_causal()) {}
+
+std::int64_t RowEncoder::place_in_piece(const EncodedWords& encoded, std::size_t piece) const {
+  const std::int64_t place = is_causal_ ? encoded.begins[piece + 1] - 1 : encoded.firsts[piece];
+  return place - encoded.begins[piece];
+}
+
+EncodedWords RowEncoder::encode_pieces(const LabelledExample& example, const std::string& where) const {
+  const std::vector<std::string_view> pieces(example.pieces.begin(), example.pieces.end());
+  try {
+    return encode_words(pieces, tokenizer_, std::nullopt);
+  } catch (const Error& error) {
+    fail(where, error.what());
+  }
+}
 
 std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, const std::string& where) const {
   if (task_.points) return {encode_question(example, where)};
-  const std::vector<std::string_view> pieces(example.pieces.begin(), example.pieces.end());
-  const EncodedWords encoded = encode_words(pieces, tokenizer_, std::nullopt);
+  const std::span<const std::string> pieces = example.pieces;
+  const EncodedWords encoded = encode_pieces(example, where);
   const std::int64_t total = std::ssize(encoded.ids), marks = symbols_ ? 2 : 0;
   check(total > 0, where, "expected text, got none");
   const std::int64_t room = context_.value_or(total + marks) - marks;
@@ -39,17 +54,19 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
     check(size <= room, where, "\"", pieces[i], "\" has ", size, " tokens, the model reads at most ", room);
     if (used + size > room || used >= enough) {
       if (symbols_ && !rows.empty()) rows.back().ids.push_back(symbols_->separator);
-      rows.emplace_back();
+      rows.emplace_back().line = example.line;
       if (symbols_) rows.back().ids.push_back(symbols_->classification);
       used = 0;
     }
     LabelledRow& row = rows.back();
     const std::int64_t first = std::ssize(row.ids), whole_text = symbols_ ? 0 : first + size - 1;
-    row.places.push_back(task_.pooled ? whole_text : first);
+    row.places.push_back(task_.pooled ? whole_text : first + place_in_piece(encoded, i));
     row.ids.insert(row.ids.end(), encoded.ids.begin() + begin, encoded.ids.begin() + begin + size);
     used += size;
+    row.cut += whole - size;
     const auto label = std::ranges::find(labels_, example.labels[i]);
     const bool known = label != labels_.end();
+    row.unknown += !known && !example.labels[i].empty();
     row.targets.push_back(known ? static_cast<std::int32_t>(label - labels_.begin()) : kIgnoredTarget);
   }
   if (symbols_) rows.back().ids.push_back(symbols_->separator);
@@ -57,37 +74,39 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
 }
 
 LabelledRow RowEncoder::encode_question(const LabelledExample& example, const std::string& where) const {
-  const std::vector<std::string_view> pieces(example.pieces.begin(), example.pieces.end());
-  const EncodedWords encoded = encode_words(pieces, tokenizer_, std::nullopt);
+  const EncodedWords encoded = encode_pieces(example, where);
   const std::int64_t question = encoded.begins[1], marks = symbols_ ? 3 : 0;
   const std::int64_t room = context_.value_or(std::ssize(encoded.ids) + marks) - marks;  // of question and text
   const auto tokens = [&](std::int64_t begin, std::int64_t end) {
     return std::span(encoded.ids).subspan(begin, end - begin);
   };
   LabelledRow row;
+  row.line = example.line;
   const auto append = [&](std::span<const std::int32_t> ids) { row.ids.insert(row.ids.end(), ids.begin(), ids.end()); };
   if (symbols_) row.ids.push_back(symbols_->classification);
   append(tokens(0, question));
   if (symbols_) row.ids.push_back(symbols_->separator);
   std::int32_t first = kIgnoredTarget, last = kIgnoredTarget;
   bool whole = true;  // the answer, as far as it is known
-  for (std::size_t i = 1; i < pieces.size(); ++i) {
+  for (std::size_t i = 1; i < example.pieces.size(); ++i) {
     const bool answers = !example.labels[i].empty();
     if (encoded.begins[i + 1] > room) {
       whole = whole && !answers;
+      row.cut += encoded.begins[i + 1] - encoded.begins[i];
       continue;
     }
     if (answers) {
       last = static_cast<std::int32_t>(row.places.size());
       if (first == kIgnoredTarget) first = last;
     }
-    row.places.push_back(std::ssize(row.ids));
+    row.places.push_back(std::ssize(row.ids) + place_in_piece(encoded, i));
     append(tokens(encoded.begins[i], encoded.begins[i + 1]));
   }
   check(!row.places.empty(), where, "the question has ", question, " tokens, and no word of a text behind it ",
         context_ ? str_cat("fits into the model's context, ", *context_) : "was given");
   if (symbols_) row.ids.push_back(symbols_->separator);
   row.targets = whole ? std::vector{first, last} : std::vector{kIgnoredTarget, kIgnoredTarget};
+  row.unknown = whole ? 0 : 2;
   return row;
 }
 
@@ -96,11 +115,37 @@ std::vector<LabelledRow> RowEncoder::encode_all(std::span<const LabelledExample>
   std::vector<LabelledRow> rows;
   std::int64_t number = 0;
   for (const LabelledExample& example : examples) {
-    for (LabelledRow& row : encode(example, str_cat(origin, ": example ", ++number, ": "))) {
-      rows.push_back(std::move(row));
-    }
+    ++number;
+    const std::string where =
+        example.line > 0 ? str_cat(origin, ":", example.line, ": ") : str_cat(origin, ": example ", number, ": ");
+    std::ranges::move(encode(example, where), std::back_inserter(rows));
   }
   return rows;
+}
+
+std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std::string& origin) {
+  std::vector<std::string> notes;
+  const auto first = [&](std::int64_t LabelledRow::*count) {
+    const auto row = std::ranges::find_if(rows, [&](const LabelledRow& each) { return each.*count > 0; });
+    return str_cat(origin, row->line > 0 ? str_cat(":", row->line) : "");
+  };
+  std::int64_t cut = 0, labels = 0, unknown = 0;
+  for (const LabelledRow& row : rows) {
+    cut += row.cut > 0;
+    labels += row.scored() + row.unknown;
+    unknown += row.unknown;
+  }
+  if (cut > 0) {
+    notes.push_back(str_cat(origin, ": ", cut, " of ", rows.size(),
+                            " texts are longer than the model's context, and only their beginning is read (the first: ",
+                            first(&LabelledRow::cut), ")"));
+  }
+  if (unknown > 0) {
+    notes.push_back(str_cat(
+        origin, ": ", unknown, " of ", labels,
+        " labels are none that training has: they count as wrong (the first: ", first(&LabelledRow::unknown), ")"));
+  }
+  return notes;
 }
 
 LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows) {
@@ -214,6 +259,7 @@ TaskEvaluation evaluate(const LabellingModel& model, const Task& task, std::span
   TaskEvaluation result;
   std::size_t next = 0;
   for (const LabelledRow& row : rows) {
+    result.unknown_labels += row.unknown;
     for (const std::int32_t target : row.targets) {
       const PredictedLabel& prediction = predicted[next++];
       if (target == kIgnoredTarget) continue;

@@ -12,6 +12,7 @@
 #include "tokenizer/tokenizer.h"
 #include "train/evaluation/evaluation.h"
 #include "train/tasks/task.h"
+#include "train/vectors/encoded_words.h"
 
 namespace tapeformer {
 
@@ -23,6 +24,10 @@ struct LabelledRow {
   // The labels as places in the list of labels; kIgnoredTarget for other labels. In a task that points: the first and
   // the last word of the answer, counted among the places; kIgnoredTarget where the answer is not known or not read.
   std::vector<std::int32_t> targets;
+  std::int64_t line = 0;  // LabelledExample::line
+  std::int64_t cut = 0;   // tokens of the example behind the model's context, which are not read
+  std::int64_t unknown =
+      0;  // labels of the example that are no targets: training has none of the kind, or they are cut
 
   std::int64_t scored() const;  // targets that are not ignored
 };
@@ -37,20 +42,30 @@ class RowEncoder {
   // The rows of an example. One that is longer than the model's context becomes several rows of about the same length,
   // none of which ends within a piece; but where one vector stands for the whole text, and in a task that points, only
   // the beginning is read.
-  // Throws Error, beginning with `where`, for an example without tokens, and for a piece that is too long by itself.
+  // Throws Error, beginning with `where`, for an example without tokens, for text that the tokenizer refuses, and for a
+  // piece that is too long by itself.
   std::vector<LabelledRow> encode(const LabelledExample& example, const std::string& where) const;
-  // The rows of all examples, which errors call `origin` and their number.
+  // The rows of all examples of a file, which errors call "ORIGIN:LINE", or `origin` and a number.
   std::vector<LabelledRow> encode_all(std::span<const LabelledExample> examples, const std::string& origin) const;
 
  private:
+  EncodedWords encode_pieces(const LabelledExample& example, const std::string& where) const;
   LabelledRow encode_question(const LabelledExample& example, const std::string& where) const;
+  // Which of a piece's tokens says its label: the last one where the model is causal, since no other has seen the whole
+  // piece, else the first one of the piece itself, not the space before it.
+  std::int64_t place_in_piece(const EncodedWords& encoded, std::size_t piece) const;
 
   const Task& task_;
   const Tokenizer& tokenizer_;
   std::span<const std::string> labels_;
   std::optional<MaskedSymbols> symbols_;
   std::optional<std::int64_t> context_;
+  bool is_causal_;
 };
+
+// What a reader of a file's scores should know of its rows, a sentence each: how many texts are cut, and how many
+// labels are unknown, and the line of the first.
+std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std::string& origin);
 
 // Rows on a tape, and what they are asked: as LabellingModel::logits() takes it, and the targets i32 (N).
 struct LabelledBatch {
@@ -73,8 +88,9 @@ std::vector<PredictedLabel> predict_labels(const LabellingModel& model, const Ta
                                            Communicator& ranks = Communicator::alone());
 
 struct TaskEvaluation {
-  // The cross-entropy of the labels that training knows; the measures of the score.
+  // The cross-entropy of the labels that training knows; the measures of the score, where others count as wrong.
   Evaluation evaluation;
+  std::int64_t unknown_labels = 0;  // these others
   TaskScore score;
 };
 // `rows` are those of the examples. Throws Error when none of them has a label that training knows.

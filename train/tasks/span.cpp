@@ -6,8 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/lines.h"
-#include "data/text/text.h"
 #include "train/tasks/task.h"
 
 namespace tapeformer {
@@ -29,9 +27,9 @@ std::int64_t find_words(std::span<const std::string> text, std::span<const std::
   return found == text.end() ? -1 : found - text.begin();
 }
 
-LabelledExample example_of(std::string question, std::string_view text, std::string_view answer,
+LabelledExample example_of(std::string question, std::string_view text, std::string_view answer, std::int64_t line,
                            const std::string& where) {
-  LabelledExample example{split_words(text), {}};
+  LabelledExample example{split_words(text), {}, line};
   const std::vector<std::string> words = split_words(answer);
   check(!question.empty() && !words.empty(), where, "expected a question, a text and an answer, got an empty ",
         words.empty() ? "answer" : "question");
@@ -44,24 +42,15 @@ LabelledExample example_of(std::string question, std::string_view text, std::str
   return example;
 }
 
-std::vector<LabelledExample> read(const std::filesystem::path& path) {
-  std::vector<LabelledExample> examples;
-  const std::string content = read_text_file(path);
-  if (has_json_lines(path)) {
-    for_each_json_line(path, content, [&](const nlohmann::json& object, const std::string& where) {
-      examples.push_back(example_of(string_field(object, "question", where), string_field(object, "text", where),
-                                    string_field(object, "answer", where), where));
-    });
-    return examples;
+LabelledFile read(const std::filesystem::path& path, const LabelledFormat& format) {
+  LabelledTable table =
+      read_table(path, {{"question", "text", "answer"}, "a question, a tab, a text, a tab and an answer"}, format);
+  LabelledFile file{{}, std::move(table.header)};
+  for (TableRow& row : table.rows) {
+    file.examples.push_back(example_of(std::move(row.fields[0]), row.fields[1], row.fields[2], row.line,
+                                       str_cat(path.string(), ":", row.line, ": ")));
   }
-  for_each_line(content, [&](std::string_view line, std::size_t number) {
-    const std::string where = str_cat(path.string(), ":", number, ": ");
-    const std::size_t first = line.find('\t'), second = first == line.npos ? first : line.find('\t', first + 1);
-    check(second != line.npos, where, "expected a question, a tab, a text, a tab and an answer, got \"", line, '"');
-    examples.push_back(example_of(std::string(line.substr(0, first)), line.substr(first + 1, second - first - 1),
-                                  line.substr(second + 1), where));
-  });
-  return examples;
+  return file;
 }
 
 LabelledExample parse(std::string_view line, const std::string& where) {

@@ -1,8 +1,11 @@
 // Tagging: a label for each word of a sentence, read from the vector of the word's first token (Devlin et al. 2019,
-// section 5.3).
+// section 5.3); of its last token where the model is causal, whose first one has not seen the word.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
+#include "core/lines.h"
 #include "data/text/labelled_text.h"
 #include "data/text/text.h"
 #include "train/tasks/task.h"
@@ -10,7 +13,7 @@
 namespace tapeformer {
 namespace {
 
-std::vector<std::string> strings_of(const nlohmann::json& object, const char* field, const std::string& where) {
+std::vector<std::string> strings_of(const nlohmann::json& object, const std::string& field, const std::string& where) {
   const auto found = object.find(field);
   const bool strings = found != object.end() && found->is_array() &&
                        std::ranges::all_of(*found, [](const nlohmann::json& item) { return item.is_string(); });
@@ -18,29 +21,41 @@ std::vector<std::string> strings_of(const nlohmann::json& object, const char* fi
   return found->get<std::vector<std::string>>();
 }
 
-std::vector<LabelledExample> read_json(const std::filesystem::path& path) {
+std::vector<LabelledExample> examples_of_json(std::string_view text, const std::string& origin,
+                                              const LabelledFormat& format) {
+  const std::string words = format.text_column.empty() ? "words" : format.text_column,
+                    labels = format.label_column.empty() ? "labels" : format.label_column;
   std::vector<LabelledExample> examples;
-  for_each_json_line(path, read_text_file(path), [&](const nlohmann::json& object, const std::string& where) {
-    LabelledExample example{strings_of(object, "words", where), strings_of(object, "labels", where)};
+  for_each_line(text, [&](std::string_view line, std::size_t number) {
+    const std::string where = str_cat(origin, ":", number, ": ");
+    const auto object = parse_json<nlohmann::json>(line, where);
+    check(object.is_object(), where, "expected a JSON object, got \"", line, '"');
+    LabelledExample example{strings_of(object, words, where), strings_of(object, labels, where),
+                            static_cast<std::int64_t>(number)};
     check(!example.pieces.empty() && example.pieces.size() == example.labels.size(), where, "got ",
           example.pieces.size(), " words and ", example.labels.size(), " labels: expected as many, and at least one");
+    check(!std::ranges::count(example.pieces, ""), where, "expected words, got an empty one");
     examples.push_back(std::move(example));
   });
   return examples;
 }
 
-std::vector<LabelledExample> read(const std::filesystem::path& path) {
-  if (has_json_lines(path)) return read_json(path);
-  std::vector<LabelledExample> examples;
-  const LabelledText text = LabelledText::from_file(path);
+LabelledFile read(const std::filesystem::path& path, const LabelledFormat& format) {
+  const std::string content = read_text_file(path);
+  if (format_of(content, path.string(), word_table(), format) == LabelFormat::jsonl) {
+    return {examples_of_json(content, path.string(), format)};
+  }
+  const LabelledText text = LabelledText::from_text(content, path.string(), format);
+  LabelledFile file{{}, text.header()};
   for (const LabelledSentence& sentence : text.sentences()) {
-    LabelledExample& example = examples.emplace_back();
+    LabelledExample& example = file.examples.emplace_back();
+    example.line = sentence.front().line;
     for (const LabelledWord& word : sentence) {
-      example.pieces.emplace_back(word.word);
-      example.labels.emplace_back(word.label);
+      example.pieces.push_back(word.word);
+      example.labels.push_back(word.label);
     }
   }
-  return examples;
+  return file;
 }
 
 LabelledExample parse(std::string_view line, const std::string&) {

@@ -1,11 +1,8 @@
 #include "train/tasks/task.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/lines.h"
-#include "data/text/byte_reader.h"
 
 namespace tapeformer {
 
@@ -20,22 +17,8 @@ const Task& find_task(std::string_view name) {
   return *found;
 }
 
-bool has_json_lines(const std::filesystem::path& path) { return uncompressed_name(path).extension() == ".jsonl"; }
-
-void for_each_json_line(const std::filesystem::path& path, std::string_view text,
-                        const std::function<void(const nlohmann::json&, const std::string& where)>& visit) {
-  for_each_line(text, [&](std::string_view line, std::size_t number) {
-    const std::string where = str_cat(path.string(), ":", number, ": ");
-    const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
-    check(object.is_object(), where, "expected a JSON object, got \"", line, '"');
-    visit(object, where);
-  });
-}
-
-std::string string_field(const nlohmann::json& object, const char* field, const std::string& where) {
-  const auto found = object.find(field);
-  check(found != object.end() && found->is_string(), where, "expected a string in the field \"", field, '"');
-  return found->get<std::string>();
+std::string header_note(const std::string& file, std::string_view header) {
+  return str_cat(file, ":1: \"", header, "\" names the columns, and is no example");
 }
 
 std::vector<std::string> split_words(std::string_view line) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "data/scores/labels.h"
+#include "data/text/labelled_table.h"
 
 namespace tapeformer {
 
@@ -18,7 +18,15 @@ namespace tapeformer {
 struct LabelledExample {
   std::vector<std::string> pieces;
   std::vector<std::string> labels;  // one for each piece; empty where it is not known, and not scored
+  std::int64_t line = 0;            // of its file, where it begins; 0: of none
 };
+
+struct LabelledFile {
+  std::vector<LabelledExample> examples;
+  std::string header = {};  // the first line, where it names the columns and is no example; else empty
+};
+// What a user should know of such a line.
+std::string header_note(const std::string& file, std::string_view header);
 
 // What a model says of a piece: the likeliest label, a place in the list of labels, and the probability of every label.
 // In a task that points: which piece is the answer's first or last one, and the probability of every piece to be that.
@@ -43,14 +51,14 @@ struct Task {
   std::string help;     // one line
   std::string measure;  // of TaskScore::measures: the best checkpoint is the one where it is largest
   // Whether one vector stands for the whole text: that of [CLS], or of the last token for a model that has none. Else a
-  // piece is read from the vector of its first token.
+  // piece is read from the vector of its first token, or of its last one where the model is causal.
   bool pooled = false;
   // Whether the labels, "start" and "end", each point to a piece: a softmax over the pieces of a row, not over labels.
   // The first piece of an example is then a question, to which none points, and the others are the words of a text; the
   // labels of the words that answer are not empty. A text is read as far as the model's context reaches.
   bool points = false;
   // Reads a file of labelled examples. Throws Error that names file and line.
-  std::vector<LabelledExample> (*read)(const std::filesystem::path&);
+  LabelledFile (*read)(const std::filesystem::path&, const LabelledFormat&);
   // A line of text without labels, as `predict` reads it. Throws Error that begins with `where`.
   LabelledExample (*parse)(std::string_view line, const std::string& where);
   // Scores the predictions of examples, a list for each one; pieces without a label are left out.
@@ -76,14 +84,7 @@ const Task& find_task(std::string_view name);
 // The value of task.kind for a model that is trained for what its family is for.
 inline constexpr std::string_view kNoTask = "none";
 
-// The objects of a file of JSON lines: calls visit(object, "FILE:LINE: ") for each line that is not empty.
-void for_each_json_line(const std::filesystem::path& path, std::string_view text,
-                        const std::function<void(const nlohmann::json&, const std::string& where)>& visit);
-// A string of such an object. Throws Error that begins with `where`.
-std::string string_field(const nlohmann::json& object, const char* field, const std::string& where);
 // What white space separates.
 std::vector<std::string> split_words(std::string_view line);
-// Whether a file has JSON lines: its name ends with .jsonl, before an ending for compression.
-bool has_json_lines(const std::filesystem::path& path);
 
 }  // namespace tapeformer

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/progress.h"
 #include "nn/labelling_model.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
@@ -18,22 +19,26 @@ struct TaskData {
   std::vector<std::string> labels;  // of the training examples, in the order in which they come
   std::vector<LabelledExample> train, valid;
   std::uint64_t train_hash = 0, valid_hash = 0;  // 0: no validation examples
+  std::vector<std::string> warnings = {};        // what seems wrong with the files, a sentence each
 };
 
-// Reads data.labels and data.valid_labels; without the latter, the last data.valid_fraction of the examples validate.
+// Reads data.labels and data.valid_labels; without the latter, data.valid_fraction of the examples are held out
+// (hold_out) by data.seed and validate.
 // Tokenizer and labels are those of the run that is resumed; without one, the tokenizer is read from tokenizer.file, or
 // learned from the training examples. Throws Error for examples without labels, and for a label that the resumed run
 // does not have.
-TaskData prepare_task_data(const ResolvedConfig& config, const RunFolder* resumed = nullptr);
+TaskData prepare_task_data(const ResolvedConfig& config, const RunFolder* resumed = nullptr,
+                           const ProgressMaker& progress = {});
 
 // The model that the configuration describes, its parameters not set yet. Throws UsageError for a family without
 // vectors of tokens.
 std::unique_ptr<LabellingModel> make_labelling_model(const ResolvedConfig& config, const Tokenizer& tokenizer,
                                                      std::int64_t labels);
 
-// How fast its parameters learn: task.layer_decay and task.freeze, and nothing for the family's parts of pre-training
-// alone, which no gradient reaches.
-ParameterRates task_rates(const ResolvedConfig& config, const LabellingModel& model);
+// Takes a share of the examples away and returns them: about the same share of each label, drawn by the seed and
+// nothing else, whatever the order of the file. An example counts for the rarest of its labels; of each label at least
+// one example stays, so there may be fewer than fraction·n. Both parts keep the order of the file.
+std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, double fraction, std::uint64_t seed);
 
 // The file of a run's labels (RunFolder::labels()), and what is written to it.
 std::vector<std::string> read_labels(const std::filesystem::path& path);

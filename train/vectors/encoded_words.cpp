@@ -6,6 +6,14 @@
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {
+namespace {
+
+// Whether the first of the tokens of " word" stands for the space alone: the others are those of the word.
+bool begins_with_space(std::span<const std::int32_t> ids, std::string_view word, const Tokenizer& tokenizer) {
+  return ids.size() > 1 && std::ranges::equal(ids.subspan(1), tokenizer.encode(word));
+}
+
+}  // namespace
 
 EncodedWords encode_words(std::span<const std::string_view> words, const Tokenizer& tokenizer,
                           const std::optional<MaskedSymbols>& symbols) {
@@ -16,6 +24,8 @@ EncodedWords encode_words(std::span<const std::string_view> words, const Tokeniz
   for (std::size_t i = 0; i < words.size(); ++i) {
     text.assign(i == 0 ? "" : " ").append(words[i]);
     const std::vector<std::int32_t> ids = tokenizer.encode(text);
+    const bool has_space = i > 0 && begins_with_space(ids, words[i], tokenizer);
+    encoded.firsts.push_back(std::ssize(encoded.ids) + (has_space ? 1 : 0));
     encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
     encoded.begins.push_back(std::ssize(encoded.ids));
   }

@@ -12,10 +12,12 @@
 
 namespace tapeformer {
 
-// The tokens of a sentence, and where each of its words begins; a last place stands for the end of the last word.
+// The tokens of a sentence. Those of word i are [begins[i], begins[i + 1]). They begin with the space before the word
+// where that has a token of its own; the word itself begins at firsts[i].
 struct EncodedWords {
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> begins{0};
+  std::vector<std::int64_t> firsts = {};
 };
 
 // Words are encoded one by one, each but the first with the space before it: no kind of tokenizer has a token that

@@ -14,6 +14,30 @@ double dot(std::span<const float> a, std::span<const float> b) {
   return sum;
 }
 
+// A word of a sum, and whether it is added (1) or subtracted (-1).
+struct Term {
+  double sign;
+  std::string_view word;
+};
+
+// What " + " and " - " stand between.
+std::vector<Term> terms_of(std::string_view words) {
+  std::vector<Term> terms;
+  double sign = 1;
+  for (std::string_view rest = words;;) {
+    const std::size_t end = std::min(rest.find(" + "), rest.find(" - "));
+    const bool last = end == rest.npos;
+    const std::string_view word = rest.substr(0, end);
+    const bool is_blank = word.find_first_not_of(' ') == word.npos, alone = last && terms.empty();
+    if (word.empty() || (is_blank && !alone))
+      fail_usage("neighbours: expected words, or words with + or - between them, got \"", words, '"');
+    terms.push_back({sign, word});
+    if (last) return terms;
+    sign = rest[end + 1] == '+' ? 1 : -1;
+    rest.remove_prefix(end + 3);
+  }
+}
+
 Tensor embedding_table(const TrainedEmbedder& model) {
   const std::map<std::string, Tensor> state = model.model->state_dict();
   const auto found = state.find(model.config.family().token_embedding);
@@ -49,22 +73,46 @@ Tensor layer_table(const TrainedEmbedder& model, std::int64_t layer) {
 NeighbourFinder::NeighbourFinder(const TrainedEmbedder& model, std::optional<std::int64_t> layer)
     : model_(model), layer_(layer), table_(layer ? layer_table(model, *layer) : embedding_table(model)) {}
 
-std::vector<Neighbour> NeighbourFinder::of_word(std::string_view word, std::int64_t count) const {
-  const std::vector<std::int32_t> ids = word_tokens(*model_.tokenizer, word);
+NeighbourFinder::Word NeighbourFinder::alone(std::string_view word) const {
+  Word result{word_tokens(*model_.tokenizer, word), {}};
   const std::int64_t width = table_.size(1);
-  std::vector<float> mean(width, 0.0f);
-  for (const std::int32_t id : ids) {
+  result.vector.assign(width, 0.0f);
+  for (const std::int32_t id : result.ids) {
     const std::span<const float> row = table_.span<float>().subspan(id * width, width);
-    for (std::int64_t i = 0; i < width; ++i) mean[i] += row[i] / static_cast<float>(ids.size());
+    for (std::int64_t i = 0; i < width; ++i) result.vector[i] += row[i] / static_cast<float>(result.ids.size());
   }
-  return nearest(mean, ids, count);
+  return result;
 }
 
-std::vector<Neighbour> NeighbourFinder::of_word_in(std::string_view text, std::string_view word,
+NeighbourFinder::Word NeighbourFinder::within(std::string_view text, std::string_view word) const {
+  const TextVectors found = text_vectors(model_, text, {.layer = layer_, .word = std::string(word)});
+  check(found.unknown == 0, "word: expected one that the tokenizer knows, got ", word);
+  return {found.ids, found.vectors.to_vector<float>()};
+}
+
+template <class VectorOf>
+std::vector<Neighbour> NeighbourFinder::of_sum(std::string_view words, std::int64_t count,
+                                               const VectorOf& vector_of) const {
+  std::vector<float> sum(table_.size(1), 0.0f);
+  std::vector<std::int32_t> without;
+  for (const auto& [sign, word] : terms_of(words)) {
+    const Word found = vector_of(word);
+    const double norm = std::sqrt(dot(found.vector, found.vector));
+    for (std::size_t i = 0; norm > 0 && i < sum.size(); ++i)
+      sum[i] += static_cast<float>(sign * found.vector[i] / norm);
+    without.insert(without.end(), found.ids.begin(), found.ids.end());
+  }
+  return nearest(sum, without, count);
+}
+
+std::vector<Neighbour> NeighbourFinder::of_word(std::string_view words, std::int64_t count) const {
+  return of_sum(words, count, [&](std::string_view word) { return alone(word); });
+}
+
+std::vector<Neighbour> NeighbourFinder::of_word_in(std::string_view text, std::string_view words,
                                                    std::int64_t count) const {
   check(layer_.has_value(), "neighbours: a word in a text needs a layer");
-  const TextVectors found = text_vectors(model_, text, {.layer = layer_, .word = std::string(word)});
-  return nearest(found.vectors.span<float>(), found.ids, count);
+  return of_sum(words, count, [&](std::string_view word) { return within(text, word); });
 }
 
 std::vector<Neighbour> NeighbourFinder::nearest(std::span<const float> vector, std::span<const std::int32_t> without,

@@ -7,6 +7,7 @@
 #include "autograd/ops/losses.h"
 #include "autograd/tape/tape.h"
 #include "nn/layer_mix.h"
+#include "nn/layer_widths.h"
 #include "nn/layers.h"
 #include "nn/optim/optimizers.h"
 #include "nn/optim/schedule.h"
@@ -99,7 +100,7 @@ WordVectors vectors_of(const TextEncoder& model, const Tokenizer& tokenizer, con
         for (std::size_t w = 0; w < part[row].size(); ++w) {
           if (part[row][w].label.empty()) continue;
           float* const out = result.layers[j].data<float>() + next++ * dim;
-          write_mean(out, of_row, encoded[row].begins[w], encoded[row].begins[w + 1], dim);
+          write_mean(out, of_row, encoded[row].firsts[w], encoded[row].begins[w + 1], dim);
         }
       }
     }
@@ -113,7 +114,7 @@ WordVectors vectors_of(const TextEncoder& model, const Tokenizer& tokenizer, con
 class Classifier : public Module {
  public:
   Classifier(std::int64_t layers, std::int64_t dim, std::int64_t labels)
-      : mix_(layers, DType::f32), linear_(dim, labels, true, Init::zeros(), DType::f32) {
+      : mix_(layers, DType::f32), linear_(dim, labels, true, Init::zeros(), DType::f32, ParameterKind::head) {
     register_module("mix", mix_);
     register_module("linear", linear_);
     initialize_parameters(0);
@@ -139,7 +140,7 @@ Variable logits_of(Tape& tape, const Classifier& classifier, const WordVectors& 
 void train(const Classifier& classifier, const WordVectors& data, const ProbeOptions& options,
            const ProgressCallback& progress) {
   const ParameterSlab slab(classifier);
-  const auto optimizer = make_optimizer("adamw", slab, {.beta2 = 0.999, .eps = 1e-8});
+  const auto optimizer = make_optimizer("adamw", slab, {{"beta2", 0.999}, {"eps", 1e-8}, {"weight_decay", 0.0}});
   const ScheduleSpec schedule{.kind = ScheduleKind::cosine, .peak = options.lr, .total = options.steps};
   std::vector<std::int32_t> words(options.batch), targets(options.batch);
   for (std::int64_t step = 1; step <= options.steps; ++step) {
@@ -190,18 +191,17 @@ void keep_layer(WordVectors& data, std::int64_t layer) { data.layers = {data.lay
 
 ProbeResult probe(const TextEncoder& model, const Tokenizer& tokenizer, const LabelledText& train_text,
                   const LabelledText& valid_text, const ProbeOptions& options, const ProgressCallback& progress) {
+  const std::vector<Tensor> layers = layers_of_one_token(model);
+  const std::int64_t count = std::ssize(layers);
+  if (options.layer && (*options.layer < 0 || *options.layer >= count))
+    fail_usage("layer: expected 0 (the embedding) to ", count - 1, ", got ", *options.layer);
+  if (!options.layer) require_equal_widths(layers, "probe without a layer");
   Labels labels;
   const auto add = [&](std::string_view label) { return labels.add(label); };
   const auto find = [&](std::string_view label) { return labels.find(label); };
   WordVectors training = vectors_of(model, tokenizer, train_text, add, progress);
   WordVectors validation = vectors_of(model, tokenizer, valid_text, find, progress);
-  const std::int64_t count = std::ssize(training.layers);
-  if (options.layer) {
-    if (*options.layer < 0 || *options.layer >= count) {
-      fail_usage("layer: expected 0 (the embedding) to ", count - 1, ", got ", *options.layer);
-    }
-    keep_layer(training, *options.layer), keep_layer(validation, *options.layer);
-  }
+  if (options.layer) keep_layer(training, *options.layer), keep_layer(validation, *options.layer);
   const Classifier classifier(std::ssize(training.layers), training.layers.front().size(1), std::ssize(labels.names()));
   train(classifier, training, options, progress);
 

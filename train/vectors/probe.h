@@ -32,8 +32,9 @@ struct ProbeResult {
 
 // Trains a logistic regression, softmax(W x + b), on the labelled words of `train` and scores those of `valid`. The
 // model is frozen; x is the mixture of its layers (LayerMix), learned as well. A sentence is given to the model as its
-// words with a space between them; a word's vector is the mean of those of its tokens. Throws Error for a sentence that
-// is longer than the model's context, and UsageError for a layer that the model does not have.
+// words with a space between them; a word's vector is the mean of those of its tokens, to which a space that is a token
+// of its own does not belong. Throws Error for a sentence that is longer than the model's context, and UsageError for a
+// layer that the model does not have, or for a mixture of layers of different widths.
 ProbeResult probe(const TextEncoder& model, const Tokenizer& tokenizer, const LabelledText& train,
                   const LabelledText& valid, const ProbeOptions& options = {}, const ProgressCallback& progress = {});
 

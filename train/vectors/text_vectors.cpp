@@ -37,13 +37,25 @@ std::size_t find_word(std::string_view text, std::string_view word) {
   fail("expected the word ", word, " in it, got ", text);
 }
 
+// The tokens of a text. A tokenizer of words may know its first word only as it stands behind a space: it is read so.
+std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::int32_t> ids = tokenizer.encode(text);
+  const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
+  if (!unknown || ids.empty() || ids.front() != *unknown) return ids;
+  std::vector<std::int32_t> spaced = tokenizer.encode(" " + std::string(text));
+  const bool same_words = spaced.size() == ids.size();  // the space is no token of its own
+  return same_words && spaced.front() != *unknown ? spaced : ids;
+}
+
 // Appends the text's tokens to `ids`, and returns where those of the word are. The text before the word, the word and
 // the text behind it are encoded one by one: no kind of tokenizer has a token that reaches over the end of a word. The
 // space before a word belongs to its token, but among characters it is a token of its own.
 Part encode(const Tokenizer& tokenizer, std::string_view text, std::string_view word, std::vector<std::int32_t>& ids) {
   const auto append = [&](std::string_view part) {
     const Part place{std::ssize(ids), 0};
-    if (!part.empty()) std::ranges::copy(tokenizer.encode(part), std::back_inserter(ids));
+    const bool begins = part.data() == text.data() || part == word;
+    if (!part.empty())
+      std::ranges::copy(begins ? tokens_of(tokenizer, part) : tokenizer.encode(part), std::back_inserter(ids));
     return Part{place.begin, std::ssize(ids)};
   };
   if (word.empty()) return append(text);
@@ -111,7 +123,8 @@ TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, co
 
   if (options.pooling == Pooling::first) part.end = part.begin + 1;
   if (options.pooling == Pooling::last) part.begin = part.end - 1;
-  TextVectors result{{ids.begin() + part.begin, ids.begin() + part.end}, {}};
+  TextVectors result{{ids.begin() + part.begin, ids.begin() + part.end}, 0, {}};
+  if (const auto unknown = model.tokenizer->unknown_id()) result.unknown = std::ranges::count(result.ids, *unknown);
   result.vectors = options.pooling == Pooling::mean ? mean_of(vectors, part) : vectors.slice(0, part.begin, part.end);
   return result;
 }

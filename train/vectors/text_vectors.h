@@ -28,13 +28,15 @@ struct TextVectorOptions {
 
 struct TextVectors {
   std::vector<std::int32_t> ids;  // of the tokens whose vectors these are, or were made of
+  std::int64_t unknown = 0;       // how many of the ids are the tokenizer's unknown token
   Tensor vectors;                 // f32 (ids, F) without pooling, else (1, F); contiguous
 };
 
 // Reads a text as a row of its own. Marks that the model's rows have around a text ([CLS], [SEP], the end of a source)
-// are tokens too, which the mean leaves out. A word is found where no letter or digit stands beside it. Throws Error
-// for a text that does not have the word, or without tokens, or longer than the model's context; and UsageError for a
-// layer that the model does not have.
+// are tokens too, which the mean leaves out. A word is found where no letter or digit stands beside it. A word at the
+// beginning of the text, and the word that is asked for, are read as they stand behind a space where the tokenizer
+// knows them only so. Throws Error for a text that does not have the word, or without tokens, or longer than the
+// model's context; and UsageError for a layer that the model does not have.
 TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options = {});
 
 // The vectors of the positions that the model adds to those of its tokens, f32 (context, dim) and contiguous; undefined

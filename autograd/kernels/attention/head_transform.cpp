@@ -40,15 +40,16 @@ struct Halves {
 struct Interleaved {
   template <class D, class T>
   static HWY_INLINE Pair<hn::Vec<D>> load(D d, const T* x, std::int64_t i, std::int64_t half) {
-    Pair<hn::Vec<D>> v;
+    // Two vectors and no Pair: g++ does not inline a Pair's default constructor into code for NEON.
+    hn::Vec<D> a, b;
     if (HWY_LIKELY(half - i >= lanes(d))) {
-      hn::LoadInterleaved2(d, x + 2 * i, v.a, v.b);
+      hn::LoadInterleaved2(d, x + 2 * i, a, b);
     } else {
       HWY_ALIGN T buffer[2 * hn::MaxLanes(d)] = {};
       std::copy(x + 2 * i, x + 2 * half, buffer);
-      hn::LoadInterleaved2(d, buffer, v.a, v.b);
+      hn::LoadInterleaved2(d, buffer, a, b);
     }
-    return v;
+    return {a, b};
   }
   template <class D, class T>
   static HWY_INLINE void store(D d, const Pair<hn::Vec<D>>& v, T* y, std::int64_t i, std::int64_t half) {

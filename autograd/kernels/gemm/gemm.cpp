@@ -13,6 +13,7 @@
 #include "autograd/kernels/gemm/band_gemm.h"
 #include "autograd/kernels/gemm/batch_invariant.h"
 #include "autograd/kernels/gemm/bf16/bf16_gemm.h"
+#include "autograd/kernels/gemm/blas_buffers.h"
 #include "autograd/kernels/gemm/precision.h"
 #include "autograd/kernels/gemm/skinny_gemm.h"
 #include "autograd/kernels/scratch.h"
@@ -174,6 +175,7 @@ void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t
   }
   if (BatchInvariant::is_on()) return batch_invariant_gemm(c, ldc, a, b, m, n, k, alpha, beta);
   if (skinny_gemm_takes(a, b.transposed, m)) return skinny_gemm(c, ldc, a, b, m, n, k, alpha, beta);
+  reserve_blas_buffers(thread_count());
   const Grid grid = thread_grid(m, n, flops);
   if (grid.rows * grid.columns == 1) return product.run(0, m, 0, n);
   parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t i, std::int64_t) {
@@ -198,7 +200,9 @@ void gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, s
 template <class T>
 void gemm_by_blas_threads(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
                           std::int64_t k, T alpha, T beta) {
-  if (m > 0 && n > 0) Product<T>(c, ldc, a, b, m, n, k, alpha, beta).run(0, m, 0, n, thread_count());
+  if (m == 0 || n == 0) return;
+  reserve_blas_buffers(thread_count());
+  Product<T>(c, ldc, a, b, m, n, k, alpha, beta).run(0, m, 0, n, thread_count());
 }
 
 template <class T>

@@ -28,6 +28,15 @@
 #endif
 #endif
 
+#undef SIMD_FLOATS
+#if HWY_TARGET == HWY_STATIC_TARGET
+#define SIMD_FLOATS(name)                          \
+  static constexpr auto& name##_f32 = name<float>; \
+  static constexpr auto& name##_f64 = name<double>
+#else
+#define SIMD_FLOATS(name) static constexpr auto& name##_f32 = name<float>
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;

@@ -1,5 +1,7 @@
 // The beginning of every kernel that is written with Highway. Each such .cpp is compiled once per instruction set
-// (AVX-512, AVX2, SSE4 and plain C++) and the best one that the CPU has is chosen at run time. The pattern:
+// (AVX-512, AVX2 and plain C++) and the best one that the CPU has is chosen at run time. Kernels of double, which serve
+// gradient checks and tests, are compiled once, for the instruction set that every CPU has: they would double the time
+// of a build. The pattern:
 //
 //   #include "autograd/kernels/simd/simd.h"
 //   #undef HWY_TARGET_INCLUDE
@@ -36,10 +38,10 @@
 #ifndef TAPEFORMER_LEFT_OUT
 #define TAPEFORMER_LEFT_OUT 0
 #endif
-// SSSE3 gains too little for its compile time. Vectors of SVE and RVV, whose size is known only at run time, cannot be
-// members of a struct (Arm runs NEON code).
+// SSSE3 and SSE4 gain too little for their compile time: CPUs without AVX2 are older than 2013. Vectors of SVE and RVV,
+// whose size is known only at run time, cannot be members of a struct (Arm runs NEON code).
 #define HWY_DISABLED_TARGETS \
-  (TAPEFORMER_LEFT_OUT | HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+  (TAPEFORMER_LEFT_OUT | HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 
 namespace tapeformer::kernels {
 
@@ -60,15 +62,10 @@ constexpr auto choose_by_type(F32 f32, F64 f64) {
 
 }  // namespace tapeformer::kernels
 
-// Gives the float and double instances of a template names that HWY_EXPORT can take.
-#define SIMD_FLOATS(name)                          \
-  static constexpr auto& name##_f32 = name<float>; \
-  static constexpr auto& name##_f64 = name<double>
-#define SIMD_EXPORT(name) \
-  HWY_EXPORT(name##_f32); \
-  HWY_EXPORT(name##_f64)
-// The instance for T of the best target, to be called.
-#define SIMD_CALL(name, T) (*choose_by_type<T>(&HWY_DYNAMIC_DISPATCH(name##_f32), &HWY_DYNAMIC_DISPATCH(name##_f64)))
+// SIMD_FLOATS(name), in simd-inl.h, makes a target's instances of a template and names them NAME_f32 and NAME_f64.
+#define SIMD_EXPORT(name) HWY_EXPORT(name##_f32)
+// The instance for T to be called: that of the best target for float, that of the static one for double.
+#define SIMD_CALL(name, T) (*choose_by_type<T>(&HWY_DYNAMIC_DISPATCH(name##_f32), &HWY_STATIC_DISPATCH(name##_f64)))
 // Instances of the template that the header declares.
 #define SIMD_INSTANTIATE(name)                \
   template decltype(name<float>) name<float>; \

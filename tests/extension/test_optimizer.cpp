@@ -11,8 +11,10 @@ namespace {
 // The sign of a running mean of the gradients (signSGD with momentum, Bernstein et al. 2018).
 class SignSgd : public Optimizer {
  public:
-  SignSgd(const ParameterSlab& slab, const OptimizerOptions& options)
-      : Optimizer(slab, options.clip), momentum_(static_cast<float>(options.momentum)), mean_(add_state("mean")) {}
+  SignSgd(const ParameterSlab& slab, const KeyValues& options)
+      : Optimizer(slab, options.number("clip")),
+        momentum_(static_cast<float>(options.number("momentum"))),
+        mean_(add_state("mean")) {}
 
  private:
   void update(const OptimizerStep& step) override {
@@ -31,10 +33,9 @@ class SignSgd : public Optimizer {
 OptimizerRow sign_sgd_row() {
   return {.name = "sign_sgd",
           .help = "the sign of a running mean of the gradients",
-          .options = {"momentum"},
-          .defaults = {},
-          .state_slabs = [](const OptimizerOptions&) { return 1; },
-          .make = [](const ParameterSlab& slab, const OptimizerOptions& options) -> std::unique_ptr<Optimizer> {
+          .keys = {{"momentum", 0.9, "share of the last mean that the next one keeps", fraction()}},
+          .state_slabs = [](const KeyValues&, ParameterKind) { return 1; },
+          .make = [](const ParameterSlab& slab, const KeyValues& options) -> std::unique_ptr<Optimizer> {
             return std::make_unique<SignSgd>(slab, options);
           }};
 }
@@ -47,10 +48,8 @@ Config sign_sgd_config() {
   Config config = toy_config();
   config.optimizer.lr = 3e-3;
   config.checkpoint.every = 3;
-  std::string text = to_toml(resolve(config));
-  const std::string before = "name = \"adamw\"";
-  text.replace(text.find(before), before.size(), "name = \"sign_sgd\"");
-  return parse_config(text, "config.toml");
+  apply_overrides(config, {{"optimizer.name", {"sign_sgd"}}});
+  return parse_config(to_toml(resolve(config)), "config.toml");
 }
 
 TrainEnd train(Toy& toy, const RunFolder& run, TrainingState& state) {
@@ -102,6 +101,7 @@ TEST_CASE("toy optimizer: 6 steps straight and 3 + 3 with a checkpoint between g
   SUBCASE("another optimizer refuses its checkpoint") {
     Config other_config = config;
     other_config.optimizer.name = "adamw";
+    other_config.optimizer.options.clear();
     Toy other(other_config);
     CHECK_THROWS_WITH_AS(load_checkpoint(run, 3, other.model, other.optimizer),
                          doctest::Contains("optimizer state: m.token_embedding.weight: expected"), Error);

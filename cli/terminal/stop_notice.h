@@ -1,0 +1,37 @@
+// What a training that was asked to stop is still waiting for.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "train/training_pace.h"
+
+namespace tapeformer {
+
+// "stopping when the micro-step under way has ended, in about 40 s".
+std::string stop_text(const TrainingPace::Now& now);
+
+// A thread that lives as long as the training. Where this still goes on `patience_s` after a stop was requested, it
+// tells once when that will be.
+class StopNotice {
+ public:
+  // `requested` and `tell` are called on the thread.
+  StopNotice(std::function<bool()> requested, const TrainingPace& pace, std::function<void(const std::string&)> tell,
+             double patience_s = 1);
+  ~StopNotice();
+  StopNotice(const StopNotice&) = delete;
+  StopNotice& operator=(const StopNotice&) = delete;
+
+ private:
+  bool ended_within(double seconds);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,40 @@
+// How files of labelled text are written.
+#pragma once
+
+#include <string>
+
+#include "core/keys.h"
+
+namespace tapeformer {
+
+// How a file of labelled text is written.
+//   tsv       fields apart by tabs
+//   csv       fields apart by commas, quoted as in RFC 4180, with a first line that names the columns
+//   conll     a word a line, its columns apart by spaces or tabs; -DOCSTART- and comments are left out
+//   fasttext  "__label__LABEL text"
+//   jsonl     a JSON object a line
+enum class LabelFormat { automatic, tsv, csv, conll, fasttext, jsonl };
+template <>
+struct Words<LabelFormat> {
+  static constexpr std::pair<LabelFormat, std::string_view> list[] = {
+      {LabelFormat::automatic, "auto"}, {LabelFormat::tsv, "tsv"},           {LabelFormat::csv, "csv"},
+      {LabelFormat::conll, "conll"},    {LabelFormat::fasttext, "fasttext"}, {LabelFormat::jsonl, "jsonl"}};
+};
+
+// Whether the first line names the columns.
+enum class HeaderLine { automatic, yes, no };
+template <>
+struct Words<HeaderLine> {
+  static constexpr std::pair<HeaderLine, std::string_view> list[] = {
+      {HeaderLine::automatic, "auto"}, {HeaderLine::yes, "yes"}, {HeaderLine::no, "no"}};
+};
+
+// What a reader is told of a file. A column is a number, counted from 1 or with − from the last, or a name in the first
+// line or of a JSON field; empty: the usual one.
+struct LabelledFormat {
+  LabelFormat format = LabelFormat::automatic;
+  HeaderLine header = HeaderLine::automatic;
+  std::string label_column = {}, text_column = {};
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,354 @@
+#include "data/text/labelled_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/lines.h"
+#include "core/utf8.h"
+#include "data/text/byte_reader.h"
+#include "data/text/csv.h"
+#include "data/text/text.h"
+
+namespace tapeformer {
+namespace {
+
+constexpr std::string_view kFastTextLabel = "__label__", kDocumentStart = "-DOCSTART-";
+constexpr std::size_t kConlluColumns = 10;
+constexpr std::int64_t kConlluUpos = 3;  // its place
+
+bool is_label(std::string_view column) { return column == "label" || column == "answer"; }
+
+// What the reader was told of a column.
+const std::string& chosen(const LabelledFormat& format, std::string_view column) {
+  static const std::string nothing;
+  return is_label(column) ? format.label_column : column == "question" ? nothing : format.text_column;
+}
+
+bool is_number(std::string_view column) {
+  const std::size_t digits = column.starts_with('-') ? 1 : 0;
+  return column.size() > digits && column.find_first_not_of("0123456789", digits) == column.npos;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return result;
+}
+
+// Whether a column of this name is usually what a task calls `column`.
+bool is_usual_name(std::string_view name, std::string_view column) {
+  static constexpr std::string_view kLabels[] = {"label",    "labels", "tag",     "tags",     "class",
+                                                 "category", "target", "topic",   "intent",   "pos",
+                                                 "upos",     "ner",    "ner_tag", "ner_tags", "sentiment"},
+                                    kTexts[] = {"text",     "sentence", "review", "content",
+                                                "document", "comment",  "context"},
+                                    kWords[] = {"word", "words", "token", "tokens", "form"};
+  const std::string plain = lower(name);
+  const auto is_one_of = [&](std::span<const std::string_view> names) { return std::ranges::count(names, plain) > 0; };
+  if (column == "label") return is_one_of(kLabels);
+  if (column == "text") return is_one_of(kTexts);
+  if (column == "word") return is_one_of(kWords);
+  return plain == column;
+}
+
+std::string joined(std::span<const std::string> fields, char separator) {
+  std::string line;
+  for (const std::string& field : fields)
+    line.append(&field == fields.data() ? "" : std::string(1, separator)).append(field);
+  return line;
+}
+
+std::vector<std::string> split_fields(std::string_view line, char separator) {
+  std::vector<std::string> fields;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find(separator, begin), line.size());
+    fields.emplace_back(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return fields;
+}
+
+std::vector<TableRow> tab_rows(std::string_view text) {
+  std::vector<TableRow> rows;
+  std::int64_t number = 0;
+  for (const std::string_view line : split_lines(text)) {
+    rows.push_back({++number, line.empty() ? std::vector<std::string>() : split_fields(line, '\t')});
+  }
+  return rows;
+}
+
+std::size_t count_conll_columns(std::span<const std::string_view> lines) {
+  for (const std::string_view line : lines) {
+    if (!ends_conll_sentence(line) && !line.starts_with('#')) return conll_columns(line).size();
+  }
+  return 0;
+}
+
+std::vector<TableRow> conll_rows(std::string_view text, const std::string& origin) {
+  const std::vector<std::string_view> lines = split_lines(text);
+  const std::size_t columns = count_conll_columns(lines);
+  std::vector<TableRow> rows;
+  std::int64_t number = 0;
+  for (const std::string_view line : lines) {
+    ++number;
+    if (is_conll_word(line, columns)) {
+      std::vector<std::string> fields = conll_columns(line);
+      check(fields.size() == columns, origin, ":", number, ": expected ", columns,
+            " columns as in the first word's line, got ", fields.size());
+      rows.push_back({number, std::move(fields)});
+    } else if (ends_conll_sentence(line)) {
+      rows.push_back({number, {}});
+    }
+  }
+  return rows;
+}
+
+std::vector<TableRow> fasttext_rows(std::string_view text, const std::string& origin) {
+  std::vector<TableRow> rows;
+  for_each_line(text, [&](std::string_view line, std::size_t number) {
+    const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
+    const std::size_t begin = std::min(line.find_first_not_of(" \t", end), line.size());
+    const std::string_view label = line.substr(0, end), rest = line.substr(begin);
+    check(label.starts_with(kFastTextLabel) && !rest.starts_with(kFastTextLabel), origin, ":", number,
+          ": expected one __label__LABEL and a text, got \"", line, '"');
+    rows.push_back(
+        {static_cast<std::int64_t>(number), {std::string(label.substr(kFastTextLabel.size())), std::string(rest)}});
+  });
+  return rows;
+}
+
+// A field of a JSON object; a label may be a whole number or a boolean as well.
+std::string json_field(const nlohmann::json& object, const std::string& name, bool label, const std::string& where) {
+  const auto found = object.find(name);
+  const bool is_there = found != object.end();
+  if (is_there && label && (found->is_number_integer() || found->is_boolean())) return found->dump();
+  check(is_there && found->is_string(), where, "expected a string in the field \"", name, '"');
+  return found->get<std::string>();
+}
+
+LabelledTable json_table(std::string_view text, const std::string& origin, const TableShape& shape,
+                         const LabelledFormat& format) {
+  LabelledTable table;
+  for_each_line(text, [&](std::string_view line, std::size_t number) {
+    const std::string where = str_cat(origin, ":", number, ": ");
+    const auto object = parse_json<nlohmann::json>(line, where);
+    check(object.is_object(), where, "expected a JSON object, got \"", line, '"');
+    TableRow row{static_cast<std::int64_t>(number), {}};
+    for (const std::string& column : shape.columns) {
+      const std::string& name = chosen(format, column);
+      row.fields.push_back(json_field(object, name.empty() ? column : name, is_label(column), where));
+    }
+    table.rows.push_back(std::move(row));
+  });
+  return table;
+}
+
+// Where the columns of a shape are among the fields of a file's lines.
+class Columns {
+ public:
+  // `first` has the fields of the first line. `told` is the format that format_of() tells.
+  Columns(std::span<const std::string> first, const TableShape& shape, const LabelledFormat& format, LabelFormat told,
+          const std::string& where)
+      : shape_(shape), format_(format), told_(told), first_(first), where_(where) {
+    bool by_name = false, usual = true;
+    for (const std::string& column : shape.columns) {
+      const std::string& name = chosen(format, column);
+      by_name = by_name || (!name.empty() && !is_number(name));
+      usual = usual && (name.empty() ? usual_place(column).has_value() : true);
+    }
+    const bool guess = told != LabelFormat::conll && first.size() > 1 && usual && !all_numbers();
+    const bool by_default = told == LabelFormat::csv || by_name || guess;
+    has_header_ = format.header == HeaderLine::automatic ? by_default : format.header == HeaderLine::yes;
+    guessed_ = has_header_ && format.header == HeaderLine::automatic && !by_name && told != LabelFormat::csv;
+    for (std::size_t i = 0; i < shape.columns.size(); ++i) places_.push_back(place_of(i));
+  }
+
+  bool has_header() const { return has_header_; }
+  bool guessed() const { return guessed_; }
+  std::size_t count() const { return first_.size(); }  // fields of a line
+  std::int64_t operator[](std::size_t column) const { return places_[column]; }
+  // Whether the columns are the first ones in their order, so that the last may hold tabs.
+  bool are_plain() const { return !has_header_ && format_.label_column.empty() && format_.text_column.empty(); }
+
+ private:
+  bool all_numbers() const {
+    return std::ranges::all_of(shape_.columns,
+                               [&](const std::string& column) { return is_number(chosen(format_, column)); });
+  }
+  std::optional<std::int64_t> usual_place(const std::string& column) const {
+    for (std::size_t i = 0; i < first_.size(); ++i) {
+      if (is_usual_name(first_[i], column)) return static_cast<std::int64_t>(i);
+    }
+    return std::nullopt;
+  }
+  std::int64_t place_of(std::size_t i) const {
+    const std::string& column = shape_.columns[i];
+    const std::string& name = chosen(format_, column);
+    if (is_number(name)) return column_place(name, std::ssize(first_), where_);
+    if (!name.empty()) {
+      const auto found = std::ranges::find(first_, name);
+      check(has_header_ && found != first_.end(), where_, "expected a column \"", name, "\", got \"",
+            joined(first_, told_ == LabelFormat::csv ? ',' : '\t'), '"');
+      return found - first_.begin();
+    }
+    if (has_header_) {
+      if (const auto place = usual_place(column)) return *place;
+    }
+    if (told_ == LabelFormat::conll) {
+      if (!is_label(column)) return conll_word_place(first_.size());
+      return first_.size() == kConlluColumns ? kConlluUpos : std::ssize(first_) - 1;
+    }
+    check(told_ != LabelFormat::csv || format_.header == HeaderLine::no, where_,
+          "expected a first line that names the ", "column of the ", column, ", got \"", joined(first_, ','),
+          "\"; data.label_column and data.text_column say which columns are read");
+    return static_cast<std::int64_t>(i);
+  }
+
+  const TableShape& shape_;
+  const LabelledFormat& format_;
+  LabelFormat told_;
+  std::span<const std::string> first_;
+  const std::string& where_;
+  bool has_header_ = false, guessed_ = false;
+  std::vector<std::int64_t> places_;
+};
+
+// The fields of the shape's columns of one row.
+std::vector<std::string> fields_of(std::vector<std::string> all, const Columns& columns, const TableShape& shape,
+                                   LabelFormat told, const std::string& where) {
+  const std::size_t wanted = shape.columns.size();
+  const char separator = told == LabelFormat::csv ? ',' : '\t';
+  const std::string line = joined(all, separator);
+  if (told == LabelFormat::tsv && columns.are_plain() && !shape.sentences && all.size() > wanted) {
+    all[wanted - 1] = joined(std::span(all).subspan(wanted - 1), '\t');
+    all.resize(wanted);
+  }
+  const bool only_word = shape.sentences && all.size() == 1;
+  if (!columns.are_plain() && !only_word) {
+    check(all.size() == columns.count(), where, "expected ", columns.count(), " fields as in the first line, got ",
+          all.size());
+  }
+  const bool too_many = told == LabelFormat::tsv && columns.are_plain() && all.size() > wanted;
+  std::vector<std::string> fields;
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const bool is_there = columns[i] < std::ssize(all);
+    check((is_there || (only_word && i > 0)) && !too_many, where, "expected ", shape.expected, ", got \"", line, '"');
+    fields.push_back(is_there ? all[columns[i]] : "");
+  }
+  check(!shape.sentences || !fields[0].empty(), where, "expected ", shape.expected, ", got \"", line, '"');
+  return fields;
+}
+
+LabelledTable table_of(std::vector<TableRow> rows, const std::string& origin, const TableShape& shape,
+                       const LabelledFormat& format, LabelFormat told) {
+  LabelledTable table;
+  const auto first = std::ranges::find_if(rows, [](const TableRow& row) { return !row.fields.empty(); });
+  if (first == rows.end()) return table;
+  const std::string of_first = str_cat(origin, ":", first->line, ": ");
+  const Columns columns(first->fields, shape, format, told, of_first);
+  if (columns.guessed()) table.header = joined(first->fields, '\t');
+  for (auto row = columns.has_header() ? first + 1 : first; row != rows.end(); ++row) {
+    const bool is_empty =
+        row->fields.empty() || (told == LabelFormat::csv && row->fields == std::vector<std::string>{""});
+    if (is_empty) {
+      if (shape.sentences) table.rows.push_back({row->line, {}});
+      continue;
+    }
+    const std::string where = str_cat(origin, ":", row->line, ": ");
+    table.rows.push_back({row->line, fields_of(row->fields, columns, shape, told, where)});
+  }
+  return table;
+}
+
+bool seems_conll(std::string_view text) {
+  const std::vector<std::string_view> lines = split_lines(text);
+  const std::size_t columns = count_conll_columns(lines);
+  bool has_tab = false, all_alike = columns > 1, has_more = false;
+  for (const std::string_view line : lines) {
+    if (line.starts_with(kDocumentStart)) return true;
+    if (!is_conll_word(line, columns)) continue;
+    has_tab = has_tab || line.find('\t') != line.npos;
+    has_more = has_more || std::ranges::count(line, '\t') > 1;
+    all_alike = all_alike && conll_columns(line).size() == columns;
+  }
+  return all_alike && (has_more || !has_tab);
+}
+
+}  // namespace
+
+std::vector<std::string> conll_columns(std::string_view line) {
+  if (line.find('\t') != line.npos) return split_fields(line, '\t');
+  std::vector<std::string> columns = split_fields(line, ' ');
+  std::erase(columns, "");
+  return columns;
+}
+
+bool ends_conll_sentence(std::string_view line) { return line.empty() || line.starts_with(kDocumentStart); }
+
+bool is_conll_word(std::string_view line, std::size_t columns) {
+  if (ends_conll_sentence(line)) return false;
+  const std::vector<std::string> fields = conll_columns(line);
+  if (line.starts_with('#') && (line.find(" = ") != line.npos || fields.size() != columns)) return false;
+  return fields.size() != kConlluColumns || fields[0].find_first_of("-.") == std::string::npos;
+}
+
+std::int64_t conll_word_place(std::size_t columns) { return columns == kConlluColumns ? 1 : 0; }
+
+std::int64_t column_place(std::string_view number, std::int64_t count, const std::string& where) {
+  std::int64_t place = 0;
+  std::from_chars(number.data(), number.data() + number.size(), place);
+  check(place != 0 && std::abs(place) <= count, where, "expected a column ", number, ", got ", count, " columns");
+  return place > 0 ? place - 1 : count + place;
+}
+
+LabelFormat format_of(std::string_view text, const std::string& origin, const TableShape& shape,
+                      const LabelledFormat& format) {
+  if (format.format != LabelFormat::automatic) return format.format;
+  const std::string ending = lower(uncompressed_name(origin).extension().string());
+  if (ending == ".jsonl") return LabelFormat::jsonl;
+  if (ending == ".csv") return LabelFormat::csv;
+  if (shape.sentences) {
+    return ending == ".conll" || ending == ".conllu" || seems_conll(text) ? LabelFormat::conll : LabelFormat::tsv;
+  }
+  return text.starts_with(kFastTextLabel) ? LabelFormat::fasttext : LabelFormat::tsv;
+}
+
+LabelledTable parse_table(std::string_view text, const std::string& origin, const TableShape& shape,
+                          const LabelledFormat& format) {
+  const LabelFormat told = format_of(text, origin, shape, format);
+  LabelledTable table;
+  if (told == LabelFormat::jsonl) {
+    table = json_table(text, origin, shape, format);
+  } else if (told == LabelFormat::fasttext) {
+    check(shape.columns == std::vector<std::string>{"label", "text"}, origin, ": __label__ stands for ",
+          "the label of a text: expected ", shape.expected);
+    table.rows = fasttext_rows(text, origin);
+  } else {
+    check(told != LabelFormat::conll || shape.sentences, origin, ": conll has words and their labels: expected ",
+          shape.expected);
+    std::vector<TableRow> rows = told == LabelFormat::csv     ? csv_rows(text, origin)
+                                 : told == LabelFormat::conll ? conll_rows(text, origin)
+                                                              : tab_rows(text);
+    table = table_of(std::move(rows), origin, shape, format, told);
+  }
+  const auto label = std::ranges::find_if(shape.columns, is_label);
+  if (label == shape.columns.end()) return table;
+  for (const TableRow& row : table.rows) {
+    if (row.fields.empty()) continue;
+    const std::string& text_of_label = row.fields[label - shape.columns.begin()];
+    const std::size_t invalid = find_invalid_utf8(text_of_label);
+    check(invalid == text_of_label.npos, origin, ":", row.line, ": the label is not valid UTF-8 at its byte ", invalid);
+  }
+  return table;
+}
+
+LabelledTable read_table(const std::filesystem::path& path, const TableShape& shape, const LabelledFormat& format) {
+  return parse_table(read_text_file(path), path.string(), shape, format);
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/kernels/elementwise/elementwise.h"
+#include "autograd/kernels/gemm/precision.h"
+#include "autograd/kernels/optim/newton_schulz.h"
+#include "autograd/kernels/scratch.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "nn/optim/adam.h"
+#include "nn/optim/optimizer_rows.h"
+
+namespace tapeformer {
+namespace {
+
+// Muon (Jordan et al. 2024), for hidden matrices, and AdamW for everything else. With g = gradient_scale·grad:
+//   m = momentum·m + g;  x = g + momentum·m with nesterov, else m
+//   w = w − lr·weight_decay·w − lr·√max(1, rows/columns)·orthogonalize(x)
+// Each of the matrices that are stacked in one parameter (queries, keys and values; gates) has an update of its own: a
+// singular value says something of one linear map. Products have the precision of the step's other products.
+class Muon : public Optimizer {
+ public:
+  Muon(const ParameterSlab& slab, const KeyValues& options);
+
+  NamedTensors state() const override;
+
+ private:
+  void update(const OptimizerStep& step) override;
+  template <class T>
+  void update_matrix(std::size_t i, const OptimizerStep& step) const;
+
+  struct Matrix {
+    std::int64_t begin, momentum;  // its first element, in the slab and in momentum_
+    std::int64_t rows, cols;
+    double rate;
+  };
+  // Neighbours that are no matrices.
+  struct Others {
+    Others(ParameterSlab part, const KeyValues& options)
+        : slab(std::move(part)), optimizer(slab, options, AdamDecay::decoupled) {}
+    ParameterSlab slab;
+    Adam optimizer;
+  };
+
+  double beta_, weight_decay_;
+  bool nesterov_;
+  double adamw_rate_;  // AdamW's learning rate, as a multiple of the step's
+  std::vector<Matrix> matrices_;
+  Tensor momentum_;  // from zero; undefined without matrices
+  std::vector<std::unique_ptr<Others>> others_;
+};
+
+bool is_matrix(const ParameterSlab::Part& part) { return part.role.kind == ParameterKind::matrix; }
+
+Muon::Muon(const ParameterSlab& slab, const KeyValues& options)
+    : Optimizer(slab, options.number("clip")),
+      beta_(options.number("momentum")),
+      weight_decay_(options.number("weight_decay")),
+      nesterov_(options.boolean("nesterov")),
+      adamw_rate_(options.number("lr") > 0 ? options.number("adamw_lr") / options.number("lr") : 0) {
+  const std::vector<ParameterSlab::Part>& parts = slab.parts();
+  if (std::ranges::any_of(parts, is_matrix)) momentum_ = add_state("momentum", is_matrix);
+  std::int64_t momentum = 0;
+  for (auto part = parts.begin(); part != parts.end();) {
+    if (!is_matrix(*part)) {
+      const std::int64_t begin = part->begin;
+      part = std::find_if(part, parts.end(), is_matrix);
+      const std::int64_t end = part == parts.end() ? slab.values().numel() : part->begin;
+      others_.push_back(std::make_unique<Others>(slab.part(begin, end, slab.values(), slab.gradients()), options));
+      continue;
+    }
+    check(part->sizes.rank() == 2, "muon: ", part->name, ": expected a matrix (rows, columns), got ", part->sizes);
+    const std::int64_t cols = part->sizes[1];
+    std::vector<std::int64_t> heights = part->role.heights;
+    if (heights.empty()) heights = {part->sizes[0]};
+    std::int64_t first = 0;
+    for (const std::int64_t rows : heights) {
+      matrices_.push_back({part->begin + first, momentum + first, rows, cols, part->rate});
+      first += rows * cols;
+    }
+    momentum += ParameterSlab::padded(part->size);
+    ++part;
+  }
+}
+
+void Muon::update(const OptimizerStep& step) {
+  const kernels::MatmulPrecision precision = kernels::MatmulPrecisionScope::current();
+  // A thread does all products of a matrix, so that the bits do not depend on the number of threads. For a single
+  // matrix, an empty second chunk makes the loop a parallel one, in which products take one thread.
+  const std::int64_t count = std::ssize(matrices_), chunks = count == 1 ? 2 : count;
+  dispatch_floating(slab().values().dtype(), [&]<class T>(T) {
+    parallel_for(0, chunks, 1, [&](std::int64_t i, std::int64_t) {
+      const kernels::MatmulPrecisionScope scope(precision);
+      if (i < count) update_matrix<T>(i, step);
+    });
+  });
+  OptimizerStep other = step;
+  other.lr *= adamw_rate_;
+  for (const auto& others : others_) others->optimizer.apply(other);
+}
+
+template <class T>
+void Muon::update_matrix(std::size_t i, const OptimizerStep& step) const {
+  const auto& [begin, momentum, rows, cols, rate] = matrices_[i];
+  const std::int64_t size = rows * cols;
+  const auto beta = static_cast<T>(beta_), scale = static_cast<T>(step.gradient_scale);
+  T* const w = slab().values().data<T>() + begin;
+  T* const m = momentum_.data<T>() + momentum;
+  const T* const gradient = slab().gradients().data<T>() + begin;
+  kernels::axpby(m, scale, gradient, beta, size);
+  const kernels::Scratch<T> x(size);
+  kernels::axpby(x.data(), nesterov_ ? beta : T{1}, m, T{0}, size);
+  if (nesterov_) kernels::axpby(x.data(), scale, gradient, T{1}, size);
+  kernels::orthogonalize(x.data(), rows, cols);
+  const double lr = step.lr * rate, height = static_cast<double>(rows) / static_cast<double>(cols);
+  kernels::axpby(w, static_cast<T>(-lr * std::sqrt(std::max(1.0, height))), x.data(),
+                 static_cast<T>(1 - lr * weight_decay_), size);
+}
+
+NamedTensors Muon::state() const {
+  NamedTensors state = Optimizer::state();
+  for (const auto& others : others_) {
+    for (auto& entry : others->optimizer.state()) state.push_back(std::move(entry));
+  }
+  return state;
+}
+
+std::vector<Key> muon_keys() {
+  std::vector<Key> keys{
+      {"momentum", 0.95, "share of the last update that the next one keeps", fraction()},
+      {"nesterov", true, "Nesterov's form of momentum"},
+      {"adamw_lr", 1e-3,
+       "peak learning rate of embeddings, heads, biases and norms, which AdamW updates (optimizer.lr is that of hidden "
+       "matrices, about 0.02)",
+       at_least(0)}};
+  for (Key& key : adam_keys(0.1)) keys.push_back(std::move(key));
+  return keys;
+}
+
+}  // namespace
+
+OptimizerRow muon_row() {
+  return {.name = "muon",
+          .help = "momentum made orthogonal for hidden matrices, AdamW for the rest (Jordan et al. 2024)",
+          .keys = muon_keys(),
+          .state_slabs = [](const KeyValues&, ParameterKind kind) { return kind == ParameterKind::matrix ? 1 : 2; },
+          .make = [](const ParameterSlab& slab, const KeyValues& options) -> std::unique_ptr<Optimizer> {
+            return std::make_unique<Muon>(slab, options);
+          },
+          .unit = OptimizerUnit::matrix};
+}
+
+}  // namespace tapeformer
