@@ -94,7 +94,7 @@ TEST_CASE("toy family: a table of bigrams learns the bigrams of its text") {
   CHECK(state.best_loss < entropy + 0.1);
 
   const TrainedLanguageModel trained = load_language_model(run.root);
-  CHECK(trained.checkpoint_text.ends_with("(best)"));
+  CHECK(trained.checkpoint_text.find("(best") != std::string::npos);
   CHECK(evaluate(*trained.model, valid, {}).loss() == doctest::Approx(state.best_loss).epsilon(1e-6));
   const std::vector<std::int32_t> prompt = trained.tokenizer->encode("T");
   const auto text = generate(*trained.model, prompt, {.sampling = {.temperature = 0}, .tokens = 30});

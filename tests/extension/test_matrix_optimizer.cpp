@@ -38,10 +38,10 @@ class UnitStep : public Optimizer {
         norm = largest_ ? std::max(norm, std::abs(mean[i])) : norm + mean[i] * mean[i];
       }
       if (!largest_) norm = std::sqrt(norm / static_cast<float>(mean.size()));
-      // What is no matrix may be cut, and steps by its signs.
+      // What is no matrix may be cut, and steps by its momentum alone.
       const bool matrix = part.role.kind == ParameterKind::matrix;
       for (std::size_t i = 0; i < mean.size() && norm > 0; ++i) {
-        const float change = matrix ? mean[i] / norm : static_cast<float>((mean[i] > 0) - (mean[i] < 0));
+        const float change = matrix ? mean[i] / norm : mean[i];
         weights[i] -= static_cast<float>(step.lr) * change;
       }
     }
@@ -69,7 +69,7 @@ const bool registered = (register_optimizer(unit_step_row()), true);
 Config unit_step_config() {
   Config config = toy_config();
   apply_override(config, "optimizer.name", "unit_step");
-  config.optimizer.lr = 3e-3;
+  config.optimizer.lr = 1e-2;
   config.train.accumulate = 4;
   config.checkpoint.every = 3;
   return config;

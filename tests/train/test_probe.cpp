@@ -143,6 +143,8 @@ TEST_CASE(
     Checked(const TextEncoder& model, const MaskedSymbols& symbols) : model_(model), symbols_(symbols) {}
     std::vector<Variable> representations(const TextRows& rows) const override {
       const Tensor ids = rows.ids.value();
+      if (ids.numel() == 1) return model_.representations(rows);  // that asks for the widths of layers
+      checked += ids.size(0);
       for (std::int64_t row = 0; row < ids.size(0); ++row) {
         const auto at = [&](std::int64_t t) { return ids.data<std::int32_t>()[row * ids.size(1) + t]; };
         CHECK(at(0) == symbols_.classification);
@@ -158,11 +160,14 @@ TEST_CASE(
       return model_.loss(features, targets, options);
     }
 
+    mutable std::int64_t checked = 0;
+
    private:
     const TextEncoder& model_;
     MaskedSymbols symbols_;
   };
-  const ProbeResult result =
-      probe(Checked(toy.model, symbols), *toy.data.tokenizer, labelled(2), labelled(3), {.layer = 0, .steps = 300});
+  const Checked checked(toy.model, symbols);
+  const ProbeResult result = probe(checked, *toy.data.tokenizer, labelled(2), labelled(3), {.layer = 0, .steps = 300});
   CHECK(result.accuracy == 1);
+  CHECK(checked.checked == 200);
 }
