@@ -66,15 +66,6 @@ class ShortHelp : public CLI::Formatter {
   }
 };
 
-ResolvedConfig override_config(Config config, const ConfigOverrides& overrides, bool begins) {
-  std::vector<std::string> notes = apply_overrides(config, overrides);
-  make_paths_absolute(config);
-  if (begins) std::ranges::move(imply_model(config), std::back_inserter(notes));
-  ResolvedConfig resolved = resolve(std::move(config));
-  for (const std::string& note : notes) spdlog::info("{}", note);
-  return resolved;
-}
-
 }  // namespace
 
 void add_config_options(CLI::App& command, ConfigOverrides& overrides) {
@@ -98,12 +89,19 @@ void add_config_options(CLI::App& command, ConfigOverrides& overrides) {
       ->trigger_on_parse();
 }
 
-ResolvedConfig override_config(Config config, const ConfigOverrides& overrides) {
-  return override_config(std::move(config), overrides, /*begins=*/false);
+ResolvedConfig override_config(Config config, const ConfigOverrides& overrides, std::vector<std::string>& notes) {
+  std::ranges::move(apply_overrides(config, overrides), std::back_inserter(notes));
+  make_paths_absolute(config);
+  return resolve(std::move(config));
 }
 
 ResolvedConfig new_config(Config config, const ConfigOverrides& overrides) {
-  return override_config(std::move(config), overrides, /*begins=*/true);
+  std::vector<std::string> notes = apply_overrides(config, overrides);
+  make_paths_absolute(config);
+  std::ranges::move(imply_model(config), std::back_inserter(notes));
+  ResolvedConfig resolved = resolve(std::move(config));
+  for (const std::string& note : notes) spdlog::info("{}", note);
+  return resolved;
 }
 
 }  // namespace tapeformer::cli

@@ -3,6 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <string>
+#include <vector>
+
 #include "train/config/config.h"
 
 namespace tapeformer::cli {
@@ -11,9 +14,11 @@ namespace tapeformer::cli {
 void add_config_options(CLI::App& command, ConfigOverrides& overrides);
 
 // Sets what the options give, makes all paths absolute (a run's configuration does not depend on the folder that the
-// command was called in), resolves the result, and says on standard error which data the options replace.
-[[nodiscard]] ResolvedConfig override_config(Config config, const ConfigOverrides& overrides);
+// command was called in), and resolves the result. Adds to `notes` what the options replace.
+[[nodiscard]] ResolvedConfig override_config(Config config, const ConfigOverrides& overrides,
+                                             std::vector<std::string>& notes);
 // The same for a new run: what train.init_from and the data imply takes the place of what is not given (imply_model()).
+// The notes are printed.
 [[nodiscard]] ResolvedConfig new_config(Config config, const ConfigOverrides& overrides);
 
 }  // namespace tapeformer::cli

@@ -1,3 +1,4 @@
+#include <spdlog/spdlog.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <optional>
 
 #include "autograd/tensor/allocator.h"
+
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/model_costs.h"
@@ -27,7 +29,9 @@
 #include "train/initial_weights.h"
 #include "train/machine/dry_run.h"
 #include "train/machine/machine_peak.h"
+#include "train/run/checkpoint_store.h"
 #include "train/run/metrics.h"
+#include "train/run/run_files.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -193,10 +197,16 @@ void fill_cache(const ResolvedConfig& config, const DataReader& read) {
 Info gather(const InfoArguments& arguments) {
   std::optional<RunFolder> run;
   if (fs::is_directory(arguments.target)) run = find_run(arguments.target).run;
-  Config values = run ? override_config(load_run_config(run->config()), arguments.overrides).values()
+  std::vector<std::string> notes;
+  Config values = run ? override_config(load_run_config(run->config()), arguments.overrides, notes).values()
                       : new_config(load_config(arguments.target), arguments.overrides).values();
-  if (!run) use_initial_tokenizers(values);
+  if (!run) {
+    use_initial_tokenizers(values);
+  } else if (const auto step = latest_step(*run); step && fs::exists(run->checkpoint(*step))) {
+    require_run_files(*run, run->checkpoint(*step));
+  }
   const ResolvedConfig config = resolve(std::move(values));
+  for (const std::string& note : notes) spdlog::info("{}", note);
   if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));
 
   Info info{.config = config, .no_data = why_no_data(config.data), .vocab_origin = {}, .costs = {}};

@@ -62,13 +62,14 @@ void print_error(std::string message) {
   if (launched_rank().value_or(0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   std::ranges::replace_if(
       message, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  std::cerr.clear();  // an earlier message may have failed: the disk of a log was full
+  std::cerr.clear();                        // an earlier message may have failed: the disk of a log was full
+  std::cout.exceptions(std::ios::goodbit);  // a message writes what is left of a result first
   ProgressLine::clear_visible();
   std::cerr << "tapeformer: " << rank_prefix() << printable_text(shortened(message)) << '\n';
 }
 
-// While it lives, a result that cannot be written throws, whichever command it is of. Not longer: at the end of the
-// process standard output is flushed once more, where nobody catches anything.
+// While it lives, a result that cannot be written throws, whichever command it is of, until an error is printed. Not
+// longer: at the end of the process standard output is flushed once more, where nobody catches anything.
 struct RequiredOutput {
   RequiredOutput() { std::cout.exceptions(std::ios::badbit); }
   ~RequiredOutput() { std::cout.exceptions(std::ios::goodbit); }

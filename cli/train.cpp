@@ -166,14 +166,17 @@ Continuation continued_config(const RunReference& reference, std::optional<std::
   // A checkpoint that is named goes on with its own configuration.
   const bool own = reference.step.has_value(), changed = !own && is_changed_by_hand(run, copy, arguments);
   const Config before = load_run_config(own || (changed && copy) ? *copy : run.config());
-  Config after = override_config(changed ? load_run_config(run.config()) : before, arguments.overrides).values();
+  std::vector<std::string> changes;
+  Config after =
+      override_config(changed ? load_run_config(run.config()) : before, arguments.overrides, changes).values();
   std::optional<double> max_minutes;
   if (const auto given = arguments.overrides.find("train.max_minutes");
       given != arguments.overrides.end() && !given->second.empty()) {
     max_minutes = std::exchange(after.train.max_minutes, before.train.max_minutes);
   }
   const ResolvedConfig config = resolve_for_training(std::move(after));
-  return {config, check_resume(stored_config(before), config), max_minutes};
+  std::ranges::move(check_resume(stored_config(before), config), std::back_inserter(changes));
+  return {config, std::move(changes), max_minutes};
 }
 
 // The step of the checkpoint that the reference names, or of the newest one, verified; says what is odd about it.

@@ -50,7 +50,7 @@ void print_weights(const ResolvedConfig& config, const RunFolder& run, std::stri
         metrics.empty() ? nlohmann::ordered_json() : metrics.back().value("average_" + name, nlohmann::ordered_json());
     if (value.is_number()) {
       std::cout << (meant.averaged ? ", validation " : "; the average of the last ones has validation ") << name << ' '
-                << value;
+                << value.get<double>();
     } else {
       std::cout << "; the average of the last ones was not evaluated: --checkpoint average reads it";
     }

@@ -20,6 +20,7 @@ constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds
 // Globals, since a signal handler takes no other state.
 std::atomic<bool> in_use = false, saves_work = false;
 bool heeds_terminal = false;  // whether the loss of the terminal counts as SIGHUP
+bool heeds_pipe = false;      // whether a pipe without a reader counts as SIGPIPE
 std::atomic<int> received = 0;
 std::atomic<std::int64_t> received_at = 0;
 
@@ -51,11 +52,13 @@ extern "C" void on_signal(int signal) {
   errno = error;
 }
 
-// A terminal that was closed hangs up. Only the processes that it controls get SIGHUP then, and later, perhaps, those
-// of a shell.
-bool terminal_has_gone() {
+// SIGHUP when the terminal of standard error was closed, SIGPIPE when nobody reads the pipe, else 0. A closed terminal
+// sends SIGHUP only to the processes that it controls; a pipe sends SIGPIPE only when it is written to.
+int loss_of_reader() {
   pollfd messages{STDERR_FILENO, 0, 0};
-  return ::poll(&messages, 1, 0) == 1 && (messages.revents & POLLHUP) != 0;
+  if (!(heeds_terminal || heeds_pipe) || ::poll(&messages, 1, 0) != 1) return 0;
+  if (heeds_terminal && (messages.revents & POLLHUP) != 0) return SIGHUP;
+  return heeds_pipe && (messages.revents & POLLERR) != 0 ? SIGPIPE : 0;
 }
 
 }  // namespace
@@ -75,19 +78,22 @@ StopSignal::StopSignal(std::span<const int> signals) {
     old_actions.push_back({signal, old});
     ::sigaction(signal, &action, nullptr);
     if (signal == SIGHUP) heeds_terminal = ::isatty(STDERR_FILENO) != 0;
+    if (signal == SIGPIPE) heeds_pipe = true;
   }
 }
 
 StopSignal::~StopSignal() {
   for (const OldAction& old : old_actions) ::sigaction(old.signal, &old.action, nullptr);
   old_actions.clear();
-  heeds_terminal = false;
+  heeds_terminal = heeds_pipe = false;
   received = 0;
   in_use = false;
 }
 
 int StopSignal::signal() {
-  if (received == 0 && heeds_terminal && terminal_has_gone()) received = SIGHUP;
+  if (received == 0) {
+    if (const int signal = loss_of_reader()) received = signal;
+  }
   return received;
 }
 

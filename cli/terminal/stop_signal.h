@@ -12,7 +12,8 @@ namespace tapeformer {
 inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
 
 // While an object lives, the first of its signals only sets a flag. Where SIGHUP is one of them, a standard error whose
-// terminal has gone counts as SIGHUP. A signal that was ignored before stays ignored (nohup ignores SIGHUP).
+// terminal has gone counts as SIGHUP, and where SIGPIPE is one, a pipe that nobody reads any more as SIGPIPE. A signal
+// that was ignored before stays ignored (nohup ignores SIGHUP).
 //
 // Another signal, unless one of the two is SIGPIPE, ends the process at once, as it does by default, unless it comes
 // within a tenth of a second: programs such as timeout(1) send their signal twice. When there is work to save, only

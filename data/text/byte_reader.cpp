@@ -34,7 +34,7 @@ std::string system_message() { return std::generic_category().message(errno); }
 
 class PlainReader : public ByteReader {
  public:
-  explicit PlainReader(const fs::path& path) : path_(path) {
+  PlainReader(const fs::path& path, WaitingCallback waiting) : path_(path), waiting_(std::move(waiting)) {
     const bool standard_input = path == kStandardInput;
     fd_ = standard_input ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd_ < 0) fail("cannot open ", path.string(), ": ", system_message());
@@ -64,11 +64,18 @@ class PlainReader : public ByteReader {
  private:
   // Returns when there are bytes, or when no more will come. A pipe has none before someone has opened it to write.
   void wait() const {
+    constexpr int kMilliseconds = 100;
     pollfd input{fd_, POLLIN, 0};
-    if (::poll(&input, 1, -1) < 0) fail("cannot read ", path_.string(), ": ", system_message());
+    for (;;) {
+      const int ready = ::poll(&input, 1, kMilliseconds);
+      if (ready > 0) return;
+      if (ready < 0 && errno != EINTR) fail("cannot read ", path_.string(), ": ", system_message());
+      if (waiting_) waiting_();
+    }
   }
 
   fs::path path_;
+  WaitingCallback waiting_;
   int fd_ = -1;
   bool waits_ = false;  // whether bytes may come later: no regular file
   std::int64_t consumed_ = 0;
@@ -77,7 +84,8 @@ class PlainReader : public ByteReader {
 // What reading the two kinds of compressed files has in common.
 class Decompressor : public ByteReader {
  public:
-  explicit Decompressor(const fs::path& path) : where_(path.string()), file_(path), buffer_(1 << 18) {}
+  Decompressor(const fs::path& path, WaitingCallback waiting)
+      : where_(path.string()), file_(path, std::move(waiting)), buffer_(1 << 18) {}
   std::int64_t consumed() const override { return file_.consumed() - static_cast<std::int64_t>(input_.size()); }
 
   std::size_t read(std::span<char> out) override {
@@ -113,7 +121,7 @@ class Decompressor : public ByteReader {
 
 class GzipReader : public Decompressor {
  public:
-  explicit GzipReader(const fs::path& path) : Decompressor(path) {
+  GzipReader(const fs::path& path, WaitingCallback waiting) : Decompressor(path, std::move(waiting)) {
     check(::inflateInit2(&stream_, MAX_WBITS + 16) == Z_OK, where_, ": not enough memory to decompress");
   }
   ~GzipReader() override { ::inflateEnd(&stream_); }
@@ -150,7 +158,8 @@ class GzipReader : public Decompressor {
 
 class ZstdReader : public Decompressor {
  public:
-  explicit ZstdReader(const fs::path& path) : Decompressor(path), stream_(::ZSTD_createDStream()) {
+  ZstdReader(const fs::path& path, WaitingCallback waiting)
+      : Decompressor(path, std::move(waiting)), stream_(::ZSTD_createDStream()) {
     check(stream_ != nullptr, where_, ": not enough memory to decompress");
   }
   ~ZstdReader() override { ::ZSTD_freeDStream(stream_); }
@@ -207,16 +216,16 @@ bool is_read_once(const fs::path& path) {
   return path == kStandardInput || fs::is_fifo(path, unreachable);
 }
 
-std::unique_ptr<ByteReader> open_bytes(const fs::path& path) {
+std::unique_ptr<ByteReader> open_bytes(const fs::path& path, WaitingCallback waiting) {
   switch (compression_of(path)) {
     case Compression::gzip:
-      return std::make_unique<GzipReader>(path);
+      return std::make_unique<GzipReader>(path, std::move(waiting));
     case Compression::zstandard:
-      return std::make_unique<ZstdReader>(path);
+      return std::make_unique<ZstdReader>(path, std::move(waiting));
     case Compression::none:
       break;
   }
-  return std::make_unique<PlainReader>(path);
+  return std::make_unique<PlainReader>(path, std::move(waiting));
 }
 
 TextBytes::TextBytes(const fs::path& path, TextNotes& notes)

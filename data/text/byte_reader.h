@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -24,6 +25,9 @@ Compression compression_of(const std::filesystem::path& path);
 // The name without the end that says how it is compressed: a.jsonl.gz becomes a.jsonl.
 std::filesystem::path uncompressed_name(const std::filesystem::path& path);
 
+// Called while a read waits for its input. What it throws ends the read.
+using WaitingCallback = std::function<void()>;
+
 class ByteReader {
  public:
   virtual ~ByteReader() = default;
@@ -37,8 +41,8 @@ class ByteReader {
 };
 
 // A compressed file may have several streams, one after another. Throws Error when the path is missing, unreadable or
-// neither a regular file nor a pipe. A read that waits for a pipe throws Error when a signal is handled meanwhile.
-std::unique_ptr<ByteReader> open_bytes(const std::filesystem::path& path);
+// neither a regular file nor a pipe. While a read waits for a pipe, it calls `waiting` ten times a second.
+std::unique_ptr<ByteReader> open_bytes(const std::filesystem::path& path, WaitingCallback waiting = {});
 
 // The bytes of a text file: those of open_bytes() without a UTF-8 byte order mark at the beginning. Adds what is odd
 // about the file to `notes`, which must outlive this object.

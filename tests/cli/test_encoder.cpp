@@ -136,7 +136,7 @@ TEST_CASE("probe: what 'it' is can be read from both directions together, and no
   CHECK(table.starts_with("words     200 to learn from, 200 scored, 2 labels\naccuracy  "));
   CHECK(table.find("\nlayers    0.") != table.npos);
   check_error(box, 2, "layer: expected 0 (the embedding) to 1, got 2", probe + " --layer 2");
-  box.write("bad.tsv", "The\tdog\tcat\n");
+  box.write("bad.tsv", "The\tdog\tcat\nran\tverb\n");
   check_error(box, 1, "bad.tsv:1: expected a word, or a word, a tab and its label, got \"The\tdog\tcat\"",
               "probe run --train bad.tsv --valid valid.tsv");
 }

@@ -209,7 +209,8 @@ TEST_CASE("errors: what a model is asked") {
               "generate run --prompt tété");
   check_error(box, kUsage, "stop: expected a text, got an empty one", "generate run --stop", {""});
   check_error(box, kUsage, "temperature: expected 0 or more, got -1", "generate run --temperature -1");
-  check_error(box, kUsage, "temperature: expected 0 or more, got nan", "generate run --temperature nan");
+  check_error(box, kUsage, "--temperature: expected a finite number, got nan (see --help)",
+              "generate run --temperature nan");
   check_error(box, kUsage, "Could not convert: --temperature = hot (see --help)", "generate run --temperature hot");
   check_error(box, kUsage, "top-p: expected 0 < value <= 1, got 0", "generate run --top-p 0");
   check_error(box, kUsage, "top-p: expected 0 < value <= 1, got 1.5", "generate run --top-p 1.5");

@@ -238,13 +238,13 @@ TEST_CASE("labels: predict reads CoNLL's words and writes every line as it is, w
   box.write("train.conll", "-DOCSTART- -X- O\n\n" + text);
   REQUIRE(box.run("train tiny.toml --out run --data.labels train.conll --train.steps 40").exit_code == 0);
   CHECK(json_of(box, "eval run --labels train.conll --json")["accuracy"] == 1);
-  const std::string asked = "# id = 1\nTom NNP\nrejects VBZ\n\n\n-DOCSTART- -X-\n\nEU\tNNP\n";
+  const std::string asked = "# id = 1\nEU NNP\nrejects VBZ\nTom NNP\n\n\n-DOCSTART- -X-\n\nEU\tNNP\n";
   CHECK(result_of(box, "predict run --format conll --batch 1", {}, asked) ==
-        "# id = 1\nTom NNP B-PER\nrejects VBZ O\n\n\n-DOCSTART- -X-\n\nEU\tNNP\tB-ORG\n");
+        "# id = 1\nEU NNP B-ORG\nrejects VBZ O\nTom NNP B-PER\n\n\n-DOCSTART- -X-\n\nEU\tNNP\tB-ORG\n");
   const std::string objects = result_of(box, "predict run --format conll --json", {}, asked);
-  CHECK(Json::parse(objects.substr(0, objects.find('\n')))["words"] == Json{"Tom", "rejects"});
+  CHECK(Json::parse(objects.substr(0, objects.find('\n')))["words"] == Json{"EU", "rejects", "Tom"});
   CHECK(std::count(objects.begin(), objects.end(), '\n') == 2);
-  CHECK(result_of(box, "predict run --format conll --text-column 2", {}, "1 Tom\n").starts_with("1 Tom B-PER"));
+  CHECK(result_of(box, "predict run --format conll --text-column 2", {}, "1 EU\n").starts_with("1 EU B-ORG"));
   check_error(box, kUsage, "predict: --text-column: expected --format conll beside it", "predict run --text-column 2",
               {}, "Tom\n");
 }
@@ -257,7 +257,7 @@ TEST_CASE("labels: a CSV file with a header trains, and eval reads another by th
   REQUIRE(box.run("train tiny.toml --out run --task.kind classify --data.labels train.csv --data.label_column stars "
                   "--train.steps 40")
               .exit_code == 0);
-  CHECK(box.read("run/labels.json") == "[\"5\",\"1\"]\n");
+  CHECK(box.read("run/labels.json") == "[\"1\",\"5\"]\n");
   CHECK(json_of(box, "eval run --labels train.csv --json")["accuracy"] == 1);
 }
 

@@ -38,15 +38,6 @@ TEST_CASE("train.matmul: a run says what auto stands for, keeps it, and trains i
   CHECK(weights[0] != weights[1]);
   CHECK(weights[0] != weights[2]);
   CHECK(weights[1] != weights[2]);
-
-  // A run of a version that did not have the key had products in f32.
-  std::string config = box.read("highest/config.toml");
-  const std::size_t begin = config.find("matmul = ");
-  config.erase(begin, config.find('\n', begin) + 1 - begin);
-  box.write("highest/config.toml", config);
-  box.write("highest/checkpoints/step-000012/config.toml", config);
-  CHECK(box.run("train --resume highest --train.steps 14").tells("matrix products: highest"));
-  CHECK(box.read("highest/config.toml").find("matmul = \"highest\"") != std::string::npos);
 }
 
 TEST_CASE("train.matmul: a run that is killed and resumed ends with the same bytes under every precision") {

@@ -110,8 +110,9 @@ TEST_CASE("signals: a reader of the messages that goes away ends a training, whi
   const Sandbox box;
   box.prepare_tiny_run();
   SUBCASE("a pipe") {
-    start_in_shell(
-        box, "{ timeout 60 \"$0\" train tiny.toml --out run --train.steps 1000000 2>&1; echo $? > code; } | head -n 1")
+    start_in_shell(box,
+                   "{ timeout 60 \"$0\" train tiny.toml --out run --train.steps 1000000 2>&1; echo $? > code; } | grep "
+                   "-m 1 '^step '")
         ->wait();
     CHECK(box.read("code") == "0\n");
     check_saved_at_last_step(box, "run");

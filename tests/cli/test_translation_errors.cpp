@@ -81,9 +81,7 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
   for (const std::string name : {"run/tokenizer.json", "run/tokenizer-target.json"}) {
     const std::string text = box.read(name);
     box.write(name, without(text, "</s>"));
-    refused(name + ": the vocabulary has no special token </s>, which ends a sentence");
-    box.write(name, without(text, "<s>"));
-    refused(name + ": the vocabulary has no special token <s>, which begins a sentence");
+    refused(name + " has changed since step-000002 was saved: …");
     fs::remove(box / name);
     refused("cannot open " + name + ": No such file or directory");
     box.write(name, text);

@@ -219,25 +219,6 @@ TEST_CASE("config: a resumed run may change its training, not its model or its t
   refused("data.text_field", "text", "body");
 }
 
-TEST_CASE("config: a run of an older version, which lists nothing, follows other keys where its values do") {
-  const TempFolder folder;
-  std::string text = to_toml(resolved({"schedule.kind=linear", "train.steps=100", "data.text=a", "eval.stride=50"}));
-  const std::size_t list = text.find("derived = ");
-  text.erase(list, text.find('\n', list) + 1 - list);
-  const Config run = load_run_config(folder.write("config.toml", text));
-  Config longer = run;
-  apply_overrides(longer, overrides_of({"train.steps=200", "model.dropout=0.2"}));
-  const ResolvedConfig next = resolve(longer);
-  CHECK(next.schedule.total == 200);
-  CHECK(next.model.options.number("attention_dropout") == 0.2);
-  CHECK(next.eval.stride == 50);
-  CHECK(resolve(run) == resolved({"schedule.kind=linear", "train.steps=100", "data.text=a", "eval.stride=50"}));
-
-  Config fixed = load_run_config(folder.write("b.toml", text.replace(text.find("total = 100"), 11, "total = 150")));
-  apply_override(fixed, "train.steps", "200");
-  CHECK(resolve(fixed).schedule.total == 150);  // it followed nothing
-}
-
 TEST_CASE("config: rules across keys") {
   CHECK_NOTHROW(resolved({}));
   check_invalid({"model.heads=5"}, "model.heads: expected a divisor of model.dim, which is 128, got 5");

@@ -12,23 +12,8 @@ namespace tapeformer {
 
 Config load_run_config(const std::filesystem::path& path) {
   Config run = load_config(path);
-  // Older versions did not have the key: they knew products in f32 only.
-  if (run.train.matmul == MatmulSetting::automatic) run.train.matmul = MatmulSetting::highest;
-  // They wrote the keys of all optimizers as well.
+  // An older version wrote the keys of all optimizers.
   remove_foreign_options(run.optimizer);
-  if (run.derived) return run;
-  Config all_derived = run;
-  all_derived.derived.emplace();
-  const std::vector<ConfigEntry> entries = config_entries(run);
-  for (const ConfigEntry& entry : entries) {
-    if (!entry.key.follows.empty()) all_derived.derived->push_back(entry.name());
-  }
-  const ResolvedConfig worked_out = resolve(all_derived);
-  run.derived.emplace();
-  for (const ConfigEntry& entry : entries) {
-    if (entry.get(run) == entry.get(worked_out.values())) run.derived->push_back(entry.name());
-  }
-  std::erase_if(*run.derived, [&](const std::string& name) { return !std::ranges::count(*all_derived.derived, name); });
   return run;
 }
 

@@ -10,8 +10,7 @@
 
 namespace tapeformer {
 
-// The configuration that a run's folder holds. A run that an older version wrote does not say which values follow other
-// keys: those do that are what resolve() would work out.
+// The configuration that a run's folder holds.
 Config load_run_config(const std::filesystem::path& path);
 
 // What somebody has changed by hand in a run's configuration file since the program wrote it, one text for each key:

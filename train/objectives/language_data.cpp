@@ -17,12 +17,16 @@ namespace {
 // object.
 class SpooledInput {
  public:
-  SpooledInput(const std::filesystem::path& path, const std::filesystem::path& folder)
+  SpooledInput(const std::filesystem::path& path, const std::filesystem::path& folder, const ProgressMaker& progress)
       : file_(folder / "standard-input") {
-    const auto input = open_bytes(path);
+    const auto shown = start_progress(progress, "waiting for the text");
+    const auto input = open_bytes(path, [&] {
+      if (shown) shown(0);
+    });
     std::string buffer(std::size_t{1} << 20, '\0');
     while (const std::size_t count = input->read(buffer)) file_.append(std::string_view(buffer).substr(0, count));
     check(input->consumed() > 0, path == kStandardInput ? "standard input" : path.string(), " is empty, expected text");
+    if (shown) shown(1);
   }
   const std::filesystem::path& path() const { return file_.temporary_path(); }
 
@@ -45,20 +49,21 @@ struct Text {
   TextRange range(std::int64_t begin, std::int64_t end) const { return {summary, begin, end}; }
 };
 
-Text text_of_files(const std::vector<std::string>& inputs, const ResolvedConfig& config, const TokenCache& cache) {
+Text text_of_files(const std::vector<std::string>& inputs, const ResolvedConfig& config, const TokenCache& cache,
+                   const ProgressMaker& progress) {
   std::vector<std::unique_ptr<SpooledInput>> spooled;
   std::vector<std::filesystem::path> paths = expand_inputs(inputs);
   for (std::filesystem::path& path : paths) {
     if (!is_read_once(path)) continue;
-    spooled.push_back(std::make_unique<SpooledInput>(path, cache.writable_folder()));
+    spooled.push_back(std::make_unique<SpooledInput>(path, cache.writable_folder(), progress));
     path = spooled.back()->path();
   }
   return {std::move(spooled), std::make_unique<FileText>(std::move(paths), text_options(config))};
 }
 
-Text training_text(const ResolvedConfig& config, const TokenCache& cache) {
+Text training_text(const ResolvedConfig& config, const TokenCache& cache, const ProgressMaker& progress) {
   const Config::Data& data = config.data;
-  if (data.corpus.empty()) return text_of_files(data.text, config, cache);
+  if (data.corpus.empty()) return text_of_files(data.text, config, cache, progress);
   return {{},
           std::make_unique<CorpusText>(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed), data.document)};
 }
@@ -117,14 +122,14 @@ TextOptions text_options(const ResolvedConfig& config) {
 LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer,
                                    const ProgressMaker& progress) {
   const TokenCache cache(token_cache_folder());
-  Text text = training_text(config, cache);
+  Text text = training_text(config, cache, progress);
   if (config.data.within_document && !text.source->has_documents()) {
     fail_usage("data.within_document: expected documents (data.document other than none, or JSON lines), got none");
   }
   text.open(cache, progress);
   std::optional<Text> other;
   if (!config.data.valid.empty()) {
-    other = text_of_files(config.data.valid, config, cache);
+    other = text_of_files(config.data.valid, config, cache, progress);
     other->open(cache, progress);
   }
   TextNotes notes = text.summary.notes;
