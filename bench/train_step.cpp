@@ -10,7 +10,7 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "nn/optim/optimizers.h"
-#include "train/layer_watch.h"
+#include "train/loop/layer_watch.h"
 
 namespace tapeformer::bench {
 namespace {

@@ -17,14 +17,14 @@
 #include <thread>
 
 #include "autograd/kernels/gemm/gemm.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
+#include "cli/options/usage.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
-#include "cli/usage.h"
 #include "core/error.h"
 #include "core/parallel.h"
-#include "core/visible_text.h"
+#include "core/text/visible_text.h"
 #include "train/distributed/launch.h"
 
 namespace tapeformer::cli {

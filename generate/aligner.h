@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "nn/sequence_to_sequence.h"
+#include "nn/interfaces/sequence_to_sequence.h"
 #include "tokenizer/sentence_symbols.h"
 
 namespace tapeformer {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "autograd/tape/tape.h"
-#include "nn/attention.h"
+#include "nn/attention/attention.h"
 
 namespace tapeformer {
 namespace {
@@ -64,7 +64,7 @@ AttentionMap attention_of(const LanguageModel& model, std::span<const std::int32
 }
 
 AttentionMap attention_of(const TextEncoder& model, std::span<const std::int32_t> ids) {
-  return self_attention([&](Tape& tape) { model.representations({Variable::constant(tape, row_of(ids))}); });
+  return self_attention([&](Tape& tape) { model.hidden_states({Variable::constant(tape, row_of(ids))}); });
 }
 
 std::vector<AttentionMap> attention_of(const SequenceToSequence& model, std::span<const std::int32_t> source,

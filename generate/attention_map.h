@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "nn/language_model.h"
-#include "nn/sequence_to_sequence.h"
-#include "nn/text_encoder.h"
+#include "nn/interfaces/language_model.h"
+#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/interfaces/text_encoder.h"
 #include "tokenizer/sentence_symbols.h"
 
 namespace tapeformer {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "generate/sampler.h"
-#include "nn/language_model.h"
+#include "nn/interfaces/language_model.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tapeformer {

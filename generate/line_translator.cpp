@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 namespace {

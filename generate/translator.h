@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/progress.h"
-#include "nn/sequence_to_sequence.h"
+#include "nn/interfaces/sequence_to_sequence.h"
 #include "tokenizer/sentence_symbols.h"
 
 namespace tapeformer {

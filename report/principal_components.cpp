@@ -1,13 +1,11 @@
 #include "report/principal_components.h"
 
+#include <lapack.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
-
-// LAPACK: the eigenvalues, in ascending order, and the eigenvectors of a symmetric matrix. OpenBLAS has it.
-extern "C" void dsyev_(const char* job, const char* triangle, const int* n, double* a, const int* lda, double* values,
-                       double* work, const int* work_size, int* info);
 
 namespace tapeformer {
 namespace {
@@ -44,7 +42,8 @@ PrincipalComponents principal_components(const Tensor& vectors) {
   const int size = static_cast<int>(n), work_size = 3 * size;
   std::vector<double> work(work_size);
   int info = 0;
-  dsyev_("V", "U", &size, matrix.data(), &size, values.data(), work.data(), &work_size, &info);
+  // The eigenvalues, in ascending order, and the eigenvectors of a symmetric matrix.
+  LAPACK_dsyev("V", "U", &size, matrix.data(), &size, values.data(), work.data(), &work_size, &info);
   check(info == 0, "the principal components were not found (LAPACK's dsyev: ", info, ")");
 
   PrincipalComponents found{std::vector<std::array<double, 2>>(n), {}};

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/visible_text.h"
+#include "core/text/visible_text.h"
 #include "report/page.h"
 
 namespace tapeformer {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/evaluation/evaluation.h"
+#include "tasks/text/text_evaluation.h"
 
 namespace tapeformer {
 

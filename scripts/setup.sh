@@ -8,7 +8,7 @@
 #   scripts/setup.sh --libraries  installs nothing, and lists the libraries that the program and its tests need
 set -euo pipefail
 
-libraries=(libopenblas-openmp-dev libhwy-dev libcli11-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev
+libraries=(libopenblas-openmp-dev liblapacke-dev libhwy-dev libcli11-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev
   libxxhash-dev zlib1g-dev libzstd-dev libjs-dygraphs)
 of_tests=(libpcre2-dev doctest-dev)
 packages=(g++ cmake ninja-build "${libraries[@]}")

@@ -16,10 +16,11 @@ declare -A may_use=(
   [nn]="core autograd/kernels autograd/tensor autograd/tape autograd/ops"
   [generate]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer"
   [train]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate"
-  [report]="core autograd/tensor nn tokenizer data generate train"
-  [cli]="core autograd/kernels autograd/tensor autograd/gradcheck nn tokenizer data generate train report"
+  [tasks]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate train"
+  [report]="core autograd/tensor nn tokenizer data generate train tasks"
+  [cli]="core autograd/kernels autograd/tensor autograd/gradcheck nn tokenizer data generate train tasks report"
   [examples]="core autograd/tensor autograd/tape autograd/ops nn"
-  [bench]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate train"
+  [bench]="core autograd/kernels autograd/tensor autograd/tape autograd/ops nn tokenizer data generate train tasks"
 )
 # The folders whose headers only the folder around them, its tests and the benchmarks may include.
 private="tokenizer/bpe tokenizer/formats"
@@ -44,6 +45,14 @@ while IFS=: read -r file _ include; do
       complain "$file includes $included: $folder is private to ${folder%/*}"
   done
 done < <(git grep -nE '^#include "' -- '*.h' '*.cpp' ':!tests')
+
+# Inside of a floor the folders have an order as well: none includes, through others, itself.
+while IFS= read -r folder; do
+  complain "the includes of $folder and of what it includes go in a circle"
+done < <(git grep -nE '^#include "' -- '*.h' '*.cpp' ':!tests' |
+  sed -nE 's/^([^:]+)\/[^/:]+:[0-9]+:#include "([^"]+)\/[^/"]+".*/\1 \2/p' |
+  awk '$1 != $2 && $1 ~ /^(nn|train|tasks|cli)(\/|$)/' | sort -u | { tsort 2>&1 >/dev/null || true; } |
+  sed -nE 's/^tsort: ([a-z].*)$/\1/p')
 
 for library in "${!only_in[@]}"; do
   while IFS=: read -r file _; do

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 namespace {

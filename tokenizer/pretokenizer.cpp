@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "tokenizer/unicode_class.h"
 
 namespace tapeformer {

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "tokenizer/bpe/bpe_trainer.h"
 #include "tokenizer/bpe/byte_level.h"
 #include "tokenizer/bpe/pretoken_counter.h"

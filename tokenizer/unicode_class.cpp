@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 namespace {

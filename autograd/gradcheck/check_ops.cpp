@@ -6,7 +6,7 @@
 
 #include "autograd/ops/ops.h"
 #include "autograd/tape/record.h"
-#include "core/nearest_name.h"
+#include "core/text/nearest_name.h"
 
 namespace tapeformer {
 namespace {
@@ -117,7 +117,7 @@ OpCheck check_op(const std::string& op, std::span<const OpCase> rows) {
   const GradCheckOptions options = op_check_options();
   OpCheck total{.op = op, .message = {}};
   for (const OpCase& row : rows) {
-    if (row.op != op) continue;
+    if (row.shown_name() != op) continue;
     for (const OpCase& variant : input_variants(row)) {
       GradCheckResult result;
       try {
@@ -140,23 +140,34 @@ OpCheck check_op(const std::string& op, std::span<const OpCase> rows) {
 }
 
 std::vector<std::string> gradient_check_ops() {
-  std::set<std::string> known;
-  for (const std::string& name : recorded_op_names()) known.insert(name);
-  for (const OpCase& row : op_cases()) known.insert(row.op);
-  return {known.begin(), known.end()};
+  std::set<std::string> names, without_row;
+  for (const std::string& name : recorded_op_names()) without_row.insert(name);
+  for (const OpCase& row : op_cases()) {
+    names.insert(row.shown_name());
+    without_row.erase(row.op);
+  }
+  names.merge(without_row);
+  return {names.begin(), names.end()};
 }
 
 std::vector<OpCheck> run_gradient_checks(std::span<const std::string> names) {
   const std::vector<OpCase> rows = op_cases();
   const std::vector<std::string> known = gradient_check_ops();
+  std::set<std::string> wanted;
   for (const std::string& name : names) {
-    if (std::ranges::count(known, name) > 0) continue;
+    if (std::ranges::count(known, name) > 0) wanted.insert(name);
+    for (const OpCase& row : rows) {
+      if (row.op == name) wanted.insert(row.shown_name());
+    }
+  }
+  for (const std::string& name : names) {
+    if (wanted.contains(name) || std::ranges::count(rows, name, &OpCase::op) > 0) continue;
     const std::vector<std::string_view> names_known(known.begin(), known.end());
     fail_usage("gradcheck: there is no op ", name, "; the nearest is ", nearest_name(name, names_known));
   }
   std::vector<OpCheck> checks;
   for (const std::string& op : known) {
-    if (names.empty() || std::ranges::find(names, op) != names.end()) checks.push_back(check_op(op, rows));
+    if (names.empty() || wanted.contains(op)) checks.push_back(check_op(op, rows));
   }
   return checks;
 }

@@ -14,7 +14,7 @@ std::vector<OpCase> input_variants(const OpCase& row);
 GradCheckOptions op_check_options();
 
 struct OpCheck {
-  std::string op;
+  std::string op;  // its name, or that of what its rows check (OpCase::shown_name)
   bool ok = true;
   int checks = 0;    // how many gradients were compared: rows times variants
   double worst = 0;  // as in GradCheckResult, with the two below
@@ -22,14 +22,15 @@ struct OpCheck {
   std::string message;  // the worst failure: row, variant, input, element, analytic and numeric value
 };
 
-// Checks the rows of one op. An op without a row fails, and an exception of the op is a failure too.
+// Checks the rows that are shown under one name. An op without a row fails, and an exception of the op is a failure
+// too.
 OpCheck check_op(const std::string& op, std::span<const OpCase> rows);
 
-// Every op that this program can record or that has a row, by name.
+// The names of all rows, and of the ops that this program can record and that have none.
 std::vector<std::string> gradient_check_ops();
 
-// Checks the rows of each named op; without names, of gradient_check_ops(). Throws UsageError for an unknown name, with
-// the nearest known one.
+// Checks the rows of each name: one of gradient_check_ops(), or an op that has rows of several names. Without names,
+// all. Throws UsageError for an unknown name, with the nearest known one.
 std::vector<OpCheck> run_gradient_checks(std::span<const std::string> names = {});
 
 }  // namespace tapeformer

@@ -18,8 +18,16 @@ class Table {
  public:
   std::vector<OpCase> rows;
 
-  void add(std::string op, std::string label, std::vector<Tensor> inputs, TapeFunction function) {
-    rows.push_back({std::move(op), std::move(label), std::move(inputs), std::move(function)});
+  // An op, and the name under which a row is shown, where it is another one.
+  struct Name {
+    std::string op, shown = {};
+    Name(const char* op) : op(op) {}  // NOLINT
+    Name(const char* op, std::string shown) : op(op), shown(std::move(shown)) {}
+  };
+
+  void add(Name name, std::string label, std::vector<Tensor> inputs, TapeFunction function) {
+    rows.push_back(
+        {std::move(name.op), std::move(label), std::move(inputs), std::move(function), std::move(name.shown)});
   }
 
   Tensor normal(const Dims& sizes) { return random_normal(sizes, ++stream_); }
@@ -171,13 +179,14 @@ void add_layers(Table& t) {
   for (const Enumerator<ActivationKind>& activation : enumerators<ActivationKind>()) {
     const ActivationKind kind = activation.value;
     const std::int64_t parts = is_gated(kind) ? 2 : 1;
-    t.add("feed_forward", activation.name + ", biases",
+    const Table::Name name("feed_forward", is_gated(kind) ? activation.name : "");
+    t.add(name, activation.name + ", biases",
           {t.normal({3, 4}), t.normal({parts * 6, 4}), t.normal({parts * 6}), t.normal({5, 6}), t.normal({5})},
           [kind](Inputs in) {
             return feed_forward(in[0], {in[1], in[2], in[3], in[4]}, kind);
           });
-    t.add("feed_forward", activation.name + ", no biases",
-          {t.normal({2, 2, 3}), t.normal({parts * 5, 3}), t.normal({3, 5})}, [kind](Inputs in) {
+    t.add(name, activation.name + ", no biases", {t.normal({2, 2, 3}), t.normal({parts * 5, 3}), t.normal({3, 5})},
+          [kind](Inputs in) {
             return feed_forward(in[0], {in[1], Variable(), in[2], Variable()}, kind);
           });
   }
@@ -230,16 +239,18 @@ void add_attention(Table& t) {
   const auto self = [](const AttentionOptions& options) {
     return [options](Inputs in) { return packed_self_attention(in[0], 2, options); };
   };
-  t.add("packed_self_attention", "causal", {t.normal({2, 3, 12})}, self({.causal = true}));
-  t.add("packed_self_attention", "causal, key_begin, dropout", {t.normal({2, 4, 6})},
+  t.add({"packed_self_attention", "self_attention"}, "causal", {t.normal({2, 3, 12})}, self({.causal = true}));
+  t.add({"packed_self_attention", "self_attention"}, "causal, key_begin, dropout", {t.normal({2, 4, 6})},
         self({.causal = true, .key_begin = key_begin, .dropout = 0.4}));
-  t.add("packed_self_attention", "grouped heads", {t.normal({2, 3, 12})}, [](Inputs in) {
+  t.add({"packed_self_attention", "self_attention"}, "grouped heads", {t.normal({2, 3, 12})}, [](Inputs in) {
     return packed_self_attention(in[0], {4, 1}, {.causal = true});
   });
-  t.add("packed_cross_attention", "grouped heads", {t.normal({2, 2, 8}), t.normal({2, 3, 4})}, [](Inputs in) {
-    return packed_cross_attention(in[0], in[1], {4, 1}, {});
-  });
-  t.add("packed_cross_attention", "key_lengths, dropout", {t.normal({2, 2, 4}), t.normal({2, 3, 8})},
+  t.add({"packed_cross_attention", "cross_attention"}, "grouped heads", {t.normal({2, 2, 8}), t.normal({2, 3, 4})},
+        [](Inputs in) {
+          return packed_cross_attention(in[0], in[1], {4, 1}, {});
+        });
+  t.add({"packed_cross_attention", "cross_attention"}, "key_lengths, dropout",
+        {t.normal({2, 2, 4}), t.normal({2, 3, 8})},
         [=](Inputs in) { return packed_cross_attention(in[0], in[1], 2, {.key_lengths = lengths, .dropout = 0.4}); });
   // q, k, v side by side in one row, as views.
   t.add("scaled_dot_product_attention", "packed q, k, v", {t.normal({2, 3, 12})}, [](Inputs in) {
@@ -274,25 +285,26 @@ void add_head_transforms(Table& t) {
                          .rotation = {rotation_table(2, 3, d, 50, x.value().dtype()), positions, pairs}};
   };
   const Tensor positions = ids({0, 1, 0, 2, 2, 1}, {2, 3});
-  const auto heads = [&](const std::string& label, std::vector<Tensor> inputs, auto&& how) {
-    t.add("transform_heads", label, std::move(inputs),
+  const auto heads = [&](const char* name, const std::string& label, std::vector<Tensor> inputs, auto&& how) {
+    t.add({"transform_heads", name}, label, std::move(inputs),
           [how](Inputs in) { return transform_heads(in[0], in.size() > 1 ? in[1] : Variable(), 2, how(in[0])); });
   };
-  heads("norm", {t.normal({2, 3, 6}), t.normal({3})}, [](const Variable&) { return HeadTransform{.norm_eps = 0.1}; });
+  heads("qk_norm", "norm", {t.normal({2, 3, 6}), t.normal({3})},
+        [](const Variable&) { return HeadTransform{.norm_eps = 0.1}; });
   for (const Enumerator<RotaryPairs>& enumerator : enumerators<RotaryPairs>()) {
     const RotaryPairs pairs = enumerator.value;
     const std::string& name = enumerator.name;
     const auto by_place = [=](const Variable& x) { return transform(x, 4, pairs, {}); };
-    heads(name, {t.normal({2, 3, 8})}, by_place);
-    heads(name + ", norm", {t.normal({2, 3, 8}), t.normal({4})}, by_place);
-    heads(name + ", positions", {t.normal({2, 3, 8})},
+    heads("rotary", name, {t.normal({2, 3, 8})}, by_place);
+    heads("rotary", name + ", norm", {t.normal({2, 3, 8}), t.normal({4})}, by_place);
+    heads("rotary", name + ", positions", {t.normal({2, 3, 8})},
           [=](const Variable& x) { return transform(x, 4, pairs, positions); });
-    t.add("packed_self_attention", name + ", norms, grouped heads", {t.normal({2, 3, 8}), t.normal({2}), t.normal({2})},
-          [=](Inputs in) {
+    t.add({"packed_self_attention", "self_attention"}, name + ", norms, grouped heads",
+          {t.normal({2, 3, 8}), t.normal({2}), t.normal({2})}, [=](Inputs in) {
             return packed_self_attention(in[0], {2, 1}, {.causal = true}, {in[1], in[2]},
                                          transform(in[0], 2, pairs, positions));
           });
-    t.add("packed_self_attention", name, {t.normal({2, 3, 12})},
+    t.add({"packed_self_attention", "self_attention"}, name, {t.normal({2, 3, 12})},
           [=](Inputs in) { return packed_self_attention(in[0], 1, {}, {}, transform(in[0], 4, pairs, {})); });
   }
 }
@@ -309,19 +321,20 @@ void add_recurrent(Table& t) {
   };
   for (const Enumerator<CellKind>& cell : enumerators<CellKind>()) {
     const CellKind kind = cell.value;
+    const std::string name = kind == CellKind::tanh ? "rnn_tanh" : cell.name;
     const std::int64_t gates = kSize * (kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1);
     const auto row = [&](const std::string& label, RecurrentOptions options) {
       options.cell = kind;
       std::vector<Tensor> inputs{t.normal({kSteps, kBatch, gates}), t.normal({kBatch, kSize}), t.normal({gates, kSize}),
                                  t.normal({gates})};
       if (kind == CellKind::lstm) inputs.push_back(t.normal({kBatch, kSize}));
-      t.add("recurrent", cell.name + label, std::move(inputs), layer(options));
+      t.add({"recurrent", name}, cell.name + label, std::move(inputs), layer(options));
     };
     row("", {});
     row(", reverse", {.reverse = true});
     row(", lengths", {.lengths = ids({2, 0}, {2})});
     row(", reverse, lengths", {.reverse = true, .lengths = ids({1, 3}, {2})});
-    t.add("recurrent", cell.name + ", from zero, no bias",
+    t.add({"recurrent", name}, cell.name + ", from zero, no bias",
           {t.normal({kSteps, kBatch, gates}), t.normal({gates, kSize})},
           [kind](Inputs in) { return recurrent(in[0], {}, {}, in[1], {}, {.cell = kind}).h; });
   }
@@ -383,12 +396,14 @@ void add_recompute(Table& t) {
 
 // Packed heads whose values are wider or narrower than their keys.
 void add_value_widths(Table& t) {
-  t.add("packed_self_attention", "grouped heads, wider values", {t.normal({2, 3, 14})}, [](Inputs in) {
-    return packed_self_attention(in[0], {4, 1, 4}, {.causal = true});
-  });
-  t.add("packed_cross_attention", "narrower values", {t.normal({2, 2, 6}), t.normal({2, 3, 8})}, [](Inputs in) {
-    return packed_cross_attention(in[0], in[1], {2, 2, 1}, {});
-  });
+  t.add({"packed_self_attention", "self_attention"}, "grouped heads, wider values", {t.normal({2, 3, 14})},
+        [](Inputs in) {
+          return packed_self_attention(in[0], {4, 1, 4}, {.causal = true});
+        });
+  t.add({"packed_cross_attention", "cross_attention"}, "narrower values", {t.normal({2, 2, 6}), t.normal({2, 3, 8})},
+        [](Inputs in) {
+          return packed_cross_attention(in[0], in[1], {2, 2, 1}, {});
+        });
 }
 
 }  // namespace

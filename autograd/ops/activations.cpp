@@ -1,7 +1,7 @@
 #include "autograd/kernels/elementwise/activations.h"
 
 #include "autograd/ops/activations.h"
-#include "autograd/ops/op_helpers.h"
+#include "autograd/ops/helpers/op_helpers.h"
 
 namespace tapeformer {
 namespace {

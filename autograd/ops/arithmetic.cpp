@@ -1,6 +1,6 @@
 #include "autograd/ops/arithmetic.h"
 #include "autograd/kernels/elementwise/elementwise.h"
-#include "autograd/ops/binary.h"
+#include "autograd/ops/helpers/binary.h"
 
 namespace tapeformer {
 namespace {

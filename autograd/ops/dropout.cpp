@@ -1,7 +1,7 @@
 #include "autograd/kernels/elementwise/dropout.h"
 
+#include "autograd/ops/helpers/op_helpers.h"
 #include "autograd/ops/layers.h"
-#include "autograd/ops/op_helpers.h"
 
 namespace tapeformer {
 namespace {

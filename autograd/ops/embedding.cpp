@@ -1,6 +1,6 @@
 #include "autograd/kernels/gather.h"
+#include "autograd/ops/helpers/op_helpers.h"
 #include "autograd/ops/layers.h"
-#include "autograd/ops/op_helpers.h"
 
 namespace tapeformer {
 namespace {

@@ -1,6 +1,6 @@
 #include "autograd/kernels/elementwise/activations.h"
-#include "autograd/ops/linear_helpers.h"
-#include "autograd/ops/matrix_view.h"
+#include "autograd/ops/helpers/linear_helpers.h"
+#include "autograd/ops/helpers/matrix_view.h"
 
 namespace tapeformer {
 namespace {

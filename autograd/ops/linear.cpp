@@ -1,7 +1,7 @@
 #include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/kernels/reduce.h"
-#include "autograd/ops/linear_helpers.h"
-#include "autograd/ops/matrix_view.h"
+#include "autograd/ops/helpers/linear_helpers.h"
+#include "autograd/ops/helpers/matrix_view.h"
 
 namespace tapeformer {
 namespace {

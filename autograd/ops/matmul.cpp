@@ -1,8 +1,8 @@
 #include "autograd/kernels/gemm/gemm.h"
 
-#include "autograd/ops/matrix_view.h"
-#include "autograd/ops/op_helpers.h"
-#include "autograd/ops/products.h"
+#include "autograd/ops/helpers/matrix_view.h"
+#include "autograd/ops/helpers/op_helpers.h"
+#include "autograd/ops/helpers/products.h"
 #include "autograd/ops/views.h"
 
 namespace tapeformer {

@@ -5,10 +5,10 @@
 
 #include "autograd/ops/activations.h"
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/attention.h"
+#include "autograd/ops/attention/attention.h"
+#include "autograd/ops/helpers/products.h"
 #include "autograd/ops/layers.h"
-#include "autograd/ops/losses.h"
-#include "autograd/ops/products.h"
+#include "autograd/ops/losses/losses.h"
 #include "autograd/ops/recurrent.h"
 #include "autograd/ops/reductions.h"
 #include "autograd/ops/views.h"

@@ -1,7 +1,7 @@
 #include "autograd/kernels/elementwise/piecewise.h"
 
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/binary.h"
+#include "autograd/ops/helpers/binary.h"
 
 namespace tapeformer {
 namespace {

@@ -1,9 +1,9 @@
 #include "autograd/kernels/reduce.h"
 
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/op_helpers.h"
+#include "autograd/ops/helpers/op_helpers.h"
+#include "autograd/ops/helpers/sum_to.h"
 #include "autograd/ops/reductions.h"
-#include "autograd/ops/sum_to.h"
 #include "autograd/ops/views.h"
 
 namespace tapeformer {

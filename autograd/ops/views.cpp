@@ -1,6 +1,6 @@
 #include "autograd/ops/views.h"
-#include "autograd/ops/op_helpers.h"
-#include "autograd/ops/sum_to.h"
+#include "autograd/ops/helpers/op_helpers.h"
+#include "autograd/ops/helpers/sum_to.h"
 
 namespace tapeformer {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
-#include "cli/terminal/numbers.h"
 #include "cli/terminal/terminal.h"
+#include "core/text/numbers.h"
 
 namespace tapeformer {
 namespace {

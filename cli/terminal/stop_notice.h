@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "train/training_pace.h"
+#include "train/loop/training_pace.h"
 
 namespace tapeformer {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "core/visible_text.h"
+#include "core/text/visible_text.h"
 
 namespace tapeformer {
 namespace {

@@ -12,8 +12,8 @@
 #include <memory>
 
 #include "cli/terminal/progress_line.h"
-#include "core/utf8.h"
-#include "core/visible_text.h"
+#include "core/text/utf8.h"
+#include "core/text/visible_text.h"
 
 namespace tapeformer {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/terminal/numbers.h"
 #include "cli/terminal/terminal.h"
 #include "core/memory.h"
+#include "core/text/numbers.h"
 
 namespace tapeformer {
 namespace {

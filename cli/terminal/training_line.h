@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "cli/terminal/progress_line.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 namespace tapeformer {
 

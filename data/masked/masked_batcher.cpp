@@ -60,14 +60,14 @@ void MaskedBatcher::write(const RowPlan& plan, const RandomKey* key, std::int64_
 }
 
 void MaskedBatcher::draw(std::uint32_t step, std::uint32_t micro_step, MaskedBatch& out) const {
-  check(tokens_.size() >= row_tokens(), "text is too short: ", tokens_.size(), " tokens, but a row has ", row_tokens());
+  check(tokens_.size() >= block_size(), "text is too short: ", tokens_.size(), " tokens, but a row has ", block_size());
   resize(options_.batch, out);
   for (std::int64_t row = 0; row < options_.batch; ++row) {
     // In place of the micro-step, the key has the row in the whole step, so that the micro-steps have no influence.
     const auto step_row = static_cast<std::uint32_t>(micro_step * options_.batch + row);
     const RandomKey key{options_.seed, step, step_row, kMaskStream};
     RandomStream random(key.with_stream(kRowStream));
-    const auto begin = static_cast<std::int64_t>(random.below(tokens_.size() - row_tokens() + 1));
+    const auto begin = static_cast<std::int64_t>(random.below(tokens_.size() - block_size() + 1));
     RowPlan plan{{begin, first_}, {begin + first_, second_}, 0};
     if (options_.pairs && random.below(2) == 1) {
       plan.second.begin = static_cast<std::int64_t>(random.below(tokens_.size() - second_ + 1));
@@ -77,10 +77,10 @@ void MaskedBatcher::draw(std::uint32_t step, std::uint32_t micro_step, MaskedBat
   }
 }
 
-std::int64_t MaskedBatcher::windows() const { return (tokens_.size() + row_tokens() - 1) / row_tokens(); }
+std::int64_t MaskedBatcher::windows() const { return (tokens_.size() + block_size() - 1) / block_size(); }
 
 MaskedBatcher::RowPlan MaskedBatcher::window(std::int64_t i) const {
-  const std::int64_t begin = i * row_tokens(), size = std::min(row_tokens(), tokens_.size() - begin);
+  const std::int64_t begin = i * block_size(), size = std::min(block_size(), tokens_.size() - begin);
   const std::int64_t first = std::min(first_, size);
   return {{begin, first}, {begin + first, size - first}, 0};
 }
@@ -90,7 +90,7 @@ void MaskedBatcher::fill(std::int64_t i, MaskedBatch& out) const {
   const std::int64_t begin = i * options_.batch, end = std::min(windows(), begin + options_.batch);
   resize(end - begin, out);
   // The windows 1, 3, 5, … that are full exchange their second segments: each has that of one half of the text away.
-  const std::int64_t exchanging = tokens_.size() / row_tokens() / 2;
+  const std::int64_t exchanging = tokens_.size() / block_size() / 2;
   for (std::int64_t w = begin; w < end; ++w) {
     RowPlan plan = window(w);
     if (options_.pairs && exchanging > 1 && w % 2 == 1 && w / 2 < exchanging) {

@@ -43,14 +43,14 @@ class MaskedBatcher {
   const TokenMasker& masker() const { return masker_; }
 
   // The tokens of the text in a full row.
-  std::int64_t row_tokens() const { return first_ + second_; }
+  std::int64_t block_size() const { return first_ + second_; }
 
   // Training: row r of a batch is row micro_step·batch + r of the step, and comes from any place of the text. The row
   // and its masks are a pure function of the seed, the step (from 1) and that number. Throws Error for a text shorter
   // than a row. Reuses the memory of `out`.
   void draw(std::uint32_t step, std::uint32_t micro_step, MaskedBatch& out) const;
 
-  // Evaluation: the text is cut into windows of row_tokens() tokens, the last one shorter, so that every token is in
+  // Evaluation: the text is cut into windows of block_size() tokens, the last one shorter, so that every token is in
   // one row. With pairs, every other window has the second segment of a window half of the text away. The masks depend
   // on the number of the window alone, so that runs of any seed compare. The last batch may have fewer rows.
   std::int64_t windows() const;

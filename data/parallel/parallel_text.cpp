@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/lines.h"
+#include "core/text/lines.h"
 #include "data/text/text.h"
 
 namespace tapeformer {

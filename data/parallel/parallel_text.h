@@ -22,8 +22,9 @@ struct PairSplit {
   std::span<const SentencePair> train, valid;
 };
 
-// Sentence pairs in the order of their lines (core/lines.h). Files are read as read_text_file() does: decompressed, and
-// without a byte order mark. The sentences are views of texts that the object holds; they stay valid when it is moved.
+// Sentence pairs in the order of their lines (core/text/lines.h). Files are read as read_text_file() does:
+// decompressed, and without a byte order mark. The sentences are views of texts that the object holds; they stay valid
+// when it is moved.
 class ParallelText {
  public:
   // Line i of `target` translates line i of `source`. Throws Error as read_text_file() does, and when one file has more

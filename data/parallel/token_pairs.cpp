@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "tokenizer/unicode_class.h"
 
 namespace tapeformer {

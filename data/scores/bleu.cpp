@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "tokenizer/unicode_class.h"
 
 namespace tapeformer {

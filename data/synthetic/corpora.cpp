@@ -4,8 +4,8 @@
 #include <array>
 
 #include "core/error.h"
-#include "core/nearest_name.h"
 #include "core/random.h"
+#include "core/text/nearest_name.h"
 #include "data/synthetic/cloze_grammar.h"
 #include "data/synthetic/senses_grammar.h"
 #include "data/synthetic/sequences.h"

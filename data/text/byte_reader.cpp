@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 

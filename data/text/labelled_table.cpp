@@ -8,8 +8,8 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "core/lines.h"
-#include "core/utf8.h"
+#include "core/text/lines.h"
+#include "core/text/utf8.h"
 #include "data/text/byte_reader.h"
 #include "data/text/csv.h"
 #include "data/text/text.h"

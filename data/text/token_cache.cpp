@@ -93,6 +93,17 @@ struct TokenCache::TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 };
 
+std::filesystem::path token_cache_folder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value ? std::filesystem::path(value) : std::filesystem::path();
+  };
+  if (const auto folder = variable("TAPEFORMER_CACHE"); !folder.empty()) return folder;
+  if (const auto folder = variable("XDG_CACHE_HOME"); !folder.empty()) return folder / "tapeformer";
+  if (const auto home = variable("HOME"); !home.empty()) return home / ".cache" / "tapeformer";
+  return std::filesystem::temp_directory_path() / "tapeformer-cache";
+}
+
 TokenCache::TokenCache(fs::path folder) : folder_(std::move(folder)) {
   std::error_code error;
   fs::create_directories(folder_, error);

@@ -43,6 +43,9 @@ struct TextRange {
 void build_token_file(const std::filesystem::path& path, TextReader& reader, const TextRange& range,
                       const Tokenizer& tokenizer, const ProgressCallback& progress = {});
 
+// The folder of the TokenCache, which all runs share: $TAPEFORMER_CACHE, or `tapeformer` in the user's cache folder.
+std::filesystem::path token_cache_folder();
+
 class TokenCache {
  public:
   // Makes the folder if it is missing. If nothing can be written to it, new files go to a temporary folder, which is

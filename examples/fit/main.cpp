@@ -7,7 +7,7 @@
 
 #include "autograd/ops/ops.h"
 #include "autograd/tape/tape.h"
-#include "nn/module.h"
+#include "nn/module/module.h"
 #include "nn/optim/optimizers.h"
 #include "nn/optim/schedule.h"
 

@@ -53,7 +53,7 @@ Bert::Bert(const BertConfig& config)
   register_module("head", head_);
 }
 
-Variable Bert::embed(const TextRows& rows) const {
+Variable Bert::embed(const EncoderBatch& rows) const {
   check(rows.ids.value().rank() == 2, "bert: expected ids (B, T), got ", rows.ids.sizes());
   Variable x = positions_.add_to(token_embedding_.forward(rows.ids), {});
   if (segment_embedding_) {
@@ -65,11 +65,11 @@ Variable Bert::embed(const TextRows& rows) const {
   return dropout_.forward(embedding_norm_->forward(x));
 }
 
-Variable Bert::encode(const TextRows& rows, const Variable& x, std::vector<Variable>* layers) const {
+Variable Bert::encode(const EncoderBatch& rows, const Variable& x, std::vector<Variable>* layers) const {
   return stack_.forward(x, {.mask = {.causal = false, .lengths = rows.lengths}}, nullptr, layers);
 }
 
-std::vector<Variable> Bert::representations(const TextRows& rows) const {
+std::vector<Variable> Bert::hidden_states(const EncoderBatch& rows) const {
   std::vector<Variable> layers{embed(rows)};
   encode(rows, Variable(layers.front()), &layers);
   return layers;
@@ -143,6 +143,7 @@ ForwardFlops bert_flops(const KeyValues& options, const Module& model, const Mod
 ModelFamily bert_family() {
   return {.name = "bert",
           .help = "encoder that learns from masked tokens (Devlin et al. 2019)",
+          .task = "masked_language_model",
           .keys = bert_keys(),
           .resolve = resolve_bert,
           .make = MaskedLanguageModelMaker(make_bert),

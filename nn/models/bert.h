@@ -1,10 +1,10 @@
 // An encoder that learns from masked tokens: BERT (Devlin et al. 2019).
 #pragma once
 
-#include "nn/block.h"
+#include "nn/blocks/block.h"
+#include "nn/layers/lm_head.h"
+#include "nn/layers/positions.h"
 #include "nn/models/registry.h"
-#include "nn/positions.h"
-#include "nn/token_head.h"
 
 namespace tapeformer {
 
@@ -39,7 +39,7 @@ class MaskedTokenHead : public Module {
 
   Linear transform_;
   std::unique_ptr<Norm> norm_;
-  TokenHead output_;
+  LMHead output_;
 };
 
 // X = dropout(LN(E[token] + P[position] + S[segment])), then blocks in which every token attends to all tokens of its
@@ -54,8 +54,8 @@ class Bert : public MaskedLanguageModel {
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
   // (B, T, dim) each: X, and the output of every block.
-  std::vector<Variable> representations(const TextRows& rows) const override;
-  Variable forward(const TextRows& rows) const override {
+  std::vector<Variable> hidden_states(const EncoderBatch& rows) const override;
+  Variable forward(const EncoderBatch& rows) const override {
     return call([&] { return encode(rows, embed(rows)); });
   }
   Variable logits(const Variable& features) const override { return head_.logits(features); }
@@ -67,8 +67,8 @@ class Bert : public MaskedLanguageModel {
   Variable next_sentence_logits(const Variable& features) const override;
 
  private:
-  Variable embed(const TextRows& rows) const;
-  Variable encode(const TextRows& rows, const Variable& x, std::vector<Variable>* layers = nullptr) const;
+  Variable embed(const EncoderBatch& rows) const;
+  Variable encode(const EncoderBatch& rows, const Variable& x, std::vector<Variable>* layers = nullptr) const;
 
   BertConfig config_;
   Embedding token_embedding_;

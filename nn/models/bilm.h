@@ -1,9 +1,9 @@
 // A bidirectional language model, whose layers are the vectors of ELMo (Peters et al. 2018).
 #pragma once
 
+#include "nn/layers/lm_head.h"
 #include "nn/models/registry.h"
-#include "nn/recurrent.h"
-#include "nn/token_head.h"
+#include "nn/recurrent/recurrent.h"
 
 namespace tapeformer {
 
@@ -30,8 +30,8 @@ class Bilm : public BidirectionalLanguageModel {
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   // h_0 = [x; x] (B, T, 2·input_dim), and h_j = [→h_j; ←h_j] (B, T, 2·dim) of each layer.
-  std::vector<Variable> representations(const TextRows& rows) const override;
-  std::vector<TokenPrediction> predictions(const TextRows& rows) const override;
+  std::vector<Variable> hidden_states(const EncoderBatch& rows) const override;
+  std::vector<TokenPrediction> predictions(const EncoderBatch& rows) const override;
   std::vector<std::string> prediction_names() const override { return {"forward", "backward"}; }
   std::int64_t scored_targets(std::int64_t length) const override { return length - 1; }
   Variable logits(const Variable& features) const override { return head_.logits(features); }
@@ -46,13 +46,13 @@ class Bilm : public BidirectionalLanguageModel {
     Variable embedding;
     std::vector<Variable> forward, backward;
   };
-  States states(const TextRows& rows) const;
+  States states(const EncoderBatch& rows) const;
 
   BilmConfig config_;
   Embedding token_embedding_;
   Dropout dropout_;
   RecurrentStack forward_, backward_;
-  TokenHead head_;
+  LMHead head_;
 };
 
 }  // namespace tapeformer

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/products.h"
+#include "autograd/ops/helpers/products.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
-#include "nn/documents.h"
+#include "nn/attention/documents.h"
 #include "nn/models/transformer_keys.h"
 
 namespace tapeformer {
@@ -56,7 +56,7 @@ Variable Gpt::run(const Variable& ids, LanguageState* state, std::vector<Variabl
   return stack_.forward(x, {.mask = mask, .positions = positions}, cache ? &cache->blocks : nullptr, layers);
 }
 
-std::vector<Variable> Gpt::representations(const Variable& ids) const {
+std::vector<Variable> Gpt::hidden_states(const Variable& ids) const {
   std::vector<Variable> layers;
   const Variable features = call([&] { return run(ids, nullptr, &layers); });
   layers.back() = features;
@@ -113,6 +113,7 @@ ForwardFlops gpt_flops(const KeyValues& options, const Module& model, const Mode
 ModelFamily gpt_family() {
   return {.name = "gpt",
           .help = "decoder-only Transformer (Radford et al. 2019)",
+          .task = "language_model",
           .keys = gpt_keys(),
           .resolve = resolve_gpt,
           .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<LanguageModel> {

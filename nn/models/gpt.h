@@ -3,11 +3,11 @@
 
 #include <limits>
 
-#include "nn/block.h"
-#include "nn/language_model.h"
+#include "nn/blocks/block.h"
+#include "nn/interfaces/language_model.h"
+#include "nn/layers/lm_head.h"
+#include "nn/layers/positions.h"
 #include "nn/models/registry.h"
-#include "nn/positions.h"
-#include "nn/token_head.h"
 
 namespace tapeformer {
 
@@ -61,7 +61,7 @@ class Gpt : public LanguageModel {
   }
   // (B, T, dim) each: the embeddings with their positions, and the output of every block, the last one's after the
   // final norm.
-  std::vector<Variable> representations(const Variable& ids) const override;
+  std::vector<Variable> hidden_states(const Variable& ids) const override;
   Variable logits(const Variable& features) const override;
   // Never holds all logits.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
@@ -75,7 +75,7 @@ class Gpt : public LanguageModel {
   PositionEmbedding positions_;
   Dropout dropout_;
   BlockStack stack_;
-  TokenHead head_;
+  LMHead head_;
 };
 
 }  // namespace tapeformer

@@ -76,7 +76,7 @@ Variable Nplm::forward(const Variable& ids, LanguageState* state) const {
   });
 }
 
-std::vector<Variable> Nplm::representations(const Variable& ids) const {
+std::vector<Variable> Nplm::hidden_states(const Variable& ids) const {
   check(ids.value().rank() == 2, "nplm: expected ids (B, T), got ", ids.sizes());
   const Variable embedded = token_embedding_.forward(ids);
   return {embedded, call([&] { return features(dropout_.forward(with_those_before(embedded))); })};
@@ -116,6 +116,7 @@ ForwardFlops nplm_flops(const KeyValues&, const Module& model, const ModelVocabu
 ModelFamily nplm_family() {
   return {.name = "nplm",
           .help = "feed-forward language model of the last n - 1 tokens (Bengio et al. 2003)",
+          .task = "language_model",
           .keys = nplm_keys(),
           .resolve = [](KeyValues&, bool) {},
           .make = make_nplm,

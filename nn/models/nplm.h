@@ -1,8 +1,8 @@
 // The feed-forward language model of Bengio et al. 2003, "A neural probabilistic language model".
 #pragma once
 
+#include "nn/layers/lm_head.h"
 #include "nn/models/registry.h"
-#include "nn/token_head.h"
 
 namespace tapeformer {
 
@@ -33,7 +33,7 @@ class Nplm : public LanguageModel {
   std::unique_ptr<LanguageState> make_state() const override;
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
   // (B, T, embedding_dim), and the features.
-  std::vector<Variable> representations(const Variable& ids) const override;
+  std::vector<Variable> hidden_states(const Variable& ids) const override;
   Variable logits(const Variable& features) const override { return head_.logits(features); }
   // Never holds all logits.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override {
@@ -50,7 +50,7 @@ class Nplm : public LanguageModel {
   Embedding token_embedding_;
   Dropout dropout_;
   Linear hidden_;
-  TokenHead head_;
+  LMHead head_;
 };
 
 }  // namespace tapeformer

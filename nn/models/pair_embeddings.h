@@ -1,7 +1,7 @@
 // The token embeddings of an encoder-decoder.
 #pragma once
 
-#include "nn/layers.h"
+#include "nn/layers/layers.h"
 #include "nn/models/transformer_keys.h"
 
 namespace tapeformer {

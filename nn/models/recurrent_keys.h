@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/keys.h"
-#include "nn/recurrent.h"
+#include "nn/recurrent/recurrent.h"
 
 namespace tapeformer {
 

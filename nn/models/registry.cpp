@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/nearest_name.h"
+#include "core/text/nearest_name.h"
 #include "nn/models/bert.h"
 #include "nn/models/bilm.h"
 #include "nn/models/gpt.h"
@@ -41,6 +41,11 @@ const ModelFamily& find_model_family(std::string_view name) {
     known += (known.empty() ? "" : ", ") + family.name;
   }
   fail_usage("model.type: expected one of ", known, ", got ", name, ": did you mean ", nearest_name(name, names), "?");
+}
+
+std::unique_ptr<Module> ModelFamily::make_model(const KeyValues& options, const ModelVocabulary& vocabulary) const {
+  const auto call = [&](const auto& maker) -> std::unique_ptr<Module> { return maker(options, vocabulary); };
+  return std::visit(call, make);
 }
 
 }  // namespace tapeformer

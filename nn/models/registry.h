@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/keys.h"
-#include "nn/language_model.h"
-#include "nn/sequence_to_sequence.h"
-#include "nn/skip_gram_model.h"
-#include "nn/text_encoder.h"
+#include "nn/interfaces/language_model.h"
+#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/interfaces/skip_gram_model.h"
+#include "nn/interfaces/text_encoder.h"
 
 namespace tapeformer {
 
@@ -22,14 +22,6 @@ struct ModelVocabulary {
   std::int32_t document_token = -1;     // LanguageModel::document_token()
 };
 
-// What families are trained for.
-enum class ModelTask {
-  language_model,
-  sequence_to_sequence,
-  bidirectional_language_model,
-  masked_language_model,
-  skip_gram_model
-};
 using LanguageModelMaker = std::function<std::unique_ptr<LanguageModel>(const KeyValues&, const ModelVocabulary&)>;
 using SequenceToSequenceMaker =
     std::function<std::unique_ptr<SequenceToSequence>(const KeyValues&, const ModelVocabulary&)>;
@@ -58,12 +50,13 @@ struct ForwardFlops {
 struct ModelFamily {
   std::string name;  // model.type
   std::string help;  // one line
+  std::string task;  // what it is trained for: a name in the table of tasks ("language_model")
   // The keys of the section [model], apart from type. Families that share a key give it the same type.
   std::vector<Key> keys;
   // Works out the values that stand for others (ff_dim 0: 4·dim), and throws UsageError, beginning with "model.KEY: ",
   // for values that do not go together. Resolving twice changes nothing. `joint`: source and target share a vocabulary.
   std::function<void(KeyValues& options, bool joint)> resolve;
-  // Makes the model of resolved options; its alternative says what the family is trained for.
+  // Makes the model of resolved options.
   std::variant<LanguageModelMaker, SequenceToSequenceMaker, BidirectionalLanguageModelMaker, MaskedLanguageModelMaker,
                SkipGramModelMaker>
       make;
@@ -82,9 +75,10 @@ struct ModelFamily {
   // Whether the model has blocks whose activations train.recompute computes again.
   bool recomputes = false;
 
-  ModelTask task() const { return static_cast<ModelTask>(make.index()); }
-  // Whether it trains on parallel text; the others train on plain text.
-  bool reads_pairs() const { return task() == ModelTask::sequence_to_sequence; }
+  // Calls `make`.
+  std::unique_ptr<Module> make_model(const KeyValues& options, const ModelVocabulary& vocabulary) const;
+  bool is_causal() const { return std::holds_alternative<LanguageModelMaker>(make); }
+  bool is_encoder_decoder() const { return std::holds_alternative<SequenceToSequenceMaker>(make); }
 };
 
 // All families, those of this library first.

@@ -34,7 +34,7 @@ Variable Rnn::forward(const Variable& ids, LanguageState* state) const {
   return transpose(states(ids, own), 0, 1);
 }
 
-std::vector<Variable> Rnn::representations(const Variable& ids) const {
+std::vector<Variable> Rnn::hidden_states(const Variable& ids) const {
   std::vector<Variable> layers;
   const Variable features = call([&] {
     const Variable x = embed(ids);
@@ -80,6 +80,7 @@ ForwardFlops rnn_flops(const KeyValues& options, const Module& model, const Mode
 ModelFamily rnn_family() {
   return {.name = "rnn",
           .help = "recurrent language model (Mikolov et al. 2010, Zaremba et al. 2014)",
+          .task = "language_model",
           .keys = recurrent_keys(),
           .resolve = [](KeyValues& options, bool) { resolve_recurrent_keys(options); },
           .make = make_rnn,

@@ -1,9 +1,9 @@
 // A recurrent language model (Mikolov et al. 2010; with LSTM cells and dropout, Zaremba et al. 2014).
 #pragma once
 
+#include "nn/layers/lm_head.h"
 #include "nn/models/registry.h"
-#include "nn/recurrent.h"
-#include "nn/token_head.h"
+#include "nn/recurrent/recurrent.h"
 
 namespace tapeformer {
 
@@ -28,7 +28,7 @@ class Rnn : public RecurrentLanguageModel {
   // The features are the last layer's states.
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
   // (B, T, input_dim), and the states (B, T, dim) of every layer.
-  std::vector<Variable> representations(const Variable& ids) const override;
+  std::vector<Variable> hidden_states(const Variable& ids) const override;
   Variable logits(const Variable& features) const override;
   // Never holds all logits.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
@@ -45,7 +45,7 @@ class Rnn : public RecurrentLanguageModel {
   Embedding token_embedding_;
   Dropout dropout_;
   RecurrentStack stack_;
-  TokenHead head_;
+  LMHead head_;
 };
 
 }  // namespace tapeformer

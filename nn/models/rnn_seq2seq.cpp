@@ -5,7 +5,7 @@
 
 #include "autograd/ops/activations.h"
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/products.h"
+#include "autograd/ops/helpers/products.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "nn/models/recurrent_keys.h"
@@ -128,7 +128,7 @@ Variable RnnSeq2Seq::embed_source(Tape& tape, const SourceBatch& source) const {
   return dropout_.forward(embeddings_.source.forward(Variable::constant(tape, source.ids.transpose(0, 1))));
 }
 
-std::vector<Variable> RnnSeq2Seq::source_representations(Tape& tape, const SourceBatch& source) const {
+std::vector<Variable> RnnSeq2Seq::source_hidden_states(Tape& tape, const SourceBatch& source) const {
   const Variable x = embed_source(tape, source);
   std::vector<Variable> layers{transpose(x, 0, 1)};
   encoder_.forward(x, source.lengths, &layers);
@@ -314,6 +314,7 @@ ForwardFlops rnn_seq2seq_flops(const KeyValues& options, const Module& model, co
 ModelFamily rnn_seq2seq_family() {
   return {.name = "rnn_seq2seq",
           .help = "recurrent encoder-decoder with attention (Bahdanau et al. 2015, Luong et al. 2015)",
+          .task = "translation",
           .keys = rnn_seq2seq_keys(),
           .resolve = resolve_rnn_seq2seq,
           .make = make_rnn_seq2seq,

@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
+#include "nn/layers/lm_head.h"
 #include "nn/models/pair_embeddings.h"
 #include "nn/models/registry.h"
-#include "nn/recurrent_attention.h"
-#include "nn/recurrent_encoder.h"
-#include "nn/token_head.h"
+#include "nn/recurrent/recurrent_attention.h"
+#include "nn/recurrent/recurrent_encoder.h"
 
 namespace tapeformer {
 
@@ -57,7 +57,7 @@ class RnnSeq2Seq : public SequenceToSequence {
 
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const override;
   // (B, S, embedding), and the states (B, S, dim) of every layer of the encoder.
-  std::vector<Variable> source_representations(Tape& tape, const SourceBatch& source) const override;
+  std::vector<Variable> source_hidden_states(Tape& tape, const SourceBatch& source) const override;
   // The features are r_t (R, T, embedding).
   Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
   Variable logits(const Variable& features) const override;
@@ -94,7 +94,7 @@ class RnnSeq2Seq : public SequenceToSequence {
   std::unique_ptr<RecurrentAttention> attention_;  // null: none
   std::vector<std::unique_ptr<RecurrentLayer>> layers_;
   Linear readout_;
-  TokenHead head_;
+  LMHead head_;
 };
 
 }  // namespace tapeformer

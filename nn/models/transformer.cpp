@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/products.h"
+#include "autograd/ops/helpers/products.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 
@@ -55,7 +55,7 @@ Variable Transformer::embed_source(Tape& tape, const SourceBatch& source) const 
   return embed(embeddings_.source, source_positions_, Variable::constant(tape, source.ids), 0);
 }
 
-std::vector<Variable> Transformer::source_representations(Tape& tape, const SourceBatch& source) const {
+std::vector<Variable> Transformer::source_hidden_states(Tape& tape, const SourceBatch& source) const {
   std::vector<Variable> layers{embed_source(tape, source)};
   encoder_.forward(Variable(layers.front()), encoder_context(source), nullptr, &layers);
   return layers;
@@ -123,6 +123,7 @@ ModelFamily transformer_family() {
   return {
       .name = "transformer",
       .help = "encoder-decoder Transformer (Vaswani et al. 2017)",
+      .task = "translation",
       .keys = transformer_family_keys(),
       .resolve = resolve_transformer,
       .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<SequenceToSequence> {

@@ -1,11 +1,11 @@
 // The encoder-decoder (Vaswani et al. 2017): reads a source sentence, and writes its target token by token.
 #pragma once
 
-#include "nn/block.h"
+#include "nn/blocks/block.h"
+#include "nn/layers/lm_head.h"
+#include "nn/layers/positions.h"
 #include "nn/models/pair_embeddings.h"
 #include "nn/models/registry.h"
-#include "nn/positions.h"
-#include "nn/token_head.h"
 
 namespace tapeformer {
 
@@ -53,7 +53,7 @@ class Transformer : public SequenceToSequence {
     return {encoder_.forward(embed_source(tape, source), encoder_context(source)), source.lengths};
   }
   // (B, S, dim) each: the embeddings with their positions, and the output of every block of the encoder.
-  std::vector<Variable> source_representations(Tape& tape, const SourceBatch& source) const override;
+  std::vector<Variable> source_hidden_states(Tape& tape, const SourceBatch& source) const override;
   // The features are the decoder's residual stream (R, T, dim).
   Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
   Variable logits(const Variable& features) const override;
@@ -74,7 +74,7 @@ class Transformer : public SequenceToSequence {
   PositionEmbedding source_positions_, target_positions_;
   Dropout dropout_;
   BlockStack encoder_, decoder_;
-  TokenHead head_;
+  LMHead head_;
 };
 
 }  // namespace tapeformer

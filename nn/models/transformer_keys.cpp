@@ -1,6 +1,6 @@
 #include "nn/models/transformer_keys.h"
 
-#include "nn/attention.h"
+#include "nn/attention/attention.h"
 
 namespace tapeformer {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/keys.h"
-#include "nn/block_config.h"
+#include "nn/layers/block_config.h"
 
 namespace tapeformer {
 

@@ -2,7 +2,7 @@
 
 #include "autograd/ops/activations.h"
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/products.h"
+#include "autograd/ops/helpers/products.h"
 #include "autograd/ops/reductions.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
@@ -18,7 +18,7 @@ Word2vec::Word2vec(const Word2vecConfig& config)
   refuse_hooks("word2vec has no output beside its embeddings: hook token_embedding and context_embedding");
 }
 
-std::vector<Variable> Word2vec::representations(const TextRows& rows) const {
+std::vector<Variable> Word2vec::hidden_states(const EncoderBatch& rows) const {
   check(rows.ids.value().rank() == 2, "word2vec: expected ids (B, T), got ", rows.ids.sizes());
   return {token_embedding_.forward(rows.ids)};
 }
@@ -74,6 +74,7 @@ ForwardFlops word2vec_flops(const KeyValues& options, const Module&, const Model
 ModelFamily word2vec_family() {
   return {.name = "word2vec",
           .help = "word vectors by skip-gram with negative sampling (Mikolov et al. 2013)",
+          .task = "skip_gram",
           .keys = word2vec_keys(),
           .resolve = [](KeyValues&, bool) {},
           .make = SkipGramModelMaker(make_word2vec),

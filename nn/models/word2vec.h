@@ -1,7 +1,7 @@
 // Word vectors: the skip-gram model with negative sampling (Mikolov et al. 2013).
 #pragma once
 
-#include "nn/layers.h"
+#include "nn/layers/layers.h"
 #include "nn/models/registry.h"
 
 namespace tapeformer {
@@ -29,7 +29,7 @@ class Word2vec : public SkipGramModel {
   std::int64_t negatives() const override { return config_.negatives; }
   double negative_power() const override { return config_.negative_power; }
   // v (B, T, dim) alone.
-  std::vector<Variable> representations(const TextRows& rows) const override;
+  std::vector<Variable> hidden_states(const EncoderBatch& rows) const override;
   // u_o·v for every token o.
   Variable logits(const Variable& features) const override;
   Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override;

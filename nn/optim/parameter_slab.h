@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "nn/module.h"
+#include "nn/module/module.h"
 
 namespace tapeformer {
 

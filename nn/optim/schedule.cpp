@@ -17,7 +17,7 @@ double progress(const ScheduleSpec& schedule, std::int64_t step) {
 
 }  // namespace
 
-double learning_rate(const ScheduleSpec& schedule, std::int64_t step, std::int64_t stalls) {
+double learning_rate(const ScheduleSpec& schedule, std::int64_t step, std::int64_t num_bad_epochs) {
   check(step >= 1, "learning_rate: steps are counted from 1, got ", step);
   const double s = static_cast<double>(step), warmup = static_cast<double>(std::max<std::int64_t>(schedule.warmup, 1));
   if (schedule.kind == ScheduleKind::inverse_sqrt && schedule.factor > 0) {
@@ -36,7 +36,7 @@ double learning_rate(const ScheduleSpec& schedule, std::int64_t step, std::int64
     case ScheduleKind::constant:
       return schedule.peak;
     case ScheduleKind::plateau:
-      return schedule.peak * std::pow(schedule.decay, static_cast<double>(stalls));
+      return schedule.peak * std::pow(schedule.decay, static_cast<double>(num_bad_epochs));
   }
   fail("learning_rate: not a kind of schedule: ", static_cast<int>(schedule.kind));
 }

@@ -303,14 +303,13 @@ TEST_CASE("cross_entropy and linear_cross_entropy: with smoothing, the loss with
         tape.backward(loss);
         return loss.value().item();
       };
-      double unsmoothed = 0;
+      double nll = 0;
       const double plain = loss_of({.normalizer = 7, .deferred = deferred});
-      const double smoothed =
-          loss_of({.smoothing = 0.3, .normalizer = 7, .deferred = deferred, .unsmoothed = &unsmoothed});
-      CHECK(unsmoothed == doctest::Approx(plain).epsilon(1e-12));
+      const double smoothed = loss_of({.smoothing = 0.3, .normalizer = 7, .deferred = deferred, .nll = &nll});
+      CHECK(nll == doctest::Approx(plain).epsilon(1e-12));
       CHECK(smoothed == loss_of({.smoothing = 0.3, .normalizer = 7, .deferred = deferred}));
       double without_z = 0;
-      CHECK(loss_of({.z_loss = 0.1, .normalizer = 7, .deferred = deferred, .unsmoothed = &without_z}) > plain + 0.01);
+      CHECK(loss_of({.z_loss = 0.1, .normalizer = 7, .deferred = deferred, .nll = &without_z}) > plain + 0.01);
       CHECK(without_z == doctest::Approx(plain).epsilon(1e-12));
       CHECK(smoothed != plain);
     }

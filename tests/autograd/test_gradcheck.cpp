@@ -96,7 +96,8 @@ TEST_CASE("gradcheck: every op's gradient matches finite differences; one on the
   }
   CHECK(without_row.contains("test_tripled"));
   for (const std::string& op : without_row) CHECK(op.starts_with("test_"));
-  for (const char* op : {"add", "permute", "split", "softmax", "layer_norm", "scaled_dot_product_attention"}) {
+  for (const char* op : {"add", "permute", "split", "softmax", "layer_norm", "scaled_dot_product_attention", "lstm",
+                         "gru", "rnn_tanh", "rotary", "qk_norm", "swiglu", "cross_attention", "self_attention"}) {
     CHECK(with_row.contains(op));
   }
   const std::vector<std::string> names{"test_tripled"};
@@ -112,6 +113,11 @@ TEST_CASE("gradcheck: names choose the ops, and an unknown one names the nearest
   REQUIRE(checks.size() == 2);
   CHECK(checks[0].op == "add");
   CHECK(checks[1].op == "relu");
+  const std::vector<std::string> op{"transform_heads"};  // an op whose rows have names of their own
+  const std::vector<OpCheck> named = run_gradient_checks(op);
+  REQUIRE(named.size() == 2);
+  CHECK(named[0].op == "qk_norm");
+  CHECK(named[1].op == "rotary");
   CHECK_THROWS_WITH_AS(run_gradient_checks(unknown), "gradcheck: there is no op sofmax; the nearest is softmax",
                        UsageError);
 }

@@ -6,9 +6,9 @@
 
 #include "autograd/tape/tape.h"
 #include "core/sanitizers.h"
+#include "tasks/common/load_run.h"
 #include "tests/cli/sandbox.h"
 #include "tests/long_test.h"
-#include "train/trained_model.h"
 
 using Json = nlohmann::ordered_json;
 using namespace tapeformer;
@@ -94,7 +94,7 @@ TEST_CASE("embed: the vectors of a layer are those of the model's forward pass, 
   CHECK(vectors.rows == 9);
   CHECK(vectors.width == 8);
 
-  const TrainedLanguageModel run = load_language_model(box / "gpt");
+  const TrainedLanguageModel run = load_run<TrainedLanguageModel>(box / "gpt");
   const std::vector<std::int32_t> ids = run.tokenizer->encode("Ella sat.");
   Tape tape(no_grad);
   const Tensor row = Tensor::from(std::span<const std::int32_t>(ids), {1, 9});

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "core/lines.h"
 #include "core/sanitizers.h"
+#include "core/text/lines.h"
 #include "tests/cli/sandbox.h"
 
 using Json = nlohmann::ordered_json;

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <random>
 
+#include "tasks/analysis/trained_embedder.h"
+#include "tasks/common/load_run.h"
 #include "tests/cli/resume_support.h"
-#include "train/trained_model.h"
 
 using Json = nlohmann::ordered_json;
 using namespace tapeformer;
@@ -106,7 +107,7 @@ TEST_CASE("neighbours: the nearest tokens by cosine, of the embedding's rows or 
   REQUIRE(result["words"].size() == 2);
   CHECK(result["words"][1]["word"] == "ball");
 
-  const TrainedEmbedder run = load_embedder(box / "run");
+  const TrainedEmbedder run = load_run<TrainedEmbedder>(box / "run");
   const Tensor table = run.model->state_dict().at("token_embedding.weight");
   const auto row = [&](std::int32_t id) { return table.slice(0, id, id + 1).contiguous().to_vector<float>(); };
   const std::int32_t red = run.tokenizer->encode(" red").at(0);
@@ -143,7 +144,7 @@ TEST_CASE("neighbours: a sum of words is that of their vectors of length 1, by a
   box.train("bpe", "--train.steps 40 --tokenizer.kind bpe --tokenizer.vocab 300");
   for (const std::string name : {"word", "bpe"}) {
     CAPTURE(name);
-    const TrainedEmbedder run = load_embedder(box / name);
+    const TrainedEmbedder run = load_run<TrainedEmbedder>(box / name);
     const Tensor table = run.model->state_dict().at("token_embedding.weight");
     const std::int64_t width = table.size(1);
     std::vector<float> sum(width);

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/usage.h"
-#include "core/visible_text.h"
+#include "cli/options/usage.h"
+#include "core/text/visible_text.h"
 #include "tests/cli/sandbox.h"
 
 using namespace tapeformer;

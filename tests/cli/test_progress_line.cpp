@@ -8,12 +8,12 @@
 #include <future>
 #include <sstream>
 
-#include "cli/terminal/numbers.h"
 #include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/training_line.h"
 #include "core/error.h"
+#include "core/text/numbers.h"
 
 using namespace tapeformer;
 

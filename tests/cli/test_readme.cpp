@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "core/lines.h"
+#include "core/text/lines.h"
 #include "tests/cli/sandbox.h"
 
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "cli/terminal/terminal.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "tests/cli/sandbox.h"
 
 using namespace tapeformer;

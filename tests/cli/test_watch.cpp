@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "core/lines.h"
+#include "core/text/lines.h"
 #include "tests/cli/resume_support.h"
 
 using Json = nlohmann::ordered_json;

@@ -8,8 +8,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
-#include "core/lines.h"
-#include "core/nearest_name.h"
+#include "core/text/lines.h"
+#include "core/text/nearest_name.h"
 #include "tests/system_calls.h"
 #include "tests/temp_folder.h"
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "core/visible_text.h"
+#include "core/text/visible_text.h"
 
 using namespace tapeformer;
 

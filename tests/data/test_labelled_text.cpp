@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/lines.h"
+#include "core/text/lines.h"
 #include "data/synthetic/corpora.h"
 
 using namespace tapeformer;

@@ -143,7 +143,7 @@ TEST_CASE("masked rows: a row is [CLS], text from one place, and [SEP]; a row ha
   const auto tokenizer = letters();
   const std::vector<std::int32_t> text = numbers(500, 26);
   const MaskedBatcher rows(view_of(text), *tokenizer, {.batch = 64, .length = 8});
-  CHECK(rows.row_tokens() == 6);
+  CHECK(rows.block_size() == 6);
   MaskedBatch batch;
   std::int64_t without = 0;
   std::set<std::int32_t> firsts;
@@ -241,7 +241,7 @@ TEST_CASE("masked rows: the second segment follows the first in half of the rows
   std::vector<std::int32_t> text;
   for (std::int32_t i = 0; i < 26 * 26; ++i) text.insert(text.end(), {i / 26, i % 26, (i + 13) % 26});
   const MaskedBatcher rows(view_of(text), *tokenizer, {.batch = 100, .length = 20, .pairs = true});
-  CHECK(rows.row_tokens() == 17);
+  CHECK(rows.block_size() == 17);
   MaskedBatch batch;
   std::int64_t follow = 0, by_chance = 0, total = 0;
   for (std::uint32_t step = 1; step <= 10; ++step) {

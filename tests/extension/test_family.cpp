@@ -7,12 +7,15 @@
 
 #include "autograd/tape/tape.h"
 #include "generate/generator.h"
-#include "nn/layers.h"
+#include "nn/layers/layers.h"
 #include "nn/models/registry.h"
+#include "tasks/analysis/neighbours.h"
+#include "tasks/analysis/trained_embedder.h"
+#include "tasks/common/load_run.h"
+#include "tasks/text/text_evaluation.h"
+#include "tasks/translation/trained_translator.h"
 #include "tests/train/toy.h"
 #include "train/run/checkpoint.h"
-#include "train/trained_model.h"
-#include "train/vectors/neighbours.h"
 
 using namespace tapeformer;
 
@@ -33,7 +36,7 @@ class Bigram : public LanguageModel {
     return std::make_unique<Nothing>();
   }
   Variable forward(const Variable& ids, LanguageState*) const override { return table_.forward(ids); }
-  std::vector<Variable> representations(const Variable& ids) const override { return {forward(ids, nullptr)}; }
+  std::vector<Variable> hidden_states(const Variable& ids) const override { return {forward(ids, nullptr)}; }
   Variable logits(const Variable& features) const override { return features; }
 
  private:
@@ -44,6 +47,7 @@ ModelFamily bigram_family() {
   return {
       .name = "bigram",
       .help = "a table of bigrams",
+      .task = "language_model",
       .keys = {{"spread", 0.01, "standard deviation of the initial table", at_least(0)}},
       .resolve = [](KeyValues&, bool) {},
       .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<LanguageModel> {
@@ -93,7 +97,7 @@ TEST_CASE("toy family: a table of bigrams learns the bigrams of its text") {
   CHECK(state.best_loss > entropy);
   CHECK(state.best_loss < entropy + 0.1);
 
-  const TrainedLanguageModel trained = load_language_model(run.root);
+  const TrainedLanguageModel trained = load_run<TrainedLanguageModel>(run.root);
   CHECK(trained.checkpoint_text.find("(best") != std::string::npos);
   CHECK(evaluate(*trained.model, valid, {}).loss() == doctest::Approx(state.best_loss).epsilon(1e-6));
   const std::vector<std::int32_t> prompt = trained.tokenizer->encode("T");
@@ -101,7 +105,7 @@ TEST_CASE("toy family: a table of bigrams learns the bigrams of its text") {
   CHECK(text.size() == 30);
   CHECK(text == generate(*trained.model, prompt, {.sampling = {.temperature = 0}, .tokens = 30, .use_cache = false}));
 
-  const TrainedEmbedder embedder = load_embedder(run.root);
+  const TrainedEmbedder embedder = load_run<TrainedEmbedder>(run.root);
   const Tensor table = embedder.model->state_dict().at("table.weight");
   CHECK(text_vectors(embedder, "T").vectors.to_vector<float>() ==
         table.slice(0, prompt[0], prompt[0] + 1).to_vector<float>());
@@ -141,7 +145,7 @@ TEST_CASE("toy family: what it is not made for is refused") {
       run.root.string() +
       ": the model is a bigram, expected an encoder-decoder; for language models there are generate, probe, "
       "and eval and surprisal with --text";
-  CHECK_THROWS_WITH_AS(load_translator(run.root), expected.c_str(), Error);
+  CHECK_THROWS_WITH_AS(load_run<TrainedTranslator>(run.root), expected.c_str(), Error);
   CHECK_THROWS_WITH_AS(register_model_family(bigram_family()), "model family bigram: registered twice", Error);
   CHECK_THROWS_AS(find_model_family("trigram"), UsageError);
 }

@@ -2,8 +2,8 @@
 #include <functional>
 
 #include "data/text/batcher.h"
+#include "tasks/text/text_evaluation.h"
 #include "tests/nn/support.h"
-#include "train/evaluation/evaluation.h"
 
 using namespace tapeformer;
 

@@ -1,7 +1,7 @@
 // The attention weights and the heads' outputs that a forward pass shows, beside loops over numbers.
 #include <cmath>
 
-#include "nn/positions.h"
+#include "nn/layers/positions.h"
 #include "tests/nn/support.h"
 
 using namespace tapeformer;

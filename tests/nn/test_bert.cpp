@@ -111,10 +111,10 @@ TEST_CASE("bert: padded rows have the vectors, the loss and the gradients that t
       CHECK(add_gradients(model, rows) == doctest::Approx(expected_loss).epsilon(1e-13));
       CHECK(distance(gradients_of(model), expected) < 1e-12);
       Tape tape(no_grad);
-      const std::vector<Variable> together = model.representations(rows.on(tape).text);
+      const std::vector<Variable> together = model.hidden_states(rows.on(tape).text);
       REQUIRE(together.size() == 3);
       for (const int row : {0, 1, 2}) {
-        const std::vector<Variable> alone = model.representations(rows.alone(tape, row).text);
+        const std::vector<Variable> alone = model.hidden_states(rows.alone(tape, row).text);
         for (std::size_t j = 0; j < 3; ++j) {
           const Tensor own = together[j].value().slice(0, row, row + 1).slice(1, 0, rows.lengths[row]);
           CHECK(distance(own, alone[j].value()) < 1e-13);
@@ -131,7 +131,7 @@ TEST_CASE("bert: every token's vector depends on every token of its row, the emb
     const auto layers = [&](const std::vector<std::int32_t>& ids) {
       Tape tape(no_grad);
       std::vector<Tensor> values;
-      for (const Variable& layer : model.representations({Variable::constant(tape, ids_tensor(ids, {2, 6}))})) {
+      for (const Variable& layer : model.hidden_states({Variable::constant(tape, ids_tensor(ids, {2, 6}))})) {
         values.push_back(layer.value());
       }
       return values;
@@ -184,11 +184,11 @@ TEST_CASE("bert: a row is as long as the context at most, and segments are read 
   randomize(model);
   Tape tape(no_grad);
   const auto rows = [&](std::int64_t length) {
-    return TextRows{Variable::constant(tape, ids_tensor(random_ids(length, 17, 3), {1, length}))};
+    return EncoderBatch{Variable::constant(tape, ids_tensor(random_ids(length, 17, 3), {1, length}))};
   };
   CHECK(model.forward(rows(12)).sizes() == Dims{1, 12, 8});
   CHECK_THROWS_AS(model.forward(rows(13)), Error);
-  TextRows first = rows(4), second = rows(4);
+  EncoderBatch first = rows(4), second = rows(4);
   first.segments = ids_tensor(std::vector<std::int32_t>{0, 0, 0, 0}, {1, 4});
   second.segments = ids_tensor(std::vector<std::int32_t>{0, 0, 1, 1}, {1, 4});
   CHECK(same_bits(model.forward(first).value(), model.forward(rows(4)).value()));

@@ -1,10 +1,10 @@
 // Language models as text encoders: the vectors of their layers, and classifiers of mixtures of them.
-#include "nn/causal_encoder.h"
+#include "nn/interfaces/causal_encoder.h"
 
 #include <cmath>
 #include <functional>
 
-#include "nn/labelling_model.h"
+#include "nn/interfaces/encoder_for_classification.h"
 #include "nn/models/nplm.h"
 #include "nn/models/rnn.h"
 #include "tests/nn/support.h"
@@ -18,7 +18,7 @@ Tensor ints(const std::vector<std::int32_t>& values, const Dims& sizes) {
 }
 
 // The logits of three tokens of two rows.
-Variable logits_of(Tape& tape, const LabellingModel& model) {
+Variable logits_of(Tape& tape, const EncoderForClassification& model) {
   return model.logits({.ids = Variable::constant(tape, ints({1, 2, 3, 4, 5, 0}, {2, 3}))}, ints({0, 2, 4}, {3}));
 }
 
@@ -33,9 +33,11 @@ TEST_CASE("labelling model: a mixture has a weight for every layer of a causal m
       {3, [&] { return std::make_unique<Gpt>(gpt); }},
       {3, [&] { return std::make_unique<Rnn>(rnn); }},
       {2, [&] { return std::make_unique<Nplm>(nplm); }}};
-  for (const auto& [layers, make] : families) {
+  for (const auto& family : families) {
+    const std::int64_t layers = family.first;
+    const auto& make = family.second;
     CAPTURE(layers);
-    const LabellingModel model(std::make_unique<CausalEncoder>(make()), {.labels = 3, .mix = true});
+    const EncoderForClassification model(std::make_unique<CausalEncoder>(make()), {.labels = 3, .mix = true});
     randomize(model);
     const auto loss_on = [&](Tape& tape) {
       return cross_entropy(logits_of(tape, model), Variable::constant(tape, ints({0, 1, 2}, {3})), {});
@@ -69,7 +71,8 @@ TEST_CASE("labelling model: a mixture has a weight for every layer of a causal m
 TEST_CASE("labelling model: a mixture of layers of different widths is refused in one line") {
   const NplmConfig nplm{.vocab = 11, .order = 3, .embedding_dim = 4, .dim = 6};
   const auto make = [&](bool mix) {
-    return LabellingModel(std::make_unique<CausalEncoder>(std::make_unique<Nplm>(nplm)), {.labels = 3, .mix = mix});
+    return EncoderForClassification(std::make_unique<CausalEncoder>(std::make_unique<Nplm>(nplm)),
+                                    {.labels = 3, .mix = mix});
   };
   CHECK(make(false).labels() == 3);
   CHECK_THROWS_WITH_AS(make(true),
@@ -87,7 +90,7 @@ TEST_CASE("causal encoder: it gives the vectors of every layer that the language
   randomize(encoder);
   Tape tape(no_grad);
   const Variable ids = Variable::constant(tape, ints({1, 2, 3, 4}, {1, 4}));
-  const std::vector<Variable> own = gpt.representations(ids), layers = encoder.representations({ids});
+  const std::vector<Variable> own = gpt.hidden_states(ids), layers = encoder.hidden_states({ids});
   REQUIRE(layers.size() == 3);
   for (std::size_t i = 0; i < layers.size(); ++i) CHECK(same_bits(layers[i].value(), own[i].value()));
   CHECK(same_bits(layers.back().value(), gpt.forward(ids).value()));

@@ -1,5 +1,5 @@
 // Rows of several documents, of which each gives what it gives alone.
-#include "nn/documents.h"
+#include "nn/attention/documents.h"
 
 #include "tests/nn/support.h"
 

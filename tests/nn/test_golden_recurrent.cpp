@@ -89,7 +89,7 @@ void check_bilm(bool residual, DType dtype, double tolerance) {
                  [&] { return add_gradients(model, ids, lengths, {}, {.training = true}); });
   load_start(name, model, dtype);
   Tape tape(no_grad);
-  const std::vector<Variable> layers = model.representations({Variable::constant(tape, ids), lengths});
+  const std::vector<Variable> layers = model.hidden_states({Variable::constant(tape, ids), lengths});
   check_layers(name, layers, lengths, tolerance);
 }
 

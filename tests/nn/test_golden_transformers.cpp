@@ -120,7 +120,7 @@ void check_bert(DType dtype, double tolerance) {
   load_start("bert", model, dtype);
   Tape tape(no_grad);
   const MaskedRows masked = rows(tape);
-  const std::vector<Variable> layers = model.representations(masked.text);
+  const std::vector<Variable> layers = model.hidden_states(masked.text);
   const Variable features = layers.back();
   const Variable chosen = scored_places(features, masked.targets).features;
   CHECK(distance(model.logits(chosen).value(), golden().at("bert/logits")) <= tolerance);

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "autograd/ops/ops.h"
-#include "nn/labelling_model.h"
+#include "nn/interfaces/encoder_for_classification.h"
 #include "nn/models/bert.h"
 #include "nn/models/nplm.h"
 #include "nn/models/rnn.h"
@@ -94,9 +94,9 @@ std::vector<Case> all_cases() {
                           1);
       });
   add("labels",
-      std::make_unique<LabellingModel>(std::make_unique<Bert>(bert),
-                                       LabellingOptions{.labels = 3, .pooled = true, .mix = true}),
-      [=](const LabellingModel& model, Tape& tape) {
+      std::make_unique<EncoderForClassification>(std::make_unique<Bert>(bert),
+                                                 ClassificationOptions{.labels = 3, .pooled = true, .mix = true}),
+      [=](const EncoderForClassification& model, Tape& tape) {
         const Tensor places = ids_tensor(std::vector<std::int32_t>{0, 13}, {2});
         return sum(square(model.logits({.ids = Variable::constant(tape, ids)}, places)));
       });

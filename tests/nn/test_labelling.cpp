@@ -5,15 +5,15 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/ops/losses.h"
+#include "autograd/ops/losses/losses.h"
 #include "autograd/tape/tape.h"
-#include "nn/causal_encoder.h"
-#include "nn/labelling_model.h"
-#include "nn/layer_name.h"
+#include "nn/interfaces/causal_encoder.h"
+#include "nn/interfaces/encoder_for_classification.h"
 #include "nn/models/bert.h"
 #include "nn/models/gpt.h"
+#include "nn/module/layer_name.h"
 #include "nn/optim/optimizers.h"
-#include "train/config/model_config.h"
+#include "tasks/common/models.h"
 
 using namespace tapeformer;
 
@@ -38,13 +38,13 @@ Tensor ints(const std::vector<std::int32_t>& values, const Dims& sizes) {
 }
 
 // The logits of three tokens of two rows, of which the second one has two tokens.
-Variable logits_of(Tape& tape, const LabellingModel& model, std::int32_t padding = 0) {
-  const TextRows rows{.ids = Variable::constant(tape, ints({1, 2, 3, 4, 5, padding}, {2, 3})),
-                      .lengths = ints({3, 2}, {2})};
+Variable logits_of(Tape& tape, const EncoderForClassification& model, std::int32_t padding = 0) {
+  const EncoderBatch rows{.ids = Variable::constant(tape, ints({1, 2, 3, 4, 5, padding}, {2, 3})),
+                          .lengths = ints({3, 2}, {2})};
   return model.logits(rows, ints({0, 2, 4}, {3}));
 }
 
-void add_gradients(const LabellingModel& model) {
+void add_gradients(const EncoderForClassification& model) {
   Tape tape({.training = true});
   tape.backward(cross_entropy(logits_of(tape, model), Variable::constant(tape, ints({0, 1, 2}, {3})), {}));
 }
@@ -55,7 +55,7 @@ TEST_CASE("labelling model: the encoder's parameters keep their names and come f
   for (auto* make : {small_bert, small_gpt}) {
     const auto encoder = make();
     const std::vector<NamedParameter> names = encoder->named_parameters();
-    const LabellingModel model(make(), {.labels = 3, .pooled = true, .mix = true});
+    const EncoderForClassification model(make(), {.labels = 3, .pooled = true, .mix = true});
     const std::vector<NamedParameter> all = model.named_parameters();
     REQUIRE(all.size() == names.size() + 6);
     for (std::size_t i = 0; i < names.size(); ++i) CHECK(all[i].name == names[i].name);
@@ -66,12 +66,12 @@ TEST_CASE("labelling model: the encoder's parameters keep their names and come f
 
 TEST_CASE("labelling model: padding changes no logit, and a row's logits are those that it has alone") {
   for (auto* make : {small_bert, small_gpt}) {
-    const LabellingModel model(make(), {.labels = 3, .mix = true});
+    const EncoderForClassification model(make(), {.labels = 3, .mix = true});
     model.initialize_parameters(1);
     Tape tape(no_grad);
     const std::vector<float> both = logits_of(tape, model).value().to_vector<float>();
     CHECK(logits_of(tape, model, 9).value().to_vector<float>() == both);
-    const TextRows alone{.ids = Variable::constant(tape, ints({4, 5}, {1, 2}))};
+    const EncoderBatch alone{.ids = Variable::constant(tape, ints({4, 5}, {1, 2}))};
     const std::vector<float> row = model.logits(alone, ints({1}, {1})).value().to_vector<float>();
     for (int i = 0; i < 3; ++i) CHECK(row[i] == doctest::Approx(both[6 + i]).epsilon(1e-5));
   }
@@ -79,8 +79,8 @@ TEST_CASE("labelling model: padding changes no logit, and a row's logits are tho
 
 TEST_CASE(
     "labelling model: a frozen encoder gets no gradient, and the classifier gets that of one that is not frozen") {
-  const LabellingModel frozen(small_bert(), {.labels = 3, .freeze = true}), free(small_bert(), {.labels = 3});
-  for (const LabellingModel* model : {&frozen, &free}) {
+  const EncoderForClassification frozen(small_bert(), {.labels = 3, .freeze = true}), free(small_bert(), {.labels = 3});
+  for (const EncoderForClassification* model : {&frozen, &free}) {
     model->initialize_parameters(1);
     add_gradients(*model);
   }
@@ -98,7 +98,7 @@ TEST_CASE(
 }
 
 TEST_CASE("labelling model: rates fall from layer to layer, down to the embeddings") {
-  const LabellingModel model(small_gpt(), {.labels = 3});
+  const EncoderForClassification model(small_gpt(), {.labels = 3});
   const ParameterRates rates = model.rates(0.5);
   CHECK(rates("task.output.weight") == 1);
   CHECK(rates("final_norm.weight") == 1);
@@ -110,7 +110,7 @@ TEST_CASE("labelling model: rates fall from layer to layer, down to the embeddin
 
 TEST_CASE("labelling model: what learns is what a gradient reaches, in every family") {
   for (const ModelFamily& family : model_families()) {
-    if (family.reads_pairs()) continue;
+    if (family.is_encoder_decoder()) continue;
     for (const bool mix : {false, true}) {
       CAPTURE(family.name);
       CAPTURE(mix);
@@ -123,7 +123,7 @@ TEST_CASE("labelling model: what learns is what a gradient reaches, in every fam
       set("tie_embeddings", std::string("none")), set("segments", std::int64_t{2}), set("next_sentence", true);
       set("embedding_dim", std::int64_t{8}), set("direct", !mix);
       const ModelVocabulary vocabulary{.source = 11, .target = 11};
-      const LabellingModel model(make_text_encoder(resolve(config), vocabulary), {.labels = 3, .mix = mix});
+      const EncoderForClassification model(make_text_encoder(resolve(config), vocabulary), {.labels = 3, .mix = mix});
       model.initialize_parameters(1);
       add_gradients(model);
       const ParameterRates rates = model.rates(0.5);
@@ -143,7 +143,7 @@ TEST_CASE("optimizer: a parameter's rate multiplies its learning rate, and rate 
     CAPTURE(name);
     // One step each: all at the rate ¼ of lr 1, and some at ½ of lr ½.
     const auto step = [&](double lr, const ParameterRates& rates) {
-      LabellingModel model(small_bert(), {.labels = 3});
+      EncoderForClassification model(small_bert(), {.labels = 3});
       model.initialize_parameters(1);
       const ParameterSlab slab(model, rates);
       const auto optimizer = make_optimizer(name, slab, {{"weight_decay", 0.1}});

@@ -1,5 +1,5 @@
 // ELMo's mixture of layers.
-#include "nn/layer_mix.h"
+#include "nn/layers/scalar_mix.h"
 
 #include "autograd/ops/ops.h"
 #include "tests/nn/support.h"
@@ -17,7 +17,7 @@ Tensor random_tensor(const Dims& sizes, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("layer mix: it begins as the mean of the layers, and follows its weights and gamma") {
-  const LayerMix mix(3, DType::f64);
+  const ScalarMix mix(3, DType::f64);
   mix.initialize_parameters(1);
   const auto mixture = [&] {
     Tape tape(no_grad);
@@ -34,7 +34,7 @@ TEST_CASE("layer mix: it begins as the mean of the layers, and follows its weigh
 }
 
 TEST_CASE("layer mix: gradients match finite differences") {
-  const LayerMix mix(3, DType::f64);
+  const ScalarMix mix(3, DType::f64);
   randomize(mix);
   std::vector<Tensor> values;
   for (std::uint64_t j = 0; j < 3; ++j) values.push_back(random_tensor({4, 5}, j));
@@ -53,7 +53,7 @@ TEST_CASE("layer mix: gradients match finite differences") {
 }
 
 TEST_CASE("layer mix: another number of layers, and layers of different sizes, are refused") {
-  const LayerMix mix(2, DType::f64);
+  const ScalarMix mix(2, DType::f64);
   Tape tape(no_grad);
   const Variable layers[] = {Variable::constant(tape, Tensor::zeros({2, 4}, DType::f64)),
                              Variable::constant(tape, Tensor::zeros({2, 6}, DType::f64))};

@@ -7,12 +7,12 @@
 #include "autograd/ops/ops.h"
 #include "autograd/tensor/allocator.h"
 #include "core/parallel.h"
-#include "nn/labelling_model.h"
+#include "nn/interfaces/encoder_for_classification.h"
 #include "nn/models/bert.h"
 #include "nn/optim/optimizers.h"
+#include "tasks/common/models.h"
 #include "tests/nn/support.h"
 #include "tests/nn/transformer_support.h"
-#include "train/config/model_config.h"
 
 using namespace tapeformer;
 
@@ -228,7 +228,8 @@ TEST_CASE("roles: in every family what has a side as long as the vocabulary is a
     Config config;
     config.model.type = family.name;
     const ShapesOnly shapes;
-    const std::unique_ptr<Module> model = make_model(resolve(config), {.source = kVocab, .target = kVocab});
+    const std::unique_ptr<Module> model =
+        family.make_model(resolve(config).model.options, {.source = kVocab, .target = kVocab});
     int tables = 0, hidden = 0;
     for (const NamedParameter& parameter : model->named_parameters()) {
       CAPTURE(parameter.name);
@@ -246,7 +247,7 @@ TEST_CASE("roles: in every family what has a side as long as the vocabulary is a
   BertConfig bert;
   bert.vocab = 9, bert.context = 4, bert.layers = 1;
   bert.block = small_gpt().block;
-  const auto found = roles(LabellingModel(std::make_unique<Bert>(bert), {.labels = 3, .pooled = true}));
+  const auto found = roles(EncoderForClassification(std::make_unique<Bert>(bert), {.labels = 3, .pooled = true}));
   CHECK(found.at("task.output.weight") == "head");
   CHECK(found.at("task.pooler.weight") == "matrix");
 }
@@ -257,7 +258,8 @@ TEST_CASE("roles: the gates of a recurrent layer are matrices of their own") {
   apply_override(config, "model.cell", "gru");
   apply_override(config, "model.dim", "24");
   const ShapesOnly shapes;
-  const auto found = roles(*make_model(resolve(config), {.source = 9, .target = 9}));
+  const auto found =
+      roles(*find_model_family("rnn").make_model(resolve(config).model.options, {.source = 9, .target = 9}));
   int layers = 0;
   for (const auto& [name, role] : found) {
     if (name.find("weight_") == name.npos) continue;

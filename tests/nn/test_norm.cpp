@@ -1,5 +1,5 @@
 // The norms that a block may use, and blocks that use them.
-#include "nn/norm.h"
+#include "nn/layers/norm.h"
 
 #include "autograd/ops/ops.h"
 #include "autograd/tensor/allocator.h"

@@ -22,16 +22,16 @@ std::vector<Tensor> layers_of(const std::vector<Variable>& layers) {
 }
 std::vector<Tensor> vectors_of(const LanguageModel& model, const std::vector<std::int32_t>& ids) {
   Tape tape(no_grad);
-  return layers_of(model.representations(Variable::constant(tape, row_of(ids))));
+  return layers_of(model.hidden_states(Variable::constant(tape, row_of(ids))));
 }
 std::vector<Tensor> vectors_of(const TextEncoder& model, const std::vector<std::int32_t>& ids) {
   Tape tape(no_grad);
-  return layers_of(model.representations({Variable::constant(tape, row_of(ids))}));
+  return layers_of(model.hidden_states({Variable::constant(tape, row_of(ids))}));
 }
 std::vector<Tensor> vectors_of(const SequenceToSequence& model, const std::vector<std::int32_t>& ids) {
   Tape tape(no_grad);
   const Tensor lengths = Tensor::full({1}, DType::i32, static_cast<double>(ids.size()));
-  return layers_of(model.source_representations(tape, {row_of(ids), lengths}));
+  return layers_of(model.source_hidden_states(tape, {row_of(ids), lengths}));
 }
 
 Tensor tokens(const Tensor& x, std::int64_t begin, std::int64_t end) { return x.slice(1, begin, end).contiguous(); }

@@ -99,7 +99,7 @@ TEST_CASE("word2vec: a token's vector is its row, whatever stands beside it, and
   randomize(model);
   const std::vector<std::int32_t> ids{3, 9, 3};
   Tape tape(no_grad);
-  const std::vector<Variable> layers = model.representations({Variable::constant(tape, ids_tensor(ids, {1, 3}))});
+  const std::vector<Variable> layers = model.hidden_states({Variable::constant(tape, ids_tensor(ids, {1, 3}))});
   REQUIRE(layers.size() == 1);
   const std::map<std::string, Tensor> state = model.state_dict();
   for (std::int64_t t = 0; t < 3; ++t) {
@@ -125,5 +125,5 @@ TEST_CASE("word2vec: what it refuses") {
   const auto ids = [&](const Dims& sizes) { return Variable::constant(tape, Tensor::full(sizes, DType::i32, 0)); };
   CHECK_THROWS_WITH_AS(model.loss({ids({3}), ids({2, 4, 4})}, 1),
                        "word2vec: the centres are (3), the outputs (2, 4, 4): expected (N) and (N, C, 1 + k)", Error);
-  CHECK_THROWS_WITH_AS(model.representations({ids({3})}), "word2vec: expected ids (B, T), got (3)", Error);
+  CHECK_THROWS_WITH_AS(model.hidden_states({ids({3})}), "word2vec: expected ids (B, T), got (3)", Error);
 }

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "helpers.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/unicode_class.h"

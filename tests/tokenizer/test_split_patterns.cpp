@@ -8,7 +8,7 @@
 #include <memory>
 #include <set>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "helpers.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/unicode_class.h"

@@ -1,8 +1,8 @@
 // A model that is fine-tuned on labels.
 #pragma once
 
+#include "tasks/labels/task_objective.h"
 #include "tests/train/toy.h"
-#include "train/objectives/task_objective.h"
 
 namespace tapeformer {
 

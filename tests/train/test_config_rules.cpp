@@ -5,7 +5,7 @@
 
 #include "autograd/kernels/gemm/bf16/bf16_unit.h"
 #include "core/error.h"
-#include "nn/block_config.h"
+#include "nn/layers/block_config.h"
 #include "tests/temp_folder.h"
 #include "tests/train/config_support.h"
 #include "train/config/config_table.h"
@@ -307,12 +307,12 @@ TEST_CASE("config: a rate that follows the evaluations needs some") {
 
 TEST_CASE("config: a recurrent model reads in order: rows of train.bptt tokens, and no windows") {
   const ResolvedConfig rnn = resolved({"model.type=rnn"});
-  CHECK(rnn.row_tokens() == 64);
+  CHECK(rnn.block_size() == 64);
   CHECK(rnn.eval.stride == 0);
   CHECK(rnn.model.options.integer("embedding_dim") == 200);
   CHECK(resolve(rnn.values()) == rnn);
   CHECK(resolve(parse_config(to_toml(rnn), "run.toml")) == rnn);
-  CHECK(resolved({"model.type=rnn", "train.bptt=35"}).row_tokens() == 35);
+  CHECK(resolved({"model.type=rnn", "train.bptt=35"}).block_size() == 35);
   CHECK_THROWS_WITH_AS(resolved({"train.bptt=35"}),
                        "train.bptt: expected 0 for gpt, which carries no state from row to row, got 35", UsageError);
   CHECK_THROWS_WITH_AS(resolved({"model.type=rnn", "train.recompute=true"}),

@@ -5,13 +5,13 @@
 
 #include "core/parallel.h"
 #include "nn/models/transformer.h"
+#include "tasks/bidirectional_language_model/encoder_evaluation.h"
 #include "tests/nn/support.h"
 #include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
 #include "train/distributed/local_steps.h"
 #include "train/distributed/same_job.h"
-#include "train/evaluation/encoder_evaluation.h"
 #include "train/run/checkpoint_store.h"
 #include "train/run/metrics.h"
 
@@ -24,7 +24,8 @@ constexpr std::int64_t kBucket = 256;  // small, so that there are several
 // A model in f64 on random tokens: what a run cannot train, and where rounding is small.
 template <class Model>
 struct WideObjective : Objective {
-  WideObjective(const auto& config, std::int64_t micro_steps) : net(config), micro_steps(micro_steps) {
+  WideObjective(const auto& config, std::int64_t micro_steps)
+      : Objective(resolve(Config())), net(config), micro_steps(micro_steps) {
     randomize(net);
   }
   const Module& model() const override { return net; }
@@ -247,16 +248,16 @@ TEST_CASE("ranks: by Muon, 2, 3 and 4 of them train as one process does, in f64,
 
 TEST_CASE("ranks: shares of whole stretches cover the slab, nearly as large as each other") {
   // Three layers of a stretch that may be cut and one that may not.
-  std::vector<SlabShares::Piece> whole;
+  std::vector<GradientBuckets::Piece> whole;
   for (const std::int64_t begin : {160, 1600, 3200}) whole.push_back({begin, begin + 1024});
   constexpr std::int64_t kElements = 4800;
   for (const int count : {2, 3, 4}) {
     CAPTURE(count);
     for (const std::int64_t bucket : {std::int64_t{0}, std::int64_t{256}, std::int64_t{2048}}) {
       CAPTURE(bucket);
-      std::vector<std::vector<SlabShares::Piece>> own(count);
+      std::vector<std::vector<GradientBuckets::Piece>> own(count);
       run_ranks(count, [&](Communicator& ranks) {
-        const SlabShares shares(
+        const GradientBuckets shares(
             kElements, DType::f32, ranks, CommPrecision::fp32, [](std::size_t) {}, bucket, whole);
         own[ranks.rank()] = shares.own();
       });

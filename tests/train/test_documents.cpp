@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 #include "nn/models/gpt.h"
+#include "tasks/text/language_data.h"
+#include "tasks/text/text_evaluation.h"
 #include "tests/train/toy.h"
-#include "train/evaluation/evaluation.h"
-#include "train/objectives/language_data.h"
 
 using namespace tapeformer;
 
@@ -73,7 +73,7 @@ TEST_CASE("documents: a step's loss is that of the documents of its rows, each a
   const std::int32_t end_of_text = *toy.data.tokenizer->special("<|endoftext|>");
   CHECK(toy.model.document_token() == end_of_text);
   Batch batch;
-  TextBatcher(toy.data.train.view(), config.train.batch, toy.resolved.row_tokens(),
+  TextBatcher(toy.data.train.view(), config.train.batch, toy.resolved.block_size(),
               static_cast<std::uint64_t>(config.train.seed))
       .draw(1, 0, batch);
   REQUIRE(std::ranges::count(batch.inputs, end_of_text) > 2);

@@ -7,8 +7,8 @@
 #include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "nn/models/gpt.h"
+#include "tasks/text/text_evaluation.h"
 #include "tests/train/toy.h"
-#include "train/evaluation/evaluation.h"
 
 using namespace tapeformer;
 

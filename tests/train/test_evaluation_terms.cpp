@@ -1,5 +1,5 @@
 // Which evaluations of a run compare with each other.
-#include "train/evaluation_terms.h"
+#include "train/loop/evaluation_terms.h"
 
 #include "core/error.h"
 #include "tests/train/toy.h"
@@ -13,12 +13,12 @@ namespace {
 std::optional<std::string> told_of(const Config& before, const Config& now) {
   const auto first = make_objective(resolve(before)), second = make_objective(resolve(now));
   TrainingState state = first_state(*first, resolve(before));
-  state.step = 9, state.best_step = 5, state.best_loss = 1, state.stalls = 2;
+  state.step = 9, state.best_step = 5, state.best_loss = 1, state.num_bad_epochs = 2;
   state.scheduled_best = BestEvaluation{2, 4};
   const auto told = take_terms(state, *second, resolve(now));
   CHECK(state.best_step == (told ? 0 : 5));
   CHECK(state.scheduled_best.has_value() == !told.has_value());
-  CHECK(state.stalls == 2);
+  CHECK(state.num_bad_epochs == 2);
   CHECK_FALSE(take_terms(state, *second, resolve(now)).has_value());  // once
   return told;
 }

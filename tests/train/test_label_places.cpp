@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "tasks/analysis/probe.h"
 #include "tests/train/task_toy.h"
-#include "train/vectors/probe.h"
 
 using namespace tapeformer;
 
@@ -59,7 +59,7 @@ TEST_CASE("tag: a causal model reads a word's last token, others its first one, 
       CAPTURE(word_of(kind));
       const TaskToy toy(words_config(folder, type, kind));
       const TaskData& data = toy.objective.data();
-      const RowEncoder encoder(find_task("tag"), toy.objective.model().encoder(), *data.tokenizer, data.labels);
+      const RowEncoder encoder(find_label_task("tag"), toy.objective.model().encoder(), *data.tokenizer, data.labels);
       const LabelledRow row = encoder.encode({{"tab", "tap", "tan"}, {"", "", ""}}, "x: ").front();
       REQUIRE(row.places.size() == 3);
       std::vector<std::string> tokens;

@@ -5,9 +5,9 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "tasks/text/language_data.h"
 #include "tests/data/texts.h"
 #include "tests/train/toy.h"
-#include "train/objectives/language_data.h"
 
 using namespace tapeformer;
 namespace fs = std::filesystem;

@@ -1,5 +1,5 @@
 // The norms of layers that train.watch writes.
-#include "train/layer_watch.h"
+#include "train/loop/layer_watch.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

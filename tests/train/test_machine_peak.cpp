@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tasks/text/language_data.h"
 #include "tests/train/toy.h"
 #include "train/machine/machine.h"
 #include "train/machine/machine_peak.h"
-#include "train/objectives/language_data.h"
 
 using namespace tapeformer;
 using kernels::MatmulPrecision;

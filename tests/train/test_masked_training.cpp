@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "core/ignored_target.h"
+#include "tasks/masked_language_model/masked_evaluation.h"
 #include "tests/train/toy.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/train_tokenizer.h"
-#include "train/evaluation/masked_evaluation.h"
 
 using namespace tapeformer;
 
@@ -33,7 +33,7 @@ double nats_of_row(const MaskedLanguageModel& model, const MaskedBatch& batch, s
     return Tensor::from(std::span(values).subspan(row * batch.length, batch.lengths[row]), {1, batch.lengths[row]});
   };
   Tape tape(no_grad);
-  TextRows text{.ids = Variable::constant(tape, part(batch.ids))};
+  EncoderBatch text{.ids = Variable::constant(tape, part(batch.ids))};
   if (!batch.segments.empty()) text.segments = part(batch.segments);
   const TokenPrediction chosen = scored_places(model.forward(text), part(batch.targets));
   return chosen.targets.numel() ? model.loss(chosen.features, chosen.targets, {.normalizer = 1}).value().item() : 0;
@@ -69,7 +69,7 @@ TEST_CASE("masked training: 1×8, 2×4 and 8×1 give the same losses and gradien
           continue;
         }
         CHECK(result.loss == doctest::Approx(whole.loss).epsilon(1e-6));
-        if (smoothing > 0) CHECK(*result.unsmoothed_loss == doctest::Approx(*whole.unsmoothed_loss).epsilon(1e-6));
+        if (smoothing > 0) CHECK(*result.nll_loss == doctest::Approx(*whole.nll_loss).epsilon(1e-6));
         CHECK(norm_of_difference(got, gradient) <= 1e-5 * result.grad_norm);
       }
     }

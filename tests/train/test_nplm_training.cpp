@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "generate/generator.h"
+#include "tasks/common/load_run.h"
+#include "tasks/text/text_evaluation.h"
 #include "tests/train/toy.h"
-#include "train/evaluation/evaluation.h"
-#include "train/trained_model.h"
 
 using namespace tapeformer;
 
@@ -31,7 +31,7 @@ TEST_CASE("nplm training: a run that was cut in two has the weights of one that 
   };
   CHECK(finish("cut", 7) == finish("whole", 0));
 
-  const TrainedLanguageModel run = load_language_model(folder.path / "whole");
+  const TrainedLanguageModel run = load_run<TrainedLanguageModel>(folder.path / "whole");
   const std::vector<std::int32_t> prompt = run.tokenizer->encode("The");
   const auto text = generate(*run.model, prompt, {.sampling = {.temperature = 0}, .tokens = 20});
   CHECK(text.size() == 20);

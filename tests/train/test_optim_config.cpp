@@ -5,8 +5,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "tests/temp_folder.h"
-#include "train/config/optim_config.h"
 #include "train/config/run_config.h"
+#include "train/distributed/optim_config.h"
 
 using namespace tapeformer;
 

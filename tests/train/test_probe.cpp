@@ -1,5 +1,5 @@
 // Probes of a frozen model's layers.
-#include "train/vectors/probe.h"
+#include "tasks/analysis/probe.h"
 
 #include <doctest/doctest.h>
 
@@ -46,8 +46,8 @@ struct ClozeToy : EncoderToy {
 class ForwardHalf : public TextEncoder {
  public:
   explicit ForwardHalf(const TextEncoder& both) : both_(both) {}
-  std::vector<Variable> representations(const TextRows& rows) const override {
-    std::vector<Variable> layers = both_.representations(rows);
+  std::vector<Variable> hidden_states(const EncoderBatch& rows) const override {
+    std::vector<Variable> layers = both_.hidden_states(rows);
     for (Variable& layer : layers) layer = slice(layer, 2, 0, layer.size(2) / 2);
     return layers;
   }
@@ -141,16 +141,16 @@ TEST_CASE(
   class Checked : public TextEncoder {
    public:
     Checked(const TextEncoder& model, const MaskedSymbols& symbols) : model_(model), symbols_(symbols) {}
-    std::vector<Variable> representations(const TextRows& rows) const override {
+    std::vector<Variable> hidden_states(const EncoderBatch& rows) const override {
       const Tensor ids = rows.ids.value();
-      if (ids.numel() == 1) return model_.representations(rows);  // that asks for the widths of layers
+      if (ids.numel() == 1) return model_.hidden_states(rows);  // that asks for the widths of layers
       checked += ids.size(0);
       for (std::int64_t row = 0; row < ids.size(0); ++row) {
         const auto at = [&](std::int64_t t) { return ids.data<std::int32_t>()[row * ids.size(1) + t]; };
         CHECK(at(0) == symbols_.classification);
         CHECK(at(rows.lengths.data<std::int32_t>()[row] - 1) == symbols_.separator);
       }
-      return model_.representations(rows);
+      return model_.hidden_states(rows);
     }
     bool reads_marked_rows() const override { return true; }
     std::int64_t vocab() const override { return model_.vocab(); }

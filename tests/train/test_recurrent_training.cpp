@@ -3,10 +3,10 @@
 
 #include <numeric>
 
-#include "nn/recurrent.h"
+#include "nn/recurrent/recurrent.h"
+#include "tasks/text/text_evaluation.h"
 #include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
-#include "train/evaluation/evaluation.h"
 
 using namespace tapeformer;
 
@@ -57,13 +57,13 @@ TEST_CASE("recurrent training: steps in order have the losses of one long row, a
   CHECK(mean == doctest::Approx(whole).epsilon(1e-6));
 }
 
-TEST_CASE("recurrent training: 1×8, 2×4 and 8×1 give the same losses, gradients and carried states") {
+TEST_CASE("recurrent training: 1×8, 2×4 and 8×1 give the same losses, gradients and recurrent states") {
   const CacheFolder folder;
   for (const char* cell : {"lstm", "gru", "tanh"}) {
     CAPTURE(cell);
     Config config = rnn_config(cell);
     config.optimizer.lr = 0;
-    std::vector<float> gradient, carried;
+    std::vector<float> gradient, recurrent_state;
     double loss = 0;
     for (const std::int64_t accumulate : {1, 2, 8}) {
       CAPTURE(accumulate);
@@ -73,15 +73,16 @@ TEST_CASE("recurrent training: 1×8, 2×4 and 8×1 give the same losses, gradien
       StepResult result;
       for (std::int64_t step = 1; step <= 3; ++step) result = toy.step(step);
       const std::vector<float> got = toy.slab.gradients().to_vector<float>();
-      const std::vector<float> states = values_of(toy.objective.carried());
+      const std::vector<float> states = values_of(toy.objective.recurrent_state());
       if (accumulate == 1) {
-        gradient = got, carried = states, loss = result.loss;
+        gradient = got, recurrent_state = states, loss = result.loss;
         continue;
       }
       CHECK(result.loss == doctest::Approx(loss).epsilon(1e-6));
       CHECK(norm_of_difference(got, gradient) <= 1e-5 * result.grad_norm);
-      REQUIRE(states.size() == carried.size());
-      for (std::size_t i = 0; i < states.size(); ++i) CHECK(states[i] == doctest::Approx(carried[i]).epsilon(1e-5));
+      REQUIRE(states.size() == recurrent_state.size());
+      for (std::size_t i = 0; i < states.size(); ++i)
+        CHECK(states[i] == doctest::Approx(recurrent_state[i]).epsilon(1e-5));
     }
   }
 }
@@ -97,9 +98,9 @@ TEST_CASE("recurrent training: a run that was cut in two has the weights and sta
     config.checkpoint.every = 4;
     const auto finish = [&](const std::string& name, std::int64_t cut) {
       const auto toy = trained<Toy>(config, folder.path / (name + cell), cut);
-      const std::vector<float> carried = values_of(toy->objective.carried());
-      CHECK(carried.size() == (config.model.options.at("cell") == KeyValue("lstm") ? 4 : 2) * 8 * 12);
-      return std::pair(toy->weights(), carried);
+      const std::vector<float> recurrent_state = values_of(toy->objective.recurrent_state());
+      CHECK(recurrent_state.size() == (config.model.options.at("cell") == KeyValue("lstm") ? 4 : 2) * 8 * 12);
+      return std::pair(toy->weights(), recurrent_state);
     };
     const auto whole = finish("whole", 0);
     CHECK(finish("cut-7", 7) == whole);
@@ -114,10 +115,11 @@ TEST_CASE("recurrent training: a state of another batch is refused") {
   Config config = rnn_config();
   config.train.batch = 5;
   Toy other(config);
-  CHECK_THROWS_WITH_AS(other.objective.carry(toy.objective.carried()),
-                       "the carried state h.0 is (4, 12): expected 5 rows (train.batch times train.accumulate)", Error);
+  CHECK_THROWS_WITH_AS(other.objective.load_recurrent_state(toy.objective.recurrent_state()),
+                       "the recurrent state h.0 is (4, 12): expected 5 rows (train.batch times train.accumulate)",
+                       Error);
   CHECK(toy_config().model.type == "gpt");
-  CHECK(Toy().objective.carried().empty());
+  CHECK(Toy().objective.recurrent_state().empty());
 }
 
 TEST_CASE("recurrent training: a text too short for its rows is refused") {

@@ -11,10 +11,10 @@
 #include "core/error.h"
 #include "nn/formats/safetensors.h"
 #include "tests/temp_folder.h"
-#include "train/config/optim_config.h"
+#include "train/distributed/optim_config.h"
+#include "train/loop/trainer.h"
 #include "train/run/chosen_checkpoint.h"
 #include "train/run/metrics.h"
-#include "train/trainer.h"
 
 using namespace tapeformer;
 namespace fs = std::filesystem;
@@ -33,6 +33,7 @@ struct ScriptedObjective : Objective {
   std::function<double()> loss_of_weights;  // in place of the other, where it is set
   std::int64_t step = 0;
 
+  ScriptedObjective() : Objective(resolve(Config())) {}
   const Module& model() const override { return module; }
   RunTokenizers tokenizers() const override { return {}; }
   std::uint64_t data_hash() const override { return 0; }
@@ -440,7 +441,7 @@ TEST_CASE("patience: the evaluation at the first end of a run counts no more whe
     CHECK(extended.train() == TrainEnd::early_stopped);
     CHECK(extended.state.step == 16);
     CHECK(extended.state.best_step == 8);
-    CHECK(extended.state.stalls == straight.state.stalls);
+    CHECK(extended.state.num_bad_epochs == straight.state.num_bad_epochs);
     CHECK(best_step(extended.run) == 8);
     for (const char* key : {"loss", "eval_loss", "eval_bleu", "lr"}) {
       CAPTURE(key);

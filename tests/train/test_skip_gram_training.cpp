@@ -5,8 +5,8 @@
 #include <numbers>
 
 #include "core/parallel.h"
+#include "tasks/skip_gram/skip_gram_evaluation.h"
 #include "tests/train/toy.h"
-#include "train/evaluation/skip_gram_evaluation.h"
 
 using namespace tapeformer;
 

@@ -139,7 +139,7 @@ TEST_CASE("tasks: every family that gives vectors of tokens learns to tag, and a
     for (std::int64_t step = 1; step <= 20; ++step) toy.step(step);
     const Evaluation after = toy.objective.evaluate({});
     CHECK(after.loss() < 0.6 * before);
-    CHECK(after.chosen_by == "span_f1");
+    CHECK(after.metric == "span_f1");
     CHECK(after.cost() == doctest::Approx(1 - measure(after, "span_f1")));
     CHECK(measure(after, "accuracy") > 0.7);
   }
@@ -186,10 +186,10 @@ TEST_CASE("tasks: balanced weights make the mean loss of each label count alike"
   const double loss = toy.step(1).loss;
   TaskToy same(config);
   const TaskObjective& objective = same.objective;
-  const RowEncoder encoder(find_task("classify"), objective.model().encoder(), *objective.data().tokenizer,
+  const RowEncoder encoder(find_label_task("classify"), objective.model().encoder(), *objective.data().tokenizer,
                            objective.data().labels);
   const auto rows = encoder.encode_all(objective.data().train, "x");
-  const auto predicted = predict_labels(objective.model(), find_task("classify"), rows, 4);
+  const auto predicted = predict_labels(objective.model(), find_label_task("classify"), rows, 4);
   double of_a = 0;
   for (int i = 0; i < 3; ++i) of_a -= std::log(predicted[i].probabilities[0]) / 3;
   CHECK(loss == doctest::Approx((of_a - std::log(predicted[3].probabilities[1])) / 2).epsilon(1e-5));
@@ -204,7 +204,7 @@ TEST_CASE(
   TaskToy toy(config);
   const TaskData& data = toy.objective.data();
   CHECK(data.labels == std::vector<std::string>{"start", "end"});
-  const Task& task = find_task("span");
+  const LabelTask& task = find_label_task("span");
   const auto rows =
       RowEncoder(task, toy.objective.model().encoder(), *data.tokenizer, data.labels).encode_all(data.train, "x");
   const auto scored = [&] { return evaluate(toy.objective.model(), task, data.labels, data.train, rows, 7); };
@@ -215,7 +215,7 @@ TEST_CASE(
   const TaskEvaluation after = scored();
   CHECK(measure(after.evaluation, "exact_match") == 1);
   CHECK(measure(after.evaluation, "f1") == 1);
-  CHECK(after.evaluation.chosen_by == "f1");
+  CHECK(after.evaluation.metric == "f1");
 }
 
 TEST_CASE("tasks: the last word of a span is never before its first one") {
@@ -226,7 +226,7 @@ TEST_CASE("tasks: the last word of a span is never before its first one") {
     config.model.options["init_std"] = 1.0;
     const TaskToy toy(config);
     const TaskData& data = toy.objective.data();
-    const Task& task = find_task("span");
+    const LabelTask& task = find_label_task("span");
     const auto rows =
         RowEncoder(task, toy.objective.model().encoder(), *data.tokenizer, data.labels).encode_all(data.train, "x");
     const auto predicted = predict_labels(toy.objective.model(), task, rows, 16);
@@ -247,7 +247,7 @@ TEST_CASE("tasks: a question's text is read as far as it fits, and an answer beh
   const CacheFolder folder;
   const TaskToy toy(span_config(folder));
   const TaskData& data = toy.objective.data();
-  const RowEncoder encoder(find_task("span"), toy.objective.model().encoder(), *data.tokenizer, data.labels);
+  const RowEncoder encoder(find_label_task("span"), toy.objective.model().encoder(), *data.tokenizer, data.labels);
   LabelledExample example{{"which toy", "the", "red"}, {"", "", "answer"}};
   const auto ids = [&] { return encoder.encode(example, "x: ").front().ids; };
   const std::int32_t cls = *data.tokenizer->special("[CLS]"), sep = *data.tokenizer->special("[SEP]");
@@ -271,7 +271,7 @@ TEST_CASE("tasks: a question's text is read as far as it fits, and an answer beh
 
 TEST_CASE("tasks: files of questions, and the overlap of an answer with the right one") {
   const TempFolder folder;
-  const Task& span = find_task("span");
+  const LabelTask& span = find_label_task("span");
   folder.write("a.tsv", "who?\tThe old cat saw Tom Thumb.\ttom thumb\n");
   folder.write("a.jsonl",
                "{\"question\": \"who?\", \"text\": \"The old cat saw Tom Thumb.\", \"answer\": \"Tom Thumb\"}\n");
@@ -310,7 +310,7 @@ TEST_CASE(
   const TaskToy toy(tag_config(folder));
   const TaskData& data = toy.objective.data();
   const TextEncoder& model = toy.objective.model().encoder();
-  const RowEncoder encoder(find_task("tag"), model, *data.tokenizer, data.labels);
+  const RowEncoder encoder(find_label_task("tag"), model, *data.tokenizer, data.labels);
   const LabelledExample& example = data.train.front();
   const std::vector<LabelledRow> rows = encoder.encode(example, "x: ");
   REQUIRE(rows.size() >= 2);
@@ -330,7 +330,7 @@ TEST_CASE(
 
   std::string text;
   for (int i = 0; i < 100; ++i) text += " the";
-  const RowEncoder whole(find_task("classify"), model, *data.tokenizer, data.labels);
+  const RowEncoder whole(find_label_task("classify"), model, *data.tokenizer, data.labels);
   const std::vector<LabelledRow> beginning = whole.encode({{text}, {"unknown"}}, "x: ");
   REQUIRE(beginning.size() == 1);
   CHECK(beginning[0].ids.size() == 24);
@@ -344,9 +344,9 @@ TEST_CASE(
 TEST_CASE("tasks: the best checkpoint has the largest measure, not the smallest loss") {
   Evaluation evaluation{.tokens = 2, .nats = 4, .measures = {{"span_f1", 0.75}}};
   CHECK(evaluation.cost() == 2);
-  evaluation.chosen_by = "span_f1";
+  evaluation.metric = "span_f1";
   CHECK(evaluation.cost() == 0.25);
-  evaluation.chosen_by = "accuracy";
+  evaluation.metric = "accuracy";
   CHECK_THROWS_WITH_AS(evaluation.cost(), "evaluation: there is no measure accuracy", Error);
 }
 
@@ -356,7 +356,7 @@ TEST_CASE("tasks: files of labels in lines and in JSON lines, and lines that are
   folder.write(
       "a.jsonl",
       "{\"words\": [\"the\", \"dog\"], \"labels\": [\"O\", \"B-X\"]}\n{\"words\": [\"runs\"], \"labels\": [\"\"]}\n");
-  const Task &tag = find_task("tag"), &classify = find_task("classify");
+  const LabelTask &tag = find_label_task("tag"), &classify = find_label_task("classify");
   for (const char* name : {"a.tsv", "a.jsonl"}) {
     const std::vector<LabelledExample> examples = tag.read(folder.path / name, {}).examples;
     REQUIRE(examples.size() == 2);
@@ -373,7 +373,7 @@ TEST_CASE("tasks: files of labels in lines and in JSON lines, and lines that are
     CHECK(examples[0].pieces == std::vector<std::string>{"a film\tof note"});
     CHECK(examples[0].labels == std::vector<std::string>{"good"});
   }
-  const auto refused = [&](const Task& task, const char* name, const char* text, const char* message) {
+  const auto refused = [&](const LabelTask& task, const char* name, const char* text, const char* message) {
     folder.write(name, text);
     CHECK_THROWS_WITH_AS(task.read(folder.path / name, {}), doctest::Contains(message), Error);
   };

@@ -1,5 +1,5 @@
 // Reading a trained model, also beside a training that goes on.
-#include "train/trained_model.h"
+#include "tasks/common/load_run.h"
 
 #include <doctest/doctest.h>
 
@@ -77,7 +77,7 @@ TEST_CASE("trained model: loading beside a training that prunes never fails") {
   int loaded = 0;
   std::string error = "none";
   try {
-    for (; loaded < 60; ++loaded) CHECK(load_language_model(f.run.root).warnings.empty());
+    for (; loaded < 60; ++loaded) CHECK(load_run<TrainedLanguageModel>(f.run.root).warnings.empty());
   } catch (const std::exception& failure) {
     error = failure.what();
   }
@@ -103,9 +103,9 @@ TEST_CASE("trained model: a tokenizer that has changed since a checkpoint was sa
   const fs::path checkpoint = f.run.checkpoint(state.step);
   for (const fs::path& path : {f.run.root, f.run.average(), checkpoint}) {
     CAPTURE(path);
-    CHECK_NOTHROW(load_language_model(path));
+    CHECK_NOTHROW(load_run<TrainedLanguageModel>(path));
     std::ofstream(f.run.tokenizer()) << swapped.dump();
-    CHECK_THROWS_WITH_AS(load_language_model(path),
+    CHECK_THROWS_WITH_AS(load_run<TrainedLanguageModel>(path),
                          doctest::Contains((f.run.tokenizer().string() + " has changed since ").c_str()), Error);
     std::ofstream(f.run.tokenizer()) << good;
   }
@@ -115,7 +115,7 @@ TEST_CASE("trained model: a tokenizer that has changed since a checkpoint was sa
   for (const char* key : {"run_files", "metrics", "xxh3"}) CHECK(older.erase(key) == 1);
   seal_json(older);
   std::ofstream(checkpoint / "state.json") << older.dump(2);
-  CHECK_NOTHROW(load_language_model(checkpoint));
+  CHECK_NOTHROW(load_run<TrainedLanguageModel>(checkpoint));
   TrainingState loaded = load_checkpoint(f.run, state.step, f.toy.model, f.toy.optimizer);
   CHECK(loaded.run_files.empty());
   CHECK(loaded.metrics.bytes == 0);
@@ -124,11 +124,11 @@ TEST_CASE("trained model: a tokenizer that has changed since a checkpoint was sa
 TEST_CASE("trained model: a checkpoint means what its own configuration says") {
   Fixture f;
   f.publish(1);
-  const TrainedLanguageModel before = load_language_model(f.run.root);
+  const TrainedLanguageModel before = load_run<TrainedLanguageModel>(f.run.root);
   Config other = f.toy.config;
   other.model.options["heads"] = 4;
   std::ofstream(f.run.config()) << to_toml(resolve(other));
-  const TrainedLanguageModel after = load_language_model(f.run.root);
+  const TrainedLanguageModel after = load_run<TrainedLanguageModel>(f.run.root);
   CHECK(after.config == before.config);
   CHECK(after.config.model.options.integer("heads") == 2);
 }

@@ -29,6 +29,7 @@ struct RootObjective : Objective {
     Variable w = register_parameter("w", {1}, DType::f32, Init::zeros());
   } module;
 
+  RootObjective() : Objective(resolve(Config())) {}
   const Module& model() const override { return module; }
   RunTokenizers tokenizers() const override { return {}; }
   std::uint64_t data_hash() const override { return 0; }
@@ -129,8 +130,8 @@ TEST_CASE("train step: the z-loss is part of the loss and its gradient, not of t
   Toy with_z(config);
   CHECK(with_z.objective.evaluate({}).loss() == plain.objective.evaluate({}).loss());
   const StepResult expected = plain.step(1), result = with_z.step(1);
-  CHECK_FALSE(expected.unsmoothed_loss.has_value());
-  CHECK(*result.unsmoothed_loss == doctest::Approx(expected.loss).epsilon(1e-6));
+  CHECK_FALSE(expected.nll_loss.has_value());
+  CHECK(*result.nll_loss == doctest::Approx(expected.loss).epsilon(1e-6));
   CHECK(result.loss > expected.loss + 0.1);
   CHECK(result.grad_norm != expected.grad_norm);
 }
@@ -214,7 +215,7 @@ TEST_CASE("train step: the batch after the one that is worked on is read ahead")
   using Request = std::pair<std::int64_t, std::int64_t>;  // offset in the file, bytes
   std::vector<Request> asked, expected;
   const WillNeedHook hook([&](std::int64_t offset, std::int64_t bytes) { asked.emplace_back(offset, bytes); });
-  const TextBatcher batcher(toy.data.train.view(), config.train.batch, toy.resolved.row_tokens(),
+  const TextBatcher batcher(toy.data.train.view(), config.train.batch, toy.resolved.block_size(),
                             static_cast<std::uint64_t>(config.train.seed));
   for (const auto& [step, micro_step] : {std::pair{3, 1}, {4, 0}, {4, 1}, {5, 0}}) batcher.read_ahead(step, micro_step);
   expected.swap(asked);
@@ -319,14 +320,14 @@ TEST_CASE("train: plateau halves the rate after each evaluation whose loss is no
     if (loss >= best) expected /= 2;
     best = std::min(best, loss);
   }
-  CHECK(whole.state.stalls >= 2);
-  CHECK(expected == std::ldexp(0.2, static_cast<int>(-whole.state.stalls)));
+  CHECK(whole.state.num_bad_epochs >= 2);
+  CHECK(expected == std::ldexp(0.2, static_cast<int>(-whole.state.num_bad_epochs)));
 
   TrainingState state;
   std::int64_t stop = 0;
   TrainedToy cut(config, "cut", {.stop_requested = [&] { return ++stop == 15; }});
   REQUIRE(cut.state.step == 15);
-  CHECK(cut.state.stalls > 0);
+  CHECK(cut.state.num_bad_epochs > 0);
   Toy resumed(config);
   state = load_checkpoint(cut.run, 15, resumed.model, resumed.optimizer);
   train(resumed.objective, resumed.slab, resumed.optimizer, resumed.resolved, cut.run, state, {});

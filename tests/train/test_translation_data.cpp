@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "tests/train/toy.h"
 #include "tokenizer/train_tokenizer.h"
-#include "train/objectives/objective.h"
+#include "train/loop/objective.h"
 
 using namespace tapeformer;
 

@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "data/scores/bleu.h"
 #include "generate/line_translator.h"
+#include "tasks/translation/translation_evaluation.h"
 #include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
-#include "train/evaluation/translation_evaluation.h"
 
 using namespace tapeformer;
 

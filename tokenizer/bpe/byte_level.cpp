@@ -1,6 +1,6 @@
 #include "tokenizer/bpe/byte_level.h"
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 namespace {

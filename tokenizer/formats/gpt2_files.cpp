@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "core/lines.h"
+#include "core/text/lines.h"
 #include "tokenizer/bpe/byte_level.h"
 #include "tokenizer/formats/json_text.h"
 #include "tokenizer/formats/written_bpe.h"

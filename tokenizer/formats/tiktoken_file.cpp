@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
-#include "core/lines.h"
+#include "core/text/lines.h"
 #include "tokenizer/bpe/byte_level.h"
 #include "tokenizer/formats/base64.h"
 #include "tokenizer/formats/json_text.h"

@@ -18,6 +18,7 @@
 #include "nn/models/registry.h"
 #include "nn/optim/schedule.h"
 #include "train/config/config_words.h"
+#include "train/config/task_row.h"
 
 namespace tapeformer {
 
@@ -151,14 +152,14 @@ class ResolvedConfig {
   const Config::Checkpoint& checkpoint;
 
   const ModelFamily& family() const { return find_model_family(model.type); }
-  // Whether the model is fine-tuned on labels, not trained for what its family is for.
-  bool has_task() const { return task.kind != "none"; }
+  // What the model is trained for: task.kind, or what its family is for.
+  const TaskRow& task_row() const { return find_task_row(task.kind == kNoTask ? family().task : task.kind); }
   // model.context, and model.dim: nothing where the family has no such key.
   std::optional<std::int64_t> context() const { return integer_option("context"); }
   std::optional<std::int64_t> model_dim() const { return integer_option("dim"); }
   // The tokens of a row of a language model's batch: the model's context, or train.bptt of a recurrent one, or a fixed
   // number where it has no limit.
-  std::int64_t row_tokens() const { return train.bptt ? train.bptt : context().value_or(kUnlimitedRowTokens); }
+  std::int64_t block_size() const { return train.bptt ? train.bptt : context().value_or(kUnlimitedRowTokens); }
   static constexpr std::int64_t kUnlimitedRowTokens = 128;
 
   // The same values as a configuration that gives every key. `derived` lists the keys that follow others.
@@ -192,8 +193,13 @@ std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& 
 // Throws UsageError. A configuration without any training data passes: `info` needs none. Resolving the values() of the
 // result gives the same again.
 ResolvedConfig resolve(Config config);
+// The kinds of training data that a configuration names, each as the user would write it ("data.text").
+std::vector<std::string> data_kinds(const Config::Data& data);
 // Throws UsageError unless the configuration names training data.
 void require_data(const ResolvedConfig& config);
+
+// The keys of the optimizer with their values, lr and clip among them.
+KeyValues optimizer_options(const ResolvedConfig& config);
 
 // Every key with its help as a comment, and `derived`: resolving what parse_config() reads from it gives an equal
 // configuration. Its first line has a checksum of the others. Throws UsageError for a string that is not UTF-8.

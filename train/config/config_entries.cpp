@@ -3,7 +3,7 @@
 #include <set>
 #include <span>
 
-#include "core/nearest_name.h"
+#include "core/text/nearest_name.h"
 #include "nn/optim/optimizers.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"

@@ -7,7 +7,6 @@
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
 #include "train/config/matmul_config.h"
-#include "train/tasks/task.h"
 
 namespace tapeformer {
 
@@ -22,7 +21,8 @@ void require(bool condition, const Parts&... parts) {
   if (!condition) fail_usage(parts...);
 }
 
-// The kinds of training data that the configuration names, each as the user would write it.
+}  // namespace
+
 std::vector<std::string> data_kinds(const Config::Data& data) {
   std::vector<std::string> kinds;
   if (!data.text.empty()) kinds.push_back("data.text");
@@ -33,6 +33,8 @@ std::vector<std::string> data_kinds(const Config::Data& data) {
   if (!data.corpus.empty()) kinds.push_back("data.corpus");
   return kinds;
 }
+
+namespace {
 
 void check_data(const Config::Data& data) {
   const auto kinds = data_kinds(data);
@@ -51,48 +53,6 @@ void check_data(const Config::Data& data) {
   goes_with(!data.valid_source.empty(), "data.valid_source", !data.source.empty(), "data.source");
   goes_with(!data.valid_pairs.empty(), "data.valid_pairs", !data.pairs.empty(), "data.pairs");
   goes_with(!data.valid_labels.empty(), "data.valid_labels", !data.labels.empty(), "data.labels");
-}
-
-// What the kind of data that the model's family reads says about data and batches.
-void check_data_of(const ModelFamily& family, const Config& config) {
-  const Config::Data& data = config.data;
-  if (family.reads_pairs()) {
-    require(data.text.empty(), "model.type: ", family.name,
-            " trains on data.source and data.target, data.pairs or data.corpus, got data.text");
-    require(!data.within_document, "data.within_document: expected a language model as model.type beside it, got ",
-            family.name);
-    return;
-  }
-  const auto kinds = data_kinds(data);
-  require(data.source.empty() && data.pairs.empty(), "model.type: ", family.name,
-          " trains on data.text or data.corpus, got ", kinds.empty() ? "" : kinds[0]);
-  require(config.train.batch_tokens == 0, "train.batch_tokens: expected 0 for ", family.name,
-          ", whose sequences are all as long as model.context, got ", config.train.batch_tokens);
-  require(config.train.length_groups == 1, "train.length_groups: expected 1 for ", family.name,
-          ", whose sequences are all as long as model.context, got ", config.train.length_groups);
-}
-
-void check_task(const ModelFamily& family, const Config& config) {
-  const Config::Task& task = config.task;
-  const auto kinds = data_kinds(config.data);
-  if (task.kind == kNoTask) {
-    require(config.data.labels.empty(), "data.labels: expected task.kind beside it, got none");
-    return;
-  }
-  require(!family.reads_pairs(), "task.kind: expected none for ", family.name,
-          ", which gives no vectors of the tokens of a text, got ", task.kind);
-  require(kinds.empty() || !config.data.labels.empty(), "task.kind: ", task.kind, " trains on data.labels, got ",
-          kinds.empty() ? "" : kinds[0]);
-  require(config.eval.batches == 0, "eval.batches: expected 0 beside task.kind, whose measures are of all validation ",
-          "data, got ", config.eval.batches);
-  require(!task.freeze || task.layer_decay == 1, "task.layer_decay: expected 1 beside task.freeze, since no layer ",
-          "learns, got ", task.layer_decay);
-  require(task.class_weights == ClassWeights::none || (config.train.label_smoothing == 0 && config.train.z_loss == 0),
-          "task.class_weights: expected none beside train.label_smoothing and train.z_loss, got ",
-          word_of(task.class_weights));
-  require(task.class_weights == ClassWeights::none || !find_task(task.kind).points,
-          "task.class_weights: expected none for ", task.kind, ", which has no labels of its own, got ",
-          word_of(task.class_weights));
 }
 
 void check_tokenizer(const Config::Tokenizer& tokenizer) {
@@ -120,8 +80,9 @@ bool has_floor(ScheduleKind kind) {
 void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_data(config.data);
   check_tokenizer(config.tokenizer);
-  check_data_of(resolved.family(), config);
-  check_task(resolved.family(), config);
+  const TaskRow& task = resolved.task_row();
+  require(task.fine_tunes || config.data.labels.empty(), "data.labels: expected task.kind beside it, got none");
+  task.check(resolved);
   require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
           "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
           ", got ", config.train.length_groups);
@@ -141,32 +102,13 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
           ", which carries no state from row to row, got ", config.train.bptt);
   require(!config.data.within_document || family.keeps_documents, "data.within_document: expected false for ",
           family.name, ", which reads on where a document ends, got true");
-  const bool makes_text = !resolved.has_task() && (family.reads_pairs() || family.task() == ModelTask::language_model);
-  require(config.train.sample_every == 0 || makes_text, "train.sample_every: expected 0 for ",
-          resolved.has_task() ? "task.kind = " + config.task.kind : family.name, ", which makes no text, got ",
+  require(config.train.sample_every == 0 || task.makes_text, "train.sample_every: expected 0 for ",
+          task.fine_tunes ? "task.kind = " + task.name : family.name, ", which makes no text, got ",
           config.train.sample_every);
   require(!config.train.recompute || family.recomputes, "train.recompute: expected false for ", family.name,
           ", which has no blocks to compute again, got true");
   require(config.eval.stride == 0 || family.bptt == 0, "eval.stride: expected 0 for ", family.name,
           ", which reads a text in order and has no windows, got ", config.eval.stride);
-  const bool skip_gram = family.task() == ModelTask::skip_gram_model;
-  const bool encoder = skip_gram || family.task() == ModelTask::bidirectional_language_model ||
-                       family.task() == ModelTask::masked_language_model;
-  require(!encoder || config.eval.stride == resolved.row_tokens(),
-          "eval.stride: expected 0 or model.context, which is ", resolved.row_tokens(), ", for ", family.name,
-          ", whose windows do not overlap, got ", config.eval.stride);
-  require(!skip_gram || config.train.label_smoothing == 0, "train.label_smoothing: expected 0 for ", family.name,
-          ", which has no softmax, got ", config.train.label_smoothing);
-  require(!skip_gram || config.train.z_loss == 0, "train.z_loss: expected 0 for ", family.name,
-          ", which has no softmax, got ", config.train.z_loss);
-  const Config::Train defaults;
-  const auto masks = [&](const char* key, double value, double default_value) {
-    require(value == default_value || family.task() == ModelTask::masked_language_model, "train.", key, ": expected ",
-            default_value, " for ", family.name, ", which masks no tokens, got ", value);
-  };
-  masks("mask_rate", config.train.mask_rate, defaults.mask_rate);
-  masks("mask_token", config.train.mask_token, defaults.mask_token);
-  masks("mask_random", config.train.mask_random, defaults.mask_random);
   require(config.train.mask_token + config.train.mask_random <= 1, "train.mask_random: expected at most ",
           1 - config.train.mask_token, ", since train.mask_token is ", config.train.mask_token, ", got ",
           config.train.mask_random);
@@ -256,6 +198,14 @@ ResolvedConfig resolve(Config config) {
   const ResolvedConfig resolved(std::move(values));
   check_rules(config, resolved);
   return resolved;
+}
+
+KeyValues optimizer_options(const ResolvedConfig& config) {
+  const Config::Optimizer& optimizer = config.optimizer;
+  OptimizerSettings given(optimizer.options.begin(), optimizer.options.end());
+  given["lr"] = optimizer.lr;
+  given["clip"] = optimizer.clip;
+  return optimizer_options(*find_optimizer_row(optimizer.name), given);
 }
 
 void require_data(const ResolvedConfig& config) {

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "nn/optim/optimizers.h"
-#include "train/tasks/task.h"
+#include "train/config/task_row.h"
 
 namespace tapeformer {
 
@@ -61,14 +61,18 @@ std::vector<std::string> family_names() {
 
 std::vector<std::string> task_names() {
   std::vector<std::string> names{std::string(kNoTask)};
-  for (const Task& task : tasks()) names.push_back(task.name);
+  for (const TaskRow& task : task_rows()) {
+    if (task.fine_tunes) names.push_back(task.name);
+  }
   return names;
 }
 
 // "tag = a label for each word, …"
 std::string task_help() {
   std::string help;
-  for (const Task& task : tasks()) help += str_cat(help.empty() ? "" : "; ", task.name, " = ", task.help);
+  for (const TaskRow& task : task_rows()) {
+    if (task.fine_tunes) help += str_cat(help.empty() ? "" : "; ", task.name, " = ", task.help);
+  }
   return help;
 }
 

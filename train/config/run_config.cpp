@@ -6,7 +6,6 @@
 #include "core/files.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
-#include "train/config/optim_config.h"
 
 namespace tapeformer {
 

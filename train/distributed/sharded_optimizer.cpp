@@ -6,8 +6,8 @@ namespace tapeformer {
 namespace {
 
 // The stretches of the slab that one optimizer must have whole.
-std::vector<SlabShares::Piece> whole_stretches(const ParameterSlab& slab, OptimizerUnit unit) {
-  std::vector<SlabShares::Piece> whole;
+std::vector<GradientBuckets::Piece> whole_stretches(const ParameterSlab& slab, OptimizerUnit unit) {
+  std::vector<GradientBuckets::Piece> whole;
   if (unit == OptimizerUnit::element) return whole;
   for (const ParameterSlab::Part& part : slab.parts()) {
     if (part.role.kind == ParameterKind::matrix) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nn/optim/optimizers.h"
-#include "train/distributed/slab_shares.h"
+#include "train/distributed/gradient_buckets.h"
 
 namespace tapeformer {
 
@@ -16,7 +16,7 @@ namespace tapeformer {
 class ShardedOptimizer : public Optimizer {
  public:
   // `make` makes the optimizer of a piece, which has whole matrices where `unit` says so; `clip` bounds the norm of all
-  // gradients together. `bucket` as SlabShares takes it. Keeps references to the slab and the ranks.
+  // gradients together. `bucket` as GradientBuckets takes it. Keeps references to the slab and the ranks.
   ShardedOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make, Communicator& ranks,
                    CommPrecision precision, std::int64_t bucket = 0, OptimizerUnit unit = OptimizerUnit::element);
 
@@ -35,7 +35,7 @@ class ShardedOptimizer : public Optimizer {
     double squared_norm = 0;  // of the gradients' sums
   };
   Communicator& ranks_;
-  SlabShares shares_;
+  GradientBuckets shares_;
   std::vector<std::unique_ptr<Piece>> pieces_;
   const GradientObserver observer_ = [this](const Tensor& gradient) { gradient_is_ready(gradient); };
 };

@@ -13,8 +13,8 @@
 #include "core/json.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "data/text/token_cache.h"
 #include "train/machine/machine.h"
-#include "train/objectives/language_data.h"
 
 namespace tapeformer {
 namespace {

@@ -59,7 +59,7 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
         write_safetensors(staging / kModelFile, weights, {{"format", "pt"}});
       }
     };
-    if (!state.carried.empty()) write_safetensors(staging / kCarriedFile, state.carried);
+    if (!state.recurrent_state.empty()) write_safetensors(staging / kCarriedFile, state.recurrent_state);
     parallel_for(0, 2, 1, write);  // both at once: the time goes into copying to the file cache, not to the disk
     ranks.barrier();               // all shares are there
   };
@@ -69,7 +69,7 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
                                    {"regular", options.regular}};
   if (!state.scored_by.empty()) fields["scored_by"] = state.scored_by;
   if (const auto& best = state.scheduled_best) fields["scheduled_best"] = {{"loss", best->loss}, {"step", best->step}};
-  if (state.stalls > 0) fields["stalls"] = state.stalls;
+  if (state.num_bad_epochs > 0) fields["stalls"] = state.num_bad_epochs;
   if (!state.run_files.empty()) fields["run_files"] = state.run_files;
   if (state.metrics.bytes > 0) fields["metrics"] = {{"bytes", state.metrics.bytes}, {"hash", state.metrics.hash}};
   return std::make_unique<StagedCheckpoint>(run, state.step, fields, write_files);
@@ -87,7 +87,7 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
              .elapsed_s = fields.at("elapsed_s").get<double>(),
              .best_loss = fields.at("best_loss").get<double>(),
              .best_step = fields.at("best_step").get<std::int64_t>(),
-             .stalls = fields.value("stalls", std::int64_t{0}),
+             .num_bad_epochs = fields.value("stalls", std::int64_t{0}),
              .data_hash = fields.at("data_hash").get<std::uint64_t>(),
              .valid_hash = fields.value("valid_hash", std::uint64_t{0}),
              .scored_by = fields.value("scored_by", std::string()),
@@ -100,7 +100,8 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
     }
     shares.load(optimizer, ranks.rank(), ranks.size());
     if (is_there(folder / kCarriedFile)) {
-      for (auto& [name, tensor] : read_safetensors(folder / kCarriedFile)) state.carried.emplace_back(name, tensor);
+      for (auto& [name, tensor] : read_safetensors(folder / kCarriedFile))
+        state.recurrent_state.emplace_back(name, tensor);
     }
   } catch (const std::exception& error) {
     fail_to_fit(folder, run, error);

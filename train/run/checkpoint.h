@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "nn/module.h"
+#include "nn/module/module.h"
 #include "nn/optim/optimizer.h"
 #include "train/distributed/communicator.h"
 #include "train/run/checkpoint_store.h"
@@ -31,14 +31,14 @@ struct TrainingState {
   // Where the best evaluation is one at the end of the run for which eval.every did not ask: the best before it, at
   // step 0 if there is none. A run that is given more steps goes on with that.
   std::optional<BestEvaluation> scheduled_best = {};
-  std::int64_t stalls = 0;  // as learning_rate() takes it, for schedule.kind = plateau; 0 for the others
+  std::int64_t num_bad_epochs = 0;  // as learning_rate() takes it, for schedule.kind = plateau; 0 for the others
   // Hashes of the training and of the validation data, so that a resume can tell when they have changed. 0: not known.
   std::uint64_t data_hash = 0, valid_hash = 0;
   std::string scored_by = {};    // how the validation data was scored, see evaluation_terms.h; empty: not known
   RunFileHashes run_files = {};  // of the tokenizers and labels; a checkpoint without them remembers none
   MetricsMark metrics = {};      // what metrics.jsonl held
   // Objective::carried(), in the file carried.safetensors; no file where there is nothing.
-  NamedTensors carried = {};
+  NamedTensors recurrent_state = {};
 };
 
 // The step whose checkpoint is kept for a run that may be given more steps; 0: none.

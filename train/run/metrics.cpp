@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
-#include "core/lines.h"
+#include "core/text/lines.h"
 #include "train/run/disk.h"
 
 namespace tapeformer {

@@ -1,0 +1,18 @@
+// What linear and feed_forward share (linear.cpp).
+#pragma once
+
+#include "autograd/ops/helpers/op_helpers.h"
+#include "autograd/ops/helpers/products.h"
+
+namespace tapeformer {
+
+// y (…, outputs), contiguous, += bias (outputs), unless that is undefined.
+void add_bias(const Tensor& y, const Tensor& bias);
+
+// db += Σ_rows dy, for dy (…, outputs).
+void write_bias_gradient(GradSlot& dbias, const Tensor& dy);
+
+// Throws Error when x (…, in), weight (out, in) and bias (out; may be undefined) do not fit.
+void check_linear(const char* op, const Variable& x, const Variable& weight, const Variable& bias);
+
+}  // namespace tapeformer

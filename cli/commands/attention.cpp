@@ -1,0 +1,160 @@
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/options/run_model.h"
+#include "core/files.h"
+#include "generate/line_translator.h"
+#include "report/attention_page.h"
+#include "tasks/translation/trained_translator.h"
+#include "tokenizer/masked_symbols.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct AttentionArguments {
+  ModelSource run;
+  std::string text, source, out, head;
+  std::optional<std::string> target;
+  std::optional<MatmulSetting> matmul;
+  bool json = false;
+};
+
+std::vector<std::string> texts_of(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
+  std::vector<std::string> texts;
+  for (const std::int32_t id : ids) texts.emplace_back(tokenizer.token_bytes(id));
+  return texts;
+}
+
+void check_length(const std::vector<std::int32_t>& ids, std::optional<std::int64_t> context) {
+  if (ids.empty()) fail_usage("attention: expected a text, got none");
+  if (context && std::ssize(ids) > *context) {
+    fail_usage("attention: expected a text of at most ", *context, " tokens, which the model reads, got ", ids.size());
+  }
+}
+
+void require_text(const AttentionArguments& arguments) {
+  if (!arguments.source.empty() || arguments.target) {
+    fail_usage("attention: expected --text for this model, got --source or --target");
+  }
+}
+
+std::vector<AttentionText> of_language_model(const AttentionArguments& arguments) {
+  require_text(arguments);
+  const TrainedLanguageModel run = open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const std::vector<std::int32_t> ids = prompt_tokens(run, arguments.text);
+  check_length(ids, run.model->can_exceed_context() ? std::nullopt : run.model->context());
+  const std::vector<std::string> texts = texts_of(*run.tokenizer, ids);
+  return {{attention_of(*run.model, ids), texts, texts}};
+}
+
+std::vector<AttentionText> of_text_encoder(const AttentionArguments& arguments) {
+  require_text(arguments);
+  const TrainedTextEncoder run = open_run<TrainedTextEncoder>(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  std::vector<std::int32_t> ids = run.tokenizer->encode(arguments.text, true);
+  if (run.model->reads_marked_rows()) {
+    const MaskedSymbols symbols = masked_symbols(*run.tokenizer);
+    ids.insert(ids.begin(), symbols.classification);
+    ids.push_back(symbols.separator);
+  }
+  check_length(ids, run.model->context());
+  const std::vector<std::string> texts = texts_of(*run.tokenizer, ids);
+  return {{attention_of(*run.model, ids), texts, texts}};
+}
+
+// The target is the model's own translation, unless one is given.
+std::vector<AttentionText> of_translator(const AttentionArguments& arguments) {
+  if (arguments.source.empty()) fail_usage("attention: expected --source for this model");
+  const TrainedTranslator run = open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const auto& [source, target, symbols] = run.tokenizers;
+  std::vector<std::int32_t> source_ids = source->encode(arguments.source), target_ids;
+  if (arguments.target) {
+    target_ids = target->encode(*arguments.target);
+  } else {
+    const std::string_view line = arguments.source;
+    target_ids = translate_lines(*run.model, *source, *target, symbols, {&line, 1}, {.beam = 5}).front().target;
+  }
+  std::optional<std::int64_t> context = run.model->context();
+  if (context) --*context;  // for the end of the source, and the beginning of the target
+  check_length(source_ids, context);
+  if (!target_ids.empty()) check_length(target_ids, context);
+  std::vector<AttentionMap> maps = attention_of(*run.model, source_ids, target_ids, symbols);
+
+  std::vector<std::string> sources = texts_of(*source, source_ids), outputs = texts_of(*target, target_ids);
+  std::vector<std::string> inputs = outputs;
+  sources.push_back(kEndToken), outputs.push_back(kEndToken), inputs.insert(inputs.begin(), kBeginToken);
+  std::vector<AttentionText> texts;
+  for (AttentionMap& map : maps) {
+    if (map.name == "encoder") texts.push_back({std::move(map), sources, sources});
+    if (map.name == "decoder") texts.push_back({std::move(map), inputs, inputs});
+    if (map.name == "cross") texts.push_back({std::move(map), outputs, sources});
+  }
+  return texts;
+}
+
+std::vector<AttentionText> read_attention(const AttentionArguments& arguments) {
+  const ModelFamily& family = family_of_run(arguments.run);
+  if (family.is_encoder_decoder()) return of_translator(arguments);
+  return family.is_causal() ? of_language_model(arguments) : of_text_encoder(arguments);
+}
+
+// "3.5": layer 3, head 5.
+std::pair<std::int64_t, std::int64_t> parse_head(const std::string& text) {
+  long long layer = 0, head = 0;
+  int end = 0;
+  if (std::sscanf(text.c_str(), "%lld.%lld%n", &layer, &head, &end) != 2 || end != static_cast<int>(text.size())) {
+    fail_usage("attention: --head: expected LAYER.HEAD, such as 3.5, got ", text);
+  }
+  return {layer, head};
+}
+
+void write_attention(const AttentionArguments& arguments) {
+  if (arguments.out.empty() && !arguments.json) fail_usage("attention: expected --out or --json");
+  if (!arguments.head.empty() && arguments.out.empty())
+    fail_usage("attention: --head: expected --out FILE.svg beside it");
+  const std::string ending = std::filesystem::path(arguments.out).extension().string();
+  if (!arguments.head.empty() && (ending == ".html" || ending == ".htm"))
+    fail_usage("attention: --head writes a picture: expected --out FILE.svg, got ", arguments.out);
+  if (arguments.head.empty() && ending == ".svg")
+    fail_usage("attention: without --head it writes a page: expected --out FILE.html, got ", arguments.out);
+  const std::vector<AttentionText> texts = read_attention(arguments);
+  if (arguments.json) {
+    constexpr int kAllDigits = 9;
+    std::cout
+        << attention_json(texts, kAllDigits).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+        << '\n';
+  }
+  if (arguments.out.empty()) return;
+  if (arguments.head.empty()) {
+    const std::string& text = arguments.source.empty() ? arguments.text : arguments.source;
+    write_file_atomically(arguments.out, attention_page("Attention: " + text, texts));
+  } else {
+    const auto [layer, head] = parse_head(arguments.head);
+    write_file_atomically(arguments.out, attention_svg(texts.back(), layer, head));
+  }
+}
+
+}  // namespace
+
+void add_attention_command(CLI::App& app) {
+  auto arguments = std::make_shared<AttentionArguments>();
+  CLI::App* command = app.add_subcommand("attention", "Show what every head looks at in a text");
+  add_run_argument(*command, arguments->run);
+  command->add_option("--text", arguments->text, "The text that the model reads");
+  command->add_option("--source", arguments->source, "Of an encoder-decoder: the source");
+  command->add_option("--target", arguments->target, "Of an encoder-decoder: the target [the model's translation]");
+  command->add_option("--out", arguments->out, "The page (.html), or with --head the picture (.svg)");
+  command->add_option("--head", arguments->head,
+                      "LAYER.HEAD, from 0: this head alone as a picture; of an encoder-decoder, of target to source");
+  add_matmul_option(*command, arguments->matmul);
+  command->add_flag("--json", arguments->json, "Print the numbers as JSON");
+  command->callback([arguments] { write_attention(*arguments); });
+}
+
+}  // namespace tapeformer::cli

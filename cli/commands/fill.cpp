@@ -1,0 +1,92 @@
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/options/run_model.h"
+#include "cli/options/usage.h"
+#include "cli/terminal/terminal.h"
+#include "tasks/masked_language_model/masked_evaluation.h"
+#include "tokenizer/masked_symbols.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct FillArguments {
+  ModelSource run;
+  std::string text;
+  std::optional<MatmulSetting> matmul;
+  std::int64_t top = 5;
+  bool json = false;
+};
+
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// The text as the row of a model. A word's token has the space before it, so the space before [MASK] is part of what is
+// to be found; characters are tokens of their own.
+std::vector<std::int32_t> row_of(const std::string& text, const Tokenizer& tokenizer, const MaskedSymbols& symbols) {
+  std::string joined = text;
+  if (tokenizer.kind() != "char") {
+    const std::string spaced = " " + std::string(kMaskToken);
+    for (std::size_t at = 0; (at = joined.find(spaced, at)) != joined.npos;) joined.erase(at, 1);
+  }
+  std::vector<std::int32_t> ids = tokenizer.encode(joined, true);
+  ids.insert(ids.begin(), symbols.classification);
+  ids.push_back(symbols.separator);
+  return ids;
+}
+
+void print_fill(const FillArguments& arguments) {
+  const TrainedMaskedLanguageModel run =
+      open_run<TrainedMaskedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const MaskedSymbols symbols = masked_symbols(*run.tokenizer);
+  const std::vector<std::int32_t> ids = row_of(arguments.text, *run.tokenizer, symbols);
+  const std::int64_t context = run.model->context().value_or(std::ssize(ids));
+  check(std::ssize(ids) <= context, "fill: the text has ", ids.size(), " tokens with [CLS] and [SEP], the model reads ",
+        "at most ", context);
+  // No text has the marks of a row and of a document; <unk> says that a word stands there which the vocabulary lacks.
+  std::vector<std::int32_t> marks(run.tokenizer->special_ids().begin(), run.tokenizer->special_ids().end());
+  std::erase(marks, run.tokenizer->unknown_id().value_or(-1));
+  const std::vector<FilledMask> masks = fill_masks(*run.model, ids, symbols.mask, arguments.top, marks);
+  if (masks.empty()) fail_usage("fill: --text: expected at least one ", kMaskToken, ", got none");
+  if (arguments.json) {
+    Json all = Json::array();
+    for (const FilledMask& mask : masks) {
+      Json tokens = Json::array();
+      for (const auto& [id, probability] : mask.candidates) {
+        tokens.push_back({{"id", id}, {"token", run.tokenizer->token_bytes(id)}, {"probability", probability}});
+      }
+      all.push_back({{"place", mask.place}, {"tokens", tokens}});
+    }
+    std::cout << dump({{"masks", all}, {"matmul", word_of(kernels::MatmulPrecisionScope::current())}}) << '\n';
+    return;
+  }
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    if (masks.size() > 1) std::cout << (i ? "\n" : "") << kMaskToken << ' ' << i + 1 << '\n';
+    for (const auto& [id, probability] : masks[i].candidates) {
+      char number[16];
+      std::snprintf(number, sizeof(number), "%8.4f", probability);
+      std::cout << number << "  " << output_text(dump(run.tokenizer->token_bytes(id))) << '\n';
+    }
+  }
+}
+
+}  // namespace
+
+void add_fill_command(CLI::App& app) {
+  auto arguments = std::make_shared<FillArguments>();
+  CLI::App* command =
+      app.add_subcommand("fill", "The likeliest tokens at the masked places of a text, with their probabilities");
+  add_run_argument(*command, arguments->run);
+  command->add_option("--text", arguments->text, "The text, with [MASK] at one place or more")->required();
+  command->add_option("--top", arguments->top, "Tokens for each place [5]")->check(at_least(1));
+  add_matmul_option(*command, arguments->matmul);
+  command->add_flag("--json", arguments->json, "Print one JSON object");
+  command->callback([arguments] { print_fill(*arguments); });
+}
+
+}  // namespace tapeformer::cli

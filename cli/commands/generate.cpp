@@ -1,0 +1,208 @@
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/options/run_model.h"
+#include "cli/options/usage.h"
+#include "cli/terminal/progress_line.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/terminal.h"
+#include "core/text/numbers.h"
+#include "data/text/text_source.h"
+#include "generate/generator.h"
+#include "generate/stop_strings.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct GenerateArguments {
+  ModelSource run;
+  std::string prompt;
+  std::optional<MatmulSetting> matmul;
+  GenerateOptions options;
+  std::vector<std::string> stops;
+  std::int64_t samples = 1;
+  bool no_cache = false, interactive = false, json = false;
+};
+
+// What the model continues, and how much of it is shown before the text.
+struct Beginning {
+  std::vector<std::int32_t> ids;
+  std::string_view shown;
+};
+
+// Whether the tokenizer has a token for a text.
+bool knows(const Tokenizer& tokenizer, std::string_view text) {
+  try {
+    const std::vector<std::int32_t> ids = tokenizer.encode(text);
+    return !tokenizer.unknown_id() || std::ranges::count(ids, *tokenizer.unknown_id()) == 0;
+  } catch (const Error&) {  // of a character without a token
+    return false;
+  }
+}
+
+// Without a prompt the text begins where a document would: after the end of the one before.
+Beginning beginning_of(const TrainedLanguageModel& run, std::string_view prompt) {
+  const std::optional<std::int32_t> end_of_text = run.tokenizer->special(kEndOfText);
+  if (!prompt.empty()) return {prompt_tokens(run, prompt), prompt};
+  return {end_of_text ? std::vector<std::int32_t>{*end_of_text} : prompt_tokens(run, "\n"), {}};
+}
+
+class TextGenerator {
+ public:
+  explicit TextGenerator(const GenerateArguments& arguments)
+      : arguments_(arguments),
+        run_(open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul, .bf16_weights = true})),
+        options_(arguments.options) {
+    options_.use_cache = !arguments.no_cache;
+    options_.stop_token = run_.tokenizer->special(kEndOfText).value_or(-1);
+  }
+
+  void answer_prompt() {
+    const Beginning beginning = beginning_of(run_, arguments_.prompt);
+    warn_of_unseen(beginning.ids, "the prompt");
+    for (std::int64_t i = 0; i < arguments_.samples; ++i) {
+      if (arguments_.samples > 1 && !arguments_.json) std::cout << "--- seed " << options_.seed << " ---\n";
+      continue_text(arguments_.prompt, beginning, [] { return true; });
+      ++options_.seed;
+    }
+    tell_speed();
+  }
+
+  // One text that the user and the model write in turn, each line with a seed of its own. An empty line begins a new
+  // one.
+  void converse() {
+    const bool typed = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+    if (typed)
+      spdlog::info(
+          "type a line and Enter; an empty line begins a new text; Ctrl-C ends an answer, Ctrl-D the conversation");
+    const std::string_view line_end = knows(*run_.tokenizer, "\n") ? "\n" : "";
+    std::vector<std::int32_t> text;
+    for (std::string line; (typed ? std::cout << "> " << std::flush : std::cout) && std::getline(std::cin, line);) {
+      if (line.empty()) {
+        text.clear();
+        continue;
+      }
+      const StopSignal stop({{SIGINT}});
+      if (text.empty()) {
+        text = beginning_of(run_, line).ids;
+      } else {
+        append(text, run_.tokenizer->encode(str_cat(line_end, line)));
+      }
+      warn_of_unseen(text, "the conversation");
+      const std::span<const std::int32_t> seen = seen_part(*run_.model, text);
+      text = std::vector<std::int32_t>(seen.begin(), seen.end());
+      append(text, continue_text(line, {text, line}, [&] { return !stop.requested(); }));
+      if (typed) tell_speed();
+      ++options_.seed;
+    }
+    if (typed) std::cout << '\n';
+  }
+
+ private:
+  static void append(std::vector<std::int32_t>& text, const std::vector<std::int32_t>& more) {
+    text.insert(text.end(), more.begin(), more.end());
+  }
+
+  void warn_of_unseen(std::span<const std::int32_t> ids, std::string_view what) const {
+    const std::size_t seen = seen_part(*run_.model, ids).size();
+    if (seen == ids.size()) return;
+    spdlog::warn("{} has {} tokens: the model sees only the last {}", what, ids.size(), seen);
+  }
+
+  // Writes the text that follows `beginning`, or an object with `prompt`. Returns its tokens.
+  template <class GoOn>
+  std::vector<std::int32_t> continue_text(std::string_view prompt, const Beginning& beginning, const GoOn& go_on) {
+    const kernels::MatmulPrecisionScope precision(run_.matmul);
+    StopStrings stops(arguments_.stops);
+    TextOutput output;
+    std::string text;
+    const auto show = [&](std::string_view part) {
+      text += part;
+      if (!arguments_.json) output.write(part);
+      std::cout << std::flush;  // a reader of a pipe sees each token as well
+    };
+    if (!arguments_.json) output.write(beginning.shown);
+    const double begin = ProgressLine::steady_seconds();
+    bool interrupted = false;
+    const auto ids = generate(*run_.model, beginning.ids, options_, [&](std::int32_t token) {
+      show(stops.push(run_.tokenizer->decode(std::span(&token, 1))));
+      interrupted = !go_on();
+      return !interrupted && !stops.stopped();
+    });
+    show(stops.finish());
+    const std::int64_t tokens = std::ssize(ids);
+    const double seconds = ProgressLine::steady_seconds() - begin;
+    tokens_ += tokens, seconds_ += seconds;
+    if (!arguments_.json) {
+      output.finish();
+      std::cout << '\n' << std::flush;  // the speed comes behind it, wherever both go
+    } else {
+      const char* const end = stops.stopped()             ? "stop"
+                              : interrupted               ? "interrupted"
+                              : tokens == options_.tokens ? "length"
+                                                          : "end_of_text";
+      using Json = nlohmann::ordered_json;
+      const Json json{{"prompt", prompt},      {"text", text}, {"tokens", tokens},
+                      {"seed", options_.seed}, {"end", end},   {"tokens_per_s", rate(tokens, seconds)}};
+      std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    }
+    // A text that was ended by a text of --stop goes on without that.
+    return stops.stopped() ? run_.tokenizer->encode(text) : ids;
+  }
+
+  static double rate(std::int64_t tokens, double seconds) {
+    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+  }
+  void tell_speed() {
+    spdlog::info("{} tokens, {} tokens/s", tokens_, format_rate(rate(tokens_, seconds_)));
+    tokens_ = 0, seconds_ = 0;
+  }
+
+  const GenerateArguments& arguments_;
+  const TrainedLanguageModel run_;
+  GenerateOptions options_;
+  std::int64_t tokens_ = 0;  // since tell_speed()
+  double seconds_ = 0;
+};
+
+void generate_text(const GenerateArguments& arguments) {
+  check_options(arguments.options.sampling);
+  TextGenerator generator(arguments);
+  arguments.interactive ? generator.converse() : generator.answer_prompt();
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app) {
+  auto arguments = std::make_shared<GenerateArguments>();
+  GenerateOptions& options = arguments->options;
+  CLI::App* command = app.add_subcommand("generate", "Continue a prompt");
+  add_run_argument(*command, arguments->run);
+  CLI::Option* prompt = command->add_option(
+      "--prompt", arguments->prompt, "Text to continue [none: the text begins as a document, or after a line's end]");
+  command
+      ->add_flag("--interactive", arguments->interactive,
+                 "Continue each line that is typed, with the lines and answers before it")
+      ->excludes(prompt);
+  command->add_option("--tokens", options.tokens, "Tokens to generate, at most [200]")->check(at_least(0));
+  command->add_option("--temperature", options.sampling.temperature, "0: always the likeliest token [1]");
+  command->add_option("--top-k", options.sampling.top_k, "Only the k likeliest tokens; 0: all [0]");
+  command->add_option("--top-p", options.sampling.top_p, "Only the likeliest tokens of this total probability [1]");
+  command->add_option("--seed", options.seed, "The same seed gives the same text [1]")->check(at_least(0));
+  command->add_option("--samples", arguments->samples, "Texts; each has the next seed [1]")->check(at_least(1));
+  command->add_option("--stop", arguments->stops, "The text ends before this text (may be given several times)")
+      ->allow_extra_args(false);
+  command->add_flag("--json", arguments->json, "Print a JSON object for each text");
+  add_matmul_option(*command, arguments->matmul);
+  command->add_flag("--no-cache", arguments->no_cache,
+                    "Without the key/value cache: slower, the same text but for rounding");
+  command->callback([arguments] { generate_text(*arguments); });
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,132 @@
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/commands/commands.h"
+#include "cli/terminal/terminal.h"
+#include "core/text/numbers.h"
+#include "train/loop/run_summary.h"
+
+namespace tapeformer::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct RunsArguments {
+  std::string folder, sort = "loss";
+  bool json = false;
+};
+
+// What does not have the number comes last. Losses stand together by their units: others do not compare.
+std::pair<std::string, double> key_of(const RunSummary& run, const std::string& sort) {
+  constexpr double kLast = std::numeric_limits<double>::infinity();
+  if (sort == "loss") return {run.best_loss ? run.unit : "\xFF", run.best_loss.value_or(kLast)};
+  if (sort == "bits") return {"", run.bits_per_byte.value_or(kLast)};
+  if (sort == "parameters") return {"", run.parameters ? static_cast<double>(*run.parameters) : kLast};
+  return {"", run.elapsed_s};
+}
+
+Json json_of(const RunSummary& run, const std::string& name) {
+  const auto number = [](const auto& value) { return value ? Json(*value) : Json(); };
+  Json measures = Json::object();
+  for (const auto& [measure, value] : run.measures) measures[measure] = value;
+  return {{"run", name},
+          {"type", run.type},
+          {"parameters", number(run.parameters)},
+          {"data", run.data},
+          {"step", run.step},
+          {"steps", run.steps},
+          {"best_loss", number(run.best_loss)},
+          {"unit", run.unit},
+          {"bits_per_byte", number(run.bits_per_byte)},
+          {"measures", std::move(measures)},
+          {"elapsed_s", run.elapsed_s},
+          {"state", run.state}};
+}
+
+std::string decimals(const std::optional<double>& value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4f", value.value_or(0));
+  return value ? text : "-";
+}
+
+// "span_f1 0.9150", "bleu 39.34".
+std::string measure_of(const RunSummary& run) {
+  const auto value = run.measured(run.measure);
+  if (!value) return "-";
+  return run.measure == "bleu" ? fmt::format("bleu {:.2f}", *value) : fmt::format("{} {:.4f}", run.measure, *value);
+}
+
+// The columns that a text takes: its characters, which UTF-8 may write in several bytes.
+std::size_t width_of(const std::string& text) {
+  return std::ranges::count_if(text, [](unsigned char byte) { return (byte & 0xC0) != 0x80; });
+}
+
+void print_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows[0].size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i] + (i + 1 < row.size() ? std::string(widths[i] - width_of(row[i]) + 2, ' ') : "");
+    }
+    std::cout << output_text(line) << '\n';
+  }
+}
+
+void print_runs(const RunsArguments& arguments) {
+  std::vector<RunSummary> runs;
+  for (const RunFolder& run : runs_below(arguments.folder)) {
+    try {
+      runs.push_back(summarize_run(run));
+    } catch (const std::exception& error) {  // the others are worth a table
+      spdlog::warn("{}: {}", run.root.string(), error.what());
+    }
+  }
+  if (arguments.sort != "name")
+    std::ranges::stable_sort(runs, {}, [&](const RunSummary& run) { return key_of(run, arguments.sort); });
+  const auto name_of = [&](const RunSummary& run) {
+    const std::filesystem::path folder = run.run.root.lexically_relative(arguments.folder);
+    return folder == "." ? arguments.folder : folder.string();  // a run itself
+  };
+  if (arguments.json) {
+    Json all = Json::array();
+    for (const RunSummary& run : runs) all.push_back(json_of(run, name_of(run)));
+    std::cout << all.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    return;
+  }
+  std::vector<std::vector<std::string>> rows{
+      {"run", "type", "parameters", "data", "step", "best loss", "unit", "measure", "bits per byte", "time", "state"}};
+  for (const RunSummary& run : runs) {
+    rows.push_back({name_of(run), run.type, run.parameters ? std::to_string(*run.parameters) : "-", run.data,
+                    std::to_string(run.step) + "/" + std::to_string(run.steps), decimals(run.best_loss),
+                    run.best_loss ? run.unit : "-", measure_of(run), decimals(run.bits_per_byte),
+                    format_duration(run.elapsed_s), run.state});
+  }
+  print_table(rows);
+}
+
+}  // namespace
+
+void add_runs_command(CLI::App& app) {
+  auto arguments = std::make_shared<RunsArguments>();
+  CLI::App* command = app.add_subcommand("runs", "A table of the runs in a folder");
+  command->add_option("folder", arguments->folder, "A folder with runs, at any depth, or a run")->required();
+  command
+      ->add_option("--sort", arguments->sort,
+                   "loss (the best validation loss, by its unit), bits, parameters, time or name [loss]")
+      ->check(CLI::IsMember({"loss", "bits", "parameters", "time", "name"}));
+  command->add_flag("--json", arguments->json, "Print one JSON list");
+  command->callback([arguments] { print_runs(*arguments); });
+}
+
+}  // namespace tapeformer::cli

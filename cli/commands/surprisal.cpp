@@ -1,0 +1,258 @@
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "cli/commands/commands.h"
+#include "cli/options/run_model.h"
+#include "cli/options/usage.h"
+#include "cli/terminal/progress_line.h"
+#include "cli/terminal/surprisal_colors.h"
+#include "cli/terminal/terminal.h"
+#include "core/files.h"
+#include "core/text/numbers.h"
+#include "report/surprisal_page.h"
+#include "tasks/translation/trained_translator.h"
+#include "tasks/translation/translation_evaluation.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct SurprisalArguments {
+  ModelSource run;
+  std::string text, prompt, source, target;
+  std::optional<MatmulSetting> matmul;
+  std::string out;  // the page
+  std::int64_t stride = 0, top = 0;
+  bool json = false;
+  std::string color = "auto";
+
+  // How many of the likeliest tokens are looked for.
+  std::int64_t likeliest() const { return top == 0 && !out.empty() ? 5 : top; }
+};
+
+bool in_colors(const SurprisalArguments& arguments) {
+  return wants_color(STDOUT_FILENO, arguments.color == "always"  ? ColorWhen::always
+                                    : arguments.color == "never" ? ColorWhen::never
+                                                                 : ColorWhen::automatic);
+}
+
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// The precision in force, as a JSON string.
+std::string matmul_json() { return dump(word_of(kernels::MatmulPrecisionScope::current())); }
+
+// Writes tokens as they come, as rows of a table or of a JSON list or in colours, and keeps nothing of what it has
+// written; or collects them for a page.
+class TokenWriter {
+ public:
+  TokenWriter(const SurprisalArguments& arguments, const Tokenizer& tokenizer, SurprisalText* page = nullptr)
+      : json_(arguments.json),
+        ranked_(arguments.top > 0),
+        colored_(in_colors(arguments)),
+        tokenizer_(tokenizer),
+        page_(page) {
+    if (!json_ && !page_ && !colored_) std::cout << "   nats    bits  token\n";
+  }
+
+  // `score` is absent for a token that has nothing before it and is not scored.
+  void write(std::int32_t id, const std::optional<TokenScore>& score) {
+    if (score) nats_ += score->nats, ++scored_;
+    if (page_) {
+      collect(id, score);
+    } else if (json_) {
+      write_json(id, score);
+    } else if (colored_) {
+      const auto bits = score ? std::optional(score->nats / std::numbers::ln2) : std::nullopt;
+      std::cout << colored_token(tokenizer_.token_bytes(id), bits);
+    } else {
+      char numbers[40] = "      -       -";
+      if (score) std::snprintf(numbers, sizeof(numbers), "%7.3f %7.3f", score->nats, score->nats / std::numbers::ln2);
+      std::cout << numbers << "  " << dump(tokenizer_.token_bytes(id)) << '\n';
+    }
+  }
+
+  // Ends a text of which all tokens are written.
+  void end() {
+    if (colored_ && !json_ && !page_) std::cout << '\n';
+  }
+
+  double nats() const { return nats_; }
+  std::int64_t scored() const { return scored_; }
+
+ private:
+  void collect(std::int32_t id, const std::optional<TokenScore>& score) {
+    SurprisalToken token{std::string(tokenizer_.token_bytes(id)), score, {}};
+    if (score) {
+      for (const auto& [other, probability] : score->likeliest)
+        token.likeliest.emplace_back(tokenizer_.token_bytes(other));
+    }
+    page_->tokens.push_back(std::move(token));
+  }
+
+  void write_json(std::int32_t id, const std::optional<TokenScore>& score) {
+    const auto value = [&](double unit) { return score ? Json(score->nats / unit) : Json(nullptr); };
+    Json json{
+        {"id", id}, {"token", tokenizer_.token_bytes(id)}, {"nats", value(1)}, {"bits", value(std::numbers::ln2)}};
+    if (ranked_) {
+      json["rank"] = score ? Json(score->rank) : Json(nullptr);
+      json["likeliest"] = Json::array();
+      if (score) {
+        for (const auto& [other, probability] : score->likeliest) {
+          json["likeliest"].push_back(
+              {{"id", other}, {"token", tokenizer_.token_bytes(other)}, {"probability", probability}});
+        }
+      }
+    }
+    std::cout << (first_ ? "" : ",") << dump(json);
+    first_ = false;
+  }
+
+  bool json_, ranked_, colored_, first_ = true;
+  const Tokenizer& tokenizer_;
+  SurprisalText* page_;
+  double nats_ = 0;
+  std::int64_t scored_ = 0;
+};
+
+void print_mean(const SurprisalArguments& arguments, double nats, std::int64_t tokens) {
+  const double mean = nats / static_cast<double>(tokens);
+  if (arguments.out.empty() && in_colors(arguments)) std::cout << color_legend() << '\n';
+  std::cout << "mean " << mean << " nats, perplexity " << format_perplexity(std::exp(mean)) << '\n';
+}
+
+void write_page(const SurprisalArguments& arguments, const std::vector<SurprisalText>& texts) {
+  const std::string& of = !arguments.target.empty() ? arguments.target : arguments.text;
+  write_file_atomically(arguments.out, surprisal_page("Surprisal" + (of.empty() ? "" : ": " + of), texts));
+}
+
+// No progress where the results themselves are seen.
+ProgressCallback show_scoring(const SurprisalArguments& arguments) {
+  return arguments.out.empty() && ::isatty(STDOUT_FILENO) != 0 ? ProgressCallback() : show_progress("scoring");
+}
+
+void print_text(const SurprisalArguments& arguments) {
+  const TrainedLanguageModel run = open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const std::vector<std::int32_t> ids = arguments.text.empty()
+                                            ? prompt_tokens(run, arguments.prompt)
+                                            : read_tokens(run.config, *run.tokenizer, arguments.text).ids;
+  check(ids.size() >= 2, "surprisal: the text has ", ids.size(), " tokens, at least 2 are needed");
+  if (arguments.stride && reads_in_order(*run.model)) {
+    fail_usage("surprisal: --stride: expected none, since ", run.config.model.type,
+               " reads a text in order and has no windows");
+  }
+  // Half overlapping windows: every token but the first ones is predicted from at least half a context.
+  const std::int64_t context = window_context(*run.model, 0);
+  const WindowOptions options{.stride = arguments.stride ? arguments.stride : std::max<std::int64_t>(context / 2, 1)};
+  if (arguments.json) std::cout << "{\"tokens\":[";
+  std::vector<SurprisalText> page(1);
+  TokenWriter writer(arguments, *run.tokenizer, arguments.out.empty() ? nullptr : &page[0]);
+  auto id = ids.begin();
+  writer.write(*id, std::nullopt);
+  const ProgressCallback progress = show_scoring(arguments);
+  score_tokens(*run.model, std::span<const std::int32_t>(ids), options, arguments.likeliest(),
+               [&](const TokenScore& score) {
+                 writer.write(*++id, score);
+                 if (progress) progress(static_cast<double>(id - ids.begin() + 1) / static_cast<double>(ids.size()));
+               });
+  writer.end();
+  if (!arguments.out.empty()) write_page(arguments, page);
+  if (!arguments.json) return print_mean(arguments, writer.nats(), writer.scored());
+  const double mean = writer.nats() / static_cast<double>(writer.scored());
+  std::cout << "],\"mean_nats\":" << dump(mean) << ",\"perplexity\":" << dump(std::exp(mean))
+            << ",\"matmul\":" << matmul_json() << "}\n";
+}
+
+// One JSON line, or one table, for each pair that eval would score; or a page of all.
+void print_pairs(const SurprisalArguments& arguments) {
+  const TrainedTranslator run = open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const PairTokenizers& both = run.tokenizers;
+  const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
+  const PairLimits limits = pair_limits(run.config);
+  SkippedPairs skipped;
+  double total = 0;
+  std::int64_t count = 0;
+  std::vector<SurprisalText> page;
+  const ProgressCallback progress = show_scoring(arguments);
+  for (std::size_t i = 0; i < text.pairs().size(); ++i) {
+    const SentencePair& pair = text.pairs()[i];
+    if (!is_usable(pair, skipped)) continue;
+    const std::vector<std::int32_t> source = both.source->encode(pair.source),
+                                    target = both.target->encode(pair.target);
+    if (std::ssize(source) > limits.source || std::ssize(target) > limits.target) {
+      ++skipped.too_long;
+      continue;
+    }
+    if (!arguments.out.empty()) {
+      page.push_back({.source = std::string(pair.source)});
+    } else if (arguments.json) {
+      std::cout << "{\"pair\":" << i + 1 << ",\"source\":" << dump(std::string(pair.source)) << ",\"tokens\":[";
+    } else {
+      std::cout << (count ? "\n" : "") << pair.source << '\n';
+    }
+    TokenWriter writer(arguments, *both.target, page.empty() ? nullptr : &page.back());
+    std::size_t place = 0;
+    score_tokens(*run.model, source, target, both.symbols, arguments.likeliest(), [&](const TokenScore& score) {
+      writer.write(place < target.size() ? target[place] : both.symbols.target.end, score);
+      ++place;
+    });
+    writer.end();
+    if (arguments.json) std::cout << "],\"matmul\":" << matmul_json() << "}\n";
+    total += writer.nats(), count += writer.scored();
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(text.pairs().size()));
+  }
+  ProgressLine::clear_visible();
+  if (skipped.total() > 0) {
+    spdlog::warn("{} of {} pairs are not scored: {}", skipped.total(), text.pairs().size(), describe(skipped, limits));
+  }
+  if (!arguments.out.empty()) write_page(arguments, page);
+  check(count > 0, text.origin(), ": none of ", text.pairs().size(), " sentence pairs can be scored");
+  if (!arguments.json) print_mean(arguments, total, count);
+}
+
+}  // namespace
+
+void add_surprisal_command(CLI::App& app) {
+  auto arguments = std::make_shared<SurprisalArguments>();
+  CLI::App* command = app.add_subcommand("surprisal", "-log P(token | what is before it), token by token");
+  add_run_argument(*command, arguments->run);
+  CLI::Option* text = command->add_option("--text", arguments->text, "Text file");
+  CLI::Option* prompt = command->add_option("--prompt", arguments->prompt, "The text itself")->excludes(text);
+  CLI::Option* source = command->add_option("--source", arguments->source, "File to translate, for an encoder-decoder");
+  CLI::Option* target = command->add_option("--target", arguments->target, "Its translation, whose tokens are scored");
+  source->excludes(text)->excludes(prompt)->needs(target);
+  target->needs(source);
+  command->add_option("--stride", arguments->stride, "Tokens between the beginnings of windows [half the context]")
+      ->check(at_least(1))
+      ->excludes(source);
+  add_matmul_option(*command, arguments->matmul);
+  CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON: one object, or one a pair");
+  command->add_option("--top", arguments->top, "With --json: the rank of each token and the N likeliest; of a page [5]")
+      ->check(at_least(1));
+  command
+      ->add_option("--color", arguments->color,
+                   "The text in colours in place of a table: auto, always or never [auto: on a terminal]")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("")
+      ->excludes(json);
+  command->add_option("--out", arguments->out, "A page (.html): the text in the colours of its surprisal")
+      ->excludes(json);
+  command->callback([arguments] {
+    if (!arguments->source.empty()) return print_pairs(*arguments);
+    if (arguments->text.empty() && arguments->prompt.empty()) {
+      fail_usage("surprisal: expected --text FILE, --prompt TEXT, or --source FILE and --target FILE");
+    }
+    print_text(*arguments);
+  });
+}
+
+}  // namespace tapeformer::cli

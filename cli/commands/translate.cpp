@@ -1,0 +1,171 @@
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/commands/commands.h"
+#include "cli/options/input_lines.h"
+#include "cli/options/run_model.h"
+#include "cli/options/usage.h"
+#include "cli/terminal/terminal.h"
+#include "core/files.h"
+#include "core/text/utf8.h"
+#include "data/scores/alignment.h"
+#include "generate/aligner.h"
+#include "generate/line_translator.h"
+#include "tasks/translation/trained_translator.h"
+
+namespace tapeformer::cli {
+namespace {
+
+constexpr std::int64_t kMostHypotheses = 1000;  // a wider beam takes gigabytes and helps nobody
+
+struct TranslateArguments {
+  ModelSource run;
+  std::optional<MatmulSetting> matmul;
+  BeamOptions options{.beam = 5};
+  bool no_cache = false;
+  std::string alignments, pharaoh;  // files
+  AlignmentHeads heads;
+};
+
+// Writes how the best translation of each line is aligned with it, a line for a line: the attention weights as JSON,
+// and the source token with the largest weight of each target token as Pharaoh's i-j.
+class AlignmentWriter {
+ public:
+  explicit AlignmentWriter(const TranslateArguments& arguments) : heads_(arguments.heads) {
+    if (!arguments.alignments.empty()) json_.emplace(arguments.alignments);
+    if (!arguments.pharaoh.empty()) pharaoh_.emplace(arguments.pharaoh);
+  }
+
+  void write(const TrainedTranslator& run, const LineTranslation& line) {
+    if (!json_ && !pharaoh_) return;
+    const PairTokenizers& both = run.tokenizers;
+    std::vector<std::vector<double>> weights;
+    if (!line.source.empty()) weights = align(*run.model, line.source, line.target, both.symbols, heads_);
+    if (json_) {
+      const auto tokens = [&](const Tokenizer& tokenizer, std::vector<std::int32_t> ids, std::int32_t end) {
+        if (!line.source.empty()) ids.push_back(end);
+        auto list = nlohmann::ordered_json::array();
+        for (const std::int32_t id : ids) list.push_back(tokenizer.token_bytes(id));
+        return list;
+      };
+      const nlohmann::ordered_json object{{"source", tokens(*both.source, line.source, both.symbols.source.end)},
+                                          {"target", tokens(*both.target, line.target, both.symbols.target.end)},
+                                          {"weights", weights}};
+      json_->append(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+    }
+    if (pharaoh_) pharaoh_->append(format_alignment(links_of(weights)) + '\n');
+  }
+
+  // The files are there when all lines have been translated.
+  void commit() {
+    if (json_) json_->commit();
+    if (pharaoh_) pharaoh_->commit();
+  }
+
+ private:
+  // A target token that looks most at the source's end goes with no token.
+  static std::vector<AlignmentLink> links_of(const std::vector<std::vector<double>>& weights) {
+    std::vector<AlignmentLink> links;
+    for (std::int64_t target = 0; target + 1 < std::ssize(weights); ++target) {
+      const std::vector<double>& row = weights[target];
+      const std::int64_t source = std::ranges::max_element(row) - row.begin();
+      if (source + 1 < std::ssize(row)) links.push_back({source, target});
+    }
+    return links;
+  }
+
+  AlignmentHeads heads_;
+  std::optional<AtomicFile> json_, pharaoh_;
+};
+
+// A translation is one line, whatever the model says, and cannot drive a terminal.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return output_text(std::move(text));
+}
+
+void translate_input(const TranslateArguments& arguments) {
+  BeamOptions options = arguments.options;
+  options.use_cache = !arguments.no_cache;
+  check_options(options);
+  if ((arguments.heads.layer || arguments.heads.head) && arguments.alignments.empty() && arguments.pharaoh.empty()) {
+    fail_usage("translate: --layer and --head: expected --alignments or --pharaoh beside them");
+  }
+  const TrainedTranslator run =
+      open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul, .bf16_weights = true});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const PairTokenizers& tokenizers = run.tokenizers;
+  AlignmentWriter alignments(arguments);
+  InputLines input("translating");
+  std::vector<std::string> lines;
+  std::int64_t number = 0;  // of lines before these
+  // Many batches at once, so that sentences of about the same length can be found for each.
+  constexpr std::int64_t kMostBatch = 1 << 16;  // lines are read in groups, and not all at once, whatever --batch says
+  while (input.next(16 * std::min(options.batch, kMostBatch), lines)) {
+    const std::vector<std::string_view> views(lines.begin(), lines.end());
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      const std::size_t invalid = find_invalid_utf8(views[i]);
+      if (invalid != std::string_view::npos) {
+        spdlog::warn("line {}: invalid UTF-8 at byte {}; U+FFFD is translated in its place", number + i + 1, invalid);
+      }
+    }
+    const auto translations = translate_lines(*run.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
+                                              views, options, number + 1);
+    for (std::size_t i = 0; i < lines.size(); ++i, ++number) {
+      const LineTranslation& line = translations[i];
+      if (line.dropped_tokens > 0) {
+        spdlog::warn("line {}: longer than the model's context of {} tokens: its last {} are not translated",
+                     number + 1, run.model->context().value_or(0), line.dropped_tokens);
+      }
+      alignments.write(run, line);
+      if (options.n_best == 1) {
+        std::cout << one_line(line.texts[0]) << '\n';
+        continue;
+      }
+      for (std::size_t best = 0; best < line.texts.size(); ++best) {
+        std::cout << number + 1 << '\t' << line.scores[best] << '\t' << one_line(line.texts[best]) << '\n';
+      }
+    }
+    std::cout << std::flush;
+  }
+  alignments.commit();
+}
+
+}  // namespace
+
+void add_translate_command(CLI::App& app) {
+  auto arguments = std::make_shared<TranslateArguments>();
+  BeamOptions& options = arguments->options;
+  CLI::App* command = app.add_subcommand("translate", "Translate standard input, line by line");
+  add_run_argument(*command, arguments->run);
+  command->add_option("--beam", options.beam, "Hypotheses kept at each length; 1: greedy [5]")
+      ->check(between(1, kMostHypotheses));
+  command->add_option("--length-penalty", options.length_penalty,
+                      "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]");
+  command->add_option("--n-best", options.n_best, "Print so many translations a line: number, score, text [1]")
+      ->check(at_least(1));
+  command->add_option("--batch", options.batch, "Sentences at once; the translations do not depend on it [64]")
+      ->check(at_least(1));
+  command->add_option("--max-length", options.max_length, "Tokens of a translation, at most [the model's context]")
+      ->check(at_least(1));
+  add_matmul_option(*command, arguments->matmul);
+  command->add_flag("--no-cache", arguments->no_cache, "Without the key/value cache: slower, the same translations");
+  command->add_option("--alignments", arguments->alignments,
+                      "File for the attention weights of the best translations: JSON lines of source, target, weights");
+  command->add_option(
+      "--pharaoh", arguments->pharaoh,
+      "File for alignments: for each target token, the source token with the largest weight, as lines of i-j, from 0");
+  command->add_option("--layer", arguments->heads.layer, "The layer whose weights are written, from 0 [mean of all]")
+      ->check(at_least(0));
+  command->add_option("--head", arguments->heads.head, "The head whose weights are written, from 0 [mean of all]")
+      ->check(at_least(0));
+  command->callback([arguments] { translate_input(*arguments); });
+}
+
+}  // namespace tapeformer::cli

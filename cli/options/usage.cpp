@@ -1,0 +1,145 @@
+#include "cli/options/usage.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "core/error.h"
+#include "core/text/nearest_name.h"
+#include "train/config/other_names.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct KnownName {
+  std::string name, found_by;
+};
+
+// What nanoGPT calls some options; what it calls the keys of a configuration is in key_of_other_name().
+struct OtherOption {
+  std::string_view name, option;
+};
+constexpr OtherOption kOtherOptions[] = {
+    {"--out_dir", "--out"}, {"--start", "--prompt"}, {"--num_samples", "--samples"}, {"--max_new_tokens", "--tokens"}};
+
+// The option of a command that another program calls `name`; empty where there is none.
+std::string option_of_other_name(const CLI::App& command, const std::string& name) {
+  std::string option = "--" + std::string(key_of_other_name(name.substr(2)));
+  const auto* const other = std::ranges::find(kOtherOptions, std::string_view(name), &OtherOption::name);
+  if (other != std::end(kOtherOptions)) option = other->option;
+  return command.get_option_no_throw(option) ? option : std::string();
+}
+
+// With the known name that may be meant, if there is one. `dashes` are at the beginning of all names.
+std::string unknown(const char* what, const std::string& name, std::string_view dashes,
+                    const std::vector<KnownName>& known) {
+  const std::string text = str_cat("unknown ", what, " ", name), word = name.substr(dashes.size());
+  constexpr std::size_t kBeginning = 3;  // letters that say something
+  const auto begun = std::ranges::find_if(
+      known, [&](const KnownName& other) { return word.size() >= kBeginning && other.found_by.starts_with(word); });
+  if (begun != known.end()) return str_cat(text, ": did you mean ", dashes, begun->name, "?");
+  std::vector<std::string_view> found_by;
+  for (const KnownName& other : known) found_by.push_back(other.found_by);
+  const std::string_view nearest = nearest_name(word, found_by);
+  if (!is_near(word, nearest)) return text;
+  return str_cat(text, ": did you mean ", dashes, std::ranges::find(known, nearest, &KnownName::found_by)->name, "?");
+}
+
+std::vector<KnownName> commands_of(const CLI::App& command) {
+  std::vector<KnownName> known;
+  for (const CLI::App* inner : command.get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back({inner->get_name(), inner->get_name()});
+  }
+  return known;
+}
+
+std::vector<KnownName> options_of(const CLI::App& command) {
+  std::vector<KnownName> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      known.push_back({name, name});
+      // A configuration key is found without its section too.
+      if (const auto dot = name.find('.'); dot != name.npos) known.push_back({name, name.substr(dot + 1)});
+    }
+  }
+  return known;
+}
+
+}  // namespace
+
+CLI::Validator at_least(std::int64_t least) { return between(least, std::numeric_limits<std::int64_t>::max()); }
+
+CLI::Validator between(std::int64_t least, std::int64_t most) {
+  return {[least, most](const std::string& text) {
+            std::int64_t value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool whole = error == std::errc() && end == text.data() + text.size();
+            if (whole && value >= least && value <= most) return std::string();
+            const bool bounded = most != std::numeric_limits<std::int64_t>::max();
+            const std::string range = bounded ? str_cat("from ", least, " to ", most) : str_cat("of at least ", least);
+            return str_cat("expected a whole number ", range, ", got ", text);
+          },
+          ""};
+}
+
+void refuse_numbers_out_of_range(CLI::App& app) {
+  const auto finite = [](const std::string& text) {
+    const bool is_finite = std::isfinite(std::strtod(text.c_str(), nullptr));
+    return is_finite ? std::string() : "expected a finite number, got " + text;
+  };
+  const auto fits = [](const std::string& text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc::result_out_of_range ? "expected a smaller number, got " + text : std::string();
+  };
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type.starts_with("FLOAT")) option->check(finite, "");
+    if (type.starts_with("INT") || type.starts_with("UINT")) option->check(fits, "");
+  }
+  for (CLI::App* command : app.get_subcommands({})) refuse_numbers_out_of_range(*command);
+}
+
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 2000, kBeginning = 1200, kEnd = 600;
+  if (text.size() <= kMost) return text;
+  const auto whole_character = [&](std::size_t place) {
+    while (place > 0 && (text[place] & 0xC0) == 0x80) --place;
+    return place;
+  };
+  const std::size_t begin = whole_character(kBeginning), end = whole_character(text.size() - kEnd);
+  return str_cat(text.substr(0, begin), " … (", end - begin, " bytes are left out) … ", text.substr(end));
+}
+
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;  // the innermost that was named
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (word.starts_with("--")) {
+      const std::string name = word.substr(0, word.find('='));
+      const std::string other = option_of_other_name(*command, name);
+      if (!other.empty()) return str_cat("unknown option ", name, ": did you mean ", other, "?");
+      return unknown("option", name, "--", options_of(*command));
+    }
+    const auto commands = commands_of(*command);
+    if (!commands.empty()) return unknown("command", word, "", commands);
+  }
+  const std::string what = error.what(), name = what.substr(0, what.find(':'));
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
+    return str_cat(
+        name, what.find("At Most") == what.npos ? ": expected a value, got none" : ": expected one value, got more");
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error)) {
+    if (const std::size_t end = what.find(" is required"); end != what.npos && !what.starts_with("A subcommand")) {
+      return str_cat("expected ", what.substr(0, end), ", got none");
+    }
+    std::string commands;
+    for (const KnownName& inner : commands_of(*command)) commands += (commands.empty() ? "" : ", ") + inner.name;
+    if (!commands.empty()) return str_cat(command->get_name(), ": expected one of ", commands);
+  }
+  return what;
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,99 @@
+#include "cli/training/model_costs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/attention/attention.h"
+#include "nn/models/transformer_keys.h"
+#include "nn/module/layer_name.h"
+#include "train/distributed/optim_config.h"
+
+namespace tapeformer::cli {
+namespace {
+
+// The element of `list` whose `member` is `name`: a new one at the end where there is none.
+template <class T>
+T& find_or_add(std::vector<T>& list, std::string T::*member, const std::string& name) {
+  const auto found = std::ranges::find(list, name, member);
+  if (found != list.end()) return *found;
+  list.emplace_back().*member = name;
+  return list.back();
+}
+
+// One product gives queries, keys and values: how many of its rows are theirs.
+std::vector<std::pair<std::string, std::int64_t>> packed_rows(const std::string& part, const KeyValues& options) {
+  const bool with_queries = part.ends_with("attention.qkv");
+  if (!with_queries && !part.ends_with("attention.kv")) return {};
+  const BlockConfig block = block_config(options);
+  const std::int64_t groups = block.kv_heads > 0 ? block.kv_heads : block.heads, d = head_dim(block);
+  const std::string stem = part.substr(0, part.rfind('.') + 1);
+  std::vector<std::pair<std::string, std::int64_t>> rows;
+  if (with_queries) rows.emplace_back(stem + "q", block.heads * d);
+  rows.emplace_back(stem + "k", groups * d);
+  rows.emplace_back(stem + "v", groups * (block.value_dim > 0 ? block.value_dim : d));
+  return rows;
+}
+
+std::vector<ModelCosts::Layer> count_layers(const Module& model, const KeyValues& options) {
+  std::vector<ModelCosts::Layer> layers;
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    const std::string name(layer_name(parameter.name));
+    if (name.empty()) continue;
+    const std::int64_t count = parameter.variable.sizes().product();
+    ModelCosts::Layer& layer = find_or_add(layers, &ModelCosts::Layer::name, name);
+    layer.parameters += count;
+    std::string part = parameter.name.substr(name.size() + 1);
+    part = part.substr(0, part.rfind('.'));
+    auto rows = packed_rows(part, options);
+    if (rows.empty()) rows.emplace_back(part, parameter.variable.size(0));
+    for (const auto& [module, height] : rows) {
+      find_or_add(layer.parts, &ModelCosts::Part::key, module).parameters +=
+          count / parameter.variable.size(0) * height;
+    }
+  }
+  return layers;
+}
+
+}  // namespace
+
+ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) {
+  const ShapesOnly shapes;  // no memory for the parameters
+  const ModelFamily& family = config.family();
+  const ModelVocabulary vocabulary = data.vocabulary(config);
+  const TrainingShape shape = data.shape(config);
+  const Module* const model = shape.model.get();
+  std::vector<ModelPart> parts = family.parts;
+  parts.insert(parts.end(), shape.parts.begin(), shape.parts.end());
+  ModelCosts costs{.vocab = vocabulary.target,
+                   .parts = {},
+                   .layers = count_layers(*model, config.model.options),
+                   .total = model->parameter_count(),
+                   .optimizer_numbers = 0,
+                   .learning = 0};
+  for (const NamedParameter& parameter : model->named_parameters()) {
+    if (shape.rates && shape.rates(parameter.name) == 0) continue;
+    const std::int64_t elements = parameter.variable.sizes().product();
+    costs.learning += elements;
+    costs.optimizer_numbers += numbers_per_parameter(config, parameter.role.kind) * elements;
+  }
+  for (const ModelPart& part : parts) {
+    std::int64_t parameters = 0;
+    for (const std::string& prefix : part.prefixes) parameters += model->parameter_count(prefix);
+    // The one part that may share all of its weights with another.
+    const bool tied = parameters == 0 && part.key == "head";
+    costs.parts.push_back({part.key, tied ? part.label + " (tied)" : part.label, parameters});
+    if (part.only_pretraining) costs.without_heads = costs.without_heads.value_or(costs.total) - parameters;
+  }
+  const double row = shape.block_size;
+  const std::int64_t micro_step = config.train.batch_tokens
+                                      ? config.train.batch_tokens
+                                      : std::llround(static_cast<double>(config.train.batch) * row);
+  costs.tokens_per_step = config.train.accumulate * micro_step;
+  const bool length_known = !config.data.within_document && config.train.batch_tokens == 0;
+  const ForwardFlops forward =
+      family.flops(config.model.options, *model, vocabulary, length_known ? std::llround(row) : 0);
+  costs.flops_per_token = shape.flops(forward);
+  return costs;
+}
+
+}  // namespace tapeformer::cli

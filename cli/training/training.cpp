@@ -1,0 +1,189 @@
+#include "cli/training/training.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <utility>
+
+#include "cli/terminal/stop_notice.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/terminal.h"
+#include "cli/terminal/training_line.h"
+#include "cli/training/model_costs.h"
+#include "cli/training/training_summary.h"
+#include "core/hash.h"
+#include "core/parallel.h"
+#include "core/text/numbers.h"
+#include "report/run_report.h"
+#include "train/config/matmul_config.h"
+#include "train/distributed/launch.h"
+#include "train/distributed/same_job.h"
+#include "train/loop/evaluation_terms.h"
+#include "train/loop/objective_data.h"
+#include "train/loop/trainer.h"
+#include "train/machine/machine.h"
+#include "train/machine/machine_peak.h"
+
+namespace tapeformer::cli {
+namespace {
+
+// Draws the run's page anew, now and then: it takes at most a twentieth of the time.
+class ReportRefresh {
+ public:
+  explicit ReportRefresh(RunFolder run) : run_(std::move(run)) {}
+
+  void refresh_if_due() {
+    if (Clock::now() >= due_) refresh();
+  }
+  void refresh() {
+    const auto begin = Clock::now();
+    try {
+      write_run_report({&run_, 1}, run_.report());
+    } catch (const std::exception& error) {  // a picture is no reason to end a training
+      spdlog::warn("{}: not written: {}", run_.report().string(), error.what());
+    }
+    due_ = Clock::now() + 20 * (Clock::now() - begin);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  RunFolder run_;
+  Clock::time_point due_{};
+};
+
+// What must be the same on all ranks when they begin to train.
+JobFacts data_and_weights(const Objective& objective, const ParameterSlab& slab, const TrainingState& state) {
+  const RunTokenizers tokenizers = objective.tokenizers();
+  const std::string vocabulary = tokenizers.source + tokenizers.target + tokenizers.labels;
+  const std::string_view weights(static_cast<const char*>(static_cast<const void*>(slab.values().data<float>())),
+                                 static_cast<std::size_t>(slab.values().bytes()));
+  return {{"the hash of the training data", to_hex(objective.data_hash())},
+          {"the hash of the validation data", to_hex(objective.valid_hash())},
+          {"the hash of the tokenizer", to_hex(hash_bytes(vocabulary))},
+          {"the step to go on from", std::to_string(state.step)},
+          {"the hash of the weights", to_hex(hash_bytes(weights))}};
+}
+
+void tell_ranks(const ResolvedConfig& config, const Communicator& ranks) {
+  if (ranks.size() == 1) return;
+  spdlog::info("{} ranks share the {} micro-steps of a step", ranks.size(), config.train.accumulate);
+  if (config.train.accumulate % ranks.size() == 0) return;
+  spdlog::warn("train.accumulate is {}, no multiple of the ranks: those with fewer micro-steps wait for the others",
+               config.train.accumulate);
+}
+
+void throw_if_stopped() {
+  if (StopSignal::requested()) throw StoppedBeforeTraining();
+}
+
+// Null when the program was asked to stop: work that shows its progress ends soon then, and so does a read that
+// waits for its input.
+std::unique_ptr<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& config, const RunFolder* resumed,
+                                                      bool shows_progress) try {
+  return config.task_row().prepare(config, resumed, [&](std::string what) -> ProgressCallback {
+    throw_if_stopped();
+    return [show = shows_progress ? show_progress(std::move(what)) : ProgressCallback()](double share) {
+      throw_if_stopped();
+      if (show) show(share);
+    };
+  });
+} catch (...) {
+  if (!StopSignal::requested()) throw;
+  return nullptr;
+}
+
+}  // namespace
+
+Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks) {
+  std::unique_ptr<ObjectiveData> data;
+  for (const bool root : {true, false}) {  // the others find in the cache what rank 0 has made
+    if (ranks.is_root() == root) data = prepare_unless_stopped(config, resumed, root);
+    if (ranks.any(StopSignal::requested())) throw StoppedBeforeTraining();
+  }
+  const double flops_per_token = model_costs(config, *data).flops_per_token;
+  // Before the model is made, so that what a first measurement takes is not counted as the training's memory.
+  const double peak_flops =
+      is_quiet() || !ranks.is_root() ? 0 : machine_peak_flops(matmul_precision(config), thread_count());
+  Work work{config.task_row().make(config, std::move(data)), flops_per_token, ranks.size() * peak_flops};
+  require_evaluations(*work.objective, config);
+  work.objective->share_with(ranks);
+  return work;
+}
+
+void train_run(const ResolvedConfig& config, const Work& work, const ParameterSlab& slab, Optimizer& optimizer,
+               const RunFolder& run, TrainingState& state, std::optional<double> max_minutes) {
+  Objective& objective = *work.objective;
+  Communicator& ranks = objective.ranks();
+  require_same([&] { return data_and_weights(objective, slab, state); }, ranks);
+  StopSignal::work_begins();
+  if (!ranks.is_root()) {
+    train(objective, slab, optimizer, config, run, state,
+          {.stop_requested = StopSignal::requested, .max_minutes = max_minutes});
+    return;
+  }
+  record_machine(run, state.step, config);
+  for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
+  if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.cannot_evaluate_because());
+  for (const std::string& line : objective.description()) spdlog::info("{}", line);
+  const kernels::MatmulPrecision precision = matmul_precision(config);
+  if (const std::string warning = matmul_warning(precision); !warning.empty()) spdlog::warn("{}", warning);
+  const bool of_environment = config.train.threads == 0 && threads_of_environment();
+  spdlog::info("{} threads{}; matrix products: {}", thread_count(), of_environment ? " (OMP_NUM_THREADS)" : "",
+               describe_matmul(precision));
+  tell_ranks(config, ranks);
+  if (state.step >= config.train.steps) {
+    spdlog::info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
+  }
+
+  TrainingLine progress(ProgressLine::standard_error(), work.flops_per_token, work.peak_flops);
+  ReportRefresh report(run);
+  const auto tell_evaluation = [&](const std::string& what, const Evaluation& evaluation, std::optional<double> bleu) {
+    std::string parts;
+    for (const Evaluation::Part& part : evaluation.parts) {
+      parts += fmt::format("{}{} {:.4f}", parts.empty() ? " (" : ", ", part.name, evaluation.part(part).loss());
+    }
+    std::string measures;
+    for (const auto& [name, value] : evaluation.measures) measures += fmt::format(", {} {:.4f}", name, value);
+    const std::string perplexity =
+        objective.task().has_perplexity ? ", perplexity " + format_perplexity(evaluation.perplexity()) : "";
+    spdlog::info("{}: validation loss {:.4f}{}{}{}{}", what, evaluation.loss(), parts.empty() ? "" : parts + ")",
+                 perplexity, measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
+  };
+  const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
+    progress.evaluated(evaluation.loss());
+    tell_evaluation(str_cat("step ", step), evaluation, bleu);
+    report.refresh_if_due();
+  };
+  TrainingPace pace;
+  const StopNotice notice(StopSignal::requested, pace, [](const std::string& line) { spdlog::info("{}", line); });
+  const TrainHooks hooks{
+      .progress = [&](const ProgressState& now) { progress.step(now); },
+      .evaluating = [] { return show_progress("evaluating"); },
+      .evaluated = evaluated,
+      .averaged =
+          [&](std::span<const std::int64_t> steps) {
+            spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
+          },
+      .average_evaluated = [&](const Evaluation& evaluation,
+                               std::optional<double> bleu) { tell_evaluation("their average", evaluation, bleu); },
+      .stop_requested = StopSignal::requested,
+      .max_minutes = max_minutes,
+      .pace = &pace};
+  const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
+  progress.end();
+  if (progress.exceeds_peak()) machine_peak_flops_again(precision, thread_count());
+  report.refresh();
+  if (end == TrainEnd::early_stopped) {
+    const std::string_view measure = objective.task().metric;
+    const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);
+    spdlog::info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
+  }
+  if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
+    print_summary(config, objective, state, run);
+    return print_next_commands(config, run);
+  }
+  spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
+               end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
+}
+
+}  // namespace tapeformer::cli

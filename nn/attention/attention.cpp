@@ -1,0 +1,278 @@
+#include "nn/attention/attention.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "autograd/ops/activations.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/helpers/products.h"
+#include "autograd/ops/layers.h"
+#include "autograd/ops/views.h"
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+
+std::int64_t head_dim(const BlockConfig& config) {
+  if (config.head_dim > 0) return config.head_dim;
+  if (config.heads < 1 || config.dim % config.heads != 0) {
+    fail_usage("model.heads: ", config.heads, " does not divide model.dim, which is ", config.dim);
+  }
+  return config.dim / config.heads;
+}
+
+namespace {
+
+HeadLayout head_layout(const BlockConfig& config) {
+  const std::int64_t d = head_dim(config);
+  if (config.kv_heads < 0 || (config.kv_heads > 0 && config.heads % config.kv_heads != 0)) {
+    fail_usage("model.kv_heads: ", config.kv_heads, " does not divide model.heads, which is ", config.heads);
+  }
+  return {config.heads, config.kv_heads, config.value_dim > 0 ? config.value_dim : d};
+}
+
+// The widths of all keys and values of a token, side by side, and of what all heads of queries read.
+std::int64_t key_width(const BlockConfig& config) { return head_layout(config).keys * head_dim(config); }
+std::int64_t value_width(const BlockConfig& config) { return head_layout(config).keys * head_layout(config).value_dim; }
+std::int64_t query_width(const BlockConfig& config) { return config.heads * head_dim(config); }
+std::int64_t output_width(const BlockConfig& config) { return config.heads * head_layout(config).value_dim; }
+
+std::unique_ptr<RmsNorm> head_norm(const BlockConfig& config) {
+  if (!config.qk_norm) return nullptr;
+  auto norm = std::make_unique<RmsNorm>(head_dim(config), config.norm_eps, config.dtype);
+  norm->refuse_hooks("the norm of the heads is part of an op of the attention, and has no output of its own");
+  return norm;
+}
+
+Variable weight_of(const std::unique_ptr<RmsNorm>& norm) { return norm ? norm->weight : Variable(); }
+
+// `heads` heads of width d that lie side by side in each row: rows (B, T, heads·d) → (B, h, T, d).
+Tensor heads_of(const Tensor& rows, std::int64_t heads) {
+  return rows.reshape({rows.size(0), rows.size(1), heads, rows.size(2) / heads}).transpose(1, 2);
+}
+
+// Attention of queries (B, T, h·d) to what a cache holds → (B, T, h·d_v).
+Variable attend_to(const KeyValueCache& cache, const Variable& queries, std::int64_t heads,
+                   const AttentionOptions& options) {
+  const auto constant = [&](const Tensor& x) { return Variable::constant(*queries.tape(), x); };
+  const Variable y = scaled_dot_product_attention(constant(heads_of(queries.value(), heads)), constant(cache.keys()),
+                                                  constant(cache.values()), options);
+  return reshape(transpose(y, 1, 2), {queries.size(0), queries.size(1), -1});
+}
+
+// Fills what a query does not see in x (B, h, T_q, T_k).
+void hide_keys(const Tensor& x, const AttentionOptions& options, double value) {
+  const std::int64_t queries = x.size(2), keys = x.size(3);
+  if (!options.causal && !options.key_lengths.defined() && !options.key_begin.defined()) return;
+  for (std::int64_t b = 0; b < x.size(0); ++b) {
+    const std::int64_t length = options.key_lengths.defined() ? options.key_lengths.data<std::int32_t>()[b] : keys;
+    for (std::int64_t i = 0; i < queries; ++i) {
+      const std::int64_t begin =
+          options.key_begin.defined() ? options.key_begin.data<std::int32_t>()[b * queries + i] : 0;
+      const std::int64_t last = options.causal ? std::min(length, i + keys - queries + 1) : length;
+      const std::int64_t end = std::max(begin, last);
+      const Tensor row = x.slice(0, b, b + 1).slice(2, i, i + 1);
+      for (const Tensor& hidden : {row.slice(3, 0, begin), row.slice(3, end, keys)}) {
+        if (hidden.numel() > 0) hidden.copy_from(Tensor::full(hidden.sizes(), x.dtype(), value));
+      }
+    }
+  }
+}
+
+// Row c of `rows` (B, T, h·d_v), what the heads have read, times the columns of W_O that belong to it: (B, h, T, dim).
+Tensor head_outputs(const Tensor& rows, std::int64_t heads, const Linear& out) {
+  Tape tape(no_grad);
+  const std::int64_t batch = rows.size(0), length = rows.size(1), d = rows.size(2) / heads, dim = out.weight.size(0);
+  const Tensor parts = heads_of(rows, heads).transpose(0, 1).reshape({heads, batch * length, d});
+  const Tensor columns = out.weight.value().to(rows.dtype()).reshape({dim, heads, d}).permute({1, 2, 0});
+  return matmul(Variable::constant(tape, parts), Variable::constant(tape, columns))
+      .value()
+      .reshape({heads, batch, length, dim})
+      .transpose(0, 1);
+}
+
+void require_no_recording(const Tape& tape) {
+  check(!tape.options().record, "attention: a key/value cache works without recording only");
+}
+
+}  // namespace
+
+// Makes room for `length` tokens with the batch, heads and widths of k and v, and keeps what is cached.
+void KeyValueCache::reserve(const Tensor& k, const Tensor& v, std::int64_t length) {
+  constexpr std::int64_t kLeast = 16;
+  const std::int64_t held = keys_.defined() ? keys_.size(2) : 0;
+  const bool same_rows = keys_.defined() && keys_.size(0) == k.size(0);
+  check(same_rows || length_ == 0, "key/value cache: holds a batch of ", keys_.defined() ? keys_.size(0) : 0, ", got ",
+        k.size(0));
+  if (same_rows && length <= held) return;
+  const std::int64_t room = std::min(capacity_, std::max({length, 2 * held, kLeast}));
+  const auto grow = [&](Tensor& tensor, const Tensor& like) {
+    const Tensor grown = Tensor::empty({like.size(0), like.size(1), room, like.size(3)}, like.dtype());
+    if (length_ > 0) grown.slice(2, 0, length_).copy_from(tensor.slice(2, 0, length_));
+    tensor = grown;
+  };
+  grow(keys_, k), grow(values_, v);
+}
+
+void KeyValueCache::append(const Tensor& k, const Tensor& v) {
+  const std::int64_t more = k.size(2);
+  check(length_ + more <= capacity_, "key/value cache: ", length_, " tokens and ", more,
+        " more exceed its capacity of ", capacity_);
+  reserve(k, v, length_ + more);
+  keys_.slice(2, length_, length_ + more).copy_from(k);
+  values_.slice(2, length_, length_ + more).copy_from(v);
+  length_ += more;
+}
+
+void KeyValueCache::select(std::span<const std::int64_t> rows) {
+  if (length_ == 0) return;
+  keys_ = select_rows(keys_, rows);
+  values_ = select_rows(values_, rows);
+}
+
+MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
+    : qkv(config.dim, query_width(config) + key_width(config) + value_width(config), config.bias, config.init,
+          config.dtype, ParameterRole::stacked({query_width(config), key_width(config), value_width(config)})),
+      out(output_width(config), config.dim, config.bias, config.residual_init, config.dtype),
+      heads_(head_layout(config)),
+      head_dim_(head_dim(config)),
+      q_norm_(head_norm(config)),
+      k_norm_(head_norm(config)),
+      transform_{.norm_eps = config.norm_eps},
+      dropout_(config.attention_dropout) {
+  register_module("qkv", qkv);
+  if (q_norm_) register_module("q_norm", *q_norm_);
+  if (k_norm_) register_module("k_norm", *k_norm_);
+  register_module("out", out);
+}
+
+Variable MultiHeadAttention::forward(Variable x, const SelfMask& mask, KeyValueCache* cache,
+                                     const Rotation& rotation) const {
+  return call([&] { return run(std::move(x), mask, cache, rotation); });
+}
+
+Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache* cache,
+                                 const Rotation& rotation) const {
+  const Variable packed = qkv.forward(x);
+  x = {};
+  const AttentionOptions options{
+      .causal = mask.causal, .key_lengths = mask.lengths, .key_begin = mask.key_begin, .dropout = dropout_};
+  HeadTransform transform = transform_;
+  transform.rotation = rotation;
+  Tape& tape = *packed.tape();
+  const TensorObserver* const observer = tape.options().observer;
+  const Tensor rows = cache || observer ? packed.value() : Tensor();
+  const std::int64_t keys = heads_.queries * head_dim_, values = keys + heads_.keys * head_dim_;
+  const auto transformed = [&](const Tensor& part, const std::unique_ptr<RmsNorm>& norm, std::int64_t heads) {
+    const Variable x = Variable::constant(tape, part);
+    return norm || rotation.table.defined() ? transform_heads(x, weight_of(norm), heads, transform) : x;
+  };
+  const auto queries = [&] { return transformed(rows.slice(2, 0, keys), q_norm_, heads_.queries); };
+  const auto keys_of = [&] { return transformed(rows.slice(2, keys, values), k_norm_, heads_.keys); };
+  if (!cache) {
+    const Variable y =
+        packed_self_attention(packed, heads_, options, {weight_of(q_norm_), weight_of(k_norm_)}, transform);
+    if (observer) {
+      (*observer)(kSelfAttentionWeights, [&] {
+        return attention_weights(heads_of(queries().value(), heads_.queries), heads_of(keys_of().value(), heads_.keys),
+                                 options);
+      });
+      (*observer)(kSelfAttentionHeads, [&] { return head_outputs(y.value(), heads_.queries, out); });
+    }
+    return out.forward(y);
+  }
+  require_no_recording(tape);
+  const Variable k = keys_of();
+  cache->append(heads_of(k.value(), heads_.keys), heads_of(rows.slice(2, values, rows.size(2)), heads_.keys));
+  return out.forward(attend_to(*cache, queries(), heads_.queries, options));
+}
+
+Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
+  Tape tape(no_grad);
+  const double factor = options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.size(3)));
+  const Variable queries = scale(Variable::constant(tape, q), factor);
+  // One axis of groups, and one of the query heads in each.
+  const std::int64_t groups = k.size(1), group = q.size(1) / std::max<std::int64_t>(groups, 1);
+  const Variable grouped = reshape(queries, {q.size(0), groups, group * q.size(2), q.size(3)});
+  const Tensor scores = matmul(grouped, Variable::constant(tape, k.transpose(2, 3)))
+                            .value()
+                            .reshape({q.size(0), q.size(1), q.size(2), k.size(2)});
+  hide_keys(scores, options, -std::numeric_limits<double>::infinity());
+  const Tensor weights = softmax(Variable::constant(tape, scores)).value();
+  hide_keys(weights, options, 0);  // where a query sees no key, too
+  return weights;
+}
+
+CrossAttention::CrossAttention(const BlockConfig& config)
+    : q(config.dim, query_width(config), config.bias, config.init, config.dtype),
+      kv(config.dim, key_width(config) + value_width(config), config.bias, config.init, config.dtype,
+         ParameterRole::stacked({key_width(config), value_width(config)})),
+      out(output_width(config), config.dim, config.bias, config.residual_init, config.dtype),
+      heads_(head_layout(config)),
+      head_dim_(head_dim(config)),
+      q_norm_(head_norm(config)),
+      k_norm_(head_norm(config)),
+      transform_{.norm_eps = config.norm_eps},
+      dropout_(config.attention_dropout) {
+  register_module("q", q);
+  if (q_norm_) register_module("q_norm", *q_norm_);
+  register_module("kv", kv);
+  if (k_norm_) register_module("k_norm", *k_norm_);
+  register_module("out", out);
+}
+
+Variable CrossAttention::keys_and_values(const Variable& encoded) const {
+  const Variable packed = kv.forward(encoded);
+  if (!k_norm_) return packed;
+  const std::int64_t width = heads_.keys * head_dim_;
+  const Variable keys = transform_heads(slice(packed, 2, 0, width), k_norm_->weight, heads_.keys, transform_);
+  return concat(std::array{keys, slice(packed, 2, width, packed.size(2))}, -1);
+}
+
+Variable CrossAttention::forward(Variable x, const EncoderOutput& encoded, KeyValueCache* cache) const {
+  return call([&] { return run(std::move(x), encoded, cache); });
+}
+
+Variable CrossAttention::run(Variable x, const EncoderOutput& encoded, KeyValueCache* cache) const {
+  const Dims sizes = x.sizes();
+  const std::int64_t batch = encoded.hidden.size(0);
+  check(sizes[0] % batch == 0, "cross-attention: ", sizes[0], " rows cannot share ", batch, " encoded ones");
+  // Nothing is causal here, so rows that look at the same encoded row can be queries side by side.
+  Variable queries = reshape(q.forward(x), {batch, -1, heads_.queries * head_dim_});
+  x = {};
+  if (q_norm_) queries = transform_heads(queries, q_norm_->weight, heads_.queries, transform_);
+  const AttentionOptions options{.key_lengths = encoded.lengths, .dropout = dropout_};
+  Tape& tape = *queries.tape();
+  const std::int64_t values = heads_.keys * head_dim_;  // where they begin in a row of keys and values
+  const auto keys_of = [&](const Tensor& rows) { return heads_of(rows.slice(2, 0, values), heads_.keys); };
+  Variable y;
+  Tensor keys;
+  if (cache) {
+    require_no_recording(tape);
+    if (cache->length() == 0) {
+      const Tensor rows = keys_and_values(encoded.hidden).value();
+      cache->append(keys_of(rows), heads_of(rows.slice(2, values, rows.size(2)), heads_.keys));
+    }
+    keys = cache->keys();
+    y = attend_to(*cache, queries, heads_.queries, options);
+  } else {
+    const Variable packed = keys_and_values(encoded.hidden);
+    keys = keys_of(packed.value());
+    y = packed_cross_attention(queries, packed, heads_, options);
+  }
+  const Variable read = reshape(y, {sizes[0], sizes[1], -1});  // (R, T, h·d_v)
+  if (const TensorObserver* const observer = tape.options().observer) {
+    (*observer)(kCrossAttentionWeights, [&] {
+      const Tensor weights = attention_weights(heads_of(queries.value(), heads_.queries), keys, options);
+      const std::int64_t rows = sizes[0] / batch, source_length = keys.size(2);
+      return weights.reshape({batch, heads_.queries, rows, sizes[1], source_length})
+          .transpose(1, 2)
+          .reshape({sizes[0], heads_.queries, sizes[1], source_length});
+    });
+    (*observer)(kCrossAttentionHeads, [&] { return head_outputs(read.value(), heads_.queries, out); });
+  }
+  return out.forward(read);
+}
+
+}  // namespace tapeformer

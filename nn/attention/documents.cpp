@@ -1,0 +1,21 @@
+#include "nn/attention/documents.h"
+
+namespace tapeformer {
+
+Documents find_documents(const Tensor& ids, std::int32_t token) {
+  const Tensor dense = ids.contiguous();
+  const Documents documents{Tensor::empty(ids.sizes(), DType::i32), Tensor::empty(ids.sizes(), DType::i32)};
+  const std::int32_t* id = dense.data<std::int32_t>();
+  auto *first = documents.first_tokens.data<std::int32_t>(), *position = documents.positions.data<std::int32_t>();
+  for (std::int64_t row = 0; row < ids.size(0); ++row) {
+    std::int32_t begin = 0;
+    for (std::int32_t t = 0; t < ids.size(1); ++t) {
+      if (*id++ == token) begin = t;
+      *first++ = begin;
+      *position++ = t - begin;
+    }
+  }
+  return documents;
+}
+
+}  // namespace tapeformer

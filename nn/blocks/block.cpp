@@ -1,0 +1,121 @@
+#include "nn/blocks/block.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/helpers/products.h"
+#include "autograd/tape/recompute.h"
+
+namespace tapeformer {
+
+FeedForward::FeedForward(const BlockConfig& config)
+    : up(config.dim, is_gated(config.activation) ? 2 * config.ff_dim : config.ff_dim, config.bias, config.init,
+         config.dtype,
+         is_gated(config.activation) ? ParameterRole::stacked({config.ff_dim, config.ff_dim}) : ParameterKind::matrix),
+      down(config.ff_dim, config.dim, config.bias, config.residual_init, config.dtype),
+      activation_(config.activation) {
+  register_module(is_gated(activation_) ? "gate_up" : "up", up);
+  register_module("down", down);
+}
+
+Variable FeedForward::forward(Variable x) const {
+  return call([&] {
+    if (!up.has_hooks() && !down.has_hooks()) {
+      return feed_forward(std::move(x), {up.weight, up.bias, down.weight, down.bias}, activation_);
+    }
+    // The same in two parts, so that the hooks of both layers see their outputs. The second one writes to its input,
+    // which a hook may have kept.
+    const Variable u = scale(up.forward(x), 1);
+    return down.call([&] { return feed_forward_output(u, {{}, {}, down.weight, down.bias}, activation_); });
+  });
+}
+
+Block::Block(const BlockConfig& config, bool cross)
+    : attention_norm_(make_norm(config)),
+      attention_(config),
+      feed_forward_norm_(make_norm(config)),
+      feed_forward_(config),
+      norm_place_(config.norm),
+      dropout_(config.dropout) {
+  register_module("attention_norm", *attention_norm_);
+  register_module("attention", attention_);
+  if (cross) {
+    cross_attention_norm_ = make_norm(config);
+    cross_attention_ = std::make_unique<CrossAttention>(config);
+    register_module("cross_attention_norm", *cross_attention_norm_);
+    register_module("cross_attention", *cross_attention_);
+  }
+  register_module("feed_forward_norm", *feed_forward_norm_);
+  register_module("feed_forward", feed_forward_);
+}
+
+template <class Sub>
+Variable Block::residual(const Variable& x, const Norm& norm, const Sub& sub) const {
+  if (norm_place_ == NormPlace::pre) return add(x, dropout_.forward(sub(norm.forward(x))));
+  return norm.forward(add(x, dropout_.forward(sub(x))));
+}
+
+Variable Block::forward(const Variable& in, const BlockContext& context, BlockCache* cache) const {
+  return call([&] { return run(in, context, cache); });
+}
+
+Variable Block::run(const Variable& in, const BlockContext& context, BlockCache* cache) const {
+  Variable x = residual(in, *attention_norm_, [&](Variable y) {
+    return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr, context.rotation);
+  });
+  if (cross_attention_) {
+    check(context.encoded.has_value(), "block: cross-attention needs an encoder's result");
+    x = residual(x, *cross_attention_norm_, [&](Variable y) {
+      return cross_attention_->forward(std::move(y), *context.encoded, cache ? &cache->cross : nullptr);
+    });
+  }
+  return residual(x, *feed_forward_norm_, [&](Variable y) { return feed_forward_.forward(std::move(y)); });
+}
+
+BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cross)
+    : rotary_(config.rotary), head_dim_(head_dim(config)) {
+  BlockConfig block = config;
+  if (block.residual_init.kind == Init::Kind::normal) {
+    block.residual_init.value /= std::sqrt(static_cast<double>((cross ? 3 : 2) * layers));
+  }
+  for (std::int64_t i = 0; i < layers; ++i) {
+    blocks_.push_back(std::make_unique<Block>(block, cross));
+    register_module(str_cat("blocks.", i), *blocks_.back());
+  }
+  if (config.norm == NormPlace::pre) {
+    final_norm_ = make_norm(config);
+    register_module("final_norm", *final_norm_);
+  }
+}
+
+Variable BlockStack::forward(const Variable& in, const BlockContext& context, StackCache* cache,
+                             std::vector<Variable>* layers) const {
+  const Variable x = call([&] { return run(in, context, cache, layers); });
+  if (layers) layers->back() = x;
+  return x;
+}
+
+Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCache* cache,
+                         std::vector<Variable>* layers) const {
+  Variable x = in;
+  BlockContext context = given;
+  if (rotary_) context.rotation = rotation_of(context.positions, x.size(1), head_dim_, *rotary_, x.value().dtype());
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const auto block = [module = blocks_[i].get(), context, own = cache ? &(*cache)[i] : nullptr](const Variable& y) {
+      return module->forward(y, context, own);
+    };
+    // Backward begins with the last block: to drop its activations until then would hardly lower the peak.
+    const bool last = i + 1 == blocks_.size();
+    x = last ? block(x) : recompute(block, x);
+    if (last && final_norm_) x = final_norm_->forward(x);
+    if (layers) layers->push_back(x);
+  }
+  return x;
+}
+
+StackCache BlockStack::make_cache(std::int64_t length, std::int64_t encoded_length) const {
+  return StackCache(blocks_.size(), BlockCache{KeyValueCache(length), KeyValueCache(encoded_length)});
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,115 @@
+#include "nn/interfaces/encoder_for_classification.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "autograd/ops/activations.h"
+#include "autograd/ops/layers.h"
+#include "autograd/ops/views.h"
+#include "autograd/tape/tape.h"
+#include "nn/interfaces/layer_widths.h"
+#include "nn/module/layer_name.h"
+
+namespace tapeformer {
+namespace {
+
+constexpr double kInitStd = 0.02;  // Devlin et al. 2019
+
+// Gathers those of some parameters that the ops of a tape read.
+class ParametersRead : public OpObserver {
+ public:
+  explicit ParametersRead(std::vector<NamedParameter> parameters) : unread_(std::move(parameters)) {}
+
+  void forward_begins(const char*, std::span<const Variable* const> inputs) override {
+    for (const Variable* input : inputs) {
+      const auto same = [&](const NamedParameter& parameter) { return parameter.variable.same_parameter(*input); };
+      if (std::erase_if(unread_, same) > 0) read.push_back(*input);
+    }
+  }
+  void forward_ended(const char*, std::size_t, std::span<const Tensor>) override {}
+  void backward_ended(const char*, std::size_t, std::span<const Tensor>, std::span<const Tensor>) override {}
+
+  std::vector<Variable> read;
+
+ private:
+  std::vector<NamedParameter> unread_;
+};
+
+}  // namespace
+
+EncoderForClassification::EncoderForClassification(std::unique_ptr<TextEncoder> encoder,
+                                                   const ClassificationOptions& options)
+    : encoder_(std::move(encoder)), options_(options), dropout_(options.dropout) {
+  check(options.labels > 0, "labelling model: expected at least one label, got ", options.labels);
+  register_module("", *encoder_);
+  ParametersRead observer(encoder_->named_parameters());
+  const std::vector<Tensor> layers = layers_of_one_token(*encoder_, &observer);
+  read_ = std::move(observer.read);
+  const std::int64_t dim = layers.back().size(2);
+  const DType dtype = layers.back().dtype();
+  const Init init = Init::truncated_normal(kInitStd);
+  if (options.mix) {
+    require_equal_widths(layers, "task.mix");
+    mix_ = std::make_unique<ScalarMix>(std::ssize(layers), dtype);
+    register_module("task.mix", *mix_);
+  }
+  if (options.pooled) {
+    pooler_ = std::make_unique<Linear>(dim, dim, true, init, dtype);
+    register_module("task.pooler", *pooler_);
+  }
+  output_ = std::make_unique<Linear>(dim, options.labels, true, init, dtype, ParameterKind::head);
+  register_module("task.output", *output_);
+}
+
+Variable EncoderForClassification::vectors(const EncoderBatch& rows) const {
+  const auto read = [&](const EncoderBatch& of) {
+    std::vector<Variable> layers = encoder_->hidden_states(of);
+    return options_.mix ? layers : std::vector<Variable>{layers.back()};
+  };
+  std::vector<Variable> layers;
+  if (options_.freeze) {
+    Tape& tape = *rows.ids.tape();
+    Tape apart(no_grad);
+    EncoderBatch constant = rows;
+    constant.ids = Variable::constant(apart, rows.ids.value());
+    for (const Variable& layer : read(constant)) layers.push_back(Variable::constant(tape, layer.value()));
+  } else {
+    layers = read(rows);
+  }
+  return options_.mix ? mix_->forward(layers) : layers.front();
+}
+
+Variable EncoderForClassification::logits(const EncoderBatch& rows, const Tensor& places) const {
+  return call([&] {
+    const Variable all = vectors(rows);
+    const Variable ids = Variable::constant(*all.tape(), places);
+    Variable chosen = dropout_.forward(embedding(reshape(all, {-1, all.size(2)}), ids));
+    if (pooler_) chosen = dropout_.forward(tanh(pooler_->forward(chosen)));
+    return output_->forward(chosen);
+  });
+}
+
+ParameterRates EncoderForClassification::rates(double decay) const {
+  // Names by depth: how many layers follow them.
+  std::map<std::string, double, std::less<>> rates;
+  std::int64_t layers = 0;
+  const std::vector<NamedParameter> parameters = encoder_->named_parameters();
+  for (const NamedParameter& parameter : parameters)
+    layers = std::max(layers, layer_number(parameter.name).value_or(-1) + 1);
+  bool behind = false;  // a layer came already
+  for (const NamedParameter& parameter : parameters) {
+    const std::int64_t layer = layer_number(parameter.name).value_or(-1);
+    behind = behind || layer >= 0;
+    const std::int64_t following = layer >= 0 ? layers - layer - 1 : behind ? 0 : layers;
+    const auto same = [&](const Variable& read) { return read.same_parameter(parameter.variable); };
+    const bool learns = !options_.freeze && std::ranges::any_of(read_, same);
+    rates[parameter.name] = learns ? std::pow(decay, static_cast<double>(following)) : 0;
+  }
+  return [rates = std::move(rates)](std::string_view name) {
+    const auto found = rates.find(name);
+    return found == rates.end() ? 1.0 : found->second;
+  };
+}
+
+}  // namespace tapeformer

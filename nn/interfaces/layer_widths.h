@@ -1,0 +1,17 @@
+// How many layers a text encoder has, and how wide they are.
+#pragma once
+
+#include <string_view>
+
+#include "autograd/tape/tape.h"
+#include "nn/interfaces/text_encoder.h"
+
+namespace tapeformer {
+
+// The vectors of one token in each layer, (1, 1, F). The observer sees the ops that compute them.
+std::vector<Tensor> layers_of_one_token(const TextEncoder& encoder, OpObserver* observer = nullptr);
+
+// Throws UsageError, "WHAT: …", unless all layers have the same width: a mixture of them needs that.
+void require_equal_widths(const std::vector<Tensor>& layers, std::string_view what);
+
+}  // namespace tapeformer

@@ -1,0 +1,73 @@
+// What every block of a model shares.
+#pragma once
+
+#include <optional>
+
+#include "autograd/kernels/attention/rotary_pairs.h"
+#include "autograd/kernels/elementwise/activation_kind.h"
+#include "autograd/tensor/dtype.h"
+#include "core/keys.h"
+#include "nn/module/init.h"
+
+namespace tapeformer {
+
+enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
+enum class NormKind { layer, rms };  // Ba et al. 2016; Zhang & Sennrich 2019
+// An embedding that is added to the tokens', or a rotation of queries and keys by their positions (Su et al. 2021).
+enum class PositionKind { learned, sinusoidal, rotary };
+
+template <>
+struct Words<NormPlace> {
+  static constexpr std::pair<NormPlace, std::string_view> list[] = {{NormPlace::pre, "pre"}, {NormPlace::post, "post"}};
+};
+template <>
+struct Words<NormKind> {
+  static constexpr std::pair<NormKind, std::string_view> list[] = {{NormKind::layer, "layer"}, {NormKind::rms, "rms"}};
+};
+template <>
+struct Words<PositionKind> {
+  static constexpr std::pair<PositionKind, std::string_view> list[] = {
+      {PositionKind::learned, "learned"}, {PositionKind::sinusoidal, "sinusoidal"}, {PositionKind::rotary, "rotary"}};
+};
+template <>
+struct Words<RotaryPairs> {
+  static constexpr std::pair<RotaryPairs, std::string_view> list[] = {{RotaryPairs::halves, "halves"},
+                                                                      {RotaryPairs::interleaved, "interleaved"}};
+};
+template <>
+struct Words<ActivationKind> {
+  static constexpr std::pair<ActivationKind, std::string_view> list[] = {{ActivationKind::gelu, "gelu"},
+                                                                         {ActivationKind::gelu_tanh, "gelu_tanh"},
+                                                                         {ActivationKind::relu, "relu"},
+                                                                         {ActivationKind::swiglu, "swiglu"},
+                                                                         {ActivationKind::geglu, "geglu"}};
+};
+
+// The angles of pair i of a head of width d turn by base^(−2i/d) from one position to the next.
+struct Rotary {
+  double base = 10000;
+  RotaryPairs pairs = RotaryPairs::halves;
+};
+
+struct BlockConfig {
+  std::int64_t dim = 128;
+  std::int64_t heads = 4;
+  std::int64_t kv_heads = 0;     // of keys and values, which groups of query heads share; 0: as many as heads
+  std::int64_t head_dim = 0;     // width of a head's queries and keys; 0: dim / heads
+  std::int64_t value_dim = 0;    // width of a head's values; 0: head_dim
+  std::int64_t ff_dim = 512;     // of the feed-forward layer, between its activation and its last product
+  double dropout = 0;            // on embeddings and on the output of each sublayer
+  double attention_dropout = 0;  // on attention weights
+  NormPlace norm = NormPlace::pre;
+  NormKind norm_kind = NormKind::layer;
+  ActivationKind activation = ActivationKind::gelu;
+  std::optional<Rotary> rotary = {};  // of queries and keys in self-attention
+  bool qk_norm = false;               // an RMS norm of each head's queries and keys, with learned weights
+  bool bias = true;                   // whether linear layers and layer norms have one; RMSNorm has none
+  double norm_eps = 1e-5;
+  Init init = Init::normal(0.02);           // for matrices
+  Init residual_init = Init::normal(0.02);  // for matrices whose output is added to the residual stream
+  DType dtype = DType::f32;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,37 @@
+// The elementary layers.
+#pragma once
+
+#include "nn/module/module.h"
+
+namespace tapeformer {
+
+// y = x Wᵀ + b: x (…, in) → (…, out); weight (out, in), bias (out) begins at zero. `role` says what the weight is.
+class Linear : public Module {
+ public:
+  Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& init, DType dtype,
+         const ParameterRole& role = ParameterKind::matrix);
+  Variable forward(const Variable& x) const;
+
+  Variable weight, bias;
+};
+
+// Rows of a table by id: ids i32 (…) → (…, dim); weight (rows, dim).
+class Embedding : public Module {
+ public:
+  Embedding(std::int64_t rows, std::int64_t dim, const Init& init, DType dtype);
+  Variable forward(const Variable& ids) const;
+
+  Variable weight;
+};
+
+// Zeroes elements with probability p while training.
+class Dropout : public Module {
+ public:
+  explicit Dropout(double p) : p_(p) {}
+  Variable forward(const Variable& x) const;
+
+ private:
+  double p_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,44 @@
+// The normalisations that a block may use.
+#pragma once
+
+#include <memory>
+
+#include "nn/layers/block_config.h"
+#include "nn/module/module.h"
+
+namespace tapeformer {
+
+// Normalises over the last axis: x (…, dim) → (…, dim).
+class Norm : public Module {
+ public:
+  virtual Variable forward(const Variable& x) const = 0;
+};
+
+// γ·(x − μ)/√(σ² + ε) + β (Ba et al. 2016); weight γ begins at one, bias β at zero.
+class LayerNorm : public Norm {
+ public:
+  LayerNorm(std::int64_t dim, bool with_bias, double eps, DType dtype);
+  Variable forward(const Variable& x) const override;
+
+  Variable weight, bias;
+
+ private:
+  double eps_;
+};
+
+// γ·x/√(mean x² + ε) (Zhang & Sennrich 2019); weight γ begins at one.
+class RmsNorm : public Norm {
+ public:
+  RmsNorm(std::int64_t dim, double eps, DType dtype);
+  Variable forward(const Variable& x) const override;
+
+  Variable weight;
+
+ private:
+  double eps_;
+};
+
+// The norm that the configuration names.
+std::unique_ptr<Norm> make_norm(const BlockConfig& config);
+
+}  // namespace tapeformer

@@ -1,0 +1,70 @@
+#include "nn/layers/positions.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/layers.h"
+#include "autograd/ops/views.h"
+
+namespace tapeformer {
+
+Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, DType dtype) {
+  const Tensor table = Tensor::empty({length, dim}, dtype);
+  dispatch_floating(dtype, [&]<class T>(T) {
+    T* out = table.data<T>();
+    for (std::int64_t k = 0; k < length; ++k) {
+      for (std::int64_t i = 0; i < dim; ++i) {
+        const double angle =
+            static_cast<double>(k) / std::pow(base, static_cast<double>(i / 2 * 2) / static_cast<double>(dim));
+        *out++ = static_cast<T>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
+    }
+  });
+  return table;
+}
+
+Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64_t d, const Rotary& rotary,
+                     DType dtype) {
+  return {.table = rotation_table(positions.first, length, d, rotary.base, dtype),
+          .positions = positions.of_tokens,
+          .pairs = rotary.pairs};
+}
+
+void check_rotary(PositionKind kind, const BlockConfig& blocks) {
+  check((kind == PositionKind::rotary) == blocks.rotary.has_value(), "positions: the kind is ", word_of(kind),
+        ", but the blocks ", blocks.rotary ? "turn" : "do not turn", " queries and keys");
+}
+
+PositionEmbedding::PositionEmbedding(PositionKind kind, std::int64_t context, std::int64_t dim, double base,
+                                     const Init& init, DType dtype)
+    : kind_(kind), context_(context) {
+  if (kind == PositionKind::learned) {
+    weight_ = register_parameter("weight", {context, dim}, dtype, init, ParameterKind::embedding);
+  } else if (kind == PositionKind::sinusoidal && !ShapesOnly::active()) {
+    fixed_ = sinusoidal_positions(context, dim, base, dtype);
+  } else if (kind == PositionKind::rotary) {
+    refuse_hooks("rotary positions have no vectors");
+  }
+}
+
+void PositionEmbedding::check_length(std::int64_t length) const {
+  check(length <= context_, "positions: ", length, " tokens are more than the context of ", context_);
+}
+
+Variable PositionEmbedding::forward(Tape& tape, const Positions& positions, std::int64_t length) const {
+  check(kind_ != PositionKind::rotary, "positions: rotary ones have no vectors");
+  check_length(positions.first + length);
+  return call([&] {
+    const auto& [first, of_tokens] = positions;
+    const Variable table = fixed_.defined() ? Variable::constant(tape, fixed_) : weight_.on(tape);
+    if (of_tokens.defined()) return embedding(table, Variable::constant(tape, of_tokens));
+    return first == 0 && length == context_ ? table : slice(table, 0, first, first + length);
+  });
+}
+
+Variable PositionEmbedding::add_to(const Variable& x, const Positions& positions) const {
+  return kind_ == PositionKind::rotary ? x : add(x, forward(*x.tape(), positions, x.size(1)));
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,151 @@
+#include "nn/module/module.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/text/nearest_name.h"
+
+namespace tapeformer {
+namespace {
+
+thread_local int shapes_only = 0;
+thread_local bool bf16_weights = false;
+
+// Throws Error unless the state has each parameter, and nothing else. Its values have sizes() and dtype().
+template <class Value>
+void check_fit(const std::vector<NamedParameter>& parameters, const std::map<std::string, Value>& state) {
+  for (const NamedParameter& parameter : parameters) {
+    const auto found = state.find(parameter.name);
+    check(found != state.end(), "load_state_dict: the parameter ", parameter.name, " is missing");
+    const Tensor& expected = parameter.variable.value();
+    const Value& got = found->second;
+    const bool rounds = expected.dtype() == DType::bf16 && got.dtype() == DType::f32;
+    check(expected.sizes() == got.sizes() && (expected.dtype() == got.dtype() || rounds),
+          "load_state_dict: ", parameter.name, ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ",
+          got.sizes(), " ", got.dtype());
+  }
+  for (const auto& entry : state) {
+    check(std::ranges::any_of(parameters, [&](const NamedParameter& p) { return p.name == entry.first; }),
+          "load_state_dict: the model has no parameter ", entry.first);
+  }
+}
+
+}  // namespace
+
+ShapesOnly::ShapesOnly() { ++shapes_only; }
+ShapesOnly::~ShapesOnly() { --shapes_only; }
+bool ShapesOnly::active() { return shapes_only > 0; }
+
+Bf16Weights::Bf16Weights(bool on) : before_(std::exchange(bf16_weights, on)) {}
+Bf16Weights::~Bf16Weights() { bf16_weights = before_; }
+
+Variable Module::register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
+                                 const ParameterRole& role) {
+  if (!bf16_weights || dtype != DType::f32 || ShapesOnly::active())
+    return register_parameter(std::move(name), sizes, dtype, init, role);
+  entries_.push_back({std::move(name), Variable::parameter(Tensor::empty(sizes, DType::bf16)), init, role, nullptr});
+  return entries_.back().parameter;
+}
+
+Variable Module::register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init,
+                                    const ParameterRole& role) {
+  check((role.kind == ParameterKind::vector) == (sizes.rank() < 2), "register_parameter: ", name, " ", sizes,
+        ": expected ", sizes.rank() < 2 ? "a vector" : "a matrix, an embedding or a head", ", got ",
+        word_of(role.kind));
+  const std::int64_t stacked = std::accumulate(role.heights.begin(), role.heights.end(), std::int64_t{0});
+  check(role.heights.empty() || stacked == sizes[0], "register_parameter: ", name, " ", sizes,
+        ": expected stacked matrices of as many rows, got ", stacked);
+  const Tensor value = ShapesOnly::active() ? Tensor::scalar(0, dtype).expand(sizes) : Tensor::zeros(sizes, dtype);
+  entries_.push_back({std::move(name), Variable::parameter(value), init, role, nullptr});
+  return entries_.back().parameter;
+}
+
+void Module::register_tied(std::string name, const Variable& parameter) {
+  entries_.push_back({std::move(name), parameter, {}, ParameterKind::matrix, nullptr});
+}
+
+void Module::register_module(std::string name, Module& module) {
+  entries_.push_back({std::move(name), {}, {}, ParameterKind::matrix, &module});
+}
+
+void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) const {
+  for (const Entry& entry : entries_) {
+    if (entry.module) {
+      entry.module->collect(entry.name.empty() ? prefix : prefix + entry.name + ".", into);
+    } else if (std::ranges::none_of(
+                   into, [&](const NamedParameter& other) { return other.variable.same_parameter(entry.parameter); })) {
+      into.push_back({prefix + entry.name, entry.parameter, entry.init, entry.role});
+    }
+  }
+}
+
+std::vector<NamedParameter> Module::named_parameters() const {
+  std::vector<NamedParameter> parameters;
+  collect("", parameters);
+  return parameters;
+}
+
+void Module::collect(const std::string& name, std::vector<NamedModule>& into) const {
+  into.push_back({name, this});
+  for (const Entry& entry : entries_) {
+    if (!entry.module) continue;
+    const bool inner = !name.empty() && !entry.name.empty();
+    entry.module->collect(name + (inner ? "." : "") + entry.name, into);
+  }
+}
+
+std::vector<NamedModule> Module::named_modules() const {
+  std::vector<NamedModule> modules;
+  collect("", modules);
+  return modules;
+}
+
+const Module& Module::module(std::string_view name) const {
+  std::vector<std::string_view> names;
+  const std::vector<NamedModule> modules = named_modules();
+  for (const NamedModule& named : modules) {
+    if (named.name == name) return *named.module;
+    if (!named.name.empty()) names.push_back(named.name);
+  }
+  fail("module: there is no ", name, names.empty() ? "" : str_cat("; did you mean ", nearest_name(name, names), "?"));
+}
+
+std::int64_t Module::parameter_count(std::string_view prefix) const {
+  std::int64_t count = 0;
+  for (const NamedParameter& parameter : named_parameters()) {
+    if (parameter.name.starts_with(prefix)) count += parameter.variable.value().numel();
+  }
+  return count;
+}
+
+void Module::initialize_parameters(std::uint64_t seed) const {
+  std::uint64_t stream = mix64(0x696e6974);  // a family of streams of its own
+  for (const NamedParameter& parameter : named_parameters()) {
+    initialize(parameter.variable.value(), parameter.init, RandomKey{.seed = seed, .stream = stream++});
+  }
+}
+
+void Module::zero_grad() const {
+  for (const NamedParameter& parameter : named_parameters()) parameter.variable.zero_grad();
+}
+
+std::map<std::string, Tensor> Module::state_dict() const {
+  std::map<std::string, Tensor> state;
+  for (const NamedParameter& parameter : named_parameters()) state.emplace(parameter.name, parameter.variable.value());
+  return state;
+}
+
+void Module::load_state_dict(const std::map<std::string, Tensor>& state) const {
+  const std::vector<NamedParameter> parameters = named_parameters();
+  check_fit(parameters, state);
+  for (const NamedParameter& parameter : parameters) parameter.variable.value().copy_from(state.at(parameter.name));
+}
+
+void Module::load_state_dict(const SafetensorsFile& file) const {
+  const std::vector<NamedParameter> parameters = named_parameters();
+  check_fit(parameters, file.entries());
+  for (const NamedParameter& parameter : parameters) file.read(parameter.name, parameter.variable.value());
+}
+
+}  // namespace tapeformer

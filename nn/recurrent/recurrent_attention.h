@@ -1,0 +1,48 @@
+// Attention of a recurrent decoder to the states of its encoder.
+#pragma once
+
+#include "autograd/ops/attention/attention.h"
+#include "core/keys.h"
+#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/layers/layers.h"
+
+namespace tapeformer {
+
+// How well a state s of the decoder and a state h of the encoder fit.
+enum class AttentionScore {
+  none,      // no attention
+  dot,       // sᵀ h
+  bilinear,  // sᵀ W h                      ("general" in Luong et al. 2015)
+  additive,  // w₂ᵀ tanh(W₁ [s; h])         (Bahdanau et al. 2015)
+};
+
+template <>
+struct Words<AttentionScore> {
+  static constexpr std::pair<AttentionScore, std::string_view> list[] = {{AttentionScore::none, "none"},
+                                                                         {AttentionScore::dot, "dot"},
+                                                                         {AttentionScore::bilinear, "bilinear"},
+                                                                         {AttentionScore::additive, "additive"}};
+};
+
+// c = Σ_i α_i h_i with α = softmax_i score(s, h_i), for states of one width, `dim`. W₁ is a matrix for s, query.weight,
+// and one for h, key.weight.
+class RecurrentAttention : public Module {
+ public:
+  // Throws Error for the score none.
+  RecurrentAttention(AttentionScore score, std::int64_t dim, DType dtype);
+
+  // The part of the score that depends on the encoder's states (B, S, dim) alone: (B, S, dim).
+  Variable keys(const Variable& hidden) const;
+  // Decoder states (B, Q, dim), their keys, and the encoder's states → the contexts c (B, Q, dim). `weights`,
+  // where given, becomes α (B, Q, S).
+  Variable forward(const Variable& query, const Variable& keys, const EncoderOutput& encoded,
+                   Tensor* weights = nullptr) const;
+
+ private:
+  Variable run(const Variable& query, const Variable& keys, const EncoderOutput& encoded, Tensor* weights) const;
+
+  AttentionScore score_;
+  Variable query_weight_, key_weight_, score_weight_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,50 @@
+#include "tasks/analysis/encoded_words.h"
+
+#include <algorithm>
+#include <string>
+
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+namespace {
+
+// Whether the first of the tokens of " word" stands for the space alone: the others are those of the word.
+bool begins_with_space(std::span<const std::int32_t> ids, std::string_view word, const Tokenizer& tokenizer) {
+  return ids.size() > 1 && std::ranges::equal(ids.subspan(1), tokenizer.encode(word));
+}
+
+}  // namespace
+
+EncodedWords encode_words(std::span<const std::string_view> words, const Tokenizer& tokenizer,
+                          const std::optional<MaskedSymbols>& symbols) {
+  EncodedWords encoded;
+  if (symbols) encoded.ids.push_back(symbols->classification);
+  encoded.begins[0] = std::ssize(encoded.ids);
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text.assign(i == 0 ? "" : " ").append(words[i]);
+    const std::vector<std::int32_t> ids = tokenizer.encode(text);
+    const bool has_space = i > 0 && begins_with_space(ids, words[i], tokenizer);
+    encoded.firsts.push_back(std::ssize(encoded.ids) + (has_space ? 1 : 0));
+    encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
+    encoded.begins.push_back(std::ssize(encoded.ids));
+  }
+  if (symbols) encoded.ids.push_back(symbols->separator);
+  return encoded;
+}
+
+std::optional<MaskedSymbols> row_symbols(const TextEncoder& model, const Tokenizer& tokenizer) {
+  return model.reads_marked_rows() ? std::optional(masked_symbols(tokenizer)) : std::nullopt;
+}
+
+EncoderBatch padded_rows(Tape& tape, std::span<const std::span<const std::int32_t>> rows) {
+  std::vector<std::int32_t> lengths;
+  for (const auto& row : rows) lengths.push_back(static_cast<std::int32_t>(row.size()));
+  const std::int64_t count = std::ssize(rows), length = std::ranges::max(lengths);
+  std::vector<std::int32_t> ids(count * length, 0);
+  for (std::int64_t i = 0; i < count; ++i) std::ranges::copy(rows[i], ids.begin() + i * length);
+  return {Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), {count, length})),
+          Tensor::from(std::span<const std::int32_t>(lengths), {count})};
+}
+
+}  // namespace tapeformer

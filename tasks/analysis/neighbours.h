@@ -1,0 +1,49 @@
+// The tokens whose vectors point most nearly in the direction of a word's.
+#pragma once
+
+#include "tasks/analysis/text_vectors.h"
+#include "tasks/analysis/trained_embedder.h"
+
+namespace tapeformer {
+
+struct Neighbour {
+  std::int32_t id = 0;
+  double similarity = 0;  // cos(a, b) = a·b / (|a| |b|); 0 where one of them is zero
+};
+
+// Without a layer, the vectors are the rows of the model's token embedding. With one, a token's vector is what the
+// layer gives it in a row of its own.
+class NeighbourFinder {
+ public:
+  // The model must outlive the finder. Throws Error for a family without a token embedding (ModelFamily), and
+  // UsageError for a layer that the model does not have.
+  NeighbourFinder(const TrainedEmbedder& model, std::optional<std::int64_t> layer);
+
+  // The `count` nearest tokens of a word, the nearest first; neither its own tokens nor special ones. The word's vector
+  // is the mean of its tokens'. "a - b + c" adds and subtracts the vectors of words, each divided by its length
+  // (Mikolov et al. 2013). Throws UsageError for an empty word, and Error for one that the tokenizer does not know.
+  std::vector<Neighbour> of_word(std::string_view words, std::int64_t count) const;
+  // The same for the vectors that the layer gives the words in a text: their first occurrences. Throws Error as
+  // text_vectors() does, too. Needs a layer.
+  std::vector<Neighbour> of_word_in(std::string_view text, std::string_view words, std::int64_t count) const;
+
+ private:
+  // The tokens of a word, and their vector.
+  struct Word {
+    std::vector<std::int32_t> ids;
+    std::vector<float> vector;
+  };
+  Word alone(std::string_view word) const;
+  Word within(std::string_view text, std::string_view word) const;
+  // vector_of(word) of each word of the sum.
+  template <class VectorOf>
+  std::vector<Neighbour> of_sum(std::string_view words, std::int64_t count, const VectorOf& vector_of) const;
+  std::vector<Neighbour> nearest(std::span<const float> vector, std::span<const std::int32_t> without,
+                                 std::int64_t count) const;
+
+  const TrainedEmbedder& model_;
+  std::optional<std::int64_t> layer_;
+  Tensor table_;  // f32 (vocab, F)
+};
+
+}  // namespace tapeformer

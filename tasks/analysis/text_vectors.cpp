@@ -1,0 +1,144 @@
+#include "tasks/analysis/text_vectors.h"
+
+#include "tasks/analysis/trained_embedder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "autograd/tape/tape.h"
+#include "core/text/utf8.h"
+#include "nn/layers/positions.h"
+
+namespace tapeformer {
+namespace {
+
+// Where the tokens are whose vectors are asked for.
+struct Part {
+  std::int64_t begin = 0, end = 0;
+};
+
+// Letters and digits. Beyond ASCII that is every character but spaces, dashes, quotation marks and other general signs.
+bool belongs_to_word(std::int32_t character) {
+  if (character < 0x80) return character >= 0 && std::isalnum(character);
+  return character >= 0xC0 && !(character >= 0x2000 && character < 0x2070);
+}
+
+std::int32_t character_before(std::string_view text, std::size_t at) {
+  do --at;
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
+  return read_utf8(text, at).code_point;
+}
+
+std::size_t find_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || !belongs_to_word(character_before(text, at));
+    if (begins && (end == text.size() || !belongs_to_word(read_utf8(text, end).code_point))) return at;
+  }
+  fail("expected the word ", word, " in it, got ", text);
+}
+
+// The tokens of a text. A tokenizer of words may know its first word only as it stands behind a space: it is read so.
+std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::int32_t> ids = tokenizer.encode(text);
+  const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
+  if (!unknown || ids.empty() || ids.front() != *unknown) return ids;
+  std::vector<std::int32_t> spaced = tokenizer.encode(" " + std::string(text));
+  const bool same_words = spaced.size() == ids.size();  // the space is no token of its own
+  return same_words && spaced.front() != *unknown ? spaced : ids;
+}
+
+// Appends the text's tokens to `ids`, and returns where those of the word are. The text before the word, the word and
+// the text behind it are encoded one by one: no kind of tokenizer has a token that reaches over the end of a word. The
+// space before a word belongs to its token, but among characters it is a token of its own.
+Part encode(const Tokenizer& tokenizer, std::string_view text, std::string_view word, std::vector<std::int32_t>& ids) {
+  const auto append = [&](std::string_view part) {
+    const Part place{std::ssize(ids), 0};
+    const bool begins = part.data() == text.data() || part == word;
+    if (!part.empty())
+      std::ranges::copy(begins ? tokens_of(tokenizer, part) : tokenizer.encode(part), std::back_inserter(ids));
+    return Part{place.begin, std::ssize(ids)};
+  };
+  if (word.empty()) return append(text);
+  const std::size_t at = find_word(text, word), end = at + word.size();
+  const std::size_t begin = at > 0 && text[at - 1] == ' ' && tokenizer.kind() != "char" ? at - 1 : at;
+  append(text.substr(0, begin));
+  const Part place = append(text.substr(begin, end - begin));
+  append(text.substr(end));
+  return place;
+}
+
+// The rows [begin, end) of x (T, F), as (1, F).
+Tensor mean_of(const Tensor& x, const Part& part) {
+  const std::int64_t width = x.size(1);
+  std::vector<double> sum(width, 0.0);
+  for (std::int64_t t = part.begin; t < part.end; ++t) {
+    for (std::int64_t i = 0; i < width; ++i) sum[i] += x.data<float>()[t * width + i];
+  }
+  const Tensor mean = Tensor::empty({1, width}, DType::f32);
+  for (std::int64_t i = 0; i < width; ++i) {
+    mean.data<float>()[i] = static_cast<float>(sum[i] / static_cast<double>(part.end - part.begin));
+  }
+  return mean;
+}
+
+}  // namespace
+
+std::vector<std::int32_t> word_tokens(const Tokenizer& tokenizer, std::string_view word) {
+  const auto knows = [&](const std::vector<std::int32_t>& ids) {
+    return !ids.empty() && !(tokenizer.unknown_id() && std::ranges::count(ids, *tokenizer.unknown_id()));
+  };
+  std::vector<std::int32_t> ids;
+  if (tokenizer.kind() != "char") ids = tokenizer.encode(" " + std::string(word));
+  if (!knows(ids)) ids = tokenizer.encode(word);
+  check(knows(ids), "word: expected one that the tokenizer knows, got ", word);
+  return ids;
+}
+
+Tensor layer_of(const std::vector<Variable>& layers, std::int64_t layer) {
+  const std::int64_t last = std::ssize(layers) - 1;
+  if (layer < 0 || layer > last) fail_usage("layer: expected 0 (the embedding) to ", last, ", got ", layer);
+  const Tensor vectors = layers[layer].value().to(DType::f32).contiguous();
+  check(std::ranges::all_of(vectors.span<float>(), [](float x) { return std::isfinite(x); }),
+        "the model's vectors are not finite numbers");
+  return vectors;
+}
+
+TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options) {
+  std::vector<std::int32_t> ids = model.before;
+  Part part = encode(*model.tokenizer, text, options.word, ids);
+  const bool is_empty = std::ssize(ids) == std::ssize(model.before);
+  check(!is_empty, "the text has no tokens");
+  std::ranges::copy(model.after, std::back_inserter(ids));
+  const std::int64_t length = std::ssize(ids);
+  check(length <= model.context.value_or(length), "the text has ", length, " tokens",
+        model.before.empty() && model.after.empty() ? "" : ", marks included", ": the model reads at most ",
+        model.context.value_or(0));
+  if (options.word.empty() && options.pooling != Pooling::mean) part = {0, length};
+
+  Tape tape(no_grad);
+  const Tensor row = Tensor::from(std::span<const std::int32_t>(ids), {1, length});
+  const std::vector<Variable> layers = model.hidden_states(Variable::constant(tape, row));
+  const Tensor found = layer_of(layers, options.layer.value_or(std::ssize(layers) - 1));
+  const Tensor vectors = found.reshape({length, found.size(2)});
+
+  if (options.pooling == Pooling::first) part.end = part.begin + 1;
+  if (options.pooling == Pooling::last) part.begin = part.end - 1;
+  TextVectors result{{ids.begin() + part.begin, ids.begin() + part.end}, 0, {}};
+  if (const auto unknown = model.tokenizer->unknown_id()) result.unknown = std::ranges::count(result.ids, *unknown);
+  result.vectors = options.pooling == Pooling::mean ? mean_of(vectors, part) : vectors.slice(0, part.begin, part.end);
+  return result;
+}
+
+Tensor position_vectors(const TrainedEmbedder& model) {
+  for (const NamedModule& part : model.model->named_modules()) {
+    const auto* const positions = dynamic_cast<const PositionEmbedding*>(part.module);
+    if (!positions || !positions->has_vectors() || !model.context) continue;
+    Tape tape(no_grad);
+    return positions->forward(tape, {}, *model.context).value().to(DType::f32).contiguous();
+  }
+  return {};
+}
+
+}  // namespace tapeformer

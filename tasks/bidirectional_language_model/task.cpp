@@ -1,0 +1,49 @@
+#include <sstream>
+
+#include "tasks/bidirectional_language_model/encoder_evaluation.h"
+#include "tasks/bidirectional_language_model/encoder_objective.h"
+#include "tasks/common/rules.h"
+#include "tasks/common/task_rows.h"
+#include "tasks/text/text_task.h"
+
+namespace tapeformer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void check_bidirectional(const ResolvedConfig& config) {
+  require_plain_text(config);
+  require_separate_windows(config);
+  require_no_masks(config);
+}
+
+EvalReport evaluate_bidirectional(const EvalRequest& request) {
+  require_no_pseudo_option(request);
+  const TrainedBidirectionalLanguageModel run = open_run<TrainedBidirectionalLanguageModel>(request);
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const EncodedText text = scored_text(request, run, *run.tokenizer);
+  const std::int64_t context = request.context ? request.context : run.config.block_size();
+  const WindowOptions options{
+      .context = context, .stride = request.stride ? request.stride : context, .batch = request.batch};
+  const std::span<const std::int32_t> ids = text.ids;
+  const Evaluation result = evaluate(*run.model, ids, options, start_progress(request.progress, "evaluating"));
+  return text_report(request, run, text, options, result);
+}
+
+}  // namespace
+
+TaskRow bidirectional_language_model_task() {
+  return {.name = "bidirectional_language_model",
+          .help = "each token from those before it, and from those behind it",
+          .model = "a bidirectional language model",
+          .commands = "for bidirectional language models there are probe, and eval with --text",
+          .next_commands = {"eval % --text FILE", "embed % --text TEXT"},
+          .eval_input = "text",
+          .check = check_bidirectional,
+          .prepare = prepare_text,
+          .dummy = dummy_text,
+          .make = make_text_objective<EncoderObjective>,
+          .evaluate = evaluate_bidirectional};
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,66 @@
+#include "tasks/common/eval.h"
+
+#include <iomanip>
+#include <sstream>
+
+#include "core/text/numbers.h"
+#include "tasks/common/models.h"
+
+namespace tapeformer {
+
+using Json = nlohmann::ordered_json;
+
+nlohmann::ordered_json finished(nlohmann::ordered_json json, const TrainedModel& run) {
+  json["checkpoint"] = run.checkpoint;
+  json["matmul"] = word_of(kernels::MatmulPrecisionScope::current());
+  return json;
+}
+
+std::string loss_table(const Evaluation& result, const Measured& measured) {
+  std::ostringstream table;
+  table << "bytes          " << measured.bytes << '\n'
+        << "loss           " << result.loss() << " nats per token\n"
+        << "perplexity     " << format_perplexity(result.perplexity()) << '\n';
+  for (const Evaluation::Part& part : result.parts) {
+    const Evaluation alone = result.part(part);
+    table << std::left << std::setw(15) << part.name << alone.loss() << " nats per token, perplexity "
+          << format_perplexity(alone.perplexity()) << '\n';
+  }
+  if (measured.unknown_share > 0) table << "unknown        " << 100 * measured.unknown_share << " % of the tokens\n";
+  if (measured.has_bits_per_byte()) {
+    table << "bits per byte  " << result.bits_per_byte(measured.bytes) << '\n';
+  } else {
+    table << "bits per byte  withheld: " << 100 * measured.unknown_share << " % of the tokens are unknown (more than "
+          << 100 * kMaxUnknownShare << " %)\n";
+  }
+  return table.str();
+}
+
+nlohmann::ordered_json loss_json(const Evaluation& result, const Measured& measured) {
+  const Json bits = measured.has_bits_per_byte() ? Json(result.bits_per_byte(measured.bytes)) : Json(nullptr);
+  Json json{{"tokens", result.tokens},
+            {"bytes", measured.bytes},
+            {"loss", result.loss()},
+            {"perplexity", result.perplexity()},
+            {"bits_per_byte", bits}};
+  if (measured.unknown_share > 0) json["unknown_share"] = measured.unknown_share;
+  for (const Evaluation::Part& part : result.parts) {
+    const Evaluation alone = result.part(part);
+    json[part.name] = {{"loss", alone.loss()}, {"perplexity", alone.perplexity()}};
+  }
+  return json;
+}
+
+EncodedText read_text(const EvalRequest& request, const ResolvedConfig& config, const Tokenizer& tokenizer) {
+  EncodedText text = encode_inputs(std::span(&request.text, 1), text_options(config), tokenizer);
+  for (const std::string& note : text.notes.lines()) request.warn(note);
+  return text;
+}
+
+void require_no_pseudo_option(const EvalRequest& request) {
+  if (request.no_pseudo) {
+    fail_usage("eval: --no-pseudo: expected none, since only a masked language model has a pseudo-perplexity");
+  }
+}
+
+}  // namespace tapeformer

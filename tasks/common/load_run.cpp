@@ -1,0 +1,107 @@
+#include "tasks/common/load_run.h"
+
+#include "tasks/common/models.h"
+#include "train/config/run_config.h"
+#include "train/run/checkpoint.h"
+
+namespace tapeformer {
+namespace {
+
+ResolvedConfig config_of(const ModelSource& source) {
+  return resolve(load_run_config(find_run(source.path).run.config()));
+}
+
+}  // namespace
+
+void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
+  check(!config.task_row().fine_tunes, find_run(source.path).run.root.string(), ": the model is fine-tuned to ",
+        config.task.kind, ", expected ", expected, "; ", config.task_row().commands);
+}
+
+namespace {
+
+// Throws Error unless the run's model is for the task that is meant, which resuming cannot change. `expected` says what
+// models of these tasks are.
+void require_task(const ModelSource& source, bool is_meant, std::string_view expected) {
+  const ResolvedConfig config = config_of(source);
+  require_no_labels(source, config, expected);
+  check(is_meant, find_run(source.path).run.root.string(), ": the model is a ", config.model.type, ", expected ",
+        expected, "; ", config.task_row().commands);
+}
+
+}  // namespace
+
+void require_task(const ModelSource& source, std::string_view task) {
+  require_task(source, config_of(source).family().task == task, find_task_row(task).model);
+}
+
+TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {
+  TrainedModel trained{.run = found.run,
+                       .config = resolve(load_run_config(checkpoint_config(found.run, found.folder))),
+                       .checkpoint = found.folder.filename().string(),
+                       .checkpoint_text = found.text,
+                       .warnings = found.warnings};
+  MatmulSetting matmul = options.matmul.value_or(trained.config.train.matmul);
+  if (matmul == MatmulSetting::automatic) matmul = fastest_matmul();
+  trained.matmul = matmul_precision(matmul);
+  if (std::string warning = matmul_warning(trained.matmul); !warning.empty()) trained.warnings.push_back(warning);
+  return trained;
+}
+
+Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained) {
+  return Bf16Weights(options.bf16_weights && trained.matmul == kernels::MatmulPrecision::medium);
+}
+
+namespace {
+
+// A model of plain text, which `make` makes.
+template <class Model>
+TrainedTextModel<Model> load_text_model(const ModelSource& source, const LoadOptions& options,
+                                        std::unique_ptr<Model> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedTextModel<Model> {
+    TrainedModel trained = load_shared(found, options);
+    const Bf16Weights weights = weights_of(options, trained);
+    auto tokenizer = Tokenizer::load(trained.run.tokenizer());
+    auto model = make(trained.config, model_vocabulary(trained.config, *tokenizer));
+    load_weights(trained.run, found.folder, *model);
+    return {std::move(trained), std::move(tokenizer), std::move(model)};
+  });
+}
+
+}  // namespace
+
+const TaskRow& task_of_run(const ModelSource& source) { return config_of(source).task_row(); }
+
+const ModelFamily& family_of_run(const ModelSource& source) { return config_of(source).family(); }
+
+template <>
+TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, "language_model");
+  return load_text_model(source, options, make_language_model);
+}
+
+template <>
+TrainedTextEncoder load_run(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, !config_of(source).family().is_encoder_decoder(), "a model of plain text");
+  return load_text_model(source, options, make_text_encoder);
+}
+
+template <>
+TrainedBidirectionalLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, "bidirectional_language_model");
+  return load_text_model(source, options, make_bidirectional_language_model);
+}
+
+template <>
+TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, "masked_language_model");
+  return load_text_model(source, options, make_masked_language_model);
+}
+
+template <>
+TrainedSkipGramModel load_run(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, "skip_gram");
+  return load_text_model(source, options, make_skip_gram_model);
+}
+
+}  // namespace tapeformer

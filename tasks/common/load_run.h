@@ -1,0 +1,80 @@
+// A trained model, read from a run's folder: the configuration, the tokenizers and the weights.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/models/registry.h"
+#include "tokenizer/tokenizer.h"
+#include "train/config/config.h"
+#include "train/config/matmul_config.h"
+#include "train/run/chosen_checkpoint.h"
+
+namespace tapeformer {
+
+// The fields that every kind of model has.
+struct TrainedModel {
+  RunFolder run;
+  ResolvedConfig config;                                                // that the checkpoint was trained with
+  std::string checkpoint;                                               // its folder's name: "step-000500", "average"
+  std::string checkpoint_text;                                          // the same for people: "step 500 (best)"
+  kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the products that it is used with
+  std::vector<std::string> warnings;
+};
+
+struct LoadOptions {
+  std::optional<MatmulSetting> matmul = std::nullopt;  // the precision of products; nothing: the run's own
+  // Round the matrices to bf16 once, and hold only that, where the precision rounds them in every product: half of the
+  // memory, for generation. Embeddings are then rounded too, so that losses differ a little from training's.
+  bool bf16_weights = false;
+};
+
+// A model of plain text.
+template <class Model>
+struct TrainedTextModel : TrainedModel {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<Model> model;
+};
+using TrainedLanguageModel = TrainedTextModel<LanguageModel>;
+using TrainedTextEncoder = TrainedTextModel<TextEncoder>;
+using TrainedBidirectionalLanguageModel = TrainedTextModel<BidirectionalLanguageModel>;
+using TrainedMaskedLanguageModel = TrainedTextModel<MaskedLanguageModel>;
+using TrainedSkipGramModel = TrainedTextModel<SkipGramModel>;
+
+// The model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.
+// The memory taken is that of the model: the file's values go straight into their places. Safe beside a training that
+// prunes its checkpoints. Throws Error when there is none, when it does not fit, or when the run has a model of another
+// kind: a run that was fine-tuned on labels is a TrainedLabeller alone. Trained: one of the types above, or one of
+// those that tasks add (TrainedTranslator, TrainedLabeller, TrainedEmbedder).
+template <class Trained>
+Trained load_run(const ModelSource& source, const LoadOptions& options = {});
+template <>
+TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
+template <>
+TrainedTextEncoder load_run(const ModelSource& source, const LoadOptions& options);
+template <>
+TrainedBidirectionalLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
+template <>
+TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
+template <>
+TrainedSkipGramModel load_run(const ModelSource& source, const LoadOptions& options);
+
+// What the model of a run is for. Throws Error when there is no run.
+const TaskRow& task_of_run(const ModelSource& source);
+const ModelFamily& family_of_run(const ModelSource& source);
+
+// For the load_run() of other types.
+
+// The fields of a TrainedModel, before its model is loaded.
+TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options);
+// While it lives, models are made with the weights that the options ask for.
+Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained);
+// Throws Error for a model that was fine-tuned on labels. `expected` says what is.
+void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
+// Throws Error unless the run's model is for the task, which resuming cannot change.
+void require_task(const ModelSource& source, std::string_view task);
+
+}  // namespace tapeformer

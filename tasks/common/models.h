@@ -1,0 +1,35 @@
+// From a configuration to its model.
+#pragma once
+
+#include "data/text/text_source.h"
+#include "nn/models/registry.h"
+#include "tokenizer/tokenizer.h"
+#include "train/config/config.h"
+
+namespace tapeformer {
+
+// The token with which documents begin for a model that keeps to them (data.within_document): <|endoftext|>, which
+// ended the document before. -1 for other models. Throws UsageError when the tokenizer has no such token.
+std::int32_t document_token(const ResolvedConfig& config, const Tokenizer& tokenizer);
+
+// How text files are read by this configuration.
+TextOptions text_options(const ResolvedConfig& config);
+
+// The vocabulary of a model of plain text, and of one of parallel text.
+ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& tokenizer);
+ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& source, const Tokenizer& target);
+
+// The model that the configuration describes, its parameters not set yet. They throw UsageError when the
+// family is for another task; a text encoder is a bidirectional or a masked language model, a skip-gram model, or a
+// CausalEncoder of a language model.
+std::unique_ptr<LanguageModel> make_language_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
+std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const ResolvedConfig& config,
+                                                              const ModelVocabulary& vocabulary);
+std::unique_ptr<BidirectionalLanguageModel> make_bidirectional_language_model(const ResolvedConfig& config,
+                                                                              const ModelVocabulary& vocabulary);
+std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedConfig& config,
+                                                                const ModelVocabulary& vocabulary);
+std::unique_ptr<SkipGramModel> make_skip_gram_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
+std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
+
+}  // namespace tapeformer

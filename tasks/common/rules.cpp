@@ -1,0 +1,35 @@
+#include "tasks/common/rules.h"
+
+#include "core/error.h"
+
+namespace tapeformer {
+
+void require_plain_text(const ResolvedConfig& config) {
+  const std::string& family = config.family().name;
+  const std::vector<std::string> kinds = data_kinds(config.data);
+  require(config.data.source.empty() && config.data.pairs.empty(), "model.type: ", family,
+          " trains on data.text or data.corpus, got ", kinds.empty() ? "" : kinds[0]);
+  require(config.train.batch_tokens == 0, "train.batch_tokens: expected 0 for ", family,
+          ", whose sequences are all as long as model.context, got ", config.train.batch_tokens);
+  require(config.train.length_groups == 1, "train.length_groups: expected 1 for ", family,
+          ", whose sequences are all as long as model.context, got ", config.train.length_groups);
+}
+
+void require_no_masks(const ResolvedConfig& config) {
+  const Config::Train defaults;
+  const auto is_default = [&](const char* key, double Config::Train::*value) {
+    require(config.train.*value == defaults.*value, "train.", key, ": expected ", defaults.*value, " for ",
+            config.family().name, ", which masks no tokens, got ", config.train.*value);
+  };
+  is_default("mask_rate", &Config::Train::mask_rate);
+  is_default("mask_token", &Config::Train::mask_token);
+  is_default("mask_random", &Config::Train::mask_random);
+}
+
+void require_separate_windows(const ResolvedConfig& config) {
+  require(config.eval.stride == config.block_size(), "eval.stride: expected 0 or model.context, which is ",
+          config.block_size(), ", for ", config.family().name, ", whose windows do not overlap, got ",
+          config.eval.stride);
+}
+
+}  // namespace tapeformer

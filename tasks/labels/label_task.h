@@ -1,0 +1,11 @@
+// The row of a task on which models are fine-tuned with labels, made of what the task itself says.
+#pragma once
+
+#include "tasks/labels/task.h"
+#include "train/config/task_row.h"
+
+namespace tapeformer {
+
+TaskRow label_task_row(const LabelTask& task);
+
+}  // namespace tapeformer

@@ -1,0 +1,102 @@
+// Labelled examples as rows of a model, and what the model says of them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/progress.h"
+#include "nn/interfaces/encoder_for_classification.h"
+#include "tasks/analysis/encoded_words.h"
+#include "tasks/labels/task.h"
+#include "tokenizer/masked_symbols.h"
+#include "tokenizer/tokenizer.h"
+#include "train/loop/evaluation.h"
+
+namespace tapeformer {
+
+// The tokens of an example or of a part of it, and for each of its pieces the place of the token whose vector says its
+// label.
+struct LabelledRow {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int64_t> places;
+  // The labels as places in the list of labels; kIgnoredTarget for other labels. In a task that points: the first and
+  // the last word of the answer, counted among the places; kIgnoredTarget where the answer is not known or not read.
+  std::vector<std::int32_t> targets;
+  std::int64_t line = 0;  // LabelledExample::line
+  std::int64_t cut = 0;   // tokens of the example behind the model's context, which are not read
+  std::int64_t unknown =
+      0;  // labels of the example that are no targets: training has none of the kind, or they are cut
+
+  std::int64_t scored() const;  // targets that are not ignored
+};
+
+// Makes rows of examples for one model.
+class RowEncoder {
+ public:
+  // All must outlive the encoder. Throws UsageError for a tokenizer without the symbols that the model's rows have.
+  RowEncoder(const LabelTask& task, const TextEncoder& model, const Tokenizer& tokenizer,
+             std::span<const std::string> labels);
+
+  // The rows of an example. One that is longer than the model's context becomes several rows of about the same length,
+  // none of which ends within a piece; but where one vector stands for the whole text, and in a task that points, only
+  // the beginning is read.
+  // Throws Error, beginning with `where`, for an example without tokens, for text that the tokenizer refuses, and for a
+  // piece that is too long by itself.
+  std::vector<LabelledRow> encode(const LabelledExample& example, const std::string& where) const;
+  // The rows of all examples of a file, which errors call "ORIGIN:LINE", or `origin` and a number.
+  std::vector<LabelledRow> encode_all(std::span<const LabelledExample> examples, const std::string& origin) const;
+
+ private:
+  EncodedWords encode_pieces(const LabelledExample& example, const std::string& where) const;
+  LabelledRow encode_question(const LabelledExample& example, const std::string& where) const;
+  // Which of a piece's tokens says its label: the last one where the model is causal, since no other has seen the whole
+  // piece, else the first one of the piece itself, not the space before it.
+  std::int64_t place_in_piece(const EncodedWords& encoded, std::size_t piece) const;
+
+  const LabelTask& task_;
+  const Tokenizer& tokenizer_;
+  std::span<const std::string> labels_;
+  std::optional<MaskedSymbols> symbols_;
+  std::optional<std::int64_t> context_;
+  bool is_causal_;
+};
+
+// What a reader of a file's scores should know of its rows, a sentence each: how many texts are cut, and how many
+// labels are unknown, and the line of the first.
+std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std::string& origin);
+
+// Rows on a tape, and what they are asked: as EncoderForClassification::logits() takes it, and the targets i32 (N).
+struct LabelledBatch {
+  EncoderBatch rows;
+  Tensor places;
+  std::vector<std::int32_t> targets;
+  std::vector<std::int64_t> counts;  // the places of each row
+};
+LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows);
+
+// For a task that points: the logits (N, labels) of a batch's places → for each row those of every label, (labels, its
+// places).
+std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatch& batch);
+
+// What the model says of the rows, in order: Task::predictions() for each example. `batch` rows are read at once. Ranks
+// share the batches, and all return the whole.
+std::vector<PredictedLabel> predict_labels(const EncoderForClassification& model, const LabelTask& task,
+                                           std::span<const LabelledRow> rows, std::int64_t batch,
+                                           const ProgressCallback& progress = {},
+                                           Communicator& ranks = Communicator::alone());
+
+struct TaskEvaluation {
+  // The cross-entropy of the labels that training knows; the measures of the score, where others count as wrong.
+  Evaluation evaluation;
+  std::int64_t unknown_labels = 0;  // these others
+  TaskScore score;
+};
+// `rows` are those of the examples. Throws Error when none of them has a label that training knows.
+TaskEvaluation evaluate(const EncoderForClassification& model, const LabelTask& task,
+                        std::span<const std::string> labels, std::span<const LabelledExample> examples,
+                        std::span<const LabelledRow> rows, std::int64_t batch, const ProgressCallback& progress = {},
+                        Communicator& ranks = Communicator::alone());
+
+}  // namespace tapeformer

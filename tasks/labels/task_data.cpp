@@ -1,0 +1,183 @@
+#include "tasks/labels/task_data.h"
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/hash.h"
+#include "core/json.h"
+#include "core/shuffle.h"
+#include "core/text/utf8.h"
+#include "tasks/common/models.h"
+#include "tasks/text/language_data.h"
+
+namespace tapeformer {
+namespace {
+
+constexpr std::uint64_t kHoldOutStream = mix64(0x686f6c64);  // "hold"
+
+std::uint64_t hash_of(std::span<const LabelledExample> examples) {
+  if (examples.empty()) return 0;
+  Hasher hasher;
+  for (const LabelledExample& example : examples) {
+    hasher.update(std::uint64_t{example.pieces.size()});
+    for (std::size_t i = 0; i < example.pieces.size(); ++i) {
+      hasher.update(str_cat(example.pieces[i], '\n', example.labels[i], '\n'));
+    }
+  }
+  return hasher.digest();
+}
+
+// How often each label is there, and the labels in the order in which they come.
+struct LabelKinds {
+  explicit LabelKinds(std::span<const LabelledExample> examples) {
+    for (const LabelledExample& example : examples) {
+      for (const std::string& label : example.labels) {
+        if (label.empty()) continue;
+        if (++counts[label] == 1) names.push_back(label);
+        ++total;
+      }
+    }
+  }
+  std::unordered_map<std::string, std::int64_t> counts;
+  std::vector<std::string> names;
+  std::int64_t total = 0;
+};
+
+// A label says less than the text that has it. More kinds of labels than of texts, or many kinds that hardly come
+// twice, are a column of something else.
+void warn_of_labels(const std::string& file, std::span<const LabelledExample> examples, const LabelKinds& kinds,
+                    std::vector<std::string>& warnings) {
+  constexpr std::int64_t kFewOfEach = 4, kMany = 20;
+  std::unordered_set<std::string_view> texts;
+  for (const LabelledExample& example : examples) texts.insert(example.pieces.begin(), example.pieces.end());
+  const std::int64_t count = std::ssize(kinds.names);
+  if (count > std::ssize(texts) || (count > kMany && kinds.total < kFewOfEach * count)) {
+    warnings.push_back(str_cat(file, ": ", kinds.total, " labels of ", count, " kinds beside ", texts.size(),
+                               " kinds of texts: are the columns of labels and texts the right ones?"));
+  }
+  const std::string& first = kinds.names.front();
+  const auto is_single = [](const auto& entry) { return entry.second == 1; };
+  if (count > 2 && kinds.counts.at(first) == 1 && std::ranges::count_if(kinds.counts, is_single) == 1) {
+    warnings.push_back(str_cat(file, ": the first label, ", first,
+                               ", is the only one that does not come again: is the ",
+                               "first line the names of the columns?"));
+  }
+}
+
+std::unique_ptr<Tokenizer> learn_tokenizer(const ResolvedConfig& config, std::span<const LabelledExample> examples,
+                                           const ProgressMaker& progress) {
+  std::vector<std::string> texts;
+  for (const LabelledExample& example : examples) {
+    std::string& text = texts.emplace_back();
+    for (const std::string& piece : example.pieces) text += (text.empty() ? "" : " ") + piece;
+    check(config.tokenizer.kind == TokenizerKind::bpe || find_invalid_utf8(text) == text.npos, config.data.labels, ":",
+          example.line, ": the text is not valid UTF-8; a bpe tokenizer takes any bytes");
+  }
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  return train_tokenizer(tokenizer_options(config, false), views, start_progress(progress, "learning merges"));
+}
+
+}  // namespace
+
+std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, double fraction, std::uint64_t seed) {
+  const LabelKinds kinds(examples);
+  std::unordered_map<std::string_view, std::vector<std::int64_t>> of_label;  // the examples that count for it
+  std::vector<std::string_view> labels;                                      // in the order in which they come
+  for (std::int64_t i = 0; i < std::ssize(examples); ++i) {
+    std::string_view rarest;
+    for (const std::string& label : examples[i].labels) {
+      if (!label.empty() && (rarest.empty() || kinds.counts.at(label) < kinds.counts.find(std::string(rarest))->second))
+        rarest = label;
+    }
+    std::vector<std::int64_t>& own = of_label[rarest];
+    if (own.empty()) labels.push_back(rarest);
+    own.push_back(i);
+  }
+  // The largest come first, so that no other label pays for one that has too few examples to give any.
+  std::ranges::stable_sort(labels, std::greater(), [&](std::string_view label) { return of_label.at(label).size(); });
+  std::vector<bool> is_held_out(examples.size(), false);
+  std::int64_t seen = 0, taken = 0;
+  for (const std::string_view label : labels) {
+    std::vector<std::int64_t>& own = of_label.at(label);
+    RandomStream random({.seed = seed, .step = static_cast<std::uint32_t>(seen), .stream = kHoldOutStream});
+    shuffle(own, random);
+    seen += std::ssize(own);
+    const auto owed = static_cast<std::int64_t>(fraction * static_cast<double>(seen)) - taken;
+    const std::int64_t count = std::min(owed, std::ssize(own) - 1);
+    for (const std::int64_t i : std::span(own).first(count)) is_held_out[i] = true;
+    taken += count;
+  }
+  std::vector<LabelledExample> kept, held_out;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    (is_held_out[i] ? held_out : kept).push_back(std::move(examples[i]));
+  }
+  examples = std::move(kept);
+  return held_out;
+}
+
+TaskData prepare_task_data(const ResolvedConfig& config, const RunFolder* resumed, const ProgressMaker& progress) {
+  const Config::Data& data = config.data;
+  const LabelTask& task = find_label_task(config.task.kind);
+  TaskData result;
+  const auto read = [&](const std::string& file) {
+    LabelledFile labelled = task.read(file, data.labelled_format());
+    if (!labelled.header.empty()) result.warnings.push_back(header_note(file, labelled.header));
+    return std::move(labelled.examples);
+  };
+  result.train = read(data.labels);
+  const LabelKinds all(result.train);
+  check(all.total > 0, data.labels, ": expected examples with labels, got none");
+  if (!task.points) warn_of_labels(data.labels, result.train, all, result.warnings);
+  result.valid = data.valid_labels.empty()
+                     ? hold_out(result.train, data.valid_fraction, static_cast<std::uint64_t>(data.seed))
+                     : read(data.valid_labels);
+  result.train_hash = hash_of(result.train);
+  result.valid_hash = hash_of(result.valid);
+  result.labels = LabelKinds(result.train).names;
+  if (task.points) result.labels = {"start", "end"};
+  if (resumed) {
+    const std::vector<std::string> known = read_labels(resumed->labels());
+    for (const std::string& label : result.labels) {
+      check(std::ranges::count(known, label) > 0, data.labels, ": the label ", label, " is none of those that ",
+            resumed->root.string(), " was begun with");
+    }
+    result.labels = known;
+  }
+  if (resumed) {
+    result.tokenizer = Tokenizer::load(resumed->tokenizer());
+  } else {
+    result.tokenizer = config.tokenizer.file.empty() ? learn_tokenizer(config, result.train, progress)
+                                                     : Tokenizer::load(config.tokenizer.file);
+  }
+  return result;
+}
+
+std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const ResolvedConfig& config,
+                                                                          const Tokenizer& tokenizer,
+                                                                          std::int64_t labels) {
+  return std::make_unique<EncoderForClassification>(
+      make_text_encoder(config, model_vocabulary(config, tokenizer)),
+      ClassificationOptions{.labels = labels,
+                            .pooled = find_label_task(config.task.kind).pooled,
+                            .mix = config.task.mix,
+                            .dropout = config.task.dropout,
+                            .freeze = config.task.freeze});
+}
+
+std::vector<std::string> read_labels(const std::filesystem::path& path) {
+  const auto labels = parse_json<nlohmann::json>(read_file(path), path.string() + ": ");
+  check(labels.is_array() && std::ranges::all_of(labels, [](const auto& label) { return label.is_string(); }),
+        path.string(), ": expected a list of strings");
+  return labels.get<std::vector<std::string>>();
+}
+
+std::string labels_json(std::span<const std::string> labels) {
+  return nlohmann::json(std::vector<std::string>(labels.begin(), labels.end())).dump() + "\n";
+}
+
+}  // namespace tapeformer

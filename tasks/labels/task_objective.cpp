@@ -1,0 +1,159 @@
+#include "tasks/labels/task_objective.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "autograd/ops/activations.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/layers.h"
+#include "autograd/ops/reductions.h"
+#include "autograd/ops/views.h"
+#include "core/ignored_target.h"
+#include "core/shuffle.h"
+
+namespace tapeformer {
+namespace {
+
+constexpr std::uint64_t kOrderStream = mix64(0x65706f6368);  // "epoch"
+
+std::int64_t scored(std::span<const LabelledRow> rows) {
+  std::int64_t sum = 0;
+  for (const LabelledRow& row : rows) sum += row.scored();
+  return sum;
+}
+
+// w_c = N/(C·n_c): N labels of C kinds, of which n_c are c. Their mean over the training examples is 1, so the loss
+// keeps its size. A label that is never there has no weight.
+std::vector<double> balanced_weights(std::span<const LabelledRow> rows, std::int64_t labels) {
+  std::vector<double> counts(labels, 0);
+  for (const LabelledRow& row : rows) {
+    for (const std::int32_t target : row.targets) {
+      if (target != kIgnoredTarget) ++counts[target];
+    }
+  }
+  const auto all = static_cast<double>(scored(rows));
+  const auto kinds = static_cast<double>(labels - std::ranges::count(counts, 0));
+  for (double& count : counts) count = count == 0 ? 0 : all / (kinds * count);
+  return counts;
+}
+
+// −Σ_i w(y_i) ln softmax(logits_i)[y_i] / normalizer, over the targets y that are not ignored.
+Variable weighted_cross_entropy(const Variable& logits, std::span<const std::int32_t> targets,
+                                std::span<const double> weights, double normalizer) {
+  const std::int64_t labels = logits.size(1);
+  std::vector<std::int32_t> places;
+  std::vector<float> factors;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i] == kIgnoredTarget) continue;
+    places.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(i) * labels) + targets[i]);
+    factors.push_back(static_cast<float>(-weights[targets[i]] / normalizer));
+  }
+  Tape& tape = *logits.tape();
+  const std::int64_t count = std::ssize(places);
+  const Variable log_p =
+      embedding(reshape(log_softmax(logits), {-1, 1}),
+                Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(places), {count})));
+  return sum(mul(log_p, Variable::constant(tape, Tensor::from(std::span<const float>(factors), {count, 1}))));
+}
+
+}  // namespace
+
+TaskObjective::TaskObjective(const ResolvedConfig& config, TaskData data)
+    : Objective(config),
+      data_(std::move(data)),
+      task_(find_label_task(config.task.kind)),
+      model_(make_encoder_for_classification(config, *data_.tokenizer, std::ssize(data_.labels))),
+      nll_(config.train.label_smoothing > 0 || config.train.z_loss > 0) {
+  const RowEncoder encoder(task_, model_->encoder(), *data_.tokenizer, data_.labels);
+  const std::string& valid_file = config.data.valid_labels.empty() ? config.data.labels : config.data.valid_labels;
+  train_ = encoder.encode_all(data_.train, config.data.labels);
+  valid_ = encoder.encode_all(data_.valid, valid_file);
+  warnings_ = data_.warnings;
+  std::ranges::move(row_notes(train_, config.data.labels), std::back_inserter(warnings_));
+  std::ranges::move(row_notes(valid_, valid_file), std::back_inserter(warnings_));
+  if (scored(valid_) == 0) valid_.clear();
+  if (config.task.class_weights == ClassWeights::balanced) weights_ = balanced_weights(train_, model_->labels());
+}
+
+ParameterRates TaskObjective::rates() const { return model_->rates(config_.task.layer_decay); }
+
+std::vector<std::string> TaskObjective::description() const {
+  const ParameterRates rates = this->rates();
+  std::int64_t learning = 0;
+  for (const NamedParameter& parameter : model_->named_parameters()) {
+    if (rates(parameter.name) > 0) learning += parameter.variable.value().numel();
+  }
+  return {
+      str_cat(model_->parameter_count(), " parameters, of which ", learning, " learn, vocabulary of ",
+              data_.tokenizer->vocab_size()),
+      str_cat(data_.train.size(), " examples with ", scored(train_), " labels of ", data_.labels.size(),
+              " kinds; the loss is in ", task().loss_unit, ", and the best checkpoint has the largest ", task_.metric)};
+}
+
+const LabelledRow& TaskObjective::row(std::int64_t number) {
+  const std::int64_t examples = std::ssize(train_), epoch = number / examples;
+  if (epoch_ != epoch) {
+    order_ = counting(examples);
+    RandomStream random({.seed = static_cast<std::uint64_t>(config_.train.seed),
+                         .step = static_cast<std::uint32_t>(epoch),
+                         .stream = kOrderStream});
+    shuffle(order_, random);
+    epoch_ = epoch;
+  }
+  return train_[order_[number % examples]];
+}
+
+std::vector<const LabelledRow*> TaskObjective::rows(std::int64_t step, std::int64_t begin, std::int64_t count) {
+  const std::int64_t first = (step - 1) * config_.train.batch * config_.train.accumulate + begin;
+  std::vector<const LabelledRow*> rows;
+  for (std::int64_t i = 0; i < count; ++i) rows.push_back(&row(first + i));
+  return rows;
+}
+
+std::int64_t TaskObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
+  const std::int64_t batch = config_.train.batch;
+  std::int64_t sum = 0;
+  for (const LabelledRow* row : rows(step, micro_steps.begin * batch, micro_steps.size() * batch)) sum += row->scored();
+  return sum;
+}
+
+std::int64_t TaskObjective::step_tokens(std::int64_t step, MicroSteps micro_steps) {
+  const std::int64_t batch = config_.train.batch;
+  std::int64_t sum = 0;
+  for (const LabelledRow* row : rows(step, micro_steps.begin * batch, micro_steps.size() * batch)) {
+    sum += std::ssize(row->ids);
+  }
+  return sum;
+}
+
+Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
+  const LabelledBatch batch = batch_of(tape, rows(step, micro_step * config_.train.batch, config_.train.batch));
+  if (std::ranges::all_of(batch.targets, [](std::int32_t target) { return target == kIgnoredTarget; })) return {};
+  const Variable logits = model_->logits(batch.rows, batch.places);
+  if (!weights_.empty()) return weighted_cross_entropy(logits, batch.targets, weights_, mean.targets);
+  const CrossEntropyOptions options{.smoothing = config_.train.label_smoothing,
+                                    .z_loss = config_.train.z_loss,
+                                    .normalizer = mean.targets,
+                                    .nll = nll_.place()};
+  const auto loss = [&](const Variable& rows, std::span<const std::int32_t> targets) {
+    return cross_entropy(rows, Variable::constant(tape, Tensor::from(targets, {std::ssize(targets)})), options);
+  };
+  if (!task_.points) return loss(logits, batch.targets);
+  Variable sum;
+  std::span<const std::int32_t> left = batch.targets;
+  for (const Variable& of_row : pointing_logits(logits, batch)) {
+    const Variable of_label = loss(of_row, left.first(of_row.size(0)));
+    sum = sum.defined() ? add(sum, of_label) : of_label;
+    left = left.subspan(of_row.size(0));
+  }
+  return sum;
+}
+
+Evaluation TaskObjective::evaluate(const ProgressCallback& progress) {
+  return tapeformer::evaluate(*model_, task_, data_.labels, data_.valid, valid_, config_.train.batch, progress, ranks())
+      .evaluation;
+}
+
+std::int64_t TaskObjective::evaluation_tokens() const { return scored(valid_); }
+
+}  // namespace tapeformer

@@ -1,0 +1,18 @@
+// A model that was fine-tuned on labels, read from a run.
+#pragma once
+
+#include "nn/interfaces/encoder_for_classification.h"
+#include "tasks/common/load_run.h"
+
+namespace tapeformer {
+
+struct TrainedLabeller : TrainedModel {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<std::string> labels;
+  std::unique_ptr<EncoderForClassification> model;
+};
+
+template <>
+TrainedLabeller load_run(const ModelSource& source, const LoadOptions& options);
+
+}  // namespace tapeformer

@@ -1,0 +1,119 @@
+#include "tasks/language_model/language_objective.h"
+
+#include "data/text/text_source.h"
+#include "generate/generator.h"
+#include "tasks/common/models.h"
+#include "tasks/text/text_evaluation.h"
+
+namespace tapeformer {
+
+LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData data)
+    : TextObjective(config, std::move(data)),
+      model_(make_language_model(config, model_vocabulary(config, *data_.tokenizer))),
+      recurrent_(dynamic_cast<const RecurrentLanguageModel*>(model_.get())) {
+  const Config::Train& train = config.train;
+  const TokenView tokens = data_.train.view();
+  check((recurrent_ != nullptr) == (config.family().bptt > 0), config.family().name,
+        ": a family has ModelFamily::bptt exactly if its model is a RecurrentLanguageModel");
+  if (train.sample_every > 0) check_sample_prompt();
+  if (recurrent_) {
+    streams_ = StreamBatcher::full_rows(tokens, train.accumulate * train.batch, config.block_size());
+    states_.resize(train.accumulate);
+  } else {
+    batcher_.emplace(tokens, train.batch, config.block_size(), static_cast<std::uint64_t>(train.seed));
+  }
+}
+
+void LanguageObjective::check_sample_prompt() const {
+  try {
+    check(!prompt_tokens(*data_.tokenizer, *model_, config_.train.sample_prompt).empty(), "the text is empty");
+  } catch (const Error& error) {
+    fail_usage("train.sample_prompt: expected a text that the run's tokenizer can encode: ", error.what());
+  }
+}
+
+std::int64_t LanguageObjective::scored_targets(std::int64_t, MicroSteps micro_steps) {
+  return micro_steps.size() * config_.train.batch * config_.block_size();
+}
+
+void LanguageObjective::draw(std::int64_t step, std::int64_t micro_step) {
+  const MicroStep following = next(step, micro_step);
+  if (streams_) {
+    const std::int64_t rows = config_.train.batch;
+    streams_->fill(step - 1, micro_step * rows, rows, batch_);
+    streams_->read_ahead(following.step - std::int64_t{1}, following.micro_step * rows, rows);
+  } else {
+    batcher_->draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(micro_step), batch_);
+    batcher_->read_ahead(following.step, following.micro_step);
+  }
+}
+
+Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
+  draw(step, micro_step);
+  const Dims sizes{batch_.rows, batch_.length};
+  const Variable ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.inputs), sizes));
+  const Variable targets = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.targets), sizes));
+  const CrossEntropyOptions options = loss_options(mean.targets);
+  // A loss that is only looked at, without training, leaves the states as they are.
+  if (!recurrent_ || !tape.options().training) return model_->loss(ids, targets, options);
+  RecurrentState& state = states_[micro_step];
+  if (streams_->begins(step - 1)) state.clear();
+  return recurrent_->loss(ids, targets, options, state);
+}
+
+NamedTensors LanguageObjective::recurrent_state() const {
+  NamedTensors recurrent_state;
+  if (states_.empty()) return recurrent_state;
+  const std::int64_t rows = config_.train.batch;
+  const Communicator::Share mine = ranks().share(config_.train.accumulate);
+  for (const auto& [name, tensor] : states_[mine.begin].tensors()) {
+    recurrent_state.emplace_back(name, Tensor::empty({streams_->streams(), tensor.size(1)}, tensor.dtype()));
+  }
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+    const NamedTensors part = states_[i].tensors();
+    for (std::size_t k = 0; k < recurrent_state.size(); ++k) {
+      recurrent_state[k].second.slice(0, i * rows, (i + 1) * rows).copy_from(part[k].second);
+    }
+  }
+  for (const auto& state : recurrent_state) {
+    const Tensor& tensor = state.second;
+    const std::int64_t micro_steps = config_.train.accumulate;
+    dispatch_all(tensor.dtype(),
+                 [&]<class T>(T) { ranks().gather_rows(tensor.data<T>(), micro_steps, tensor.bytes() / micro_steps); });
+  }
+  return recurrent_state;
+}
+
+void LanguageObjective::load_recurrent_state(const NamedTensors& recurrent_state) {
+  const std::int64_t rows = config_.train.batch;
+  for (const auto& [name, tensor] : recurrent_state) {
+    check(streams_ && tensor.size(0) == streams_->streams(), "the recurrent state ", name, " is ", tensor.sizes(),
+          ": expected ", streams_ ? streams_->streams() : 0, " rows (train.batch times train.accumulate)");
+  }
+  for (std::int64_t i = 0; i < std::ssize(states_); ++i) {
+    NamedTensors part;
+    for (const auto& [name, tensor] : recurrent_state)
+      part.emplace_back(name, tensor.slice(0, i * rows, (i + 1) * rows).clone());
+    states_[i] = RecurrentState::from(part);
+  }
+}
+
+std::function<void()> LanguageObjective::hold_recurrent_state() {
+  return [this, states = states_] { states_ = states; };
+}
+
+std::vector<TextSample> LanguageObjective::samples() {
+  const Tokenizer& tokenizer = *data_.tokenizer;
+  const GenerateOptions options{
+      .sampling = {}, .tokens = config_.train.sample_tokens, .stop_token = tokenizer.special(kEndOfText).value_or(-1)};
+  const auto ids = generate(*model_, prompt_tokens(tokenizer, *model_, config_.train.sample_prompt), options);
+  return {{config_.train.sample_prompt, tokenizer.decode(ids)}};
+}
+
+Evaluation LanguageObjective::evaluate(const ProgressCallback& progress) {
+  const WindowOptions options{
+      .stride = config_.eval.stride, .batch = config_.train.batch, .max_batches = config_.eval.batches};
+  return tapeformer::evaluate(*model_, data_.valid->view(), options, progress, ranks());
+}
+
+}  // namespace tapeformer

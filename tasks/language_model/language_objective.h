@@ -1,0 +1,41 @@
+// Training a language model on the next token of a text.
+#pragma once
+
+#include "data/text/batcher.h"
+#include "nn/recurrent/recurrent.h"
+#include "tasks/text/text_objective.h"
+
+namespace tapeformer {
+
+class LanguageObjective : public TextObjective {
+ public:
+  // Makes the model that the configuration describes.
+  LanguageObjective(const ResolvedConfig& config, LanguageData data);
+
+  const LanguageModel& model() const override { return *model_; }
+  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
+  NamedTensors recurrent_state() const override;
+  void load_recurrent_state(const NamedTensors& recurrent_state) override;
+  std::function<void()> hold_recurrent_state() override;
+  Evaluation evaluate(const ProgressCallback& progress) override;
+  // What `tapeformer generate` makes of train.sample_prompt without further options.
+  std::vector<TextSample> samples() override;
+
+ private:
+  // Throws UsageError, before the training begins, where the prompt has no tokens.
+  void check_sample_prompt() const;
+  // Reads the rows of a micro-step into batch_, and tells the system which ones come next.
+  void draw(std::int64_t step, std::int64_t micro_step);
+
+  const std::unique_ptr<LanguageModel> model_;
+  // A recurrent model (null for others) reads its rows in order, and each micro-step leaves a state to the next step:
+  // new tensors in the place of the old ones.
+  const RecurrentLanguageModel* const recurrent_;
+  std::optional<StreamBatcher> streams_;
+  std::vector<RecurrentState> states_;
+  std::optional<TextBatcher> batcher_;  // of the other models: rows from anywhere
+  Batch batch_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,54 @@
+#include <sstream>
+
+#include "tasks/common/rules.h"
+#include "tasks/common/task_rows.h"
+#include "tasks/language_model/language_objective.h"
+#include "tasks/text/text_task.h"
+
+namespace tapeformer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void check_language_model(const ResolvedConfig& config) {
+  require_plain_text(config);
+  require_no_masks(config);
+}
+
+EvalReport evaluate_language_model(const EvalRequest& request) {
+  require_no_pseudo_option(request);
+  const TrainedLanguageModel run = open_run<TrainedLanguageModel>(request);
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const EncodedText text = scored_text(request, run, *run.tokenizer);
+  WindowOptions options{.context = request.context, .stride = request.stride, .batch = request.batch};
+  const bool windows = !reads_in_order(*run.model);
+  if (windows) {
+    options.context = window_context(*run.model, options.context);
+    if (options.stride == 0) options.stride = options.context;
+  } else if (options.context || options.stride) {
+    fail_usage("eval: --context and --stride: expected none, since ", run.config.model.type,
+               " reads a text in order and has no windows");
+  }
+  const std::span<const std::int32_t> ids = text.ids;
+  const Evaluation result = evaluate(*run.model, ids, options, start_progress(request.progress, "evaluating"));
+  return text_report(request, run, text, windows ? std::optional(options) : std::nullopt, result);
+}
+
+}  // namespace
+
+TaskRow language_model_task() {
+  return {.name = "language_model",
+          .help = "the next token of a text",
+          .model = "a language model",
+          .commands = "for language models there are generate, probe, and eval and surprisal with --text",
+          .next_commands = {"generate % --interactive", "eval % --text FILE", "surprisal % --prompt TEXT"},
+          .eval_input = "text",
+          .makes_text = true,
+          .check = check_language_model,
+          .prepare = prepare_text,
+          .dummy = dummy_text,
+          .make = make_text_objective<LanguageObjective>,
+          .evaluate = evaluate_language_model};
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,70 @@
+#include "tasks/masked_language_model/masked_objective.h"
+
+#include <algorithm>
+
+#include "tasks/common/models.h"
+#include "tasks/masked_language_model/masked_evaluation.h"
+
+namespace tapeformer {
+
+MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data)
+    : TextObjective(config, std::move(data)),
+      model_(make_masked_language_model(config, model_vocabulary(config, *data_.tokenizer))),
+      train_(data_.train.view(), *data_.tokenizer, masked_row_options(config, *model_, config.train.batch)),
+      batches_(config.train.accumulate) {
+  if (!data_.valid) return;
+  valid_.emplace(data_.valid->view(), *data_.tokenizer, masked_row_options(config, *model_, config.train.batch));
+  const std::int64_t scored =
+      config.eval.batches ? std::min(config.eval.batches, valid_->batches()) : valid_->batches();
+  MaskedBatch batch;
+  for (std::int64_t i = 0; i < scored && batch.chosen == 0; ++i) valid_->fill(i, batch);
+  if (batch.chosen == 0) valid_.reset();
+}
+
+std::vector<std::string> MaskedObjective::description() const {
+  std::vector<std::string> lines = TextObjective::description();
+  lines.push_back(
+      str_cat("the loss is in ", task().loss_unit, ": ", 100 * config_.train.mask_rate,
+              " % of the tokens are chosen, anew in every step",
+              model_->predicts_next_sentence() ? "; next-sentence prediction adds its own in training" : ""));
+  return lines;
+}
+
+std::span<const MaskedBatch> MaskedObjective::batches_of(std::int64_t step, MicroSteps micro_steps) {
+  if (drawn_step_ != step) {
+    for (std::size_t i = 0; i < batches_.size(); ++i) {
+      train_.draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(i), batches_[i]);
+    }
+    drawn_step_ = step;
+  }
+  return std::span(batches_).subspan(micro_steps.begin, micro_steps.size());
+}
+
+std::int64_t MaskedObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
+  std::int64_t chosen = 0;
+  for (const MaskedBatch& batch : batches_of(step, micro_steps)) chosen += batch.chosen;
+  return chosen;
+}
+
+std::int64_t MaskedObjective::step_tokens(std::int64_t step, MicroSteps micro_steps) {
+  std::int64_t tokens = 0;
+  for (const MaskedBatch& batch : batches_of(step, micro_steps)) tokens += batch.rows * batch.length;
+  return tokens;
+}
+
+Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
+  const MaskedBatch& batch = batches_of(step, {micro_step, micro_step + 1}).front();
+  if (batch.chosen == 0 && batch.sentences == 0) return {};
+  const auto sentences = static_cast<double>(config_.train.batch * mean.micro_steps);  // each row has a label
+  return model_->loss(masked_rows(tape, batch), loss_options(mean.targets), sentences);
+}
+
+std::string_view MaskedObjective::cannot_evaluate_because() const {
+  return data_.valid ? "no token of the validation text is chosen" : TextObjective::cannot_evaluate_because();
+}
+
+Evaluation MaskedObjective::evaluate(const ProgressCallback& progress) {
+  return tapeformer::evaluate(*model_, *valid_, config_.eval.batches, progress, ranks());
+}
+
+}  // namespace tapeformer

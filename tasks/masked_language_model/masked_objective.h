@@ -1,0 +1,40 @@
+// Training a masked language model on rows from anywhere in a text, each time with other masks.
+#pragma once
+
+#include <span>
+
+#include "data/masked/masked_batcher.h"
+#include "nn/interfaces/text_encoder.h"
+#include "tasks/text/text_objective.h"
+
+namespace tapeformer {
+
+class MaskedObjective : public TextObjective {
+ public:
+  // Makes the model that the configuration describes. Throws UsageError for a tokenizer without the tokens that it
+  // needs.
+  MaskedObjective(const ResolvedConfig& config, LanguageData data);
+
+  const MaskedLanguageModel& model() const override { return *model_; }
+  std::vector<std::string> description() const override;
+  // The chosen tokens.
+  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  // All tokens of the rows.
+  std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
+  bool can_evaluate() const override { return valid_.has_value(); }
+  std::string_view cannot_evaluate_because() const override;
+  Evaluation evaluate(const ProgressCallback& progress) override;
+
+ private:
+  // The batches of these micro-steps of a step; all of a step are drawn at once.
+  std::span<const MaskedBatch> batches_of(std::int64_t step, MicroSteps micro_steps);
+
+  const std::unique_ptr<MaskedLanguageModel> model_;
+  const MaskedBatcher train_;
+  std::optional<MaskedBatcher> valid_;  // where a token of the validation text is chosen
+  std::int64_t drawn_step_ = -1;
+  std::vector<MaskedBatch> batches_;
+};
+
+}  // namespace tapeformer

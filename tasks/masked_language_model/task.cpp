@@ -1,0 +1,91 @@
+#include <sstream>
+
+#include "core/text/numbers.h"
+#include "tasks/common/rules.h"
+#include "tasks/common/task_rows.h"
+#include "tasks/masked_language_model/masked_evaluation.h"
+#include "tasks/masked_language_model/masked_objective.h"
+#include "tasks/text/text_task.h"
+
+namespace tapeformer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void check_masked(const ResolvedConfig& config) {
+  require_plain_text(config);
+  require_separate_windows(config);
+}
+
+EvalReport evaluate_masked(const EvalRequest& request) {
+  if (request.stride) fail_usage("eval: --stride: expected none, since the windows of masked text do not overlap");
+  const TrainedMaskedLanguageModel run = open_run<TrainedMaskedLanguageModel>(request);
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const EncodedText text = read_text(request, run.config, *run.tokenizer);
+  MaskedRowOptions options = masked_row_options(run.config, *run.model, request.batch);
+  options.length = window_context(run.model->context(), request.context ? request.context : options.length);
+  if (options.length < options.shortest()) {
+    fail_usage("eval: --context: expected at least ", options.shortest(), " tokens, of which ", options.marks(),
+               " are [CLS] and [SEP], got ", options.length);
+  }
+  const std::span<const std::int32_t> ids = text.ids;
+  const MaskedBatcher rows(ids, *run.tokenizer, options);
+  const Evaluation masked = evaluate(*run.model, rows, 0, start_progress(request.progress, "masked tokens"));
+  require_finite(masked);
+  const bool chosen = masked.tokens > 0;  // of a short text perhaps none is
+  check(chosen || !request.no_pseudo, request.text, ": no token was chosen, and --no-pseudo leaves out the rest");
+  std::optional<Evaluation> pseudo;
+  if (!request.no_pseudo) {
+    pseudo = pseudo_likelihood(*run.model, rows, request.batch, start_progress(request.progress, "each token in turn"));
+    require_finite(*pseudo);
+  }
+  Json json{{"tokens", ids.size()}, {"bytes", text.bytes}};
+  if (text.unknown_share() > 0) json["unknown_share"] = text.unknown_share();
+  json["masked_tokens"] = masked.tokens;
+  if (chosen) json["masked_loss"] = masked.loss();
+  for (const auto& [name, value] : masked.measures) json[name == "accuracy" ? "masked_accuracy" : name] = value;
+  if (pseudo) {
+    json.update({{"pseudo_tokens", pseudo->tokens},
+                 {"pseudo_loss", pseudo->loss()},
+                 {"pseudo_perplexity", pseudo->perplexity()}});
+  }
+  json["context"] = options.length;
+  std::ostringstream table;
+  table << "tokens             " << masked.tokens << " chosen of " << ids.size() << '\n'
+        << "bytes              " << text.bytes << '\n';
+  if (text.unknown_share() > 0) {
+    table << "unknown            " << 100 * text.unknown_share() << " % of the tokens: never chosen\n";
+  }
+  if (chosen) table << "masked loss        " << masked.loss() << " nats per chosen token\n";
+  for (const auto& [name, value] : masked.measures) {
+    if (name == "accuracy") table << "masked accuracy    " << 100 * value << " %\n";
+    if (name == "next_sentence_loss") table << "next sentence      " << value << " nats per pair of segments, ";
+    if (name == "next_sentence_accuracy") table << 100 * value << " % right\n";
+  }
+  if (pseudo) {
+    table << "pseudo-perplexity  " << format_perplexity(pseudo->perplexity()) << ", " << pseudo->loss()
+          << " nats per token, each of " << pseudo->tokens << " masked in turn\n";
+  }
+  table << "context            " << options.length << ", " << run.checkpoint_text << '\n';
+  return {finished(std::move(json), run), table.str()};
+}
+
+}  // namespace
+
+TaskRow masked_language_model_task() {
+  return {.name = "masked_language_model",
+          .help = "tokens that are masked in a text",
+          .model = "a masked language model",
+          .commands = "for masked language models there are fill, probe, and eval with --text",
+          .next_commands = {"fill % --text TEXT", "eval % --text FILE"},
+          .eval_input = "text",
+          .loss_unit = "nats per chosen token",
+          .has_perplexity = false,
+          .check = check_masked,
+          .prepare = prepare_text,
+          .dummy = dummy_text,
+          .make = make_text_objective<MaskedObjective>,
+          .evaluate = evaluate_masked};
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,158 @@
+// Span extraction: the words of a text that answer a question (Devlin et al. 2019, section 4.2). The answer begins at
+// the word i with probability softmax_i(S·h_i) and ends at the word j with softmax_j(E·h_j); the likeliest i ≤ j is
+// taken.
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "tasks/labels/task.h"
+
+namespace tapeformer {
+namespace {
+
+// In small letters and without punctuation (ASCII).
+std::string plain(std::string_view word) {
+  std::string result;
+  for (const unsigned char c : word) {
+    if (!std::ispunct(c)) result += static_cast<char>(std::tolower(c));
+  }
+  return result;
+}
+
+// The first place where the words of the answer stand in the text, apart from case and punctuation; -1: nowhere.
+std::int64_t find_words(std::span<const std::string> text, std::span<const std::string> answer) {
+  const auto equal = [](const std::string& a, const std::string& b) { return plain(a) == plain(b); };
+  const auto found = std::search(text.begin(), text.end(), answer.begin(), answer.end(), equal);
+  return found == text.end() ? -1 : found - text.begin();
+}
+
+LabelledExample example_of(std::string question, std::string_view text, std::string_view answer, std::int64_t line,
+                           const std::string& where) {
+  LabelledExample example{split_words(text), {}, line};
+  const std::vector<std::string> words = split_words(answer);
+  check(!question.empty() && !words.empty(), where, "expected a question, a text and an answer, got an empty ",
+        words.empty() ? "answer" : "question");
+  const std::int64_t begin = find_words(example.pieces, words);
+  check(begin >= 0, where, "the words \"", answer, "\" of the answer are not in the text");
+  example.labels.resize(example.pieces.size());
+  std::fill_n(example.labels.begin() + begin, words.size(), "answer");
+  example.pieces.insert(example.pieces.begin(), std::move(question));
+  example.labels.insert(example.labels.begin(), "");
+  return example;
+}
+
+LabelledFile read(const std::filesystem::path& path, const LabelledFormat& format) {
+  LabelledTable table =
+      read_table(path, {{"question", "text", "answer"}, "a question, a tab, a text, a tab and an answer"}, format);
+  LabelledFile file{{}, std::move(table.header)};
+  for (TableRow& row : table.rows) {
+    file.examples.push_back(example_of(std::move(row.fields[0]), row.fields[1], row.fields[2], row.line,
+                                       str_cat(path.string(), ":", row.line, ": ")));
+  }
+  return file;
+}
+
+LabelledExample parse(std::string_view line, const std::string& where) {
+  const std::size_t tab = line.find('\t');
+  check(tab != line.npos, where, "expected a question, a tab and a text, got \"", line, '"');
+  LabelledExample example{split_words(line.substr(tab + 1)), {}};
+  example.pieces.insert(example.pieces.begin(), std::string(line.substr(0, tab)));
+  example.labels.resize(example.pieces.size());
+  return example;
+}
+
+using Words = std::vector<std::string>;
+
+Words gold_answer(const LabelledExample& example) {
+  Words words;
+  for (std::size_t i = 0; i < example.pieces.size(); ++i) {
+    if (!example.labels[i].empty()) words.push_back(example.pieces[i]);
+  }
+  return words;
+}
+
+// Piece 0 is the question.
+Words predicted_answer(const LabelledExample& example, std::span<const PredictedLabel> predicted) {
+  return {example.pieces.begin() + 1 + predicted[0].label, example.pieces.begin() + 2 + predicted[1].label};
+}
+
+// Plain words without articles, as Rajpurkar et al. (2016) compare them.
+Words normalised(const Words& words) {
+  Words result;
+  for (const std::string& word : words) {
+    const std::string item = plain(word);
+    if (!item.empty() && item != "a" && item != "an" && item != "the") result.push_back(item);
+  }
+  return result;
+}
+
+// The F1 of two sets of words, in which a word may stand several times: twice the number of common words, divided by
+// the number of words in both.
+double overlap(Words a, Words b) {
+  if (a.empty() && b.empty()) return 1;
+  std::ranges::sort(a), std::ranges::sort(b);
+  Words common;
+  std::ranges::set_intersection(a, b, std::back_inserter(common));
+  return 2.0 * static_cast<double>(common.size()) / static_cast<double>(a.size() + b.size());
+}
+
+TaskScore score(std::span<const std::string>, std::span<const LabelledExample> examples,
+                std::span<const std::span<const PredictedLabel>> predicted) {
+  double f1 = 0, exact = 0, answers = 0;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const Words gold = gold_answer(examples[i]);
+    if (gold.empty()) continue;
+    const Words right = normalised(gold), found = normalised(predicted_answer(examples[i], predicted[i]));
+    f1 += overlap(right, found);
+    exact += right == found;
+    ++answers;
+  }
+  const double count = std::max(answers, 1.0);
+  return {.measures = {{"f1", f1 / count}, {"exact_match", exact / count}},
+          .table_of = {},
+          .table = {},
+          .labels = {},
+          .confusion = {}};
+}
+
+std::string joined(const Words& words) {
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : " ").append(word);
+  return text;
+}
+
+double probability_of(std::span<const PredictedLabel> predicted) {
+  return predicted[0].probability() * predicted[1].probability();
+}
+
+std::string text(std::span<const std::string>, const LabelledExample& example,
+                 std::span<const PredictedLabel> predicted) {
+  char number[16];
+  std::snprintf(number, sizeof(number), "%.4f", probability_of(predicted));
+  return str_cat(joined(predicted_answer(example, predicted)), '\t', number, '\n');
+}
+
+nlohmann::ordered_json json(std::span<const std::string>, const LabelledExample& example,
+                            std::span<const PredictedLabel> predicted) {
+  return {{"answer", joined(predicted_answer(example, predicted))},
+          {"first_word", predicted[0].label},
+          {"last_word", predicted[1].label},
+          {"probability", probability_of(predicted)}};
+}
+
+}  // namespace
+
+LabelTask span_task() {
+  return {.name = "span",
+          .help = "the words of a text that answer a question",
+          .metric = "f1",
+          .points = true,
+          .read = read,
+          .parse = parse,
+          .score = score,
+          .text = text,
+          .json = json};
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,64 @@
+// Classification: a label for a whole text (Devlin et al. 2019, section 4.1).
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "tasks/labels/task.h"
+
+namespace tapeformer {
+namespace {
+
+LabelledFile read(const std::filesystem::path& path, const LabelledFormat& format) {
+  LabelledTable table = read_table(path, {{"label", "text"}, "a label, a tab and a text"}, format);
+  LabelledFile file{{}, std::move(table.header)};
+  for (TableRow& row : table.rows) {
+    std::string &label = row.fields[0], &text = row.fields[1];
+    check(!text.empty() && !label.empty(), path.string(), ":", row.line, ": expected a label and a text, got an empty ",
+          label.empty() ? "label" : "text");
+    file.examples.push_back({{std::move(text)}, {std::move(label)}, row.line});
+  }
+  check(!file.examples.empty(), path.string(), ": expected lines of a label, a tab and a text, got none");
+  return file;
+}
+
+LabelledExample parse(std::string_view line, const std::string&) { return {{std::string(line)}, {""}}; }
+
+TaskScore score(std::span<const std::string> labels, std::span<const LabelledExample> examples,
+                std::span<const std::span<const PredictedLabel>> predicted) {
+  LabelScore texts(labels);
+  for (std::size_t i = 0; i < examples.size(); ++i) texts.add(examples[i].labels[0], labels[predicted[i][0].label]);
+  return {.measures = {{"macro_f1", texts.macro_f1()}, {"accuracy", texts.accuracy()}},
+          .table_of = "label",
+          .table = texts.counts(),
+          .labels = texts.labels(),
+          .confusion = texts.confusion()};
+}
+
+std::string text(std::span<const std::string> labels, const LabelledExample&,
+                 std::span<const PredictedLabel> predicted) {
+  char number[16];
+  std::snprintf(number, sizeof(number), "%.4f", predicted[0].probability());
+  return str_cat(labels[predicted[0].label], '\t', number, '\n');
+}
+
+nlohmann::ordered_json json(std::span<const std::string> labels, const LabelledExample&,
+                            std::span<const PredictedLabel> predicted) {
+  nlohmann::ordered_json probabilities;
+  for (std::size_t i = 0; i < labels.size(); ++i) probabilities[labels[i]] = predicted[0].probabilities[i];
+  return {{"label", labels[predicted[0].label]}, {"probabilities", probabilities}};
+}
+
+}  // namespace
+
+LabelTask classify_task() {
+  return {.name = "classify",
+          .help = "a label for each text",
+          .metric = "macro_f1",
+          .pooled = true,
+          .read = read,
+          .parse = parse,
+          .score = score,
+          .text = text,
+          .json = json};
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,32 @@
+// Training a skip-gram model on pairs of near tokens, each time with other negatives.
+#pragma once
+
+#include "data/skip_gram/skip_gram_batcher.h"
+#include "tasks/text/text_objective.h"
+
+namespace tapeformer {
+
+class SkipGramObjective : public TextObjective {
+ public:
+  // Makes the model that the configuration describes.
+  SkipGramObjective(const ResolvedConfig& config, LanguageData data);
+
+  const SkipGramModel& model() const override { return *model_; }
+  std::vector<std::string> description() const override;
+  // The pairs.
+  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  // Their centres.
+  std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
+  bool can_evaluate() const override { return valid_.has_value(); }
+  std::string_view cannot_evaluate_because() const override;
+  Evaluation evaluate(const ProgressCallback& progress) override;
+
+ private:
+  const std::unique_ptr<SkipGramModel> model_;
+  const SkipGramBatcher train_;
+  std::optional<SkipGramBatcher> valid_;  // where the validation text has a centre
+  SkipGramBatch batch_;
+};
+
+}  // namespace tapeformer

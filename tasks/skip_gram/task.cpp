@@ -1,0 +1,66 @@
+#include <sstream>
+
+#include "tasks/common/rules.h"
+#include "tasks/common/task_rows.h"
+#include "tasks/skip_gram/skip_gram_evaluation.h"
+#include "tasks/skip_gram/skip_gram_objective.h"
+#include "tasks/text/text_task.h"
+
+namespace tapeformer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void check_skip_gram(const ResolvedConfig& config) {
+  const std::string& family = config.family().name;
+  require_plain_text(config);
+  require_separate_windows(config);
+  require(config.train.label_smoothing == 0, "train.label_smoothing: expected 0 for ", family,
+          ", which has no softmax, got ", config.train.label_smoothing);
+  require(config.train.z_loss == 0, "train.z_loss: expected 0 for ", family, ", which has no softmax, got ",
+          config.train.z_loss);
+  require_no_masks(config);
+}
+
+EvalReport evaluate_skip_gram(const EvalRequest& request) {
+  require_no_pseudo_option(request);
+  if (request.stride || request.context) {
+    fail_usage("eval: --context and --stride: expected none, since a skip-gram model scores every pair in its window");
+  }
+  const TrainedSkipGramModel run = open_run<TrainedSkipGramModel>(request);
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const EncodedText text = read_text(request, run.config, *run.tokenizer);
+  const std::span<const std::int32_t> ids = text.ids;
+  const SkipGramBatcher pairs(ids, run.model->vocab(), skip_gram_options(run.config, *run.model, request.batch));
+  const Evaluation result = evaluate(*run.model, pairs, 0, start_progress(request.progress, "evaluating"));
+  require_finite(result);
+  Json json{{"tokens", ids.size()}, {"bytes", text.bytes}};
+  if (text.unknown_share() > 0) json["unknown_share"] = text.unknown_share();
+  json.update({{"pairs", result.tokens}, {"loss", result.loss()}, {"window", run.model->window()}});
+  std::ostringstream table;
+  table << "tokens         " << ids.size() << '\n' << "bytes          " << text.bytes << '\n';
+  if (text.unknown_share() > 0) table << "unknown        " << 100 * text.unknown_share() << " % of the tokens\n";
+  table << "loss           " << result.loss() << " nats per pair, of " << result.tokens << '\n'
+        << "window         " << run.model->window() << ", " << run.checkpoint_text << '\n';
+  return {finished(std::move(json), run), table.str()};
+}
+
+}  // namespace
+
+TaskRow skip_gram_task() {
+  return {.name = "skip_gram",
+          .help = "the tokens near a token, told from others that are drawn",
+          .model = "a skip-gram model",
+          .commands = "for skip-gram models there are embed, neighbours, probe, and eval with --text",
+          .next_commands = {"neighbours % WORD", "eval % --text FILE"},
+          .eval_input = "text",
+          .loss_unit = "nats per pair",
+          .has_perplexity = false,
+          .check = check_skip_gram,
+          .prepare = prepare_text,
+          .dummy = dummy_text,
+          .make = make_text_objective<SkipGramObjective>,
+          .evaluate = evaluate_skip_gram};
+}
+
+}  // namespace tapeformer

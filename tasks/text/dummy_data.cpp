@@ -1,0 +1,32 @@
+#include "tasks/text/dummy_data.h"
+
+#include "core/random.h"
+#include "tasks/text/language_data.h"
+
+namespace tapeformer {
+
+std::unique_ptr<Tokenizer> dummy_tokenizer(const ResolvedConfig& config, std::vector<std::string> special_tokens) {
+  const Config::Tokenizer& wanted = config.tokenizer;
+  const std::int64_t vocab = wanted.kind == TokenizerKind::character ? kDummyCharacters : wanted.vocab;
+  std::string text;
+  for (std::int64_t i = 0; i < vocab; ++i) text += ' ' + std::to_string(i);
+  const std::string_view texts[] = {text};
+  return train_tokenizer({.kind = "word", .vocab = vocab, .special_tokens = std::move(special_tokens)}, texts);
+}
+
+std::unique_ptr<Tokenizer> dummy_text_tokenizer(const ResolvedConfig& config, const RunFolder* run) {
+  if (run) return Tokenizer::load(run->tokenizer());
+  if (!config.tokenizer.file.empty()) return Tokenizer::load(config.tokenizer.file);
+  const bool documents = config.data.document != DocumentEnd::none;
+  return dummy_tokenizer(config, tokenizer_options(config, documents).special_tokens);
+}
+
+std::vector<std::int32_t> random_ids(std::int64_t count, const Tokenizer& tokenizer) {
+  RandomStream random({});
+  std::vector<std::int32_t> ids(count);
+  const auto vocab = static_cast<std::uint32_t>(tokenizer.vocab_size());
+  for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random.next_u32() % vocab);
+  return ids;
+}
+
+}  // namespace tapeformer

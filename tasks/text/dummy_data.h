@@ -1,0 +1,28 @@
+// Data in the place of a configuration's own, for a dry run: random tokens in rows of the shapes that training reads,
+// and nothing to evaluate. Sentences, and examples with labels, have kDummyLength tokens, or as many as the model
+// reads. The tokenizers and labels are those of the run, where there is one, or those that tokenizer.file names.
+// Otherwise they are made up: the vocabulary is as large as tokenizer.vocab says, that of characters kDummyCharacters,
+// and there are kDummyLabels labels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tokenizer/tokenizer.h"
+#include "train/config/config.h"
+#include "train/run/run_folder.h"
+
+namespace tapeformer {
+
+inline constexpr std::int64_t kDummyLength = 24, kDummyCharacters = 100, kDummyLabels = 10;
+
+// A tokenizer whose tokens are numbers.
+std::unique_ptr<Tokenizer> dummy_tokenizer(const ResolvedConfig& config, std::vector<std::string> special_tokens);
+// The tokenizer of a text: that of the run, or of the configuration's file, or one that is made up.
+std::unique_ptr<Tokenizer> dummy_text_tokenizer(const ResolvedConfig& config, const RunFolder* run);
+
+std::vector<std::int32_t> random_ids(std::int64_t count, const Tokenizer& tokenizer);
+
+}  // namespace tapeformer

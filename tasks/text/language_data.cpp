@@ -1,0 +1,151 @@
+#include "tasks/text/language_data.h"
+
+#include "core/error.h"
+#include "core/hash.h"
+#include "data/text/byte_reader.h"
+#include "data/text/learn_tokenizer.h"
+#include "data/text/text.h"
+#include "tasks/common/models.h"
+#include "tokenizer/masked_symbols.h"
+
+namespace tapeformer {
+namespace {
+
+// Standard input or a pipe, stored in a file so that it can be read several times. The file is removed with this
+// object.
+class SpooledInput {
+ public:
+  SpooledInput(const std::filesystem::path& path, const std::filesystem::path& folder, const ProgressMaker& progress)
+      : file_(folder / "standard-input") {
+    const auto shown = start_progress(progress, "waiting for the text");
+    const auto input = open_bytes(path, [&] {
+      if (shown) shown(0);
+    });
+    std::string buffer(std::size_t{1} << 20, '\0');
+    while (const std::size_t count = input->read(buffer)) file_.append(std::string_view(buffer).substr(0, count));
+    check(input->consumed() > 0, path == kStandardInput ? "standard input" : path.string(), " is empty, expected text");
+    if (shown) shown(1);
+  }
+  const std::filesystem::path& path() const { return file_.temporary_path(); }
+
+ private:
+  AtomicFile file_;
+};
+
+// A text, and the reader that reads it once for training and validation together.
+struct Text {
+  std::vector<std::unique_ptr<SpooledInput>> spooled;
+  std::unique_ptr<TextSource> source;
+  std::unique_ptr<TextReader> reader = nullptr;
+  TextSummary summary = {};
+
+  // Must be called once, before the other functions.
+  void open(const TokenCache& cache, const ProgressMaker& progress) {
+    summary = cache.summary(*source, start_progress(progress, "reading the text"));
+    reader = std::make_unique<TextReader>(*source);
+  }
+  TextRange range(std::int64_t begin, std::int64_t end) const { return {summary, begin, end}; }
+};
+
+Text text_of_files(const std::vector<std::string>& inputs, const ResolvedConfig& config, const TokenCache& cache,
+                   const ProgressMaker& progress) {
+  std::vector<std::unique_ptr<SpooledInput>> spooled;
+  std::vector<std::filesystem::path> paths = expand_inputs(inputs);
+  for (std::filesystem::path& path : paths) {
+    if (!is_read_once(path)) continue;
+    spooled.push_back(std::make_unique<SpooledInput>(path, cache.writable_folder(), progress));
+    path = spooled.back()->path();
+  }
+  return {std::move(spooled), std::make_unique<FileText>(std::move(paths), text_options(config))};
+}
+
+Text training_text(const ResolvedConfig& config, const TokenCache& cache, const ProgressMaker& progress) {
+  const Config::Data& data = config.data;
+  if (data.corpus.empty()) return text_of_files(data.text, config, cache, progress);
+  return {{},
+          std::make_unique<CorpusText>(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed), data.document)};
+}
+
+std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const TokenCache& cache, const TextRange& train,
+                                          const TextSource& train_source, const TextRange& valid,
+                                          const TextSource& valid_source, const ProgressMaker& progress) {
+  const Config::Tokenizer& wanted = config.tokenizer;
+  if (!wanted.file.empty()) return Tokenizer::load(wanted.file);
+  const TokenizerOptions options = tokenizer_options(config, train_source.has_documents());
+  const bool learns_all = wanted.kind == TokenizerKind::character;
+  Hasher key;
+  key.update(options.kind);
+  for (const std::uint64_t number :
+       {std::uint64_t{options.special_tokens.size()}, static_cast<std::uint64_t>(options.vocab),
+        static_cast<std::uint64_t>(wanted.sample), train.hash(), learns_all ? valid.hash() : 0}) {
+    key.update(number);
+  }
+  for (const std::string& token : options.special_tokens) key.update(token);
+  return cache.tokenizer(key.digest(), [&] {
+    TextReader train_reader(train_source, kLearnPartBytes), valid_reader(valid_source, kLearnPartBytes);
+    train_reader.stop_at(train.end);
+    if (learns_all) valid_reader.skip_to(valid.begin);
+    valid_reader.stop_at(valid.end);
+    TextReader* const readers[] = {&train_reader, &valid_reader};
+    return learn_tokenizer(options, readers, wanted.sample << 20, progress);
+  });
+}
+
+}  // namespace
+
+TokenizerOptions tokenizer_options(const ResolvedConfig& config, bool documents) {
+  const Config::Tokenizer& wanted = config.tokenizer;
+  TokenizerOptions options{.kind = word_of(wanted.kind), .vocab = wanted.vocab, .special_tokens = {}};
+  if (wanted.kind == TokenizerKind::bpe || documents) options.special_tokens = {std::string(kEndOfText)};
+  if (config.family().task == "masked_language_model")
+    options.special_tokens.insert(options.special_tokens.end(), kMaskedTokens.begin(), kMaskedTokens.end());
+  return options;
+}
+
+LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer,
+                                   const ProgressMaker& progress) {
+  const TokenCache cache(token_cache_folder());
+  Text text = training_text(config, cache, progress);
+  if (config.data.within_document && !text.source->has_documents()) {
+    fail_usage("data.within_document: expected documents (data.document other than none, or JSON lines), got none");
+  }
+  text.open(cache, progress);
+  std::optional<Text> other;
+  if (!config.data.valid.empty()) {
+    other = text_of_files(config.data.valid, config, cache, progress);
+    other->open(cache, progress);
+  }
+  TextNotes notes = text.summary.notes;
+  if (other) notes.add(other->summary.notes);
+  const std::int64_t bytes = text.summary.bytes;
+  const std::int64_t cut = other ? bytes : text.summary.split(config.data.valid_fraction);
+  const TextRange train = text.range(0, cut);
+  const Text& valid_text = other ? *other : text;
+  const TextRange valid = other ? other->range(0, other->summary.bytes) : text.range(cut, bytes);
+  if (!tokenizer) {
+    tokenizer = make_tokenizer(config, cache, train, *text.source, valid, *valid_text.source, progress);
+  }
+  // These throw before the text is encoded.
+  document_token(config, *tokenizer);
+  if (config.family().task == "masked_language_model") masked_symbols(*tokenizer);
+
+  const ProgressCallback show = start_progress(progress, "encoding the text");
+  LanguageData result{.tokenizer = nullptr,
+                      .train = cache.tokens("train", *text.reader, train, *tokenizer, show),
+                      .valid = std::nullopt,
+                      .warnings = notes.lines()};
+  if (!cache.warning().empty()) result.warnings.push_back(cache.warning());
+  const std::int64_t row = config.block_size();
+  check(result.train.size() > row, "the training text has ", result.train.size(),
+        " tokens: ", config.train.bptt ? "train.bptt" : "model.context", " = ", row, " takes at least ", row + 1);
+  if (!valid.empty()) {
+    TokenFile tokens = cache.tokens("valid", *valid_text.reader, valid, *tokenizer, show);
+    if (tokens.size() >= 2) result.valid = std::move(tokens);
+    if (result.valid) result.valid_unknown = count_unknown(result.valid->view(), *tokenizer);
+  }
+  for (const std::string& line : cache.found_damaged()) result.warnings.push_back(line);
+  result.tokenizer = std::move(tokenizer);
+  return result;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,162 @@
+#include "tasks/text/text_evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "autograd/ops/activations.h"
+#include "autograd/tape/tape.h"
+#include "nn/recurrent/recurrent.h"
+
+namespace tapeformer {
+namespace {
+
+Tensor window_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {
+  return Tensor::from(std::span<const std::int32_t>(ids), {batch.rows, batch.length});
+}
+
+// The batches that are scored, `most` at most; 0: all.
+template <class Batcher>
+std::int64_t scored_batches(const Batcher& batcher, std::int64_t most) {
+  return most > 0 ? std::min(most, batcher.batches()) : batcher.batches();
+}
+
+// Calls score(batch, state) for each batch of the text: windows, without a state; or, for a recurrent model, rows in
+// order, with the state that has read those before them.
+// Ranks share the windows' batches, or the rows, which are streams.
+template <class Score>
+void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
+              const ProgressCallback& progress, const Communicator& ranks, const Score& score) {
+  constexpr std::int64_t kRow = 128;     // tokens that a recurrent model reads at once; no result depends on it
+  constexpr std::int64_t kWarmUp = 256;  // tokens before a stream, from which it learns where in the text it is
+  if (!reads_in_order(model)) {
+    WindowOptions windows = options;
+    windows.context = window_context(model, options.context);
+    // No window needs to be longer than the text: padding behind it would only take time and memory.
+    if (const auto most = model.context(); most && windows.context > *most) {
+      windows.context = std::max(*most, std::min<std::int64_t>(windows.context, tokens.size() - 1));
+      windows.stride = std::min(windows.stride, windows.context);
+    }
+    return for_windows(
+        tokens, windows, {}, progress, [&](const Batch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); },
+        ranks);
+  }
+  RecurrentState state;
+  // The first batches only warm the later streams up.
+  const std::int64_t most = options.max_batches > 0 ? options.max_batches + kWarmUp / kRow : 0;
+  const StreamBatcher streams = StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp);
+  const Communicator::Share rows = ranks.share(streams.streams());
+  const std::int64_t batches = rows.size() > 0 ? scored_batches(streams, most) : 0;
+  Batch batch;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    streams.fill(i, rows.begin, rows.size(), batch);
+    score(batch, &state);
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(batches));
+  }
+}
+
+// The rank of a token among all, and the likeliest ones; of equally likely tokens the one with the lower id comes
+// first.
+void rank_token(std::span<const double> log_p, std::int32_t token, std::int64_t top, TokenScore& score) {
+  const auto before = [&](std::int32_t a, std::int32_t b) {
+    return log_p[a] > log_p[b] || (log_p[a] == log_p[b] && a < b);
+  };
+  std::vector<std::int32_t> ids(log_p.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  score.rank = 1 + std::ranges::count_if(ids, [&](std::int32_t id) { return before(id, token); });
+  const auto middle = ids.begin() + std::min<std::int64_t>(top, std::ssize(ids));
+  std::partial_sort(ids.begin(), middle, ids.end(), before);
+  for (auto id = ids.begin(); id != middle; ++id) score.likeliest.emplace_back(*id, std::exp(log_p[*id]));
+}
+
+}  // namespace
+
+bool reads_in_order(const LanguageModel& model) {
+  return dynamic_cast<const RecurrentLanguageModel*>(&model) != nullptr;
+}
+
+std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted) {
+  const std::int64_t context = wanted ? wanted : most.value_or(kUnlimitedWindow);
+  if (context < 1) fail_usage("context: expected at least 1, got ", context);
+  if (most && context > *most) fail_usage("context: expected 1 to ", *most, " (the model's), got ", context);
+  return context;
+}
+
+std::int64_t window_context(const LanguageModel& model, std::int64_t wanted) {
+  return wanted && model.can_exceed_context() ? window_context(std::nullopt, wanted)
+                                              : window_context(model.context(), wanted);
+}
+
+void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,
+                 const ProgressCallback& progress, const std::function<void(const Batch&)>& score,
+                 const Communicator& ranks) {
+  const std::int64_t context = window_context(most, options.context);
+  const std::int64_t stride = options.stride ? options.stride : context;
+  if (stride < 1 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
+  const std::int64_t windows = WindowBatcher(tokens, 1, context, stride).windows();
+  const std::int64_t rows = std::min(options.batch, windows);  // more would be padding alone
+  const WindowBatcher batcher(tokens, rows, context, stride);
+  const Communicator::Share mine = ranks.share(scored_batches(batcher, options.max_batches));
+  Batch batch;
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+    batcher.fill(i, batch);
+    score(batch);
+    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
+  }
+}
+
+Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
+                    const ProgressCallback& progress, Communicator& ranks) {
+  Evaluation total;
+  const auto* const recurrent = dynamic_cast<const RecurrentLanguageModel*>(&model);
+  for_text(model, tokens, options, progress, ranks, [&](const Batch& batch, RecurrentState* state) {
+    Tape tape(no_grad);
+    const Variable ids = Variable::constant(tape, window_tensor(batch.inputs, batch));
+    const Variable targets = Variable::constant(tape, window_tensor(batch.targets, batch));
+    const CrossEntropyOptions sum{.normalizer = 1};
+    const Variable loss = state ? recurrent->loss(ids, targets, sum, *state) : model.loss(ids, targets, sum);
+    total.nats += loss.value().item();
+    total.tokens += batch.scored;
+  });
+  add_over_ranks(total, ranks);
+  return total;
+}
+
+void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
+                  const std::function<Variable(const Variable&)>& logits, std::int64_t top, const ScoreVisitor& visit) {
+  constexpr std::int64_t kRows = 64;  // of logits at once
+  const auto rows = static_cast<std::int64_t>(targets.size());
+  for (std::int64_t begin = 0; begin < rows; begin += kRows) {
+    const std::int64_t end = std::min(rows, begin + kRows);
+    const Tensor part = hidden.value().reshape({rows, -1}).slice(0, begin, end);
+    const Tensor log_p = log_softmax(logits(Variable::constant(*hidden.tape(), part))).value().to(DType::f64);
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (targets[i] == kIgnoredTarget) continue;
+      const auto row = log_p.span<double>().subspan((i - begin) * log_p.size(1), log_p.size(1));
+      TokenScore score{.nats = -row[targets[i]]};
+      check(std::isfinite(score.nats), "the model's predictions are not finite numbers");
+      if (top > 0) rank_token(row, targets[i], top, score);
+      visit(score);
+    }
+  }
+}
+
+void score_tokens(const LanguageModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
+                  const ScoreVisitor& visit) {
+  WindowOptions in_order = options;
+  if (reads_in_order(model)) in_order.batch = 1;
+  for_text(model, tokens, in_order, {}, Communicator::alone(), [&](const Batch& batch, RecurrentState* state) {
+    Tape tape(no_grad);
+    const Variable hidden = model.forward(Variable::constant(tape, window_tensor(batch.inputs, batch)), state);
+    score_tokens(
+        hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, top, visit);
+  });
+}
+
+std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options) {
+  std::vector<double> values;
+  score_tokens(model, tokens, options, 0, [&](const TokenScore& score) { values.push_back(score.nats); });
+  return values;
+}
+
+}  // namespace tapeformer

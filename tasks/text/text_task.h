@@ -1,0 +1,32 @@
+// What the tasks on plain text have in common.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "tasks/common/eval.h"
+#include "tasks/text/language_data.h"
+#include "tasks/text/text_evaluation.h"
+#include "train/loop/objective.h"
+#include "train/loop/objective_data.h"
+
+namespace tapeformer {
+
+// TaskRow::prepare and TaskRow::dummy.
+std::unique_ptr<ObjectiveData> prepare_text(const ResolvedConfig& config, const RunFolder* resumed,
+                                            const ProgressMaker& progress);
+std::unique_ptr<ObjectiveData> dummy_text(const ResolvedConfig& config, const RunFolder* run);
+
+// TaskRow::make of a TextObjective.
+template <class TextObjective>
+std::unique_ptr<Objective> make_text_objective(const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) {
+  return std::make_unique<TextObjective>(config, take_data<LanguageData>(std::move(data)));
+}
+
+// The text of a request. Throws Error when there is nothing to score in it.
+EncodedText scored_text(const EvalRequest& request, const TrainedModel& run, const Tokenizer& tokenizer);
+// The result of a text that was scored by windows or, without `windows`, in order.
+EvalReport text_report(const EvalRequest& request, const TrainedModel& run, const EncodedText& text,
+                       const std::optional<WindowOptions>& windows, const Evaluation& result);
+
+}  // namespace tapeformer

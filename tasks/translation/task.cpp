@@ -1,0 +1,118 @@
+#include <sstream>
+
+#include "tasks/common/eval.h"
+#include "tasks/common/models.h"
+#include "tasks/common/rules.h"
+#include "tasks/common/task_rows.h"
+#include "tasks/text/dummy_data.h"
+#include "tasks/translation/trained_translator.h"
+#include "tasks/translation/translation_evaluation.h"
+#include "tasks/translation/translation_objective.h"
+#include "train/loop/objective_data.h"
+
+namespace tapeformer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void check_translation(const ResolvedConfig& config) {
+  const std::string& family = config.family().name;
+  require(config.data.text.empty(), "model.type: ", family,
+          " trains on data.source and data.target, data.pairs or data.corpus, got data.text");
+  require(!config.data.within_document, "data.within_document: expected a language model as model.type beside it, got ",
+          family);
+  require_no_masks(config);
+}
+
+struct PairData : ObjectiveDataOf<TranslationData> {
+  using ObjectiveDataOf::ObjectiveDataOf;
+  ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
+    return model_vocabulary(config, *data.tokenizers.source, *data.tokenizers.target);
+  }
+};
+
+std::unique_ptr<ObjectiveData> prepare_pairs(const ResolvedConfig& config, const RunFolder* resumed,
+                                             const ProgressMaker& progress) {
+  return std::make_unique<PairData>(prepare_translation_data(
+      config, resumed ? std::optional(load_pair_tokenizers(*resumed, config)) : std::nullopt, progress));
+}
+
+PairTokenizers dummy_tokenizers(const ResolvedConfig& config, const RunFolder* run) {
+  if (run) return load_pair_tokenizers(*run, config);
+  const auto make = [&](const std::string& file) -> std::shared_ptr<const Tokenizer> {
+    if (!file.empty()) return Tokenizer::load(file);
+    return dummy_tokenizer(config, {kPaddingToken, kBeginToken, kEndToken});
+  };
+  PairTokenizers both{.source = make(config.tokenizer.file), .target = nullptr, .symbols = {}};
+  both.target = config.tokenizer.joint ? both.source : make(config.tokenizer.target_file);
+  both.symbols = {sentence_symbols(*both.source, config.tokenizer.file),
+                  sentence_symbols(*both.target, config.tokenizer.target_file)};
+  return both;
+}
+
+TranslationData dummy_pairs(const ResolvedConfig& config, PairTokenizers tokenizers) {
+  const PairLimits limits = pair_limits(config);
+  const auto ids = [&](const Tokenizer& tokenizer, std::int64_t most) {
+    return random_ids(std::min(most, kDummyLength), tokenizer);
+  };
+  const auto source = ids(*tokenizers.source, limits.source), target = ids(*tokenizers.target, limits.target);
+  const std::int64_t of_tokens = config.train.batch_tokens / (std::ssize(target) + 1) + 1;
+  const std::int64_t batch = config.train.batch_tokens > 0 ? of_tokens : config.train.batch;
+  TranslationData data{.tokenizers = std::move(tokenizers), .train = {}, .valid = {}, .valid_text = {}, .notes = {}};
+  for (std::int64_t i = 0; i < 2 * batch * config.train.accumulate; ++i) data.train.add(source, target, 0);
+  return data;
+}
+
+EvalReport evaluate_translation(const EvalRequest& request) {
+  const TrainedTranslator run = open_run<TrainedTranslator>(request);
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const ParallelText text = ParallelText::from_files(request.source, request.target);
+  for (const std::string& note : text.notes().lines()) request.warn(note);
+  const PairLimits limits = pair_limits(run.config);
+  const TokenPairs pairs = encode_text(text, text.pairs(), run.tokenizers, run.config);
+  const std::int64_t skipped = pairs.skipped().total();
+  if (skipped > 0) {
+    request.warn(
+        str_cat(skipped, " of ", text.pairs().size(), " pairs are not scored: ", describe(pairs.skipped(), limits)));
+  }
+  const Evaluation result = evaluate(*run.model, pairs, run.tokenizers.symbols, {.sentences = request.batch}, 0,
+                                     start_progress(request.progress, "evaluating"));
+  require_finite(result);
+  const double unknown = static_cast<double>(pairs.unknown_targets(*run.tokenizers.target));
+  const Measured measured{pairs.target_bytes(), unknown / static_cast<double>(pairs.target_tokens())};
+  Json json = loss_json(result, measured);
+  // The keys of a text's evaluation as well: a sentence is one window.
+  if (const auto context = run.model->context()) json.update({{"context", *context}, {"stride", *context}});
+  json.update({{"pairs", pairs.size()}, {"skipped", skipped}});
+  std::ostringstream table;
+  table << "pairs          " << pairs.size() << " scored, " << skipped << " skipped\n"
+        << "tokens         " << result.tokens << " of the target, with the ends of its sentences\n";
+  table << loss_table(result, measured);
+  table << "checkpoint     " << run.checkpoint_text << '\n';
+  return {finished(std::move(json), run), table.str()};
+}
+
+}  // namespace
+
+TaskRow translation_task() {
+  return {.name = "translation",
+          .help = "the translation of a sentence",
+          .model = "an encoder-decoder",
+          .commands = "for encoder-decoders there are translate, eval and surprisal with --source and --target",
+          .next_commands = {"translate % < FILE", "eval % --source FILE --target FILE"},
+          .eval_input = "source",
+          .makes_text = true,
+          .has_bleu = true,
+          .reads_sentences = true,
+          .check = check_translation,
+          .prepare = prepare_pairs,
+          .dummy = [](const ResolvedConfig& config, const RunFolder* run) -> std::unique_ptr<ObjectiveData> {
+            return std::make_unique<PairData>(dummy_pairs(config, dummy_tokenizers(config, run)));
+          },
+          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
+            return std::make_unique<TranslationObjective>(config, take_data<TranslationData>(std::move(data)));
+          },
+          .evaluate = evaluate_translation};
+}
+
+}  // namespace tapeformer

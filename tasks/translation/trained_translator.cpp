@@ -1,0 +1,22 @@
+#include "tasks/translation/trained_translator.h"
+
+#include "tasks/common/models.h"
+#include "train/run/checkpoint.h"
+
+namespace tapeformer {
+
+template <>
+TrainedTranslator load_run(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, "translation");
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedTranslator {
+    TrainedModel trained = load_shared(found, options);
+    const Bf16Weights weights = weights_of(options, trained);
+    PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
+    auto model =
+        make_sequence_to_sequence(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
+    load_weights(trained.run, found.folder, *model);
+    return {std::move(trained), std::move(both), std::move(model)};
+  });
+}
+
+}  // namespace tapeformer

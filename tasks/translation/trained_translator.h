@@ -1,0 +1,17 @@
+// A trained encoder-decoder, read from a run.
+#pragma once
+
+#include "tasks/common/load_run.h"
+#include "tasks/translation/translation_data.h"
+
+namespace tapeformer {
+
+struct TrainedTranslator : TrainedModel {
+  PairTokenizers tokenizers;
+  std::unique_ptr<SequenceToSequence> model;
+};
+
+template <>
+TrainedTranslator load_run(const ModelSource& source, const LoadOptions& options);
+
+}  // namespace tapeformer

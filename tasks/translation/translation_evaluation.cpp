@@ -1,0 +1,58 @@
+#include "tasks/translation/translation_evaluation.h"
+
+#include <algorithm>
+
+#include "autograd/tape/tape.h"
+
+namespace tapeformer {
+namespace {
+
+Tensor ids_tensor(const std::vector<std::int32_t>& ids, const Dims& sizes) {
+  return Tensor::from(std::span<const std::int32_t>(ids), sizes);
+}
+
+}  // namespace
+
+PairTensors::PairTensors(Tape& tape, const PairBatch& batch)
+    : source{ids_tensor(batch.source, {batch.rows, batch.source_length}),
+             ids_tensor(batch.source_lengths, {batch.rows})},
+      inputs(Variable::constant(tape, ids_tensor(batch.inputs, {batch.rows, batch.target_length}))),
+      targets(Variable::constant(tape, ids_tensor(batch.targets, {batch.rows, batch.target_length}))) {}
+
+Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, const PairSymbols& symbols,
+                    const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress,
+                    Communicator& ranks) {
+  PairBatchOptions sizes = options;
+  sizes.sentences = std::min(sizes.sentences, std::max<std::int64_t>(pairs.size(), 1));  // more would be padding alone
+  const LengthBuckets batches(pairs, symbols, sizes);
+  const std::int64_t count = max_batches > 0 ? std::min(max_batches, batches.batches()) : batches.batches();
+  const Communicator::Share mine = ranks.share(count);
+  Evaluation total;
+  PairBatch batch;
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+    batches.fill(i * batches.batches() / count, batch);
+    Tape tape(no_grad);
+    const PairTensors tensors(tape, batch);
+    total.nats += model.loss(tensors.source, tensors.inputs, tensors.targets, {.normalizer = 1}).value().item();
+    total.tokens += batch.scored;
+    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
+  }
+  add_over_ranks(total, ranks);
+  return total;
+}
+
+void score_tokens(const SequenceToSequence& model, std::span<const std::int32_t> source,
+                  std::span<const std::int32_t> target, const PairSymbols& symbols, std::int64_t top,
+                  const ScoreVisitor& visit) {
+  TokenPairs pair;
+  pair.add(source, target, 0);
+  PairBatch batch;
+  LengthBuckets(pair, symbols, {}).fill(0, batch);
+  Tape tape(no_grad);
+  const PairTensors tensors(tape, batch);
+  const Variable hidden = model.decode(tensors.inputs, model.encode(tape, tensors.source));
+  score_tokens(
+      hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, top, visit);
+}
+
+}  // namespace tapeformer

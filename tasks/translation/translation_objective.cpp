@@ -1,0 +1,108 @@
+#include "tasks/translation/translation_objective.h"
+
+#include <algorithm>
+
+#include "data/scores/bleu.h"
+#include "generate/line_translator.h"
+#include "tasks/common/models.h"
+#include "tasks/translation/translation_evaluation.h"
+
+namespace tapeformer {
+
+TranslationObjective::TranslationObjective(const ResolvedConfig& config, TranslationData data)
+    : Objective(config),
+      data_(std::move(data)),
+      model_(make_sequence_to_sequence(config,
+                                       model_vocabulary(config, *data_.tokenizers.source, *data_.tokenizers.target))),
+      batcher_(data_.train, data_.tokenizers.symbols, training_batch_options(config)) {
+  if (data_.valid) LengthBuckets(*data_.valid, data_.tokenizers.symbols, pair_batch_options(config));  // throws now
+}
+
+RunTokenizers TranslationObjective::tokenizers() const {
+  const PairTokenizers& both = data_.tokenizers;
+  return {both.source->to_json(), both.joint() ? "" : both.target->to_json()};
+}
+
+std::vector<std::string> TranslationObjective::description() const {
+  const PairTokenizers& both = data_.tokenizers;
+  const std::string vocabulary =
+      both.joint() ? str_cat("joint vocabulary of ", both.source->vocab_size())
+                   : str_cat("vocabularies of ", both.source->vocab_size(), " and ", both.target->vocab_size());
+  return {str_cat(model_->parameter_count(), " parameters, ", vocabulary),
+          str_cat(data_.train.size(), " training pairs with ", data_.train.source_tokens(), " source and ",
+                  data_.train.target_tokens(), " target tokens; ", steps_per_epoch(), " steps an epoch, ",
+                  static_cast<int>(1000 * padding_share() + 0.5) / 10.0, " % of their positions padding")};
+}
+
+std::vector<std::string> TranslationObjective::warnings() const {
+  std::vector<std::string> lines = data_.notes.lines();
+  const auto tell = [&](const TokenPairs& pairs, const char* what) {
+    if (pairs.skipped().total() == 0) return;
+    lines.push_back(str_cat(pairs.skipped().total(), " of ", pairs.skipped().total() + pairs.size(), " ", what,
+                            " pairs are left out: ", describe(pairs.skipped(), pair_limits(config_))));
+  };
+  tell(data_.train, "training");
+  if (data_.valid) tell(*data_.valid, "validation");
+  return lines;
+}
+
+std::int64_t TranslationObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
+  std::int64_t sum = 0;
+  for (std::int64_t micro = micro_steps.begin; micro < micro_steps.end; ++micro)
+    sum += batcher_.scored(index(step, micro));
+  return sum;
+}
+
+Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step,
+                                          const MeanOver& mean) {
+  batcher_.draw(index(step, micro_step), batch_);
+  if (batch_.rows == 0) return {};
+  const PairTensors tensors(tape, batch_);
+  return model_->loss(tensors.source, tensors.inputs, tensors.targets,
+                      {.smoothing = config_.train.label_smoothing,
+                       .z_loss = config_.train.z_loss,
+                       .normalizer = mean.targets,
+                       .deferred = true,
+                       .nll = nll_.place()});
+}
+
+Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {
+  return tapeformer::evaluate(*model_, *data_.valid, data_.tokenizers.symbols, pair_batch_options(config_),
+                              config_.eval.batches, progress, ranks());
+}
+
+std::optional<double> TranslationObjective::bleu() {
+  if (data_.valid_pairs().empty()) return std::nullopt;
+  const auto all = static_cast<std::int64_t>(data_.valid_pairs().size());
+  const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
+  const Communicator::Share mine = ranks().share(count);
+  const auto texts = ranks().gather_all(translations(mine.begin, mine.size()));
+  Bleu bleu(config_.eval.bleu_tokenize);
+  for (std::int64_t i = 0; i < count; ++i) bleu.add(texts[i], data_.valid_pairs()[i].target);
+  return bleu.score().score;
+}
+
+std::vector<TextSample> TranslationObjective::samples() {
+  constexpr std::int64_t kSamples = 4;
+  const std::int64_t count = std::min(kSamples, static_cast<std::int64_t>(data_.valid_pairs().size()));
+  std::vector<TextSample> samples;
+  for (std::string& text : translations(0, count)) {
+    const SentencePair& pair = data_.valid_pairs()[samples.size()];
+    samples.push_back({std::string(pair.source), std::move(text), std::string(pair.target)});
+  }
+  return samples;
+}
+
+std::vector<std::string> TranslationObjective::translations(std::int64_t first, std::int64_t count) const {
+  std::vector<std::string_view> lines;
+  for (const SentencePair& pair : data_.valid_pairs().subspan(first, count)) lines.push_back(pair.source);
+  const PairTokenizers& tokenizers = data_.tokenizers;
+  std::vector<std::string> texts;
+  for (LineTranslation& line :
+       translate_lines(*model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols, lines, {.beam = 1})) {
+    texts.push_back(std::move(line.texts[0]));
+  }
+  return texts;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,61 @@
+// Training a model from sequences to sequences, with teacher forcing.
+#pragma once
+
+#include "core/parallel.h"
+#include "nn/interfaces/sequence_to_sequence.h"
+#include "tasks/translation/translation_data.h"
+#include "train/loop/objective.h"
+
+namespace tapeformer {
+
+class TranslationObjective : public Objective {
+ public:
+  // Makes the model that the configuration describes. Throws Error when a pair,
+  // of validation too, is longer than train.batch_tokens.
+  TranslationObjective(const ResolvedConfig& config, TranslationData data);
+
+  const SequenceToSequence& model() const override { return *model_; }
+  const TranslationData& data() const { return data_; }
+  RunTokenizers tokenizers() const override;
+  std::uint64_t data_hash() const override { return data_.hash; }
+  std::uint64_t valid_hash() const override {
+    return data_.valid_pairs().empty() ? 0 : pairs_hash(data_.valid_pairs());
+  }
+  std::vector<std::string> description() const override;
+  std::vector<std::string> warnings() const override;
+  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
+  std::optional<double> take_nll_loss() override { return nll_.take(); }
+  bool can_evaluate() const override { return data_.valid.has_value(); }
+  Evaluation evaluate(const ProgressCallback& progress) override;
+  std::int64_t evaluation_tokens() const override { return data_.valid->target_tokens() + data_.valid->size(); }
+  std::int64_t evaluation_bytes() const override { return data_.valid->target_bytes(); }
+  double unknown_share() const override {
+    return static_cast<double>(data_.valid->unknown_targets(*data_.tokenizers.target)) /
+           static_cast<double>(data_.valid->target_tokens());
+  }
+  // BLEU of greedy translations of the first eval.bleu_sentences validation pairs.
+  std::optional<double> bleu() override;
+  // The first validation pairs, translated greedily.
+  std::vector<TextSample> samples() override;
+
+  // The part of the positions of training batches that is padding.
+  double padding_share() const { return batcher_.padding_share(); }
+  std::int64_t steps_per_epoch() const { return chunk_count(batcher_.batches_per_epoch(), config_.train.accumulate); }
+
+ private:
+  // Greedy translations of `count` validation sentences, from number `first` on.
+  std::vector<std::string> translations(std::int64_t first, std::int64_t count) const;
+  // The batch of a micro-step, counted from the first step's first one.
+  std::int64_t index(std::int64_t step, std::int64_t micro_step) const {
+    return (step - 1) * config_.train.accumulate + micro_step;
+  }
+
+  const TranslationData data_;
+  const std::unique_ptr<SequenceToSequence> model_;
+  PairBatcher batcher_;
+  PairBatch batch_;
+  NllLoss nll_{config_.train.label_smoothing > 0 || config_.train.z_loss > 0};
+};
+
+}  // namespace tapeformer

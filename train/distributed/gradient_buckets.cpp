@@ -1,0 +1,264 @@
+#include "train/distributed/gradient_buckets.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "autograd/kernels/gemm/bf16/bf16.h"
+#include "core/parallel.h"
+#include "nn/optim/parameter_slab.h"
+
+namespace tapeformer {
+namespace {
+
+using kernels::Bf16;
+
+constexpr std::int64_t kGrain = 1 << 14;  // elements of a loop's chunk
+
+// A slab as bytes.
+template <class T>
+char* bytes_of(const Tensor& tensor, std::int64_t element) {
+  return reinterpret_cast<char*>(tensor.data<T>() + element);
+}
+
+// Calls f(i) for every i of [0, n).
+template <class F>
+void for_each(std::int64_t n, const F& f) {
+  parallel_for(0, n, kGrain, [&](std::int64_t i, std::int64_t end) {
+    for (; i < end; ++i) f(i);
+  });
+}
+
+// sums = Σ_r parts_r in the order of the ranks: `mine` for this rank, and piece r of `received` for rank r. Numbers of
+// the wire's type W are widened first. `mine` may be `sums`.
+template <class T, class W>
+void add_up(T* sums, const W* mine, const W* received, std::int64_t count, int rank, int ranks) {
+  const auto widened = [](W value) {
+    if constexpr (std::is_same_v<W, Bf16>) {
+      return static_cast<T>(kernels::widen(value));
+    } else {
+      return value;
+    }
+  };
+  parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    constexpr std::int64_t kBlock = 1 << 9;
+    T block[kBlock];
+    for (; begin < end; begin += kBlock) {
+      const std::int64_t length = std::min(kBlock, end - begin);
+      for (int r = 0; r < ranks; ++r) {
+        const W* const part = (r == rank ? mine : received + r * count) + begin;
+        if (r == 0) {
+          for (std::int64_t k = 0; k < length; ++k) block[k] = widened(part[k]);
+        } else {
+          for (std::int64_t k = 0; k < length; ++k) block[k] += widened(part[k]);
+        }
+      }
+      std::copy_n(block, length, sums + begin);
+    }
+  });
+}
+
+}  // namespace
+
+GradientBuckets::GradientBuckets(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
+                                 std::function<void(std::size_t)> summed, std::int64_t bucket, std::vector<Piece> whole)
+    : ranks_(ranks),
+      rounds_(precision == CommPrecision::bf16),
+      dtype_(dtype),
+      summed_(std::move(summed)),
+      whole_(std::move(whole)) {
+  if (ranks.size() == 1) {
+    own_ = {{0, elements}};
+    return;
+  }
+  const std::int64_t length = bucket ? bucket : std::max(kBucket, ranks.size() * kLeastPiece);
+  make_buckets(elements, length);
+  std::int64_t largest = 0, largest_own = 0;
+  for (const Bucket& bucket : buckets_) {
+    const std::int64_t own = bucket.own.end - bucket.own.begin;
+    largest = std::max({largest, bucket.end - bucket.begin, own * ranks.size()});
+    largest_own = std::max(largest_own, own);
+  }
+  // Large buckets do not take more memory than the usual number of usual ones: fewer of them travel at a time.
+  const std::int64_t fitting =
+      (static_cast<std::int64_t>(kUnderWay) * length + largest - 1) / std::max<std::int64_t>(largest, 1);
+  most_under_way_ = static_cast<std::size_t>(std::clamp<std::int64_t>(fitting, 2, kUnderWay));
+  for (std::size_t i = 0; i < std::min(most_under_way_, buckets_.size()); ++i) {
+    received_[i] = Tensor::empty({largest}, rounds_ ? DType::bf16 : dtype);
+    if (rounds_) sent_[i] = Tensor::empty({largest}, DType::bf16);
+  }
+  if (rounds_) before_ = Tensor::empty({largest_own}, dtype);
+}
+
+void GradientBuckets::make_buckets(std::int64_t elements, std::int64_t length) {
+  std::vector<std::int64_t> loads(ranks_.size());
+  for (std::int64_t begin = 0, end = 0; begin < elements; begin = end) {
+    end = std::min(elements, begin + length);
+    if (const Piece* const whole = whole_around(end)) end = whole->begin > begin ? whole->begin : whole->end;
+    std::vector<std::int64_t> pieces = cuts(begin, end, loads);
+    const Piece own{pieces[ranks_.rank()], pieces[ranks_.rank() + 1]};
+    buckets_.push_back({begin, end, std::move(pieces), own, own_.size(), end - begin});
+    if (own.begin < own.end) own_.push_back(own);
+  }
+}
+
+// The stretch that a cut at `place` would divide; null where there is none.
+const GradientBuckets::Piece* GradientBuckets::whole_around(std::int64_t place) const {
+  const auto next = std::ranges::upper_bound(whole_, place, {}, &Piece::end);
+  return next != whole_.end() && next->begin < place ? &*next : nullptr;
+}
+
+// Where the bucket's pieces begin, rank after rank, and the end. Equal pieces, where any can be; else pieces by which
+// the elements that the ranks have so far, `loads`, become as equal as whole stretches allow.
+std::vector<std::int64_t> GradientBuckets::cuts(std::int64_t begin, std::int64_t end,
+                                                std::vector<std::int64_t>& loads) const {
+  constexpr std::int64_t kUnit = ParameterSlab::kAlignment;
+  const int ranks = ranks_.size();
+  std::vector<std::int64_t> places{begin};
+  if (whole_.empty()) {
+    for (int r = 0; r < ranks; ++r) places.push_back(begin + ranks_.share((end - begin) / kUnit, r).end * kUnit);
+    return places;
+  }
+  const std::int64_t all = std::accumulate(loads.begin(), loads.end(), end - begin);
+  std::vector<std::int64_t> wanted;
+  for (const std::int64_t load : loads) wanted.push_back(std::max<std::int64_t>(0, all / ranks - load));
+  const auto sum =
+      static_cast<double>(std::max<std::int64_t>(1, std::accumulate(wanted.begin(), wanted.end(), std::int64_t{0})));
+  double share = 0;
+  for (int r = 0; r < ranks; ++r) {
+    share += static_cast<double>(wanted[r]) / sum;
+    const auto units = static_cast<std::int64_t>(std::llround(share * static_cast<double>((end - begin) / kUnit)));
+    std::int64_t place = r + 1 == ranks ? end : std::clamp(begin + units * kUnit, places.back(), end);
+    if (const Piece* const whole = whole_around(place)) {
+      place = place - whole->begin < whole->end - place ? whole->begin : whole->end;
+    }
+    loads[r] += place - places.back();
+    places.push_back(place);
+  }
+  return places;
+}
+
+std::int64_t GradientBuckets::wire_size() const {
+  return static_cast<std::int64_t>(size_of(rounds_ ? DType::bf16 : dtype_));
+}
+
+std::vector<std::int64_t> GradientBuckets::piece_bytes(const Bucket& bucket) const {
+  std::vector<std::int64_t> bytes;
+  for (int r = 0; r < ranks_.size(); ++r) {
+    bytes.push_back((bucket.cuts[r + 1] - bucket.cuts[r]) * wire_size());
+  }
+  return bytes;
+}
+
+void GradientBuckets::ready(const Tensor& slab, std::int64_t begin, std::int64_t end) {
+  if (ranks_.size() == 1) return;
+  for (Bucket& bucket : buckets_) {
+    bucket.missing -= std::max<std::int64_t>(0, std::min(end, bucket.end) - std::max(begin, bucket.begin));
+  }
+  while (started_ < buckets_.size() && buckets_[buckets_.size() - 1 - started_].missing == 0) {
+    if (under_way_.size() == most_under_way_) {
+      if (!ranks_.is_done(under_way_.front().transfer)) return;
+      add_up_oldest(slab);
+    }
+    start_reducing(slab);
+  }
+}
+
+void GradientBuckets::reduce(const Tensor& slab) {
+  if (ranks_.size() == 1) return summed_(0);
+  while (started_ < buckets_.size()) {
+    if (under_way_.size() == most_under_way_) add_up_oldest(slab);
+    start_reducing(slab);
+  }
+  while (!under_way_.empty()) add_up_oldest(slab);
+  started_ = 0;
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.end - bucket.begin;
+}
+
+void GradientBuckets::start_reducing(const Tensor& slab) {
+  const Bucket& bucket = buckets_[buckets_.size() - 1 - started_];
+  const std::size_t place = started_++ % most_under_way_;
+  const std::vector<std::int64_t> own(ranks_.size(), (bucket.own.end - bucket.own.begin) * wire_size());
+  dispatch_floating(dtype_, [&]<class T>(T) {
+    const void* sent = bytes_of<T>(slab, bucket.begin);
+    void* received = nullptr;
+    if (rounds_) {
+      received = received_[place].data<Bf16>();
+      const T* const values = slab.data<T>() + bucket.begin;
+      Bf16* const rounded = sent_[place].data<Bf16>();
+      for_each(bucket.end - bucket.begin,
+               [&](std::int64_t k) { rounded[k] = kernels::round_to_bf16(static_cast<float>(values[k])); });
+      sent = rounded;
+    } else {
+      received = received_[place].data<T>();
+    }
+    under_way_.push_back({&bucket, ranks_.start_all_to_all(sent, piece_bytes(bucket), received, own), place});
+  });
+}
+
+void GradientBuckets::add_up_oldest(const Tensor& slab) {
+  const UnderWay oldest = finish_oldest();
+  const Piece own = oldest.bucket->own;
+  const std::int64_t count = own.end - own.begin;
+  const int rank = ranks_.rank();
+  dispatch_floating(dtype_, [&]<class T>(T) {
+    T* const sums = slab.data<T>() + own.begin;
+    if (rounds_) {
+      const Bf16* const mine = sent_[oldest.place].data<Bf16>() + (own.begin - oldest.bucket->begin);
+      add_up(sums, mine, received_[oldest.place].data<Bf16>(), count, rank, ranks_.size());
+    } else {
+      add_up(sums, sums, received_[oldest.place].data<T>(), count, rank, ranks_.size());
+    }
+  });
+  if (count > 0) summed_(oldest.bucket->own_index);
+}
+
+void GradientBuckets::gather(const Tensor& slab, const std::function<void(std::size_t)>& update) {
+  if (ranks_.size() == 1) return update(0);
+  std::size_t started = 0;
+  for (const Bucket& bucket : buckets_) {
+    if (under_way_.size() == most_under_way_) take_oldest(slab);
+    const std::size_t place = started++ % most_under_way_;
+    const std::int64_t first = bucket.own.begin, count = bucket.own.end - first;
+    dispatch_floating(dtype_, [&]<class T>(T) {
+      T* const values = slab.data<T>() + first;
+      if (rounds_ && count > 0) before_.slice(0, 0, count).copy_from(slab.slice(0, first, first + count));
+      if (count > 0) update(bucket.own_index);
+      void* pieces = slab.data<T>() + bucket.begin;
+      if (rounds_) {
+        const T* const before = before_.data<T>();
+        Bf16* const changes = received_[place].data<Bf16>();
+        for_each(count, [&](std::int64_t k) {
+          changes[first - bucket.begin + k] = kernels::round_to_bf16(static_cast<float>(values[k] - before[k]));
+          values[k] = before[k];
+        });
+        pieces = changes;
+      }
+      under_way_.push_back({&bucket, ranks_.start_all_gather(pieces, piece_bytes(bucket)), place});
+    });
+  }
+  while (!under_way_.empty()) take_oldest(slab);
+  slab.mark_changed();
+}
+
+void GradientBuckets::take_oldest(const Tensor& slab) {
+  const UnderWay oldest = finish_oldest();
+  if (!rounds_) return;  // the pieces have come to their places
+  const std::int64_t begin = oldest.bucket->begin, count = oldest.bucket->end - begin;
+  dispatch_floating(dtype_, [&]<class T>(T) {
+    const Bf16* const changes = received_[oldest.place].data<Bf16>();
+    T* const values = slab.data<T>() + begin;
+    for_each(count, [&](std::int64_t k) { values[k] += kernels::widen(changes[k]); });
+  });
+}
+
+GradientBuckets::UnderWay GradientBuckets::finish_oldest() {
+  const UnderWay oldest = under_way_.front();
+  under_way_.pop_front();
+  ranks_.finish(oldest.transfer);
+  return oldest;
+}
+
+}  // namespace tapeformer

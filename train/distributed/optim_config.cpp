@@ -1,0 +1,43 @@
+#include "train/distributed/optim_config.h"
+
+#include "train/distributed/local_steps.h"
+
+namespace tapeformer {
+
+std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab) {
+  return find_optimizer_row(config.optimizer.name)->make(slab, optimizer_options(config));
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab,
+                                          Communicator& ranks) {
+  const Config::Train& train = config.train;
+  const MakeOptimizer make = [&](const ParameterSlab& part) { return make_optimizer(config, part); };
+  if (train.sync_every > 0) {
+    return std::make_unique<LocalStepsOptimizer>(
+        slab, config.optimizer.clip, make,
+        LocalStepsOptions{.sync_every = train.sync_every, .outer_lr = train.outer_lr, .momentum = train.outer_momentum},
+        ranks, train.comm);
+  }
+  if (ranks.size() == 1) return make(slab);
+  return std::make_unique<ShardedOptimizer>(slab, config.optimizer.clip, make, ranks, train.comm, /*bucket=*/0,
+                                            find_optimizer_row(config.optimizer.name)->unit);
+}
+
+std::int64_t numbers_per_parameter(const ResolvedConfig& config, ParameterKind kind) {
+  const std::int64_t state = find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config), kind);
+  if (config.train.sync_every == 0) return state;
+  return state + 1 + (config.train.outer_momentum > 0 ? 1 : 0);
+}
+
+ScheduleSpec schedule_spec(const ResolvedConfig& config) {
+  return {.kind = config.schedule.kind,
+          .peak = config.optimizer.lr,
+          .min_lr = config.schedule.min_lr,
+          .factor = config.schedule.factor,
+          .dim = config.model_dim().value_or(0),
+          .warmup = config.schedule.warmup,
+          .total = config.schedule.total,
+          .decay = config.schedule.decay};
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,137 @@
+#include "train/loop/initial_weights.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tokenizer/tokenizer.h"
+#include "train/config/key_text.h"
+#include "train/config/run_config.h"
+#include "train/run/checkpoint.h"
+#include "train/run/chosen_checkpoint.h"
+
+namespace tapeformer {
+namespace {
+
+// The run, or the checkpoint in one, whose weights are meant; nothing for a file of weights that is in no checkpoint.
+std::optional<std::filesystem::path> initial_run(const std::filesystem::path& path) {
+  if (path.extension() != ".safetensors") return path;
+  const std::filesystem::path file = std::filesystem::absolute(path).lexically_normal(), folder = file.parent_path();
+  const std::filesystem::path checkpoints = folder.parent_path();
+  const bool in_run =
+      checkpoints.filename() == "checkpoints" && is_there(RunFolder{checkpoints.parent_path()}.config());
+  return in_run && file == checkpoint_weights(folder) ? std::optional(folder) : std::nullopt;
+}
+
+void load_file(const std::filesystem::path& path, const Module& model) {
+  const SafetensorsFile file(path);
+  try {
+    model.load_state_dict(file);
+  } catch (const IoError&) {
+    throw;
+  } catch (const Error& error) {
+    fail("train.init_from: ", path.string(), " does not fit the model: ", error.what());
+  }
+}
+
+// The tokenizers that the configuration names and that are not those of the run.
+std::vector<std::string> other_tokenizers(const ResolvedConfig& config, const RunFolder& run) {
+  std::vector<std::string> lines;
+  const auto compare = [&](const char* key, const std::string& file, const std::filesystem::path& trained) {
+    if (file.empty() || !is_there(trained) || Tokenizer::load(file)->hash() == Tokenizer::load(trained)->hash()) return;
+    lines.push_back(str_cat(key, ": ", file, " is another tokenizer than ", trained.string(),
+                            ", with which the weights were trained"));
+  };
+  compare("tokenizer.file", config.tokenizer.file, run.tokenizer());
+  compare("tokenizer.target_file", config.tokenizer.target_file, run.target_tokenizer());
+  return lines;
+}
+
+// The family of the other run, and the keys of its shape, as far as they are not given: a line about those that are not
+// the defaults.
+std::vector<std::string> imply_by_run(Config& config, const Config& initial) {
+  Config::Model& model = config.model;
+  std::string taken;
+  const auto take = [&](std::string_view key, std::string_view value) {
+    taken += str_cat(taken.empty() ? "" : ", ", "model.", key, " = ", value);
+  };
+  if (!model.type_is_given && model.type != initial.model.type) {
+    model.type = initial.model.type;
+    take("type", model.type);
+  }
+  if (model.type != initial.model.type) return {};
+  for (const Key& key : find_model_family(model.type).keys) {
+    const auto value = initial.model.options.find(key.name);
+    const bool follows = std::ranges::count(*initial.derived, "model." + key.name) > 0;
+    const bool of_first_weights = key.name == "init_std";  // which the run's replace
+    if (key.may_change || follows || of_first_weights || value == initial.model.options.end()) continue;
+    const bool is_new = model.options.insert(*value).second;
+    if (is_new && value->second != key.default_value) take(key.name, command_line_text(value->second));
+  }
+  if (taken.empty()) return {};
+  return {str_cat("as in ", config.train.init_from, ": ", taken)};
+}
+
+// The keys of the two models that change what the same weights compute, where they differ.
+std::vector<std::string> differences(const ResolvedConfig& config, const ResolvedConfig& initial) {
+  static constexpr std::string_view kHarmless[] = {"context", "dropout", "attention_dropout", "init_std"};
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : config.model.options.entries()) {
+    if (std::ranges::count(kHarmless, name) > 0 || !initial.model.options.has(name)) continue;
+    const KeyValue& before = initial.model.options.get(name);
+    if (before == value) continue;
+    lines.push_back(str_cat("model.", name, " is ", command_line_text(value), "; the weights were trained with ",
+                            command_line_text(before)));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> imply_model(Config& config) {
+  const std::string& path = config.train.init_from;
+  if (const auto initial = path.empty() ? std::nullopt : initial_run(path)) {
+    return imply_by_run(config, load_run_config(find_run(*initial).run.config()));
+  }
+  const bool parallel = !config.data.source.empty() || !config.data.target.empty() || !config.data.pairs.empty();
+  if (config.model.type_is_given || !parallel) return {};
+  config.model.type = "transformer";
+  return {str_cat("model.type = ", config.model.type, ", since the data is parallel text")};
+}
+
+bool use_initial_tokenizers(Config& config) {
+  const std::string& path = config.train.init_from;
+  if (path.empty() || !config.tokenizer.file.empty()) return false;
+  const auto initial = initial_run(path);
+  if (!initial) return false;
+  const RunFolder run = find_run(*initial).run;
+  const Config::Tokenizer trained = resolve(load_run_config(run.config())).tokenizer;
+  const auto absolute = [](const std::filesystem::path& file) {
+    return std::filesystem::absolute(file).lexically_normal().string();
+  };
+  config.tokenizer = trained;
+  config.tokenizer.file = absolute(run.tokenizer());
+  config.tokenizer.target_file = trained.joint ? "" : absolute(run.target_tokenizer());
+  return true;
+}
+
+std::vector<std::string> load_initial_weights(const ResolvedConfig& config, const Module& model) {
+  const std::string& path = config.train.init_from;
+  const auto run = initial_run(path);
+  if (!run) {
+    load_file(path, model);
+    return {str_cat("train.init_from: ", path,
+                    " is in no run: whether its weights were trained with these tokens cannot be told")};
+  }
+  return with_checkpoint(*run, [&](const UsableCheckpoint& found) {
+    const ResolvedConfig initial = resolve(load_run_config(checkpoint_config(found.run, found.folder)));
+    check(!initial.task_row().fine_tunes, "train.init_from: ", found.run.root.string(), " is fine-tuned to ",
+          initial.task.kind, ": expected a run without task.kind; train --resume goes on with one that has it");
+    load_file(checkpoint_weights(found.folder), model);
+    std::vector<std::string> lines = found.warnings;
+    for (std::string& line : other_tokenizers(config, found.run)) lines.push_back(std::move(line));
+    for (std::string& line : differences(config, initial)) lines.push_back(std::move(line));
+    return lines;
+  });
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,35 @@
+#include "train/loop/objective.h"
+
+#include "train/loop/objective_data.h"
+
+namespace tapeformer {
+
+TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::int64_t micro_step) {
+  return {.training = true,
+          .recompute = config.train.recompute,
+          .random = {.seed = static_cast<std::uint64_t>(config.train.seed),
+                     .step = static_cast<std::uint32_t>(step),
+                     .micro_step = static_cast<std::uint32_t>(micro_step)}};
+}
+
+std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const RunFolder* resumed,
+                                          const ProgressMaker& progress) {
+  const TaskRow& task = config.task_row();
+  return task.make(config, task.prepare(config, resumed, progress));
+}
+
+double training_flops(const ForwardFlops& forward, bool recompute) {
+  const double blocks = static_cast<double>(forward.count);
+  const double again = recompute ? forward.blocks * (blocks - 1) / blocks : 0;
+  return 3 * (forward.blocks + forward.other) + again;
+}
+
+TrainingShape ObjectiveData::shape(const ResolvedConfig& config) const {
+  return {.model = config.family().make_model(config.model.options, vocabulary(config)),
+          .block_size = static_cast<double>(config.block_size()),
+          .flops = [recompute = config.train.recompute](const ForwardFlops& forward) {
+            return training_flops(forward, recompute);
+          }};
+}
+
+}  // namespace tapeformer

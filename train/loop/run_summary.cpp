@@ -1,0 +1,147 @@
+#include "train/loop/run_summary.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "core/error.h"
+#include "nn/formats/safetensors.h"
+#include "train/config/run_config.h"
+#include "train/loop/trainer.h"
+#include "train/run/checkpoint.h"
+#include "train/run/checkpoint_store.h"
+#include "train/run/metrics.h"
+
+namespace tapeformer {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string data_of(const Config::Data& data) {
+  if (!data.corpus.empty()) return data.corpus;
+  if (!data.text.empty()) return fs::path(data.text.front()).filename().string() + (data.text.size() > 1 ? ", …" : "");
+  for (const std::string& file : {data.labels, data.source, data.pairs}) {
+    if (!file.empty()) return fs::path(file).filename().string();
+  }
+  return {};
+}
+
+// The number of parameters in the newest checkpoint; nothing where there is none, or where it was removed just now.
+std::optional<std::int64_t> parameters_of(const RunFolder& run) {
+  const auto latest = latest_step(run);
+  if (!latest) return std::nullopt;
+  const fs::path weights = checkpoint_weights(run.checkpoint(*latest));
+  std::error_code error;
+  if (!fs::exists(weights, error)) return std::nullopt;
+  const SafetensorsFile model(weights);
+  std::int64_t parameters = 0;
+  for (const auto& [name, entry] : model.entries()) parameters += entry.sizes().product();
+  return parameters;
+}
+
+// The number that a line of metrics.jsonl has by this key; nothing where it has none.
+std::optional<double> number_of(const nlohmann::ordered_json& line, const std::string& key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+// Takes what an evaluation measured: the keys that begin with `prefix`.
+void take_measures(RunSummary& summary, const nlohmann::ordered_json& line, const std::string& prefix) {
+  summary.best_loss = number_of(line, prefix + "loss");
+  summary.bits_per_byte = number_of(line, prefix + "bits_per_byte");
+  std::erase_if(summary.measures, [](const auto& measure) { return measure.first != "bleu"; });
+  for (const auto& [key, value] : line.items()) {
+    if (!key.starts_with(prefix) || !value.is_number()) continue;
+    const std::string name = key.substr(prefix.size());
+    if (name == "loss" || name == "perplexity" || name == "tokens" || name == "bits_per_byte" || name == "bleu")
+      continue;
+    summary.measures.emplace_back(name, value.get<double>());
+  }
+}
+
+void take_bleu(RunSummary& summary, const std::optional<double>& bleu) {
+  if (!bleu) return;
+  std::erase_if(summary.measures, [](const auto& measure) { return measure.first == "bleu"; });
+  summary.measures.emplace_back("bleu", *bleu);
+}
+
+// Reads the evaluations, by the loss or the measure that chooses the best checkpoint.
+void read_evaluations(RunSummary& summary, std::string_view metric) {
+  const std::string name = metric.empty() ? "loss" : std::string(metric);
+  std::optional<double> best;  // the smaller the better
+  for (const auto& line : read_metrics(summary.run.metrics())) {
+    summary.step = line["step"].get<std::int64_t>();
+    summary.elapsed_s = line.value("elapsed_s", summary.elapsed_s);
+    for (const std::string prefix : {"eval_", "average_"}) {
+      const auto value = number_of(line, prefix + name);
+      if (!value) continue;
+      const double cost = metric.empty() ? *value : -*value;
+      const bool better = !best || cost < *best;
+      if (better) best = cost, take_measures(summary, line, prefix);
+      if (better || prefix == "eval_") take_bleu(summary, number_of(line, prefix + "bleu"));
+    }
+  }
+  for (const std::string_view telling : {metric, std::string_view("bleu"), std::string_view("accuracy")}) {
+    if (summary.measure.empty() && summary.measured(telling)) summary.measure = telling;
+  }
+}
+
+// Whether eval.patience has ended the run.
+bool is_stopped_early(const RunFolder& run, const ResolvedConfig& config) {
+  const auto latest = latest_step(run);
+  if (!latest) return false;
+  try {
+    const auto state = read_checkpoint_state(run.checkpoint(*latest));
+    return patience_is_out(config, *latest, state.value("best_step", std::int64_t{0}));
+  } catch (const std::exception&) {
+    return false;  // damaged, or removed just now: whoever reads the checkpoint will say so
+  }
+}
+
+// Other programs have a config.toml too.
+bool is_run(const fs::path& folder) {
+  const RunFolder run{folder};
+  return fs::exists(run.config()) && (fs::exists(run.metrics()) || fs::exists(run.checkpoints()));
+}
+
+}  // namespace
+
+std::optional<double> RunSummary::measured(std::string_view name) const {
+  const auto found = std::ranges::find(measures, name, [](const auto& measure) { return measure.first; });
+  return found != measures.end() ? std::optional(found->second) : std::nullopt;
+}
+
+RunSummary summarize_run(const RunFolder& run) {
+  const ResolvedConfig config = stored_config(load_run_config(run.config()));
+  RunSummary summary;
+  summary.run = run;
+  summary.type = config.model.type;
+  summary.data = data_of(config.data);
+  summary.steps = config.train.steps;
+  summary.unit = config.task_row().loss_unit;
+  if (fs::exists(run.metrics())) read_evaluations(summary, config.task_row().metric);
+  summary.parameters = parameters_of(run);
+  summary.state = is_in_training(run)             ? "running"
+                  : summary.step >= summary.steps ? "finished"
+                  : is_stopped_early(run, config) ? "stopped early"
+                                                  : "stopped";
+  return summary;
+}
+
+std::vector<RunFolder> runs_below(const fs::path& folder) {
+  check(fs::is_directory(folder), folder.string(), ": expected a folder");
+  if (is_run(folder)) return {{folder}};
+  std::vector<RunFolder> runs;
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (auto entry = fs::recursive_directory_iterator(folder, options); entry != fs::recursive_directory_iterator();
+       ++entry) {
+    if (!entry->is_directory() || !is_run(entry->path())) continue;
+    runs.push_back({entry->path()});
+    entry.disable_recursion_pending();
+  }
+  std::ranges::sort(runs, {}, &RunFolder::root);
+  return runs;
+}
+
+}  // namespace tapeformer

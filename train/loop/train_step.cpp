@@ -1,0 +1,58 @@
+#include "train/loop/train_step.h"
+
+#include <cmath>
+
+#include "train/config/matmul_config.h"
+#include "train/loop/layer_watch.h"
+#include "train/loop/nan_trace.h"
+
+namespace tapeformer {
+
+StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
+                      const ResolvedConfig& config, std::int64_t step, double lr, const StepHooks& hooks) {
+  const kernels::MatmulPrecisionScope precision(matmul_precision(config));
+  StepResult result;
+  objective.take_nll_loss();  // of micro-steps that were not part of a step
+  const std::function<void()> go_back = objective.hold_recurrent_state();
+  Communicator& ranks = objective.ranks();
+  const MicroSteps all{0, config.train.accumulate}, mine = ranks.share(config.train.accumulate);
+  // A rank that steps by itself has a mean of its own.
+  const bool together = config.train.sync_every == 0;
+  const MeanOver mean = objective.mean_over(step, together ? all : mine);
+  const std::int64_t of_every_rank = all.size() / ranks.size();  // the micro-steps that each one has at least
+  slab.zero_grad();
+  for (std::int64_t micro = mine.begin; micro < mine.end; ++micro) {
+    // Before a rank's last micro-step at the latest: with that, gradients begin to travel.
+    const std::int64_t done = micro - mine.begin;
+    if (hooks.stop && done > 0 && done < of_every_rank && hooks.stop(done)) {
+      go_back();
+      return {.given_up = true};
+    }
+    TapeOptions options = training_tape(config, step, micro);
+    if (micro + 1 == mine.end) options.gradient_observer = optimizer.gradient_observer();
+    Tape tape(options);
+    const Variable loss = objective.micro_loss(tape, step, micro, mean);
+    if (!loss.defined()) continue;
+    tape.backward(loss);
+    result.loss += loss.value().item();
+  }
+  result.grad_norm = optimizer.gradient_norm();
+  if (hooks.watch) hooks.watch->see_gradients();
+  result.nll_loss = objective.take_nll_loss();
+  if (together) {
+    double losses[] = {result.loss, result.nll_loss.value_or(0)};
+    ranks.sum(losses);
+    result.loss = losses[0];
+    if (result.nll_loss) result.nll_loss = losses[1];
+  }
+  const auto require_finite = [&](double value, const char* what) {
+    if (std::isfinite(value)) return;
+    fail("step ", step, ": the ", what, " is ", value, cause_of_nan(objective, config, step, go_back));
+  };
+  require_finite(result.loss, "loss");
+  require_finite(result.grad_norm, "gradient's norm");
+  optimizer.apply(optimizer.clipped(lr, step, result.grad_norm));
+  return result;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,389 @@
+#include "train/loop/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <future>
+#include <nlohmann/json.hpp>
+
+#include "core/memory.h"
+#include "train/config/matmul_config.h"
+#include "train/distributed/optim_config.h"
+#include "train/loop/finite_values.h"
+#include "train/loop/layer_watch.h"
+#include "train/loop/nan_trace.h"
+#include "train/run/disk.h"
+#include "train/run/metrics.h"
+
+namespace tapeformer {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+constexpr double kAskRanks_s = 1;  // seconds between two times that ranks ask each other within a step
+
+// The state of one call of train().
+class Trainer {
+ public:
+  Trainer(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const ResolvedConfig& config,
+          const RunFolder& run, TrainingState& state, const TrainHooks& hooks)
+      : objective_(objective),
+        slab_(slab),
+        optimizer_(optimizer),
+        config_(config),
+        schedule_(schedule_spec(config)),
+        config_toml_(to_toml(config)),
+        max_minutes_(hooks.max_minutes.value_or(config.train.max_minutes)),
+        run_(run),
+        folder_(run.root),
+        state_(state),
+        hooks_(hooks),
+        ranks_(objective.ranks()),
+        first_step_(state.step),
+        elapsed_before_(state.elapsed_s),
+        saved_step_(state.step) {
+    if (ranks_.is_root()) metrics_.emplace(run.metrics());
+    if (state_.scheduled_best && !is_last()) go_on_from_scheduled();
+    objective_.load_recurrent_state(state_.recurrent_state);
+  }
+
+  TrainEnd run() {
+    const kernels::MatmulPrecisionScope precision(matmul_precision(config_));
+    try {
+      return run_to_end();
+    } catch (const Error&) {
+      require_folder();  // says why a file of the run could not be written
+      throw;
+    }
+  }
+
+ private:
+  TrainEnd run_to_end() {
+    TrainEnd end = patience_is_out() ? TrainEnd::early_stopped : TrainEnd::finished;  // known already when resumed
+    while (end == TrainEnd::finished && state_.step < config_.train.steps) {
+      if (!step()) {
+        end = TrainEnd::stopped;
+        break;
+      }
+      if (publishing_ended()) finish_publishing();  // throws the error of a failed publication soon
+      if (!is_due(std::max<std::int64_t>(config_.train.sync_every, 1))) continue;
+      const Votes votes = agree();
+      bool is_best = false;
+      if (is_due(config_.eval.every) || is_last()) {
+        is_best = evaluate();
+        if (patience_is_out()) end = TrainEnd::early_stopped;
+      }
+      if (ranks_.is_root() && is_due(config_.train.sample_every)) write_samples();
+      // After all that a step writes: a run that is killed goes on behind the checkpoint.
+      if (is_best || is_due(config_.checkpoint.every) || is_last() || votes.save) save();
+      if (votes.stop) end = TrainEnd::stopped;
+      if (votes.time_is_out) end = TrainEnd::out_of_time;
+    }
+    save();
+    finish_publishing();
+    if (is_last()) end = TrainEnd::finished;
+    if (config_.checkpoint.average > 0 && (end == TrainEnd::finished || end == TrainEnd::early_stopped)) average();
+    require_folder();
+    return end;
+  }
+
+  // What any rank wishes happens on all.
+  struct Votes {
+    bool save, stop, time_is_out;
+  };
+  Votes agree() {
+    double votes[] = {minutes_due() ? 1.0 : 0.0, stop_requested() ? 1.0 : 0.0,
+                      max_minutes_ > 0 && seconds_since(begin_) >= 60 * max_minutes_ ? 1.0 : 0.0, step_s_};
+    ranks_.sum(votes);
+    if (ranks_.size() > 1) {
+      const double micro_step_s = votes[3] / static_cast<double>(config_.train.accumulate);
+      const double most = static_cast<double>(config_.train.accumulate);
+      ask_every_ = static_cast<std::int64_t>(std::clamp(std::ceil(kAskRanks_s / micro_step_s), 1.0, most));
+    }
+    return {votes[0] > 0, votes[1] > 0, votes[2] > 0};
+  }
+
+  bool stop_requested() const { return hooks_.stop_requested && hooks_.stop_requested(); }
+  // Between two micro-steps: whether any rank wishes to stop. Asking each other takes a moment on a slow network.
+  bool agree_to_stop(std::int64_t done) {
+    if (done % ask_every_ != 0) return false;
+    begin_piece("micro-step");
+    return ranks_.any(stop_requested());
+  }
+  void begin_piece(const std::string& piece) const {
+    if (hooks_.pace) hooks_.pace->begin(piece);
+  }
+
+  bool is_due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
+  bool is_last() const { return state_.step >= config_.train.steps; }
+  bool minutes_due() const {
+    return config_.checkpoint.every_minutes > 0 && seconds_since(saved_) >= 60 * config_.checkpoint.every_minutes;
+  }
+  // Whether a run that nothing interrupts has a checkpoint of this step, whatever else is saved: averages are made of
+  // these. The end of a run is one too (stage_average() adds it), but no longer when the run is given more steps.
+  bool is_regular() const { return is_due(config_.checkpoint.every); }
+
+  // A folder that was removed, renamed or replaced must not be made again: the run would go on in another place than
+  // its configuration and earlier checkpoints.
+  void require_folder() const {
+    check(folder_.in_place(), run_.root.string(), ": the run's folder has been removed or renamed during the training");
+  }
+
+  bool patience_is_out() const { return tapeformer::patience_is_out(config_, state_.step, state_.best_step); }
+  // BLEU is computed with the first evaluation from each multiple of eval.bleu_every on.
+  bool bleu_is_scheduled() const {
+    const std::int64_t every = config_.eval.bleu_every, before = state_.step - config_.eval.every;
+    return every > 0 && state_.step / every > before / every;
+  }
+  bool bleu_is_due() const { return bleu_is_scheduled() || (config_.eval.bleu_every > 0 && is_last()); }
+
+  // The run is given more steps: the evaluation at its end, for which the schedule did not ask, counts no more.
+  void go_on_from_scheduled() {
+    const BestEvaluation best = *std::exchange(state_.scheduled_best, std::nullopt);
+    state_.best_loss = best.loss;
+    state_.best_step = best.step;
+    const bool is_there = best.step > 0 && std::filesystem::exists(run_.checkpoint(best.step));
+    if (!ranks_.is_root()) return;
+    is_there ? mark_best(run_, best.step) : remove_path(run_.best());
+  }
+
+  // False where the step was given up, because a stop is requested.
+  bool step() {
+    const bool in_rounds = config_.train.sync_every > 0;
+    if (!in_rounds) begin_piece("micro-step");
+    if (in_rounds && state_.step % config_.train.sync_every == 0) begin_piece("round of train.sync_every steps");
+    const auto begin = std::chrono::steady_clock::now();
+    const std::int64_t number = state_.step + 1;
+    const double lr = learning_rate(schedule_, number, state_.num_bad_epochs);
+    std::optional<LayerWatch> watch;
+    if (config_.train.watch > 0 && number % config_.train.watch == 0) watch.emplace(objective_.model(), slab_);
+    const StepHooks step_hooks{.watch = watch ? &*watch : nullptr, .stop = in_rounds ? nullptr : stop_between_};
+    const StepResult result = train_step(objective_, slab_, optimizer_, config_, number, lr, step_hooks);
+    if (result.given_up) return false;
+    const std::int64_t tokens = objective_.step_tokens(number, {0, config_.train.accumulate});
+    state_.step = number;
+    state_.tokens += tokens;
+    state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
+    step_s_ = seconds_since(begin);
+    // A running mean of the rate, only for display.
+    const double rate = static_cast<double>(tokens) / step_s_;
+    tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
+    std::optional<double> waiting;
+    if (ranks_.size() > 1) waiting = (ranks_.waited_s() - waited_before_) / seconds_since(begin_);
+    const bool is_scheduled = number == 1 || is_due(config_.train.log_every) || watch;
+    if (is_scheduled || is_last()) {
+      require_folder();
+      nlohmann::ordered_json line = {{"step", number}, {"tokens", state_.tokens}, {"loss", result.loss}};
+      if (result.nll_loss) line["unsmoothed_loss"] = *result.nll_loss;
+      line.update({{"lr", lr},
+                   {"grad_norm", result.grad_norm},
+                   {"tokens_per_s", tokens_per_s_},
+                   {"elapsed_s", state_.elapsed_s},
+                   {"peak_memory_bytes", peak_resident_bytes()}});
+      if (waiting) line["waiting"] = *waiting;
+      if (watch) line["watch"] = watch->norms();
+      if (!is_scheduled) line[kAtEnd] = true;
+      write_metrics(line);
+    }
+    if (hooks_.progress) {
+      hooks_.progress({.step = number,
+                       .steps = config_.train.steps,
+                       .first_step = first_step_,
+                       .loss = result.loss,
+                       .lr = lr,
+                       .tokens_per_s = tokens_per_s_,
+                       .elapsed_s = seconds_since(begin_),
+                       .smoothed = config_.train.label_smoothing > 0,
+                       .with_z = config_.train.z_loss > 0,
+                       .waiting = waiting});
+    }
+    return true;
+  }
+
+  void write_metrics(const nlohmann::ordered_json& line) {
+    if (metrics_) metrics_->write(line);
+  }
+
+  // Returns whether it is the best so far.
+  bool evaluate() {
+    if (!objective_.can_evaluate()) return false;
+    begin_piece("evaluation");
+    const bool is_scheduled = is_due(config_.eval.every);
+    require_finite_values(slab_, optimizer_, state_.step);
+    const Evaluation evaluation = objective_.evaluate(hooks_.evaluating ? hooks_.evaluating() : ProgressCallback());
+    require_finite("validation loss", evaluation.loss());
+    evaluated_step_ = state_.step;
+    nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}};
+    const std::optional<double> bleu = bleu_is_due() ? objective_.bleu() : std::nullopt;
+    add_measures(line, "eval_", evaluation, bleu);
+    line["elapsed_s"] = state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
+    line["peak_memory_bytes"] = peak_resident_bytes();
+    if (!is_scheduled) {
+      line[kAtEnd] = true;
+    } else if (bleu && !bleu_is_scheduled()) {
+      line[kAtEnd] = "eval_bleu";
+    }
+    write_metrics(line);
+    if (hooks_.evaluated) hooks_.evaluated(state_.step, evaluation, bleu);
+    if (state_.best_step > 0 && evaluation.cost() >= state_.best_loss) {
+      if (is_scheduled && schedule_.kind == ScheduleKind::plateau) ++state_.num_bad_epochs;
+      return false;
+    }
+    if (!is_scheduled) state_.scheduled_best = {state_.best_loss, state_.best_step};
+    state_.best_loss = evaluation.cost();
+    state_.best_step = state_.step;
+    return true;
+  }
+
+  void add_measures(nlohmann::ordered_json& line, const std::string& prefix, const Evaluation& evaluation,
+                    const std::optional<double>& bleu) const {
+    line[prefix + "loss"] = evaluation.loss();
+    if (objective_.task().has_perplexity) line[prefix + "perplexity"] = evaluation.perplexity();
+    line[prefix + "tokens"] = evaluation.tokens;
+    for (const Evaluation::Part& part : evaluation.parts) {
+      line[str_cat(prefix, part.name, "_loss")] = evaluation.part(part).loss();
+    }
+    for (const auto& [name, value] : evaluation.measures) line[prefix + name] = value;
+    if (config_.eval.batches == 0 && objective_.has_bits_per_byte())
+      line[prefix + "bits_per_byte"] = evaluation.bits_per_byte(objective_.evaluation_bytes());
+    if (bleu) line[prefix + "bleu"] = *bleu;
+  }
+
+  // The average may be worse than the best checkpoint, as it is where the weights still change much: it gets the same
+  // evaluation, by which find_checkpoint() chooses. The weights are then again those of the last step.
+  void average() {
+    StagedAverage average;
+    if (ranks_.is_root()) {
+      average = stage_average(run_, config_.checkpoint.average);
+      if (hooks_.averaged) hooks_.averaged(average.steps);
+    }
+    if (objective_.can_evaluate()) {
+      ranks_.barrier();  // its files are there
+      load_weights(run_, run_.average_staging(), objective_.model());
+      const Evaluation evaluation = objective_.evaluate(hooks_.evaluating ? hooks_.evaluating() : ProgressCallback());
+      const std::optional<double> bleu = config_.eval.bleu_every > 0 ? objective_.bleu() : std::nullopt;
+      load_weights(run_, run_.checkpoint(state_.step), objective_.model());
+      nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}, {"averaged", average.steps}};
+      add_measures(line, "average_", evaluation, bleu);
+      write_metrics(line);
+      if (average.checkpoint && state_.best_step > 0 && std::isfinite(evaluation.cost()))
+        average.checkpoint->add_fields({{"cost", evaluation.cost()}, {"best_loss", state_.best_loss}});
+      if (hooks_.average_evaluated) hooks_.average_evaluated(evaluation, bleu);
+    }
+    if (!ranks_.is_root()) return;
+    metrics_->sync();
+    average.checkpoint->publish();
+  }
+
+  void write_samples() {
+    begin_piece("text for a look");
+    nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+    for (const TextSample& sample : objective_.samples()) {
+      samples.push_back({{"input", sample.input}, {"output", sample.output}});
+      if (!sample.reference.empty()) samples.back()["reference"] = sample.reference;
+    }
+    write_metrics({{"step", state_.step}, {"samples", std::move(samples)}});
+  }
+
+  // Throws Error for a number that the weights after a step have made. What made it is looked for in the step's batch.
+  void require_finite(const char* what, double value) const {
+    if (std::isfinite(value)) return;
+    fail("step ", state_.step, ": the ", what, " is ", value,
+         cause_of_nan(objective_, config_, state_.step, objective_.hold_recurrent_state()));
+  }
+
+  // Finite weights may still be too large for a forward pass: unless an evaluation has just shown that they are not,
+  // they are tried on a batch of this step.
+  void require_usable_weights() {
+    require_finite_values(slab_, optimizer_, state_.step);
+    if (evaluated_step_ == state_.step) return;
+    Tape tape(no_grad);
+    Variable part;
+    const MicroSteps mine = ranks_.share(config_.train.accumulate);
+    const MeanOver mean = objective_.mean_over(state_.step, mine);
+    for (std::int64_t micro = mine.begin; micro < mine.end && !part.defined(); ++micro) {
+      part = objective_.micro_loss(tape, state_.step, micro, mean);
+    }
+    if (!part.defined()) return;  // a step without targets
+    const double loss = part.value().item();
+    require_finite("loss after the update", loss);
+  }
+
+  // Training waits until the system has the bytes of the checkpoint, and for the publication of the checkpoint before
+  // it, but not for the disk.
+  void save() {
+    if (saved_step_ == state_.step) return;
+    begin_piece("checkpoint");
+    require_usable_weights();
+    finish_publishing();
+    require_folder();
+    saved_step_ = state_.step;
+    saved_ = std::chrono::steady_clock::now();
+    const CheckpointOptions options{.config_toml = config_toml_, .regular = is_regular()};
+    state_.recurrent_state = objective_.recurrent_state();
+    if (metrics_) state_.metrics = metrics_->mark();
+    auto checkpoint = stage_checkpoint(run_, objective_.model(), optimizer_, state_, options, ranks_);
+    if (!ranks_.is_root()) return;
+    auto publish = [this, step = state_.step, is_best = state_.best_step == state_.step, kept = kept_best(state_),
+                    checkpoint = std::shared_ptr(std::move(checkpoint))] {
+      metrics_->sync();
+      require_folder();
+      checkpoint->publish();
+      if (is_best) mark_best(run_, step);
+      prune_checkpoints(run_, config_.checkpoint.keep, config_.checkpoint.average, kept);
+    };
+    publishing_ = std::async(std::launch::async | std::launch::deferred, std::move(publish));
+  }
+
+  // True as well for a deferred publication (the system had no thread for it): finish_publishing() runs it.
+  bool publishing_ended() const {
+    return publishing_.valid() && publishing_.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
+  }
+
+  // Waits, and throws what the publication threw.
+  void finish_publishing() {
+    if (publishing_.valid()) publishing_.get();
+  }
+
+  Objective& objective_;
+  const ParameterSlab& slab_;
+  Optimizer& optimizer_;
+  const ResolvedConfig& config_;
+  const ScheduleSpec schedule_;
+  const std::string config_toml_;
+  const double max_minutes_;
+  const RunFolder& run_;
+  const HeldFolder folder_;
+  TrainingState& state_;
+  const TrainHooks& hooks_;
+  Communicator& ranks_;
+  std::optional<MetricsWriter> metrics_;  // of rank 0
+  const std::int64_t first_step_;
+  const double elapsed_before_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::int64_t saved_step_, evaluated_step_ = -1;
+  std::chrono::steady_clock::time_point saved_ = begin_;
+  double tokens_per_s_ = 0;
+  double step_s_ = 0;           // of the last step
+  std::int64_t ask_every_ = 1;  // micro-steps after which ranks ask each other whether to stop
+  const std::function<bool(std::int64_t)> stop_between_ = [this](std::int64_t done) { return agree_to_stop(done); };
+  const double waited_before_ = ranks_.waited_s();
+  // The publication of the newest checkpoint, on its own thread. The last member, so that it is destroyed first, which
+  // waits for it.
+  std::future<void> publishing_;
+};
+
+}  // namespace
+
+bool patience_is_out(const ResolvedConfig& config, std::int64_t step, std::int64_t best_step) {
+  return config.eval.patience > 0 && config.eval.every > 0 && best_step > 0 &&
+         step - best_step >= config.eval.patience * config.eval.every;
+}
+
+TrainEnd train(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const ResolvedConfig& config,
+               const RunFolder& run, TrainingState& state, const TrainHooks& hooks) {
+  return Trainer(objective, slab, optimizer, config, run, state, hooks).run();
+}
+
+}  // namespace tapeformer
