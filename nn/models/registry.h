@@ -31,6 +31,14 @@ using MaskedLanguageModelMaker =
     std::function<std::unique_ptr<MaskedLanguageModel>(const KeyValues&, const ModelVocabulary&)>;
 using SkipGramModelMaker = std::function<std::unique_ptr<SkipGramModel>(const KeyValues&, const ModelVocabulary&)>;
 
+// A model of no kind that this library knows: its task alone calls it.
+struct OtherModelMaker {
+  std::function<std::unique_ptr<Module>(const KeyValues&, const ModelVocabulary&)> make;
+  std::unique_ptr<Module> operator()(const KeyValues& options, const ModelVocabulary& vocabulary) const {
+    return make(options, vocabulary);
+  }
+};
+
 // A part of a model, for the count of its parameters: those whose names begin with one of the prefixes.
 struct ModelPart {
   std::string key, label;  // the key of the JSON object; what people read
@@ -58,7 +66,7 @@ struct ModelFamily {
   std::function<void(KeyValues& options, bool joint)> resolve;
   // Makes the model of resolved options.
   std::variant<LanguageModelMaker, SequenceToSequenceMaker, BidirectionalLanguageModelMaker, MaskedLanguageModelMaker,
-               SkipGramModelMaker>
+               SkipGramModelMaker, OtherModelMaker>
       make;
   // In the order in which they are shown; every parameter belongs to one.
   std::vector<ModelPart> parts;
@@ -78,6 +86,8 @@ struct ModelFamily {
   // Calls `make`.
   std::unique_ptr<Module> make_model(const KeyValues& options, const ModelVocabulary& vocabulary) const;
   bool is_causal() const { return std::holds_alternative<LanguageModelMaker>(make); }
+  // Whether the model gives each token of a text a vector: all but those whose input is something else.
+  bool reads_text() const { return !is_encoder_decoder() && !std::holds_alternative<OtherModelMaker>(make); }
   bool is_encoder_decoder() const { return std::holds_alternative<SequenceToSequenceMaker>(make); }
 };
 

@@ -1,5 +1,6 @@
 #include "tasks/analysis/trained_embedder.h"
 
+#include "core/error.h"
 #include "nn/models/registry.h"
 #include "tasks/common/models.h"
 #include "tasks/translation/translation_data.h"
@@ -23,6 +24,11 @@ void set_reader(const TextEncoder& model, TrainedEmbedder& embedder) {
   }
   embedder.context = model.context();
   embedder.hidden_states = [&model](const Variable& ids) { return model.hidden_states({ids}); };
+}
+
+void set_reader(const Module&, TrainedEmbedder& embedder) {
+  fail(embedder.run.root.string(), ": the model is a ", embedder.config.model.type,
+       ", expected one that gives the tokens of a text vectors; ", embedder.config.task_row().commands);
 }
 
 // `after` is set already: the tokenizers know the end of a source.

@@ -74,6 +74,15 @@ const TaskRow& task_of_run(const ModelSource& source) { return config_of(source)
 
 const ModelFamily& family_of_run(const ModelSource& source) { return config_of(source).family(); }
 
+RunOfTask load_run_of_task(const ModelSource& source, const LoadOptions& options) {
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> RunOfTask {
+    TrainedModel trained = load_shared(found, options);
+    auto objective = make_objective(trained.config, &trained.run);
+    load_weights(trained.run, found.folder, objective->model());
+    return {std::move(trained), std::move(objective)};
+  });
+}
+
 template <>
 TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
   require_task(source, "language_model");
@@ -82,7 +91,7 @@ TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& opti
 
 template <>
 TrainedTextEncoder load_run(const ModelSource& source, const LoadOptions& options) {
-  require_task(source, !config_of(source).family().is_encoder_decoder(), "a model of plain text");
+  require_task(source, config_of(source).family().reads_text(), "a model of plain text");
   return load_text_model(source, options, make_text_encoder);
 }
 

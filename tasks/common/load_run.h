@@ -11,6 +11,7 @@
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
 #include "train/config/matmul_config.h"
+#include "train/loop/objective.h"
 #include "train/run/chosen_checkpoint.h"
 
 namespace tapeformer {
@@ -65,6 +66,12 @@ TrainedSkipGramModel load_run(const ModelSource& source, const LoadOptions& opti
 // What the model of a run is for. Throws Error when there is no run.
 const TaskRow& task_of_run(const ModelSource& source);
 const ModelFamily& family_of_run(const ModelSource& source);
+
+// A run of any task as its training sees it: its data and, in the objective's model, the weights that the source names.
+struct RunOfTask : TrainedModel {
+  std::unique_ptr<Objective> objective;
+};
+RunOfTask load_run_of_task(const ModelSource& source, const LoadOptions& options = {});
 
 // For the load_run() of other types.
 

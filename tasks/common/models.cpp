@@ -64,10 +64,9 @@ std::unique_ptr<SkipGramModel> make_skip_gram_model(const ResolvedConfig& config
 std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
   const ModelFamily& family = config.family();
   if (family.is_causal()) return std::make_unique<CausalEncoder>(make_language_model(config, vocabulary));
-  const auto make =
-      [&]<class Model>(const std::function<std::unique_ptr<Model>(const KeyValues&, const ModelVocabulary&)>& maker)
-      -> std::unique_ptr<TextEncoder> {
-    if constexpr (std::is_convertible_v<Model*, TextEncoder*>) {
+  const auto make = [&](const auto& maker) -> std::unique_ptr<TextEncoder> {
+    using Made = decltype(maker(config.model.options, vocabulary));
+    if constexpr (std::is_convertible_v<Made, std::unique_ptr<TextEncoder>>) {
       return maker(config.model.options, vocabulary);
     } else {
       fail_usage("model.type: expected a model of plain text, got ", family.name, ", which is none");

@@ -17,7 +17,7 @@ void check_labels(const ResolvedConfig& config) {
   const Config::Task& task = config.task;
   find_task_row(family.task).check(config);
   const std::vector<std::string> kinds = data_kinds(config.data);
-  require(!family.is_encoder_decoder(), "task.kind: expected none for ", family.name,
+  require(family.reads_text(), "task.kind: expected none for ", family.name,
           ", which gives no vectors of the tokens of a text, got ", task.kind);
   require(kinds.empty() || !config.data.labels.empty(), "task.kind: ", task.kind, " trains on data.labels, got ",
           kinds.empty() ? "" : kinds[0]);
