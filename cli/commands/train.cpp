@@ -122,7 +122,7 @@ void start(const TrainArguments& arguments, Communicator& ranks) {
     publish(stage_checkpoint(run, objective->model(), *optimizer, state, {.config_toml = config_toml, .regular = false},
                              ranks));
   };
-  const RunFolder run = make_run(arguments.out, config_toml, objective->tokenizers(), save_weights, ranks);
+  const RunFolder run = make_run(arguments.out, config_toml, objective->facts().tokenizers, save_weights, ranks);
   const auto lock = lock_run(run, ranks);
   train_run(config, work, slab, *optimizer, run, state);
 }
@@ -194,11 +194,11 @@ TrainingState load_state(const RunFolder& run, std::int64_t step, Objective& obj
   if (state.run_files.empty()) state.run_files = hash_run_files(run);  // an older version saved it
   objective.load_recurrent_state(
       state.recurrent_state);  // train() does it too: here what does not fit is refused before the run is changed
-  if (state.data_hash != objective.data_hash()) {
+  if (state.data_hash != objective.facts().data_hash) {
     spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
   }
   if (const auto told = take_terms(state, objective, config)) spdlog::warn("{}", *told);
-  state.data_hash = objective.data_hash();
+  state.data_hash = objective.facts().data_hash;
   return state;
 }
 

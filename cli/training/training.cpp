@@ -53,12 +53,12 @@ class ReportRefresh {
 
 // What must be the same on all ranks when they begin to train.
 JobFacts data_and_weights(const Objective& objective, const ParameterSlab& slab, const TrainingState& state) {
-  const RunTokenizers tokenizers = objective.tokenizers();
+  const RunTokenizers tokenizers = objective.facts().tokenizers;
   const std::string vocabulary = tokenizers.source + tokenizers.target + tokenizers.labels;
   const std::string_view weights(static_cast<const char*>(static_cast<const void*>(slab.values().data<float>())),
                                  static_cast<std::size_t>(slab.values().bytes()));
-  return {{"the hash of the training data", to_hex(objective.data_hash())},
-          {"the hash of the validation data", to_hex(objective.valid_hash())},
+  return {{"the hash of the training data", to_hex(objective.facts().data_hash)},
+          {"the hash of the validation data", to_hex(objective.facts().valid_hash)},
           {"the hash of the tokenizer", to_hex(hash_bytes(vocabulary))},
           {"the step to go on from", std::to_string(state.step)},
           {"the hash of the weights", to_hex(hash_bytes(weights))}};
@@ -122,9 +122,9 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
     return;
   }
   record_machine(run, state.step, config);
-  for (const std::string& line : objective.warnings()) spdlog::warn("{}", line);
-  if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.cannot_evaluate_because());
-  for (const std::string& line : objective.description()) spdlog::info("{}", line);
+  for (const std::string& line : objective.facts().warnings) spdlog::warn("{}", line);
+  if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.validation().missing);
+  for (const std::string& line : objective.facts().description) spdlog::info("{}", line);
   const kernels::MatmulPrecision precision = matmul_precision(config);
   if (const std::string warning = matmul_warning(precision); !warning.empty()) spdlog::warn("{}", warning);
   const bool of_environment = config.train.threads == 0 && threads_of_environment();

@@ -90,9 +90,9 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
   } else if (state.best_step > 0 && objective.can_evaluate()) {
     std::cout << "best validation loss " << state.best_loss << ' ' << objective.task().loss_unit << ", ";
     if (config.eval.batches == 0 && objective.has_bits_per_byte()) {  // the bytes are those of all validation data
-      const double nats = state.best_loss * static_cast<double>(objective.evaluation_tokens());
-      const Evaluation best{.tokens = objective.evaluation_tokens(), .nats = nats};
-      std::cout << best.bits_per_byte(objective.evaluation_bytes()) << " bits per byte, ";
+      const double nats = state.best_loss * static_cast<double>(objective.validation().tokens);
+      const Evaluation best{.tokens = objective.validation().tokens, .nats = nats};
+      std::cout << best.bits_per_byte(objective.validation().bytes) << " bits per byte, ";
     }
     std::cout << "at step " << state.best_step << '\n';
   }

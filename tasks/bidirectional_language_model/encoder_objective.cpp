@@ -11,14 +11,16 @@ EncoderObjective::EncoderObjective(const ResolvedConfig& config, LanguageData da
       batcher_(data_.train.view(), config.train.batch, config.block_size(),
                static_cast<std::uint64_t>(config.train.seed)) {}
 
-std::vector<std::string> EncoderObjective::description() const {
-  std::vector<std::string> lines = TextObjective::description();
-  lines.push_back(loss_description(*model_));
-  return lines;
+DataFacts EncoderObjective::facts() const {
+  DataFacts facts = TextObjective::facts();
+  facts.description.push_back(loss_description(*model_));
+  return facts;
 }
 
-std::int64_t EncoderObjective::scored_targets(std::int64_t, MicroSteps micro_steps) {
-  return micro_steps.size() * config_.train.batch * model_->scored_targets(config_.block_size() + 1);
+StepSize EncoderObjective::step_size(std::int64_t, MicroSteps micro_steps) {
+  const std::int64_t targets =
+      micro_steps.size() * config_.train.batch * model_->scored_targets(config_.block_size() + 1);
+  return {.targets = targets, .tokens = targets};
 }
 
 Variable EncoderObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {

@@ -13,9 +13,9 @@ class EncoderObjective : public TextObjective {
   EncoderObjective(const ResolvedConfig& config, LanguageData data);
 
   const BidirectionalLanguageModel& model() const override { return *model_; }
-  std::vector<std::string> description() const override;
-  // Those of one prediction: the loss is the mean of all predictions.
-  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  DataFacts facts() const override;
+  // The targets are those of one prediction: the loss is the mean of all predictions.
+  StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   Evaluation evaluate(const ProgressCallback& progress) override;
 

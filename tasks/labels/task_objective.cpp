@@ -62,8 +62,7 @@ TaskObjective::TaskObjective(const ResolvedConfig& config, TaskData data)
     : Objective(config),
       data_(std::move(data)),
       task_(find_label_task(config.task.kind)),
-      model_(make_encoder_for_classification(config, *data_.tokenizer, std::ssize(data_.labels))),
-      nll_(config.train.label_smoothing > 0 || config.train.z_loss > 0) {
+      model_(make_encoder_for_classification(config, *data_.tokenizer, std::ssize(data_.labels))) {
   const RowEncoder encoder(task_, model_->encoder(), *data_.tokenizer, data_.labels);
   const std::string& valid_file = config.data.valid_labels.empty() ? config.data.labels : config.data.valid_labels;
   train_ = encoder.encode_all(data_.train, config.data.labels);
@@ -77,17 +76,26 @@ TaskObjective::TaskObjective(const ResolvedConfig& config, TaskData data)
 
 ParameterRates TaskObjective::rates() const { return model_->rates(config_.task.layer_decay); }
 
-std::vector<std::string> TaskObjective::description() const {
+DataFacts TaskObjective::facts() const {
   const ParameterRates rates = this->rates();
   std::int64_t learning = 0;
   for (const NamedParameter& parameter : model_->named_parameters()) {
     if (rates(parameter.name) > 0) learning += parameter.variable.value().numel();
   }
-  return {
-      str_cat(model_->parameter_count(), " parameters, of which ", learning, " learn, vocabulary of ",
-              data_.tokenizer->vocab_size()),
-      str_cat(data_.train.size(), " examples with ", scored(train_), " labels of ", data_.labels.size(),
-              " kinds; the loss is in ", task().loss_unit, ", and the best checkpoint has the largest ", task_.metric)};
+  return {.tokenizers = {data_.tokenizer->to_json(), "", labels_json(data_.labels)},
+          .data_hash = data_.train_hash,
+          .valid_hash = data_.valid_hash,
+          .description = {str_cat(model_->parameter_count(), " parameters, of which ", learning,
+                                  " learn, vocabulary of ", data_.tokenizer->vocab_size()),
+                          str_cat(data_.train.size(), " examples with ", scored(train_), " labels of ",
+                                  data_.labels.size(), " kinds; the loss is in ", task().loss_unit,
+                                  ", and the best checkpoint has the largest ", task_.metric)},
+          .warnings = warnings_};
+}
+
+ValidationFacts TaskObjective::validation() const {
+  if (valid_.empty()) return {.missing = "no validation labels"};
+  return {.tokens = scored(valid_)};
 }
 
 const LabelledRow& TaskObjective::row(std::int64_t number) {
@@ -110,20 +118,14 @@ std::vector<const LabelledRow*> TaskObjective::rows(std::int64_t step, std::int6
   return rows;
 }
 
-std::int64_t TaskObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
+StepSize TaskObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
   const std::int64_t batch = config_.train.batch;
-  std::int64_t sum = 0;
-  for (const LabelledRow* row : rows(step, micro_steps.begin * batch, micro_steps.size() * batch)) sum += row->scored();
-  return sum;
-}
-
-std::int64_t TaskObjective::step_tokens(std::int64_t step, MicroSteps micro_steps) {
-  const std::int64_t batch = config_.train.batch;
-  std::int64_t sum = 0;
+  StepSize size;
   for (const LabelledRow* row : rows(step, micro_steps.begin * batch, micro_steps.size() * batch)) {
-    sum += std::ssize(row->ids);
+    size.targets += row->scored();
+    size.tokens += std::ssize(row->ids);
   }
-  return sum;
+  return size;
 }
 
 Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
@@ -153,7 +155,5 @@ Evaluation TaskObjective::evaluate(const ProgressCallback& progress) {
   return tapeformer::evaluate(*model_, task_, data_.labels, data_.valid, valid_, config_.train.batch, progress, ranks())
       .evaluation;
 }
-
-std::int64_t TaskObjective::evaluation_tokens() const { return scored(valid_); }
 
 }  // namespace tapeformer

@@ -18,22 +18,13 @@ class TaskObjective : public Objective {
   const EncoderForClassification& model() const override { return *model_; }
   const Module& initial_part() const override { return model_->encoder(); }
   ParameterRates rates() const override;
-  RunTokenizers tokenizers() const override { return {data_.tokenizer->to_json(), "", labels_json(data_.labels)}; }
-  std::uint64_t data_hash() const override { return data_.train_hash; }
-  std::uint64_t valid_hash() const override { return data_.valid_hash; }
-  std::vector<std::string> description() const override;
-  std::vector<std::string> warnings() const override { return warnings_; }
-  // The labels of their examples.
-  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
-  // All tokens that the model reads: few of them have a label, or even only one in a text.
-  std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) override;
+  DataFacts facts() const override;
+  // The labels of their examples, and all tokens that the model reads: few of them have a label, or even only one in
+  // a text.
+  StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
-  std::optional<double> take_nll_loss() override { return nll_.take(); }
-  bool can_evaluate() const override { return !valid_.empty(); }
-  std::string_view cannot_evaluate_because() const override { return "no validation labels"; }
+  ValidationFacts validation() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
-  std::int64_t evaluation_tokens() const override;
-  std::int64_t evaluation_bytes() const override { return 0; }
 
  private:
   const LabelledRow& row(std::int64_t number);  // of all that training reads, counted from 0
@@ -45,8 +36,7 @@ class TaskObjective : public Objective {
   std::vector<LabelledRow> train_, valid_;
   std::vector<std::string> warnings_;
   std::vector<double> weights_;  // of the labels' losses; empty where all are alike
-  NllLoss nll_;
-  std::int64_t epoch_ = -1;  // of order_
+  std::int64_t epoch_ = -1;      // of order_
   std::vector<std::int64_t> order_;
 };
 

@@ -32,8 +32,9 @@ void LanguageObjective::check_sample_prompt() const {
   }
 }
 
-std::int64_t LanguageObjective::scored_targets(std::int64_t, MicroSteps micro_steps) {
-  return micro_steps.size() * config_.train.batch * config_.block_size();
+StepSize LanguageObjective::step_size(std::int64_t, MicroSteps micro_steps) {
+  const std::int64_t targets = micro_steps.size() * config_.train.batch * config_.block_size();
+  return {.targets = targets, .tokens = targets};
 }
 
 void LanguageObjective::draw(std::int64_t step, std::int64_t micro_step) {
@@ -61,7 +62,7 @@ Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64
   return recurrent_->loss(ids, targets, options, state);
 }
 
-NamedTensors LanguageObjective::recurrent_state() const {
+NamedTensors LanguageObjective::state() const {
   NamedTensors recurrent_state;
   if (states_.empty()) return recurrent_state;
   const std::int64_t rows = config_.train.batch;
@@ -84,7 +85,7 @@ NamedTensors LanguageObjective::recurrent_state() const {
   return recurrent_state;
 }
 
-void LanguageObjective::load_recurrent_state(const NamedTensors& recurrent_state) {
+void LanguageObjective::load(const NamedTensors& recurrent_state) {
   const std::int64_t rows = config_.train.batch;
   for (const auto& [name, tensor] : recurrent_state) {
     check(streams_ && tensor.size(0) == streams_->streams(), "the recurrent state ", name, " is ", tensor.sizes(),
@@ -98,7 +99,7 @@ void LanguageObjective::load_recurrent_state(const NamedTensors& recurrent_state
   }
 }
 
-std::function<void()> LanguageObjective::hold_recurrent_state() {
+std::function<void()> LanguageObjective::hold() {
   return [this, states = states_] { states_ = states; };
 }
 

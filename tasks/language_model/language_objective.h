@@ -7,22 +7,23 @@
 
 namespace tapeformer {
 
-class LanguageObjective : public TextObjective {
+class LanguageObjective : public TextObjective, private RecurrentTraining {
  public:
   // Makes the model that the configuration describes.
   LanguageObjective(const ResolvedConfig& config, LanguageData data);
 
   const LanguageModel& model() const override { return *model_; }
-  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
-  NamedTensors recurrent_state() const override;
-  void load_recurrent_state(const NamedTensors& recurrent_state) override;
-  std::function<void()> hold_recurrent_state() override;
+  RecurrentTraining* recurrent() override { return recurrent_ ? this : nullptr; }
   Evaluation evaluate(const ProgressCallback& progress) override;
   // What `tapeformer generate` makes of train.sample_prompt without further options.
   std::vector<TextSample> samples() override;
 
  private:
+  NamedTensors state() const override;
+  void load(const NamedTensors& state) override;
+  std::function<void()> hold() override;
   // Throws UsageError, before the training begins, where the prompt has no tokens.
   void check_sample_prompt() const;
   // Reads the rows of a micro-step into batch_, and tells the system which ones come next.

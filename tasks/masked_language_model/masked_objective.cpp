@@ -21,13 +21,13 @@ MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data
   if (batch.chosen == 0) valid_.reset();
 }
 
-std::vector<std::string> MaskedObjective::description() const {
-  std::vector<std::string> lines = TextObjective::description();
-  lines.push_back(
+DataFacts MaskedObjective::facts() const {
+  DataFacts facts = TextObjective::facts();
+  facts.description.push_back(
       str_cat("the loss is in ", task().loss_unit, ": ", 100 * config_.train.mask_rate,
               " % of the tokens are chosen, anew in every step",
               model_->predicts_next_sentence() ? "; next-sentence prediction adds its own in training" : ""));
-  return lines;
+  return facts;
 }
 
 std::span<const MaskedBatch> MaskedObjective::batches_of(std::int64_t step, MicroSteps micro_steps) {
@@ -40,16 +40,13 @@ std::span<const MaskedBatch> MaskedObjective::batches_of(std::int64_t step, Micr
   return std::span(batches_).subspan(micro_steps.begin, micro_steps.size());
 }
 
-std::int64_t MaskedObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
-  std::int64_t chosen = 0;
-  for (const MaskedBatch& batch : batches_of(step, micro_steps)) chosen += batch.chosen;
-  return chosen;
-}
-
-std::int64_t MaskedObjective::step_tokens(std::int64_t step, MicroSteps micro_steps) {
-  std::int64_t tokens = 0;
-  for (const MaskedBatch& batch : batches_of(step, micro_steps)) tokens += batch.rows * batch.length;
-  return tokens;
+StepSize MaskedObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
+  StepSize size;
+  for (const MaskedBatch& batch : batches_of(step, micro_steps)) {
+    size.targets += batch.chosen;
+    size.tokens += batch.rows * batch.length;
+  }
+  return size;
 }
 
 Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
@@ -59,8 +56,9 @@ Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t
   return model_->loss(masked_rows(tape, batch), loss_options(mean.targets), sentences);
 }
 
-std::string_view MaskedObjective::cannot_evaluate_because() const {
-  return data_.valid ? "no token of the validation text is chosen" : TextObjective::cannot_evaluate_because();
+ValidationFacts MaskedObjective::validation() const {
+  if (data_.valid && !valid_) return {.missing = "no token of the validation text is chosen"};
+  return TextObjective::validation();
 }
 
 Evaluation MaskedObjective::evaluate(const ProgressCallback& progress) {

@@ -14,19 +14,16 @@ SkipGramObjective::SkipGramObjective(const ResolvedConfig& config, LanguageData 
   }
 }
 
-std::vector<std::string> SkipGramObjective::description() const {
-  std::vector<std::string> lines = TextObjective::description();
-  lines.push_back(str_cat("the loss is in ", task().loss_unit, " of a token and one at most ", model_->window(),
-                          " from it, against ", model_->negatives(), " that are drawn"));
-  return lines;
+DataFacts SkipGramObjective::facts() const {
+  DataFacts facts = TextObjective::facts();
+  facts.description.push_back(str_cat("the loss is in ", task().loss_unit, " of a token and one at most ",
+                                      model_->window(), " from it, against ", model_->negatives(), " that are drawn"));
+  return facts;
 }
 
-std::int64_t SkipGramObjective::step_tokens(std::int64_t, MicroSteps micro_steps) {
-  return micro_steps.size() * config_.train.batch * config_.block_size();
-}
-
-std::int64_t SkipGramObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
-  return step_tokens(step, micro_steps) * 2 * model_->window();
+StepSize SkipGramObjective::step_size(std::int64_t, MicroSteps micro_steps) {
+  const std::int64_t centres = micro_steps.size() * config_.train.batch * config_.block_size();
+  return {.targets = centres * 2 * model_->window(), .tokens = centres};
 }
 
 Variable SkipGramObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
@@ -34,8 +31,9 @@ Variable SkipGramObjective::micro_loss(Tape& tape, std::int64_t step, std::int64
   return model_->loss(skip_gram_pairs(tape, batch_, *model_), mean.targets);
 }
 
-std::string_view SkipGramObjective::cannot_evaluate_because() const {
-  return data_.valid ? "the validation text is shorter than one window" : TextObjective::cannot_evaluate_because();
+ValidationFacts SkipGramObjective::validation() const {
+  if (data_.valid && !valid_) return {.missing = "the validation text is shorter than one window"};
+  return TextObjective::validation();
 }
 
 Evaluation SkipGramObjective::evaluate(const ProgressCallback& progress) {

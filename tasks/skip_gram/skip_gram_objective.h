@@ -12,14 +12,11 @@ class SkipGramObjective : public TextObjective {
   SkipGramObjective(const ResolvedConfig& config, LanguageData data);
 
   const SkipGramModel& model() const override { return *model_; }
-  std::vector<std::string> description() const override;
-  // The pairs.
-  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
-  // Their centres.
-  std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) override;
+  DataFacts facts() const override;
+  // The pairs, and their centres.
+  StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
-  bool can_evaluate() const override { return valid_.has_value(); }
-  std::string_view cannot_evaluate_because() const override;
+  ValidationFacts validation() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:

@@ -9,20 +9,20 @@ namespace tapeformer {
 class TextObjective : public Objective {
  public:
   const LanguageData& data() const { return data_; }
-  RunTokenizers tokenizers() const override { return {data_.tokenizer->to_json(), ""}; }
-  std::uint64_t data_hash() const override { return data_.train.source_hash(); }
-  std::uint64_t valid_hash() const override { return data_.valid ? data_.valid->source_hash() : 0; }
-  std::vector<std::string> description() const override {
-    return {str_cat(model().parameter_count(), " parameters, vocabulary of ", data_.tokenizer->vocab_size(), ", ",
-                    data_.train.size(), " training tokens")};
+  DataFacts facts() const override {
+    return {.tokenizers = {data_.tokenizer->to_json(), ""},
+            .data_hash = data_.train.source_hash(),
+            .valid_hash = data_.valid ? data_.valid->source_hash() : 0,
+            .description = {str_cat(model().parameter_count(), " parameters, vocabulary of ",
+                                    data_.tokenizer->vocab_size(), ", ", data_.train.size(), " training tokens")},
+            .warnings = data_.warnings};
   }
-  std::vector<std::string> warnings() const override { return data_.warnings; }
-  std::optional<double> take_nll_loss() override { return nll_.take(); }
-  bool can_evaluate() const override { return data_.valid.has_value(); }
-  std::int64_t evaluation_tokens() const override { return data_.valid->size() - 1; }
-  std::int64_t evaluation_bytes() const override { return data_.valid->text_bytes(); }
-  double unknown_share() const override {
-    return static_cast<double>(data_.valid_unknown) / static_cast<double>(data_.valid->size());
+  ValidationFacts validation() const override {
+    if (!data_.valid) return {.missing = "no validation text"};
+    const std::int64_t size = data_.valid->size();
+    return {.tokens = size - 1,
+            .bytes = data_.valid->text_bytes(),
+            .unknown_share = static_cast<double>(data_.valid_unknown) / static_cast<double>(size)};
   }
 
  protected:
@@ -47,9 +47,6 @@ class TextObjective : public Objective {
   }
 
   const LanguageData data_;
-
- private:
-  NllLoss nll_{config_.train.label_smoothing > 0 || config_.train.z_loss > 0};
 };
 
 }  // namespace tapeformer

@@ -18,39 +18,43 @@ TranslationObjective::TranslationObjective(const ResolvedConfig& config, Transla
   if (data_.valid) LengthBuckets(*data_.valid, data_.tokenizers.symbols, pair_batch_options(config));  // throws now
 }
 
-RunTokenizers TranslationObjective::tokenizers() const {
-  const PairTokenizers& both = data_.tokenizers;
-  return {both.source->to_json(), both.joint() ? "" : both.target->to_json()};
-}
-
-std::vector<std::string> TranslationObjective::description() const {
+DataFacts TranslationObjective::facts() const {
   const PairTokenizers& both = data_.tokenizers;
   const std::string vocabulary =
       both.joint() ? str_cat("joint vocabulary of ", both.source->vocab_size())
                    : str_cat("vocabularies of ", both.source->vocab_size(), " and ", both.target->vocab_size());
-  return {str_cat(model_->parameter_count(), " parameters, ", vocabulary),
-          str_cat(data_.train.size(), " training pairs with ", data_.train.source_tokens(), " source and ",
-                  data_.train.target_tokens(), " target tokens; ", steps_per_epoch(), " steps an epoch, ",
-                  static_cast<int>(1000 * padding_share() + 0.5) / 10.0, " % of their positions padding")};
-}
-
-std::vector<std::string> TranslationObjective::warnings() const {
-  std::vector<std::string> lines = data_.notes.lines();
+  DataFacts facts{
+      .tokenizers = {both.source->to_json(), both.joint() ? "" : both.target->to_json()},
+      .data_hash = data_.hash,
+      .valid_hash = data_.valid_pairs().empty() ? 0 : pairs_hash(data_.valid_pairs()),
+      .description = {str_cat(model_->parameter_count(), " parameters, ", vocabulary),
+                      str_cat(data_.train.size(), " training pairs with ", data_.train.source_tokens(), " source and ",
+                              data_.train.target_tokens(), " target tokens; ", steps_per_epoch(), " steps an epoch, ",
+                              static_cast<int>(1000 * padding_share() + 0.5) / 10.0, " % of their positions padding")},
+      .warnings = data_.notes.lines()};
   const auto tell = [&](const TokenPairs& pairs, const char* what) {
     if (pairs.skipped().total() == 0) return;
-    lines.push_back(str_cat(pairs.skipped().total(), " of ", pairs.skipped().total() + pairs.size(), " ", what,
-                            " pairs are left out: ", describe(pairs.skipped(), pair_limits(config_))));
+    facts.warnings.push_back(str_cat(pairs.skipped().total(), " of ", pairs.skipped().total() + pairs.size(), " ", what,
+                                     " pairs are left out: ", describe(pairs.skipped(), pair_limits(config_))));
   };
   tell(data_.train, "training");
   if (data_.valid) tell(*data_.valid, "validation");
-  return lines;
+  return facts;
 }
 
-std::int64_t TranslationObjective::scored_targets(std::int64_t step, MicroSteps micro_steps) {
+ValidationFacts TranslationObjective::validation() const {
+  if (!data_.valid) return {.missing = "no validation text"};
+  const auto unknown = static_cast<double>(data_.valid->unknown_targets(*data_.tokenizers.target));
+  return {.tokens = data_.valid->target_tokens() + data_.valid->size(),
+          .bytes = data_.valid->target_bytes(),
+          .unknown_share = unknown / static_cast<double>(data_.valid->target_tokens())};
+}
+
+StepSize TranslationObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
   std::int64_t sum = 0;
   for (std::int64_t micro = micro_steps.begin; micro < micro_steps.end; ++micro)
     sum += batcher_.scored(index(step, micro));
-  return sum;
+  return {.targets = sum, .tokens = sum};
 }
 
 Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step,

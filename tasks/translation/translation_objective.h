@@ -16,24 +16,11 @@ class TranslationObjective : public Objective {
 
   const SequenceToSequence& model() const override { return *model_; }
   const TranslationData& data() const { return data_; }
-  RunTokenizers tokenizers() const override;
-  std::uint64_t data_hash() const override { return data_.hash; }
-  std::uint64_t valid_hash() const override {
-    return data_.valid_pairs().empty() ? 0 : pairs_hash(data_.valid_pairs());
-  }
-  std::vector<std::string> description() const override;
-  std::vector<std::string> warnings() const override;
-  std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
+  DataFacts facts() const override;
+  StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
-  std::optional<double> take_nll_loss() override { return nll_.take(); }
-  bool can_evaluate() const override { return data_.valid.has_value(); }
+  ValidationFacts validation() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
-  std::int64_t evaluation_tokens() const override { return data_.valid->target_tokens() + data_.valid->size(); }
-  std::int64_t evaluation_bytes() const override { return data_.valid->target_bytes(); }
-  double unknown_share() const override {
-    return static_cast<double>(data_.valid->unknown_targets(*data_.tokenizers.target)) /
-           static_cast<double>(data_.valid->target_tokens());
-  }
   // BLEU of greedy translations of the first eval.bleu_sentences validation pairs.
   std::optional<double> bleu() override;
   // The first validation pairs, translated greedily.
@@ -55,7 +42,6 @@ class TranslationObjective : public Objective {
   const std::unique_ptr<SequenceToSequence> model_;
   PairBatcher batcher_;
   PairBatch batch_;
-  NllLoss nll_{config_.train.label_smoothing > 0 || config_.train.z_loss > 0};
 };
 
 }  // namespace tapeformer

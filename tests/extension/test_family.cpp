@@ -81,7 +81,7 @@ TEST_CASE("toy family: a table of bigrams learns the bigrams of its text") {
   REQUIRE(registered);
   const CacheFolder folder;
   Toy toy(bigram_config());
-  const RunFolder run = create_run(folder.path / "run", to_toml(toy.resolved), toy.objective.tokenizers());
+  const RunFolder run = create_run(folder.path / "run", to_toml(toy.resolved), toy.objective.facts().tokenizers);
   TrainingState state;
   CHECK(train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, {}) == TrainEnd::finished);
 
@@ -121,7 +121,7 @@ TEST_CASE("toy family: a run that was cut in two has the weights of one that was
     TrainingState state;
     if (cut) {
       Toy first(config);
-      create_run(run.root, to_toml(resolve(config)), first.objective.tokenizers());
+      create_run(run.root, to_toml(resolve(config)), first.objective.facts().tokenizers);
       train(first.objective, first.slab, first.optimizer, first.resolved, run, state,
             {.stop_requested = [&] { return state.step == 50; }});
     }
@@ -129,7 +129,7 @@ TEST_CASE("toy family: a run that was cut in two has the weights of one that was
     if (cut) {
       state = load_checkpoint(run, 50, toy.model, toy.optimizer);
     } else {
-      create_run(run.root, to_toml(resolve(config)), toy.objective.tokenizers());
+      create_run(run.root, to_toml(resolve(config)), toy.objective.facts().tokenizers);
     }
     train(toy.objective, toy.slab, toy.optimizer, toy.resolved, run, state, {});
     return toy.weights();
@@ -141,7 +141,7 @@ TEST_CASE("toy family: what it is not made for is refused") {
   const CacheFolder folder;
   const Config config = bigram_config();
   Toy toy(config);
-  const RunFolder run = create_run(folder.path / "run", to_toml(resolve(config)), toy.objective.tokenizers());
+  const RunFolder run = create_run(folder.path / "run", to_toml(resolve(config)), toy.objective.facts().tokenizers);
   const std::string expected =
       run.root.string() +
       ": the model is a bigram, expected an encoder-decoder; for language models there are generate, probe, "

@@ -137,10 +137,15 @@ class CaptionObjective : public Objective {
         model_(data_.tokenizer->vocab_size(), config.model.options.integer("dim")) {}
 
   const Captioner& model() const override { return model_; }
-  RunTokenizers tokenizers() const override { return {data_.tokenizer->to_json(), ""}; }
-  std::uint64_t data_hash() const override { return data_.train.words.size(); }
-  std::vector<std::string> description() const override { return {"captions of images"}; }
-  std::int64_t scored_targets(std::int64_t, MicroSteps of) override { return of.size() * config_.train.batch * kWords; }
+  DataFacts facts() const override {
+    return {.tokenizers = {data_.tokenizer->to_json(), ""},
+            .data_hash = data_.train.words.size(),
+            .description = {"captions of images"}};
+  }
+  StepSize step_size(std::int64_t, MicroSteps of) override {
+    const std::int64_t words = of.size() * config_.train.batch * kWords;
+    return {.targets = words, .tokens = words};
+  }
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override {
     const std::int64_t batch = config_.train.batch;
     const std::int64_t number = (step - 1) * config_.train.accumulate + micro_step;
@@ -148,10 +153,8 @@ class CaptionObjective : public Objective {
         captions_on(tape, model_, data_.train, number * batch % (data_.train.size() - batch), batch);
     return cross_entropy(logits, targets, {.normalizer = mean.targets});
   }
-  bool can_evaluate() const override { return true; }
+  ValidationFacts validation() const override { return {.tokens = std::ssize(data_.valid.words)}; }
   Evaluation evaluate(const ProgressCallback&) override { return evaluate_captions(model_, data_.valid); }
-  std::int64_t evaluation_tokens() const override { return std::ssize(data_.valid.words); }
-  std::int64_t evaluation_bytes() const override { return 0; }
 
  private:
   const CaptionData data_;

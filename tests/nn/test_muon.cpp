@@ -100,7 +100,9 @@ TEST_CASE("muon: three steps give PyTorch's numbers, for wide, tall and stacked 
       OptimizerSettings settings = kSettings;
       settings["nesterov"] = nesterov;
       const Numbers after = train(name, dtype, settings), expected = golden_part(name + "/after", dtype);
-      for (const auto& [key, value] : expected) {
+      for (const auto& entry : expected) {
+        const std::string& key = entry.first;
+        const auto& value = entry.second;
         CAPTURE(key);
         CHECK(distance(after.at(key), value) <= (dtype == DType::f64 ? 1e-13 : 1e-5));
         CHECK(distance(after.at(key), golden_part(name + "/param", dtype).at(key)) > 1e-3);
@@ -159,7 +161,9 @@ TEST_CASE("muon: the same bits for any number of threads, and the precision of t
     const kernels::MatmulPrecisionScope scope(kernels::MatmulPrecision::medium);
     const Numbers after_rounded = train("nesterov", DType::f32, kSettings);
     if (count == 1) first = after, rounded = after_rounded;
-    for (const auto& [key, value] : after) {
+    for (const auto& entry : after) {
+      const std::string& key = entry.first;
+      const auto& value = entry.second;
       CAPTURE(key);
       CHECK(same_bits(value, first.at(key)));
       CHECK(same_bits(after_rounded.at(key), rounded.at(key)));

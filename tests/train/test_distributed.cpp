@@ -29,10 +29,10 @@ struct WideObjective : Objective {
     randomize(net);
   }
   const Module& model() const override { return net; }
-  RunTokenizers tokenizers() const override { return {}; }
-  std::uint64_t data_hash() const override { return 0; }
-  std::vector<std::string> description() const override { return {}; }
-  std::int64_t scored_targets(std::int64_t, MicroSteps of) override { return of.size() * kRows * kLength; }
+  DataFacts facts() const override { return {}; }
+  StepSize step_size(std::int64_t, MicroSteps of) override {
+    return {of.size() * kRows * kLength, of.size() * kRows * kLength};
+  }
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro, const MeanOver& mean) override {
     const auto ids = [&](std::uint64_t stream) {
       const auto seed = static_cast<std::uint64_t>(1000 * step + 10 * micro) + stream;
@@ -46,10 +46,8 @@ struct WideObjective : Objective {
       return net.loss(source, ids(1), ids(2), options);
     }
   }
-  bool can_evaluate() const override { return false; }
+  ValidationFacts validation() const override { return {.missing = "no data"}; }
   Evaluation evaluate(const ProgressCallback&) override { return {}; }
-  std::int64_t evaluation_tokens() const override { return 0; }
-  std::int64_t evaluation_bytes() const override { return 0; }
 
   static constexpr std::int64_t kRows = 2, kLength = 6;
   Model net;
@@ -172,7 +170,7 @@ Config run_config(std::int64_t micro_steps) {
 
 ParallelRun parallel_run(const TempFolder& folder, const std::string& name, const Config& config) {
   const Toy toy(config);
-  return {config, create_run(folder.path / name, to_toml(resolve(config)), toy.objective.tokenizers())};
+  return {config, create_run(folder.path / name, to_toml(resolve(config)), toy.objective.facts().tokenizers)};
 }
 
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {

@@ -44,7 +44,7 @@ TEST_CASE("encoder training: 1×8, 2×4 and 8×1 give the same losses and gradie
       config.train.accumulate = accumulate;
       config.train.batch = 8 / accumulate;
       EncoderToy toy(config);
-      CHECK(toy.objective.scored_targets(1, {0, accumulate}) == 8 * 16);
+      CHECK(toy.objective.step_size(1, {0, accumulate}).targets == 8 * 16);
       const StepResult result = toy.step(3);
       const std::vector<float> got = toy.slab.gradients().to_vector<float>();
       if (accumulate == 1) {

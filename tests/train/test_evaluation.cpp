@@ -167,7 +167,7 @@ TEST_CASE("evaluation: neither dropout nor label smoothing has a part in it") {
   const TokenFile& valid = *toy.data.valid;
   const Evaluation result = toy.objective.evaluate({});
   CHECK(result.tokens == valid.size() - 1);
-  CHECK(toy.objective.evaluation_bytes() == valid.text_bytes());
+  CHECK(toy.objective.validation().bytes == valid.text_bytes());
 
   config.model.options["dropout"] = 0.0;
   const auto plain = make_language_model(resolve(config), model_vocabulary(resolve(config), *toy.data.tokenizer));

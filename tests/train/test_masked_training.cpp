@@ -56,11 +56,11 @@ TEST_CASE("masked training: 1×8, 2×4 and 8×1 give the same losses and gradien
         config.train.accumulate = accumulate;
         config.train.batch = 8 / accumulate;
         MaskedToy toy(config);
-        const std::int64_t targets = toy.objective.scored_targets(3, {0, accumulate});
+        const std::int64_t targets = toy.objective.step_size(3, {0, accumulate}).targets;
         CHECK(targets > 8);
         CHECK(targets < 8 * 16 / 2);
         const StepResult result = toy.step(3);
-        CHECK(toy.objective.scored_targets(3, {0, accumulate}) == targets);
+        CHECK(toy.objective.step_size(3, {0, accumulate}).targets == targets);
         const std::vector<float> got = toy.slab.gradients().to_vector<float>();
         if (accumulate == 1) {
           gradient = got, whole = result;
@@ -99,20 +99,20 @@ TEST_CASE("masked training: a step of which nothing is chosen changes no gradien
   Config config = bert_config();
   config.train.mask_rate = 1e-9;
   MaskedToy toy(config);
-  CHECK(toy.objective.scored_targets(1, {0, 1}) == 0);
-  CHECK(toy.objective.step_tokens(1, {0, 1}) == 4 * 18);
+  CHECK(toy.objective.step_size(1, {0, 1}).targets == 0);
+  CHECK(toy.objective.step_size(1, {0, 1}).tokens == 4 * 18);
   const StepResult result = toy.step(1);
   CHECK(result.loss == 0);
   CHECK(result.grad_norm == 0);
   CHECK_FALSE(toy.objective.can_evaluate());
   const MaskedBatcher rows(toy.data.valid->view(), *toy.data.tokenizer, masked_row_options(toy.resolved, toy.model, 4));
-  CHECK(toy.objective.cannot_evaluate_because() == "no token of the validation text is chosen");
+  CHECK(toy.objective.validation().missing == "no token of the validation text is chosen");
   const Evaluation nothing = evaluate(toy.model, rows, 0);
   CHECK(nothing.tokens == 0);
   CHECK(nothing.nats == 0);
   CHECK(nothing.measures.empty());
   config.data.valid_fraction = 0;
-  CHECK(MaskedToy(config).objective.cannot_evaluate_because() == "no validation text");
+  CHECK(MaskedToy(config).objective.validation().missing == "no validation text");
 }
 
 TEST_CASE("masked training: the learned tokenizers of every kind have [PAD], [CLS], [SEP] and [MASK]") {

@@ -93,7 +93,7 @@ double mean_loss(Objective& objective, std::int64_t step, MicroSteps micro_steps
     const double of_rows = value_of(objective, step, micro, {.micro_steps = 1, .targets = 1e300});
     nats += value_of(objective, step, micro, {.micro_steps = 1, .targets = 1}) - of_rows;
     further += of_rows;
-    targets += objective.scored_targets(step, {micro, micro + 1});
+    targets += objective.step_size(step, {micro, micro + 1}).targets;
   }
   return nats / static_cast<double>(targets) + further / static_cast<double>(micro_steps.size());
 }

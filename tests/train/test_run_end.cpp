@@ -35,21 +35,17 @@ struct ScriptedObjective : Objective {
 
   ScriptedObjective() : Objective(resolve(Config())) {}
   const Module& model() const override { return module; }
-  RunTokenizers tokenizers() const override { return {}; }
-  std::uint64_t data_hash() const override { return 0; }
-  std::vector<std::string> description() const override { return {}; }
-  std::int64_t scored_targets(std::int64_t, MicroSteps) override { return 1; }
+  DataFacts facts() const override { return {}; }
+  StepSize step_size(std::int64_t, MicroSteps) override { return {1, 1}; }
   Variable micro_loss(Tape& tape, std::int64_t number, std::int64_t, const MeanOver&) override {
     step = number;
     const Variable w = module.w.on(tape), v = module.v.on(tape);
     return add(sum(mul(w, w)), sum(mul(v, v)));
   }
-  bool can_evaluate() const override { return true; }
+  ValidationFacts validation() const override { return {.tokens = 1, .bytes = 1}; }
   Evaluation evaluate(const ProgressCallback&) override {
     return {.tokens = 1, .nats = loss_of_weights ? loss_of_weights() : loss(step)};
   }
-  std::int64_t evaluation_tokens() const override { return 1; }
-  std::int64_t evaluation_bytes() const override { return 1; }
   std::optional<double> bleu() override { return 10.0 + static_cast<double>(step); }
   std::function<void()> before_samples = [] {};
   std::vector<TextSample> samples() override {

@@ -41,8 +41,8 @@ TEST_CASE("skip-gram training: 1×8, 2×4 and 8×1 give the same losses and grad
     config.train.accumulate = accumulate;
     config.train.batch = 8 / accumulate;
     SkipGramToy toy(config);
-    CHECK(toy.objective.scored_targets(3, {0, accumulate}) == 8 * 8 * 10);
-    CHECK(toy.objective.step_tokens(3, {0, accumulate}) == 8 * 8);
+    CHECK(toy.objective.step_size(3, {0, accumulate}).targets == 8 * 8 * 10);
+    CHECK(toy.objective.step_size(3, {0, accumulate}).tokens == 8 * 8);
     const StepResult result = toy.step(3);
     const std::vector<float> got = toy.slab.gradients().to_vector<float>();
     if (accumulate == 1) {
@@ -107,12 +107,12 @@ TEST_CASE("skip-gram training: a text without validation pairs is told, and keys
   const CacheFolder folder;
   Config config = word2vec_config();
   config.data.valid_fraction = 0;
-  CHECK(SkipGramToy(config).objective.cannot_evaluate_because() == "no validation text");
+  CHECK(SkipGramToy(config).objective.validation().missing == "no validation text");
   config.data.valid_fraction = 0.003;
   const SkipGramToy toy(config);
   CHECK_FALSE(toy.objective.can_evaluate());
-  CHECK(toy.objective.cannot_evaluate_because() == "the validation text is shorter than one window");
-  CHECK(toy.objective.description().back() ==
+  CHECK(toy.objective.validation().missing == "the validation text is shorter than one window");
+  CHECK(toy.objective.facts().description.back() ==
         "the loss is in nats per pair of a token and one at most 5 from it, against 5 that are drawn");
   const auto refuses = [](const char* key, const char* value, const char* message) {
     Config wrong = word2vec_config();

@@ -151,7 +151,7 @@ TEST_CASE("task data: texts that are longer than the context, and labels that tr
   folder.write("valid.tsv", "c\tthe\nb\tthe\nd\tthe\n" + longer + "\n");
   config.data.valid_labels = folder.path / "valid.tsv";
   TaskToy toy(config);
-  const std::vector<std::string> told = toy.objective.warnings();
+  const std::vector<std::string> told = toy.objective.facts().warnings;
   const std::string train = folder.path / "labels.tsv", valid = folder.path / "valid.tsv";
   CHECK(mentions(told, train + ": 2 of 4 texts are longer than the model's context, and only their beginning is read " +
                            "(the first: " + train + ":3)"));
@@ -159,6 +159,6 @@ TEST_CASE("task data: texts that are longer than the context, and labels that tr
   CHECK(mentions(
       told, valid + ": 2 of 4 labels are none that training has: they count as wrong (the first: " + valid + ":1)"));
   // One word and its two marks, two words, and twice a full context.
-  CHECK(toy.objective.scored_targets(1, {0, 1}) == 4);
-  CHECK(toy.objective.step_tokens(1, {0, 1}) == 3 + 4 + 12 + 12);
+  CHECK(toy.objective.step_size(1, {0, 1}).targets == 4);
+  CHECK(toy.objective.step_size(1, {0, 1}).tokens == 3 + 4 + 12 + 12);
 }

@@ -31,17 +31,13 @@ struct RootObjective : Objective {
 
   RootObjective() : Objective(resolve(Config())) {}
   const Module& model() const override { return module; }
-  RunTokenizers tokenizers() const override { return {}; }
-  std::uint64_t data_hash() const override { return 0; }
-  std::vector<std::string> description() const override { return {}; }
-  std::int64_t scored_targets(std::int64_t, MicroSteps) override { return 1; }
+  DataFacts facts() const override { return {}; }
+  StepSize step_size(std::int64_t, MicroSteps) override { return {1, 1}; }
   Variable micro_loss(Tape& tape, std::int64_t, std::int64_t, const MeanOver&) override {
     return sum(sqrt(module.w.on(tape)));
   }
-  bool can_evaluate() const override { return false; }
+  ValidationFacts validation() const override { return {.missing = "no data"}; }
   Evaluation evaluate(const ProgressCallback&) override { return {}; }
-  std::int64_t evaluation_tokens() const override { return 0; }
-  std::int64_t evaluation_bytes() const override { return 0; }
 };
 
 // Trains from the start in a folder of its own, and keeps the objects.
@@ -346,7 +342,7 @@ void check_stop_within_step(const Config& config, const std::filesystem::path& f
   const auto whole = trained<AnyToy>(config, folder / "whole");
   const RunFolder run{folder / "cut"};
   AnyToy first(config);
-  create_run(run.root, to_toml(first.resolved), first.objective.tokenizers());
+  create_run(run.root, to_toml(first.resolved), first.objective.facts().tokenizers);
   TrainingState state;
   // The first time after step 2, then twice within step 3.
   const TrainEnd end = train(first.objective, first.slab, first.optimizer, first.resolved, run, state,

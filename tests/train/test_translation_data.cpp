@@ -138,12 +138,12 @@ TEST_CASE("translation data: pairs that are no use are left out, of learning voc
   Config config = files.on_pairs("ab\tba\n" + pairs);
   config.data.valid_pairs = files.file("valid.tsv", "aaaaaaaaaaaaaaaa\tb\n" + pairs);
   const auto task = make_objective(resolve(config));
-  CHECK(task->warnings() ==
+  CHECK(task->facts().warnings ==
         std::vector<std::string>{
             "4 of 7 training pairs are left out: 2 have an empty side, 2 are not valid UTF-8",
             "5 of 7 validation pairs are left out: 2 have an empty side, 2 are not valid UTF-8, 1 is longer than 15 "
             "tokens"});
-  CHECK(make_objective(resolve(files.on_pairs("ab\tba\n")))->warnings().empty());
+  CHECK(make_objective(resolve(files.on_pairs("ab\tba\n")))->facts().warnings.empty());
 }
 
 TEST_CASE("translation data: a text of which nothing is left is named") {
@@ -190,7 +190,7 @@ TEST_CASE("translation data: for a model without a context, pairs that no batch 
   config.train.batch_tokens = 4;
   TranslationToy toy(config);
   CHECK(toy.data.train.size() == 2);
-  CHECK(toy.objective.warnings() ==
+  CHECK(toy.objective.facts().warnings ==
         std::vector<std::string>{"1 of 3 training pairs are left out: 1 is longer than 3 tokens"});
   CHECK(std::isfinite(toy.step(1).loss));
   config.train.batch_tokens = 0;

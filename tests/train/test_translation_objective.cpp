@@ -54,8 +54,8 @@ TEST_CASE("translation: a step's loss is the mean over the target tokens of all 
   REQUIRE(pairs.size() == 36);
   CHECK(toy.objective.steps_per_epoch() == 1);
   const std::int64_t tokens = pairs.target_tokens() + pairs.size();
-  CHECK(toy.objective.scored_targets(1, {0, 8}) == tokens);
-  CHECK(toy.objective.scored_targets(2, {0, 8}) == tokens);
+  CHECK(toy.objective.step_size(1, {0, 8}).targets == tokens);
+  CHECK(toy.objective.step_size(2, {0, 8}).targets == tokens);
   const kernels::MatmulPrecisionScope precision(matmul_precision(resolve(config)));
   const double nats = summed_surprisals(toy, pairs);
   CHECK(toy.step(1).loss == doctest::Approx(nats / static_cast<double>(tokens)).epsilon(1e-6));
@@ -174,7 +174,7 @@ TEST_CASE("translation evaluation: neither dropout nor label smoothing has a par
   TranslationToy dropped(config);
   TranslationToy plain(translation_config());
   const Evaluation expected = plain.objective.evaluate({});
-  CHECK(expected.tokens == plain.objective.evaluation_tokens());
+  CHECK(expected.tokens == plain.objective.validation().tokens);
   CHECK(expected.nats == doctest::Approx(summed_surprisals(plain, *plain.data.valid)).epsilon(1e-6));
   CHECK(smoothed.objective.evaluate({}).nats == expected.nats);
   CHECK(dropped.objective.evaluate({}).nats == expected.nats);

@@ -122,7 +122,7 @@ std::unique_ptr<AnyToy> trained(const Config& config, const std::filesystem::pat
     return toy;
   };
   AnyToy first(config);
-  create_run(run.root, to_toml(first.resolved), first.objective.tokenizers());
+  create_run(run.root, to_toml(first.resolved), first.objective.facts().tokenizers);
   if (cut) {
     go_on({.stop_requested = [&] { return state.step == cut; }});
     REQUIRE(state.step == cut);

@@ -18,14 +18,14 @@ std::string scored_by(const ResolvedConfig& config) {
 
 TrainingState first_state(const Objective& objective, const ResolvedConfig& config) {
   TrainingState state;
-  state.data_hash = objective.data_hash();
-  state.valid_hash = objective.valid_hash();
+  state.data_hash = objective.facts().data_hash;
+  state.valid_hash = objective.facts().valid_hash;
   state.scored_by = scored_by(config);
   return state;
 }
 
 std::optional<std::string> take_terms(TrainingState& state, const Objective& objective, const ResolvedConfig& config) {
-  const std::uint64_t text = objective.valid_hash();
+  const std::uint64_t text = objective.facts().valid_hash;
   if (text == 0) return std::nullopt;  // nothing is evaluated now: the terms of the earlier evaluations stay
   const std::string now = scored_by(config);
   std::optional<std::string> told;
@@ -45,8 +45,8 @@ std::optional<std::string> take_terms(TrainingState& state, const Objective& obj
 void require_evaluations(const Objective& objective, const ResolvedConfig& config) {
   if (objective.can_evaluate()) return;
   const auto refuse = [&](const char* key, const auto& expected, const auto& got) {
-    fail_usage(key, ": expected ", expected, " where nothing is evaluated (", objective.cannot_evaluate_because(),
-               "), got ", got);
+    fail_usage(key, ": expected ", expected, " where nothing is evaluated (", objective.validation().missing, "), got ",
+               got);
   };
   if (config.schedule.kind == ScheduleKind::plateau) refuse("schedule.kind", "another one", "plateau");
   if (config.eval.patience > 0) refuse("eval.patience", 0, config.eval.patience);

@@ -13,7 +13,7 @@ namespace tapeformer {
 // place of the value and its neighbours, and which inputs were not finite before. Empty where all values are finite.
 //
 // The weights are to be those from before the step, and go_back() goes back to the states that were carried then
-// (Objective::hold_recurrent_state). Gradients and carried states are lost.
+// (Objective::hold_recurrent_state). Gradients and recurrent states are lost.
 std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
                       const std::function<void()>& go_back);
 

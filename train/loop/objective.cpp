@@ -1,8 +1,19 @@
 #include "train/loop/objective.h"
 
+#include "core/error.h"
 #include "train/loop/objective_data.h"
 
 namespace tapeformer {
+
+void Objective::load_recurrent_state(const NamedTensors& state) {
+  if (recurrent()) return recurrent()->load(state);
+  check(state.empty(), "the checkpoint has a recurrent state: expected none, since ", config_.model.type,
+        " carries nothing from row to row");
+}
+
+std::function<void()> Objective::hold_recurrent_state() {
+  return recurrent() ? recurrent()->hold() : [] {};
+}
 
 TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::int64_t micro_step) {
   return {.training = true,

@@ -50,6 +50,39 @@ struct MeanOver {
   double targets;
 };
 
+// What the targets of some micro-steps are, and the tokens that they count as: their targets, where nearly every token
+// is one.
+struct StepSize {
+  std::int64_t targets = 0, tokens = 0;
+};
+
+// What a run's folder keeps of the data, and what a user should know of it.
+struct DataFacts {
+  RunTokenizers tokenizers = {};
+  std::uint64_t data_hash = 0;   // of the training data, so that a resume can tell when it has changed
+  std::uint64_t valid_hash = 0;  // of the validation data; 0 where there is none
+  // What is trained, a line each, and what is wrong with the data.
+  std::vector<std::string> description = {}, warnings = {};
+};
+
+struct ValidationFacts {
+  std::string missing = {};            // why nothing can be evaluated; empty: it can
+  std::int64_t tokens = 0, bytes = 0;  // what evaluate() scores of the whole validation data; the bytes of its text
+  double unknown_share = 0;            // of the tokens; above kMaxUnknownShare bits per byte are withheld
+};
+
+// The state that a recurrent model hands from one step to the next.
+class RecurrentTraining {
+ public:
+  virtual ~RecurrentTraining() = default;
+  // The states of all ranks, for checkpoints. Nothing before the first step.
+  virtual NamedTensors state() const = 0;
+  // Goes on with the state of a checkpoint. Throws Error when it is of another batch.
+  virtual void load(const NamedTensors& state) = 0;
+  // Holds this rank's state of now, without a copy: calling the result goes back to it. The object must live.
+  virtual std::function<void()> hold() = 0;
+};
+
 class Objective {
  public:
   explicit Objective(const ResolvedConfig& config) : config_(config) {}
@@ -66,56 +99,34 @@ class Objective {
   virtual const Module& initial_part() const { return model(); }
   // How fast the parameters learn: what the slab of the optimizer is made with.
   virtual ParameterRates rates() const { return {}; }
-  virtual RunTokenizers tokenizers() const = 0;
-  // A hash of the training data, so that a resume can tell when it has changed.
-  virtual std::uint64_t data_hash() const = 0;
-  // The same of the validation data; 0 where there is none.
-  virtual std::uint64_t valid_hash() const { return 0; }
-  // What a user should know before the training starts, a line each; and what is wrong with the data.
-  virtual std::vector<std::string> description() const = 0;
-  virtual std::vector<std::string> warnings() const { return {}; }
+  virtual DataFacts facts() const = 0;
 
-  // The targets that these micro-steps of a step score together.
-  virtual std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) = 0;
-  // The tokens that they count as: their targets, where nearly every token is one.
-  virtual std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) {
-    return scored_targets(step, micro_steps);
-  }
+  // What these micro-steps of a step score together.
+  virtual StepSize step_size(std::int64_t step, MicroSteps micro_steps) = 0;
   // The mean over these micro-steps. Their number of targets may be 0, as nothing is divided by it then.
   MeanOver mean_over(std::int64_t step, MicroSteps micro_steps) {
-    const std::int64_t targets = std::max<std::int64_t>(scored_targets(step, micro_steps), 1);
+    const std::int64_t targets = std::max<std::int64_t>(step_size(step, micro_steps).targets, 1);
     return {micro_steps.size(), static_cast<double>(targets)};
   }
   // The part that one micro-step has in the mean loss over micro-steps that it is one of: its summed negative
   // log-likelihood divided by their targets, so that the losses and gradients of all add up to those of the mean. Its
   // value may be known only after backward. Undefined where the micro-step has nothing to score.
   virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) = 0;
-
   // Where labels are smoothed or there is a z-loss: the plain cross-entropy, summed over the micro-steps since the last
   // call. Known when their backward has passed.
-  virtual std::optional<double> take_nll_loss() { return std::nullopt; }
+  std::optional<double> take_nll_loss() { return nll_.take(); }
+  // Null where training has no state beside the weights.
+  virtual RecurrentTraining* recurrent() { return nullptr; }
+  // recurrent()'s, where there is one.
+  NamedTensors recurrent_state() { return recurrent() ? recurrent()->state() : NamedTensors(); }
+  void load_recurrent_state(const NamedTensors& state);
+  std::function<void()> hold_recurrent_state();
 
-  // What the training carries from one step to the next beside the weights, for checkpoints: the states of a recurrent
-  // model, of all ranks. Nothing before the first step.
-  virtual NamedTensors recurrent_state() const { return {}; }
-  // Goes on with that of a checkpoint. Throws Error when it is of another batch.
-  virtual void load_recurrent_state(const NamedTensors&) {}
-  // Holds what this rank carries now, without a copy: calling the result goes back to it. The objective must live.
-  virtual std::function<void()> hold_recurrent_state() {
-    return [] {};
-  }
-
-  virtual bool can_evaluate() const = 0;
-  // Why it cannot.
-  virtual std::string_view cannot_evaluate_because() const { return "no validation text"; }
+  virtual ValidationFacts validation() const = 0;
+  bool can_evaluate() const { return validation().missing.empty(); }
   virtual Evaluation evaluate(const ProgressCallback& progress) = 0;
-  // What evaluate() scores of the whole validation data, and the bytes of its text.
-  virtual std::int64_t evaluation_tokens() const = 0;
-  virtual std::int64_t evaluation_bytes() const = 0;
-  // The share of unknown tokens among them. Above kMaxUnknownShare bits per byte are withheld.
-  virtual double unknown_share() const { return 0; }
   // Whether the loss is that of the text, so that it can be given in bits per byte.
-  bool has_bits_per_byte() const { return task().has_perplexity && unknown_share() <= kMaxUnknownShare; }
+  bool has_bits_per_byte() const { return task().has_perplexity && validation().unknown_share <= kMaxUnknownShare; }
   // BLEU of the model's own output for the validation data; nothing where that is no translation.
   virtual std::optional<double> bleu() { return std::nullopt; }
   // What train.sample_every asks for; nothing where the model makes no text. Training goes on as without it.
@@ -123,6 +134,7 @@ class Objective {
 
  protected:
   const ResolvedConfig config_;
+  NllLoss nll_{config_.train.label_smoothing > 0 || config_.train.z_loss > 0};
 
  private:
   Communicator* ranks_ = &Communicator::alone();

@@ -161,7 +161,7 @@ class Trainer {
     const StepHooks step_hooks{.watch = watch ? &*watch : nullptr, .stop = in_rounds ? nullptr : stop_between_};
     const StepResult result = train_step(objective_, slab_, optimizer_, config_, number, lr, step_hooks);
     if (result.given_up) return false;
-    const std::int64_t tokens = objective_.step_tokens(number, {0, config_.train.accumulate});
+    const std::int64_t tokens = objective_.step_size(number, {0, config_.train.accumulate}).tokens;
     state_.step = number;
     state_.tokens += tokens;
     state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
@@ -246,7 +246,7 @@ class Trainer {
     }
     for (const auto& [name, value] : evaluation.measures) line[prefix + name] = value;
     if (config_.eval.batches == 0 && objective_.has_bits_per_byte())
-      line[prefix + "bits_per_byte"] = evaluation.bits_per_byte(objective_.evaluation_bytes());
+      line[prefix + "bits_per_byte"] = evaluation.bits_per_byte(objective_.validation().bytes);
     if (bleu) line[prefix + "bleu"] = *bleu;
   }
 
