@@ -40,7 +40,7 @@ std::string_view chosen_owner(std::string_view section, const Config& config) {
   return section == "model" ? config.model.type : config.optimizer.name;
 }
 
-// The values of the row's own keys in a section.
+// The values of the keys that the rows of the section own.
 template <class AnyConfig>
 auto& options_of(const std::string& section, AnyConfig& config) {
   return section == "model" ? config.model.options : config.optimizer.options;

@@ -1,4 +1,4 @@
-// What a run trains: a model, its data, and the loss over both. The trainer knows no more of them.
+// What a run trains: a model, its data, and the loss. The trainer sees only this interface.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@
 
 namespace tapeformer {
 
-// Where an objective that smooths labels gathers the loss of the plain ones.
+// Accumulates the loss without label smoothing and z-loss, for objectives that have one of these.
 class NllLoss {
  public:
-  // `wanted`: labels are smoothed, or there is a z-loss.
+  // `wanted`: whether there is label smoothing or a z-loss.
   explicit NllLoss(bool wanted) : wanted_(wanted) {}
-  // As CrossEntropyOptions::unsmoothed takes it.
+  // A pointer for CrossEntropyOptions::unsmoothed.
   double* place() { return wanted_ ? &sum_ : nullptr; }
   std::optional<double> take() { return wanted_ ? std::optional(std::exchange(sum_, 0)) : std::nullopt; }
 
@@ -32,19 +32,19 @@ class NllLoss {
   double sum_ = 0;
 };
 
-// A text that a model has made: the continuation of a prompt, or the translation of a source, whose own translation is
-// the reference then.
+// A text that a model has generated: the continuation of a prompt, or the translation of a source; the reference is
+// then the source's given translation.
 struct TextSample {
   std::string input, output, reference = {};
 };
 
-// The tape of a micro-step of training.
+// The options of the tape of a training micro-step.
 TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::int64_t micro_step);
 
-// Micro-steps of one step: those that a rank does, or all.
+// A range of micro-steps of one step: those of one rank, or all.
 using MicroSteps = Communicator::Share;
 
-// What the loss of a step is the mean of: so many micro-steps, and the targets that they score together.
+// The divisor of the mean loss: a number of micro-steps, and the number of targets that they score together.
 struct MeanOver {
   std::int64_t micro_steps;
   double targets;
@@ -57,68 +57,69 @@ class Objective {
 
   const TaskRow& task() const { return config_.task_row(); }
 
-  // The ranks that share the micro-steps of every step, and the evaluations. Alone, unless share_with() was called.
+  // The ranks that share the micro-steps of every step, and the evaluations; one rank, unless share_with() was called.
   Communicator& ranks() const { return *ranks_; }
   void share_with(Communicator& ranks) { ranks_ = &ranks; }
 
   virtual const Module& model() const = 0;
-  // The part of the model that train.init_from sets; the rest begins at random.
+  // The part of the model that train.init_from sets; the other parameters are initialized at random.
   virtual const Module& initial_part() const { return model(); }
-  // How fast the parameters learn: what the slab of the optimizer is made with.
+  // The learning-rate factors of the parameters, for the optimizer's slab.
   virtual ParameterRates rates() const { return {}; }
   virtual RunTokenizers tokenizers() const = 0;
   // A hash of the training data, so that a resume can tell when it has changed.
   virtual std::uint64_t data_hash() const = 0;
-  // The same of the validation data; 0 where there is none.
+  // A hash of the validation data; 0 where there is none.
   virtual std::uint64_t valid_hash() const { return 0; }
-  // What a user should know before the training starts, a line each; and what is wrong with the data.
+  // Lines that the user should read before the training starts: facts about the data, and warnings.
   virtual std::vector<std::string> description() const = 0;
   virtual std::vector<std::string> warnings() const { return {}; }
 
-  // The targets that these micro-steps of a step score together.
+  // The number of targets that these micro-steps of a step score together.
   virtual std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) = 0;
-  // The tokens that they count as: their targets, where nearly every token is one.
+  // How many tokens these micro-steps count as: the number of their targets, where nearly every token is one.
   virtual std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) {
     return scored_targets(step, micro_steps);
   }
-  // The mean over these micro-steps. Their number of targets may be 0, as nothing is divided by it then.
+  // The divisor of the mean over these micro-steps. Its number of targets may be 0, as nothing is divided by it then.
   MeanOver mean_over(std::int64_t step, MicroSteps micro_steps) {
     const std::int64_t targets = std::max<std::int64_t>(scored_targets(step, micro_steps), 1);
     return {micro_steps.size(), static_cast<double>(targets)};
   }
-  // The part that one micro-step has in the mean loss over micro-steps that it is one of: its summed negative
-  // log-likelihood divided by their targets, so that the losses and gradients of all add up to those of the mean. Its
-  // value may be known only after backward. Undefined where the micro-step has nothing to score.
+  // The contribution of one micro-step to the mean loss over the micro-steps of `mean`: its summed negative
+  // log-likelihood divided by the number of all their targets, so that losses and gradients add up to those of the
+  // mean. The value may be known only after backward. Undefined where the micro-step has nothing to score.
   virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) = 0;
 
-  // Where labels are smoothed or there is a z-loss: the plain cross-entropy, summed over the micro-steps since the last
-  // call. Known when their backward has passed.
+  // With label smoothing or a z-loss: the plain cross-entropy, summed over the micro-steps since the last call. It is
+  // known after their backward passes.
   virtual std::optional<double> take_nll_loss() { return std::nullopt; }
 
-  // What the training carries from one step to the next beside the weights, for checkpoints: the states of a recurrent
-  // model, of all ranks. Nothing before the first step.
+  // The recurrent state that training carries from one step to the next beside the weights, for checkpoints: that of
+  // all ranks. Empty before the first step.
   virtual NamedTensors recurrent_state() const { return {}; }
-  // Goes on with that of a checkpoint. Throws Error when it is of another batch.
+  // Restores the recurrent state of a checkpoint. Throws Error when it belongs to another batch size.
   virtual void load_recurrent_state(const NamedTensors&) {}
-  // Holds what this rank carries now, without a copy: calling the result goes back to it. The objective must live.
+  // Keeps the recurrent state of this rank without copying it: calling the result restores it. The objective must still
+  // exist then.
   virtual std::function<void()> hold_recurrent_state() {
     return [] {};
   }
 
   virtual bool can_evaluate() const = 0;
-  // Why it cannot.
+  // Why can_evaluate() is false.
   virtual std::string_view cannot_evaluate_because() const { return "no validation text"; }
   virtual Evaluation evaluate(const ProgressCallback& progress) = 0;
-  // What evaluate() scores of the whole validation data, and the bytes of its text.
+  // The number of tokens that evaluate() scores in the whole validation data, and the bytes of its text.
   virtual std::int64_t evaluation_tokens() const = 0;
   virtual std::int64_t evaluation_bytes() const = 0;
-  // The share of unknown tokens among them. Above kMaxUnknownShare bits per byte are withheld.
+  // The share of unknown tokens among them. Above kMaxUnknownShare, bits per byte are not reported.
   virtual double unknown_share() const { return 0; }
-  // Whether the loss is that of the text, so that it can be given in bits per byte.
+  // Whether the loss is that of a text, so that it can be given in bits per byte.
   bool has_bits_per_byte() const { return task().has_perplexity && unknown_share() <= kMaxUnknownShare; }
-  // BLEU of the model's own output for the validation data; nothing where that is no translation.
+  // BLEU of the model's own translations of the validation data; nullopt where the task is not translation.
   virtual std::optional<double> bleu() { return std::nullopt; }
-  // What train.sample_every asks for; nothing where the model makes no text. Training goes on as without it.
+  // The samples for train.sample_every; empty where the model generates no text. They do not influence the training.
   virtual std::vector<TextSample> samples() { return {}; }
 
  protected:
@@ -128,7 +129,7 @@ class Objective {
   Communicator* ranks_ = &Communicator::alone();
 };
 
-// Reads the data (TaskRow::prepare) and makes the model, its parameters not set yet.
+// Reads the data (TaskRow::prepare) and makes the model, its parameters not initialized yet.
 std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const RunFolder* resumed = nullptr,
                                           const ProgressMaker& progress = {});
 
