@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-// What a row of a model of each kind has around a text, and how it is read.
+// Sets how a model of each kind reads a text: the special tokens around it, the context, and its forward pass.
 void set_reader(const LanguageModel& model, TrainedEmbedder& embedder) {
   if (model.document_token() >= 0) embedder.before = {model.document_token()};
   if (!model.can_exceed_context()) embedder.context = model.context();
@@ -25,7 +25,7 @@ void set_reader(const TextEncoder& model, TrainedEmbedder& embedder) {
   embedder.hidden_states = [&model](const Variable& ids) { return model.hidden_states({ids}); };
 }
 
-// `after` is set already: the tokenizers know the end of a source.
+// `after` is set already: the end of a source comes from the tokenizers.
 void set_reader(const SequenceToSequence& model, TrainedEmbedder& embedder) {
   embedder.context = model.context();
   embedder.hidden_states = [&model](const Variable& ids) {

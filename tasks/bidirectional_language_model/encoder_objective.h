@@ -1,4 +1,4 @@
-// Training a bidirectional language model on rows from anywhere in a text.
+// Trains a bidirectional language model on rows from random positions of a text.
 #pragma once
 
 #include "data/text/batcher.h"
@@ -14,7 +14,7 @@ class EncoderObjective : public TextObjective {
 
   const BidirectionalLanguageModel& model() const override { return *model_; }
   std::vector<std::string> description() const override;
-  // Those of one prediction: the loss is the mean of all predictions.
+  // The targets of one prediction only: the loss is the mean over all predictions.
   std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   Evaluation evaluate(const ProgressCallback& progress) override;

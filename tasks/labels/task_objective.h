@@ -1,4 +1,4 @@
-// Fine-tuning a model on labelled examples.
+// Fine-tunes a model on labelled examples.
 #pragma once
 
 #include "tasks/labels/labelled_rows.h"
@@ -7,8 +7,8 @@
 
 namespace tapeformer {
 
-// A step reads the examples that come next in an order that is drawn anew for each epoch: a pure function of the seed,
-// whatever the micro-steps are.
+// A step reads the next examples in an order that is shuffled for each epoch. The order is a pure function of the seed
+// and the epoch; the number of micro-steps has no influence.
 class TaskObjective : public Objective {
  public:
   // Makes the model that the configuration describes. Throws Error for an example that the model cannot read.
@@ -23,9 +23,9 @@ class TaskObjective : public Objective {
   std::uint64_t valid_hash() const override { return data_.valid_hash; }
   std::vector<std::string> description() const override;
   std::vector<std::string> warnings() const override { return warnings_; }
-  // The labels of their examples.
+  // The number of labels of their examples.
   std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
-  // All tokens that the model reads: few of them have a label, or even only one in a text.
+  // The number of tokens that the model reads: only a few of them, perhaps one in a text, have a label.
   std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   std::optional<double> take_nll_loss() override { return nll_.take(); }
@@ -36,7 +36,8 @@ class TaskObjective : public Objective {
   std::int64_t evaluation_bytes() const override { return 0; }
 
  private:
-  const LabelledRow& row(std::int64_t number);  // of all that training reads, counted from 0
+  // the row of this number in all rows that training reads, counted from 0
+  const LabelledRow& row(std::int64_t number);
   std::vector<const LabelledRow*> rows(std::int64_t step, std::int64_t begin, std::int64_t count);
 
   const TaskData data_;
@@ -44,9 +45,9 @@ class TaskObjective : public Objective {
   const std::unique_ptr<EncoderForClassification> model_;
   std::vector<LabelledRow> train_, valid_;
   std::vector<std::string> warnings_;
-  std::vector<double> weights_;  // of the labels' losses; empty where all are alike
+  std::vector<double> weights_;  // weights of the labels in the loss; empty where all are equal
   NllLoss nll_;
-  std::int64_t epoch_ = -1;  // of order_
+  std::int64_t epoch_ = -1;  // the epoch that order_ belongs to
   std::vector<std::int64_t> order_;
 };
 

@@ -1,4 +1,4 @@
-// Training a masked language model on rows from anywhere in a text, each time with other masks.
+// Trains a masked language model on rows from random positions of a text, with new random masks for each row.
 #pragma once
 
 #include <span>
@@ -11,15 +11,15 @@ namespace tapeformer {
 
 class MaskedObjective : public TextObjective {
  public:
-  // Makes the model that the configuration describes. Throws UsageError for a tokenizer without the tokens that it
-  // needs.
+  // Makes the model that the configuration describes. Throws UsageError for a tokenizer that lacks a special token
+  // which the model needs.
   MaskedObjective(const ResolvedConfig& config, LanguageData data);
 
   const MaskedLanguageModel& model() const override { return *model_; }
   std::vector<std::string> description() const override;
-  // The chosen tokens.
+  // The number of masked positions.
   std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
-  // All tokens of the rows.
+  // The number of all tokens of the rows.
   std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   bool can_evaluate() const override { return valid_.has_value(); }
@@ -27,12 +27,12 @@ class MaskedObjective : public TextObjective {
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:
-  // The batches of these micro-steps of a step; all of a step are drawn at once.
+  // The batches of these micro-steps of a step; all batches of a step are drawn together.
   std::span<const MaskedBatch> batches_of(std::int64_t step, MicroSteps micro_steps);
 
   const std::unique_ptr<MaskedLanguageModel> model_;
   const MaskedBatcher train_;
-  std::optional<MaskedBatcher> valid_;  // where a token of the validation text is chosen
+  std::optional<MaskedBatcher> valid_;  // set if the validation text has a masked position
   std::int64_t drawn_step_ = -1;
   std::vector<MaskedBatch> batches_;
 };

@@ -1,4 +1,4 @@
-// Training a skip-gram model on pairs of near tokens, each time with other negatives.
+// Trains a skip-gram model on pairs of near tokens, with new negatives for each pair.
 #pragma once
 
 #include "data/skip_gram/skip_gram_batcher.h"
@@ -13,9 +13,9 @@ class SkipGramObjective : public TextObjective {
 
   const SkipGramModel& model() const override { return *model_; }
   std::vector<std::string> description() const override;
-  // The pairs.
+  // The number of pairs.
   std::int64_t scored_targets(std::int64_t step, MicroSteps micro_steps) override;
-  // Their centres.
+  // The number of centres of the pairs.
   std::int64_t step_tokens(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   bool can_evaluate() const override { return valid_.has_value(); }
@@ -25,7 +25,7 @@ class SkipGramObjective : public TextObjective {
  private:
   const std::unique_ptr<SkipGramModel> model_;
   const SkipGramBatcher train_;
-  std::optional<SkipGramBatcher> valid_;  // where the validation text has a centre
+  std::optional<SkipGramBatcher> valid_;  // set if the validation text has a centre
   SkipGramBatch batch_;
 };
 

@@ -5,7 +5,7 @@
 //   checkpoints/average/          the mean of the last regular checkpoints, once the run is finished
 //   checkpoints/step-000500.damaged     one that did not verify when the run was resumed: never read
 //   checkpoints/.step-000500.partial    being written, or being removed: never read (.average.partial too)
-// checkpoints/.step-000500.replaced   the old one, until a new one of the same name has replaced it
+//   checkpoints/.step-000500.replaced   the old one, until a new one of the same name has replaced it
 //
 // state.json: {"format": 1, "step": 500, the caller's fields…, "files": {name: {"bytes": …, "xxh3": …}}, "xxh3": …}.
 // The last field is the checksum of the others, so that damage to the state is noticed. The caller's field "regular"
