@@ -47,7 +47,7 @@ Tensor embedding_table(const TrainedEmbedder& model) {
   return found->second.to(DType::f32).contiguous();
 }
 
-// What a layer gives each token in a row of its own: (vocab, F).
+// The table of the vectors that a layer gives to each token, read as a row of its own: (vocab, F).
 Tensor layer_table(const TrainedEmbedder& model, std::int64_t layer) {
   constexpr std::int64_t kRows = 256;  // tokens in one forward pass
   const std::int64_t vocab = model.tokenizer->vocab_size(), place = std::ssize(model.before);

@@ -8,8 +8,9 @@
 
 namespace tapeformer {
 
-// The token with which documents begin for a model that keeps to them (data.within_document): <|endoftext|>, which
-// ended the document before. -1 for other models. Throws UsageError when the tokenizer has no such token.
+// The first token of every document for a model that attends only within documents (data.within_document):
+// <|endoftext|>, the end of the document before. -1 for other models. Throws UsageError when the tokenizer has no such
+// token.
 std::int32_t document_token(const ResolvedConfig& config, const Tokenizer& tokenizer);
 
 // How this configuration reads text files.

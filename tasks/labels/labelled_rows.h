@@ -21,8 +21,9 @@ namespace tapeformer {
 struct LabelledRow {
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> places;
-  // The labels as places in the list of labels; kIgnoredTarget for other labels. In a task that points: the first and
-  // the last word of the answer, counted among the places; kIgnoredTarget where the answer is not known or not read.
+  // The index of each label in the list of labels; kIgnoredTarget for labels that the list lacks. In a task that
+  // points: the first and the last word of the answer, as indices into `places`; kIgnoredTarget where the answer is
+  // unknown or beyond the text that is read.
   std::vector<std::int32_t> targets;
   std::int64_t line = 0;  // LabelledExample::line
   std::int64_t cut = 0;   // the number of the example's tokens beyond the model's context, which are not read
@@ -51,8 +52,8 @@ class RowEncoder {
  private:
   EncodedWords encode_pieces(const LabelledExample& example, const std::string& where) const;
   LabelledRow encode_question(const LabelledExample& example, const std::string& where) const;
-  // Which of a piece's tokens says its label: the last one where the model is causal, since no other has seen the whole
-  // piece, else the first one of the piece itself, not the space before it.
+  // The position of the token that predicts a piece's label: the last one where the model is causal, since no other has
+  // seen the whole piece; else the first one of the piece itself, not the space before it.
   std::int64_t place_in_piece(const EncodedWords& encoded, std::size_t piece) const;
 
   const LabelTask& task_;

@@ -35,8 +35,8 @@ std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const 
                                                                           const Tokenizer& tokenizer,
                                                                           std::int64_t labels);
 
-// Takes a share of the examples out and returns them: about the same share of each label. The draw depends only on the
-// seed and the examples, not on the order of the file. An example counts for the rarest of its labels; at least one
+// Takes a share of the examples out and returns them: about the same share of each label. They are drawn at
+// random by the seed, so the file may be sorted. An example counts for the rarest of its labels; at least one
 // example of each label stays, so there may be fewer than fraction·n. Both parts keep the order of the file.
 std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, double fraction, std::uint64_t seed);
 
