@@ -1,4 +1,4 @@
-// The grammar of the generated corpus `stories`: children's stories of four to six sentences, one a line.
+// The grammar of the generated corpus `stories`: children's stories of four to six sentences, one on each line.
 #pragma once
 
 #include <vector>
