@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Formats numbers for people.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ std::string format_rate(double value);
 // "512 MB", "1.2 GB": powers of ten.
 std::string format_bytes(std::int64_t bytes);
 
-// "23.10", and "5.4e85" from a million on, where more digits tell nothing.
+// "23.10"; from a million on "5.4e85", where more digits are meaningless.
 std::string format_perplexity(double value);
 
 }  // namespace tapeformer

@@ -75,10 +75,10 @@ double entropy_term(double p) { return p > 0 ? -p * std::log(p) : 0; }
 // of whether the most probable letter is right.
 MaskedOptimum expected_at(const StateDistribution& p, const MaskRates& rates) {
   const double same = 1 - rates.masked - rates.random, other = rates.random / kStates;
-  double entropy = 0, others = 0;  // others: the sum over x of the terms where a letter other than x is observed
+  double entropy = 0, others = 0;  // others: Σ_x of the terms of an observed letter that is not x
   for (const double px : p) entropy += entropy_term(px), others += entropy_term(other * px);
   MaskedOptimum result{.nats = rates.masked * entropy, .accuracy = rates.masked * *std::ranges::max_element(p)};
-  for (int seen = 0; seen < kStates; ++seen) {  // loop over the observed letter: joint probabilities of x and `seen`
+  for (int seen = 0; seen < kStates; ++seen) {  // adds the terms of the joint probabilities of x and `seen`
     const double whole = other + same * p[seen], own = (other + same) * p[seen];
     result.nats += others - entropy_term(other * p[seen]) + entropy_term(own) - entropy_term(whole);
     double most = own;
