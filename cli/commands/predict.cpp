@@ -33,7 +33,7 @@ struct Question {
   LabelledExample example;
   std::int64_t cut_tokens = 0;
   bool has_answer = false;  // else the line is empty, or cannot be read
-  // for CoNLL: the lines as they were read, and whether each is a word
+  // For CoNLL: the lines as they were read, and whether each is a word.
   std::vector<std::pair<std::string, bool>> lines = {};
 };
 

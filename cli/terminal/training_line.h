@@ -41,7 +41,7 @@ class TrainingLine {
   double peak_share_per_rate_;  // the share of the peak for one token a second
   bool exceeds_peak_ = false;
   TrainingFacts facts_;
-  // an exponential moving average: the weighted sum, and the sum of the weights
+  // An exponential moving average: the weighted sum, and the sum of the weights.
   double weighted_loss_ = 0, weight_ = 0;
   std::optional<ProgressState> last_;
 };

@@ -90,7 +90,7 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
               << state.best_step << '\n';
   } else if (state.best_step > 0 && objective.can_evaluate()) {
     std::cout << "best validation loss " << state.best_loss << ' ' << objective.task().loss_unit << ", ";
-    // evaluation_bytes() counts the whole validation data
+    // evaluation_bytes() counts the whole validation data.
     if (config.eval.batches == 0 && objective.has_bits_per_byte()) {
       const double nats = state.best_loss * static_cast<double>(objective.evaluation_tokens());
       const Evaluation best{.tokens = objective.evaluation_tokens(), .nats = nats};

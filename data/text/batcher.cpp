@@ -74,7 +74,7 @@ void WindowBatcher::fill(std::int64_t i, Batch& out) const {
   for (std::int64_t window = i * batch_; window < std::min(windows_, (i + 1) * batch_); ++window) {
     const std::int64_t row = window - i * batch_, begin = window * stride_;
     const std::int64_t length = std::min(context_, tokens_.size() - 1 - begin);
-    // positions whose target an earlier window has scored
+    // Positions whose target an earlier window has scored.
     const std::int64_t seen = window == 0 ? 0 : context_ - stride_;
     tokens_.copy(begin, std::span(out.inputs).subspan(row * context_, length));
     tokens_.copy(begin + 1 + seen, std::span(out.targets).subspan(row * context_ + seen, length - seen));
@@ -96,7 +96,7 @@ StreamBatcher StreamBatcher::every_token(TokenView tokens, std::int64_t streams,
   check(tokens.size() >= 2, "text is too short to evaluate: expected at least 2 tokens, got ", tokens.size());
   const std::int64_t targets = tokens.size() - 1, stream_length = (targets + streams - 1) / streams;
   const std::int64_t parts = (targets + stream_length - 1) / stream_length;
-  // the largest number of tokens that a stream reads
+  // The largest number of tokens that a stream reads.
   const std::int64_t read = std::min(targets, stream_length + (parts > 1 ? warm_up : 0));
   return {tokens, parts, std::min(length, read), stream_length, warm_up, (read + length - 1) / length};
 }

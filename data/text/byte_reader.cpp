@@ -98,7 +98,7 @@ class Decompressor : public ByteReader {
         skip_padding();
         if (input_.empty()) continue;
       }
-      // also called at the end of the file, since the decoder may hold some text
+      // Also called at the end of the file, since the decoder may hold some text.
       const std::size_t count = decode(out);
       if (count > 0) return count;
       if (at_end) fail(where_, ": truncated: its compressed data ends too soon");

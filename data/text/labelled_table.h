@@ -22,7 +22,7 @@ struct TableShape {
 
 struct TableRow {
   std::int64_t line;  // the number of the line in the file, from 1
-  // the fields of the columns, in their order; empty for an empty line in a table of sentences
+  // The fields of the columns, in their order; empty for an empty line in a table of sentences.
   std::vector<std::string> fields;
 };
 

@@ -122,7 +122,7 @@ void for_each_part(TextReader& reader, const std::function<void(const TextPart& 
     if (!reader.next(part)) return std::nullopt;
     return part;
   };
-  // if the system has no thread, it runs when the result is needed
+  // If the system has no thread, it runs when the result is needed.
   constexpr auto kAheadIfPossible = std::launch::async | std::launch::deferred;
   auto coming = std::async(kAheadIfPossible, read);
   while (const std::optional<TextPart> part = coming.get()) {

@@ -26,7 +26,7 @@ struct TextPart {
     bool document;
   };
   std::string text;
-  // the ends of the pieces that end in this part, ascending; the last piece may continue in the next part
+  // The ends of the pieces that end in this part, ascending; the last piece may continue in the next part.
   std::vector<End> ends;
   double share = 0;  // the share of the source that was read so far
 

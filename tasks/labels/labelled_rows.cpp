@@ -76,7 +76,7 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
 LabelledRow RowEncoder::encode_question(const LabelledExample& example, const std::string& where) const {
   const EncodedWords encoded = encode_pieces(example, where);
   const std::int64_t question = encoded.begins[1], marks = symbols_ ? 3 : 0;
-  // for the tokens of question and text
+  // For the tokens of question and text.
   const std::int64_t room = context_.value_or(std::ssize(encoded.ids) + marks) - marks;
   const auto tokens = [&](std::int64_t begin, std::int64_t end) {
     return std::span(encoded.ids).subspan(begin, end - begin);

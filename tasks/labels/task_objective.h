@@ -36,7 +36,7 @@ class TaskObjective : public Objective {
   std::int64_t evaluation_bytes() const override { return 0; }
 
  private:
-  // the row of this number in all rows that training reads, counted from 0
+  // The row of this number in all rows that training reads, counted from 0.
   const LabelledRow& row(std::int64_t number);
   std::vector<const LabelledRow*> rows(std::int64_t step, std::int64_t begin, std::int64_t count);
 

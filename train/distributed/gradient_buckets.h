@@ -29,7 +29,7 @@ class GradientBuckets {
   GradientBuckets(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
                   std::function<void(std::size_t)> summed, std::int64_t bucket = 0, std::vector<Piece> whole = {});
   static constexpr std::int64_t kBucket = 1 << 19, kLeastPiece = 1 << 15;
-  // buckets under way at a time; fewer, where they are larger than asked for
+  // Buckets under way at a time; fewer, where they are larger than asked for.
   static constexpr std::size_t kUnderWay = 8;
 
   // The pieces of this rank, in order.

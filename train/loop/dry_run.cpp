@@ -87,7 +87,7 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   std::unique_ptr<ObjectiveData> data = read(config);
   const bool shapes_vary = config.task_row().reads_sentences;
 
-  // reserved before the bound is set: most of this address space is never used
+  // Reserved before the bound is set: most of this address space is never used.
   kernels::reserve_blas_buffers(thread_count());
   const MemoryBound bound;
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
@@ -154,7 +154,7 @@ ResolvedConfig with_rows(const ResolvedConfig& config, std::int64_t rows) {
 
 DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRunOptions& options) {
   const std::int64_t rows = micro_step_rows(config);
-  // rows of the larger of the two smaller micro-steps
+  // Rows of the larger of the two smaller micro-steps.
   const std::int64_t least = config.train.batch_tokens > 0 ? 128 : 2;
   const double share = options.expected_micro_seconds > 0 ? options.seconds / options.expected_micro_seconds : 1;
   // Returns nullopt where the memory does not suffice; but the smallest possible micro-step must fit. Earlier

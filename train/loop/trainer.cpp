@@ -21,7 +21,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// seconds between two times that the ranks ask each other whether to stop, within a step
+// Seconds between two times that the ranks ask each other whether to stop, within a step.
 constexpr double kAskRanks_s = 1;
 
 // The state of one call of train().
@@ -61,7 +61,7 @@ class Trainer {
 
  private:
   TrainEnd run_to_end() {
-    // a resumed run may have run out of patience already
+    // A resumed run may have run out of patience already.
     TrainEnd end = patience_is_out() ? TrainEnd::early_stopped : TrainEnd::finished;
     while (end == TrainEnd::finished && state_.step < config_.train.steps) {
       if (!step()) {

@@ -23,7 +23,7 @@ struct ProgressState {
   double elapsed_s = 0;   // of this process
   bool smoothed = false;  // there is label smoothing
   bool with_z = false;    // the loss contains the z-loss
-  // the share of the time in which this rank waits for others; nullopt for a single rank
+  // The share of the time in which this rank waits for others; nullopt for a single rank.
   std::optional<double> waiting = {};
 };
 

@@ -18,7 +18,7 @@ class TrainingPace {
 
   struct Now {
     std::string piece;  // empty before the first one
-    // estimated by the last piece of this kind; nullopt where this is the first one
+    // Estimated by the last piece of this kind; nullopt where this is the first one.
     std::optional<double> seconds_left = {};
   };
   Now now() const;

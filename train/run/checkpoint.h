@@ -31,7 +31,7 @@ struct TrainingState {
   // If the best evaluation is an extra one at the end of the run (eval.every did not ask for it): the best one before
   // it, with step 0 if there is none. A run that is given more steps continues with that.
   std::optional<BestEvaluation> scheduled_best = {};
-  // the state of learning_rate() for schedule.kind = plateau; 0 for the other schedules
+  // The state of learning_rate() for schedule.kind = plateau; 0 for the other schedules.
   std::int64_t num_bad_epochs = 0;
   // Hashes of the training and of the validation data, so that a resume can tell when they have changed; 0: unknown.
   std::uint64_t data_hash = 0, valid_hash = 0;

@@ -26,7 +26,7 @@ struct PartName {
 struct Piece {
   std::size_t file;
   std::string name;
-  // in elements: the offset in the file's tensor, the offset in the destination, and the length
+  // In elements: the offset in the file's tensor, the offset in the destination, and the length.
   std::int64_t from, to, count;
 };
 

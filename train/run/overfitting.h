@@ -12,7 +12,7 @@ namespace tapeformer {
 struct Overfitting {
   std::int64_t step = 0;      // of the best evaluation
   double best = 0, last = 0;  // the validation loss there, and of the last evaluation
-  // the mean training losses before the best and before the last evaluation, since the evaluation before each
+  // The mean training losses before the best and before the last evaluation, since the evaluation before each.
   double before = 0, after = 0;
 };
 

@@ -36,7 +36,7 @@ struct RunFolder {
   std::filesystem::path staging(std::int64_t step) const;                    // checkpoints/.step-000500.partial
   std::filesystem::path latest() const { return checkpoints() / "latest"; }  // one line: the newest one's name
   std::filesystem::path best() const { return checkpoints() / "best"; }      // one line: the best one's name
-  // the mean of the last checkpoints, made at the end
+  // The mean of the last checkpoints, made at the end.
   std::filesystem::path average() const { return checkpoints() / "average"; }
   std::filesystem::path average_staging() const { return checkpoints() / ".average.partial"; }
 };
