@@ -96,7 +96,7 @@ class AtomicFile {
   std::int64_t size_ = 0;
 };
 
-// Whether a file has the name of an AtomicFile's temporary file.
+// Whether the name is that of an AtomicFile's temporary file.
 bool is_temporary_file(const std::filesystem::path& path);
 
 // Removes the temporary files in a folder that AtomicFiles of killed processes have left. Files that are still being

@@ -21,7 +21,7 @@
 namespace tapeformer::cli {
 namespace {
 
-constexpr std::int64_t kMostHypotheses = 1000;  // a wider beam takes gigabytes and helps nobody
+constexpr std::int64_t kMostHypotheses = 1000;  // a wider beam takes gigabytes and does not help
 
 struct TranslateArguments {
   ModelSource run;

@@ -11,7 +11,7 @@
 
 namespace tapeformer {
 
-// "stopping when the micro-step under way has ended, in about 40 s".
+// A text such as "stopping when the micro-step under way has ended, in about 40 s".
 std::string stop_text(const TrainingPace::Now& now);
 
 // A thread that lives as long as the training. If the training still runs `patience_s` after a stop was requested, the

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds: two signals within this time count as one
 
-// Globals, since a signal handler takes no other state.
+// These are globals, since a signal handler can use no other state.
 std::atomic<bool> in_use = false, saves_work = false;
 bool heeds_terminal = false;  // whether the loss of the terminal counts as SIGHUP
 bool heeds_pipe = false;      // whether a pipe without a reader counts as SIGPIPE

@@ -16,8 +16,8 @@ struct TrainingFacts {
   std::optional<std::int64_t> peak_memory = {};  // bytes of this process
 };
 
-// "step 1200/2000  60%  loss 1.8857  valid 1.9012  41.2k tokens/s  63% of peak  lr 0.000353  512 MB  52s elapsed  35s
-// left"
+// The parts of the line "step 1200/2000  60%  loss 1.8857  valid 1.9012  41.2k tokens/s  63% of peak  lr 0.000353  512
+// MB  52s elapsed  35s left"
 std::vector<ProgressPart> training_parts(const ProgressState& state, const TrainingFacts& facts);
 
 // Shows every step that it is given, unless the last line is too recent.

@@ -20,7 +20,7 @@ class MarkovChain {
   const Matrix& transitions() const { return transitions_; }
   // The share of each state in an infinitely long text.
   const std::array<double, kStates>& stationary() const { return stationary_; }
-  // −Σ_i π_i Σ_j P_ij ln P_ij, in nats per character.
+  // The entropy rate −Σ_i π_i Σ_j P_ij ln P_ij, in nats per character.
   double entropy_rate() const;
 
   static char character(int state) { return state == 0 ? '\n' : static_cast<char>('a' + state - 1); }

@@ -43,7 +43,7 @@ std::int64_t random_number(RandomStream& random, int most) {
   return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(limit)));
 }
 
-// 1st, 2nd, 3rd, 4th, … 11th, …
+// Formats 1st, 2nd, 3rd, 4th, … 11th, …
 std::string ordinal(unsigned day) {
   const bool teens = day / 10 == 1;
   const char* const ending = day % 10 == 1 && !teens   ? "st"

@@ -99,7 +99,7 @@ class FileText : public TextSource {
 // The stamp is computed from its name, its size, its seed and its first lines.
 class CorpusText : public TextSource {
  public:
-  // Throws UsageError for an unknown name, and for less than one line.
+  // Throws UsageError for an unknown name, and for fewer than one line.
   CorpusText(std::string name, std::int64_t lines, std::uint64_t seed, DocumentEnd document = DocumentEnd::none);
   std::unique_ptr<FragmentReader> read() const override;
   TextStamp stamp() const override;

@@ -27,7 +27,7 @@ namespace tapeformer {
 struct Config {
   struct Model {
     std::string type = "gpt";    // a name in the registry of model families
-    bool type_is_given = false;  // by a file or an option; else imply_model() may set another one
+    bool type_is_given = false;  // by a file or an option; if not, imply_model() may change it
     // The family's keys that are given, by name; the others have the family's defaults.
     std::map<std::string, KeyValue, std::less<>> options;
     bool operator==(const Model&) const = default;
@@ -177,7 +177,7 @@ Config parse_config(std::string_view text, const std::string& origin);
 Config load_config(const std::filesystem::path& path);
 
 // Sets one key as the command line gives it: apply_override(config, "model.layers", "4"). Booleans are true or false; a
-// list is comma-separated, and several values (a repeated option) are put together. Throws UsageError as parse_config
+// list is comma-separated, and several values (a repeated option) are joined. Throws UsageError as parse_config
 // does, and for several values where the key is no list.
 void apply_override(Config& config, std::string_view name, std::span<const std::string> values);
 void apply_override(Config& config, std::string_view name, const std::string& value);
@@ -216,8 +216,8 @@ struct ConfigKey {
   KeyType type;
   std::string help;                  // one line, with the unit
   std::string default_value;         // as apply_override() takes it
-  std::vector<std::string> allowed;  // the words a string may be; empty where anything goes
-  std::vector<std::string> owners;   // the model families or optimizers that have the key; empty where all have
+  std::vector<std::string> allowed;  // the allowed words of a string; empty if any string is allowed
+  std::vector<std::string> owners;   // the model families or optimizers that have the key; empty if all have it
 };
 std::vector<ConfigKey> config_keys();
 

@@ -67,7 +67,7 @@ std::vector<std::string> task_names() {
   return names;
 }
 
-// "tag = a label for each word, …"
+// The help of task.kind: "tag = a label for each word, …".
 std::string task_help() {
   std::string help;
   for (const TaskRow& task : task_rows()) {

@@ -1,4 +1,4 @@
-// The table of tasks: what a model is trained for. A task is a folder of tasks/ with one row; nothing else names it.
+// The table of tasks: what a model is trained for. A task is a folder of tasks/ with one row; no other code names it.
 #pragma once
 
 #include <functional>

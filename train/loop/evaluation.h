@@ -40,7 +40,7 @@ struct Evaluation {
 // Sums tokens, nats and parts over the ranks.
 void add_over_ranks(Evaluation& evaluation, Communicator& ranks);
 
-// Throws Error when the model's predictions were not finite numbers.
+// Throws Error when the loss is not finite.
 void require_finite(const Evaluation& evaluation);
 
 }  // namespace tapeformer

@@ -9,7 +9,7 @@
 //
 // state.json: {"format": 1, "step": 500, the caller's fields…, "files": {name: {"bytes": …, "xxh3": …}}, "xxh3": …}.
 // The last field is the checksum of the others, so that damage to the state is noticed. The caller's field "regular"
-// is false for a checkpoint that was saved beside the schedule (an interruption, a new best): averages leave it out.
+// is false for a checkpoint that was saved outside the schedule (an interruption, a new best): averages leave it out.
 //
 // If a process is killed at any moment, the run can be resumed. A folder step-… appears by a rename when all its files
 // are on disk, and disappears by a rename before its files are removed. The newest checkpoint is found by listing the

@@ -13,7 +13,7 @@
 
 namespace tapeformer {
 
-// RUN and --checkpoint of the command line.
+// The arguments RUN and --checkpoint of the command line.
 struct ModelSource {
   std::filesystem::path path;   // a run's folder, or a checkpoint in it as find_run() takes it
   std::string checkpoint = {};  // with a run's folder: latest, best, average, or a step; empty: the default choice

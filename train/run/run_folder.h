@@ -7,7 +7,7 @@
 //   RUN/labels.json            only of a model that is fine-tuned on labels: their names
 //   RUN/metrics.jsonl
 //   RUN/machine.json           on which machine and with which version it was trained, see train/machine/machine.h
-//   RUN/report.html            its curves, which the command `train` draws anew as it goes
+//   RUN/report.html            its curves, which the command `train` redraws as it goes
 //   RUN/checkpoints/          see checkpoint_store.h
 #pragma once
 
