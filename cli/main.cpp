@@ -135,7 +135,7 @@ int run(int argc, char** argv) {
 }  // namespace tapeformer::cli
 
 int main(int argc, char** argv) {
-  // From here on, a training that is asked to stop saves its state first.
+  // Made first, so that a training that is asked to stop at any moment ends in order.
   std::optional<tapeformer::StopSignal> stop;
   if (tapeformer::cli::asks_to_train({argv, static_cast<std::size_t>(argc)})) stop.emplace();
   tapeformer::cli::open_standard_descriptors();

@@ -192,8 +192,8 @@ TrainingState load_state(const RunFolder& run, std::int64_t step, Objective& obj
                          const ResolvedConfig& config) {
   TrainingState state = load_checkpoint(run, step, objective.model(), optimizer, objective.ranks());
   if (state.run_files.empty()) state.run_files = hash_run_files(run);  // saved by an older version
-  objective.load_recurrent_state(state.recurrent_state);  // train() does it too; here a state that does not fit is
-                                                          // refused before the run is changed
+  // train() does this too; here a state that does not fit is refused before the run is changed.
+  objective.load_recurrent_state(state.recurrent_state);
   if (state.data_hash != objective.data_hash()) {
     spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
   }

@@ -18,7 +18,7 @@ constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kConfigFile = "config.toml";
 constexpr const char* kCarriedFile = "carried.safetensors";
 
-// Call it only in a catch block: it rethrows the current exception with advice.
+// Call it only in a catch block: it rethrows an IoError, and reports any other error as weights that do not fit.
 [[noreturn]] void fail_to_fit(const std::filesystem::path& what, const RunFolder& run, const std::exception& error) {
   if (dynamic_cast<const IoError*>(&error)) throw;
   fail(what.string(), " does not fit the model of ", run.config().string(), ": ", error.what());
