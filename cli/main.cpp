@@ -1,5 +1,5 @@
-// tapeformer: trains transformers on CPU. stdout carries results, stderr progress and messages; exit code 1 for what
-// went wrong, 2 for wrong usage or configuration.
+// tapeformer: trains transformers on CPU. stdout has results, stderr progress and messages; the exit code is 1 for a
+// failure, 2 for wrong usage or configuration.
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -30,17 +30,17 @@
 namespace tapeformer::cli {
 namespace {
 
-// A descriptor 0, 1 or 2 that the caller has closed would be taken by the first file that is opened, and messages would
-// be written into it. In its place comes one that fails as the closed one does: standard input cannot be read, the
-// others cannot be written.
+// If the caller has closed descriptor 0, 1 or 2, the first file that is opened would get its number, and messages would
+// be written into it. So a descriptor takes its place that fails as the closed one does: standard input cannot be read,
+// the others cannot be written.
 void open_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // takes the lowest one that is free
+    ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // takes the lowest free number
   }
 }
 
-// Whether the command, the first word that is no option, is train.
+// Whether the command, the first word that is not an option, is train.
 bool asks_to_train(std::span<char*> words) {
   const auto command =
       std::ranges::find_if(words.subspan(1), [](std::string_view word) { return !word.starts_with('-'); });
@@ -55,21 +55,21 @@ void warn_of_slow_blas() {
       kernels::blas_description());
 }
 
-// Errors may quote what the user wrote: they stay on one line, and cannot drive the terminal.
+// Prints an error on one line, and without control characters, as it may quote what the user wrote.
 void print_error(std::string message) {
-  // What goes wrong on every rank alike is told by rank 0 alone: the end of its process ends the others, for which
-  // mpirun takes a second.
+  // An error that is the same on every rank should be printed only by rank 0. So the others wait: when rank 0 exits,
+  // mpirun ends them within about a second.
   if (launched_rank().value_or(0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   std::ranges::replace_if(
       message, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  std::cerr.clear();                        // an earlier message may have failed: the disk of a log was full
-  std::cout.exceptions(std::ios::goodbit);  // a message writes what is left of a result first
+  std::cerr.clear();                        // an earlier message may have failed, if the disk of the log was full
+  std::cout.exceptions(std::ios::goodbit);  // so that writing the message can flush what is left of a result
   ProgressLine::clear_visible();
   std::cerr << "tapeformer: " << rank_prefix() << printable_text(shortened(message)) << '\n';
 }
 
-// While it lives, a result that cannot be written throws, whichever command it is of, until an error is printed. Not
-// longer: at the end of the process standard output is flushed once more, where nobody catches anything.
+// While an object lives, a result that cannot be written throws, in any command, until an error is printed. It must not
+// live longer: at the end of the process standard output is flushed once more, where nothing would catch the exception.
 struct RequiredOutput {
   RequiredOutput() { std::cout.exceptions(std::ios::badbit); }
   ~RequiredOutput() { std::cout.exceptions(std::ios::goodbit); }
@@ -83,7 +83,7 @@ void add_quiet_option(CLI::App& command) {
   for (CLI::App* inner : command.get_subcommands({})) add_quiet_option(*inner);
 }
 
-// What a newcomer needs first.
+// The commands that a new user needs first.
 constexpr const char* kFirstCommands =
     "tapeformer: expected a command (tapeformer --help lists all). To begin with:\n"
     "  tapeformer train --data.text my.txt --out RUN   train a small model on your text, save it in the folder RUN\n"
@@ -110,7 +110,7 @@ int run(int argc, char** argv) {
     } catch (const CLI::Success& request) {  // --help, --version
       app.exit(request);
     }
-    check(std::ferror(stdin) == 0, "cannot read standard input");  // streams take an error for the end
+    check(std::ferror(stdin) == 0, "cannot read standard input");  // std::getline cannot tell a read error from the end
     std::cout.flush();
     return 0;
   } catch (const std::ios::failure&) {
@@ -135,11 +135,11 @@ int run(int argc, char** argv) {
 }  // namespace tapeformer::cli
 
 int main(int argc, char** argv) {
-  // From its first moment on, a training that is asked to stop ends in order.
+  // Made first, so that a training that is asked to stop at any moment ends in order.
   std::optional<tapeformer::StopSignal> stop;
   if (tapeformer::cli::asks_to_train({argv, static_cast<std::size_t>(argc)})) stop.emplace();
   tapeformer::cli::open_standard_descriptors();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is an error of the write, which is told
+  std::signal(SIGXFSZ, SIG_IGN);  // with ulimit -f, the write fails with an error instead of a signal
   tapeformer::set_up_log();
   tapeformer::cli::warn_of_slow_blas();
   return tapeformer::cli::run(argc, argv);

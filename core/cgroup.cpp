@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 enum class CgroupVersion { v1, v2 };
 
-// Calls f(folder, version) for the folder of each group that limits a controller ("cpu", "memory"), the outermost
+// Calls f(folder, version) for the folder of each group that limits a controller ("cpu", "memory"), the outermost group
 // first.
 void for_each_cgroup(const char* controller, const std::function<void(const fs::path&, CgroupVersion)>& f,
                      const fs::path& root) {
@@ -23,7 +23,7 @@ void for_each_cgroup(const char* controller, const std::function<void(const fs::
     f(folder, version);
     for (const fs::path& part : group.relative_path()) f(folder /= part, version);
   };
-  // Lines "4:cpu,cpuacct:/group" (version 1) and "0::/group" (version 2).
+  // The lines are "4:cpu,cpuacct:/group" (version 1) and "0::/group" (version 2).
   const fs::path mount = root / "sys/fs/cgroup";
   std::ifstream groups(root / "proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
@@ -45,7 +45,7 @@ int cgroup_processors(const fs::path& root) {
   for_each_cgroup(
       "cpu",
       [&](const fs::path& folder, CgroupVersion version) {
-        // Microseconds of all processors together in each period; "max" is no number.
+        // The quota is in microseconds of all processors together in each period; "max" is not a number.
         const bool v2 = version == CgroupVersion::v2;
         std::ifstream quotas(folder / (v2 ? "cpu.max" : "cpu.cfs_quota_us")), periods(folder / "cpu.cfs_period_us");
         double quota = 0, period = 0;
@@ -63,7 +63,7 @@ std::int64_t cgroup_memory_bytes(std::int64_t most, const fs::path& root) {
       "memory",
       [&](const fs::path& folder, CgroupVersion version) {
         std::ifstream limit(folder / (version == CgroupVersion::v2 ? "memory.max" : "memory.limit_in_bytes"));
-        if (std::int64_t bytes = 0; limit >> bytes && bytes > 0) most = std::min(most, bytes);  // "max" is no number
+        if (std::int64_t bytes = 0; limit >> bytes && bytes > 0) most = std::min(most, bytes);  // "max" is not a number
       },
       root);
   return most;

@@ -1,4 +1,4 @@
-// The limits that Linux sets to a group of processes (a container, a systemd unit).
+// The limits that Linux sets for a group of processes (a container, a systemd unit).
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 namespace tapeformer {
 
-// Both look at the group of this process and at those that it lies in, as far as they can be seen. `root` stands in the
-// place of "/" in tests.
+// Both functions consider the group of this process and the groups that contain it, as far as they are visible. `root`
+// replaces "/" in tests.
 
-// The processors that the groups may use at once, a part of one counted as one; 0 where there is no limit.
+// The number of processors that the groups may use at once, rounded up; 0 if there is no limit.
 int cgroup_processors(const std::filesystem::path& root = "/");
-// The bytes that the groups may hold; `most` where no limit is lower.
+// The bytes of memory that the groups may use; `most` if no limit is lower.
 std::int64_t cgroup_memory_bytes(std::int64_t most, const std::filesystem::path& root = "/");
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-// Errors whose message tells the reader what to change: what failed, where, what was expected, what was found.
+// Errors whose messages tell the user what to change: what failed, where, what was expected, what was found.
 #pragma once
 
 #include <sstream>
@@ -24,7 +24,7 @@ concept Writable = requires(std::ostream& out, const T& value) {
   out << value;
 };
 
-// Joins the parts, each as operator<< writes it.
+// Joins the parts, each formatted by operator<<.
 template <Writable... Parts>
 std::string str_cat(const Parts&... parts) {
   std::ostringstream out;

@@ -16,10 +16,10 @@ namespace tapeformer {
 
 namespace {
 
-// Stands between a file's name and the number of its writer in the name of a temporary file.
+// The name of a temporary file has this between the file's name and the writer's number.
 constexpr const char* kTemporary = ".tmp-";
 
-// Throws "cannot VERB PATH: reason" with the reason of the system call that has just failed.
+// If the system call has failed, throws "cannot VERB PATH: reason".
 void require(bool succeeded, const char* verb, const std::filesystem::path& path) {
   if (succeeded) return;
   const int error = errno;
@@ -43,7 +43,7 @@ void check_is_file(const struct stat& status, const std::filesystem::path& path)
   check(S_ISREG(status.st_mode), path.string(), " is not a regular file");
 }
 
-// Closes on leaving the scope.
+// Closes the file at the end of the scope.
 struct OpenFile {
   int fd;
   ~OpenFile() {
@@ -51,7 +51,7 @@ struct OpenFile {
   }
 };
 
-// Opens a regular file for reading, and tells its size.
+// Opens a regular file for reading, and sets its size.
 int open_to_read(const std::filesystem::path& path, std::int64_t& size) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   require(fd >= 0, "open", path);
@@ -107,7 +107,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   std::int64_t size = 0;
   const OpenFile file{open_to_read(path, size)};
   size_ = static_cast<std::size_t>(size);
-  if (size_ == 0) return;  // the system maps no empty files
+  if (size_ == 0) return;  // the system cannot map an empty file
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
   require(mapped != MAP_FAILED, "map", path);
   data_ = std::shared_ptr<const char>(static_cast<const char*>(mapped),
@@ -134,19 +134,19 @@ void write_all_at(int fd, std::int64_t offset, std::string_view bytes, const std
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  // Where the path is a symbolic link, the file that it leads to is written.
+  // If the path is a symbolic link, the file that it leads to is written.
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path_, error);
   if (!error && std::filesystem::is_symlink(path_, error)) path_ = target;
-  // A rename would replace a device, such as /dev/null, by a file if the user has the right to.
+  // A rename would replace a device, such as /dev/null, by a file, if the user has the right to do so.
   struct stat there {};
   if (::stat(path_.c_str(), &there) == 0) check_is_file(there, path_);
-  // Two writers of one path, in this process or in two, need two temporary files.
+  // Two writers of the same path, in one process or in two, need two temporary files.
   static std::atomic<int> counter = 0;
   temporary_path_ = path_;
   temporary_path_ += str_cat(kTemporary, ::getpid(), "-", counter++);
-  // The lock tells remove_abandoned() that the file is being written. If that has removed the file before it was
-  // locked, the file has no name any more (no link), and another one is made.
+  // The lock tells remove_abandoned() that the file is being written. If that function has removed the file before it
+  // was locked, the file has no name (no link) any more, and another one is made.
   struct stat status {};
   while (status.st_nlink == 0) {
     if (fd_ >= 0) ::close(fd_);
@@ -180,9 +180,9 @@ void AtomicFile::commit() {
 
 void sync_to_disk(const std::filesystem::path& path) {
   const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0 && errno == EACCES && is_folder(path)) return;  // one may write to it, but not list it
+  if (file.fd < 0 && errno == EACCES && is_folder(path)) return;  // a folder that the user may write to, but not list
   require(file.fd >= 0, "open", path);
-  // These say that the file system has no fsync of a folder.
+  // These errors mean that the file system has no fsync for folders.
   constexpr int kUnsupported[] = {EINVAL, ENOTSUP, ENOSYS, EBADF};
   if (::fsync(file.fd) == 0 || std::ranges::count(kUnsupported, errno) > 0) return;
   throw IoError(str_cat("cannot write ", path.string(), " to disk: ", std::generic_category().message(errno)));

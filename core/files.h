@@ -1,4 +1,4 @@
-// Reading files, and writing files that appear whole or not at all.
+// Reads files, and writes files that appear as a whole or not at all.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,15 @@
 
 namespace tapeformer {
 
-// The system refused to read or to write: an error of the disk, a missing right, too many open files. It says nothing
-// about the bytes of a file, so they must not be taken for damaged. A file that is not there is an Error of no such
-// kind.
+// The system refused to read or write: an error of the disk, a missing permission, too many open files. This does not
+// mean that the bytes of a file are damaged. For a missing file, the exception is Error, not IoError.
 class IoError : public Error {
  public:
   using Error::Error;
 };
 
-// What a path leads to. These throw IoError where the system does not tell, while those of std::filesystem that take an
-// error code return false.
+// What a path leads to. These functions throw IoError if the system cannot tell, where those of std::filesystem that
+// take an error code return false.
 bool is_there(const std::filesystem::path& path);
 bool is_folder(const std::filesystem::path& path);
 bool is_file(const std::filesystem::path& path);
@@ -31,20 +30,20 @@ bool is_file(const std::filesystem::path& path);
 // refuses, as all functions of this file do.
 std::string read_file(const std::filesystem::path& path);
 
-// A file that is read at any place. Copies share the open file. If the file gets shorter while it is open, read_at()
-// throws; a file that is renamed over it changes nothing.
+// A file with random access. Copies share the open file. If the file is truncated while it is open, read_at() throws;
+// if another file is renamed over it, the open file stays the same.
 class InputFile {
  public:
   // Throws Error as read_file() does.
   explicit InputFile(std::filesystem::path path);
 
-  // The size in bytes when the file was opened.
+  // The size in bytes at the time of opening.
   std::int64_t size() const { return size_; }
   const std::filesystem::path& path() const { return path_; }
-  // Fills `out` with the bytes from `offset` on. Throws Error where the system refuses, and when the file ends before.
+  // Fills `out` with the bytes from `offset` on. Throws Error if the system refuses, and if the file ends before.
   void read_at(std::int64_t offset, std::span<char> out) const;
-  // Asks the system to read these bytes from disk, without waiting: a later read_at() finds them in memory. This is a
-  // hint, which the system may ignore.
+  // A hint: asks the system to read these bytes from disk in the background, so that a later read_at() finds them in
+  // memory. The kernel may ignore it.
   void read_ahead(std::int64_t offset, std::int64_t bytes) const;
 
  private:
@@ -53,9 +52,9 @@ class InputFile {
   std::int64_t size_ = 0;
 };
 
-// A file mapped read-only. Copies share the mapping. The process dies of SIGBUS if the file is cut short while it is
-// mapped, so this is for files that no other program writes, such as a checkpoint's; use InputFile for all others. A
-// file that is renamed over it changes nothing.
+// A file mapped read-only. Copies share the mapping. The process dies of SIGBUS if the file is truncated while it is
+// mapped, so use this only for files that no other program writes, such as a checkpoint's, and InputFile for all
+// others. If another file is renamed over it, the mapping stays the same.
 class MappedFile {
  public:
   // Throws Error as read_file() does.
@@ -68,15 +67,15 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-// Writes all of the bytes to an open file: at its current place, or at `offset`. A call that a signal interrupts, or
-// that writes a part, is repeated. Throws Error that names `path` where the system refuses.
+// Writes all of the bytes to an open file: at its current offset, or at `offset`. Continues after an interrupted or
+// partial write(2). Throws Error that names `path` if the system refuses.
 void write_all(int fd, std::string_view bytes, const std::filesystem::path& path);
 void write_all_at(int fd, std::int64_t offset, std::string_view bytes, const std::filesystem::path& path);
 
 // Writes to a temporary file in the same folder and renames it to `path` on commit(), after fsync: a reader sees the
-// old file or the new one, never a part. Without commit() nothing is left behind, except when the process is killed
-// (remove_abandoned() removes that). If `path` is a symbolic link, the file that it leads to is replaced. Throws Error
-// where the system refuses, and when `path` is something other than a regular file.
+// old file or the new one, never a part. Without commit() nothing is left behind, unless the process is killed
+// (remove_abandoned() cleans up then). If `path` is a symbolic link, the file that it leads to is replaced. Throws
+// Error if the system refuses, and if `path` is something other than a regular file.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -88,7 +87,7 @@ class AtomicFile {
   // Overwrites bytes that were appended before.
   void write_at(std::int64_t offset, std::string_view bytes);
   void commit();
-  // Where the bytes are until commit().
+  // The path of the file before commit().
   const std::filesystem::path& temporary_path() const { return temporary_path_; }
 
  private:
@@ -97,15 +96,15 @@ class AtomicFile {
   std::int64_t size_ = 0;
 };
 
-// Whether a file has the name of an AtomicFile's temporary file.
+// Whether the name is that of an AtomicFile's temporary file.
 bool is_temporary_file(const std::filesystem::path& path);
 
-// Removes the temporary files in a folder whose AtomicFile was in a process that was killed. Those that are still being
-// written stay.
+// Removes the temporary files in a folder that AtomicFiles of killed processes have left. Files that are still being
+// written are kept.
 void remove_abandoned(const std::filesystem::path& folder);
 
-// Waits until the bytes of a file, or the names in a folder, are on disk. A file system that cannot do this for a
-// folder is taken as it is. Throws IoError.
+// Waits until the bytes of a file, or the names in a folder, are on disk. Does nothing for a folder whose file system
+// does not support it. Throws IoError.
 void sync_to_disk(const std::filesystem::path& path);
 
 // Replaces the file as AtomicFile does. Throws Error.

@@ -1,4 +1,4 @@
-// 64-bit xxHash (XXH3) of bytes, by which texts, tokenizers and damaged files are recognised.
+// 64-bit xxHash (XXH3) of bytes, which identifies texts and tokenizers, and detects damaged files.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace tapeformer {
 
 std::uint64_t hash_bytes(std::string_view bytes);
 
-// A number as 16 hexadecimal digits in lower case, for names and for JSON, whose readers elsewhere keep 53 bits only.
+// A number as 16 hexadecimal digits in lower case, for names and for JSON, where other readers keep only 53 bits.
 std::string to_hex(std::uint64_t value);
 
-// The hash of bytes that come in pieces: update(a), then update(b), gives hash_bytes(a + b).
+// The hash of bytes that come in pieces: after update(a) and update(b), it is hash_bytes(a + b).
 class Hasher {
  public:
   Hasher();

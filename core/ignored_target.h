@@ -1,4 +1,4 @@
-// The mark of a position whose prediction is not scored. Batches of data write it, the loss reads it.
+// The target of a position whose prediction is not scored. Batches of data contain it, the loss skips it.
 #pragma once
 
 #include <cstdint>

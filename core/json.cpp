@@ -19,12 +19,12 @@ std::string checksum(const Json& object) {
   return to_hex(hash_bytes(object.dump(-1, ' ', false, Json::error_handler_t::replace)));
 }
 
-// A key as a message quotes it, however long it is.
+// A key quoted for an error message, shortened if it is long.
 std::string quoted(std::string key) {
   constexpr std::size_t kMost = 60;
   if (key.size() > kMost) {
     std::size_t end = kMost;
-    while ((key[end] & 0xC0) == 0x80) --end;  // do not cut a character
+    while ((key[end] & 0xC0) == 0x80) --end;  // do not cut within a character
     key = key.substr(0, end) + "...";
   }
   return '"' + key + '"';
@@ -34,7 +34,7 @@ std::string quoted(std::string key) {
 
 template <class Json>
 Json parse_json(std::string_view text, std::string_view where) {
-  constexpr std::size_t kMostLevels = 100;            // copying and writing a value call a function for each level
+  constexpr std::size_t kMostLevels = 100;            // copying and writing a value recurse once for each level
   std::vector<std::unordered_set<std::string>> keys;  // of the enclosing objects and lists
   const auto look = [&](int, typename Json::parse_event_t event, Json& parsed) {
     using Event = typename Json::parse_event_t;
@@ -49,13 +49,13 @@ Json parse_json(std::string_view text, std::string_view where) {
     }
     return true;
   };
-  std::size_t invalid = text.find('\0') + 1;  // bytes count from 1; the parser would end at a byte 0
+  std::size_t invalid = text.find('\0') + 1;  // a position from 1; the parser would stop at a byte 0
   if (invalid == 0) {
     try {
       return Json::parse(text, look);
     } catch (const typename Json::parse_error& error) {
       invalid = error.byte;
-    } catch (const typename Json::out_of_range&) {  // the message of the parser quotes the number, however long it is
+    } catch (const typename Json::out_of_range&) {  // the parser's message quotes the number, which may be very long
       fail(where, "not valid JSON: a number is out of range");
     }
   }

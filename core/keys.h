@@ -1,4 +1,4 @@
-// Named settings with a type, a default, a help text and the values they take: the keys of a configuration, and the
+// Named settings with a type, a default, a help text and a set of allowed values: the keys of a configuration, and the
 // options of a model family or an optimizer.
 #pragma once
 
@@ -17,10 +17,10 @@
 namespace tapeformer {
 
 enum class KeyType { integer, number, boolean, string, list };
-// The alternatives stand in the order of KeyType.
+// The alternatives have the order of KeyType.
 using KeyValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
 
-// The numbers that a key takes. An infinite maximum means no upper limit; infinite values are refused all the same.
+// The range of a numeric key. An infinite maximum means no upper limit; but the value itself must be finite.
 struct KeyRange {
   double min, max;
   bool excludes_min = false, excludes_max = false;
@@ -29,25 +29,25 @@ inline KeyRange at_least(double min) { return {min, std::numeric_limits<double>:
 inline KeyRange above(double min) { return {min, std::numeric_limits<double>::infinity(), true}; }
 inline KeyRange between(double min, double max) { return {min, max}; }
 inline KeyRange fraction() { return {0, 1, false, true}; }
-inline constexpr double kMaxSize = 1 << 20;  // a width, length or count above this is a slip of the hand
+inline constexpr double kMaxSize = 1 << 20;  // a width, length or count above this is assumed to be a typing error
 
 struct Key {
   std::string name;
   KeyValue default_value;
   std::string help;  // one line, with the unit
-  // Everything of the type; a range of numbers; or the words that a string may be.
+  // The allowed values: all of the type; a range of numbers; or a list of words for a string.
   std::variant<std::monostate, KeyRange, std::vector<std::string>> allowed = {};
-  // The key that the default is worked out from, with its section ("model.dim"); empty where the default is fixed.
+  // The key from which the default is derived, with its section ("model.dim"); empty if the default is fixed.
   std::string follows = {};
-  // The value that the default stands for, where that is known beforehand: 0.1, say, for a default of -1.
+  // The effective value of the default, if that is known beforehand: 0.1, say, for a default of -1.
   std::optional<KeyValue> stands_for = {};
-  // A run that is resumed may change the value: it says nothing of the model, its tokens or its task.
+  // Whether a resumed run may change the value: the key does not describe the model, its tokens or its task.
   bool may_change = false;
 
   KeyType type() const { return static_cast<KeyType>(default_value.index()); }
 };
 
-// The words that name the values of an enum. A specialisation lists each value once:
+// The words for the values of an enum. A specialisation lists each value once:
 //
 //   template <> struct Words<NormPlace> {
 //     static constexpr std::pair<NormPlace, std::string_view> list[] = {{NormPlace::pre, "pre"}, …};
@@ -63,7 +63,7 @@ std::string word_of(Enum value) {
   fail("an enum has the value ", static_cast<int>(value), ", which no word names");
 }
 
-// Throws Error for a word that names no value.
+// Returns the value that a word names. Throws Error for an unknown word.
 template <class Enum>
 Enum value_of(std::string_view word) {
   for (const auto& [value, other] : Words<Enum>::list) {
@@ -79,7 +79,7 @@ std::vector<std::string> words_of() {
   return words;
 }
 
-// A key whose value is one of an enum's words.
+// Makes a key whose values are the words of an enum.
 template <class Enum>
 Key word_key(std::string name, Enum default_value, std::string help) {
   return {std::move(name), word_of(default_value), std::move(help), words_of<Enum>()};
@@ -89,11 +89,11 @@ Key word_key(std::string name, Enum default_value, std::string help) {
 class KeyValues {
  public:
   KeyValues() = default;
-  // Every key has its default.
+  // Gives every key its default.
   explicit KeyValues(std::span<const Key> keys);
 
   bool has(std::string_view name) const;
-  // All of these throw Error when there is no such key, or when it is of another type.
+  // All of these throw Error if there is no such key, or if it has another type.
   const KeyValue& get(std::string_view name) const;
   void set(std::string_view name, KeyValue value);
   std::int64_t integer(std::string_view name) const { return typed<std::int64_t>(name); }

@@ -14,7 +14,7 @@
 namespace tapeformer {
 namespace {
 
-// A line "VmHWM:   1234 kB" of /proc/self/status, in bytes; 0 where there is none.
+// The value of a line "VmHWM:   1234 kB" in /proc/self/status, in bytes; 0 if there is no such line.
 std::int64_t status_bytes(std::string_view name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -35,7 +35,7 @@ std::int64_t address_space_bytes() {
 
 std::int64_t peak_resident_bytes() {
   if (const std::int64_t bytes = status_bytes("VmHWM:")) return bytes;
-  // This one may be that of the program that started this process.
+  // This peak may include that of the program that started this process.
   rusage usage{};
   return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024 * std::int64_t{usage.ru_maxrss} : 0;
 }

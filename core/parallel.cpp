@@ -41,7 +41,7 @@ std::atomic<int>& threads_in_use() {
   return threads;
 }
 
-// Whether this thread is inside a loop.
+// Whether this thread is inside a parallel loop.
 thread_local bool inside_loop = false;
 
 struct InsideLoop {
@@ -57,7 +57,7 @@ inline void pause() {
 #endif
 }
 
-// Asks `ready` again and again for a short time, less than a loop of a small model takes. Returns whether it held.
+// Polls `ready` for a short time, less than a loop of a small model takes. Returns whether it became true.
 template <class F>
 bool spin_until(const F& ready) {
   constexpr auto kPatience = std::chrono::microseconds(200);
@@ -72,14 +72,14 @@ bool spin_until(const F& ready) {
 }
 
 // The threads that take part in loops. The caller of a loop works too and never waits for a thread that has not begun:
-// on a busy machine it does all chunks itself, and at most waits for the chunks that other threads have taken.
-// (An OpenMP loop ends when every thread of the team has arrived: beside one busy process a training run of one minute
-// took eight.)
+// on a busy machine it does all chunks itself, and waits at most for chunks that other threads have taken. (An OpenMP
+// loop ends only when every thread of the team has arrived: beside one busy process, a training run of one minute took
+// eight.)
 class ThreadPool {
  public:
   void run(std::int64_t chunks, int threads, void (*body)(const void*, std::int64_t), const void* context) {
     const std::unique_lock one_loop(mutex_, std::try_to_lock);
-    if (!one_loop) {  // the threads are busy with the loop of another thread
+    if (!one_loop) {  // another thread's loop is using the threads
       const InsideLoop inside;
       for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(context, chunk);
       return;
@@ -93,7 +93,7 @@ class ThreadPool {
     if (sleeping_ > 0) loops_.notify_all();
     take_chunks();
     open_ = false;
-    // A worker that enters from now on finds the loop closed and leaves.
+    // A worker that arrives from now on sees that the loop is closed, and leaves.
     while (inside_ != 0) {
       if (!spin_until([&] { return inside_ == 0; })) sched_yield();
     }
@@ -113,7 +113,7 @@ class ThreadPool {
     }
   }
 
-  // Where the system has no thread to give, there are fewer: the caller does what they would have done.
+  // If the system refuses a thread, there are fewer: the caller does their work.
   void add_workers(int count) {
     try {
       for (; workers_ < count; ++workers_) add_worker(workers_);
@@ -137,22 +137,22 @@ class ThreadPool {
     }).detach();
   }
 
-  std::mutex mutex_;  // held by the thread whose loop runs
+  std::mutex mutex_;  // held by the thread whose loop is running
   int workers_ = 0;
-  // The loop. Workers read it only between ++inside_ and --inside_; it is written only when closed and nobody is
-  // inside.
+  // The current loop. Workers read it only between ++inside_ and --inside_; it is written only when the loop is closed
+  // and no worker is inside.
   std::int64_t chunks_ = 0;
   void (*body_)(const void*, std::int64_t) = nullptr;
   const void* context_ = nullptr;
   int helpers_ = 0;
   std::mutex error_mutex_;
   std::exception_ptr error_;
-  // Each has its own cache line, because some threads write them while others read.
+  // Each of these has its own cache line, because some threads write them while others read.
   alignas(64) std::atomic<std::int64_t> next_ = 0;
   alignas(64) std::atomic<bool> open_ = false;
-  alignas(64) std::atomic<int> inside_ = 0;  // the number of workers that look at the loop
+  alignas(64) std::atomic<int> inside_ = 0;  // the number of workers that are looking at the loop
   alignas(64) std::atomic<int> sleeping_ = 0;
-  alignas(64) std::atomic<std::uint32_t> loops_ = 0;  // how many there were; workers wait for a change
+  alignas(64) std::atomic<std::uint32_t> loops_ = 0;  // the number of loops so far; workers wait for it to change
 };
 
 }  // namespace

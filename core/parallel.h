@@ -1,4 +1,4 @@
-// Parallel loops, whose results do not depend on the number of threads.
+// Parallel loops; their results do not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -8,11 +8,11 @@ namespace tapeformer {
 
 // The number of threads that parallel_for and the matrix products use; default_thread_count() at first.
 int thread_count();
-// Throws Error below 1.
+// Throws Error for a number below 1.
 void set_thread_count(int threads);
-// The number of threads that a loop would get here: 1 inside another loop.
+// The number of threads that a loop would use here: 1 inside another loop.
 int available_threads();
-// The number of physical cores that this process may use by its affinity mask and cgroup quota.
+// The number of physical cores that the affinity mask and the cgroup quota allow this process to use.
 int default_thread_count();
 
 namespace detail {
@@ -22,10 +22,10 @@ void run_chunks(std::int64_t chunks, void (*body)(const void*, std::int64_t), co
 // The number of chunks into which parallel_chunks divides `size` elements.
 inline std::int64_t chunk_count(std::int64_t size, std::int64_t grain) { return (size + grain - 1) / grain; }
 
-// Calls f(chunk, chunk_begin, chunk_end) for consecutive chunks of `grain` elements of [0, size), spread over the
-// threads. Chunk boundaries depend on size and grain alone, so partial results that are kept per chunk and added in
-// order are the same for any number of threads. Chunks begin in order. The first exception thrown by f is rethrown. A
-// loop inside another loop runs serially.
+// Calls f(chunk, chunk_begin, chunk_end) for consecutive chunks of `grain` elements of [0, size), distributed over the
+// threads. Chunk boundaries depend only on size and grain, so partial results that are stored per chunk and added in
+// order are the same for any number of threads. Chunks are started in order. The first exception thrown by f is
+// rethrown. A loop inside another loop runs serially.
 template <class F>
 void parallel_chunks(std::int64_t size, std::int64_t grain, const F& f) {
   struct Context {

@@ -6,10 +6,10 @@
 namespace tapeformer {
 namespace {
 
-// State of the thread that profiles.
+// The state of the thread that profiles.
 thread_local std::vector<ProfileRow> rows;
 thread_local bool inside_kernel = false;
-thread_local double kernel_seconds = 0;  // spent in kernels of the innermost open op
+thread_local double kernel_seconds = 0;  // time in kernels of the innermost open op
 
 }  // namespace
 

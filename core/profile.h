@@ -1,4 +1,4 @@
-// Measures the time of ops and kernels, by name. A span costs a load and a branch while no profile runs.
+// Measures the time of ops and kernels, by name. Without a profile, a span costs a load and a branch.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace tapeformer {
 // What a span measures: the forward of an op, its backward, or a kernel (a parallel loop or a matrix product).
 enum class SpanKind { forward, backward, kernel };
 
-// The least work of a kernel: floating point operations of a product, or bytes that a loop reads and writes.
+// The minimal work of a kernel: floating point operations of a product, or bytes that a loop reads and writes.
 struct KernelWork {
   double flops = 0, bytes = 0;
 };
@@ -21,13 +21,13 @@ struct ProfileRow {
   std::string name;
   std::int64_t calls = 0;
   double seconds = 0;
-  double inside_s = 0;  // the part of it in kernels (ops only)
+  double inside_s = 0;  // the part of the time that is in kernels (only for ops)
   KernelWork work = {};
 };
 
-// Starts to count and forgets earlier counts. Only the spans of the calling thread are counted.
+// Starts the profile and forgets earlier measurements. Only the spans of the calling thread are measured.
 void start_profile();
-// One row for each kind and name, with the sums of its spans; the longest time first.
+// Ends the profile. Returns a row for each kind and name, with the sums of its spans; the longest time comes first.
 std::vector<ProfileRow> stop_profile();
 
 namespace detail {
@@ -35,7 +35,7 @@ extern thread_local bool profiling;
 }
 inline bool is_profiling() { return detail::profiling; }
 
-// Measures the time between its construction and destruction. A kernel inside another kernel counts as part of that. An
+// Measures the time between its construction and destruction. A kernel inside another kernel counts as a part of it. An
 // op inside another op's backward counts in both.
 class Span {
  public:

@@ -1,5 +1,5 @@
-// Counter-based random numbers: every number is a pure function of a key and an index, so there is no generator state
-// to save, and no thread or evaluation can change the numbers of another.
+// Counter-based random numbers: every number is a pure function of a key and an index. So there is no generator state
+// to save, and other threads or an evaluation cannot change the numbers of a sequence.
 #pragma once
 
 #include <array>
@@ -30,16 +30,16 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The name of one sequence of random numbers. Keys that differ in any field give independent sequences.
+// The key of a sequence of random numbers. Keys that differ in any field give independent sequences.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   std::uint32_t micro_step = 0;
-  std::uint64_t stream = 0;  // who uses it: an op's place on the tape, the batcher, an initialiser
+  std::uint64_t stream = 0;  // the user of the sequence: an op's index on the tape, the batcher, an initialiser
 
   RandomKey with_stream(std::uint64_t other) const { return {seed, step, micro_step, other}; }
 
-  // Philox key and the two upper counter words; the lower two are the block index.
+  // The Philox key and the two upper counter words; the lower two are the block index.
   std::array<std::uint32_t, 2> philox_key() const {
     const std::uint64_t mixed = mix64(seed ^ mix64(stream));
     return {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
@@ -52,7 +52,7 @@ struct RandomKey {
   }
 };
 
-// Reads the sequence of one key from its start, a word at a time.
+// Reads the sequence of a key from its start, one word at a time.
 class RandomStream {
  public:
   explicit RandomStream(RandomKey key) : key_(key) {}
@@ -70,7 +70,7 @@ class RandomStream {
   }
   // Uniform in [0, 1) with 53 random bits.
   double uniform() { return static_cast<double>(next_u64() >> 11) * 0x1p-53; }
-  // Uniform in [0, bound), without bias (values of the uneven rest are rejected); bound >= 1.
+  // Uniform in [0, bound), without bias (values in the incomplete last range are rejected); bound >= 1.
   std::uint64_t below(std::uint64_t bound) {
     const std::uint64_t uneven = (0 - bound) % bound;
     std::uint64_t word = next_u64();

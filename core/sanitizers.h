@@ -1,4 +1,5 @@
-// TAPEFORMER_ADDRESS_SANITIZER is defined in a build with AddressSanitizer: g++ and clang++ tell it in different ways.
+// TAPEFORMER_ADDRESS_SANITIZER is defined in a build with AddressSanitizer: g++ and clang++ signal it in different
+// ways.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)

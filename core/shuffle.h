@@ -1,4 +1,4 @@
-// A random order that is the same with every compiler.
+// A random permutation that is the same with every compiler.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tapeformer {
 
-// Fisher and Yates' algorithm: every order is equally likely. (The result of std::shuffle depends on the library.)
+// The Fisher-Yates shuffle: every order is equally probable. (The result of std::shuffle depends on the library.)
 inline void shuffle(std::span<std::int64_t> items, RandomStream& random) {
   for (std::size_t left = items.size(); left > 1; --left) std::swap(items[left - 1], items[random.below(left)]);
 }
 
-// 0, 1, …, size − 1.
+// Returns 0, 1, …, size − 1.
 inline std::vector<std::int64_t> counting(std::int64_t size) {
   std::vector<std::int64_t> items(size);
   std::iota(items.begin(), items.end(), 0);

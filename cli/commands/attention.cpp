@@ -67,7 +67,7 @@ std::vector<AttentionText> of_text_encoder(const AttentionArguments& arguments) 
   return {{attention_of(*run.model, ids), texts, texts}};
 }
 
-// The target is the model's own translation, unless one is given.
+// The attention of an encoder-decoder. The target is the model's own translation, unless one is given.
 std::vector<AttentionText> of_translator(const AttentionArguments& arguments) {
   if (arguments.source.empty()) fail_usage("attention: expected --source for this model");
   const TrainedTranslator run = open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul});
@@ -81,7 +81,7 @@ std::vector<AttentionText> of_translator(const AttentionArguments& arguments) {
     target_ids = translate_lines(*run.model, *source, *target, symbols, {&line, 1}, {.beam = 5}).front().target;
   }
   std::optional<std::int64_t> context = run.model->context();
-  if (context) --*context;  // for the end of the source, and the beginning of the target
+  if (context) --*context;  // one position is for the end of the source, or the beginning of the target
   check_length(source_ids, context);
   if (!target_ids.empty()) check_length(target_ids, context);
   std::vector<AttentionMap> maps = attention_of(*run.model, source_ids, target_ids, symbols);
@@ -104,7 +104,7 @@ std::vector<AttentionText> read_attention(const AttentionArguments& arguments) {
   return family.is_causal() ? of_language_model(arguments) : of_text_encoder(arguments);
 }
 
-// "3.5": layer 3, head 5.
+// Parses "3.5": layer 3, head 5.
 std::pair<std::int64_t, std::int64_t> parse_head(const std::string& text) {
   long long layer = 0, head = 0;
   int end = 0;

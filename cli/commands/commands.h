@@ -1,4 +1,4 @@
-// The table of subcommands. Each function adds one to the application: its options, and what it does when it is called.
+// The table of subcommands. Each function adds one to the application: its options, and its callback.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -25,7 +25,7 @@ void add_tokenizer_command(CLI::App& app);
 void add_corpus_command(CLI::App& app);
 void add_gradcheck_command(CLI::App& app);
 
-// In the order in which --help lists them.
+// They are in the order in which --help lists them.
 inline constexpr void (*kCommands[])(CLI::App&) = {
     add_train_command, add_eval_command,       add_generate_command,  add_translate_command, add_surprisal_command,
     add_bleu_command,  add_aer_command,        add_fill_command,      add_probe_command,     add_predict_command,

@@ -12,7 +12,7 @@
 
 namespace tapeformer::cli {
 
-constexpr std::int64_t kMaxRow = 250'000;  // the letters that the optimum is a mean over
+constexpr std::int64_t kMaxRow = 250'000;  // the number of letters over which the optimum is averaged
 
 void add_corpus_command(CLI::App& app) {
   struct Arguments {

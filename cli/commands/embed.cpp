@@ -29,14 +29,14 @@ struct EmbedArguments {
   TextVectorOptions options;
 };
 
-// By the end of the file's name, where no format is given.
+// Chooses the format by the end of the file's name, where none is given.
 std::string format_of(const EmbedArguments& arguments) {
   if (!arguments.format.empty()) return arguments.format;
   const std::string extension = std::filesystem::path(arguments.out).extension().string();
   return extension == ".npy" || extension == ".html" ? extension.substr(1) : "jsonl";
 }
 
-// Where the vectors of one text after another go; nothing of a text stays in memory, unless they become a page.
+// Writes the vectors of one text after another; no text stays in memory, except for a page (html).
 class VectorWriter {
  public:
   VectorWriter(const EmbedArguments& arguments, const TrainedEmbedder& run)
@@ -82,7 +82,7 @@ class VectorWriter {
     vectors_.insert(vectors_.end(), values.begin(), values.end());
   }
 
-  // The shortest decimals from which a reader gets the same f32.
+  // Writes the shortest decimals that read back as the same f32.
   static void append_vector(std::string& json, std::span<const float> vector) {
     char separator = '[';
     for (const float x : vector) {
@@ -119,7 +119,7 @@ class VectorWriter {
   std::string format_;  // jsonl, npy or html
   const TrainedEmbedder& run_;
   const Tokenizer& tokenizer_;
-  std::vector<std::string> labels_;  // of a page's vectors
+  std::vector<std::string> labels_;  // labels of the page's vectors
   std::vector<float> vectors_;
   std::optional<NpyWriter> npy_;
   std::optional<AtomicFile> file_;

@@ -17,8 +17,8 @@ struct EvalArguments : EvalRequest {
   bool json = false;
 };
 
-// The task of the run where it reads what is given; else that of its family, or the first one that does, which says
-// what the run's model is.
+// The task that reads this input: the task of the run if it does, else that of its family, or else the first task that
+// does (its error says what the run's model is).
 const TaskRow& task_for(const ModelSource& run, std::string_view input) {
   const TaskRow& task = task_of_run(run);
   if (task.eval_input == input) return task;

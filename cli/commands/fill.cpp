@@ -25,8 +25,8 @@ using Json = nlohmann::ordered_json;
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// The text as the row of a model. A word's token has the space before it, so the space before [MASK] is part of what is
-// to be found; characters are tokens of their own.
+// Encodes the text as a row of the model. A word's token includes the space before it, so the space before [MASK] is
+// removed, and predicted with the word; for a character tokenizer, spaces are tokens of their own.
 std::vector<std::int32_t> row_of(const std::string& text, const Tokenizer& tokenizer, const MaskedSymbols& symbols) {
   std::string joined = text;
   if (tokenizer.kind() != "char") {
@@ -48,7 +48,8 @@ void print_fill(const FillArguments& arguments) {
   const std::int64_t context = run.model->context().value_or(std::ssize(ids));
   check(std::ssize(ids) <= context, "fill: the text has ", ids.size(), " tokens with [CLS] and [SEP], the model reads ",
         "at most ", context);
-  // No text has the marks of a row and of a document; <unk> says that a word stands there which the vocabulary lacks.
+  // Special tokens are no candidates, as no text contains them; but <unk> is one: it means a word that the vocabulary
+  // lacks.
   std::vector<std::int32_t> marks(run.tokenizer->special_ids().begin(), run.tokenizer->special_ids().end());
   std::erase(marks, run.tokenizer->unknown_id().value_or(-1));
   const std::vector<FilledMask> masks = fill_masks(*run.model, ids, symbols.mask, arguments.top, marks);

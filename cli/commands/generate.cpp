@@ -30,23 +30,23 @@ struct GenerateArguments {
   bool no_cache = false, interactive = false, json = false;
 };
 
-// What the model continues, and how much of it is shown before the text.
+// The tokens that the model continues, and the part of them that is shown before the generated text.
 struct Beginning {
   std::vector<std::int32_t> ids;
   std::string_view shown;
 };
 
-// Whether the tokenizer has a token for a text.
+// Whether the tokenizer has tokens for the whole text.
 bool knows(const Tokenizer& tokenizer, std::string_view text) {
   try {
     const std::vector<std::int32_t> ids = tokenizer.encode(text);
     return !tokenizer.unknown_id() || std::ranges::count(ids, *tokenizer.unknown_id()) == 0;
-  } catch (const Error&) {  // of a character without a token
+  } catch (const Error&) {  // a character has no token
     return false;
   }
 }
 
-// Without a prompt the text begins where a document would: after the end of the one before.
+// Without a prompt, the text begins as a document does: after the end of the document before.
 Beginning beginning_of(const TrainedLanguageModel& run, std::string_view prompt) {
   const std::optional<std::int32_t> end_of_text = run.tokenizer->special(kEndOfText);
   if (!prompt.empty()) return {prompt_tokens(run, prompt), prompt};
@@ -74,8 +74,8 @@ class TextGenerator {
     tell_speed();
   }
 
-  // One text that the user and the model write in turn, each line with a seed of its own. An empty line begins a new
-  // one.
+  // Lets the user and the model write one text in turn, where each line has its own seed. An empty line begins a new
+  // text.
   void converse() {
     const bool typed = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
     if (typed)
@@ -115,7 +115,7 @@ class TextGenerator {
     spdlog::warn("{} has {} tokens: the model sees only the last {}", what, ids.size(), seen);
   }
 
-  // Writes the text that follows `beginning`, or an object with `prompt`. Returns its tokens.
+  // Writes the text that follows `beginning`, or a JSON object with `prompt`. Returns the generated tokens.
   template <class GoOn>
   std::vector<std::int32_t> continue_text(std::string_view prompt, const Beginning& beginning, const GoOn& go_on) {
     const kernels::MatmulPrecisionScope precision(run_.matmul);
@@ -125,7 +125,7 @@ class TextGenerator {
     const auto show = [&](std::string_view part) {
       text += part;
       if (!arguments_.json) output.write(part);
-      std::cout << std::flush;  // a reader of a pipe sees each token as well
+      std::cout << std::flush;  // so that the reader of a pipe sees each token at once too
     };
     if (!arguments_.json) output.write(beginning.shown);
     const double begin = ProgressLine::steady_seconds();
@@ -141,7 +141,7 @@ class TextGenerator {
     tokens_ += tokens, seconds_ += seconds;
     if (!arguments_.json) {
       output.finish();
-      std::cout << '\n' << std::flush;  // the speed comes behind it, wherever both go
+      std::cout << '\n' << std::flush;  // before the speed, which goes to standard error
     } else {
       const char* const end = stops.stopped()             ? "stop"
                               : interrupted               ? "interrupted"
@@ -152,7 +152,7 @@ class TextGenerator {
                       {"seed", options_.seed}, {"end", end},   {"tokens_per_s", rate(tokens, seconds)}};
       std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
     }
-    // A text that was ended by a text of --stop goes on without that.
+    // If a --stop text ended the generated text, the stop text itself is not part of it.
     return stops.stopped() ? run_.tokenizer->encode(text) : ids;
   }
 
@@ -167,7 +167,7 @@ class TextGenerator {
   const GenerateArguments& arguments_;
   const TrainedLanguageModel run_;
   GenerateOptions options_;
-  std::int64_t tokens_ = 0;  // since tell_speed()
+  std::int64_t tokens_ = 0;  // tokens since the last tell_speed()
   double seconds_ = 0;
 };
 

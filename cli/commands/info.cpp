@@ -47,13 +47,13 @@ struct InfoArguments {
   bool json = false;
 };
 
-// Where no step is timed: a step's products take this share of the machine's peak, about.
+// The share of the machine's peak that the matrix products of a step are assumed to reach where no step is timed.
 constexpr double kUsualShare = 0.6;
-// Data that is larger is not read.
+// The data is not read if it is larger than this.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;
 constexpr std::int64_t kMostLines = 1'000'000;
 
-// Why the configuration's data is not read; empty where it is.
+// The reason why the configuration's data is not read; empty if it is read.
 std::string why_no_data(const Config::Data& data) {
   std::vector<std::string> inputs = data.text;
   for (const std::string* path : {&data.source, &data.target, &data.pairs, &data.labels}) {
@@ -74,7 +74,7 @@ std::string why_no_data(const Config::Data& data) {
   return bytes > kMostBytes ? "it is large" : "";
 }
 
-// Where the size of the vocabulary is from.
+// Where the size of the vocabulary comes from.
 std::string vocabulary_origin(const ResolvedConfig& config, bool of_run, bool data_read) {
   const Config::Tokenizer& tokenizer = config.tokenizer;
   const bool from_files = !tokenizer.file.empty() && (tokenizer.joint || !tokenizer.target_file.empty());
@@ -83,12 +83,12 @@ std::string vocabulary_origin(const ResolvedConfig& config, bool of_run, bool da
   return tokenizer.kind == TokenizerKind::character ? "assumed" : "tokenizer.vocab";
 }
 
-// What the metrics of a run say.
+// Measurements in the metrics of a run.
 struct Measured {
   std::int64_t steps = 0;
-  std::optional<double> step_seconds;  // the median of steps between which nothing was evaluated
+  std::optional<double> step_seconds;  // the median over steps between which nothing was evaluated
   double elapsed_seconds = 0;
-  std::int64_t peak_bytes = 0;  // 0: not known
+  std::int64_t peak_bytes = 0;  // 0: unknown
 };
 
 std::optional<Measured> read_measured(const RunFolder& run) {
@@ -115,7 +115,7 @@ std::optional<Measured> read_measured(const RunFolder& run) {
   return result;
 }
 
-// A change of the configuration that needs less memory.
+// A change of the configuration that saves memory.
 struct Advice {
   ConfigOverrides changes;
   std::int64_t peak_bytes;
@@ -148,7 +148,7 @@ struct Info {
   const char* method() const { return !dry_run ? "computed" : dry_run->scaled ? "scaled" : "measured"; }
 };
 
-// The largest micro-steps that fit, with and without recomputing, as many tokens a step as before.
+// The largest micro-steps that fit into memory, with and without recomputing, for the same number of tokens in a step.
 std::vector<Advice> advise(const Info& info, const DataReader& read, const DryRunOptions& options) {
   std::vector<Advice> advice = {};
   const Config::Train& train = info.config.train;
@@ -179,9 +179,8 @@ std::vector<Advice> advise(const Info& info, const DataReader& read, const DryRu
   return advice;
 }
 
-// Does in a process of its own what is kept in the cache folder, so that the memory which that takes is not counted
-// as the training's: reads the text, and measures the machine. What is wrong with the text is said when it is read
-// again.
+// Fills the cache folder in a child process, so that the memory for this does not count as the training's: reads the
+// text, and measures the machine. Errors in the text are reported when it is read again.
 void fill_cache(const ResolvedConfig& config, const DataReader& read) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -212,7 +211,7 @@ Info gather(const InfoArguments& arguments) {
 
   Info info{.config = config, .no_data = why_no_data(config.data), .vocab_origin = {}, .costs = {}};
   info.vocab_origin = vocabulary_origin(config, run.has_value(), info.no_data.empty());
-  std::unique_ptr<ObjectiveData> first;  // what was read for `costs`
+  std::unique_ptr<ObjectiveData> first;  // the data that was read for `costs`
   const DataReader read = [&](const ResolvedConfig& with) {
     if (first && with == config) return std::move(first);
     const RunFolder* const folder = run ? &*run : nullptr;
@@ -252,7 +251,7 @@ Info gather(const InfoArguments& arguments) {
   return info;
 }
 
-// Layers that follow each other and have as many parameters: the first and the last of them.
+// Groups of consecutive layers with equally many parameters: the first and the last layer of each group.
 std::vector<std::pair<const ModelCosts::Layer*, const ModelCosts::Layer*>> equal_layers(const ModelCosts& costs) {
   const auto stem = [](const ModelCosts::Layer& layer) { return layer.name.substr(0, layer.name.rfind('.')); };
   std::vector<std::pair<const ModelCosts::Layer*, const ModelCosts::Layer*>> runs;

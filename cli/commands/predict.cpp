@@ -28,17 +28,18 @@ struct PredictArguments {
   bool json = false;
 };
 
-// A line that came, or in CoNLL's format the lines of a sentence, and what is asked of it.
+// A line of input (in CoNLL's format, the lines of a sentence), and the example that is predicted for it.
 struct Question {
   LabelledExample example;
   std::int64_t cut_tokens = 0;
-  bool has_answer = false;                               // else it is empty, or cannot be read
-  std::vector<std::pair<std::string, bool>> lines = {};  // CoNLL's: as they came, and whether each is a word
+  bool has_answer = false;  // else the line is empty, or cannot be read
+  // For CoNLL: the lines as they were read, and whether each is a word.
+  std::vector<std::pair<std::string, bool>> lines = {};
 };
 
-// Reads standard input some lines at a time. An empty line, and one that cannot be read, is answered by an empty line
-// (with --json: null), so that answers and lines stay side by side. In CoNLL's format every line comes out as it is,
-// that of a word with its label behind it.
+// Reads standard input some lines at a time. The answer to an empty line, and to one that cannot be read, is an empty
+// line (with --json: null), so that answers and lines correspond. In CoNLL's format every line is repeated, that of a
+// word with its label appended.
 class Predictor {
  public:
   explicit Predictor(const PredictArguments& arguments)
@@ -105,7 +106,7 @@ class Predictor {
     });
   }
 
-  // `read` makes the example; without it there is nothing to ask.
+  // `read` makes the example; without it the question is empty.
   void ask(Question question, const std::function<void(Question&)>& read) {
     const std::string where = str_cat("line ", is_conll() ? begin_ : number_, ": ");
     std::vector<LabelledRow> rows;
@@ -150,7 +151,7 @@ class Predictor {
 
   std::string json_of(const Question& question, std::span<const PredictedLabel> own) const {
     using Json = nlohmann::ordered_json;
-    // Empty lines between sentences ask nothing.
+    // Empty lines between sentences have no answer.
     if (own.empty()) return is_conll() && question.example.pieces.empty() ? "" : "null\n";
     Json json = task_.json(run_.labels, question.example, own);
     if (question.cut_tokens > 0) json["cut_tokens"] = question.cut_tokens;
@@ -175,13 +176,13 @@ class Predictor {
   const TrainedLabeller run_;
   const LabelTask& task_;
   const RowEncoder encoder_;
-  std::int64_t number_ = 0, begin_ = 1;  // of the last line, and of the first one of a sentence
+  std::int64_t number_ = 0, begin_ = 1;  // numbers of the last line, and of the first line of a sentence
   std::int64_t asked_ = 0, refused_ = 0;
-  std::size_t columns_ = 0;                             // CoNLL's: of the first word's line; 0 before it came
-  std::vector<std::pair<std::string, bool>> sentence_;  // Question::lines of the sentence that has begun
+  std::size_t columns_ = 0;  // for CoNLL: the columns of the first word's line; 0 before that
+  std::vector<std::pair<std::string, bool>> sentence_;  // Question::lines of the current sentence
   bool has_words_ = false;
-  std::vector<Question> questions_;  // that wait for an answer
-  std::vector<LabelledRow> rows_;    // of those that have one
+  std::vector<Question> questions_;  // questions that wait for an answer
+  std::vector<LabelledRow> rows_;    // the rows of those questions that have an answer
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace tapeformer::cli {
 namespace {
 
-// The run that a path names, or those in a folder that is none itself.
+// The run at this path or, if it is no run, the runs in that folder.
 std::vector<RunFolder> runs_of(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path) || std::filesystem::exists(RunFolder{path}.config()))
     return {find_run(path).run};

@@ -24,7 +24,7 @@ struct RunsArguments {
   bool json = false;
 };
 
-// What does not have the number comes last. Losses stand together by their units: others do not compare.
+// Runs without the number come last. Losses are sorted within their units, as different units cannot be compared.
 std::pair<std::string, double> key_of(const RunSummary& run, const std::string& sort) {
   constexpr double kLast = std::numeric_limits<double>::infinity();
   if (sort == "loss") return {run.best_loss ? run.unit : "\xFF", run.best_loss.value_or(kLast)};
@@ -57,14 +57,14 @@ std::string decimals(const std::optional<double>& value) {
   return value ? text : "-";
 }
 
-// "span_f1 0.9150", "bleu 39.34".
+// The metric of a run as text: "span_f1 0.9150", "bleu 39.34".
 std::string measure_of(const RunSummary& run) {
   const auto value = run.measured(run.measure);
   if (!value) return "-";
   return run.measure == "bleu" ? fmt::format("bleu {:.2f}", *value) : fmt::format("{} {:.4f}", run.measure, *value);
 }
 
-// The columns that a text takes: its characters, which UTF-8 may write in several bytes.
+// The width of a text in columns: its number of characters, which may have several bytes in UTF-8.
 std::size_t width_of(const std::string& text) {
   return std::ranges::count_if(text, [](unsigned char byte) { return (byte & 0xC0) != 0x80; });
 }
@@ -88,7 +88,7 @@ void print_runs(const RunsArguments& arguments) {
   for (const RunFolder& run : runs_below(arguments.folder)) {
     try {
       runs.push_back(summarize_run(run));
-    } catch (const std::exception& error) {  // the others are worth a table
+    } catch (const std::exception& error) {  // a damaged run must not hide the others
       spdlog::warn("{}: {}", run.root.string(), error.what());
     }
   }
@@ -96,7 +96,7 @@ void print_runs(const RunsArguments& arguments) {
     std::ranges::stable_sort(runs, {}, [&](const RunSummary& run) { return key_of(run, arguments.sort); });
   const auto name_of = [&](const RunSummary& run) {
     const std::filesystem::path folder = run.run.root.lexically_relative(arguments.folder);
-    return folder == "." ? arguments.folder : folder.string();  // a run itself
+    return folder == "." ? arguments.folder : folder.string();  // the folder is itself a run
   };
   if (arguments.json) {
     Json all = Json::array();

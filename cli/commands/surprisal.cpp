@@ -27,12 +27,12 @@ struct SurprisalArguments {
   ModelSource run;
   std::string text, prompt, source, target;
   std::optional<MatmulSetting> matmul;
-  std::string out;  // the page
+  std::string out;  // the file of the page
   std::int64_t stride = 0, top = 0;
   bool json = false;
   std::string color = "auto";
 
-  // How many of the likeliest tokens are looked for.
+  // How many of the most probable tokens are shown.
   std::int64_t likeliest() const { return top == 0 && !out.empty() ? 5 : top; }
 };
 
@@ -46,11 +46,11 @@ using Json = nlohmann::ordered_json;
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// The precision in force, as a JSON string.
+// The current precision of matrix products, as a JSON string.
 std::string matmul_json() { return dump(word_of(kernels::MatmulPrecisionScope::current())); }
 
-// Writes tokens as they come, as rows of a table or of a JSON list or in colours, and keeps nothing of what it has
-// written; or collects them for a page.
+// Writes tokens as they come, as rows of a table, as a JSON list or in colours, and keeps nothing that it has written;
+// for a page, it collects them.
 class TokenWriter {
  public:
   TokenWriter(const SurprisalArguments& arguments, const Tokenizer& tokenizer, SurprisalText* page = nullptr)
@@ -62,7 +62,7 @@ class TokenWriter {
     if (!json_ && !page_ && !colored_) std::cout << "   nats    bits  token\n";
   }
 
-  // `score` is absent for a token that has nothing before it and is not scored.
+  // `score` is nullopt for a token that has no context and is not scored.
   void write(std::int32_t id, const std::optional<TokenScore>& score) {
     if (score) nats_ += score->nats, ++scored_;
     if (page_) {
@@ -79,7 +79,7 @@ class TokenWriter {
     }
   }
 
-  // Ends a text of which all tokens are written.
+  // Ends a text after all its tokens are written.
   void end() {
     if (colored_ && !json_ && !page_) std::cout << '\n';
   }
@@ -133,7 +133,7 @@ void write_page(const SurprisalArguments& arguments, const std::vector<Surprisal
   write_file_atomically(arguments.out, surprisal_page("Surprisal" + (of.empty() ? "" : ": " + of), texts));
 }
 
-// No progress where the results themselves are seen.
+// Shows no progress if the results themselves are visible.
 ProgressCallback show_scoring(const SurprisalArguments& arguments) {
   return arguments.out.empty() && ::isatty(STDOUT_FILENO) != 0 ? ProgressCallback() : show_progress("scoring");
 }
@@ -149,7 +149,7 @@ void print_text(const SurprisalArguments& arguments) {
     fail_usage("surprisal: --stride: expected none, since ", run.config.model.type,
                " reads a text in order and has no windows");
   }
-  // Half overlapping windows: every token but the first ones is predicted from at least half a context.
+  // Windows overlap by half: every token after the first window is predicted from at least half a context.
   const std::int64_t context = window_context(*run.model, 0);
   const WindowOptions options{.stride = arguments.stride ? arguments.stride : std::max<std::int64_t>(context / 2, 1)};
   if (arguments.json) std::cout << "{\"tokens\":[";
@@ -171,7 +171,7 @@ void print_text(const SurprisalArguments& arguments) {
             << ",\"matmul\":" << matmul_json() << "}\n";
 }
 
-// One JSON line, or one table, for each pair that eval would score; or a page of all.
+// Prints one JSON line, or one table, for each pair that eval would score, or one page for all of them.
 void print_pairs(const SurprisalArguments& arguments) {
   const TrainedTranslator run = open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);

@@ -54,7 +54,7 @@ SplitPattern read_pattern(const std::string& name) {
   fail_usage("--pattern: unknown pattern '", name, "': expected gpt2 or cl100k");
 }
 
-// "67108864", "65536K", "64M" or "1G", in powers of 1024.
+// Parses a size such as "67108864", "65536K", "64M" or "1G", with units of powers of 1024.
 std::size_t read_bytes_option(const std::string& text) {
   std::size_t number = 0, shift = 0;
   const char* end = text.data() + text.size();

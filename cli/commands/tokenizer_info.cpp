@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kLongest = 10;
 
-// A token in which line ends and tabs are seen too.
+// The token with line ends and tabs made visible.
 std::string printable(std::string_view bytes) {
   std::string out;
   for (const char c : printable_text(bytes)) out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : std::string(1, c);

@@ -1,4 +1,4 @@
-// What `tapeformer tokenizer info` shows.
+// The output of `tapeformer tokenizer info`.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 namespace tapeformer::cli {
 
 struct TokenizerInfoRequest {
-  std::optional<std::string> text;  // shown as the tokenizer splits it
+  std::optional<std::string> text;  // a text that is shown split into tokens
   bool json = false;
 };
 
 // Writes to standard output. On a terminal the tokens of the text have alternating colours unless NO_COLOR is set;
 // elsewhere each token is in brackets. Bytes that are not printable UTF-8 are written as \n, \t or \xE9. If there is a
-// `source`, the compression of its text is measured.
+// `source`, prints how well the tokenizer compresses its text.
 void print_tokenizer_info(const Tokenizer& tokenizer, const TokenizerInfoRequest& request, const TextSource* source);
 
 }  // namespace tapeformer::cli

@@ -25,7 +25,7 @@
 namespace tapeformer::cli {
 namespace {
 
-// Called from another thread: the process ends then.
+// Called from another thread just before the process ends.
 void tell_lost_rank(const char* message) {
   std::fputs(str_cat("\ntapeformer: ", rank_prefix(), message, "\n").c_str(), stderr);
 }
@@ -51,7 +51,7 @@ void set_threads(const ResolvedConfig& config, Communicator& ranks) {
   set_thread_count(config.train.threads > 0 ? static_cast<int>(config.train.threads) : own);
 }
 
-// Refuses ranks that would not do the same steps, sets their threads, and makes sure that these can multiply.
+// Checks that all ranks would do the same steps, sets their threads, and checks that matrix products work with them.
 void prepare_ranks(const ResolvedConfig& config, Communicator& ranks) {
   require_same([&] { return program_and_config(config); }, ranks);
   require_micro_steps(config, ranks);
@@ -62,7 +62,7 @@ void prepare_ranks(const ResolvedConfig& config, Communicator& ranks) {
   if (matmul_precision(config) == kernels::MatmulPrecision::highest) kernels::reserve_blas_buffers(thread_count());
 }
 
-// Rank 0 makes the run's folder; all take part in `prepare`.
+// Rank 0 makes the run's folder; all ranks take part in `prepare`.
 RunFolder make_run(const std::string& path, std::string_view config_toml, const RunTokenizers& tokenizers,
                    const std::function<void(const RunFolder&)>& prepare, Communicator& ranks) {
   RunFolder run{path};
@@ -77,12 +77,12 @@ RunFolder make_run(const std::string& path, std::string_view config_toml, const 
   return run;
 }
 
-// Only rank 0 writes to the run, apart from shares of checkpoints.
+// Only rank 0 locks the run: it alone writes to it, apart from the other ranks' shares of checkpoints.
 std::unique_ptr<RunLock> lock_run(const RunFolder& run, const Communicator& ranks) {
   return ranks.is_root() ? std::make_unique<RunLock>(run) : nullptr;
 }
 
-// data.text takes all words that follow it, a configuration too.
+// Refuses a configuration file among the words that follow --data.text, which takes all of them.
 void refuse_configuration_as_text(const TrainArguments& arguments) {
   const auto texts = arguments.overrides.find("data.text");
   if (!arguments.config.empty() || texts == arguments.overrides.end()) return;
@@ -115,7 +115,7 @@ void start(const TrainArguments& arguments, Communicator& ranks) {
   const auto optimizer = make_optimizer(config, slab, ranks);
   TrainingState state = first_state(*objective, config);
   const std::string config_toml = to_toml(config);
-  // Weights that no seed makes again are saved at once: the run does not need the other one any more.
+  // Weights that come from another run or a file are saved at once, so that this run does not need the other one later.
   const auto save_weights = [&](const RunFolder& run) {
     if (ranks.is_root()) state.run_files = hash_run_files(run);
     if (!has_weights) return;
@@ -127,11 +127,11 @@ void start(const TrainArguments& arguments, Communicator& ranks) {
   train_run(config, work, slab, *optimizer, run, state);
 }
 
-// What a run goes on with: its configuration, changed by the options, and the state of a checkpoint.
+// How a run continues: its configuration, changed by the options, and the state of a checkpoint.
 struct Continuation {
   ResolvedConfig config;
-  std::vector<std::string> changes;   // of the configuration, to be told
-  std::optional<double> max_minutes;  // the time limit of this process, where the options give one
+  std::vector<std::string> changes;   // changes of the configuration, to be shown
+  std::optional<double> max_minutes;  // the time limit of this process, if the options give one
 };
 
 std::string joined(const std::vector<std::string>& texts) {
@@ -140,7 +140,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
-// Whether the run's configuration was changed by hand. The user must have said that this is meant.
+// Whether the run's configuration was edited by hand. The user must confirm that this is intended.
 bool is_changed_by_hand(const RunFolder& run, const std::optional<std::filesystem::path>& copy,
                         const TrainArguments& arguments) {
   const std::string advice = copy ? str_cat("; ", copy->string(), " is what it was") : "";
@@ -157,13 +157,13 @@ bool is_changed_by_hand(const RunFolder& run, const std::optional<std::filesyste
   return !changes.empty();
 }
 
-// `step`: of the checkpoint that the run goes on from, if there is one.
+// `step`: the checkpoint that the run continues from, if there is one.
 Continuation continued_config(const RunReference& reference, std::optional<std::int64_t> step,
                               const TrainArguments& arguments) {
   const RunFolder& run = reference.run;
   std::optional<std::filesystem::path> copy;
   if (step) copy = checkpoint_config(run, run.checkpoint(*step));
-  // A checkpoint that is named goes on with its own configuration.
+  // If the user names a checkpoint, its own configuration is used.
   const bool own = reference.step.has_value(), changed = !own && is_changed_by_hand(run, copy, arguments);
   const Config before = load_run_config(own || (changed && copy) ? *copy : run.config());
   std::vector<std::string> changes;
@@ -179,7 +179,7 @@ Continuation continued_config(const RunReference& reference, std::optional<std::
   return {config, std::move(changes), max_minutes};
 }
 
-// The step of the checkpoint that the reference names, or of the newest one, verified; says what is odd about it.
+// The step of the checkpoint that the reference names, or of the newest one, after verification; logs any problem.
 std::int64_t find_step(const RunReference& reference, Communicator& ranks) {
   std::vector<std::string> warnings;
   const std::int64_t step = ranks.sum_of(ranks.is_root() ? usable_checkpoint(reference, warnings) : 0);
@@ -208,7 +208,7 @@ void tell(const TrainingState& state, const Continuation& continuation) {
   if (continuation.max_minutes) spdlog::info("train.max_minutes is {} for this process", *continuation.max_minutes);
 }
 
-// Goes back to a checkpoint only when the user says what happens to the later ones.
+// Throws if the run has later checkpoints than the named one, unless the user says what happens to them.
 void require_newest(const RunReference& reference, const TrainArguments& arguments) {
   if (!reference.step || arguments.discard_newer) return;
   const std::vector<std::int64_t> steps = list_checkpoints(reference.run);
@@ -217,7 +217,7 @@ void require_newest(const RunReference& reference, const TrainArguments& argumen
              steps.back(), ": give --discard-newer to remove those, or --out NEW to go on in a new run");
 }
 
-// A run that is at its last step is over; it is not made shorter than it is.
+// Throws if train.steps is less than the number of steps that the run has done.
 void require_steps_left(const ResolvedConfig& config, const TrainingState& state) {
   if (config.train.steps >= state.step) return;
   fail_usage("train.steps: expected at least ", state.step, ", the step that the run has come to, got ",
@@ -233,17 +233,17 @@ void cut_metrics(const RunFolder& run, const ResolvedConfig& config, const Train
   if (!note.empty()) spdlog::warn("{}", note);
 }
 
-// Makes the run's folder that of a run which has come to `state`. `named`: the user has named the checkpoint.
+// Resets the run's folder to the moment of `state`. `named`: the user has named the checkpoint.
 void go_back(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state, bool named) {
   if (const std::string text = to_toml(config); text != read_file(run.config()))
     write_file_atomically(run.config(), text);
   cut_metrics(run, config, state);
-  if (!named) {  // the newest that is whole was taken: those after it are damaged
+  if (!named) {  // the newest undamaged checkpoint was chosen: later ones are damaged
     for (const std::string& note : set_aside_checkpoints_after(run, state.step)) spdlog::warn("{}", note);
   }
   remove_checkpoints_after(run, state.step);
   remove_average(run);
-  if (state.best_step == 0) remove_path(run.best());  // its evaluation does not compare with those that follow
+  if (state.best_step == 0) remove_path(run.best());  // the evaluation cannot be compared with later ones
   mark_best_of(run, state);
   prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average, kept_best(state));
 }
@@ -256,7 +256,7 @@ void resume(const TrainArguments& arguments, const RunReference& reference, Comm
     remove_leftovers(run);
   }
   ranks.barrier();
-  std::optional<std::int64_t> step;  // nothing for a run that ended before its first checkpoint
+  std::optional<std::int64_t> step;  // nullopt for a run that ended before its first checkpoint
   if (reference.step || !list_checkpoints(run).empty()) step = find_step(reference, ranks);
   const Continuation continuation = continued_config(reference, step, arguments);
   const ResolvedConfig& config = continuation.config;
@@ -280,7 +280,7 @@ void resume(const TrainArguments& arguments, const RunReference& reference, Comm
   train_run(config, work, slab, *optimizer, run, state, continuation.max_minutes);
 }
 
-// What the new run needs of the other's checkpoints to end as that does: those of its average, and the best ones.
+// Copies the checkpoints that the end of the new run will need: those of the average, and the best ones.
 void copy_earlier_checkpoints(const RunFolder& from, const RunFolder& to, const TrainingState& state,
                               std::int64_t average) {
   std::vector<std::int64_t> regular = list_regular_checkpoints(from);
@@ -292,14 +292,14 @@ void copy_earlier_checkpoints(const RunFolder& from, const RunFolder& to, const 
   for (const std::int64_t step : wanted) {
     try {
       copy_checkpoint(from, step, to);
-    } catch (const Error& error) {  // damaged: the new run goes on without it
+    } catch (const Error& error) {  // the checkpoint is damaged: the new run continues without it
       spdlog::warn("{}", error.what());
     }
   }
 }
 
-// Goes on from a checkpoint in a new run, which has the metrics up to it, and the checkpoints before it that its end
-// needs; the other run is only read.
+// Continues from a checkpoint in a new run, which gets the metrics up to that step, and the earlier checkpoints that
+// its end will need; the other run is only read.
 void fork_run(const TrainArguments& arguments, const RunReference& reference, Communicator& ranks) {
   if (ranks.is_root()) require_no_run(arguments.out);
   const RunFolder& from = reference.run;

@@ -21,19 +21,19 @@
 namespace tapeformer::cli {
 namespace {
 
-constexpr std::int64_t kMostHypotheses = 1000;  // a wider beam takes gigabytes and helps nobody
+constexpr std::int64_t kMostHypotheses = 1000;  // a wider beam takes gigabytes and does not help
 
 struct TranslateArguments {
   ModelSource run;
   std::optional<MatmulSetting> matmul;
   BeamOptions options{.beam = 5};
   bool no_cache = false;
-  std::string alignments, pharaoh;  // files
+  std::string alignments, pharaoh;  // output files
   AlignmentHeads heads;
 };
 
-// Writes how the best translation of each line is aligned with it, a line for a line: the attention weights as JSON,
-// and the source token with the largest weight of each target token as Pharaoh's i-j.
+// Writes the alignment of the best translation of each input line, one line for each: the attention weights as JSON,
+// and as Pharaoh's i-j the source token with the largest weight for each target token.
 class AlignmentWriter {
  public:
   explicit AlignmentWriter(const TranslateArguments& arguments) : heads_(arguments.heads) {
@@ -61,14 +61,14 @@ class AlignmentWriter {
     if (pharaoh_) pharaoh_->append(format_alignment(links_of(weights)) + '\n');
   }
 
-  // The files are there when all lines have been translated.
+  // Renames the files to their final names, when all lines have been translated.
   void commit() {
     if (json_) json_->commit();
     if (pharaoh_) pharaoh_->commit();
   }
 
  private:
-  // A target token that looks most at the source's end goes with no token.
+  // A target token whose largest weight is on the source's end is not linked to any token.
   static std::vector<AlignmentLink> links_of(const std::vector<std::vector<double>>& weights) {
     std::vector<AlignmentLink> links;
     for (std::int64_t target = 0; target + 1 < std::ssize(weights); ++target) {
@@ -83,7 +83,7 @@ class AlignmentWriter {
   std::optional<AtomicFile> json_, pharaoh_;
 };
 
-// A translation is one line, whatever the model says, and cannot drive a terminal.
+// Makes a translation one line, and makes control characters harmless to the terminal.
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
@@ -104,9 +104,9 @@ void translate_input(const TranslateArguments& arguments) {
   AlignmentWriter alignments(arguments);
   InputLines input("translating");
   std::vector<std::string> lines;
-  std::int64_t number = 0;  // of lines before these
-  // Many batches at once, so that sentences of about the same length can be found for each.
-  constexpr std::int64_t kMostBatch = 1 << 16;  // lines are read in groups, and not all at once, whatever --batch says
+  std::int64_t number = 0;  // the number of lines read so far
+  // Each group has many batches, so that sentences of similar length can be batched together.
+  constexpr std::int64_t kMostBatch = 1 << 16;  // bounds the groups of lines, whatever --batch is
   while (input.next(16 * std::min(options.batch, kMostBatch), lines)) {
     const std::vector<std::string_view> views(lines.begin(), lines.end());
     for (std::size_t i = 0; i < views.size(); ++i) {

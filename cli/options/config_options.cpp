@@ -49,7 +49,7 @@ bool is_in_short_help(const CLI::Option& option) {
   });
 }
 
-// Leaves most configuration keys out of --help.
+// A help formatter that leaves most configuration keys out of --help.
 class ShortHelp : public CLI::Formatter {
  public:
   std::string make_group(std::string group, bool is_positional,
@@ -72,7 +72,7 @@ void add_config_options(CLI::App& command, ConfigOverrides& overrides) {
   for (const ConfigKey& key : config_keys()) {
     CLI::Option* option = command.add_option("--" + key.name, overrides[key.name], option_help(key));
     option->group("[" + key.name.substr(0, key.name.find('.')) + "]")->type_name("");
-    // One value, even before the words that follow it; the last one counts, as that of any option.
+    // The option takes one value, even if more words follow; if it is repeated the last one counts, as for any option.
     if (key.type != KeyType::list) option->expected(1)->allow_extra_args(false)->take_last();
   }
   const auto all = std::make_shared<CLI::Formatter>();

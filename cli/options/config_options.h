@@ -1,4 +1,4 @@
-// The configuration as the commands take it: from a file, changed by the options --section.key.
+// The configuration of a command: it is read from a file, and changed by the options --section.key.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,12 +13,12 @@ namespace tapeformer::cli {
 // Adds an option for every key. The options write into `overrides`, which must live as long as the command.
 void add_config_options(CLI::App& command, ConfigOverrides& overrides);
 
-// Sets what the options give, makes all paths absolute (a run's configuration does not depend on the folder that the
-// command was called in), and resolves the result. Adds to `notes` what the options replace.
+// Applies the options, makes all paths absolute (a run's configuration must not depend on the current folder), and
+// resolves the result. Adds to `notes` what the options replace.
 [[nodiscard]] ResolvedConfig override_config(Config config, const ConfigOverrides& overrides,
                                              std::vector<std::string>& notes);
-// The same for a new run: what train.init_from and the data imply takes the place of what is not given (imply_model()).
-// The notes are printed.
+// The same for a new run: keys that are not given get what train.init_from and the data imply (imply_model()). The
+// notes are printed.
 [[nodiscard]] ResolvedConfig new_config(Config config, const ConfigOverrides& overrides);
 
 }  // namespace tapeformer::cli

@@ -21,7 +21,7 @@ bool is_readable() {
   return ::poll(&input, 1, 0) > 0;
 }
 
-// The bytes of standard input that are still to be read, if it is a file; else 0.
+// The number of unread bytes of standard input, if it is a file; else 0.
 std::int64_t bytes_left_of_file() {
   struct stat status {};
   if (::fstat(STDIN_FILENO, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
@@ -47,7 +47,7 @@ bool InputLines::next(std::int64_t most, std::vector<std::string>& lines) {
     if (at_end_ || (!lines.empty() && !is_readable())) break;
     read_more();
   }
-  if (lines.empty() && !buffer_.empty()) lines.push_back(take());  // a last line without its end
+  if (lines.empty() && !buffer_.empty()) lines.push_back(take());  // a last line without a line end
   lines_ += static_cast<std::int64_t>(lines.size());
   return !lines.empty();
 }
@@ -73,7 +73,7 @@ void InputLines::read_more() {
   ssize_t count = -1;
   do {
     pollfd input{STDIN_FILENO, POLLIN, 0};
-    ::poll(&input, 1, -1);  // another program may have set its end of the pipe, and so ours, not to wait
+    ::poll(&input, 1, -1);  // waits, because another program may have made the pipe non-blocking
     count = ::read(STDIN_FILENO, bytes, sizeof bytes);
   } while (count < 0 && (errno == EAGAIN || errno == EINTR));
   check(count >= 0, "cannot read standard input: ", std::generic_category().message(errno));
@@ -81,7 +81,7 @@ void InputLines::read_more() {
   buffer_.append(bytes, static_cast<std::size_t>(count));
 }
 
-// A log has nothing of work that ends soon.
+// A log does not mention work that ends soon.
 void InputLines::show_progress() {
   if (!shows_progress_ || lines_ == 0 || !progress_.is_due()) return;
   const double elapsed = ProgressLine::steady_seconds() - begin_;

@@ -1,4 +1,4 @@
-// Lines of standard input, for the commands that answer each of them.
+// Reads lines of standard input, for the commands that answer each line.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace tapeformer::cli {
 
-// While lines are read, a line "translating line 1200  45%  12s left" on standard error shows how far the work is,
-// where standard output is not a terminal itself; the share is known when standard input is a file.
+// While lines are read, a progress line such as "translating line 1200  45%  12s left" is shown on standard error,
+// unless standard output is a terminal; the share is known if standard input is a file.
 class InputLines {
  public:
-  // `doing` is what the progress line calls the work.
+  // `doing` is the verb of the progress line.
   explicit InputLines(std::string doing);
   ~InputLines() { progress_.clear(); }
   InputLines(const InputLines&) = delete;
   InputLines& operator=(const InputLines&) = delete;
 
-  // Some lines, at most `most`, without their ends: the first one is waited for, of those behind it only what is there
-  // already is taken, so that a line typed, or sent by another program, is answered at once. False at the end of the
-  // input. Throws Error when it cannot be read.
+  // Reads up to `most` lines, without their line ends: waits for the first one, but takes only those after it that have
+  // arrived already, so that a line that is typed, or sent by another program, is answered at once. Returns false at
+  // the end of the input. Throws Error when it cannot be read.
   bool next(std::int64_t most, std::vector<std::string>& lines);
-  // One line.
+  // Reads one line.
   bool next(std::string& line);
 
  private:
@@ -33,9 +33,10 @@ class InputLines {
 
   std::string doing_;
   std::string buffer_;
-  std::size_t seen_ = 0;  // bytes of the buffer without a line's end
+  std::size_t seen_ = 0;  // number of buffered bytes in which no line end was found
   bool at_end_ = false;
-  std::int64_t lines_ = 0, bytes_ = 0, all_bytes_ = 0;  // taken; of the whole file, 0 where it is none
+  // What was taken; the bytes of the whole file, or 0 if it is no file.
+  std::int64_t lines_ = 0, bytes_ = 0, all_bytes_ = 0;
   bool shows_progress_;
   double begin_ = ProgressLine::steady_seconds();
   ProgressLine progress_ = ProgressLine::standard_error();

@@ -1,4 +1,4 @@
-// What the commands do with a trained model: load it with its warnings shown, and read texts as it reads them.
+// What commands do with a trained model: they load it, show its warnings, and read texts as its training does.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,7 @@ namespace tapeformer::cli {
 // Prints a run's warnings and the checkpoint that is read, on standard error.
 void tell(const TrainedModel& trained);
 
-// load_run(), with what tell() prints.
+// Calls load_run(), and prints what tell() prints.
 template <class Trained>
 Trained open_run(const ModelSource& run, const LoadOptions& options) {
   Trained trained = load_run<Trained>(run, options);
@@ -20,15 +20,16 @@ Trained open_run(const ModelSource& run, const LoadOptions& options) {
   return trained;
 }
 
-// The argument RUN of a command, with the option --checkpoint.
+// Adds the argument RUN to a command, with the option --checkpoint.
 void add_run_argument(CLI::App& command, ModelSource& run);
-// The option --matmul of a command.
+// Adds the option --matmul to a command.
 void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul);
 
-// The ids of a prompt; after <|endoftext|>, which begins every document, for a model that keeps to documents.
+// The ids of a prompt; for a model that attends only within documents, they follow <|endoftext|>, which begins every
+// document.
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
-// The text of a file, folder or glob as the run's training reads it (encode_inputs()).
+// Reads the text of a file, folder or glob as the run's training reads it (encode_inputs()).
 EncodedText read_tokens(const ResolvedConfig& config, const Tokenizer& tokenizer, const std::string& input);
 
 }  // namespace tapeformer::cli

@@ -17,14 +17,14 @@ struct KnownName {
   std::string name, found_by;
 };
 
-// What nanoGPT calls some options; what it calls the keys of a configuration is in key_of_other_name().
+// nanoGPT's names of some options; other programs' names of configuration keys are in key_of_other_name().
 struct OtherOption {
   std::string_view name, option;
 };
 constexpr OtherOption kOtherOptions[] = {
     {"--out_dir", "--out"}, {"--start", "--prompt"}, {"--num_samples", "--samples"}, {"--max_new_tokens", "--tokens"}};
 
-// The option of a command that another program calls `name`; empty where there is none.
+// The option of a command that another program calls `name`; empty if there is none.
 std::string option_of_other_name(const CLI::App& command, const std::string& name) {
   std::string option = "--" + std::string(key_of_other_name(name.substr(2)));
   const auto* const other = std::ranges::find(kOtherOptions, std::string_view(name), &OtherOption::name);
@@ -32,11 +32,11 @@ std::string option_of_other_name(const CLI::App& command, const std::string& nam
   return command.get_option_no_throw(option) ? option : std::string();
 }
 
-// With the known name that may be meant, if there is one. `dashes` are at the beginning of all names.
+// A message about an unknown name, with the known name that may be meant, if there is one. `dashes` begin every name.
 std::string unknown(const char* what, const std::string& name, std::string_view dashes,
                     const std::vector<KnownName>& known) {
   const std::string text = str_cat("unknown ", what, " ", name), word = name.substr(dashes.size());
-  constexpr std::size_t kBeginning = 3;  // letters that say something
+  constexpr std::size_t kBeginning = 3;  // the fewest letters that count as the beginning of a name
   const auto begun = std::ranges::find_if(
       known, [&](const KnownName& other) { return word.size() >= kBeginning && other.found_by.starts_with(word); });
   if (begun != known.end()) return str_cat(text, ": did you mean ", dashes, begun->name, "?");
@@ -60,7 +60,7 @@ std::vector<KnownName> options_of(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) {
       known.push_back({name, name});
-      // A configuration key is found without its section too.
+      // A configuration key is also found without its section.
       if (const auto dot = name.find('.'); dot != name.npos) known.push_back({name, name.substr(dot + 1)});
     }
   }
@@ -114,7 +114,7 @@ std::string shortened(const std::string& text) {
 }
 
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App* command = &app;  // the innermost that was named
+  const CLI::App* command = &app;  // the innermost command that was given
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   for (const std::string& word : app.remaining(/*recurse=*/true)) {
     if (word.starts_with("--")) {

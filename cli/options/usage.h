@@ -1,4 +1,4 @@
-// Messages for wrong usage that a reader can act on, where CLI11's own are not.
+// Messages about wrong usage that tell the user what to do, where CLI11's own do not.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,13 +12,13 @@ CLI::Validator at_least(std::int64_t least);
 // The same, up to `most`.
 CLI::Validator between(std::int64_t least, std::int64_t most);
 
-// Makes every option of a number, of all commands, refuse what is not finite or too large for its type.
+// Makes every numeric option of all commands refuse a value that is not finite or too large for its type.
 void refuse_numbers_out_of_range(CLI::App& app);
 
-// An error's text, without the middle of one that is too long to be read.
+// The error's text, with the middle left out if it is too long.
 std::string shortened(const std::string& text);
 
-// One line for an error of app.parse(). An unknown command or option comes with the nearest known one.
+// One line for an error of app.parse(). For an unknown command or option it suggests the nearest known one.
 std::string explain(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace tapeformer::cli

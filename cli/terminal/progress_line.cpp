@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kEraseToEnd = "\x1b[K";
 
-// The stream on which a line is visible that has no end yet; null where there is none.
+// The stream on which an unfinished progress line is visible; null if there is none.
 std::ostream* visible_on = nullptr;
 
 std::string join(const std::vector<ProgressPart>& parts) {
@@ -54,7 +54,7 @@ void ProgressLine::show(const std::vector<ProgressPart>& parts) {
     out_ << fit_line(parts, 0) << "\n" << std::flush;
     return;
   }
-  // The last column stays free: some terminals begin a new line after a character there.
+  // The last column stays free: some terminals begin a new line after a character in it.
   out_ << "\r" << fit_line(parts, std::max(columns - 1, 1)) << kEraseToEnd << std::flush;
   visible_on = &out_;
 }

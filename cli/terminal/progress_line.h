@@ -1,5 +1,5 @@
-// The line that shows how far long work is: on a terminal it is rewritten in place, elsewhere (a log file) a new one
-// appears now and then.
+// The line that shows the progress of long work: on a terminal it is rewritten in place; elsewhere (a log file) a new
+// line appears now and then.
 #pragma once
 
 #include <functional>
@@ -11,23 +11,23 @@
 
 namespace tapeformer {
 
-// A part of a line, in ASCII. Where a line is too narrow for all its parts, those with the highest rank are left out
+// A part of a line, in ASCII. If a line is too narrow for all its parts, those with the highest rank are left out
 // first.
 struct ProgressPart {
   std::string text;
   int rank;
 };
 
-// The parts, two spaces apart, in so many columns: as many as fit, and of the one with the lowest rank what fits.
-// Without a limit (columns 0) all parts.
+// Joins the parts, two spaces apart, to at most `columns` columns: as many as fit, and of the one with the lowest rank
+// what fits. With columns 0 there is no limit.
 std::string fit_line(std::vector<ProgressPart> parts, int columns);
 
 class ProgressLine {
  public:
-  static constexpr double kTerminalInterval = 0.1, kLogInterval = 10;  // seconds between two lines, at least
+  static constexpr double kTerminalInterval = 0.1, kLogInterval = 10;  // the least number of seconds between two lines
 
-  // `columns` is called for every line, and returns what terminal_columns() returns; `now` returns seconds from any
-  // origin.
+  // `columns` is called for every line and returns what terminal_columns() does; `now` returns seconds since any fixed
+  // moment.
   ProgressLine(std::ostream& out, std::function<int()> columns, std::function<double()> now = steady_seconds);
   // The line of this process, on standard error.
   static ProgressLine standard_error();
@@ -40,7 +40,7 @@ class ProgressLine {
   void end();
   // Removes the line, if it is visible.
   void clear();
-  // Removes the line that is visible now, whichever it is, so that a message can be written in its place.
+  // Removes the line that is visible now, whichever object shows it, so that a message can be written there.
   static void clear_visible();
 
   // The monotonic clock, in seconds.
@@ -54,7 +54,7 @@ class ProgressLine {
   bool started_ = false;
 };
 
-// A line "evaluating 45%  12s left" on standard error while one piece of work lasts, unless the command is quiet; on a
+// Shows a line "evaluating 45%  12s left" on standard error during one piece of work, unless the command is quiet; on a
 // terminal it is removed at the end. In a log, work that ends within ProgressLine::kLogInterval is not mentioned.
 ProgressCallback show_progress(std::string what);
 

@@ -1,4 +1,4 @@
-// What a training that was asked to stop is still waiting for.
+// Tells the user what a training that was asked to stop is still waiting for.
 #pragma once
 
 #include <condition_variable>
@@ -11,14 +11,14 @@
 
 namespace tapeformer {
 
-// "stopping when the micro-step under way has ended, in about 40 s".
+// A text such as "stopping when the micro-step under way has ended, in about 40 s".
 std::string stop_text(const TrainingPace::Now& now);
 
-// A thread that lives as long as the training. Where this still goes on `patience_s` after a stop was requested, it
-// tells once when that will be.
+// A thread that lives as long as the training. If the training still runs `patience_s` after a stop was requested, the
+// thread says once when it will end.
 class StopNotice {
  public:
-  // `requested` and `tell` are called on the thread.
+  // `requested` and `tell` are called on that thread.
   StopNotice(std::function<bool()> requested, const TrainingPace& pace, std::function<void(const std::string&)> tell,
              double patience_s = 1);
   ~StopNotice();

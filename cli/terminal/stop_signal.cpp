@@ -15,16 +15,16 @@ namespace tapeformer {
 
 namespace {
 
-constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds
+constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds: two signals within this time count as one
 
-// Globals, since a signal handler takes no other state.
+// These are globals, since a signal handler can use no other state.
 std::atomic<bool> in_use = false, saves_work = false;
 bool heeds_terminal = false;  // whether the loss of the terminal counts as SIGHUP
 bool heeds_pipe = false;      // whether a pipe without a reader counts as SIGPIPE
 std::atomic<int> received = 0;
 std::atomic<std::int64_t> received_at = 0;
 
-// What a signal did before.
+// The handler that a signal had before.
 struct OldAction {
   int signal;
   struct sigaction action;
@@ -40,20 +40,22 @@ std::int64_t nanoseconds() {
 }
 
 extern "C" void on_signal(int signal) {
-  const int error = errno;                 // of a system call that the signal came after
-  const bool is_wish = signal != SIGPIPE;  // each message that nobody reads raises SIGPIPE
+  const int error = errno;  // keeps errno of the system call that the signal interrupted
+  // SIGPIPE is no wish of the user: each message that nobody reads raises it again
+  const bool is_wish = signal != SIGPIPE;
   if (received == 0 || (received == SIGPIPE && is_wish)) {
     received_at = nanoseconds();
     received = signal;
   } else if (is_wish && (signal == SIGINT || !saves_work) && nanoseconds() - received_at > kSamePress) {
     ::signal(signal, SIG_DFL);
-    ::raise(signal);  // delivered when this handler returns
+    ::raise(signal);  // it is delivered when this handler returns
   }
   errno = error;
 }
 
-// SIGHUP when the terminal of standard error was closed, SIGPIPE when nobody reads the pipe, else 0. A closed terminal
-// sends SIGHUP only to the processes that it controls; a pipe sends SIGPIPE only when it is written to.
+// Returns SIGHUP if the terminal of standard error was closed, SIGPIPE if nobody reads the pipe, else 0. It is polled
+// because a closed terminal sends SIGHUP only to the processes that it controls, and a pipe sends SIGPIPE only on a
+// write.
 int loss_of_reader() {
   pollfd messages{STDERR_FILENO, 0, 0};
   if (!(heeds_terminal || heeds_pipe) || ::poll(&messages, 1, 0) != 1) return 0;

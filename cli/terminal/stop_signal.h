@@ -1,4 +1,4 @@
-// Signals that ask the program to stop: the training loop saves the last whole step, and returns.
+// Signals that ask the program to stop: the training loop then saves the last whole step, and returns.
 #pragma once
 
 #include <signal.h>
@@ -8,19 +8,19 @@
 
 namespace tapeformer {
 
-// The signals that a training heeds: SIGPIPE says that whoever reads its messages through a pipe has gone.
+// The signals that stop a training: SIGPIPE means that the reader of its messages (through a pipe) has gone.
 inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
 
-// While an object lives, the first of its signals only sets a flag. Where SIGHUP is one of them, a standard error whose
-// terminal has gone counts as SIGHUP, and where SIGPIPE is one, a pipe that nobody reads any more as SIGPIPE. A signal
-// that was ignored before stays ignored (nohup ignores SIGHUP).
+// While an object lives, the first of its signals only sets a flag. If SIGHUP is one of them, the loss of standard
+// error's terminal counts as SIGHUP; if SIGPIPE is one, a pipe without a reader counts as SIGPIPE. A signal that was
+// ignored before stays ignored (nohup ignores SIGHUP).
 //
-// Another signal, unless one of the two is SIGPIPE, ends the process at once, as it does by default, unless it comes
-// within a tenth of a second: programs such as timeout(1) send their signal twice. When there is work to save, only
-// another SIGINT does so: a session that ends sends several signals.
+// A second signal ends the process at once, as it does by default, with two exceptions: when one of the two is SIGPIPE,
+// and when it comes within a tenth of a second, as programs such as timeout(1) send their signal twice. When there is
+// work to save, only a second SIGINT ends the process: at the end of a login session several signals come.
 //
-// The destructor restores the handlers that were there before. One object at a time; a second one throws Error. The
-// other functions are static, since signals reach the whole process.
+// The destructor restores the previous handlers. Only one object may exist at a time; a second one throws Error. The
+// other functions are static, since signals concern the whole process.
 class StopSignal {
  public:
   explicit StopSignal(std::span<const int> signals = kStopSignals);
@@ -29,9 +29,9 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
 
   static bool requested() { return signal() != 0; }
-  // The first of the signals that came; 0 before any.
+  // The first signal that came; 0 if none has come.
   static int signal();
-  // From now on there is work to save.
+  // Says that from now on there is work to save.
   static void work_begins();
 };
 

@@ -1,4 +1,4 @@
-// A text on a terminal, its tokens in the colour of their surprisal.
+// Shows a text on a terminal, each token on the colour of its surprisal.
 #pragma once
 
 #include <optional>
@@ -7,12 +7,12 @@
 
 namespace tapeformer {
 
-// The token as printable_text(), on a background that is the redder the more bits it has: one shade for two bits, none
-// below two, the last one from ten on. A line's end has a sign before it, so that its colour is seen. `bits` is absent
-// for a token that is not scored.
+// The token as printable_text(), on a background that is redder for more bits: one shade for every two bits, none below
+// two, the last one from ten on. A line end has a visible sign before it, so that its colour can be seen. `bits` is
+// nullopt for a token that is not scored.
 std::string colored_token(std::string_view token, std::optional<double> bits);
 
-// A line that shows the shades and the bits they stand for.
+// A line that shows the shades and their numbers of bits.
 std::string color_legend();
 
 }  // namespace tapeformer

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kUnknownColumns = 80;
 
-// The message, printable. File names and texts of users stand in messages.
+// Prints the message without control characters, as it may contain file names and texts of users.
 class PrintableMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
@@ -30,7 +30,7 @@ class PrintableMessage : public spdlog::custom_flag_formatter {
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<PrintableMessage>(); }
 };
 
-// Messages stand above the progress line.
+// Messages are written above the progress line.
 using ColorSink = spdlog::sinks::stderr_color_sink_mt;
 class LogSink : public ColorSink {
  public:
@@ -41,7 +41,7 @@ class LogSink : public ColorSink {
   }
 };
 
-// How many bytes at the end may be the beginning of a longer character.
+// The number of bytes at the end that may be the beginning of an unfinished character.
 std::size_t unfinished_bytes(std::string_view text) {
   for (std::size_t count = 1; count <= std::min<std::size_t>(3, text.size()); ++count) {
     const auto byte = static_cast<unsigned char>(text[text.size() - count]);

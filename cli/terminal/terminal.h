@@ -1,4 +1,4 @@
-// What standard output and standard error are, and how the commands write to them.
+// Detects what standard output and standard error are, and writes to them accordingly.
 #pragma once
 
 #include <string>
@@ -6,34 +6,34 @@
 
 namespace tapeformer {
 
-// The width in columns of the terminal behind a file descriptor; 0 when it is not a terminal.
+// The width in columns of the terminal behind a file descriptor; 0 if it is not a terminal.
 int terminal_columns(int fd);
 
 enum class ColorWhen { automatic, always, never };
 
-// Whether text for the file descriptor may have colours. Automatic: on a terminal that is not dumb (TERM), unless the
-// environment has NO_COLOR (no-color.org).
+// Whether text for the file descriptor may have colours. Automatic means: on a terminal that is not dumb (TERM), unless
+// the environment has NO_COLOR (no-color.org).
 bool wants_color(int fd, ColorWhen when = ColorWhen::automatic);
 
-// Opens the log on standard error, coloured where wants_color() says so. No text of a message can drive the terminal.
+// Opens the log on standard error, coloured if wants_color() says so. Control characters in messages are made harmless.
 void set_up_log();
 
-// --quiet: from now on standard error has warnings and errors only.
+// Implements --quiet: from now on standard error shows only warnings and errors.
 void be_quiet();
 bool is_quiet();
 
-// Text for standard output: printable_text() where that is a terminal, else as it is.
+// Text for standard output: printable_text() on a terminal, unchanged elsewhere.
 std::string output_text(std::string text);
 
-// A stream of text to standard output. On a terminal it is printable_text(), appears at once, and a character that
-// comes in several parts is shown when it is whole; elsewhere it is written byte for byte.
+// A stream of text to standard output. On a terminal it is printable_text() and appears at once, but a character that
+// comes in several parts is shown when it is complete; elsewhere it is written byte for byte.
 class TextOutput {
  public:
   TextOutput();
   explicit TextOutput(bool terminal) : terminal_(terminal) {}
 
   void write(std::string_view bytes);
-  // Writes what is left of a character that never became whole.
+  // Writes the bytes of a last character that was never completed.
   void finish();
 
  private:

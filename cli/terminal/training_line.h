@@ -8,40 +8,41 @@
 
 namespace tapeformer {
 
-// What the line shows beside the state of the last step.
+// Facts that the line shows beside the state of the last step.
 struct TrainingFacts {
-  double mean_loss = 0;                          // of about the last 50 steps
-  std::optional<double> validation_loss = {};    // the last one
-  std::optional<double> share_of_peak = {};      // of the machine's matrix products; 1 is all of it
+  double mean_loss = 0;                          // mean of about the last 50 steps
+  std::optional<double> validation_loss = {};    // of the last evaluation
+  std::optional<double> share_of_peak = {};      // of the machine's peak in matrix products; 1 is all of it
   std::optional<std::int64_t> peak_memory = {};  // bytes of this process
 };
 
-// "step 1200/2000  60%  loss 1.8857  valid 1.9012  41.2k tokens/s  63% of peak  lr 0.000353  512 MB  52s elapsed  35s
-// left"
+// The parts of the line "step 1200/2000  60%  loss 1.8857  valid 1.9012  41.2k tokens/s  63% of peak  lr 0.000353  512
+// MB  52s elapsed  35s left"
 std::vector<ProgressPart> training_parts(const ProgressState& state, const TrainingFacts& facts);
 
-// Shows every step that it is told of, unless the last line is too recent.
+// Shows every step that it is given, unless the last line is too recent.
 class TrainingLine {
  public:
-  // `peak_flops`: operations a second of this machine's matrix products, and `flops_per_token` those of a token's
-  // training; the share of the peak is left out where one of them is 0.
+  // `peak_flops`: the operations a second of this machine's matrix products; `flops_per_token`: the operations for
+  // training on one token. The share of the peak is left out if one of them is 0.
   TrainingLine(ProgressLine line, double flops_per_token, double peak_flops);
 
   void step(const ProgressState& state);
   void evaluated(double validation_loss) { facts_.validation_loss = validation_loss; }
   // Shows the last step in any case, and ends the line.
   void end();
-  // Whether a line would have shown more than the whole peak: then it has been measured too low.
+  // Whether a line would have shown more than 100 % of the peak: then the peak was measured too low.
   bool exceeds_peak() const { return exceeds_peak_; }
 
  private:
   void show();
 
   ProgressLine line_;
-  double peak_share_per_rate_;  // the share of the peak for each token a second
+  double peak_share_per_rate_;  // the share of the peak for one token a second
   bool exceeds_peak_ = false;
   TrainingFacts facts_;
-  double weighted_loss_ = 0, weight_ = 0;  // an exponential mean, and what its weights come to
+  // An exponential moving average: the weighted sum, and the sum of the weights.
+  double weighted_loss_ = 0, weight_ = 0;
   std::optional<ProgressState> last_;
 };
 

@@ -11,7 +11,7 @@
 namespace tapeformer::cli {
 namespace {
 
-// The element of `list` whose `member` is `name`: a new one at the end where there is none.
+// Returns the element of `list` whose `member` is `name`; appends a new one if there is none.
 template <class T>
 T& find_or_add(std::vector<T>& list, std::string T::*member, const std::string& name) {
   const auto found = std::ranges::find(list, name, member);
@@ -20,7 +20,7 @@ T& find_or_add(std::vector<T>& list, std::string T::*member, const std::string& 
   return list.back();
 }
 
-// One product gives queries, keys and values: how many of its rows are theirs.
+// Splits a product that computes queries, keys and values together: how many of its rows belong to each.
 std::vector<std::pair<std::string, std::int64_t>> packed_rows(const std::string& part, const KeyValues& options) {
   const bool with_queries = part.ends_with("attention.qkv");
   if (!with_queries && !part.ends_with("attention.kv")) return {};
@@ -57,7 +57,7 @@ std::vector<ModelCosts::Layer> count_layers(const Module& model, const KeyValues
 }  // namespace
 
 ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) {
-  const ShapesOnly shapes;  // no memory for the parameters
+  const ShapesOnly shapes;  // allocates no memory for the parameters
   const ModelFamily& family = config.family();
   const ModelVocabulary vocabulary = data.vocabulary(config);
   const TrainingShape shape = data.shape(config);
@@ -79,7 +79,7 @@ ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) 
   for (const ModelPart& part : parts) {
     std::int64_t parameters = 0;
     for (const std::string& prefix : part.prefixes) parameters += model->parameter_count(prefix);
-    // The one part that may share all of its weights with another.
+    // The head is the only part that may share all of its weights with another.
     const bool tied = parameters == 0 && part.key == "head";
     costs.parts.push_back({part.key, tied ? part.label + " (tied)" : part.label, parameters});
     if (part.only_pretraining) costs.without_heads = costs.without_heads.value_or(costs.total) - parameters;

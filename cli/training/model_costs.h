@@ -1,4 +1,4 @@
-// What a model is made of and what a step of it computes, known before it is trained.
+// The parts of a model and the computation of a step, known before it is trained.
 #pragma once
 
 #include <optional>
@@ -11,31 +11,31 @@ namespace tapeformer::cli {
 
 struct ModelCosts {
   struct Part {
-    std::string key, label;  // the key of the JSON object; what people read
+    std::string key, label;  // the key in the JSON object; the name for people
     std::int64_t parameters = 0;
   };
   struct Layer {
-    std::string name;  // what the names of its parameters begin with: "blocks.0"
+    std::string name;  // the prefix of its parameters' names: "blocks.0"
     std::int64_t parameters = 0;
     std::vector<Part> parts = {};  // its modules: "attention.q", "feed_forward.up"
   };
-  std::int64_t vocab = 0;  // of the target, where source and target differ
+  std::int64_t vocab = 0;  // of the target, if source and target differ
   std::vector<Part> parts;
   std::vector<Layer> layers;
   std::int64_t total = 0;
-  std::int64_t optimizer_numbers = 0;  // the state that the optimizer keeps of those that learn
-  std::int64_t learning = 0;  // the parameters that have a gradient: fewer than all where fine-tuning leaves some alone
-  // The parameters without those of pre-training alone (ModelPart::only_pretraining); nothing where there are none.
+  std::int64_t optimizer_numbers = 0;  // the optimizer's state for the trainable parameters
+  std::int64_t learning = 0;           // the number of trainable parameters: not all, if fine-tuning freezes some
+  // The parameters without those that only pre-training uses (ModelPart::only_pretraining); nullopt if there are none.
   std::optional<std::int64_t> without_heads = std::nullopt;
-  std::int64_t tokens_per_step = 0;  // of the target; of a fine-tuning those that are read, about
-  // Forward and backward of training sequences of the whole context; for an encoder-decoder with as many source tokens;
-  // of a fine-tuning, of examples of the mean length.
-  // Attention is left out where the length of its rows is not known: batches by tokens, and documents.
+  std::int64_t tokens_per_step = 0;  // target tokens; in fine-tuning, about the number of tokens that are read
+  // Operations of forward and backward for each token, in training sequences of the whole context; for an
+  // encoder-decoder with equally many source tokens; for fine-tuning, in examples of the mean length. Attention is left
+  // out where the length of its rows is unknown: for batches by tokens, and for documents.
   double flops_per_token = 0;
 };
 
-// The costs of the model that the configuration trains on this data: with a task's classifier, where it has a task. No
-// memory is taken for the model, whatever its size.
+// The costs of the model that the configuration trains on this data, including the task's classifier, if there is one.
+// No memory is allocated for the model, whatever its size.
 ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data);
 
 }  // namespace tapeformer::cli

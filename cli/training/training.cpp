@@ -27,7 +27,7 @@
 namespace tapeformer::cli {
 namespace {
 
-// Draws the run's page anew, now and then: it takes at most a twentieth of the time.
+// Redraws the run's page now and then: it takes at most a twentieth of the time.
 class ReportRefresh {
  public:
   explicit ReportRefresh(RunFolder run) : run_(std::move(run)) {}
@@ -39,7 +39,7 @@ class ReportRefresh {
     const auto begin = Clock::now();
     try {
       write_run_report({&run_, 1}, run_.report());
-    } catch (const std::exception& error) {  // a picture is no reason to end a training
+    } catch (const std::exception& error) {  // a failed picture must not end a training
       spdlog::warn("{}: not written: {}", run_.report().string(), error.what());
     }
     due_ = Clock::now() + 20 * (Clock::now() - begin);
@@ -51,7 +51,7 @@ class ReportRefresh {
   Clock::time_point due_{};
 };
 
-// What must be the same on all ranks when they begin to train.
+// Facts that must be the same on all ranks when they begin to train.
 JobFacts data_and_weights(const Objective& objective, const ParameterSlab& slab, const TrainingState& state) {
   const RunTokenizers tokenizers = objective.facts().tokenizers;
   const std::string vocabulary = tokenizers.source + tokenizers.target + tokenizers.labels;
@@ -76,8 +76,8 @@ void throw_if_stopped() {
   if (StopSignal::requested()) throw StoppedBeforeTraining();
 }
 
-// Null when the program was asked to stop: work that shows its progress ends soon then, and so does a read that
-// waits for its input.
+// Returns null if the program was asked to stop: work that shows its progress, and a read that waits for its input,
+// then end soon.
 std::unique_ptr<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& config, const RunFolder* resumed,
                                                       bool shows_progress) try {
   return config.task_row().prepare(config, resumed, [&](std::string what) -> ProgressCallback {
@@ -96,12 +96,12 @@ std::unique_ptr<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& conf
 
 Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks) {
   std::unique_ptr<ObjectiveData> data;
-  for (const bool root : {true, false}) {  // the others find in the cache what rank 0 has made
+  for (const bool root : {true, false}) {  // rank 0 first: the others find its results in the cache
     if (ranks.is_root() == root) data = prepare_unless_stopped(config, resumed, root);
     if (ranks.any(StopSignal::requested())) throw StoppedBeforeTraining();
   }
   const double flops_per_token = model_costs(config, *data).flops_per_token;
-  // Before the model is made, so that what a first measurement takes is not counted as the training's memory.
+  // Measured before the model is made, so that the memory for a first measurement does not count as the training's.
   const double peak_flops =
       is_quiet() || !ranks.is_root() ? 0 : machine_peak_flops(matmul_precision(config), thread_count());
   Work work{config.task_row().make(config, std::move(data)), flops_per_token, ranks.size() * peak_flops};

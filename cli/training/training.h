@@ -1,4 +1,4 @@
-// A training as the command shows it, alone or as one of the ranks of a job.
+// Runs a training for the command, alone or as one of the ranks of a job.
 #pragma once
 
 #include <memory>
@@ -10,21 +10,21 @@
 
 namespace tapeformer::cli {
 
-// What is trained, the operations of training a token, and those of all ranks' matrix products in a second.
+// The objective, the operations for training on one token, and the operations a second of all ranks' matrix products.
 struct Work {
   std::unique_ptr<Objective> objective;
   double flops_per_token, peak_flops;
 };
 
-// The program was asked to stop (StopSignal) before the training began.
+// Thrown when the program was asked to stop (StopSignal) before the training began.
 struct StoppedBeforeTraining {};
 
-// Reads the data and makes the model, its parameters not set yet. `resumed`: the run whose tokenizers are taken. When
-// any rank is asked to stop meanwhile, all throw StoppedBeforeTraining.
+// Reads the data and makes the model, its parameters not initialized yet. `resumed`: the run whose tokenizers are used.
+// If any rank is asked to stop meanwhile, all throw StoppedBeforeTraining.
 Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks);
 
-// Trains a run whose folder and state are ready, and says at its end what came of it. `max_minutes` is the time limit
-// of this process, if it has its own.
+// Trains a run whose folder and state are ready, and prints the result at its end. `max_minutes` is the time limit of
+// this process, if it has its own.
 void train_run(const ResolvedConfig& config, const Work& work, const ParameterSlab& slab, Optimizer& optimizer,
                const RunFolder& run, TrainingState& state, std::optional<double> max_minutes = std::nullopt);
 

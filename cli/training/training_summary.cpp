@@ -17,7 +17,7 @@
 namespace tapeformer::cli {
 namespace {
 
-// How well masked tokens can be predicted on a generated corpus, where that is known: the optimum is that of rows in
+// Prints how well masked tokens can be predicted on a generated corpus, if that is known: the optimum holds for rows in
 // which every letter of the corpus, and nothing else, is a token.
 void print_masked_optimum(const ResolvedConfig& config, const MaskedLanguageModel& model) {
   const bool letters = config.tokenizer.kind == TokenizerKind::character && config.tokenizer.file.empty() &&
@@ -31,7 +31,7 @@ void print_masked_optimum(const ResolvedConfig& config, const MaskedLanguageMode
             << " % right: the expected loss of the best possible model, on average over texts\n";
 }
 
-// What no model can beat on a generated corpus, where that is known.
+// Prints the smallest loss that any model can reach on a generated corpus, if that is known.
 void print_entropy(const ResolvedConfig& config) {
   const std::optional<double> entropy = corpus_entropy(config.data.corpus);
   if (!entropy) return;
@@ -39,7 +39,8 @@ void print_entropy(const ResolvedConfig& config) {
             << " bits per byte (" << *entropy << " nats per character): no model can do better\n";
 }
 
-// Which weights the commands read that are given the run's folder, and how good the average is, if there is one.
+// Prints which weights commands read when they are given the run's folder, and how good the average is, if there is
+// one.
 void print_weights(const ResolvedConfig& config, const RunFolder& run, std::string_view measure,
                    std::span<const nlohmann::ordered_json> metrics) {
   const UsableCheckpoint meant = find_checkpoint(run.root);
@@ -58,7 +59,7 @@ void print_weights(const ResolvedConfig& config, const RunFolder& run, std::stri
   std::cout << '\n';
 }
 
-// Says in plain words when the model learned its training data by heart.
+// Warns in plain words of overfitting.
 void print_overfitting(const TrainingState& state, std::span<const nlohmann::ordered_json> metrics) {
   const auto found = find_overfitting(metrics, state.best_step);
   if (!found) return;
@@ -69,7 +70,7 @@ void print_overfitting(const TrainingState& state, std::span<const nlohmann::ord
       found->step, found->before, found->after, found->best, found->last);
 }
 
-// A word of a command as a shell reads it.
+// Quotes a word of a command for a shell.
 std::string shell_word(const std::string& word) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || std::string_view("-_./+:@").find(static_cast<char>(c)) != std::string_view::npos;
@@ -103,7 +104,7 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
     const auto* const masked = dynamic_cast<const MaskedLanguageModel*>(&objective.model());
     if (masked) {
       print_masked_optimum(config, *masked);
-    } else if (objective.task().has_perplexity) {  // else the loss is not that of the text
+    } else if (objective.task().has_perplexity) {  // else the loss is not that of a text
       print_entropy(config);
     }
   }

@@ -1,4 +1,4 @@
-// What `train` says of a run that has ended.
+// The summary that `train` prints of a run that has ended.
 #pragma once
 
 #include "train/loop/objective.h"
@@ -6,12 +6,12 @@
 
 namespace tapeformer::cli {
 
-// The best evaluation, whether the model was overfitted, which weights commands read, what the best possible model
-// would reach where that is known, and where the run is: on standard output.
+// Prints to standard output: the best evaluation, whether the model was overfitted, which weights commands read, what
+// the best possible model would reach if that is known, and where the run is.
 void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
                    const RunFolder& run);
 
-// The commands that read the run, ready to be typed: in the log.
+// Logs the commands that read the run, ready to be typed.
 void print_next_commands(const ResolvedConfig& config, const RunFolder& run);
 
 }  // namespace tapeformer::cli

@@ -1,4 +1,4 @@
-// The lines of a text. A line ends with \n or \r\n, and neither is part of it; the last line may have no end.
+// Splits a text into lines. A line ends with \n or \r\n, which is not part of it; the last line may have no end.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tapeformer {
 
-// Removes the first line from a text that is not empty, and returns it.
+// Removes the first line from a non-empty text, and returns it.
 inline std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   std::string_view line = text.substr(0, end);

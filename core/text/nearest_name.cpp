@@ -11,7 +11,7 @@ namespace tapeformer {
 namespace {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // row[j]: the distance between the first i letters of a and the first j of b.
+  // row[j] is the distance between the first i letters of a and the first j letters of b.
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {

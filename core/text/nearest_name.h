@@ -1,4 +1,4 @@
-// The nearest known name, for error messages: "did you mean …?"
+// Finds the nearest known name, for error messages: "did you mean …?"
 #pragma once
 
 #include <span>
@@ -6,8 +6,8 @@
 
 namespace tapeformer {
 
-// The known name with the fewest letters to insert, delete or change (Levenshtein distance) from `name`; the first one
-// if there are several. `known` must not be empty.
+// The known name with the smallest Levenshtein distance to `name` (letters to insert, delete or change); the first of
+// several. `known` must not be empty.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
 
 // Whether `name` may be a misspelling of `known`: at most about a third of its letters are wrong.

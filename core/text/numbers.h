@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Formats numbers for people.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,16 @@
 
 namespace tapeformer {
 
-// "42s", "3m12s", "2h05m", "3d04h", to the nearest unit; "?" for a number that is not a duration.
+// Formats a duration: "42s", "3m12s", "2h05m", "3d04h", to the nearest unit; "?" for a number that is not a duration.
 std::string format_duration(double seconds);
 
-// Three digits and a unit: "950", "41.2k", "1.20M".
+// Formats a number with three digits and a unit: "950", "41.2k", "1.20M".
 std::string format_rate(double value);
 
-// "512 MB", "1.2 GB": powers of ten.
+// Formats a size in powers of ten: "512 MB", "1.2 GB".
 std::string format_bytes(std::int64_t bytes);
 
-// "23.10", and "5.4e85" from a million on, where more digits tell nothing.
+// Formats a perplexity: "23.10"; from a million on "5.4e85", where more digits are meaningless.
 std::string format_perplexity(double value);
 
 }  // namespace tapeformer

@@ -1,4 +1,5 @@
-// Reading and writing UTF-8, one character at a time. Each byte that is not part of valid UTF-8 is read by itself.
+// Reads and writes UTF-8, one character at a time. Each byte that is not part of valid UTF-8 is read as a separate
+// item.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ struct Utf8Char {
   int length;               // in bytes; 1 if invalid
 };
 
-// The character that begins at byte `at` < text.size(). Valid as in RFC 3629: shortest form, no surrogates, at most
+// The character that begins at byte `at` < text.size(). Valid means RFC 3629: shortest form, no surrogates, at most
 // U+10FFFF.
 inline Utf8Char read_utf8(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[at + i]); };
@@ -51,7 +52,7 @@ inline void append_utf8(std::string& out, std::int32_t code_point) {
   }
 }
 
-// The place of the first byte that is not part of valid UTF-8; npos if there is none.
+// The offset of the first byte that is not part of valid UTF-8; npos if there is none.
 inline std::size_t find_invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const Utf8Char c = read_utf8(text, at);

@@ -7,13 +7,13 @@
 namespace tapeformer {
 namespace {
 
-// C1, which a terminal may obey as it does the controls of ASCII.
+// Whether c is a C1 control, which a terminal may obey as it does ASCII controls.
 bool is_late_control(std::int32_t c) { return c >= 0x80 && c < 0xA0; }
 
-// Separators of lines and paragraphs, and the embeddings, overrides and isolates of the bidirectional algorithm.
+// Whether c is a separator of lines or paragraphs, or an embedding, override or isolate of the bidirectional algorithm.
 bool turns_lines(std::int32_t c) { return (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069); }
 
-// `space`, `line_end` and `tab` stand for those characters.
+// `space`, `line_end` and `tab` replace those characters.
 std::string escape(std::string_view text, const char* space, const char* line_end, const char* tab) {
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
@@ -25,7 +25,7 @@ std::string escape(std::string_view text, const char* space, const char* line_en
       shown += line_end;
     } else if (code_point == '\t') {
       shown += tab;
-    } else if (code_point < 0x20 || code_point == 0x7F) {  // a control, or no character
+    } else if (code_point < 0x20 || code_point == 0x7F) {  // a control character, or no valid character
       std::snprintf(escaped, sizeof escaped, "\\x%02X", static_cast<unsigned>(static_cast<unsigned char>(text[at])));
       shown += escaped;
     } else if (is_late_control(code_point) || turns_lines(code_point)) {

@@ -1,4 +1,4 @@
-// Text that is shown: what could drive a terminal, or turn the direction of a line, is spelled out instead.
+// Makes text safe to show: characters that could control a terminal, or change the direction of a line, are escaped.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace tapeformer {
 
-// The text with an escape for every control character but the line's end and the tab (\x1B, \u009B), for every control
-// of direction (\u202E) and for every byte that is not UTF-8 (\xFF). Spaces, line ends and all other characters stay.
+// The text with an escape for every control character except line end and tab (\x1B, \u009B), for every direction
+// control (\u202E) and for every byte that is not UTF-8 (\xFF). Spaces, line ends and all other characters stay.
 std::string printable_text(std::string_view text);
 
-// printable_text() of a token, in which spaces, line ends and tabs have signs as well: "␣", "↵", "⇥".
+// printable_text() of a token, where spaces, line ends and tabs are also shown as signs: "␣", "↵", "⇥".
 std::string visible_text(std::string_view token);
 
 }  // namespace tapeformer

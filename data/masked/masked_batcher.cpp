@@ -8,7 +8,7 @@
 namespace tapeformer {
 namespace {
 
-// Far from the streams of ops, which are 0, 1, 2, …
+// Random streams that differ from those of ops, which are 0, 1, 2, …
 constexpr std::uint64_t kRowStream = mix64(0x6d61736b726f77);   // "maskrow"
 constexpr std::uint64_t kMaskStream = mix64(0x6d61736b746f6b);  // "masktok"
 constexpr std::uint64_t kEvaluationSeed = 1;
@@ -63,7 +63,8 @@ void MaskedBatcher::draw(std::uint32_t step, std::uint32_t micro_step, MaskedBat
   check(tokens_.size() >= block_size(), "text is too short: ", tokens_.size(), " tokens, but a row has ", block_size());
   resize(options_.batch, out);
   for (std::int64_t row = 0; row < options_.batch; ++row) {
-    // In place of the micro-step, the key has the row in the whole step, so that the micro-steps have no influence.
+    // Instead of the micro-step, the key has the row's number in the whole step, so that the division into micro-steps
+    // has no influence.
     const auto step_row = static_cast<std::uint32_t>(micro_step * options_.batch + row);
     const RandomKey key{options_.seed, step, step_row, kMaskStream};
     RandomStream random(key.with_stream(kRowStream));
@@ -89,7 +90,7 @@ void MaskedBatcher::fill(std::int64_t i, MaskedBatch& out) const {
   check(i >= 0 && i < batches(), "evaluation batch ", i, " is out of range for ", batches());
   const std::int64_t begin = i * options_.batch, end = std::min(windows(), begin + options_.batch);
   resize(end - begin, out);
-  // The windows 1, 3, 5, … that are full exchange their second segments: each has that of one half of the text away.
+  // The full windows 1, 3, 5, … exchange their second segments: each gets that of a window half of the text away.
   const std::int64_t exchanging = tokens_.size() / block_size() / 2;
   for (std::int64_t w = begin; w < end; ++w) {
     RowPlan plan = window(w);

@@ -21,8 +21,8 @@ TokenMasker::TokenMasker(const Tokenizer& tokenizer, const MaskRates& rates)
   check(!replacements_.empty(), "masks: the vocabulary has special tokens only");
 }
 
-// The words of a place decide, in their order: whether it is chosen, what becomes of it, and (two words) by which
-// token.
+// Four random words belong to each position. In this order, they decide whether it is masked, how the token is
+// corrupted, and (two words) by which token it is replaced.
 std::int64_t TokenMasker::mask(std::span<std::int32_t> ids, std::span<std::int32_t> targets,
                                const RandomKey& key) const {
   std::int64_t count = 0;
@@ -37,7 +37,7 @@ std::int64_t TokenMasker::mask(std::span<std::int32_t> ids, std::span<std::int32
     if (share < rates_.masked) {
       ids[i] = mask_token_;
     } else if (share < rates_.masked + rates_.random) {
-      // The rest of the division makes a token at most 2⁻⁶⁴ times the vocabulary more likely than another.
+      // The remainder of the division makes a token at most 2⁻⁶⁴ times the vocabulary more probable than another.
       ids[i] = replacements_[(std::uint64_t{words[2]} << 32 | words[3]) % replacements_.size()];
     }
   }

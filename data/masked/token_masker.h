@@ -1,4 +1,4 @@
-// Chooses tokens that a model must predict, and corrupts them.
+// Chooses the masked positions whose tokens a model must predict, and corrupts these tokens.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@ namespace tapeformer {
 
 // The probabilities of masked-language-model training (Devlin et al. 2019, section 3.1).
 struct MaskRates {
-  double chosen = 0.15;  // of each token
-  double masked = 0.8;   // of a chosen token: to become [MASK]
-  double random = 0.1;   // of a chosen token: to become any token; the others stay as they are
+  double chosen = 0.15;  // for each token: to be predicted
+  double masked = 0.8;   // for a masked position: to become [MASK]
+  double random = 0.1;   // for a masked position: to become a random token; otherwise the token stays
 };
 
 class TokenMasker {
  public:
-  // Throws UsageError for a tokenizer without [MASK], and for rates that are no probabilities.
+  // Throws UsageError for a tokenizer without [MASK], and for rates that are not probabilities.
   TokenMasker(const Tokenizer& tokenizer, const MaskRates& rates);
 
-  // Chooses each token of `ids` by itself, writes it to `targets`, and kIgnoredTarget for those that are not chosen;
-  // then corrupts the chosen ones in `ids`. Special tokens are never chosen, and never put in place of another one.
-  // What happens at a place depends on the key and the place alone. Returns how many were chosen.
+  // Chooses each position of `ids` independently; writes the tokens at masked positions to `targets`, and
+  // kIgnoredTarget at the others; then corrupts the masked positions in `ids`. Special tokens are never masked, and
+  // never replace another token. The result at a position depends only on the key and the position. Returns the number
+  // of masked positions.
   std::int64_t mask(std::span<std::int32_t> ids, std::span<std::int32_t> targets, const RandomKey& key) const;
 
   bool can_choose(std::int32_t id) const { return !is_special_[id]; }

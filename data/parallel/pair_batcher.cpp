@@ -11,7 +11,7 @@ namespace tapeformer {
 
 namespace {
 
-constexpr std::uint64_t kPairStream = 0x7061697262617421;  // far from the streams of ops, which are 0, 1, 2, …
+constexpr std::uint64_t kPairStream = 0x7061697262617421;  // differs from the streams of ops, which are 0, 1, 2, …
 
 }  // namespace
 
@@ -35,8 +35,8 @@ void LengthBuckets::cut(const PairBatchOptions& options) {
   check(options.tokens >= 0, "train.batch_tokens: expected at least 1, or 0 for none, got ", options.tokens);
   check(by_tokens || options.sentences >= 1, "batch: expected at least 1 sentence pair, got ", options.sentences);
   const std::int64_t most = by_tokens ? options.tokens : options.sentences;
-  std::int64_t longest_source = 0, longest_target = 0;  // of all pairs
-  std::int64_t rows = 0, longest = 0;                   // of the bucket
+  std::int64_t longest_source = 0, longest_target = 0;  // over all pairs
+  std::int64_t rows = 0, longest = 0;                   // in the current bucket
   begins_ = {0};
   for (std::size_t at = 0; at < order_.size(); ++at) {
     const auto [target, source] = lengths(order_[at]);
@@ -109,7 +109,7 @@ void LengthBuckets::draw_ties(RandomStream& random) {
   for (auto begin = order_.begin(); begin != order_.end();) {
     const auto last = std::adjacent_find(begin, order_.end(), differ);
     const auto end = last == order_.end() ? last : last + 1;
-    std::sort(begin, end);  // so that the order before has no influence
+    std::sort(begin, end);  // so that the earlier order has no influence
     shuffle({begin, end}, random);
     begin = end;
   }

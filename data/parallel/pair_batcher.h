@@ -1,4 +1,4 @@
-// Batches of sentence pairs of about the same length: in a random order for training, in order for evaluation.
+// Batches of sentence pairs of similar length: in a random order for training, in a fixed order for evaluation.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@
 
 namespace tapeformer {
 
-// Row-major; row r is one pair. The decoder reads `inputs` and predicts `targets`, which are one position ahead.
+// All matrices are row-major; row r is one pair. The decoder reads `inputs` and predicts `targets`, the same tokens one
+// position later.
 struct PairBatch {
   std::int64_t rows = 0, source_length = 0, target_length = 0;
-  std::int64_t scored = 0;                   // targets that are not kIgnoredTarget
+  std::int64_t scored = 0;                   // the number of targets that are not kIgnoredTarget
   std::vector<std::int32_t> source;          // (rows, source_length): ids, end of sentence, padding
   std::vector<std::int32_t> source_lengths;  // (rows): of the source without padding
   std::vector<std::int32_t> inputs;          // (rows, target_length): begin of sentence, ids, padding
@@ -23,20 +24,20 @@ struct PairBatch {
 };
 
 struct PairBatchOptions {
-  // The positions of a batch, padding included, for the source and for the target each: rows · longest sentence with
-  // its end. 0: the number of sentences bounds a batch instead.
+  // The largest number of positions in a batch, including padding, separately for the source and the target: rows · the
+  // longest sentence with its end. 0: the number of sentences limits a batch instead.
   std::int64_t tokens = 0;
   std::int64_t sentences = 16;
-  // So many batches are drawn together, as one bucket of sentences of about the same length, and cut apart after that:
-  // 4 pieces of 8 sentences are the 32 sentences of 1 piece of 32. A piece of a bucket bounded by tokens may have one
-  // sentence more than `tokens` allows. Where a bucket has fewer sentences than pieces, some pieces are empty.
+  // This many batches are drawn together, as one bucket of sentences of similar length, which is then split: 4 pieces
+  // of 8 sentences are the 32 sentences of 1 piece of 32. A piece of a bucket limited by tokens may have one sentence
+  // more than `tokens` allows. If a bucket has fewer sentences than pieces, some pieces are empty.
   std::int64_t pieces = 1;
-  std::uint64_t seed = 1;  // of the order, which training alone draws
+  std::uint64_t seed = 1;  // seed of the order; only training shuffles
 };
 
-// All pairs once, in batches as large as the options allow. The pairs are sorted by the length of the target, then of
-// the source: shortest first for one target length, longest first for the next one, so that a batch which spans two
-// target lengths has sources of similar lengths.
+// Contains every pair once, in batches as large as the options allow. The pairs are sorted by the length of the target,
+// then of the source: shortest first for one target length, longest first for the next one, so that a batch which spans
+// two target lengths has sources of similar lengths.
 class LengthBuckets {
  public:
   // The pairs must outlive this object. Throws Error without pairs, for options that are out of range, and when a
@@ -51,43 +52,44 @@ class LengthBuckets {
   // Reuses the memory of `out`.
   void fill(std::int64_t i, PairBatch& out) const;
 
-  // The share of all positions, of sources and targets together, that is padding.
+  // The share of padding in all positions of sources and targets together.
   double padding_share() const;
 
-  // Draws the order of the pairs that have the same two lengths. The batches keep their shapes. The same random numbers
-  // give the same order, whatever the order was before.
+  // Shuffles the pairs that have the same two lengths. The batches keep their shapes. The same random numbers give the
+  // same order, whatever the order was before.
   void draw_ties(RandomStream& random);
 
  private:
-  // The pairs order_[begin], …, order_[begin + rows - 1] as a batch. All lengths include the end of sentence.
+  // The shape of the batch of the pairs order_[begin], …, order_[begin + rows - 1]. All lengths include the end of
+  // sentence.
   struct Shape {
     std::int64_t begin = 0, rows = 0, source_length = 0, target_length = 0;
     std::int64_t source_tokens = 0, target_tokens = 0;  // without padding
   };
 
   Shape shape(std::int64_t i) const;
-  // The lengths of a pair, in the order in which they are compared: target, source.
+  // The lengths of a pair, in the order of comparison: target, source.
   std::pair<std::int64_t, std::int64_t> lengths(std::int64_t pair) const;
   void cut(const PairBatchOptions& options);
 
   const TokenPairs* pairs_;
   PairSymbols symbols_;
   std::int64_t pieces_;
-  std::vector<std::int64_t> order_;   // pairs by length
-  std::vector<std::int64_t> begins_;  // where in order_ each bucket begins, and the end of the last one
+  std::vector<std::int64_t> order_;   // indices of the pairs, sorted by length
+  std::vector<std::int64_t> begins_;  // the beginning of each bucket in order_, and the end of the last one
 };
 
-// Training batches without end, epoch after epoch; every pair occurs once an epoch. The order of the buckets, and of
-// pairs of equal lengths in them, is drawn for each epoch; the pieces of a bucket follow each other. Batch `index`
-// since the start of training is a pure function of the pairs, the options and the index, so a new batcher goes on
-// where another one stopped. The plan of an epoch is kept, so batches are cheapest in order. Not for several threads at
-// once.
+// Training batches without end, epoch after epoch; every pair occurs once in each epoch. For each epoch, the order of
+// the buckets, and of pairs of equal lengths in them, is shuffled; the pieces of a bucket stay together. Batch `index`
+// since the start of training is a pure function of the pairs, the options and the index, so a new batcher can continue
+// where another one stopped. The order of an epoch is cached, so reading batches in order is the cheapest. Not
+// thread-safe.
 class PairBatcher {
  public:
   // Throws Error as LengthBuckets does.
   PairBatcher(const TokenPairs& pairs, PairSymbols symbols, const PairBatchOptions& options);
 
-  // This number is the same in all epochs.
+  // The same number for all epochs.
   std::int64_t batches_per_epoch() const { return batches_.batches(); }
   double padding_share() const { return batches_.padding_share(); }
 
@@ -97,14 +99,14 @@ class PairBatcher {
   void draw(std::int64_t index, PairBatch& out) { batches_.fill(plan(index), out); }
 
  private:
-  // Which batch of batches_ it is. Draws the plan of its epoch.
+  // The index in batches_ of a batch of training. Shuffles the batch's epoch if needed.
   std::int64_t plan(std::int64_t index);
 
   LengthBuckets batches_;
   std::uint64_t seed_;
   std::int64_t pieces_;
   std::int64_t epoch_ = -1;          // the epoch that order_ is drawn for
-  std::vector<std::int64_t> order_;  // of the buckets
+  std::vector<std::int64_t> order_;  // the shuffled order of the buckets
 };
 
 }  // namespace tapeformer

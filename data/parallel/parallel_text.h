@@ -1,4 +1,4 @@
-// Parallel text: sentences and their translations, line by line.
+// Parallel text: sentences and their translations, one pair for each line.
 #pragma once
 
 #include <cstdint>
@@ -23,26 +23,26 @@ struct PairSplit {
 };
 
 // Sentence pairs in the order of their lines (core/text/lines.h). Files are read as read_text_file() does:
-// decompressed, and without a byte order mark. The sentences are views of texts that the object holds; they stay valid
+// decompressed, and without a byte order mark. The sentences are views of texts that the object owns; they stay valid
 // when it is moved.
 class ParallelText {
  public:
-  // Line i of `target` translates line i of `source`. Throws Error as read_text_file() does, and when one file has more
-  // lines.
+  // Reads two files, where line i of `target` translates line i of `source`. Throws Error as read_text_file() does, and
+  // when one file has more lines.
   static ParallelText from_files(const std::filesystem::path& source, const std::filesystem::path& target);
-  // Lines "source\ttarget"; an empty line is a pair of empty sentences. Throws Error as read_text_file() does, and for
-  // the first other line that does not have exactly one tab.
+  // Reads lines "source\ttarget"; an empty line is a pair of empty sentences. Throws Error as read_text_file() does,
+  // and for the first other line that does not have exactly one tab.
   static ParallelText from_pairs(const std::filesystem::path& path);
-  // The same for a text in memory, such as a generated corpus; errors call it `origin`. Throws Error when it is empty.
+  // The same for a text in memory, such as a generated corpus; errors name it `origin`. Throws Error when it is empty.
   static ParallelText from_lines(std::string text, const std::string& origin = "text");
 
   std::span<const SentencePair> pairs() const { return pairs_; }
-  // What errors call it: its file, its two files, or the name that it was given.
+  // The text's name in error messages: its file, its two files, or the given `origin`.
   const std::string& origin() const { return origin_; }
-  // What was odd about its files.
+  // The problems of its files.
   const TextNotes& notes() const { return notes_; }
 
-  // Some of the pairs, with texts of their own.
+  // A copy of some of the pairs, which owns its texts.
   ParallelText copy_of(std::span<const SentencePair> pairs) const;
 
   // The first floor(pairs * (1 - valid_fraction)) pairs are for training, the others for validation. Throws Error
@@ -51,7 +51,7 @@ class ParallelText {
 
  private:
   explicit ParallelText(std::string origin) : origin_(std::move(origin)) {}
-  // Keeps a text, and returns it as it is kept.
+  // Stores a text, and returns a view of it.
   std::string_view add_text(std::string text);
   void read_pairs(std::string_view text);
 
@@ -61,7 +61,7 @@ class ParallelText {
   std::vector<SentencePair> pairs_;
 };
 
-// A hash of the sentences: another order, or other bounds between them, give another one.
+// A hash of the sentences, which depends on their order and on where each begins and ends.
 std::uint64_t pairs_hash(std::span<const SentencePair> pairs);
 
 }  // namespace tapeformer

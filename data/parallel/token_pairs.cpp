@@ -116,7 +116,7 @@ TokenPairs encode_pairs(std::span<const SentencePair> pairs, const Tokenizer& so
     all.skipped_.empty += part.skipped_.empty;
     all.skipped_.invalid_utf8 += part.skipped_.invalid_utf8;
     all.skipped_.too_long += part.skipped_.too_long;
-    part = {};  // frees the memory of what is copied
+    part = {};  // frees the memory of the part that was copied
   }
   check(all.size() > 0, "none of ", count, " sentence pairs can be used: ", describe(all.skipped_, limits));
   return all;

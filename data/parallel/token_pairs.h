@@ -13,27 +13,27 @@
 
 namespace tapeformer {
 
-// The largest number of ids of a sentence, without its end of sentence.
+// The largest number of ids of a sentence, not counting its end of sentence.
 struct PairLimits {
   std::int64_t source = 0, target = 0;
 };
 
-// The numbers of pairs that are left out. A pair counts for the first of these reasons that is true for one of its
-// sides.
+// The numbers of pairs that are left out, by reason. A pair counts for the first of these reasons that applies to one
+// of its sides.
 struct SkippedPairs {
-  std::int64_t empty = 0;  // nothing but white space
+  std::int64_t empty = 0;  // only white space
   std::int64_t invalid_utf8 = 0;
   std::int64_t too_long = 0;
   std::int64_t total() const { return empty + invalid_utf8 + too_long; }
 };
 
-// Whether a pair can be used by any tokenizer. If not, the reason is counted.
+// Whether a pair can be used by any tokenizer. If not, counts the reason.
 bool is_usable(const SentencePair& pair, SkippedPairs& skipped);
 
-// The reasons that occurred, such as "3 have an empty side, 1 is not valid UTF-8, 9 are longer than 64 tokens".
+// The reasons that occurred, as text: "3 have an empty side, 1 is not valid UTF-8, 9 are longer than 64 tokens".
 std::string describe(const SkippedPairs& skipped, const PairLimits& limits);
 
-// The ids do not include the beginning and the end of sentences. Each takes four bytes.
+// The token ids of pairs, without the beginning and the end of sentences. Each id takes four bytes.
 class TokenPairs {
  public:
   std::int64_t size() const { return source_.size(); }
@@ -42,9 +42,9 @@ class TokenPairs {
 
   std::int64_t source_tokens() const { return static_cast<std::int64_t>(source_.ids.size()); }
   std::int64_t target_tokens() const { return static_cast<std::int64_t>(target_.ids.size()); }
-  // Bytes of the target sentences that the ids stand for.
+  // The number of bytes of the target sentences.
   std::int64_t target_bytes() const { return target_bytes_; }
-  // How many target ids are the unknown token of their tokenizer.
+  // The number of target ids that are the unknown token of their tokenizer.
   std::int64_t unknown_targets(const Tokenizer& target) const { return count_unknown(target_.ids, target); }
   const SkippedPairs& skipped() const { return skipped_; }
 
@@ -54,7 +54,7 @@ class TokenPairs {
   friend TokenPairs encode_pairs(std::span<const SentencePair>, const Tokenizer&, const Tokenizer&, const PairLimits&,
                                  const ProgressCallback&);
 
-  // Lists of ids one after another.
+  // Lists of ids, stored contiguously.
   struct Lists {
     std::vector<std::int32_t> ids;
     std::vector<std::int64_t> begins{0};  // the beginning of each list, and the end of the last one

@@ -8,7 +8,7 @@
 namespace tapeformer {
 namespace {
 
-// Reads a number at the beginning of `text` and removes it; false when there is none.
+// Parses a number at the beginning of `text` and removes it; returns false if there is none.
 bool take_number(std::string_view& text, std::int64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number < 0) return false;

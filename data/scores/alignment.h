@@ -1,4 +1,4 @@
-// Word alignments in Pharaoh's format, and their error rate against a reference (Och & Ney 2003).
+// Word alignments in Pharaoh's format, and the alignment error rate against a reference (Och & Ney 2003).
 #pragma once
 
 #include <compare>
@@ -9,7 +9,7 @@
 
 namespace tapeformer {
 
-// Source token `source` goes with target token `target`, both counted from 0.
+// Links source token `source` with target token `target`, both counted from 0.
 struct AlignmentLink {
   std::int64_t source = 0, target = 0;
   auto operator<=>(const AlignmentLink&) const = default;
@@ -17,22 +17,22 @@ struct AlignmentLink {
 
 struct Alignment {
   std::vector<AlignmentLink> sure;      // in ascending order, each once
-  std::vector<AlignmentLink> possible;  // the sure ones and those that a reference leaves open, in ascending order
+  std::vector<AlignmentLink> possible;  // the sure links and those that a reference calls possible, in ascending order
 };
 
-// "0-0 2p1 1-1": links apart by spaces, i-j for a sure one and ipj for one that is only possible. Throws Error for
-// anything else.
+// Parses "0-0 2p1 1-1": links separated by spaces, i-j for a sure one and ipj for one that is only possible. Throws
+// Error for anything else.
 Alignment parse_alignment(std::string_view line);
-// The links of a line "0-0 1-1", in their order.
+// Formats links as a line "0-0 1-1", in their order.
 std::string format_alignment(const std::vector<AlignmentLink>& links);
 
-// Over all sentences, of links A against sure ones S and possible ones P:
+// The scores over all sentences, for links A, the reference's sure links S and its possible links P:
 //   precision = |A ∩ P| / |A|,  recall = |A ∩ S| / |S|,  AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
 class AlignmentErrorRate {
  public:
-  // Every link of `links` counts, a possible one too.
+  // Adds a sentence. Every link of `links` counts in A, including those marked as possible.
   void add(const Alignment& links, const Alignment& reference);
-  // Each is 0 to 1; a share of nothing is 1, so that no links against none are no error.
+  // Each score is from 0 to 1; a ratio 0/0 is 1, so that no links against an empty reference are no error.
   double precision() const;
   double recall() const;
   double error_rate() const;

@@ -22,7 +22,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_point(char c) { return c == '.' || c == ','; }
-// The space, and all ASCII punctuation except ' - . ,
+// Whether c is the space or ASCII punctuation other than ' - . ,
 bool is_symbol(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
@@ -45,7 +45,7 @@ std::string separate(const std::string& text, std::string_view before, std::stri
   return out;
 }
 
-// The rules of mteval-v13a.pl for Western languages. They concern ASCII only, so they can work on bytes.
+// The tokenization rules of mteval-v13a.pl for Western languages. They concern only ASCII, so they can work on bytes.
 std::string separate_punctuation(std::string_view line) {
   std::string text(1, ' ');
   text.append(line).append(1, ' ');
@@ -76,7 +76,7 @@ std::vector<std::string> bleu_words(std::string_view line, BleuTokenization toke
   bool inside = false;
   for (std::size_t at = 0; at < text.size();) {
     const Utf8Char c = read_utf8(text, at);
-    // Python's split() splits at Unicode's white space and at four control characters.
+    // Python's split() splits at Unicode white space and at four control characters.
     const bool space = char_class(c.code_point) == CharClass::space || (c.code_point >= 0x1C && c.code_point <= 0x1F);
     if (!space) {
       if (!inside) words.emplace_back();

@@ -9,7 +9,8 @@
 
 namespace tapeformer {
 
-// How lines become words: as mteval-v13a does (punctuation apart, a few entities replaced), or at white space alone.
+// How lines are split into words: as mteval-v13a does (it separates punctuation and replaces some entities), or only at
+// white space.
 enum class BleuTokenization { v13a, none };
 
 std::vector<std::string> bleu_words(std::string_view line, BleuTokenization tokenization);
@@ -21,7 +22,7 @@ struct BleuScore {
   std::int64_t hypothesis_words = 0, reference_words = 0;
 };
 
-// Let t_n be the number of n-grams of all hypotheses, and c_n the number of those that occur in their reference too,
+// Let t_n be the number of n-grams in all hypotheses, and c_n the number of those that occur in their reference too,
 // each counted at most as often as it occurs there:
 //   p_n = 100·c_n/t_n;  for the k-th n with c_n = 0, p_n = 100/(2^k·t_n) ("exp" smoothing of mteval-v13a)
 //   BLEU = min(1, e^(1 − reference_words/hypothesis_words))·(p_1 p_2 p_3 p_4)^(1/4);  0 if c_1 or some t_n is 0
@@ -31,7 +32,7 @@ class Bleu {
 
   void add(std::string_view hypothesis, std::string_view reference);
   BleuScore score() const;
-  // sacreBLEU's names for what was computed, e.g. "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp".
+  // sacreBLEU's description of the variant of BLEU, e.g. "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp".
   std::string signature() const;
 
  private:

@@ -1,4 +1,4 @@
-// How well predicted labels agree with the right ones.
+// Metrics of predicted labels against the right ones.
 #pragma once
 
 #include <cstdint>
@@ -9,31 +9,31 @@
 
 namespace tapeformer {
 
-// What was found of one label, or of one kind of spans.
+// The counts of one label, or of one kind of span.
 struct LabelCount {
   std::string label;
   std::int64_t gold = 0, predicted = 0, right = 0;
 
-  // right/predicted, right/gold and their harmonic mean 2·right/(predicted + gold); 0 where nothing is counted.
+  // right/predicted, right/gold and their harmonic mean 2·right/(predicted + gold); 0 if the divisor is 0.
   double precision() const;
   double recall() const;
   double f1() const;
 };
 
-// Counts labels one by one. Those of the constructor come first; others are added as they come.
+// Counts single labels. The labels of the constructor come first; others are added in the order of their occurrence.
 class LabelScore {
  public:
   explicit LabelScore(std::span<const std::string> labels);
   void add(std::string_view gold, std::string_view predicted);
 
   std::int64_t total() const { return total_; }
-  // The share of the labels that are right.
+  // The share of right labels.
   double accuracy() const;
-  // The mean of the F1 of all labels that are in the gold data or predicted.
+  // The mean F1 of all labels that are in the gold data or predicted.
   double macro_f1() const;
   const std::vector<std::string>& labels() const { return labels_; }
   std::vector<LabelCount> counts() const;  // in the order of labels()
-  // How often a label (row) was predicted as another one (column), both in the order of labels().
+  // How often the label of a row was predicted as the label of a column, both in the order of labels().
   const std::vector<std::vector<std::int64_t>>& confusion() const { return confusion_; }
 
  private:
@@ -44,31 +44,31 @@ class LabelScore {
   std::int64_t total_ = 0;
 };
 
-// The words [begin, end) of a sentence, which name one thing.
+// The words [begin, end) of a sentence that name one entity.
 struct LabelSpan {
   std::int64_t begin, end;
   std::string_view kind;
   bool operator==(const LabelSpan&) const = default;
 };
 
-// Whether every label is O, or has the prefix B- or I- (Ramshaw & Marcus 1995).
+// Whether every label is O, or begins with B- or I- (Ramshaw & Marcus 1995).
 bool are_bio_labels(std::span<const std::string> labels);
 
-// The spans of a sentence's labels. With BIO labels a span begins at B-X, and at I-X where none of kind X goes on
-// there, and reaches over the I-X that follow (as conlleval reads them). With plain labels it is a run of the same
-// label. O and the empty label belong to no span.
+// The spans of a sentence's labels. With BIO labels, a span begins at B-X, and at I-X that does not continue a span of
+// kind X, and continues over the following I-X (as conlleval reads them). With plain labels, a span is a run of the
+// same label. O and the empty label belong to no span.
 std::vector<LabelSpan> label_spans(std::span<const std::string_view> labels, bool bio);
 
-// Counts spans: one is right where begin, end and kind are (Tjong Kim Sang & De Meulder 2003).
+// Counts spans: a predicted span is right if its begin, end and kind are right (Tjong Kim Sang & De Meulder 2003).
 class SpanScore {
  public:
   explicit SpanScore(bool bio) : bio_(bio) {}
-  // The labels of a sentence.
+  // Adds the labels of a sentence.
   void add(std::span<const std::string_view> gold, std::span<const std::string_view> predicted);
 
   // The counts of all spans together: their F1 is the micro-average.
   LabelCount total() const;
-  // By kind, in the order of their names.
+  // The counts of each kind, sorted by the names of the kinds.
   const std::vector<LabelCount>& counts() const { return counts_; }
 
  private:

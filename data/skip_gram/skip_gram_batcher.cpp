@@ -8,7 +8,7 @@
 namespace tapeformer {
 namespace {
 
-// Far from the streams of ops, which are 0, 1, 2, …
+// Random streams that differ from those of ops, which are 0, 1, 2, …
 constexpr std::uint64_t kRowStream = mix64(0x736b6970726f77);       // "skiprow"
 constexpr std::uint64_t kNegativeStream = mix64(0x736b69706e6567);  // "skipneg"
 constexpr std::uint64_t kEvaluationSeed = 1;
@@ -16,7 +16,7 @@ constexpr std::uint64_t kEvaluationSeed = 1;
 }  // namespace
 
 NegativeSampler::NegativeSampler(TokenView tokens, std::int64_t vocab, double power) : cumulative_(vocab, 0.0) {
-  constexpr std::int64_t kPiece = 1 << 16;  // of the tokens, in memory at once
+  constexpr std::int64_t kPiece = 1 << 16;  // tokens that are in memory at a time
   std::vector<std::int32_t> ids;
   for (std::int64_t begin = 0; begin < tokens.size(); begin += kPiece) {
     ids.resize(std::min(kPiece, tokens.size() - begin));
@@ -35,7 +35,7 @@ NegativeSampler::NegativeSampler(TokenView tokens, std::int64_t vocab, double po
 }
 
 std::int32_t NegativeSampler::draw(RandomStream& random) const {
-  // The product may be rounded up to the whole sum, which no id reaches.
+  // The product may be rounded up to the total sum, and then no id is found.
   const auto found = std::ranges::upper_bound(cumulative_, random.uniform() * cumulative_.back());
   if (found != cumulative_.end()) return static_cast<std::int32_t>(found - cumulative_.begin());
   return static_cast<std::int32_t>(std::ranges::lower_bound(cumulative_, cumulative_.back()) - cumulative_.begin());
@@ -72,7 +72,8 @@ void SkipGramBatcher::draw(std::uint32_t step, std::uint32_t micro_step, SkipGra
         options_.row + 2 * options_.window);
   out.centers.clear(), out.outputs.clear();
   for (std::int64_t row = 0; row < options_.batch; ++row) {
-    // In place of the micro-step, the key has the row in the whole step, so that the micro-steps have no influence.
+    // Instead of the micro-step, the key has the row's number in the whole step, so that the division into micro-steps
+    // has no influence.
     const auto step_row = static_cast<std::uint32_t>(micro_step * options_.batch + row);
     const RandomKey key{options_.seed, step, step_row, kRowStream};
     append(static_cast<std::int64_t>(RandomStream(key).below(places)), options_.row, key, out);

@@ -8,8 +8,8 @@
 
 namespace tapeformer {
 
-// Draws tokens with probabilities proportional to count^power, where the counts are those of a text. A token that does
-// not occur is never drawn.
+// Draws tokens with probabilities proportional to count^power, where `count` is the token's frequency in a text. A
+// token that does not occur is never drawn.
 class NegativeSampler {
  public:
   // Throws Error for a text without tokens, and for an id outside of the vocabulary.
@@ -19,24 +19,24 @@ class NegativeSampler {
   double probability(std::int32_t id) const;
 
  private:
-  std::vector<double> cumulative_;  // the sum of count^power up to and with each id
+  std::vector<double> cumulative_;  // the sum of count^power over all ids up to and including each id
 };
 
 struct SkipGramOptions {
-  std::int64_t batch = 16;       // rows
-  std::int64_t row = 32;         // centres of a row: tokens that stand next to each other
-  std::int64_t window = 5;       // the contexts of a centre are the tokens at most so far from it, on both sides
+  std::int64_t batch = 16;  // rows
+  std::int64_t row = 32;    // centres in a row: consecutive tokens of the text
+  std::int64_t window = 5;  // the contexts of a centre are the tokens at a distance of at most this many, on both sides
   std::int64_t negatives = 5;    // drawn for each pair of a centre and a context
-  double negative_power = 0.75;  // of the counts
-  std::uint64_t seed = 1;        // of draw()
+  double negative_power = 0.75;  // exponent of the counts
+  std::uint64_t seed = 1;        // seed of draw()
 
-  std::int64_t contexts() const { return 2 * window; }  // of a centre
+  std::int64_t contexts() const { return 2 * window; }  // contexts of a centre
 };
 
-// Every centre has as many contexts: tokens nearer to an end of the text than the window are no centres.
+// All centres have equally many contexts: tokens that are too near to an end of the text for this are not centres.
 struct SkipGramBatch {
   std::vector<std::int32_t> centers;  // (N)
-  // (N, contexts, 1 + negatives), row-major: each context, and behind it what is drawn for it.
+  // (N, contexts, 1 + negatives), row-major: each context, followed by its negatives.
   std::vector<std::int32_t> outputs;
 };
 
@@ -47,19 +47,19 @@ class SkipGramBatcher {
 
   const NegativeSampler& sampler() const { return sampler_; }
 
-  // Training: row r of a batch is row micro_step·batch + r of the step. Its place in the text and its negatives are a
-  // pure function of the seed, the step and that number. Throws Error for a text shorter than a row. Reuses the memory
-  // of `out`.
+  // For training: row r of a batch is row micro_step·batch + r of the step. Its position in the text and its negatives
+  // are a pure function of the seed, the step and that number. Throws Error for a text shorter than a row. Reuses the
+  // memory of `out`.
   void draw(std::uint32_t step, std::uint32_t micro_step, SkipGramBatch& out) const;
 
-  // Evaluation: every centre of the text once, in order, `batch` rows at a time; the last batch may be smaller. The
-  // negatives depend on the number of the row alone.
+  // For evaluation: every centre of the text once, in order, `batch` rows at a time; the last batch may be smaller. The
+  // negatives depend only on the number of the row.
   std::int64_t centers() const { return tokens_.size() - 2 * options_.window; }
   std::int64_t batches() const;
   void fill(std::int64_t i, SkipGramBatch& out) const;
 
  private:
-  // Appends a row of `centers` centres, whose first context is the token at `begin`.
+  // Appends a row of `centers` centres; the first context of the first one is the token at `begin`.
   void append(std::int64_t begin, std::int64_t centers, const RandomKey& key, SkipGramBatch& out) const;
 
   TokenView tokens_;

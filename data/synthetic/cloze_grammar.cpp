@@ -2,8 +2,8 @@
 
 namespace tapeformer {
 
-// What can be said of an animal or a place depends on which one it is. So a model that predicts the words before "it"
-// from those behind it gains by keeping the last word in mind; one that has nothing to gain forgets it.
+// What is said of an animal or a place depends on which one it is. So a model that predicts the words before "it" from
+// the words behind it gains by remembering the last word; without such a gain a model would forget it.
 const Grammar& cloze_grammar() {
   // clang-format off
   static const Grammar grammar(

@@ -1,12 +1,13 @@
-// The grammar of the generated corpus `cloze`, after Winograd's schemas: "The dog didn't cross the road because it was
-// too long." The last word says what "it" is, so only a model that reads what follows can know it there.
+// The grammar of the generated corpus `cloze`, modelled on Winograd schemas: "The dog didn't cross the road because it
+// was too long." The last word says what "it" refers to, so only a model that reads the following words can know it at
+// "it".
 #pragma once
 
 #include "data/synthetic/grammar.h"
 
 namespace tapeformer {
 
-// "it" is written by the slot `animal` or `place`.
+// The slots `animal` and `place` write "it".
 const Grammar& cloze_grammar();
 
 }  // namespace tapeformer

@@ -17,14 +17,14 @@ namespace tapeformer {
 
 namespace {
 
-// What gives the words of a grammar's text their labels.
+// Defines the labels of the words in a grammar's text.
 struct Labels {
   const Grammar& (*grammar)();
-  std::string_view (*of_slot)(std::string_view slot);  // the label of what a slot wrote; empty: that of other words
+  std::string_view (*of_slot)(std::string_view slot);  // the label of a slot's text; empty: the same as other words
   std::string_view other;                              // empty: no label
 };
 
-// The label of the word at [begin, end): that of the first labelled slot in it.
+// The label of the word at [begin, end): the label of the first labelled slot in it.
 std::string_view label_at(const GrammarLine& line, const Labels& labels, std::size_t begin, std::size_t end) {
   for (const GrammarLine::Slot& slot : line.slots) {
     const std::string_view label = labels.of_slot(slot.name);
@@ -33,7 +33,7 @@ std::string_view label_at(const GrammarLine& line, const Labels& labels, std::si
   return labels.other;
 }
 
-// A line of a grammar's text: each word with its label, and an empty line.
+// A line of a grammar's text: each word with its label on a line, and an empty line.
 std::string labelled_words(const Labels& labels, RandomStream& random) {
   const GrammarLine drawn = labels.grammar().generate(random);
   std::string text;
@@ -48,10 +48,10 @@ std::string labelled_words(const Labels& labels, RandomStream& random) {
 struct Corpus {
   std::string_view name;
   std::string (*line)(RandomStream&);
-  double (*entropy)();                                                         // of plain text; null for parallel text
-  std::string (*labelled_line)(RandomStream&) = nullptr;                       // null where there are no labels
-  std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null where there is none
-  const MarkovChain& (*chain)() = nullptr;                                     // null where it is no Markov chain
+  double (*entropy)();                                                         // for plain text; null for parallel text
+  std::string (*labelled_line)(RandomStream&) = nullptr;                       // null if the corpus has no labels
+  std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null if the corpus has no alignment
+  const MarkovChain& (*chain)() = nullptr;  // null if the corpus is not a Markov chain
 };
 
 double entropy_of(const Grammar& grammar) {
@@ -108,7 +108,7 @@ constexpr auto kNames = [] {
   return names;
 }();
 
-constexpr std::uint64_t kCorpusStream = 0x636f727075732121;  // far from the streams of ops, which are 0, 1, 2, …
+constexpr std::uint64_t kCorpusStream = 0x636f727075732121;  // differs from the streams of ops, which are 0, 1, 2, …
 
 const Corpus& find_corpus(std::string_view name) {
   for (const Corpus& corpus : kCorpora) {

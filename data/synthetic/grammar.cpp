@@ -9,7 +9,7 @@ namespace tapeformer {
 
 namespace {
 
-// For alternatives and for rows.
+// Used for alternatives and for rows.
 template <class Weighted>
 double total_weight(const std::vector<Weighted>& choices) {
   double total = 0;
@@ -128,7 +128,7 @@ void Grammar::write(std::string_view text, const std::vector<const Row*>& drawn,
       const int place = variable(part.text);
       write(drawn[place]->cells[column(variables_[place], part.column)], drawn, random, out);
     }
-    if (out.slots.size() > slots) continue;  // there are slots inside
+    if (out.slots.size() > slots) continue;  // skips slots that have slots inside
     const std::string name = str_cat(part.text, part.column.empty() ? "" : ".", part.column);
     out.slots.push_back({begin, out.text.size(), name});
   }

@@ -1,8 +1,8 @@
 // Text from a seeded probabilistic grammar whose entropy is computed, not estimated.
 //
 // A template is text with slots: "{hero.He} was {happy}." A slot {rule} draws one of the rule's alternatives, each time
-// again. A slot {variable.column} writes a cell of the row that is drawn once per line for that variable, so that a
-// name and its pronoun agree in all sentences. Alternatives and cells are templates too; none may refer to itself.
+// anew. A slot {variable.column} writes a cell of the row that is drawn once per line for that variable, so that a name
+// and its pronoun agree in all sentences. Alternatives and cells are templates too; none may refer to itself.
 //
 // Weights never depend on what was drawn before, so expectations add up, slot by slot, exactly:
 //   rule:     nats = Σ p_i (nats_i - ln p_i),  chars = Σ p_i chars_i
@@ -25,7 +25,7 @@ struct Alternative {
   std::string text;
 };
 
-// An alternative is drawn each time that a slot names the rule.
+// An alternative of a rule; one is drawn each time that a slot names the rule.
 struct Rule {
   std::string name;
   std::vector<Alternative> alternatives;
@@ -36,35 +36,35 @@ struct Row {
   std::vector<std::string> cells;  // one for each column
 };
 
-// A row is drawn once for each line.
+// A variable; one of its rows is drawn for each line.
 struct GrammarVariable {
   std::string name;
   std::vector<std::string> columns;
   std::vector<Row> rows;
 };
 
-// A stretch of literal text, or the slot `variable.column` or `rule` (then `column` is empty).
+// A literal text, or the slot `variable.column` or `rule` (then `column` is empty).
 struct TemplatePart {
   bool is_slot;
   std::string_view text;  // the literal text, or the slot's rule or variable
   std::string_view column;
 };
-// Throws Error for a brace without the other brace.
+// Throws Error for an unmatched brace.
 std::vector<TemplatePart> split_template(std::string_view text);
 
 struct GrammarLine {
-  // The part of the text that a slot without other slots inside wrote.
+  // The part of the text that was written by a slot without other slots inside.
   struct Slot {
     std::size_t begin, end;
     std::string name;  // "rule" or "variable.column"
   };
   std::string text;
-  double nats;  // -ln of the probability of its draws
+  double nats;  // -ln of the probability of the line's draws
   std::vector<Slot> slots = {};
 };
 
 struct LineExpectation {
-  double nats, chars;  // of one line
+  double nats, chars;  // expectations for one line
 };
 
 class Grammar {
@@ -79,10 +79,10 @@ class Grammar {
   const std::string& start() const { return start_; }
   const std::vector<GrammarVariable>& variables() const { return variables_; }
   const std::vector<Rule>& rules() const { return rules_; }
-  // Throw Error for a name that the grammar does not have.
+  // These throw Error for a name that the grammar does not have.
   const Rule& rule(std::string_view name) const;
-  int variable(std::string_view name) const;                                 // its place in variables()
-  int column(const GrammarVariable& variable, std::string_view name) const;  // its place in variable.columns
+  int variable(std::string_view name) const;                                 // its index in variables()
+  int column(const GrammarVariable& variable, std::string_view name) const;  // its index in variable.columns
 
  private:
   void check_template(const std::string& text) const;

@@ -17,7 +17,7 @@ void normalize(StateDistribution& p) {
   for (double& value : p) value /= sum;
 }
 
-// P(observation | letter) of a place that was chosen with probability `chosen`.
+// P(observation | letter) at a position that is masked with probability `chosen`.
 StateDistribution emission(int observed, double chosen, const MaskRates& rates) {
   StateDistribution p;
   if (observed == kMaskedState) {
@@ -29,13 +29,13 @@ StateDistribution emission(int observed, double chosen, const MaskRates& rates) 
   return p;
 }
 
-// P(x_i | the observations of all other places), for every i.
+// P(x_i | the observations at all other positions), for every i.
 std::vector<StateDistribution> others_posteriors(const MarkovChain& chain, std::span<const int> observed,
                                                  const MaskRates& rates) {
   const MarkovChain::Matrix& transitions = chain.transitions();
   const std::size_t size = observed.size();
   std::vector<StateDistribution> posterior(size);
-  StateDistribution before = chain.stationary();  // P(x_i | what is observed before it)
+  StateDistribution before = chain.stationary();  // P(x_i | the observations before i)
   for (std::size_t i = 0; i < size; ++i) {
     posterior[i] = before;
     const StateDistribution seen = emission(observed[i], rates.chosen, rates);
@@ -46,7 +46,7 @@ std::vector<StateDistribution> others_posteriors(const MarkovChain& chain, std::
     before = next;
     normalize(before);
   }
-  StateDistribution behind;  // P(what is observed behind i | x_i), up to a factor
+  StateDistribution behind;  // P(the observations behind i | x_i), up to a factor
   behind.fill(1);
   for (std::size_t i = size; i-- > 0;) {
     for (int x = 0; x < kStates; ++x) posterior[i][x] *= behind[x];
@@ -71,14 +71,14 @@ int draw_state(const StateDistribution& p, RandomStream& random) {
 
 double entropy_term(double p) { return p > 0 ? -p * std::log(p) : 0; }
 
-// The expectation over a chosen letter x ~ p and over what masking makes of it: of −ln P(x | the observation), and of
-// whether the likeliest letter is right.
+// Expectations over the letter x ~ p at a masked position and over its corruption: of −ln P(x | the observation), and
+// of whether the most probable letter is right.
 MaskedOptimum expected_at(const StateDistribution& p, const MaskRates& rates) {
   const double same = 1 - rates.masked - rates.random, other = rates.random / kStates;
-  double entropy = 0, others = 0;  // others: Σ_x of the terms of an observation that is not x
+  double entropy = 0, others = 0;  // others: Σ_x of the terms of an observed letter that is not x
   for (const double px : p) entropy += entropy_term(px), others += entropy_term(other * px);
   MaskedOptimum result{.nats = rates.masked * entropy, .accuracy = rates.masked * *std::ranges::max_element(p)};
-  for (int seen = 0; seen < kStates; ++seen) {  // the joint probability of x and `seen`
+  for (int seen = 0; seen < kStates; ++seen) {  // adds the terms of the joint probabilities of x and `seen`
     const double whole = other + same * p[seen], own = (other + same) * p[seen];
     result.nats += others - entropy_term(other * p[seen]) + entropy_term(own) - entropy_term(whole);
     double most = own;

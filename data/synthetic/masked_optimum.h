@@ -1,5 +1,5 @@
-// How well the masked letters of a Markov chain's text can be predicted: computed by forward-backward, not estimated
-// from a model.
+// The best possible prediction of the masked letters in a Markov chain's text: computed by forward-backward, not
+// estimated from a model.
 #pragma once
 
 #include <span>
@@ -12,23 +12,23 @@ namespace tapeformer {
 
 using StateDistribution = std::array<double, MarkovChain::kStates>;
 
-inline constexpr int kMaskedState = -1;  // an observation of [MASK]
+inline constexpr int kMaskedState = -1;  // the observation of [MASK]
 
-// P(x_i | all observations of the row, and that i was chosen), for every i. The row is from anywhere in an endless text
-// x of the chain. What is observed at a place is x there, unless the place was chosen (rates.chosen) and the letter
-// became kMaskedState (rates.masked) or any letter (rates.random): which of the letters were chosen is not observed.
-// Forward-backward (Baum et al. 1970) on the chain with these observations.
+// P(x_i | all observations of the row, and that position i is masked), for every i. The row is taken from a random
+// position of an endless text x of the chain. The observation at a position is x, unless the position is masked
+// (rates.chosen) and the letter became kMaskedState (rates.masked) or a random letter (rates.random); which letters
+// were chosen is not observed. Computed by forward-backward (Baum et al. 1970) on the chain with these observations.
 std::vector<StateDistribution> masked_posteriors(const MarkovChain& chain, std::span<const int> observed,
                                                  const MaskRates& rates);
 
-// The least expected −ln P of a chosen letter, in nats, and the largest expected share of right predictions: what no
-// model can beat that is told the rates and sees one row.
+// The smallest expected −ln P of a letter at a masked position, in nats, and the largest expected share of right
+// predictions: no model that knows the rates and sees one row can do better.
 struct MaskedOptimum {
   double nats = 0, accuracy = 0;
   double error = 0;  // the standard error of nats
 };
-// The mean over rows of `row` letters. The letters and masks around a place are drawn, 250,000 of them from a fixed
-// seed; the place's own letter, and what masking makes of it, are summed over.
+// The mean over rows of `row` letters. The letters and masks around a position are sampled, 250,000 of them from a
+// fixed seed; the sum over the position's own letter and its corruption is exact.
 MaskedOptimum masked_optimum(const MarkovChain& chain, std::int64_t row, const MaskRates& rates);
 
 }  // namespace tapeformer

@@ -2,8 +2,8 @@
 
 namespace tapeformer {
 
-// What comes before "green" says something about what comes behind it, and the other way round. So a model that
-// predicts one from the other gains by keeping it in mind at "green".
+// The words before "green" and the words behind it give information about each other. So a model that predicts one from
+// the other gains by keeping this information in its state at "green".
 const Grammar& senses_grammar() {
   // clang-format off
   static const Grammar grammar(

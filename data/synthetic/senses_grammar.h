@@ -1,12 +1,12 @@
-// The grammar of the generated corpus `senses`: "green" is a colour, a place, or a person who is new to something. Who
-// speaks of it leaves two of the three senses, and what follows tells which of them it is.
+// The grammar of the generated corpus `senses`: "green" is a colour, a place, or a person who is new to something. The
+// words before it allow two of the three senses, and the words behind it tell which of the two it is.
 #pragma once
 
 #include "data/synthetic/grammar.h"
 
 namespace tapeformer {
 
-// "green" is written by the slot `colour`, `place` or `novice`.
+// The slots `colour`, `place` and `novice` write "green".
 const Grammar& senses_grammar();
 
 }  // namespace tapeformer

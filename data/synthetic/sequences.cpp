@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kLineEnd = 1.0 / 60;  // P(newline | letter)
 
-// The digit and the letters after it: what a reader has seen when it is asked for the digit.
+// The digit and the letters after it: what a reader has seen before it must repeat the digit.
 std::string recall_question(RandomStream& random) {
   std::string text(1, static_cast<char>('0' + random.below(kRecallKinds)));
   while (text.size() <= kRecallDistance) text += static_cast<char>('a' + random.below(kRecallKinds));
@@ -21,7 +21,8 @@ const MarkovChain& markov_chain() {
   return chain;
 }
 
-// A letter's row is uniform over all distributions (normalised exponential variables). A line begins with any letter.
+// Each row of the transition matrix is uniform over all distributions (normalised exponential variables). Every letter
+// can begin a line.
 MarkovChain::MarkovChain() {
   RandomStream random(RandomKey{.seed = 1, .stream = mix64(0x6d61726b6f76)});  // "markov"
   for (int i = 0; i < kStates; ++i) {
@@ -30,7 +31,7 @@ MarkovChain::MarkovChain() {
     for (int j = 1; j < kStates; ++j) transitions_[i][j] *= (i == 0 ? 1 : 1 - kLineEnd) / sum;
     transitions_[i][0] = i == 0 ? 0 : kLineEnd;
   }
-  // π is the limit of π P; every step takes the rest down by a factor well below 1.
+  // π is the limit of π P; every step reduces the error by a factor well below 1.
   stationary_.fill(1.0 / kStates);
   for (int step = 0; step < 1000; ++step) {
     std::array<double, kStates> next{};

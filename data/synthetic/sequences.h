@@ -1,4 +1,4 @@
-// Generated plain text whose entropy rate is computed: a Markov chain, and the recall of a symbol over a distance.
+// Generated plain text whose entropy rate can be computed: a Markov chain, and the recall of a symbol over a distance.
 #pragma once
 
 #include <array>
@@ -8,23 +8,23 @@
 
 namespace tapeformer {
 
-// A Markov chain of first order over the letters a to l and the newline: a text in which only the last character tells
-// something about the next one.
+// A Markov chain of first order over the letters a to l and the newline: only the last character of the text gives
+// information about the next one.
 class MarkovChain {
  public:
-  static constexpr int kStates = 13;  // the newline, then a to l
+  static constexpr int kStates = 13;  // state 0 is the newline, 1 to 12 are a to l
   using Matrix = std::array<std::array<double, kStates>, kStates>;
 
   MarkovChain();
-  // P(next state | state), the same in every program.
+  // P(next state | state); the same in every program.
   const Matrix& transitions() const { return transitions_; }
-  // The share of each state in an endless text.
+  // The share of each state in an infinitely long text.
   const std::array<double, kStates>& stationary() const { return stationary_; }
-  // −Σ_i π_i Σ_j P_ij ln P_ij, in nats per character.
+  // The entropy rate −Σ_i π_i Σ_j P_ij ln P_ij, in nats per character.
   double entropy_rate() const;
 
   static char character(int state) { return state == 0 ? '\n' : static_cast<char>('a' + state - 1); }
-  // From a newline to the next one.
+  // Draws one line: from a newline to the next one.
   std::string line(RandomStream& random) const;
 
  private:
@@ -37,14 +37,14 @@ const MarkovChain& markov_chain();
 std::string markov_line(RandomStream& random);
 double markov_entropy();
 
-// A digit, 100 letters a to j drawn at random, an equals sign, and the digit again (after task 2 of Hochreiter &
-// Schmidhuber 1997): "7bfa…ce=7". Whoever has forgotten the digit loses ln 10 = 2.303 nats where it comes again. The
-// first digit and the letters cannot be predicted.
+// Draws a digit, 100 random letters a to j, an equals sign, and the digit again (after task 2 of Hochreiter &
+// Schmidhuber 1997): "7bfa…ce=7". A model that has forgotten the digit loses ln 10 = 2.303 nats where it comes again.
+// The first digit and the letters cannot be predicted.
 inline constexpr int kRecallDistance = 100;
-inline constexpr int kRecallKinds = 10;  // digits, and letters
+inline constexpr int kRecallKinds = 10;  // the number of different digits, and of different letters
 std::string recall_line(RandomStream& random);
-// The same as a text with a label: the digit, a tab, the digit and the letters. A classifier that reads the last letter
-// has to recall the digit.
+// The same as a labelled text: the digit, a tab, and the digit with the letters. A classifier that reads the vector of
+// the last letter has to recall the digit.
 std::string labelled_recall_line(RandomStream& random);
 double recall_entropy();
 

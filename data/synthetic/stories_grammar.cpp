@@ -52,8 +52,8 @@ std::vector<GrammarVariable> stories_variables() {
 
 }  // namespace
 
-// The alternatives of a rule may begin alike, but none is the beginning of another: read from the left, a story can
-// have come about in one way only, which makes its entropy that of the draws (grammar.h).
+// The alternatives of a rule may begin alike, but none is a prefix of another: read from the left, a story has only one
+// possible derivation, so its entropy is that of the draws (grammar.h).
 Grammar story_grammar(std::vector<GrammarVariable> variables) {
   // clang-format off
   return Grammar(

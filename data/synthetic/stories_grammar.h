@@ -1,4 +1,4 @@
-// The grammar of the generated corpus `stories`: children's stories of four to six sentences, one a line.
+// The grammar of the generated corpus `stories`: children's stories of four to six sentences, one on each line.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@ namespace tapeformer {
 
 const Grammar& stories_grammar();
 
-// The same stories with other words. The variables are what holds a story together, and must be remembered to continue
-// it: `hero`, whom it is about (name, he, He, him, his, His), `animal`, what the hero is (kind, home, food, went),
-// `colour` (name) and `toy` (name) of what is lost or found, and `friend` (kind). Throws Error as Grammar does.
+// The same stories with other words. The variables must be remembered to continue a story: `hero`, the main character
+// (name, he, He, him, his, His), `animal`, what the hero is (kind, home, food, went), `colour` (name) and `toy` (name)
+// of the thing that is lost or found, and `friend` (kind). Throws Error as Grammar does.
 Grammar story_grammar(std::vector<GrammarVariable> variables);
 
 }  // namespace tapeformer

@@ -8,7 +8,7 @@ namespace tapeformer {
 
 namespace {
 
-// In each list no word is the beginning of another, so that a story tells what was drawn (stories_grammar.cpp).
+// In each list no word is a prefix of another, so that a story determines the draws (stories_grammar.cpp).
 // clang-format off
 constexpr std::string_view kGirls =
     "Ada Agnes Alice Amber Anna Bella Bertha Beth Bridget Celia Chloe Clara Daisy Dora Edith Ella Elsie Emma Esther "
@@ -22,7 +22,7 @@ constexpr std::string_view kBoys =
     "Hugo Ian Igor Ivan Jack Jasper Jim Joe Jonas Karl Keith Kevin Lars Leo Leslie Louis Luke Magnus Mark Max Miles "
     "Morris Ned Nigel Noah Oscar Otto Owen Patrick Paul Percy Peter Philip Ralph Ray Rex Robin Roger Rupert Sam "
     "Simon Stan Ted Theo Toby Tom Victor Walter Wilbur Xaver";
-// Colours, and what else a thing may look like; none begins with a vowel, which would need "an".
+// Colours and other looks of a thing; none begins with a vowel, which would need "an".
 constexpr std::string_view kColours =
     "beige black blue brass bronze brown checked chequered copper coral cream crimson dotted fawn ginger glass "
     "golden green grey hazel jade khaki lemon lilac linen maroon mauve mustard navy painted pearly peach pink plaid "
@@ -37,7 +37,7 @@ constexpr std::string_view kToys =
     "quilt racket rattle ribbon ring robe rope rug sack saddle scarf scooter shawl shield shoe shovel skate sled "
     "slipper sock spade spoon stamp stool stove swing tambourine tent thimble top torch tower tray trumpet umbrella "
     "vase vest violin wagon wheel whistle wig wreath yoyo";
-// Animals that live in the same place, eat the same and move alike.
+// Animals that live in the same place, eat the same food and move in the same way.
 struct Animals {
   const char *home, *food, *went;
   std::string_view kinds;

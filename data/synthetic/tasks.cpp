@@ -36,14 +36,14 @@ std::string random_letters(RandomStream& random) {
   return letters;
 }
 
-// A number of 1 to `most` digits: each number of digits is equally likely.
+// A number of up to `most` digits: each number of digits is equally probable.
 std::int64_t random_number(RandomStream& random, int most) {
   std::int64_t limit = 10;
   for (std::int64_t digits = between(random, 1, most); digits > 1; --digits) limit *= 10;
   return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(limit)));
 }
 
-// 1st, 2nd, 3rd, 4th, … 11th, …
+// Formats 1st, 2nd, 3rd, 4th, … 11th, …
 std::string ordinal(unsigned day) {
   const bool teens = day / 10 == 1;
   const char* const ending = day % 10 == 1 && !teens   ? "st"
@@ -53,7 +53,7 @@ std::string ordinal(unsigned day) {
   return str_cat(day, ending);
 }
 
-// For a number from 1 to 999.
+// Writes a number from 1 to 999 in words.
 std::string hundreds_in_words(std::int64_t number) {
   std::string words;
   if (number >= 100) words = str_cat(kSmall[number / 100], " hundred");

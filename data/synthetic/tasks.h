@@ -1,5 +1,5 @@
-// Generated parallel corpora: tasks with one right answer for each source, which an encoder-decoder can learn
-// completely. Each function draws a line "source\ttarget\n" of ASCII.
+// Generated parallel corpora: tasks with exactly one right answer for each source, which an encoder-decoder can learn
+// perfectly. Each function draws a line "source\ttarget\n" of ASCII.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace tapeformer {
 
 std::string reverse_line(RandomStream& random);  // 4 to 12 letters, the last one first: "kbxa" → "axbk"
-// Letter i of n goes with place n − 1 − i of its reverse; in the order of the places.
+// Source letter i of n is linked with target letter n − 1 − i; the links are in the order of the target.
 std::vector<AlignmentLink> reverse_alignment(std::string_view source);
 std::string sort_line(RandomStream& random);  // 4 to 12 letters in alphabetical order: "kbxb" → "bbkx"
 std::string dates_line(

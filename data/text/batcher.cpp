@@ -10,7 +10,7 @@ namespace tapeformer {
 
 namespace {
 
-constexpr std::uint64_t kBatcherStream = 0x6261746368657221;  // far from the streams of ops, which are 0, 1, 2, …
+constexpr std::uint64_t kBatcherStream = 0x6261746368657221;  // differs from the streams of ops, which are 0, 1, 2, …
 
 void check_shape(std::int64_t batch, std::int64_t context) {
   check(batch >= 1, "batch: expected at least 1 sequence, got ", batch);
@@ -34,7 +34,8 @@ TextBatcher::TextBatcher(TokenView tokens, std::int64_t batch, std::int64_t cont
 }
 
 std::int64_t TextBatcher::place(std::uint32_t step, std::uint32_t micro_step, std::int64_t row) const {
-  // In place of the micro-step, the key has the row in the whole batch, so that the micro-steps have no influence.
+  // Instead of the micro-step, the key has the row's number in the whole batch, so that the division into micro-steps
+  // has no influence.
   const auto step_row = static_cast<std::uint32_t>(micro_step * batch_ + row);
   RandomStream random(RandomKey{seed_, step, step_row, kBatcherStream});
   return static_cast<std::int64_t>(random.below(tokens_.size() - context_));
@@ -73,7 +74,8 @@ void WindowBatcher::fill(std::int64_t i, Batch& out) const {
   for (std::int64_t window = i * batch_; window < std::min(windows_, (i + 1) * batch_); ++window) {
     const std::int64_t row = window - i * batch_, begin = window * stride_;
     const std::int64_t length = std::min(context_, tokens_.size() - 1 - begin);
-    const std::int64_t seen = window == 0 ? 0 : context_ - stride_;  // positions whose target was scored before
+    // Positions whose target an earlier window has scored.
+    const std::int64_t seen = window == 0 ? 0 : context_ - stride_;
     tokens_.copy(begin, std::span(out.inputs).subspan(row * context_, length));
     tokens_.copy(begin + 1 + seen, std::span(out.targets).subspan(row * context_ + seen, length - seen));
     out.scored += length - seen;
@@ -94,7 +96,8 @@ StreamBatcher StreamBatcher::every_token(TokenView tokens, std::int64_t streams,
   check(tokens.size() >= 2, "text is too short to evaluate: expected at least 2 tokens, got ", tokens.size());
   const std::int64_t targets = tokens.size() - 1, stream_length = (targets + streams - 1) / streams;
   const std::int64_t parts = (targets + stream_length - 1) / stream_length;
-  const std::int64_t read = std::min(targets, stream_length + (parts > 1 ? warm_up : 0));  // of a stream, at most
+  // The largest number of tokens that a stream reads.
+  const std::int64_t read = std::min(targets, stream_length + (parts > 1 ? warm_up : 0));
   return {tokens, parts, std::min(length, read), stream_length, warm_up, (read + length - 1) / length};
 }
 
@@ -112,7 +115,7 @@ void StreamBatcher::fill(std::int64_t step, std::int64_t first_row, std::int64_t
     const std::int64_t end = std::min({begin + length_, stream + stream_length_, tokens_.size() - 1});
     if (begin >= end) continue;
     tokens_.copy(begin, std::span(out.inputs).subspan(row * length_, end - begin));
-    const std::int64_t scored = std::max(begin, stream);  // the first place whose target is
+    const std::int64_t scored = std::max(begin, stream);  // the first position whose target is scored
     if (scored >= end) continue;
     tokens_.copy(scored + 1, std::span(out.targets).subspan(row * length_ + scored - begin, end - scored));
     out.scored += end - scored;

@@ -1,5 +1,5 @@
 // Batches of token ids: random sequences for training, sliding windows for evaluation, and rows in order for a model
-// that carries a state from row to row.
+// with a recurrent state.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 
 namespace tapeformer {
 
-// inputs and targets are (rows, length), row-major; the target of a position is the token that follows it.
+// inputs and targets are (rows, length), row-major; the target of a position is the next token.
 struct Batch {
   std::int64_t rows = 0, length = 0;
-  std::int64_t scored = 0;  // targets that are not kIgnoredTarget
+  std::int64_t scored = 0;  // the number of targets that are not kIgnoredTarget
   std::vector<std::int32_t> inputs, targets;
 };
 
-// Sequences of `context` tokens from random places of a text. A sequence is a pure function of the seed, the step and
-// its row in the whole effective batch: 1×32, 2×16 and 4×8 draw the same 32 sequences in the same order.
+// Sequences of `context` tokens from random positions of a text. A sequence is a pure function of the seed, the step
+// and its row in the whole effective batch: 1×32, 2×16 and 4×8 draw the same 32 sequences in the same order.
 class TextBatcher {
  public:
   // The tokens must outlive the batcher. Throws Error when there are fewer than context + 1.
   TextBatcher(TokenView tokens, std::int64_t batch, std::int64_t context, std::uint64_t seed);
 
   // Row r of the batch is row micro_step·batch + r of the step. Its inputs are tokens[o, o + context), its targets are
-  // tokens[o + 1, o + context + 1), with o uniform over all possible places. Reuses the memory of `out`.
+  // tokens[o + 1, o + context + 1), with o uniform over all possible offsets. Reuses the memory of `out`.
   void draw(std::uint32_t step, std::uint32_t micro_step, Batch& out) const;
-  // Tells the system to read the tokens of a batch that will be drawn soon from disk.
+  // Asks the system to read from disk the tokens of a batch that will be drawn soon.
   void read_ahead(std::uint32_t step, std::uint32_t micro_step) const;
 
  private:
-  // Where a row of the batch begins in the text.
+  // The offset in the text where a row of the batch begins.
   std::int64_t place(std::uint32_t step, std::uint32_t micro_step, std::int64_t row) const;
 
   TokenView tokens_;
@@ -58,29 +58,30 @@ class WindowBatcher {
   std::int64_t batch_, context_, stride_, windows_;
 };
 
-// A text in order, for a model that carries a state: it is cut into streams of equal length, one after the other,
-// which are read side by side, `length` tokens a step. Row r of a step goes on where row r of the step before ended;
-// when the streams are at their end, they begin anew.
+// A text in order, for a model with a recurrent state: it is cut into streams of equal length, which are read side by
+// side, `length` tokens in each step. Row r of a step continues where row r of the step before ended; at the end of the
+// streams, they begin again.
 class StreamBatcher {
  public:
-  // Every row is full: what is left over at the end of a stream is not read. Throws Error when the text is too short
-  // for one row of each stream. The tokens must outlive the batcher.
+  // All rows are full: the remainder at the end of a stream is not read. Throws Error when the text is too short for
+  // one row of each stream. The tokens must outlive the batcher.
   static StreamBatcher full_rows(TokenView tokens, std::int64_t streams, std::int64_t length);
-  // Every token but the first one is a target once. A stream first reads up to `warm_up` tokens that stand before it,
-  // which are not scored, so that it does not begin with an empty state; its last row may end in positions that are not
-  // scored either, with input 0. Streams that would be empty are left out. Throws Error for fewer than two tokens.
+  // Every token but the first one is a target once. A stream first reads up to `warm_up` tokens before its beginning,
+  // without scoring them, so that its recurrent state is not empty; its last row may end in unused positions, which
+  // have input 0 and are not scored either. Streams that would be empty are left out. Throws Error for fewer than two
+  // tokens.
   static StreamBatcher every_token(TokenView tokens, std::int64_t streams, std::int64_t length, std::int64_t warm_up);
 
   std::int64_t streams() const { return streams_; }
-  // The steps in which the streams are read once.
+  // The number of steps that read the streams once.
   std::int64_t batches() const { return steps_; }
-  // Whether the streams begin with this step, counted from 0.
+  // Whether the streams begin (again) with this step, counted from 0.
   bool begins(std::int64_t step) const { return step % steps_ == 0; }
-  // Rows first_row … first_row + rows − 1 of a step. Reuses the memory of `out`.
+  // Fills `out` with the rows first_row … first_row + rows − 1 of a step. Reuses the memory of `out`.
   void fill(std::int64_t step, std::int64_t first_row, std::int64_t rows, Batch& out) const;
-  // All rows of a step.
+  // Fills `out` with all rows of a step.
   void fill(std::int64_t step, Batch& out) const { fill(step, 0, streams_, out); }
-  // Tells the system to read the tokens of rows that will be filled soon from disk.
+  // Asks the system to read from disk the tokens of rows that will be filled soon.
   void read_ahead(std::int64_t step, std::int64_t first_row, std::int64_t rows) const;
 
  private:
@@ -92,12 +93,12 @@ class StreamBatcher {
         stream_length_(stream_length),
         warm_up_(warm_up),
         steps_(steps) {}
-  // The place of a row's first token in the text.
+  // The offset of a row's first token in the text.
   std::int64_t begin_of(std::int64_t step, std::int64_t row) const;
 
   TokenView tokens_;
   std::int64_t streams_, length_;
-  std::int64_t stream_length_;  // targets of a stream; the last one may have fewer
+  std::int64_t stream_length_;  // the number of targets in a stream; the last stream may have fewer
   std::int64_t warm_up_;
   std::int64_t steps_;
 };

@@ -62,7 +62,8 @@ class PlainReader : public ByteReader {
   std::int64_t consumed() const override { return consumed_; }
 
  private:
-  // Returns when there are bytes, or when no more will come. A pipe has none before someone has opened it to write.
+  // Returns when there are bytes to read, or when no more will come. A pipe has none until another process opens it to
+  // write.
   void wait() const {
     constexpr int kMilliseconds = 100;
     pollfd input{fd_, POLLIN, 0};
@@ -77,11 +78,11 @@ class PlainReader : public ByteReader {
   fs::path path_;
   WaitingCallback waiting_;
   int fd_ = -1;
-  bool waits_ = false;  // whether bytes may come later: no regular file
+  bool waits_ = false;  // whether bytes may come later, as from anything but a regular file
   std::int64_t consumed_ = 0;
 };
 
-// What reading the two kinds of compressed files has in common.
+// The common base of the readers of the two compressed formats.
 class Decompressor : public ByteReader {
  public:
   Decompressor(const fs::path& path, WaitingCallback waiting)
@@ -97,17 +98,18 @@ class Decompressor : public ByteReader {
         skip_padding();
         if (input_.empty()) continue;
       }
-      const std::size_t count = decode(out);  // at the end of the file too, since the decoder may hold some text
+      // Also called at the end of the file, since the decoder may hold some text.
+      const std::size_t count = decode(out);
       if (count > 0) return count;
       if (at_end) fail(where_, ": truncated: its compressed data ends too soon");
     }
   }
 
  protected:
-  // Decodes bytes from the front of input_, which may be empty, and removes them from it. Sets inside_: whether a
-  // stream has begun that has not ended.
+  // Decodes bytes from the front of input_, which may be empty, and removes them from it. Sets inside_: whether the end
+  // of a stream is still to come.
   virtual std::size_t decode(std::span<char> out) = 0;
-  // Between two streams: removes what is not part of a stream from input_.
+  // Called between two streams: removes padding from the front of input_.
   virtual void skip_padding() {}
 
   std::string where_;
@@ -129,7 +131,7 @@ class GzipReader : public Decompressor {
 
  private:
   void skip_padding() override {
-    if (!ended_once_) return;  // a file that begins with bytes 0 is not gzip data
+    if (!ended_once_) return;  // before the first stream, bytes 0 mean that the file is not gzip data
     const auto rest = std::find_if(input_.begin(), input_.end(), [](char c) { return c != 0; });
     skipped_zeros_ |= rest != input_.begin();
     input_ = input_.subspan(rest - input_.begin());
@@ -185,7 +187,7 @@ class ZstdReader : public Decompressor {
   ZSTD_DStream* stream_;
 };
 
-// By its first bytes, of which the last character may be cut.
+// Judges a file by its first bytes, whose last character may be incomplete.
 bool looks_binary(std::string_view text) {
   if (text.find('\0') != text.npos) return true;
   const std::string_view whole = text.substr(0, text.size() - std::min<std::size_t>(text.size(), 3));

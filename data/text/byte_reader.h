@@ -1,4 +1,4 @@
-// The bytes of a file from the first to the last, decompressed while they are read, in constant memory.
+// Reads the bytes of a file in order, decompressing them, in constant memory.
 #pragma once
 
 #include <cstddef>
@@ -12,44 +12,44 @@
 
 namespace tapeformer {
 
-// Stands for standard input where a file is named.
+// This path means standard input.
 inline constexpr const char* kStandardInput = "-";
 
-// Whether what the path names can be read only once: standard input, or a pipe such as a shell's <(command).
+// Whether the path can be read only once: standard input, or a pipe such as a shell's <(command).
 bool is_read_once(const std::filesystem::path& path);
 
 enum class Compression { none, gzip, zstandard };
 
-// By the end of the name: .gz is gzip, .zst is Zstandard. Standard input is taken as it is.
+// The compression, from the end of the name: .gz is gzip, .zst is Zstandard. Standard input is not decompressed.
 Compression compression_of(const std::filesystem::path& path);
-// The name without the end that says how it is compressed: a.jsonl.gz becomes a.jsonl.
+// The name without the ending of the compression: a.jsonl.gz becomes a.jsonl.
 std::filesystem::path uncompressed_name(const std::filesystem::path& path);
 
-// Called while a read waits for its input. What it throws ends the read.
+// Called while a read waits for its input. An exception of it ends the read.
 using WaitingCallback = std::function<void()>;
 
 class ByteReader {
  public:
   virtual ~ByteReader() = default;
-  // Reads the bytes that come next, as many as are there at once, and returns their number, or 0 at the end. Throws
-  // Error naming the file where the system refuses, and for compressed data that is damaged or ends too soon.
+  // Reads the next bytes, as many as are available at once, and returns their number, or 0 at the end. Throws Error
+  // naming the file where the system refuses, and for compressed data that is damaged or ends too soon.
   virtual std::size_t read(std::span<char> out) = 0;
-  // How many bytes of the file itself were read so far: compressed ones if it is compressed.
+  // The number of bytes of the file that were read so far: compressed bytes if the file is compressed.
   virtual std::int64_t consumed() const = 0;
   // Whether bytes 0 after the end of the compressed data were skipped, as gzip does.
   virtual bool skipped_zeros() const { return false; }
 };
 
-// A compressed file may have several streams, one after another. Throws Error when the path is missing, unreadable or
+// Opens a file. A compressed file may consist of several streams. Throws Error when the path is missing, unreadable or
 // neither a regular file nor a pipe. While a read waits for a pipe, it calls `waiting` ten times a second.
 std::unique_ptr<ByteReader> open_bytes(const std::filesystem::path& path, WaitingCallback waiting = {});
 
-// The bytes of a text file: those of open_bytes() without a UTF-8 byte order mark at the beginning. Adds what is odd
-// about the file to `notes`, which must outlive this object.
+// The bytes of a text file: those of open_bytes() without a UTF-8 byte order mark at the beginning. Adds the problems
+// of the file to `notes`, which must outlive this object.
 class TextBytes {
  public:
   TextBytes(const std::filesystem::path& path, TextNotes& notes);
-  // As ByteReader.
+  // These do the same as in ByteReader.
   std::size_t read(std::span<char> out);
   std::int64_t consumed() const { return bytes_->consumed(); }
 

@@ -1,4 +1,4 @@
-// Comma-separated values as RFC 4180 has them.
+// Reads comma-separated values (RFC 4180).
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace tapeformer {
 
-// The records of a text. A field in quotes may hold commas, line ends and, doubled, quotes. A record knows the line in
-// which it begins; an empty line is a record of one empty field. Throws Error that names `origin` and the line for text
-// behind a closing quote, a quote within a field that does not begin with one, and quotes that are not closed.
+// The records of a text. A field in quotes may contain commas, line ends and, doubled, quotes. A record has the number
+// of the line where it begins; an empty line is a record of one empty field. Throws Error that names `origin` and the
+// line for text behind a closing quote, a quote within a field that does not begin with one, and quotes that are not
+// closed.
 std::vector<TableRow> csv_rows(std::string_view text, const std::string& origin);
 
 }  // namespace tapeformer

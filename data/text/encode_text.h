@@ -1,4 +1,4 @@
-// The token ids of texts that are read part by part.
+// Encodes texts that are read part by part.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@
 namespace tapeformer {
 
 // The ids of a part: each segment is encoded by itself, and kEndOfText follows each document if the tokenizer has it.
-// The vectors, one after another, are the ids in their order. Many segments are shared out among the threads; the
-// tokenizer itself shares out a long one.
+// The vectors contain the ids in order. Many segments are divided among the threads; the tokenizer itself divides a
+// long one.
 std::vector<std::vector<std::int32_t>> encode_part(const TextPart& part, const Tokenizer& tokenizer);
 
-// Calls f(ids) with the ids of everything that the reader gives, in order. While one part is encoded, the next is read.
+// Calls f(ids) with the ids of the reader's whole text, in order. While one part is encoded, the next one is read.
 // Throws Error as the reader and the tokenizer do.
 void for_each_encoded(TextReader& reader, const Tokenizer& tokenizer,
                       const std::function<void(std::span<const std::int32_t>)>& f,
                       const ProgressCallback& progress = {});
 
-// How many of the ids are the tokenizer's unknown token; 0 for a tokenizer without one.
+// The number of ids that are the tokenizer's unknown token; 0 for a tokenizer without one.
 std::int64_t count_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer);
 std::int64_t count_unknown(const TokenView& ids, const Tokenizer& tokenizer);
 
-// Above this share of unknown tokens, bits per byte say nothing about a text: <unk> would count as if it predicted the
-// bytes that it stands for, which no model could tell from it.
+// Above this share of unknown tokens, bits per byte are meaningless: <unk> would count as if it predicted the bytes
+// that it replaces, which no model could know from it.
 inline constexpr double kMaxUnknownShare = 0.01;
 
 struct EncodedText {
   std::vector<std::int32_t> ids;
-  std::int64_t bytes = 0;    // of the text; the ends of documents count none
-  std::int64_t unknown = 0;  // ids that are the tokenizer's unknown token
+  std::int64_t bytes = 0;    // bytes of the text; the ends of documents count as none
+  std::int64_t unknown = 0;  // the number of ids that are the tokenizer's unknown token
   TextNotes notes;
 
   double unknown_share() const {
@@ -46,8 +46,8 @@ struct EncodedText {
   bool has_bits_per_byte() const { return unknown_share() <= kMaxUnknownShare; }
 };
 
-// The ids of files as training reads them: `inputs` are files, folders, globs or "-" as in expand_inputs(),
-// decompressed and cut into documents as in FileText. Memory grows with the ids alone. Throws Error as those do.
+// The ids of files as training reads them: `inputs` are files, folders, globs or "-" as in expand_inputs(), which are
+// decompressed and cut into documents as in FileText. Only the ids need memory. Throws Error as these do.
 EncodedText encode_inputs(std::span<const std::string> inputs, const TextOptions& options, const Tokenizer& tokenizer,
                           const ProgressCallback& progress = {});
 

@@ -19,16 +19,16 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kReadBytes = 1 << 20;
-// The times of a file advance in steps, of up to two seconds on old file systems, so that two changes within one step
-// look like one.
+// The time stamps of a file advance in steps, of up to two seconds on old file systems, so that two changes within one
+// step look like one.
 constexpr std::int64_t kSettleSeconds = 3;
 
-// Part of every stamp: another number makes stored summaries of texts invalid. It changes with how files are read.
+// A part of every stamp: increase it when the way of reading files changes, to make stored summaries of texts invalid.
 constexpr std::uint64_t kReadingVersion = 2;
 
 bool is_json_lines(const fs::path& path) { return uncompressed_name(path).extension() == ".jsonl"; }
 
-// Whether four hexadecimal digits at `at` are a half of a surrogate pair: the first (D800 to DBFF) or the second.
+// Whether the four hexadecimal digits at `at` are a half of a surrogate pair: the first (D800 to DBFF) or the second.
 enum class Half { none, first, second };
 Half half_at(std::string_view text, std::size_t at) {
   if (at + 4 > text.size() || (text[at] | 0x20) != 'd') return Half::none;
@@ -37,10 +37,10 @@ Half half_at(std::string_view text, std::size_t at) {
   return digit >= 'c' && digit <= 'f' ? Half::second : Half::none;
 }
 
-// Replaces every \u escape that is half of a surrogate pair without the other half by \ufffd. Whether there was one.
+// Replaces every \u escape of an unpaired surrogate by \ufffd. Returns whether there was one.
 bool replace_lone_surrogates(std::string& json) {
   bool found = false;
-  constexpr std::size_t kEscape = 6;  // characters of \uXXXX
+  constexpr std::size_t kEscape = 6;  // the length of \uXXXX
   for (std::size_t at = json.find('\\'); at != json.npos; at = json.find('\\', at)) {
     const Half half = json.compare(at, 2, "\\u") == 0 ? half_at(json, at + 2) : Half::none;
     const bool paired = half == Half::first && json.compare(at + kEscape, 2, "\\u") == 0 &&
@@ -49,19 +49,19 @@ bool replace_lone_surrogates(std::string& json) {
       json.replace(at + 2, 4, "fffd");
       found = true;
     }
-    at += paired ? 2 * kEscape : 2;  // the character after a backslash begins no escape
+    at += paired ? 2 * kEscape : 2;  // the character after a backslash does not begin an escape
   }
   return found;
 }
 
-// Cuts the bytes of a file at a delimiter, or nowhere if the delimiter is empty.
+// Cuts the bytes of a file at a delimiter; an empty delimiter cuts nowhere.
 class Splitter {
  public:
   Splitter(const fs::path& path, std::string_view delimiter, TextNotes& notes)
       : bytes_(path, notes), delimiter_(delimiter) {}
 
-  // Gives the next bytes, valid until the next call, and whether they are complete: the delimiter or the end of the
-  // file comes after them. Returns false when the end of the file was given before.
+  // Gives the next bytes, valid until the next call, and whether they are complete: followed by the delimiter or the
+  // end of the file. Returns false after the end of the file was given.
   bool next(std::string_view& text, bool& complete) {
     while (!finished_) {
       const std::string_view held = std::string_view(buffer_).substr(begin_);
@@ -104,7 +104,7 @@ class Splitter {
   bool ended_ = false, finished_ = false;
 };
 
-// One file.
+// Reads one file.
 class FileReader {
  public:
   FileReader(const fs::path& path, std::string_view delimiter, TextNotes& notes)
@@ -132,7 +132,7 @@ class PlainTextReader : public FileReader {
     bool complete = false;
     while (splitter_.next(fragment.text, complete)) {
       fragment.bound = complete ? bound_ : Bound::none;
-      if (fragment.text.empty() && !inside_) continue;  // a document without text
+      if (fragment.text.empty() && !inside_) continue;  // skips a document without text
       inside_ = !complete;
       return true;
     }
@@ -183,7 +183,7 @@ class JsonLinesReader : public FileReader {
   std::int64_t number_ = 0;
 };
 
-// One file after another.
+// Reads several files one after another.
 class FilesReader : public FragmentReader {
  public:
   FilesReader(const std::vector<fs::path>& paths, const TextOptions& options) : paths_(paths), options_(options) {

@@ -1,4 +1,4 @@
-// How files of labelled text are written.
+// The formats of files of labelled text.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tapeformer {
 
-// How a file of labelled text is written.
-//   tsv       fields apart by tabs
-//   csv       fields apart by commas, quoted as in RFC 4180, with a first line that names the columns
-//   conll     a word a line, its columns apart by spaces or tabs; -DOCSTART- and comments are left out
+// The format of a file of labelled text:
+//   tsv       fields separated by tabs
+//   csv       fields separated by commas, quoted as in RFC 4180, with a first line that names the columns
+//   conll     one word on each line, its columns separated by spaces or tabs; -DOCSTART- and comments are skipped
 //   fasttext  "__label__LABEL text"
-//   jsonl     a JSON object a line
+//   jsonl     one JSON object on each line
 enum class LabelFormat { automatic, tsv, csv, conll, fasttext, jsonl };
 template <>
 struct Words<LabelFormat> {
@@ -29,8 +29,8 @@ struct Words<HeaderLine> {
       {HeaderLine::automatic, "auto"}, {HeaderLine::yes, "yes"}, {HeaderLine::no, "no"}};
 };
 
-// What a reader is told of a file. A column is a number, counted from 1 or with − from the last, or a name in the first
-// line or of a JSON field; empty: the usual one.
+// What the user says about a file. A column is a number, counted from 1 or with − from the last, or a name in the first
+// line or of a JSON field; empty: the usual column.
 struct LabelledFormat {
   LabelFormat format = LabelFormat::automatic;
   HeaderLine header = HeaderLine::automatic;

@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::string_view kFastTextLabel = "__label__", kDocumentStart = "-DOCSTART-";
 constexpr std::size_t kConlluColumns = 10;
-constexpr std::int64_t kConlluUpos = 3;  // its place
+constexpr std::int64_t kConlluUpos = 3;  // the index of this column
 
 bool is_label(std::string_view column) { return column == "label" || column == "answer"; }
 
-// What the reader was told of a column.
+// The column that the format names for this purpose; empty if none.
 const std::string& chosen(const LabelledFormat& format, std::string_view column) {
   static const std::string nothing;
   return is_label(column) ? format.label_column : column == "question" ? nothing : format.text_column;
@@ -40,7 +40,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Whether a column of this name is usually what a task calls `column`.
+// Whether this is a common name for what a task calls `column`.
 bool is_usual_name(std::string_view name, std::string_view column) {
   static constexpr std::string_view kLabels[] = {"label",    "labels", "tag",     "tags",     "class",
                                                  "category", "target", "topic",   "intent",   "pos",
@@ -122,7 +122,7 @@ std::vector<TableRow> fasttext_rows(std::string_view text, const std::string& or
   return rows;
 }
 
-// A field of a JSON object; a label may be a whole number or a boolean as well.
+// Reads a field of a JSON object; a label may also be a whole number or a boolean.
 std::string json_field(const nlohmann::json& object, const std::string& name, bool label, const std::string& where) {
   const auto found = object.find(name);
   const bool is_there = found != object.end();
@@ -148,10 +148,10 @@ LabelledTable json_table(std::string_view text, const std::string& origin, const
   return table;
 }
 
-// Where the columns of a shape are among the fields of a file's lines.
+// Finds the columns of a shape among the fields of a file's lines.
 class Columns {
  public:
-  // `first` has the fields of the first line. `told` is the format that format_of() tells.
+  // `first` has the fields of the first line. `told` is the format that format_of() detects.
   Columns(std::span<const std::string> first, const TableShape& shape, const LabelledFormat& format, LabelFormat told,
           const std::string& where)
       : shape_(shape), format_(format), told_(told), first_(first), where_(where) {
@@ -170,9 +170,9 @@ class Columns {
 
   bool has_header() const { return has_header_; }
   bool guessed() const { return guessed_; }
-  std::size_t count() const { return first_.size(); }  // fields of a line
+  std::size_t count() const { return first_.size(); }  // number of fields in a line
   std::int64_t operator[](std::size_t column) const { return places_[column]; }
-  // Whether the columns are the first ones in their order, so that the last may hold tabs.
+  // Whether the columns are the first ones in the usual order, so that the last one may contain tabs.
   bool are_plain() const { return !has_header_ && format_.label_column.empty() && format_.text_column.empty(); }
 
  private:
@@ -218,7 +218,7 @@ class Columns {
   std::vector<std::int64_t> places_;
 };
 
-// The fields of the shape's columns of one row.
+// The fields of the shape's columns in one row.
 std::vector<std::string> fields_of(std::vector<std::string> all, const Columns& columns, const TableShape& shape,
                                    LabelFormat told, const std::string& where) {
   const std::size_t wanted = shape.columns.size();

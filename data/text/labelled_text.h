@@ -1,4 +1,4 @@
-// Sentences whose words have labels, for models that are probed or trained as taggers.
+// Sentences whose words have labels, for probes and for training taggers.
 #pragma once
 
 #include <filesystem>
@@ -10,20 +10,20 @@
 
 namespace tapeformer {
 
-// The label is empty for a word that only gives context and is not scored.
+// The label is empty for a word that is only context and is not scored.
 struct LabelledWord {
   std::string word, label;
-  std::int64_t line;  // of its file, counted from 1
+  std::int64_t line;  // the number of the line in the file, from 1
 };
 using LabelledSentence = std::vector<LabelledWord>;
 
-// Words with their labels, a line each, and an empty line behind a sentence: "word\tlabel", or a word alone, which has
-// no label; or another format of labelled_table.h but fasttext and jsonl.
+// Reads words with their labels, one on each line, and an empty line after each sentence: "word\tlabel", or only a
+// word, which has no label. Other formats of labelled_table.h are possible, except fasttext and jsonl.
 class LabelledText {
  public:
   // Throws Error as read_table() does, and for a text without any label.
   static LabelledText from_file(const std::filesystem::path& path, const LabelledFormat& format = {});
-  // The same for a text in memory; errors call it `origin`.
+  // The same for a text in memory; errors name it `origin`.
   static LabelledText from_text(const std::string& text, const std::string& origin, const LabelledFormat& format = {});
 
   std::span<const LabelledSentence> sentences() const { return sentences_; }
@@ -36,7 +36,7 @@ class LabelledText {
   std::vector<LabelledSentence> sentences_;
 };
 
-// How words and labels stand in a table.
+// The columns of a table of words and labels.
 const TableShape& word_table();
 
 }  // namespace tapeformer

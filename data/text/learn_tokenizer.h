@@ -1,4 +1,4 @@
-// Learning tokenizers from texts of any size, in bounded memory.
+// Learns tokenizers from texts of any size, in bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace tapeformer {
 
-// The size of the parts that a TextReader gives for learning: a sample is made of such parts.
+// The size of the parts that a TextReader gives for learning: a sample consists of such parts.
 inline constexpr std::size_t kLearnPartBytes = std::size_t{1} << 20;
 
-// At most `bytes` of a text in parts that are spread evenly over it (at least one part): the whole text if it is short
-// enough, else every 2nd, 4th, 8th, … part.
+// A sample of at most `bytes` of a text (but at least one part), in parts that are spread evenly over it: the whole
+// text if it is short enough, else every 2nd, 4th, 8th, … part.
 std::vector<TextPart> sample_text(TextReader& reader, std::int64_t bytes);
 
-// word and bpe learn from a sample of the first text, which is held in memory, or from all of the first text if
+// word and bpe learn from a sample of the first text, which is held in memory, or from the whole first text if
 // sample_bytes is 0. char learns from all texts. A text that is not sampled is read part by part. Throws Error as
 // TokenizerTrainer and the readers do.
 std::unique_ptr<Tokenizer> learn_tokenizer(const TokenizerOptions& options, std::span<TextReader* const> texts,

@@ -17,7 +17,7 @@ namespace {
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
 void add_folder(const fs::path& folder, std::vector<fs::path>& found) {
-  std::error_code error, unreachable;  // a broken link is not an error, and not a regular file
+  std::error_code error, unreachable;  // a broken link is no error here, but it is not a regular file
   fs::recursive_directory_iterator entry(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     if (is_hidden(entry->path())) {
@@ -75,7 +75,7 @@ std::vector<fs::path> expand_inputs(std::span<const std::string> inputs) {
   for (const std::string& input : inputs) {
     std::vector<fs::path> found;
     std::error_code unreachable;
-    // A file whose name contains * ? [ is found by its name.
+    // The check for an existing file comes first, as its name may contain * ? [ too.
     if (input == kStandardInput) {
       found.push_back(input);
     } else if (fs::exists(input, unreachable)) {

@@ -1,4 +1,5 @@
-// What was odd about text files that could be read nevertheless: counted, so that the caller can say each once.
+// Problems of text files that could be read nevertheless: they are counted, so that the caller can report each kind
+// once.
 #pragma once
 
 #include <array>
@@ -9,24 +10,24 @@
 namespace tapeformer {
 
 enum class TextNote {
-  empty_file,       // a file without text, beside others with text: skipped
+  empty_file,       // a file without text, among others with text: skipped
   byte_order_mark,  // at the beginning of a file: removed
-  lone_surrogate,   // a line of JSON with half of a pair of \u escapes: replaced by U+FFFD
+  lone_surrogate,   // a line of JSON with an unpaired surrogate as a \u escape: replaced by U+FFFD
   trailing_zeros,   // bytes 0 after the end of a gzip file: ignored
-  binary,           // bytes 0, or many bytes that are not UTF-8: read as it is
+  binary,           // bytes 0, or many bytes that are not UTF-8: read unchanged
 };
 inline constexpr std::size_t kTextNoteKinds = 5;
 
 struct TextNotes {
   struct Entry {
     std::int64_t count = 0;
-    std::string first;  // the file of the first, or FILE:LINE
+    std::string first;  // the file of the first occurrence, or FILE:LINE
   };
-  std::array<Entry, kTextNoteKinds> entries;  // by TextNote
+  std::array<Entry, kTextNoteKinds> entries;  // indexed by TextNote
 
   void add(TextNote note, const std::string& where);
   void add(const TextNotes& others);
-  // A sentence for each kind that occurred.
+  // One sentence for each kind that occurred.
   std::vector<std::string> lines() const;
 };
 

@@ -41,7 +41,7 @@ std::size_t last_safe_cut(std::string_view text) {
 }
 
 std::size_t character_start(std::string_view text, std::size_t at) {
-  // A character has at most three continuation bytes (10xxxxxx). More of them are not UTF-8, and are cut at `at`.
+  // A character has at most three continuation bytes (10xxxxxx). A longer run of them is not UTF-8, and is cut at `at`.
   for (std::size_t back = 0; back <= 3 && back <= at && at < text.size(); ++back) {
     if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) return at - back;
   }
@@ -58,8 +58,8 @@ void TextReader::skip_to(std::int64_t begin) {
   for (TextPart dropped; next(dropped);) continue;
 }
 
-// Reads at least one byte more than the next part, to know whether a character begins there. It takes not more than
-// that from a long fragment, since the pending text is moved to the front after each part.
+// Reads at least one byte more than the next part, to know whether a character begins there. It takes no more than that
+// from a long fragment, since the rest is moved to the front after each part.
 void TextReader::fill() {
   if (!fragments_) fragments_ = source_.read();
   while (!exhausted_ && pending_.text.size() <= part_bytes_ &&
@@ -78,10 +78,10 @@ void TextReader::fill() {
   }
 }
 
-// How many bytes of the pending text are the next part.
+// The number of bytes of the pending text that form the next part.
 std::size_t TextReader::cut() const {
   const std::string_view text = pending_.text;
-  if (text.size() <= part_bytes_) return text.size();  // the end
+  if (text.size() <= part_bytes_) return text.size();  // the text ends within this part
   const auto later = std::upper_bound(pending_.ends.begin(), pending_.ends.end(), part_bytes_,
                                       [](std::size_t at, const TextPart::End& end) { return at < end.at; });
   const std::size_t last_end = later == pending_.ends.begin() ? 0 : std::prev(later)->at;
@@ -122,7 +122,8 @@ void for_each_part(TextReader& reader, const std::function<void(const TextPart& 
     if (!reader.next(part)) return std::nullopt;
     return part;
   };
-  constexpr auto kAheadIfPossible = std::launch::async | std::launch::deferred;  // else when it is asked for
+  // If the system has no thread, it runs when the result is needed.
+  constexpr auto kAheadIfPossible = std::launch::async | std::launch::deferred;
   auto coming = std::async(kAheadIfPossible, read);
   while (const std::optional<TextPart> part = coming.get()) {
     coming = std::async(kAheadIfPossible, read);

@@ -1,4 +1,4 @@
-// Reading a text in parts that can be encoded one by one, and summarizing a text.
+// Reads a text in parts that can be encoded one by one, and summarizes a text.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace tapeformer {
 
-// A stretch of a piece, which is encoded by itself.
+// A section of a piece that is encoded by itself.
 struct TextSegment {
   std::string_view text;
-  bool ends_document = false;  // whether a document ends with it
+  bool ends_document = false;  // whether a document ends behind it
 };
 
 struct TextPart {
@@ -26,19 +26,20 @@ struct TextPart {
     bool document;
   };
   std::string text;
-  std::vector<End> ends;  // of the pieces that end in this part, ascending; the piece after the last one goes on
-  double share = 0;       // the share of the source that was read so far
+  // The ends of the pieces that end in this part, ascending; the last piece may continue in the next part.
+  std::vector<End> ends;
+  double share = 0;  // the share of the source that was read so far
 
-  // The segments in order; they are views of this part.
+  // The segments in order, as views of this part.
   std::vector<TextSegment> segments() const;
 };
 
-// The last place where `text` can be cut without changing its ids, whatever follows the text; 0 if there is none. It is
-// before white space that follows an ASCII letter or digit, which is a safe cut for every split pattern
-// (tokenizer/pretokenizer.h): before a newline if there is such a place, else before a space.
+// The last offset where `text` can be cut without changing its ids, whatever follows the text; 0 if there is none. It
+// is before white space that follows an ASCII letter or digit, which is a safe cut for every split pattern
+// (tokenizer/pretokenizer.h): before a newline if possible, else before a space.
 std::size_t last_safe_cut(std::string_view text);
 
-// The beginning of the UTF-8 character of `text` that byte `at` is in.
+// The offset of the first byte of the UTF-8 character of `text` that contains byte `at`.
 std::size_t character_start(std::string_view text, std::size_t at);
 
 // Reads a text in parts. A piece that is longer than a part is cut at safe cuts or, if a whole part has none, between
@@ -52,18 +53,19 @@ class TextReader {
   explicit TextReader(const TextSource& source, std::size_t part_bytes = kPartBytes)
       : source_(source), part_bytes_(part_bytes) {}
 
-  // next() will stop at byte `end` of the text, or before it where a character begins. The default is kToTheEnd.
+  // Makes next() stop at byte `end` of the text, or before it at the beginning of a character. The default is
+  // kToTheEnd.
   void stop_at(std::int64_t end);
-  // Reads the next part, of at most part_bytes bytes. False at the end of the text, or at stop_at(). Throws Error as
-  // the source does.
+  // Reads the next part, of at most part_bytes bytes. Returns false at the end of the text, or at stop_at(). Throws
+  // Error as the source does.
   bool next(TextPart& part);
   // Skips the text before `begin`.
   void skip_to(std::int64_t begin);
 
-  // How many bytes of the text were read or skipped.
+  // The number of bytes of the text that were read or skipped.
   std::int64_t position() const { return position_; }
   const TextSource& source() const { return source_; }
-  // What was odd about the text that was read so far.
+  // The problems of the text that was read so far.
   TextNotes notes() const { return fragments_ ? fragments_->notes() : TextNotes(); }
 
  private:
@@ -80,22 +82,22 @@ class TextReader {
   bool stopped_ = false, exhausted_ = false;
 };
 
-// Calls f(part) for all parts that the reader gives. While f is running, the next part is read.
+// Calls f(part) for all parts of the reader. While f is running, the next part is read.
 void for_each_part(TextReader& reader, const std::function<void(const TextPart& part)>& f);
 
-// What is known of a whole text. Other bytes, or other ends of pieces and documents, give another hash.
+// A summary of a whole text. Other bytes, or other ends of pieces and documents, give another hash.
 struct TextSummary {
   std::int64_t bytes = 0;
   std::uint64_t hash = 0;
   TextNotes notes = {};
-  TextStamp stamp;  // when it was read
+  TextStamp stamp;  // the stamp of the text when it was read
 
-  // Where the end of the text begins that is used for validation: floor(bytes * (1 - valid_fraction)). Throws Error
-  // unless 0 <= valid_fraction < 1.
+  // The offset where the validation part begins: floor(bytes * (1 - valid_fraction)). Throws Error unless 0 <=
+  // valid_fraction < 1.
   std::int64_t split(double valid_fraction) const;
 };
 
-// Reads all of it. Throws Error as the source does.
+// Reads the whole text. Throws Error as the source does.
 TextSummary summarize(const TextSource& source, const ProgressCallback& progress = {});
 
 }  // namespace tapeformer

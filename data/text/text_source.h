@@ -1,4 +1,4 @@
-// Texts, from files or generated, that can be read from beginning to end several times, in constant memory.
+// Texts, from files or generated, that can be read several times, in constant memory.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace tapeformer {
 // The special token that ends a document.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
-// What follows a stretch of text: more of the same piece; the end of a piece, which the tokenizer encodes by itself; or
-// the end of a piece that is a document, after which kEndOfText is put if the tokenizer has it.
+// What follows a fragment of text: more of the same piece; the end of a piece, which the tokenizer encodes by itself;
+// or the end of a piece that is a document, after which kEndOfText is added if the tokenizer has it.
 enum class Bound { none, piece, document };
 
 struct TextFragment {
@@ -28,12 +28,12 @@ struct TextFragment {
 class FragmentReader {
  public:
   virtual ~FragmentReader() = default;
-  // Gives the next stretch of the text, valid until the next call. False at the end. Throws Error for what cannot be
-  // read.
+  // Gives the next fragment of the text, valid until the next call. Returns false at the end. Throws Error if it cannot
+  // be read.
   virtual bool next(TextFragment& fragment) = 0;
-  // The share of the text that was read, from 0 to 1; 0 where the size is not known.
+  // The share of the text that was read, from 0 to 1; 0 if the size is unknown.
   virtual double share() const = 0;
-  // What was odd about the text that was read so far. A text that is not read from files has nothing odd.
+  // The problems of the text that was read so far. A text that is not read from files has none.
   virtual const TextNotes& notes() const {
     static const TextNotes none;
     return none;
@@ -43,7 +43,7 @@ class FragmentReader {
 // Identifies a text without reading it.
 struct TextStamp {
   std::uint64_t value = 0;
-  bool settled = false;  // whether any change from now on gives another value
+  bool settled = false;  // whether any later change of the text gives another stamp
 };
 
 class TextSource {
@@ -54,9 +54,9 @@ class TextSource {
   virtual bool has_documents() const = 0;
 };
 
-// Where a document ends in plain text.
+// Where documents end in plain text.
 enum class DocumentEnd {
-  none,  // nowhere: nothing is put between files
+  none,  // nowhere: nothing is inserted between files
   file,  // at the end of each file
   line,  // at the end of each line; the newline belongs to no document
   mark,  // where kEndOfText is written, and at the end of each file
@@ -71,13 +71,13 @@ struct Words<DocumentEnd> {
 
 struct TextOptions {
   DocumentEnd document = DocumentEnd::none;
-  std::string field = "text";  // of JSON lines
+  std::string field = "text";  // in JSON lines
 };
 
-// Plain text, or JSON lines (.jsonl): each line is an object with the text of one document. Either may be compressed
+// Plain text, or JSON lines (.jsonl): each line is an object with the text of one document. Both may be compressed
 // (.gz, .zst). Documents without text and files without text are skipped. "-" is standard input, which is plain text
-// and, like a pipe, can be read once. The stamp is made of the kinds, sizes, times of change and places on disk of the
-// files; it is settled when no file has changed for some seconds.
+// and, like a pipe, can be read only once. The stamp is computed from the types, sizes, modification times and inodes
+// of the files; it is settled when no file has changed for some seconds.
 //
 // Reading throws Error as open_bytes() does, when no file has text, and "path:line: …" for a line that is not JSON or
 // does not have the field.
@@ -96,10 +96,10 @@ class FileText : public TextSource {
 };
 
 // A generated corpus. It is one piece; with DocumentEnd::line each line is a document (other values have no effect).
-// The stamp is made of its name, its size, its seed and its first lines.
+// The stamp is computed from its name, its size, its seed and its first lines.
 class CorpusText : public TextSource {
  public:
-  // Throws UsageError for an unknown name, and for less than one line.
+  // Throws UsageError for an unknown name, and for fewer than one line.
   CorpusText(std::string name, std::int64_t lines, std::uint64_t seed, DocumentEnd document = DocumentEnd::none);
   std::unique_ptr<FragmentReader> read() const override;
   TextStamp stamp() const override;

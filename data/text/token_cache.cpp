@@ -40,7 +40,7 @@ TextSummary summary_of(const Json& fields, const TextStamp& stamp) {
   return summary;
 }
 
-// A JSON object with its checksum, as write_sealed() has written it. Throws Error for any other file.
+// Reads a JSON object with its checksum, as write_sealed() writes it. Throws Error for any other file.
 Json read_sealed(const fs::path& path) {
   auto object = parse_json<Json>(read_file(path), path.string() + ": ");
   check(object.is_object() && unseal_json(object), path.string(), ": its checksum differs");
@@ -159,7 +159,7 @@ TokenFile TokenCache::tokens(std::string_view name, TextReader& reader, const Te
   const auto open = [&](const fs::path& path) {
     TokenFile file = TokenFile::open(path);
     check(file.source_hash() == text && file.tokenizer_hash() == vocabulary, path.string(), ": holds other tokens");
-    file.verify();  // now, while the text is at hand from which it can be made again
+    file.verify();  // now, while the text from which it can be made again is available
     return file;
   };
   if (auto file = stored<TokenFile>(file_name, open)) return *std::move(file);

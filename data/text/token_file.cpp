@@ -76,8 +76,8 @@ void StoredIds::verify(std::int64_t begin, std::int64_t end) const {
 void StoredIds::copy(std::int64_t begin, std::span<std::int32_t> out) const {
   const auto count = static_cast<std::int64_t>(out.size());
   verify(begin, begin + count);
-  // 16-bit ids are read into the second half of the memory and widened from the front: no id is overwritten before it
-  // was read.
+  // 16-bit ids are read into the second half of the memory and widened from the front: every id is read before it is
+  // overwritten.
   char* const memory = reinterpret_cast<char*>(out.data());
   char* const stored = memory + count * (static_cast<std::int64_t>(sizeof(std::int32_t)) - id_bytes());
   file_.read_at(offset_ + begin * id_bytes(), {stored, static_cast<std::size_t>(count * id_bytes())});
@@ -123,7 +123,7 @@ TokenFile TokenFile::open(const fs::path& path) {
   check(header.version == kVersion, where, "version ", header.version, ", expected ", kVersion);
   check(header.header_hash == hash_of(header), where, "damaged header: its checksum differs");
   check(header.id_bits == 16 || header.id_bits == 32, where, "ids of ", header.id_bits, " bits, expected 16 or 32");
-  // This keeps the sums below from overflowing.
+  // This check keeps the sums below from overflowing.
   check(header.count >= 0 && header.count <= file.size(), where, "a count of ", header.count, " ids in ", file.size(),
         " bytes");
   const auto ids_begin = static_cast<std::int64_t>(sizeof header);
@@ -151,7 +151,7 @@ TokenFileWriter::TokenFileWriter(const fs::path& path, std::int64_t vocab_size, 
       source_hash_(source_hash),
       tokenizer_hash_(tokenizer_hash),
       narrow_(vocab_size <= std::numeric_limits<std::uint16_t>::max() + 1) {
-  file_.append(bytes_of(Header{}));  // a place for the header, which commit() writes
+  file_.append(bytes_of(Header{}));  // reserves the place of the header, which commit() writes
 }
 
 void TokenFileWriter::append(std::span<const std::int32_t> ids) {

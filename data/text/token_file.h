@@ -1,9 +1,9 @@
-// Token ids in a file.
+// A file of token ids.
 //
 // The format, all little-endian: a header of 64 bytes (token_file.cpp); `count` ids of 16 or 32 bits; zeros up to a
-// multiple of 8 bytes; and one XXH3 for each 256 KiB of the ids. The header holds the hash of those hashes and a hash
-// of itself, so opening a file of any size is quick and still shows whether it is whole. A block of ids is checked when
-// it is first read: a damaged id is never used, and nobody waits until all ids are read.
+// multiple of 8 bytes; and one XXH3 for each block of 256 KiB of the ids. The header has the hash of those hashes and a
+// hash of itself, so opening a file of any size is quick and still verifies them. A block of ids is verified when it is
+// first read: a damaged id is never used, and nobody waits until all ids are read.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ class StoredIds {
   int id_bits_;
   std::int64_t count_;
   std::vector<std::uint64_t> hashes_;
-  mutable std::vector<std::atomic<bool>> verified_;  // by block
+  mutable std::vector<std::atomic<bool>> verified_;  // indexed by block
 };
 
 // A view of token ids in memory or in a token file; cheap to copy. The ids must outlive it.
@@ -64,7 +64,7 @@ class TokenView {
   }
   // Copies the ids begin, begin + 1, … to `out`. Throws Error when they reach past the end, and as StoredIds does.
   void copy(std::int64_t begin, std::span<std::int32_t> out) const;
-  // Tells that these ids will be copied soon: if they are on disk, the system reads them meanwhile.
+  // Says that these ids will be copied soon: if they are on disk, the system reads them meanwhile.
   void read_ahead(std::int64_t begin, std::int64_t count) const;
 
  private:
@@ -83,7 +83,7 @@ class TokenFile {
   TokenView view() const { return TokenView(*ids_); }
 
   int id_bits() const { return ids_->id_bits(); }
-  // Bytes of the text that the ids stand for; the ends of documents count none.
+  // The number of bytes of the text that the ids encode; the ends of documents count as none.
   std::int64_t text_bytes() const { return text_bytes_; }
   std::uint64_t source_hash() const { return source_hash_; }
   std::uint64_t tokenizer_hash() const { return tokenizer_hash_; }
@@ -100,10 +100,10 @@ class TokenFile {
   std::uint64_t source_hash_ = 0, tokenizer_hash_ = 0;
 };
 
-// Writes a token file, which appears on commit(), whole. Throws Error where it cannot be written.
+// Writes a token file, which appears as a whole on commit(). Throws Error if it cannot be written.
 class TokenFileWriter {
  public:
-  // Stores 16 bits an id if the vocabulary allows.
+  // Stores 16-bit ids if the vocabulary is small enough.
   TokenFileWriter(const std::filesystem::path& path, std::int64_t vocab_size, std::uint64_t source_hash,
                   std::uint64_t tokenizer_hash);
   void append(std::span<const std::int32_t> ids);
@@ -118,8 +118,8 @@ class TokenFileWriter {
   bool narrow_;
   std::int64_t count_ = 0;
   std::vector<std::uint16_t> narrow_ids_;
-  std::optional<Hasher> hasher_{std::in_place};  // of the block that is being written
-  std::int64_t block_bytes_ = 0;                 // how many bytes of that block are written
+  std::optional<Hasher> hasher_{std::in_place};  // hash of the current block
+  std::int64_t block_bytes_ = 0;                 // bytes of the current block that are written
   std::vector<std::uint64_t> hashes_;
 };
 

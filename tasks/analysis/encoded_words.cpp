@@ -8,7 +8,7 @@
 namespace tapeformer {
 namespace {
 
-// Whether the first of the tokens of " word" stands for the space alone: the others are those of the word.
+// Whether the first token of " word" is only the space, and the other tokens are those of the word.
 bool begins_with_space(std::span<const std::int32_t> ids, std::string_view word, const Tokenizer& tokenizer) {
   return ids.size() > 1 && std::ranges::equal(ids.subspan(1), tokenizer.encode(word));
 }

@@ -22,7 +22,7 @@ struct Term {
   std::string_view word;
 };
 
-// What " + " and " - " stand between.
+// Splits a sum of words at " + " and " - ".
 std::vector<Term> terms_of(std::string_view words) {
   std::vector<Term> terms;
   double sign = 1;
@@ -47,9 +47,9 @@ Tensor embedding_table(const TrainedEmbedder& model) {
   return found->second.to(DType::f32).contiguous();
 }
 
-// What a layer gives each token in a row of its own: (vocab, F).
+// The table of the vectors that a layer gives to each token, read as a row of its own: (vocab, F).
 Tensor layer_table(const TrainedEmbedder& model, std::int64_t layer) {
-  constexpr std::int64_t kRows = 256;  // at once
+  constexpr std::int64_t kRows = 256;  // tokens in one forward pass
   const std::int64_t vocab = model.tokenizer->vocab_size(), place = std::ssize(model.before);
   const std::int64_t length = place + 1 + std::ssize(model.after);
   Tensor table;

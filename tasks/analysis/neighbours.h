@@ -1,4 +1,4 @@
-// The tokens whose vectors point most nearly in the direction of a word's.
+// Finds the tokens whose vectors are the nearest to a word's vector by cosine similarity.
 #pragma once
 
 #include "tasks/analysis/text_vectors.h"
@@ -11,31 +11,32 @@ struct Neighbour {
   double similarity = 0;  // cos(a, b) = a·b / (|a| |b|); 0 where one of them is zero
 };
 
-// Without a layer, the vectors are the rows of the model's token embedding. With one, a token's vector is what the
-// layer gives it in a row of its own.
+// Without a layer, the vectors are the rows of the model's token embedding. With a layer, a token's vector is the
+// output of that layer for a row of only this token.
 class NeighbourFinder {
  public:
   // The model must outlive the finder. Throws Error for a family without a token embedding (ModelFamily), and
   // UsageError for a layer that the model does not have.
   NeighbourFinder(const TrainedEmbedder& model, std::optional<std::int64_t> layer);
 
-  // The `count` nearest tokens of a word, the nearest first; neither its own tokens nor special ones. The word's vector
-  // is the mean of its tokens'. "a - b + c" adds and subtracts the vectors of words, each divided by its length
-  // (Mikolov et al. 2013). Throws UsageError for an empty word, and Error for one that the tokenizer does not know.
+  // Returns the `count` nearest tokens of a word, the nearest first, without the word's own tokens and special tokens.
+  // The word's vector is the mean of its tokens'. "a - b + c" adds and subtracts the vectors of words, each divided by
+  // its length (Mikolov et al. 2013). Throws UsageError for an empty word, and Error for one that the tokenizer does
+  // not know.
   std::vector<Neighbour> of_word(std::string_view words, std::int64_t count) const;
-  // The same for the vectors that the layer gives the words in a text: their first occurrences. Throws Error as
-  // text_vectors() does, too. Needs a layer.
+  // The same with the vectors that the layer gives to the words within a text, at their first occurrences. Also throws
+  // Error as text_vectors() does. Needs a layer.
   std::vector<Neighbour> of_word_in(std::string_view text, std::string_view words, std::int64_t count) const;
 
  private:
-  // The tokens of a word, and their vector.
+  // The tokens of a word, and the word's vector.
   struct Word {
     std::vector<std::int32_t> ids;
     std::vector<float> vector;
   };
   Word alone(std::string_view word) const;
   Word within(std::string_view text, std::string_view word) const;
-  // vector_of(word) of each word of the sum.
+  // Sums vector_of(word) over the terms of `words`, with their signs.
   template <class VectorOf>
   std::vector<Neighbour> of_sum(std::string_view words, std::int64_t count, const VectorOf& vector_of) const;
   std::vector<Neighbour> nearest(std::span<const float> vector, std::span<const std::int32_t> without,

@@ -16,10 +16,10 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::int64_t kSentences = 16;                 // that the model reads at once
-constexpr std::int64_t kScoredWords = 1024;             // that the classifier reads at once
+constexpr std::int64_t kSentences = 16;                 // sentences in one forward pass of the model
+constexpr std::int64_t kScoredWords = 1024;             // words in one forward pass of the classifier
 constexpr std::uint64_t kStream = mix64(0x70726f6265);  // "probe"
-constexpr std::int32_t kUnknownLabel = -1;              // one that training does not have
+constexpr std::int32_t kUnknownLabel = -1;              // a label that does not occur in training
 
 // The words of a sentence.
 std::vector<std::string_view> words_of(const LabelledSentence& sentence) {
@@ -28,7 +28,7 @@ std::vector<std::string_view> words_of(const LabelledSentence& sentence) {
   return words;
 }
 
-// The labels of training, in the order in which they come.
+// The labels of the training text, in the order of their first occurrence.
 class Labels {
  public:
   std::int32_t add(std::string_view label) {
@@ -47,7 +47,7 @@ class Labels {
   std::vector<std::string> names_;
 };
 
-// Words with a label: their vectors of each layer (N, F), and the ids of their labels.
+// The words that have a label: their vectors in each layer (N, F), and the ids of their labels.
 struct WordVectors {
   std::vector<Tensor> layers;
   std::vector<std::int32_t> labels;
@@ -63,7 +63,7 @@ void write_mean(float* out, const float* rows, std::int64_t begin, std::int64_t 
   }
 }
 
-// label_id(label) gives the id of a label.
+// label_id(label) returns the id of a label.
 template <class LabelId>
 WordVectors vectors_of(const TextEncoder& model, const Tokenizer& tokenizer, const LabelledText& text,
                        const LabelId& label_id, const ProgressCallback& progress) {
@@ -75,7 +75,7 @@ WordVectors vectors_of(const TextEncoder& model, const Tokenizer& tokenizer, con
       if (!word.label.empty()) result.labels.push_back(label_id(word.label));
     }
   }
-  std::int64_t place = 0;  // of the next word's vector
+  std::int64_t place = 0;  // index of the next word's vector
   for (std::size_t first = 0; first < sentences.size(); first += kSentences) {
     const auto part = sentences.subspan(first, std::min<std::size_t>(kSentences, sentences.size() - first));
     std::vector<EncodedWords> encoded;
@@ -177,7 +177,7 @@ double accuracy_of(const Classifier& classifier, const WordVectors& data) {
   return static_cast<double>(right) / static_cast<double>(data.words());
 }
 
-// The share of `valid` that has the most frequent label of `train`.
+// The share of the words of `valid` whose label is the most frequent label of `train`.
 double majority_of(const WordVectors& train, const WordVectors& valid, std::size_t labels) {
   std::vector<std::int64_t> counts(labels, 0);
   for (const std::int32_t label : train.labels) ++counts[label];
@@ -212,7 +212,7 @@ ProbeResult probe(const TextEncoder& model, const Tokenizer& tokenizer, const La
                      .majority = majority_of(training, validation, labels.names().size()),
                      .shares = classifier.mix().shares(),
                      .gamma = classifier.mix().gamma.value().item()};
-  if (options.layer) {  // the others have no share
+  if (options.layer) {  // with a single layer, the other layers have no share
     result.shares.assign(count, 0);
     result.shares[*options.layer] = 1;
   }

@@ -1,4 +1,4 @@
-// A probe: how much of a word's label can be read from the vectors that a trained model gives it.
+// A probe: it measures how well a simple classifier can read a word's label from a trained model's vectors.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace tapeformer {
 
 struct ProbeOptions {
   std::optional<std::int64_t> layer =
-      std::nullopt;           // the only layer that is read, counted from the embedding's 0; nothing: all
+      std::nullopt;           // the only layer that is read (0 is the embedding); nullopt: all layers
   std::int64_t steps = 2000;  // of AdamW with a cosine schedule
   std::int64_t batch = 64;    // words in a step
   double lr = 1e-2;
@@ -23,18 +23,18 @@ struct ProbeOptions {
 
 struct ProbeResult {
   std::vector<std::string> labels;
-  std::int64_t train_words = 0, valid_words = 0;  // with a label
+  std::int64_t train_words = 0, valid_words = 0;  // words with a label
   double accuracy = 0;                            // the share of validation words whose label is found
-  double majority = 0;                            // the accuracy of always saying the label most frequent in training
-  std::vector<double> shares;                     // of the layers in the mixture; their sum is 1
-  double gamma = 0;                               // what the mixture is multiplied by
+  double majority = 0;         // the accuracy of always predicting the most frequent label of the training words
+  std::vector<double> shares;  // the weights of the layers in the mixture; their sum is 1
+  double gamma = 0;            // the factor that the mixture is multiplied by
 };
 
-// Trains a logistic regression, softmax(W x + b), on the labelled words of `train` and scores those of `valid`. The
-// model is frozen; x is the mixture of its layers (ScalarMix), learned as well. A sentence is given to the model as its
-// words with a space between them; a word's vector is the mean of those of its tokens, to which a space that is a token
-// of its own does not belong. Throws Error for a sentence that is longer than the model's context, and UsageError for a
-// layer that the model does not have, or for a mixture of layers of different widths.
+// Trains a logistic regression, softmax(W x + b), on the labelled words of `train` and scores it on those of `valid`.
+// The model is frozen; x is a mixture of its layers (ScalarMix), which is learned too. The model reads a sentence as
+// its words with a space between them; a word's vector is the mean of its tokens' vectors, without a space that is a
+// token of its own. Throws Error for a sentence that is longer than the model's context, and UsageError for a layer
+// that the model does not have, or for a mixture of layers of different widths.
 ProbeResult probe(const TextEncoder& model, const Tokenizer& tokenizer, const LabelledText& train,
                   const LabelledText& valid, const ProbeOptions& options = {}, const ProgressCallback& progress = {});
 

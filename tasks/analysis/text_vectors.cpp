@@ -13,12 +13,13 @@
 namespace tapeformer {
 namespace {
 
-// Where the tokens are whose vectors are asked for.
+// The range of the tokens whose vectors are wanted.
 struct Part {
   std::int64_t begin = 0, end = 0;
 };
 
-// Letters and digits. Beyond ASCII that is every character but spaces, dashes, quotation marks and other general signs.
+// Whether a character is a letter or digit. Beyond ASCII, every character counts except spaces, dashes, quotation marks
+// and other general punctuation.
 bool belongs_to_word(std::int32_t character) {
   if (character < 0x80) return character >= 0 && std::isalnum(character);
   return character >= 0xC0 && !(character >= 0x2000 && character < 0x2070);
@@ -39,19 +40,20 @@ std::size_t find_word(std::string_view text, std::string_view word) {
   fail("expected the word ", word, " in it, got ", text);
 }
 
-// The tokens of a text. A tokenizer of words may know its first word only as it stands behind a space: it is read so.
+// The tokens of a text. A tokenizer of words may know the first word only with a space before it; then it is encoded
+// so.
 std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<std::int32_t> ids = tokenizer.encode(text);
   const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
   if (!unknown || ids.empty() || ids.front() != *unknown) return ids;
   std::vector<std::int32_t> spaced = tokenizer.encode(" " + std::string(text));
-  const bool same_words = spaced.size() == ids.size();  // the space is no token of its own
+  const bool same_words = spaced.size() == ids.size();  // the space is not a token of its own
   return same_words && spaced.front() != *unknown ? spaced : ids;
 }
 
-// Appends the text's tokens to `ids`, and returns where those of the word are. The text before the word, the word and
-// the text behind it are encoded one by one: no kind of tokenizer has a token that reaches over the end of a word. The
-// space before a word belongs to its token, but among characters it is a token of its own.
+// Appends the text's tokens to `ids`, and returns the range of the word's tokens. The text before the word, the word
+// and the text behind it are encoded one by one: no kind of tokenizer has a token that extends beyond the end of a
+// word. The space before a word is part of its token, but for a character tokenizer it is a token of its own.
 Part encode(const Tokenizer& tokenizer, std::string_view text, std::string_view word, std::vector<std::int32_t>& ids) {
   const auto append = [&](std::string_view part) {
     const Part place{std::ssize(ids), 0};
@@ -69,7 +71,7 @@ Part encode(const Tokenizer& tokenizer, std::string_view text, std::string_view 
   return place;
 }
 
-// The rows [begin, end) of x (T, F), as (1, F).
+// The mean of the rows of `part` of x (T, F), as (1, F).
 Tensor mean_of(const Tensor& x, const Part& part) {
   const std::int64_t width = x.size(1);
   std::vector<double> sum(width, 0.0);

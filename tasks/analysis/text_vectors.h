@@ -1,4 +1,4 @@
-// The vectors that a trained model gives to a text: those of its tokens in one layer, or one vector made of them.
+// The vectors that a trained model gives to a text: one for each token in one layer, or one for the whole text.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace tapeformer {
 
-// Which of the tokens' vectors become the text's: all of them; their mean; that of the first, or of the last token.
+// How the tokens' vectors are pooled: not at all; their mean; the vector of the first, or of the last token.
 enum class Pooling { none, mean, first, last };
 template <>
 struct Words<Pooling> {
@@ -21,35 +21,35 @@ struct Words<Pooling> {
 };
 
 struct TextVectorOptions {
-  std::optional<std::int64_t> layer = std::nullopt;  // counted from the embedding's 0; nothing: the last one
+  std::optional<std::int64_t> layer = std::nullopt;  // 0 is the embedding; nullopt: the last layer
   Pooling pooling = Pooling::mean;
-  // Only the tokens of the first occurrence of this word; empty: all.
+  // Only the tokens of the first occurrence of this word are used; empty: all tokens.
   std::string word = {};
 };
 
 struct TextVectors {
-  std::vector<std::int32_t> ids;  // of the tokens whose vectors these are, or were made of
+  std::vector<std::int32_t> ids;  // the tokens that the vectors belong to, or were pooled from
   std::int64_t unknown = 0;       // how many of the ids are the tokenizer's unknown token
   Tensor vectors;                 // f32 (ids, F) without pooling, else (1, F); contiguous
 };
 
-// Reads a text as a row of its own. Marks that the model's rows have around a text ([CLS], [SEP], the end of a source)
-// are tokens too, which the mean leaves out. A word is found where no letter or digit stands beside it. A word at the
-// beginning of the text, and the word that is asked for, are read as they stand behind a space where the tokenizer
-// knows them only so. Throws Error for a text that does not have the word, or without tokens, or longer than the
-// model's context; and UsageError for a layer that the model does not have.
+// Reads a text as a row of its own. The special tokens that the model's rows have around a text ([CLS], [SEP], the end
+// of a source) count as tokens, but the mean leaves them out. The word must be delimited: no letter or digit may
+// precede or follow it. The first word of the text, and the word that is asked for, are encoded with a space before
+// them where the tokenizer knows them only in that form. Throws Error for a text that does not contain the word, or
+// without tokens, or longer than the model's context; and UsageError for a layer that the model does not have.
 TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options = {});
 
-// The vectors of the positions that the model adds to those of its tokens, f32 (context, dim) and contiguous; undefined
+// The position embeddings that the model adds to those of its tokens, f32 (context, dim) and contiguous; undefined
 // where it has none.
 Tensor position_vectors(const TrainedEmbedder& model);
 
-// The tokens of a word by itself: as it stands behind a space, where the tokenizer knows it so. Throws Error for a word
-// that it does not know.
+// The tokens of a single word, encoded with a space before it where the tokenizer knows it in that form. Throws Error
+// for a word that it does not know.
 std::vector<std::int32_t> word_tokens(const Tokenizer& tokenizer, std::string_view word);
 
-// One of the layers (B, T, F), counted from the embedding's 0, as f32 and contiguous. Throws UsageError for a layer
-// that is not there, and Error for vectors that are not finite.
+// One of the layers (B, T, F), where 0 is the embedding, as f32 and contiguous. Throws UsageError for a layer that does
+// not exist, and Error for vectors that are not finite.
 Tensor layer_of(const std::vector<Variable>& layers, std::int64_t layer);
 
 }  // namespace tapeformer

@@ -10,7 +10,7 @@
 namespace tapeformer {
 namespace {
 
-// What a row of a model of each kind has around a text, and how it is read.
+// Sets how a model of each kind reads a text: the special tokens around it, the context, and its forward pass.
 void set_reader(const LanguageModel& model, TrainedEmbedder& embedder) {
   if (model.document_token() >= 0) embedder.before = {model.document_token()};
   if (!model.can_exceed_context()) embedder.context = model.context();

@@ -1,4 +1,4 @@
-// Measures how well a text encoder predicts the tokens of a text.
+// Evaluates how well a text encoder predicts the tokens of a text.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace tapeformer {
 
-// The rows of a batch as values on a tape: of each row the first input, and behind it the targets that are scored.
+// Puts a batch on a tape: each row has the first input of the batch's row, followed by the row's scored targets.
 EncoderBatch text_rows(Tape& tape, const Batch& batch);
 
-// Scores the tokens by windows of `options.context` + 1 tokens, each beginning with the last token of the one before.
-// So a prediction of what follows scores every token but the first one once, and a prediction of what was before every
-// token but the last one. Evaluation::parts has each prediction by its name. Throws Error for fewer than two tokens,
-// UsageError for windows that the model cannot read, and for a stride other than the context.
-// Ranks share the batches, and all return the whole.
+// Scores the tokens by windows of `options.context` + 1 tokens, each beginning with the last token of the window
+// before. So the forward prediction scores every token but the first once, and the backward prediction every token but
+// the last. Evaluation::parts has each prediction by its name. Throws Error for fewer than two tokens, UsageError for
+// windows that the model cannot read, and for a stride other than the context.
+// Ranks share the batches, and all return the whole result.
 Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
-// A sentence that says what the model's loss is.
+// A sentence that explains what the model's loss is.
 std::string loss_description(const BidirectionalLanguageModel& model);
 
 }  // namespace tapeformer

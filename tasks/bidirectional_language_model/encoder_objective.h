@@ -1,4 +1,4 @@
-// Training a bidirectional language model on rows from anywhere in a text.
+// Trains a bidirectional language model on rows from random positions of a text.
 #pragma once
 
 #include "data/text/batcher.h"

@@ -20,8 +20,7 @@ void require_no_labels(const ModelSource& source, const ResolvedConfig& config, 
 
 namespace {
 
-// Throws Error unless the run's model is for the task that is meant, which resuming cannot change. `expected` says what
-// models of these tasks are.
+// Throws Error unless the run's model is for the expected task. `expected` says in words what models of that task are.
 void require_task(const ModelSource& source, bool is_meant, std::string_view expected) {
   const ResolvedConfig config = config_of(source);
   require_no_labels(source, config, expected);
@@ -54,7 +53,7 @@ Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained) 
 
 namespace {
 
-// A model of plain text, which `make` makes.
+// Loads a model of plain text, which `make` makes.
 template <class Model>
 TrainedTextModel<Model> load_text_model(const ModelSource& source, const LoadOptions& options,
                                         std::unique_ptr<Model> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {

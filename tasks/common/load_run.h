@@ -1,4 +1,4 @@
-// A trained model, read from a run's folder: the configuration, the tokenizers and the weights.
+// Loads a trained model from a run's folder: the configuration, the tokenizers and the weights.
 #pragma once
 
 #include <functional>
@@ -19,17 +19,17 @@ namespace tapeformer {
 // The fields that every kind of model has.
 struct TrainedModel {
   RunFolder run;
-  ResolvedConfig config;                                                // that the checkpoint was trained with
+  ResolvedConfig config;                                                // the one that the checkpoint was trained with
   std::string checkpoint;                                               // its folder's name: "step-000500", "average"
   std::string checkpoint_text;                                          // the same for people: "step 500 (best)"
-  kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the products that it is used with
+  kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the model's matrix products
   std::vector<std::string> warnings;
 };
 
 struct LoadOptions {
-  std::optional<MatmulSetting> matmul = std::nullopt;  // the precision of products; nothing: the run's own
-  // Round the matrices to bf16 once, and hold only that, where the precision rounds them in every product: half of the
-  // memory, for generation. Embeddings are then rounded too, so that losses differ a little from training's.
+  std::optional<MatmulSetting> matmul = std::nullopt;  // the precision of products; nullopt: the run's own
+  // Round the matrices to bf16 when they are loaded, and keep only that, if the precision rounds them in every product
+  // anyway: it halves the memory of generation. Embeddings are rounded too, so losses differ a little from training's.
   bool bf16_weights = false;
 };
 
@@ -45,11 +45,11 @@ using TrainedBidirectionalLanguageModel = TrainedTextModel<BidirectionalLanguage
 using TrainedMaskedLanguageModel = TrainedTextModel<MaskedLanguageModel>;
 using TrainedSkipGramModel = TrainedTextModel<SkipGramModel>;
 
-// The model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.
-// The memory taken is that of the model: the file's values go straight into their places. Safe beside a training that
-// prunes its checkpoints. Throws Error when there is none, when it does not fit, or when the run has a model of another
-// kind: a run that was fine-tuned on labels is a TrainedLabeller alone. Trained: one of the types above, or one of
-// those that tasks add (TrainedTranslator, TrainedLabeller, TrainedEmbedder).
+// Loads the model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.
+// Only the memory of the model itself is needed: the file's values are read straight into it. Safe beside a training
+// that prunes its checkpoints. Throws Error when there is no checkpoint, when it does not fit, or when the run has a
+// model of another kind: a run that was fine-tuned on labels can only be loaded as TrainedLabeller. Trained: one of the
+// types above, or one of those that tasks add (TrainedTranslator, TrainedLabeller, TrainedEmbedder).
 template <class Trained>
 Trained load_run(const ModelSource& source, const LoadOptions& options = {});
 template <>
@@ -63,7 +63,7 @@ TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions
 template <>
 TrainedSkipGramModel load_run(const ModelSource& source, const LoadOptions& options);
 
-// What the model of a run is for. Throws Error when there is no run.
+// The task of a run's model. Throws Error when there is no run.
 const TaskRow& task_of_run(const ModelSource& source);
 const ModelFamily& family_of_run(const ModelSource& source);
 
@@ -75,13 +75,13 @@ RunOfTask load_run_of_task(const ModelSource& source, const LoadOptions& options
 
 // For the load_run() of other types.
 
-// The fields of a TrainedModel, before its model is loaded.
+// Fills the fields of TrainedModel, before its model is loaded.
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options);
-// While it lives, models are made with the weights that the options ask for.
+// While the result lives, models are made with weights in the format that the options ask for.
 Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained);
-// Throws Error for a model that was fine-tuned on labels. `expected` says what is.
+// Throws Error for a model that was fine-tuned on labels. `expected` says in words which models are allowed.
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
-// Throws Error unless the run's model is for the task, which resuming cannot change.
+// Throws Error unless the run's model is for the task.
 void require_task(const ModelSource& source, std::string_view task);
 
 }  // namespace tapeformer

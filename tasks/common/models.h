@@ -1,4 +1,4 @@
-// From a configuration to its model.
+// Makes models from configurations.
 #pragma once
 
 #include "data/text/text_source.h"
@@ -8,20 +8,21 @@
 
 namespace tapeformer {
 
-// The token with which documents begin for a model that keeps to them (data.within_document): <|endoftext|>, which
-// ended the document before. -1 for other models. Throws UsageError when the tokenizer has no such token.
+// The first token of every document for a model that attends only within documents (data.within_document):
+// <|endoftext|>, the end of the document before. -1 for other models. Throws UsageError when the tokenizer has no such
+// token.
 std::int32_t document_token(const ResolvedConfig& config, const Tokenizer& tokenizer);
 
-// How text files are read by this configuration.
+// How this configuration reads text files.
 TextOptions text_options(const ResolvedConfig& config);
 
-// The vocabulary of a model of plain text, and of one of parallel text.
+// The vocabularies of a model of plain text, and of one of parallel text.
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& tokenizer);
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& source, const Tokenizer& target);
 
-// The model that the configuration describes, its parameters not set yet. They throw UsageError when the
-// family is for another task; a text encoder is a bidirectional or a masked language model, a skip-gram model, or a
-// CausalEncoder of a language model.
+// These functions make the model that the configuration describes, its parameters not initialized yet. They throw
+// UsageError when the family is for another task; a text encoder is a bidirectional or a masked language model, a
+// skip-gram model, or the CausalEncoder of a language model.
 std::unique_ptr<LanguageModel> make_language_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const ResolvedConfig& config,
                                                               const ModelVocabulary& vocabulary);

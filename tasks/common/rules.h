@@ -1,4 +1,4 @@
-// Rules across keys that several tasks have. Each throws UsageError.
+// Rules across keys that several tasks share. Each function throws UsageError.
 #pragma once
 
 #include "train/config/config.h"
@@ -10,11 +10,11 @@ void require(bool condition, const Parts&... parts) {
   if (!condition) fail_usage(parts...);
 }
 
-// Rows are cut from one text: no parallel text, and no batches of so many tokens or by length.
+// Requires that rows are cut from one text: no parallel text, and no batches by tokens or by length.
 void require_plain_text(const ResolvedConfig& config);
-// The task masks no tokens: train.mask_rate and those beside it have their defaults.
+// Requires the default values of train.mask_rate and its companions, for a task that masks no tokens.
 void require_no_masks(const ResolvedConfig& config);
-// Evaluation has windows that do not overlap.
+// Requires evaluation windows that do not overlap.
 void require_separate_windows(const ResolvedConfig& config);
 
 }  // namespace tapeformer

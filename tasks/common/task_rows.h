@@ -1,4 +1,4 @@
-// The rows of the tasks, each in the folder of its name. registry.cpp puts them into one table.
+// The rows of the table of tasks, each defined in the folder of its name. registry.cpp collects them.
 #pragma once
 
 #include "train/config/task_row.h"

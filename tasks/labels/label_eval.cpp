@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 
-// A row for each label or kind of spans.
+// The table has a row for each label or kind of span.
 Json score_json(const TaskScore& score) {
   Json table = Json::array();
   for (const LabelCount& row : score.table) {

@@ -4,7 +4,8 @@
 
 namespace tapeformer {
 
-// The scores of a model that is fine-tuned on labels, with a row for each label or kind of spans (TaskRow::evaluate).
+// Evaluates a model that is fine-tuned on labels; the report has a row for each label or kind of span
+// (TaskRow::evaluate).
 EvalReport evaluate_labels(const EvalRequest& request);
 
 }  // namespace tapeformer

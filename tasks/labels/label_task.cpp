@@ -33,12 +33,12 @@ void check_labels(const ResolvedConfig& config) {
           word_of(task.class_weights));
 }
 
-// What the rows of the examples have in the mean.
+// The mean sizes of the rows of the examples.
 struct MeanRow {
   double tokens = 0, places = 0;
 };
 
-// A part of the examples stands for all.
+// Computes the means from a sample of the examples.
 MeanRow mean_row(const TaskData& data, const ResolvedConfig& config, const EncoderForClassification& model) {
   constexpr std::size_t kExamples = 512;
   const RowEncoder encoder(find_label_task(config.task.kind), model.encoder(), *data.tokenizer, data.labels);

@@ -1,4 +1,4 @@
-// The row of a task on which models are fine-tuned with labels, made of what the task itself says.
+// Makes the TaskRow of a task on which models are fine-tuned with labels from the task's LabelTask.
 #pragma once
 
 #include "tasks/labels/task.h"

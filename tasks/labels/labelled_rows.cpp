@@ -47,7 +47,7 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
   const std::int64_t parts = (total + room - 1) / room, enough = (total + parts - 1) / parts;
 
   std::vector<LabelledRow> rows;
-  std::int64_t used = room;  // tokens of the text in the last row: none is begun
+  std::int64_t used = room;  // the text's tokens in the last row; at first there is no row
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const std::int64_t begin = encoded.begins[i], whole = encoded.begins[i + 1] - begin;
     const std::int64_t size = task_.pooled ? std::min(whole, room) : whole;
@@ -76,7 +76,8 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
 LabelledRow RowEncoder::encode_question(const LabelledExample& example, const std::string& where) const {
   const EncodedWords encoded = encode_pieces(example, where);
   const std::int64_t question = encoded.begins[1], marks = symbols_ ? 3 : 0;
-  const std::int64_t room = context_.value_or(std::ssize(encoded.ids) + marks) - marks;  // of question and text
+  // For the tokens of question and text.
+  const std::int64_t room = context_.value_or(std::ssize(encoded.ids) + marks) - marks;
   const auto tokens = [&](std::int64_t begin, std::int64_t end) {
     return std::span(encoded.ids).subspan(begin, end - begin);
   };
@@ -87,7 +88,7 @@ LabelledRow RowEncoder::encode_question(const LabelledExample& example, const st
   append(tokens(0, question));
   if (symbols_) row.ids.push_back(symbols_->separator);
   std::int32_t first = kIgnoredTarget, last = kIgnoredTarget;
-  bool whole = true;  // the answer, as far as it is known
+  bool whole = true;  // whether the row contains the whole answer, as far as it is known
   for (std::size_t i = 1; i < example.pieces.size(); ++i) {
     const bool answers = !example.labels[i].empty();
     if (encoded.begins[i + 1] > room) {
@@ -177,7 +178,7 @@ std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatc
 
 namespace {
 
-// Appends a prediction for each row of logits. In f64: a probability of 1e-60 must not become 0, whose loss is
+// Appends a prediction for each row of logits. Computed in f64: a probability of 1e-60 must not become 0, whose loss is
 // infinite.
 void append_predictions(Tape& tape, const Variable& logits, std::vector<PredictedLabel>& predicted) {
   const Tensor p = softmax(Variable::constant(tape, logits.value().to(DType::f64))).value();
@@ -188,10 +189,10 @@ void append_predictions(Tape& tape, const Variable& logits, std::vector<Predicte
   }
 }
 
-// Sets the likeliest pair of a first and a last piece that does not come before it.
+// Chooses the most probable pair of a first and a last piece, where the last one does not precede the first.
 void choose_span(PredictedLabel& first, PredictedLabel& last) {
   double best = -1;
-  std::size_t begin = 0;  // the likeliest first piece up to `end`
+  std::size_t begin = 0;  // the most probable first piece up to `end`
   for (std::size_t end = 0; end < last.probabilities.size(); ++end) {
     if (first.probabilities[end] > first.probabilities[begin]) begin = end;
     const double both = first.probabilities[begin] * last.probabilities[end];
@@ -201,9 +202,9 @@ void choose_span(PredictedLabel& first, PredictedLabel& last) {
   }
 }
 
-// The predictions of all ranks, in their order.
+// Gathers the predictions of all ranks, in the order of the ranks.
 std::vector<PredictedLabel> gather_predictions(const std::vector<PredictedLabel>& own, Communicator& ranks) {
-  std::vector<double> numbers;  // of each: the label, how many probabilities, and these
+  std::vector<double> numbers;  // for each prediction: the label, the number of probabilities, and the probabilities
   for (const PredictedLabel& prediction : own) {
     numbers.push_back(static_cast<double>(prediction.label));
     numbers.push_back(static_cast<double>(prediction.probabilities.size()));

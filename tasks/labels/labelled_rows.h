@@ -1,4 +1,4 @@
-// Labelled examples as rows of a model, and what the model says of them.
+// Labelled examples as rows of a model, and the model's predictions for them.
 #pragma once
 
 #include <optional>
@@ -16,43 +16,44 @@
 
 namespace tapeformer {
 
-// The tokens of an example or of a part of it, and for each of its pieces the place of the token whose vector says its
-// label.
+// The tokens of an example or of a part of it, and for each of its pieces the position of the token whose vector
+// predicts its label.
 struct LabelledRow {
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> places;
-  // The labels as places in the list of labels; kIgnoredTarget for other labels. In a task that points: the first and
-  // the last word of the answer, counted among the places; kIgnoredTarget where the answer is not known or not read.
+  // The index of each label in the list of labels; kIgnoredTarget for labels that the list lacks. In a task that
+  // points: the first and the last word of the answer, as indices into `places`; kIgnoredTarget where the answer is
+  // unknown or beyond the text that is read.
   std::vector<std::int32_t> targets;
   std::int64_t line = 0;  // LabelledExample::line
-  std::int64_t cut = 0;   // tokens of the example behind the model's context, which are not read
+  std::int64_t cut = 0;   // the number of the example's tokens beyond the model's context, which are not read
   std::int64_t unknown =
-      0;  // labels of the example that are no targets: training has none of the kind, or they are cut
+      0;  // labels of the example that are not targets: training does not have them, or they are cut off
 
   std::int64_t scored() const;  // targets that are not ignored
 };
 
-// Makes rows of examples for one model.
+// Encodes examples as rows for one model.
 class RowEncoder {
  public:
-  // All must outlive the encoder. Throws UsageError for a tokenizer without the symbols that the model's rows have.
+  // All arguments must outlive the encoder. Throws UsageError for a tokenizer without the special tokens that the model
+  // needs.
   RowEncoder(const LabelTask& task, const TextEncoder& model, const Tokenizer& tokenizer,
              std::span<const std::string> labels);
 
-  // The rows of an example. One that is longer than the model's context becomes several rows of about the same length,
-  // none of which ends within a piece; but where one vector stands for the whole text, and in a task that points, only
-  // the beginning is read.
-  // Throws Error, beginning with `where`, for an example without tokens, for text that the tokenizer refuses, and for a
-  // piece that is too long by itself.
+  // The rows of an example. An example longer than the model's context becomes several rows of similar length, none of
+  // which ends within a piece; but if one vector represents the whole text, or if the task points, only the beginning
+  // is read. Throws Error, beginning with `where`, for an example without tokens, for text that the tokenizer refuses,
+  // and for a single piece that is too long.
   std::vector<LabelledRow> encode(const LabelledExample& example, const std::string& where) const;
-  // The rows of all examples of a file, which errors call "ORIGIN:LINE", or `origin` and a number.
+  // The rows of all examples of a file; errors name an example "ORIGIN:LINE", or by `origin` and a number.
   std::vector<LabelledRow> encode_all(std::span<const LabelledExample> examples, const std::string& origin) const;
 
  private:
   EncodedWords encode_pieces(const LabelledExample& example, const std::string& where) const;
   LabelledRow encode_question(const LabelledExample& example, const std::string& where) const;
-  // Which of a piece's tokens says its label: the last one where the model is causal, since no other has seen the whole
-  // piece, else the first one of the piece itself, not the space before it.
+  // The position of the token that predicts a piece's label: the last one where the model is causal, since no other has
+  // seen the whole piece; else the first one of the piece itself, not the space before it.
   std::int64_t place_in_piece(const EncodedWords& encoded, std::size_t piece) const;
 
   const LabelTask& task_;
@@ -63,34 +64,35 @@ class RowEncoder {
   bool is_causal_;
 };
 
-// What a reader of a file's scores should know of its rows, a sentence each: how many texts are cut, and how many
-// labels are unknown, and the line of the first.
+// Notes for a reader of a file's scores, a sentence each: how many texts are cut, and how many labels are unknown, with
+// the line of the first.
 std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std::string& origin);
 
-// Rows on a tape, and what they are asked: as EncoderForClassification::logits() takes it, and the targets i32 (N).
+// Rows on a tape with the arguments of EncoderForClassification::logits(), and the targets i32 (N).
 struct LabelledBatch {
   EncoderBatch rows;
   Tensor places;
   std::vector<std::int32_t> targets;
-  std::vector<std::int64_t> counts;  // the places of each row
+  std::vector<std::int64_t> counts;  // the number of labelled positions in each row
 };
 LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows);
 
-// For a task that points: the logits (N, labels) of a batch's places → for each row those of every label, (labels, its
-// places).
+// For a task that points: splits the logits (N, labels) of a batch's labelled positions into one matrix for each row,
+// (labels, positions of the row).
 std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatch& batch);
 
-// What the model says of the rows, in order: Task::predictions() for each example. `batch` rows are read at once. Ranks
-// share the batches, and all return the whole.
+// The model's predictions for the rows, in order: Task::predictions() for each example. `batch` rows are in one forward
+// pass. Ranks share the batches, and all return the whole result.
 std::vector<PredictedLabel> predict_labels(const EncoderForClassification& model, const LabelTask& task,
                                            std::span<const LabelledRow> rows, std::int64_t batch,
                                            const ProgressCallback& progress = {},
                                            Communicator& ranks = Communicator::alone());
 
 struct TaskEvaluation {
-  // The cross-entropy of the labels that training knows; the measures of the score, where others count as wrong.
+  // The cross-entropy of the labels that training knows, and the metrics of the score, where unknown labels count as
+  // wrong.
   Evaluation evaluation;
-  std::int64_t unknown_labels = 0;  // these others
+  std::int64_t unknown_labels = 0;  // labels that training does not know
   TaskScore score;
 };
 // `rows` are those of the examples. Throws Error when none of them has a label that training knows.

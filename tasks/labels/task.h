@@ -1,4 +1,5 @@
-// The table of tasks on which a model is fine-tuned (task.kind). A task is one file and one row; nothing else names it.
+// The table of tasks on which a model is fine-tuned (task.kind). A task is one file and one row; no other code names
+// it.
 #pragma once
 
 #include <filesystem>
@@ -14,22 +15,23 @@
 
 namespace tapeformer {
 
-// A text in pieces that get a label each: the words of a sentence, or one piece, the whole text.
+// An example: pieces of text with a label each. The pieces are the words of a sentence, or one piece is the whole text.
 struct LabelledExample {
   std::vector<std::string> pieces;
-  std::vector<std::string> labels;  // one for each piece; empty where it is not known, and not scored
-  std::int64_t line = 0;            // of its file, where it begins; 0: of none
+  std::vector<std::string> labels;  // one for each piece; an empty label is unknown and not scored
+  std::int64_t line = 0;            // the line of the file where the example begins; 0: it is not from a file
 };
 
 struct LabelledFile {
   std::vector<LabelledExample> examples;
-  std::string header = {};  // the first line, where it names the columns and is no example; else empty
+  std::string header = {};  // the first line, if it names the columns and is not an example; else empty
 };
-// What a user should know of such a line.
+// A note for the user about such a line.
 std::string header_note(const std::string& file, std::string_view header);
 
-// What a model says of a piece: the likeliest label, a place in the list of labels, and the probability of every label.
-// In a task that points: which piece is the answer's first or last one, and the probability of every piece to be that.
+// The model's prediction for a piece: the most probable label, as an index into the list of labels, and the probability
+// of every label. In a task that points: the piece that is the first or the last of the answer, and the probability of
+// every piece to be that.
 struct PredictedLabel {
   std::int64_t label = 0;
   std::vector<double> probabilities;
@@ -39,50 +41,51 @@ struct PredictedLabel {
 
 // A score of predictions, for people and programs.
 struct TaskScore {
-  std::vector<std::pair<std::string, double>> measures;  // by name, such as "accuracy"
-  std::string table_of;                                  // what the table counts: "label", "span"
+  std::vector<std::pair<std::string, double>> measures;  // metrics by name, such as "accuracy"
+  std::string table_of;                                  // what a row of the table counts: "label", "span"
   std::vector<LabelCount> table;                         // a row for each of them
-  std::vector<std::string> labels;                       // of the rows and columns of `confusion`
+  std::vector<std::string> labels;                       // the labels of the rows and columns of `confusion`
   std::vector<std::vector<std::int64_t>> confusion;      // LabelScore::confusion()
 };
 
 struct LabelTask {
   std::string name;    // task.kind
   std::string help;    // one line
-  std::string metric;  // of TaskScore::measures: the best checkpoint is the one where it is largest
-  // Whether one vector stands for the whole text: that of [CLS], or of the last token for a model that has none. Else a
-  // piece is read from the vector of its first token, or of its last one where the model is causal.
+  std::string metric;  // the name in TaskScore::measures whose largest value chooses the best checkpoint
+  // Whether one vector represents the whole text: that of [CLS], or of the last token for a model that has no [CLS].
+  // Otherwise each piece is represented by its first token, or by its last one where the model is causal.
   bool pooled = false;
-  // Whether the labels, "start" and "end", each point to a piece: a softmax over the pieces of a row, not over labels.
-  // The first piece of an example is then a question, to which none points, and the others are the words of a text; the
-  // labels of the words that answer are not empty. A text is read as far as the model's context reaches.
+  // Whether the task has the two labels "start" and "end", which each point to a piece: the softmax is over the pieces
+  // of a row, not over labels. The first piece of an example is then a question, which is never pointed to, and the
+  // others are the words of a text; the words of the answer have non-empty labels. A text is read only as far as the
+  // model's context reaches.
   bool points = false;
   // Reads a file of labelled examples. Throws Error that names file and line.
   LabelledFile (*read)(const std::filesystem::path&, const LabelledFormat&);
-  // A line of text without labels, as `predict` reads it. Throws Error that begins with `where`.
+  // Parses a line of text without labels, for `predict`. Throws Error that begins with `where`.
   LabelledExample (*parse)(std::string_view line, const std::string& where);
-  // Scores the predictions of examples, a list for each one; pieces without a label are left out.
+  // Scores predictions, a list for each example; pieces without a label are left out.
   TaskScore (*score)(std::span<const std::string> labels, std::span<const LabelledExample> examples,
                      std::span<const std::span<const PredictedLabel>> predicted);
-  // One example's predictions as lines of text, and as a JSON object.
+  // Formats one example's predictions as lines of text, and as a JSON object.
   std::string (*text)(std::span<const std::string> labels, const LabelledExample&, std::span<const PredictedLabel>);
   nlohmann::ordered_json (*json)(std::span<const std::string> labels, const LabelledExample&,
                                  std::span<const PredictedLabel>);
 
-  // How many predictions the model makes of an example.
+  // The number of predictions that the model makes for an example.
   std::size_t predictions(const LabelledExample& example) const { return points ? 2 : example.pieces.size(); }
 };
 
-// The rows, each in the file of its name.
+// The tasks, each in the file of its name.
 LabelTask tag_task();
 LabelTask classify_task();
 LabelTask span_task();
 
 const std::vector<LabelTask>& label_tasks();  // in tasks/registry.cpp
-// Throws Error for a name that no row has; the words of task.kind are these names and "none".
+// Throws Error for an unknown name; the values of task.kind are these names and "none".
 const LabelTask& find_label_task(std::string_view name);
 
-// What white space separates.
+// Splits a line at white space.
 std::vector<std::string> split_words(std::string_view line);
 
 }  // namespace tapeformer

@@ -32,7 +32,7 @@ std::uint64_t hash_of(std::span<const LabelledExample> examples) {
   return hasher.digest();
 }
 
-// How often each label is there, and the labels in the order in which they come.
+// The frequency of each label, and the labels in the order of their first occurrence.
 struct LabelKinds {
   explicit LabelKinds(std::span<const LabelledExample> examples) {
     for (const LabelledExample& example : examples) {
@@ -48,8 +48,8 @@ struct LabelKinds {
   std::int64_t total = 0;
 };
 
-// A label says less than the text that has it. More kinds of labels than of texts, or many kinds that hardly come
-// twice, are a column of something else.
+// Warns of labels that look like another column. A label should carry less information than its text: more labels than
+// texts, or many labels that hardly occur twice, are probably something else.
 void warn_of_labels(const std::string& file, std::span<const LabelledExample> examples, const LabelKinds& kinds,
                     std::vector<std::string>& warnings) {
   constexpr std::int64_t kFewOfEach = 4, kMany = 20;
@@ -86,8 +86,8 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const ResolvedConfig& config, std::sp
 
 std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, double fraction, std::uint64_t seed) {
   const LabelKinds kinds(examples);
-  std::unordered_map<std::string_view, std::vector<std::int64_t>> of_label;  // the examples that count for it
-  std::vector<std::string_view> labels;                                      // in the order in which they come
+  std::unordered_map<std::string_view, std::vector<std::int64_t>> of_label;  // the examples that count for each label
+  std::vector<std::string_view> labels;                                      // in the order of their first occurrence
   for (std::int64_t i = 0; i < std::ssize(examples); ++i) {
     std::string_view rarest;
     for (const std::string& label : examples[i].labels) {
@@ -98,7 +98,7 @@ std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, do
     if (own.empty()) labels.push_back(rarest);
     own.push_back(i);
   }
-  // The largest come first, so that no other label pays for one that has too few examples to give any.
+  // The largest labels come first, so that no other label gives more because of one with too few examples to give any.
   std::ranges::stable_sort(labels, std::greater(), [&](std::string_view label) { return of_label.at(label).size(); });
   std::vector<bool> is_held_out(examples.size(), false);
   std::int64_t seen = 0, taken = 0;

@@ -22,8 +22,8 @@ std::int64_t scored(std::span<const LabelledRow> rows) {
   return sum;
 }
 
-// w_c = N/(C·n_c): N labels of C kinds, of which n_c are c. Their mean over the training examples is 1, so the loss
-// keeps its size. A label that is never there has no weight.
+// Balanced weights w_c = N/(C·n_c) for N labels of C kinds, n_c of which are c. Their mean over the training examples
+// is 1, so the scale of the loss does not change. A label that never occurs has weight 0.
 std::vector<double> balanced_weights(std::span<const LabelledRow> rows, std::int64_t labels) {
   std::vector<double> counts(labels, 0);
   for (const LabelledRow& row : rows) {

@@ -1,4 +1,4 @@
-// Fine-tuning a model on labelled examples.
+// Fine-tunes a model on labelled examples.
 #pragma once
 
 #include "tasks/labels/labelled_rows.h"
@@ -7,8 +7,8 @@
 
 namespace tapeformer {
 
-// A step reads the examples that come next in an order that is drawn anew for each epoch: a pure function of the seed,
-// whatever the micro-steps are.
+// A step reads the next examples in an order that is shuffled for each epoch. The order is a pure function of the seed
+// and the epoch; the number of micro-steps has no influence.
 class TaskObjective : public Objective {
  public:
   // Makes the model that the configuration describes. Throws Error for an example that the model cannot read.
@@ -27,7 +27,8 @@ class TaskObjective : public Objective {
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:
-  const LabelledRow& row(std::int64_t number);  // of all that training reads, counted from 0
+  // The row of this number in all rows that training reads, counted from 0.
+  const LabelledRow& row(std::int64_t number);
   std::vector<const LabelledRow*> rows(std::int64_t step, std::int64_t begin, std::int64_t count);
 
   const TaskData data_;

@@ -1,4 +1,4 @@
-// A model that was fine-tuned on labels, read from a run.
+// A model that was fine-tuned on labels, loaded from a run.
 #pragma once
 
 #include "nn/interfaces/encoder_for_classification.h"

@@ -55,7 +55,7 @@ Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64
   const Variable ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.inputs), sizes));
   const Variable targets = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.targets), sizes));
   const CrossEntropyOptions options = loss_options(mean.targets);
-  // A loss that is only looked at, without training, leaves the states as they are.
+  // A loss that is only evaluated, without training, does not change the recurrent state.
   if (!recurrent_ || !tape.options().training) return model_->loss(ids, targets, options);
   RecurrentState& state = states_[micro_step];
   if (streams_->begins(step - 1)) state.clear();

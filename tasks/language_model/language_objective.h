@@ -1,4 +1,4 @@
-// Training a language model on the next token of a text.
+// Trains a language model to predict the next token of a text.
 #pragma once
 
 #include "data/text/batcher.h"
@@ -17,7 +17,7 @@ class LanguageObjective : public TextObjective, private RecurrentTraining {
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   RecurrentTraining* recurrent() override { return recurrent_ ? this : nullptr; }
   Evaluation evaluate(const ProgressCallback& progress) override;
-  // What `tapeformer generate` makes of train.sample_prompt without further options.
+  // The text that `tapeformer generate` makes of train.sample_prompt with its default options.
   std::vector<TextSample> samples() override;
 
  private:
@@ -26,16 +26,16 @@ class LanguageObjective : public TextObjective, private RecurrentTraining {
   std::function<void()> hold() override;
   // Throws UsageError, before the training begins, where the prompt has no tokens.
   void check_sample_prompt() const;
-  // Reads the rows of a micro-step into batch_, and tells the system which ones come next.
+  // Reads the rows of a micro-step into batch_, and starts to read the next micro-step's rows from disk.
   void draw(std::int64_t step, std::int64_t micro_step);
 
   const std::unique_ptr<LanguageModel> model_;
-  // A recurrent model (null for others) reads its rows in order, and each micro-step leaves a state to the next step:
-  // new tensors in the place of the old ones.
+  // The model if it is recurrent, else null. A recurrent model reads its rows in order, and each micro-step leaves a
+  // recurrent state to the next step: new tensors replace the old ones.
   const RecurrentLanguageModel* const recurrent_;
   std::optional<StreamBatcher> streams_;
   std::vector<RecurrentState> states_;
-  std::optional<TextBatcher> batcher_;  // of the other models: rows from anywhere
+  std::optional<TextBatcher> batcher_;  // for other models: rows from random positions
   Batch batch_;
 };
 

@@ -10,8 +10,8 @@
 namespace tapeformer {
 namespace {
 
-// Calls visit(i, log_p) for each row i of the features (N, F), with the logarithms of all tokens' probabilities. Only a
-// few rows of logits are in memory at a time.
+// Calls visit(i, log_p) for each row i of the features (N, F), where log_p has the log-probabilities of all tokens.
+// Only a few rows of logits are in memory at a time.
 template <class Visit>
 void for_predictions(const MaskedLanguageModel& model, const Variable& features, const Visit& visit) {
   constexpr std::int64_t kRows = 64;
@@ -24,7 +24,7 @@ void for_predictions(const MaskedLanguageModel& model, const Variable& features,
   }
 }
 
-// Adds −ln P of the targets to nats, and returns how many of them are the likeliest token.
+// Adds −ln P of the targets to nats, and returns how many targets are the most probable token.
 std::int64_t score(const MaskedLanguageModel& model, const TokenPrediction& chosen, double& nats) {
   const std::vector<std::int32_t> targets = chosen.targets.to_vector<std::int32_t>();
   std::int64_t right = 0;
@@ -107,7 +107,7 @@ Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows,
 Evaluation pseudo_likelihood(const MaskedLanguageModel& model, const MaskedBatcher& rows, std::int64_t batch,
                              const ProgressCallback& progress) {
   Evaluation total;
-  MaskedBatch row, pending;  // pending: rows with one mask each
+  MaskedBatch row, pending;  // pending: rows with one masked position each
   const auto flush = [&] {
     if (pending.rows == 0) return;
     Tape tape(no_grad);

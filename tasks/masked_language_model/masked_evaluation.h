@@ -1,4 +1,4 @@
-// Measures how well a masked language model predicts what is masked.
+// Evaluates how well a masked language model predicts masked tokens.
 #pragma once
 
 #include <vector>
@@ -9,37 +9,37 @@
 
 namespace tapeformer {
 
-// How rows of a text are made for the model of a configuration, `batch` of them at a time.
+// The options for rows of a text for the model of a configuration, `batch` rows at a time.
 MaskedRowOptions masked_row_options(const ResolvedConfig& config, const MaskedLanguageModel& model, std::int64_t batch);
 
-// A batch as values on a tape.
+// Puts a batch on a tape.
 MaskedRows masked_rows(Tape& tape, const MaskedBatch& batch);
 
-// Scores the chosen tokens of the text's windows (MaskedBatcher::fill), whose masks are always the same: tokens counts
-// them, nats is their Σ −ln P, and the measure "accuracy" is the share of them that is the likeliest token of its
-// place; it is missing where none is chosen. With next-sentence prediction there are next_sentence_loss (nats per row)
-// and next_sentence_accuracy as well. Only the first `max_batches` batches are scored; 0: all.
-// Ranks share the batches, and all return the whole.
+// Scores the masked positions of the text's windows (MaskedBatcher::fill), which are the same in every evaluation:
+// `tokens` is their number, `nats` their Σ −ln P, and the metric "accuracy" the share of them where the right token is
+// the most probable one; it is missing where no position is masked. With next-sentence prediction there are also the
+// metrics next_sentence_loss (nats per row) and next_sentence_accuracy. Only the first `max_batches` batches are
+// scored; 0: all. Ranks share the batches, and all return the whole result.
 Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows, std::int64_t max_batches,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
-// Pseudo-likelihood (Wang & Cho 2019; Salazar et al. 2020): each token of the text that is not special is masked by
-// itself in its window, `batch` of them in one forward pass: Σ −ln P(token | the other tokens of its window). The
+// Pseudo-likelihood (Wang & Cho 2019; Salazar et al. 2020): each token of the text that is not special is masked alone
+// in its window, and `batch` such rows are in one forward pass: Σ −ln P(token | the other tokens of its window). The
 // perplexity of the result is the pseudo-perplexity.
 Evaluation pseudo_likelihood(const MaskedLanguageModel& model, const MaskedBatcher& rows, std::int64_t batch,
                              const ProgressCallback& progress = {});
 
-// What may stand at a masked place.
+// The model's candidates for a masked position.
 struct FilledMask {
   struct Candidate {
     std::int32_t id;
     double probability;
   };
-  std::int64_t place;                 // in the ids
-  std::vector<Candidate> candidates;  // the likeliest first
+  std::int64_t place;                 // index of the position in the ids
+  std::vector<Candidate> candidates;  // the most probable first
 };
-// The `top` likeliest tokens for each [MASK] of a row, all masks read at once, without those of `except`. `ids` are
-// those of a whole row, with [CLS] and [SEP]. Throws Error when the model's predictions are not finite numbers.
+// The `top` most probable tokens for each [MASK] of a row, without those of `except`. All masks are filled in one
+// forward pass. `ids` is a whole row, with [CLS] and [SEP]. Throws Error when the model's predictions are not finite.
 std::vector<FilledMask> fill_masks(const MaskedLanguageModel& model, std::span<const std::int32_t> ids,
                                    std::int32_t mask_token, std::int64_t top,
                                    std::span<const std::int32_t> except = {});

@@ -1,4 +1,4 @@
-// Training a masked language model on rows from anywhere in a text, each time with other masks.
+// Trains a masked language model on rows from random positions of a text, with new random masks for each row.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@ namespace tapeformer {
 
 class MaskedObjective : public TextObjective {
  public:
-  // Makes the model that the configuration describes. Throws UsageError for a tokenizer without the tokens that it
-  // needs.
+  // Makes the model that the configuration describes. Throws UsageError for a tokenizer that lacks a special token
+  // which the model needs.
   MaskedObjective(const ResolvedConfig& config, LanguageData data);
 
   const MaskedLanguageModel& model() const override { return *model_; }
@@ -24,12 +24,12 @@ class MaskedObjective : public TextObjective {
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:
-  // The batches of these micro-steps of a step; all of a step are drawn at once.
+  // The batches of these micro-steps of a step; all batches of a step are drawn together.
   std::span<const MaskedBatch> batches_of(std::int64_t step, MicroSteps micro_steps);
 
   const std::unique_ptr<MaskedLanguageModel> model_;
   const MaskedBatcher train_;
-  std::optional<MaskedBatcher> valid_;  // where a token of the validation text is chosen
+  std::optional<MaskedBatcher> valid_;  // set if the validation text has a masked position
   std::int64_t drawn_step_ = -1;
   std::vector<MaskedBatch> batches_;
 };

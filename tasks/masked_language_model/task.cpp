@@ -32,7 +32,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   const MaskedBatcher rows(ids, *run.tokenizer, options);
   const Evaluation masked = evaluate(*run.model, rows, 0, start_progress(request.progress, "masked tokens"));
   require_finite(masked);
-  const bool chosen = masked.tokens > 0;  // of a short text perhaps none is
+  const bool chosen = masked.tokens > 0;  // a short text may have no masked position
   check(chosen || !request.no_pseudo, request.text, ": no token was chosen, and --no-pseudo leaves out the rest");
   std::optional<Evaluation> pseudo;
   if (!request.no_pseudo) {

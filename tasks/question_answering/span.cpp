@@ -1,6 +1,6 @@
-// Span extraction: the words of a text that answer a question (Devlin et al. 2019, section 4.2). The answer begins at
-// the word i with probability softmax_i(S·h_i) and ends at the word j with softmax_j(E·h_j); the likeliest i ≤ j is
-// taken.
+// Span extraction: finds the words of a text that answer a question (Devlin et al. 2019, section 4.2). The answer
+// begins at word i with probability softmax_i(S·h_i) and ends at word j with softmax_j(E·h_j); the most probable pair
+// with i ≤ j is chosen.
 #include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 namespace tapeformer {
 namespace {
 
-// In small letters and without punctuation (ASCII).
+// The word in lower case and without punctuation (ASCII).
 std::string plain(std::string_view word) {
   std::string result;
   for (const unsigned char c : word) {
@@ -20,7 +20,7 @@ std::string plain(std::string_view word) {
   return result;
 }
 
-// The first place where the words of the answer stand in the text, apart from case and punctuation; -1: nowhere.
+// The first index where the words of the answer occur in the text, ignoring case and punctuation; -1: none.
 std::int64_t find_words(std::span<const std::string> text, std::span<const std::string> answer) {
   const auto equal = [](const std::string& a, const std::string& b) { return plain(a) == plain(b); };
   const auto found = std::search(text.begin(), text.end(), answer.begin(), answer.end(), equal);
@@ -77,7 +77,7 @@ Words predicted_answer(const LabelledExample& example, std::span<const Predicted
   return {example.pieces.begin() + 1 + predicted[0].label, example.pieces.begin() + 2 + predicted[1].label};
 }
 
-// Plain words without articles, as Rajpurkar et al. (2016) compare them.
+// Normalises words as Rajpurkar et al. (2016) do: plain, and without articles.
 Words normalised(const Words& words) {
   Words result;
   for (const std::string& word : words) {
@@ -87,8 +87,7 @@ Words normalised(const Words& words) {
   return result;
 }
 
-// The F1 of two sets of words, in which a word may stand several times: twice the number of common words, divided by
-// the number of words in both.
+// The F1 of two multisets of words: twice the number of common words, divided by the total number of words in both.
 double overlap(Words a, Words b) {
   if (a.empty() && b.empty()) return 1;
   std::ranges::sort(a), std::ranges::sort(b);

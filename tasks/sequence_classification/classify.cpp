@@ -1,4 +1,4 @@
-// Classification: a label for a whole text (Devlin et al. 2019, section 4.1).
+// Sequence classification: one label for a whole text (Devlin et al. 2019, section 4.1).
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"

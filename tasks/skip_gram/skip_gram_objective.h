@@ -1,4 +1,4 @@
-// Training a skip-gram model on pairs of near tokens, each time with other negatives.
+// Trains a skip-gram model on pairs of near tokens, with new negatives for each pair.
 #pragma once
 
 #include "data/skip_gram/skip_gram_batcher.h"
@@ -22,7 +22,7 @@ class SkipGramObjective : public TextObjective {
  private:
   const std::unique_ptr<SkipGramModel> model_;
   const SkipGramBatcher train_;
-  std::optional<SkipGramBatcher> valid_;  // where the validation text has a centre
+  std::optional<SkipGramBatcher> valid_;  // set if the validation text has a centre
   SkipGramBatch batch_;
 };
 

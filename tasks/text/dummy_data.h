@@ -1,8 +1,8 @@
-// Data in the place of a configuration's own, for a dry run: random tokens in rows of the shapes that training reads,
-// and nothing to evaluate. Sentences, and examples with labels, have kDummyLength tokens, or as many as the model
-// reads. The tokenizers and labels are those of the run, where there is one, or those that tokenizer.file names.
-// Otherwise they are made up: the vocabulary is as large as tokenizer.vocab says, that of characters kDummyCharacters,
-// and there are kDummyLabels labels.
+// Random data for a dry run, instead of the configuration's own: random tokens in rows of the shapes that training
+// reads, and no validation data. Sentences, and examples with labels, have kDummyLength tokens, or as many as the model
+// reads. The tokenizers and labels are those of the run, if there is one, or those that tokenizer.file names. Otherwise
+// they are made up: the vocabulary size is tokenizer.vocab, or kDummyCharacters for a character tokenizer, and there
+// are kDummyLabels labels.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr std::int64_t kDummyLength = 24, kDummyCharacters = 100, kDummyL
 
 // A tokenizer whose tokens are numbers.
 std::unique_ptr<Tokenizer> dummy_tokenizer(const ResolvedConfig& config, std::vector<std::string> special_tokens);
-// The tokenizer of a text: that of the run, or of the configuration's file, or one that is made up.
+// The tokenizer of a text: that of the run, or of the configuration's file, or a made-up one.
 std::unique_ptr<Tokenizer> dummy_text_tokenizer(const ResolvedConfig& config, const RunFolder* run);
 
 std::vector<std::int32_t> random_ids(std::int64_t count, const Tokenizer& tokenizer);

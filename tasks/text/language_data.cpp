@@ -11,8 +11,7 @@
 namespace tapeformer {
 namespace {
 
-// Standard input or a pipe, stored in a file so that it can be read several times. The file is removed with this
-// object.
+// Copies standard input or a pipe to a file so that it can be read several times. The destructor removes the file.
 class SpooledInput {
  public:
   SpooledInput(const std::filesystem::path& path, const std::filesystem::path& folder, const ProgressMaker& progress)
@@ -32,7 +31,7 @@ class SpooledInput {
   AtomicFile file_;
 };
 
-// A text, and the reader that reads it once for training and validation together.
+// A text, and the reader that reads it once for both training and validation.
 struct Text {
   std::vector<std::unique_ptr<SpooledInput>> spooled;
   std::unique_ptr<TextSource> source;

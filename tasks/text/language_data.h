@@ -1,4 +1,4 @@
-// The tokenizer and the tokens that a language model's configuration names.
+// Prepares the tokenizer and the tokens that a language model's configuration names.
 #pragma once
 
 #include <filesystem>
@@ -18,18 +18,19 @@ namespace tapeformer {
 struct LanguageData {
   std::unique_ptr<Tokenizer> tokenizer;
   TokenFile train;
-  std::optional<TokenFile> valid;     // nothing if the validation part has fewer than two tokens
-  std::int64_t valid_unknown = 0;     // how many of its tokens are the tokenizer's unknown token
-  std::vector<std::string> warnings;  // what was odd about the files and the cache, a sentence each
+  std::optional<TokenFile> valid;     // nullopt if the validation part has fewer than two tokens
+  std::int64_t valid_unknown = 0;     // the number of its tokens that are the unknown token
+  std::vector<std::string> warnings;  // problems with the files and the cache, a sentence each
 };
 
-// What the tokenizer of this configuration is learned by. `documents`: the text has ends of documents.
+// The options for learning this configuration's tokenizer. `documents`: the text has ends of documents.
 TokenizerOptions tokenizer_options(const ResolvedConfig& config, bool documents);
 
-// Reads or generates the text, and encodes it, in memory that does not depend on its size. What was made before is
-// taken from the cache. Without a tokenizer, one is read from tokenizer.file, or learned from the training text; char
-// learns from the validation text too. Throws Error when the training text is too short for the model's context, and
-// UsageError for data.within_document when the training text has no documents or the tokenizer no token for their ends.
+// Reads or generates the text, and encodes it, in memory that does not depend on its size. Earlier results are taken
+// from the cache. If no tokenizer is given, one is read from tokenizer.file, or learned from the training text; a
+// character tokenizer learns from the validation text too. Throws Error when the training text is too short for the
+// model's context, and UsageError for data.within_document when the training text has no documents or the tokenizer has
+// no token for their ends.
 LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer = nullptr,
                                    const ProgressMaker& progress = {});
 

@@ -15,24 +15,24 @@ Tensor window_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {
   return Tensor::from(std::span<const std::int32_t>(ids), {batch.rows, batch.length});
 }
 
-// The batches that are scored, `most` at most; 0: all.
+// The number of batches that are scored: at most `most`; 0: all.
 template <class Batcher>
 std::int64_t scored_batches(const Batcher& batcher, std::int64_t most) {
   return most > 0 ? std::min(most, batcher.batches()) : batcher.batches();
 }
 
-// Calls score(batch, state) for each batch of the text: windows, without a state; or, for a recurrent model, rows in
-// order, with the state that has read those before them.
-// Ranks share the windows' batches, or the rows, which are streams.
+// Calls score(batch, state) for each batch of the text: windows, with a null state; or, for a recurrent model, rows in
+// order, with the recurrent state after the rows before. Ranks share the batches of windows, or the rows, which are
+// streams.
 template <class Score>
 void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
               const ProgressCallback& progress, const Communicator& ranks, const Score& score) {
-  constexpr std::int64_t kRow = 128;     // tokens that a recurrent model reads at once; no result depends on it
-  constexpr std::int64_t kWarmUp = 256;  // tokens before a stream, from which it learns where in the text it is
+  constexpr std::int64_t kRow = 128;     // tokens in one forward pass of a recurrent model; results do not depend on it
+  constexpr std::int64_t kWarmUp = 256;  // tokens before a stream that are read, but not scored, to build up its state
   if (!reads_in_order(model)) {
     WindowOptions windows = options;
     windows.context = window_context(model, options.context);
-    // No window needs to be longer than the text: padding behind it would only take time and memory.
+    // Windows need not be longer than the text: the padding would only take time and memory.
     if (const auto most = model.context(); most && windows.context > *most) {
       windows.context = std::max(*most, std::min<std::int64_t>(windows.context, tokens.size() - 1));
       windows.stride = std::min(windows.stride, windows.context);
@@ -42,7 +42,7 @@ void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions&
         ranks);
   }
   RecurrentState state;
-  // The first batches only warm the later streams up.
+  // The first batches only warm up the later streams.
   const std::int64_t most = options.max_batches > 0 ? options.max_batches + kWarmUp / kRow : 0;
   const StreamBatcher streams = StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp);
   const Communicator::Share rows = ranks.share(streams.streams());
@@ -55,7 +55,7 @@ void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions&
   }
 }
 
-// The rank of a token among all, and the likeliest ones; of equally likely tokens the one with the lower id comes
+// Finds the rank of a token among all tokens, and the most probable tokens; of equally probable ones the lower id comes
 // first.
 void rank_token(std::span<const double> log_p, std::int32_t token, std::int64_t top, TokenScore& score) {
   const auto before = [&](std::int32_t a, std::int32_t b) {
@@ -94,7 +94,7 @@ void for_windows(TokenView tokens, const WindowOptions& options, std::optional<s
   const std::int64_t stride = options.stride ? options.stride : context;
   if (stride < 1 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
   const std::int64_t windows = WindowBatcher(tokens, 1, context, stride).windows();
-  const std::int64_t rows = std::min(options.batch, windows);  // more would be padding alone
+  const std::int64_t rows = std::min(options.batch, windows);  // more rows would only be padding
   const WindowBatcher batcher(tokens, rows, context, stride);
   const Communicator::Share mine = ranks.share(scored_batches(batcher, options.max_batches));
   Batch batch;
@@ -124,7 +124,7 @@ Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOp
 
 void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
                   const std::function<Variable(const Variable&)>& logits, std::int64_t top, const ScoreVisitor& visit) {
-  constexpr std::int64_t kRows = 64;  // of logits at once
+  constexpr std::int64_t kRows = 64;  // rows of logits at a time
   const auto rows = static_cast<std::int64_t>(targets.size());
   for (std::int64_t begin = 0; begin < rows; begin += kRows) {
     const std::int64_t end = std::min(rows, begin + kRows);

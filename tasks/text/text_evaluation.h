@@ -1,4 +1,4 @@
-// Measures how well a language model predicts a text.
+// Evaluates how well a language model predicts a text.
 #pragma once
 
 #include <functional>
@@ -17,45 +17,45 @@ struct WindowOptions {
   std::int64_t context = 0;      // tokens of a window; 0: the model's context, or 1024 where it has no limit
   std::int64_t stride = 0;       // tokens from one window's start to the next; 0: the context (no overlap)
   std::int64_t batch = 16;       // windows in one forward pass
-  std::int64_t max_batches = 0;  // only the first batches; 0: the whole text
+  std::int64_t max_batches = 0;  // only the first batches are scored; 0: all
 };
 
 // Whether the model is recurrent: it has no windows, but reads the text in order, cut into `batch` streams that are
-// read side by side. Each stream but the first one reads 256 tokens before it as well, which it does not score.
+// read side by side. Each stream but the first also reads the 256 tokens before it, without scoring them.
 bool reads_in_order(const LanguageModel& model);
 
-// The tokens of a window: `wanted`, or the default of WindowOptions where that is 0. Throws UsageError for more than
-// `most`, where there is such a limit: the model's.
+// The number of tokens in a window: `wanted`, or the default of WindowOptions if that is 0. Throws UsageError if it
+// exceeds `most`, the model's limit, if there is one.
 std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted);
 // The same for a model, which may be able to exceed its context.
 std::int64_t window_context(const LanguageModel& model, std::int64_t wanted);
-// Calls score(batch) for the batches of sliding windows over the tokens (WindowBatcher), for a model that can look at
-// `most` tokens: for this rank's share of them. Throws Error for fewer than two tokens, UsageError for a stride above
-// the context.
+// Calls score(batch) for this rank's share of the batches of sliding windows over the tokens (WindowBatcher), for a
+// model that reads at most `most` tokens. Throws Error for fewer than two tokens, UsageError for a stride above the
+// context.
 void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,
                  const ProgressCallback& progress, const std::function<void(const Batch&)>& score,
                  const Communicator& ranks = Communicator::alone());
 
-// Scores the tokens by sliding windows (WindowBatcher), or in order (StreamBatcher): all but the first, which has
-// nothing before it. Ranks share the batches, or the streams, and all return the whole. Throws Error for fewer than two
+// Scores the tokens by sliding windows (WindowBatcher), or in order (StreamBatcher): all but the first, which has no
+// context. Ranks share the batches, or the streams, and all return the whole result. Throws Error for fewer than two
 // tokens, UsageError for a stride above the context.
 Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
-// What a model said of a token before it saw it.
+// The model's prediction of a token from the tokens before it.
 struct TokenScore {
   double nats = 0;                                              // −ln P(token)
-  std::int64_t rank = 1;                                        // 1 for the likeliest token
-  std::vector<std::pair<std::int32_t, double>> likeliest = {};  // the likeliest tokens with P, in order
+  std::int64_t rank = 1;                                        // 1 for the most probable token
+  std::vector<std::pair<std::int32_t, double>> likeliest = {};  // the most probable tokens with P, in order
 };
 using ScoreVisitor = std::function<void(const TokenScore&)>;
 
-// Visits the score of every target that is not ignored, with the `top` likeliest tokens (0: without, and without rank).
-// `hidden` has one row of the model's features for each target, on a no_grad tape; `logits` turns rows of features into
+// Visits the score of every target that is not ignored, with the `top` most probable tokens (0: none, and no rank).
+// `hidden` has one row of the model's features for each target, on a no_grad tape; `logits` maps rows of features to
 // logits. Only a few rows of logits are in memory at a time.
 void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
                   const std::function<Variable(const Variable&)>& logits, std::int64_t top, const ScoreVisitor& visit);
-// Visits the scores of tokens 1 … n − 1, by the same windows, or as one stream.
+// Visits the scores of tokens 1 … n − 1, by windows as in evaluate(), or as one stream.
 void score_tokens(const LanguageModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
                   const ScoreVisitor& visit);
 // Returns the nats of these scores.

@@ -1,4 +1,4 @@
-// What the objectives of plain text have in common: its tokens, and what a run keeps and tells of them.
+// The base of the objectives on plain text: the tokens, and what a run stores and reports about them.
 #pragma once
 
 #include "tasks/text/language_data.h"
@@ -38,7 +38,7 @@ class TextObjective : public Objective {
   struct MicroStep {
     std::uint32_t step, micro_step;
   };
-  // The one behind (step, micro_step) on this rank: its batch is read from disk while this one is worked on.
+  // The micro-step after (step, micro_step) on this rank: its batch is read from disk while this one is computed.
   MicroStep next(std::int64_t step, std::int64_t micro_step) const {
     const auto [first, end] = ranks().share(config_.train.accumulate);
     const bool last = micro_step + 1 == end;

@@ -20,7 +20,7 @@ struct TextData : ObjectiveDataOf<LanguageData> {
   }
 };
 
-// Enough for two steps.
+// Makes enough tokens for two steps.
 LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer) {
   const TokenCache cache(token_cache_folder());
   const std::filesystem::path path = cache.writable_folder() / str_cat("stand-in-", ::getpid(), ".tokens");
@@ -30,7 +30,7 @@ LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenize
   file.commit(0);
   LanguageData data{
       .tokenizer = std::move(tokenizer), .train = TokenFile::open(path), .valid = std::nullopt, .warnings = {}};
-  std::filesystem::remove(path);  // it stays open
+  std::filesystem::remove(path);  // the file stays readable while it is open
   return data;
 }
 

@@ -1,4 +1,4 @@
-// What the tasks on plain text have in common.
+// Functions that the tasks on plain text share.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,20 @@
 
 namespace tapeformer {
 
-// TaskRow::prepare and TaskRow::dummy.
+// Implement TaskRow::prepare and TaskRow::dummy.
 std::unique_ptr<ObjectiveData> prepare_text(const ResolvedConfig& config, const RunFolder* resumed,
                                             const ProgressMaker& progress);
 std::unique_ptr<ObjectiveData> dummy_text(const ResolvedConfig& config, const RunFolder* run);
 
-// TaskRow::make of a TextObjective.
+// Implements TaskRow::make for a TextObjective.
 template <class TextObjective>
 std::unique_ptr<Objective> make_text_objective(const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) {
   return std::make_unique<TextObjective>(config, take_data<LanguageData>(std::move(data)));
 }
 
-// The text of a request. Throws Error when there is nothing to score in it.
+// The text of a request. Throws Error when it has nothing to score.
 EncodedText scored_text(const EvalRequest& request, const TrainedModel& run, const Tokenizer& tokenizer);
-// The result of a text that was scored by windows or, without `windows`, in order.
+// The report on a text that was scored by windows or, without `windows`, in order.
 EvalReport text_report(const EvalRequest& request, const TrainedModel& run, const EncodedText& text,
                        const std::optional<WindowOptions>& windows, const Evaluation& result);
 

@@ -1,5 +1,5 @@
-// Tagging: a label for each word of a sentence, read from the vector of the word's first token (Devlin et al. 2019,
-// section 5.3); of its last token where the model is causal, whose first one has not seen the word.
+// Token classification: a label for each word of a sentence, read from the vector of the word's first token (Devlin et
+// al. 2019, section 5.3), or of its last token where the model is causal, whose first token has not seen the word.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -81,7 +81,7 @@ EvalReport evaluate_translation(const EvalRequest& request) {
   const double unknown = static_cast<double>(pairs.unknown_targets(*run.tokenizers.target));
   const Measured measured{pairs.target_bytes(), unknown / static_cast<double>(pairs.target_tokens())};
   Json json = loss_json(result, measured);
-  // The keys of a text's evaluation as well: a sentence is one window.
+  // These keys are those of a text's evaluation: a sentence counts as one window.
   if (const auto context = run.model->context()) json.update({{"context", *context}, {"stride", *context}});
   json.update({{"pairs", pairs.size()}, {"skipped", skipped}});
   std::ostringstream table;

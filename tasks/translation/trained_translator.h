@@ -1,4 +1,4 @@
-// A trained encoder-decoder, read from a run.
+// A trained encoder-decoder, loaded from a run.
 #pragma once
 
 #include "tasks/common/load_run.h"

@@ -36,7 +36,7 @@ std::shared_ptr<const Tokenizer> train_pair_tokenizer(const Config::Tokenizer& c
   return train_tokenizer(options, texts, start_progress(progress, "learning merges"));
 }
 
-// A tokenizer, and what errors call it.
+// A tokenizer, and its name in error messages.
 struct NamedTokenizer {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string origin;
@@ -121,7 +121,7 @@ TranslationData prepare_translation_data(const ResolvedConfig& config, std::opti
     data.notes.add(data.valid_text->notes());
   } else {
     split = train.split(config.data.valid_fraction);
-    data.valid_text = train.copy_of(split.valid);  // the training text itself is needed no longer than here
+    data.valid_text = train.copy_of(split.valid);  // the training text is not needed after this function
   }
   check(!split.train.empty(), train.origin(), ": no sentence pair is left to train on, all are for validation");
   data.tokenizers = tokenizers ? std::move(*tokenizers) : make_tokenizers(config, split, train.origin(), progress);

@@ -23,7 +23,8 @@ Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, co
                     const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress,
                     Communicator& ranks) {
   PairBatchOptions sizes = options;
-  sizes.sentences = std::min(sizes.sentences, std::max<std::int64_t>(pairs.size(), 1));  // more would be padding alone
+  // More sentences would only be padding.
+  sizes.sentences = std::min(sizes.sentences, std::max<std::int64_t>(pairs.size(), 1));
   const LengthBuckets batches(pairs, symbols, sizes);
   const std::int64_t count = max_batches > 0 ? std::min(max_batches, batches.batches()) : batches.batches();
   const Communicator::Share mine = ranks.share(count);

@@ -1,4 +1,4 @@
-// Measures how well an encoder-decoder predicts given translations.
+// Evaluates how well an encoder-decoder predicts given translations.
 #pragma once
 
 #include "data/parallel/pair_batcher.h"
@@ -7,7 +7,7 @@
 
 namespace tapeformer {
 
-// A batch of sentence pairs as values on a tape.
+// A batch of sentence pairs on a tape.
 struct PairTensors {
   SourceBatch source;
   Variable inputs, targets;
@@ -16,13 +16,13 @@ struct PairTensors {
 };
 
 // Sums −ln P(target token | source, earlier target tokens) over all targets, each with its end. With max_batches above
-// 0, only so many batches are scored, taken evenly from short to long sentences.
-// Ranks share the batches, and all return the whole.
+// 0, only that many batches are scored, chosen evenly from short to long sentences. Ranks share the batches, and all
+// return the whole result.
 Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, const PairSymbols& symbols,
                     const PairBatchOptions& batches, std::int64_t max_batches = 0,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
-// Visits the scores of every token of a target, and of its end.
+// Visits the score of every token of a target, including its end.
 void score_tokens(const SequenceToSequence& model, std::span<const std::int32_t> source,
                   std::span<const std::int32_t> target, const PairSymbols& symbols, std::int64_t top,
                   const ScoreVisitor& visit);

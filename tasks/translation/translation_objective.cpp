@@ -15,7 +15,8 @@ TranslationObjective::TranslationObjective(const ResolvedConfig& config, Transla
       model_(make_sequence_to_sequence(config,
                                        model_vocabulary(config, *data_.tokenizers.source, *data_.tokenizers.target))),
       batcher_(data_.train, data_.tokenizers.symbols, training_batch_options(config)) {
-  if (data_.valid) LengthBuckets(*data_.valid, data_.tokenizers.symbols, pair_batch_options(config));  // throws now
+  // An error in the validation pairs is thrown now, not at the first evaluation.
+  if (data_.valid) LengthBuckets(*data_.valid, data_.tokenizers.symbols, pair_batch_options(config));
 }
 
 DataFacts TranslationObjective::facts() const {

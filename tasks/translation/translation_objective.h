@@ -1,4 +1,4 @@
-// Training a model from sequences to sequences, with teacher forcing.
+// Trains a sequence-to-sequence model with teacher forcing.
 #pragma once
 
 #include "core/parallel.h"
@@ -10,8 +10,8 @@ namespace tapeformer {
 
 class TranslationObjective : public Objective {
  public:
-  // Makes the model that the configuration describes. Throws Error when a pair,
-  // of validation too, is longer than train.batch_tokens.
+  // Makes the model that the configuration describes. Throws Error when a pair, in training or validation, is longer
+  // than train.batch_tokens.
   TranslationObjective(const ResolvedConfig& config, TranslationData data);
 
   const SequenceToSequence& model() const override { return *model_; }
@@ -23,17 +23,17 @@ class TranslationObjective : public Objective {
   Evaluation evaluate(const ProgressCallback& progress) override;
   // BLEU of greedy translations of the first eval.bleu_sentences validation pairs.
   std::optional<double> bleu() override;
-  // The first validation pairs, translated greedily.
+  // Greedy translations of the first validation pairs.
   std::vector<TextSample> samples() override;
 
-  // The part of the positions of training batches that is padding.
+  // The share of the positions of training batches that is padding.
   double padding_share() const { return batcher_.padding_share(); }
   std::int64_t steps_per_epoch() const { return chunk_count(batcher_.batches_per_epoch(), config_.train.accumulate); }
 
  private:
-  // Greedy translations of `count` validation sentences, from number `first` on.
+  // Greedy translations of `count` validation sentences, beginning with number `first`.
   std::vector<std::string> translations(std::int64_t first, std::int64_t count) const;
-  // The batch of a micro-step, counted from the first step's first one.
+  // The index of a micro-step's batch since the start of the training.
   std::int64_t index(std::int64_t step, std::int64_t micro_step) const {
     return (step - 1) * config_.train.accumulate + micro_step;
   }

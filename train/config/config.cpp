@@ -55,14 +55,14 @@ std::optional<KeyValue> convert(const toml::node& node, KeyType type) {
   return std::nullopt;
 }
 
-// The parts of "section.key"; no section where there is no dot.
+// Splits "section.key"; the section is empty when there is no dot.
 std::pair<std::string_view, std::string_view> split_name(std::string_view name) {
   const std::size_t dot = name.find('.');
   if (dot == name.npos) return {"", name};
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
-// The keys that name a row of a registry, which has the other keys of their sections.
+// These keys name a row of a registry; the other keys of their sections belong to that row.
 constexpr std::pair<std::string_view, std::string_view> kRowNames[] = {{"model", "type"}, {"optimizer", "name"}};
 
 bool names_row(std::string_view section, std::string_view key) {
@@ -75,7 +75,7 @@ class Reader {
   explicit Reader(const std::string& origin) : origin_(origin) {}
 
   Config read(const toml::table& file) {
-    // These two say what the other keys of their sections mean.
+    // These two come first, as they decide what the other keys of their sections mean.
     for (const auto& [section, key] : kRowNames) {
       if (const auto row = file[section][key]; row) read_key(section, key, *row.node());
     }
@@ -144,7 +144,7 @@ class Reader {
   Config config_;
 };
 
-// Where a string of TOML ends that begins at `begin`: at its closing quote, or at the end of the line or text.
+// Returns the end of a TOML string that begins at `begin`: its closing quote, or the end of the line or text.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   const char quote = text[begin];
   const std::string three(3, quote);
@@ -159,8 +159,8 @@ std::size_t end_of_string(std::string_view text, std::size_t begin) {
   return text.size();
 }
 
-// Throws UsageError for a key of very many parts, a.b.c: parsing one, and what is done with the tables that it makes,
-// call a function for each part. The parser itself limits lists and tables within others.
+// Throws UsageError for a key of very many parts, a.b.c: the parser, and the code that walks the tables that it makes,
+// recurse once for each part. The parser itself limits nested lists and tables.
 void require_short_keys(std::string_view text, const std::string& origin) {
   constexpr int kMostParts = 16;
   int dots = 0, line = 1;
@@ -189,7 +189,7 @@ toml::table parse_toml(std::string_view text, const std::string& origin) {
   }
 }
 
-// A kind of training data: the keys that name it, and those of its validation data.
+// A kind of training data: the keys that name it, and the keys of its validation data.
 struct DataKind {
   std::vector<std::string> training, validation;
 };
@@ -204,7 +204,7 @@ bool is_given(const ConfigOverrides& overrides, const std::string& name) {
   return given != overrides.end() && !given->second.empty() && given->second != std::vector<std::string>{""};
 }
 
-// Clears the key unless it is empty or given; says so.
+// Clears the key unless it is empty or was given as an override, and says so.
 void replace_data_key(Config& config, const std::string& name, const std::string& by, const ConfigOverrides& overrides,
                       std::vector<std::string>& notes) {
   const auto [section, key] = split_name(name);
@@ -289,7 +289,7 @@ std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& 
 
 namespace {
 
-// Begins the first line of what to_toml() writes. The checksum of the lines after it follows.
+// The first line of to_toml() begins with this; the checksum of the lines after it follows.
 constexpr std::string_view kChecksum = "# checksum ";
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The configuration of a run: typed values, read from TOML files and from the command line. Every key stands once, in
-// the table of config_table.cpp or among the keys of a model family or an optimizer; reading, writing, checks, help and
-// the options of the command line are made from there.
+// The configuration of a run: typed values, read from TOML files and from the command line. Every key is defined once,
+// in the table of config_table.cpp or among the keys of a model family or an optimizer; reading, writing, checks, help
+// and the options of the command line are derived from there.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@
 
 namespace tapeformer {
 
-// The help texts in config_table.cpp give meanings and units. A value that its help says stands for another one (0 for
-// "as many as train.steps") is worked out by resolve().
+// The help texts in config_table.cpp give meanings and units. Some values refer to another one, as their help says (0
+// for "as many as train.steps"): resolve() replaces them.
 struct Config {
   struct Model {
     std::string type = "gpt";    // a name in the registry of model families
-    bool type_is_given = false;  // by a file or an option; else imply_model() may set another one
-    // The keys of the family that are given, by name; the others have the family's defaults.
+    bool type_is_given = false;  // by a file or an option; if not, imply_model() may change it
+    // The family's keys that are given, by name; the others have the family's defaults.
     std::map<std::string, KeyValue, std::less<>> options;
     bool operator==(const Model&) const = default;
   };
@@ -64,7 +64,7 @@ struct Config {
   struct Optimizer {
     std::string name = "adamw";  // a name in the table of optimizers
     double lr = 1e-3, clip = 1;
-    // The optimizer's own keys that are given, by name; the others have its defaults. All of them once resolved.
+    // The optimizer's own keys that are given, by name; the others have its defaults. Once resolved, all are here.
     std::map<std::string, KeyValue, std::less<>> options;
     bool operator==(const Optimizer&) const = default;
   };
@@ -116,8 +116,8 @@ struct Config {
   Train train;
   Eval eval;
   Checkpoint checkpoint;
-  // The keys whose values were worked out from other keys when the configuration was written ("schedule.total"):
-  // resolve() works them out again. Nothing in a file that no run wrote.
+  // The keys whose values were derived from other keys when the configuration was written ("schedule.total"): resolve()
+  // derives them again. It is nullopt for a file that no run wrote.
   std::optional<std::vector<std::string>> derived = std::nullopt;
   bool operator==(const Config&) const = default;
 };
@@ -129,7 +129,7 @@ struct ResolvedModel {
   bool operator==(const ResolvedModel&) const = default;
 };
 
-// A configuration that is complete and valid: every value says what it means, and the rules across keys hold. Only
+// A complete and valid configuration: no value refers to another key any more, and the rules across keys hold. Only
 // resolve() makes one, and nothing changes it. Copies share the values.
 class ResolvedConfig {
   struct Values {
@@ -152,17 +152,17 @@ class ResolvedConfig {
   const Config::Checkpoint& checkpoint;
 
   const ModelFamily& family() const { return find_model_family(model.type); }
-  // What the model is trained for: task.kind, or what its family is for.
+  // What the model is trained for: task.kind, or else the task of its family.
   const TaskRow& task_row() const { return find_task_row(task.kind == kNoTask ? family().task : task.kind); }
-  // model.context, and model.dim: nothing where the family has no such key.
+  // model.context and model.dim; nullopt where the family has no such key.
   std::optional<std::int64_t> context() const { return integer_option("context"); }
   std::optional<std::int64_t> model_dim() const { return integer_option("dim"); }
-  // The tokens of a row of a language model's batch: the model's context, or train.bptt of a recurrent one, or a fixed
-  // number where it has no limit.
+  // The number of tokens in a row of a language model's batch: the model's context, train.bptt for a recurrent model,
+  // or a fixed number for a model without a limit.
   std::int64_t block_size() const { return train.bptt ? train.bptt : context().value_or(kUnlimitedRowTokens); }
   static constexpr std::int64_t kUnlimitedRowTokens = 128;
 
-  // The same values as a configuration that gives every key. `derived` lists the keys that follow others.
+  // The same values as a configuration that gives every key. `derived` lists the keys that were derived from others.
   const Config& values() const { return values_->config; }
   bool operator==(const ResolvedConfig& other) const { return values() == other.values(); }
 
@@ -170,14 +170,14 @@ class ResolvedConfig {
   std::optional<std::int64_t> integer_option(std::string_view name) const;
 };
 
-// Reading. Keys that are not given keep their defaults. Throws UsageError, one line `origin:line: …`, for a syntax
-// error, an unknown key or section (naming the nearest known one), a wrong type or a value out of range.
+// Reads a configuration. Keys that are not given keep their defaults. Throws UsageError, one line `origin:line: …`, for
+// a syntax error, an unknown key or section (naming the nearest known one), a wrong type or a value out of range.
 Config parse_config(std::string_view text, const std::string& origin);
-// Throws Error as well, when the file cannot be opened.
+// The same for a file. Also throws Error, when the file cannot be opened.
 Config load_config(const std::filesystem::path& path);
 
 // Sets one key as the command line gives it: apply_override(config, "model.layers", "4"). Booleans are true or false; a
-// list is comma-separated, and several values (a repeated option) are put together. Throws UsageError as parse_config
+// list is comma-separated, and several values (a repeated option) are joined. Throws UsageError as parse_config
 // does, and for several values where the key is no list.
 void apply_override(Config& config, std::string_view name, std::span<const std::string> values);
 void apply_override(Config& config, std::string_view name, const std::string& value);
@@ -189,9 +189,9 @@ using ConfigOverrides = std::map<std::string, std::vector<std::string>>;
 // Returns a line about each key whose value was replaced in this way.
 std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& overrides);
 
-// Works out every value that stands for another one, and checks all: each key by itself, then the rules across keys.
-// Throws UsageError. A configuration without any training data passes: `info` needs none. Resolving the values() of the
-// result gives the same again.
+// Replaces every value that refers to another key, and checks all values: first each key by itself, then the rules
+// across keys. Throws UsageError. A configuration without any training data passes: `info` needs none. Resolving the
+// values() of the result gives the same result again.
 ResolvedConfig resolve(Config config);
 // The kinds of training data that a configuration names, each as the user would write it ("data.text").
 std::vector<std::string> data_kinds(const Config::Data& data);
@@ -201,11 +201,12 @@ void require_data(const ResolvedConfig& config);
 // The keys of the optimizer with their values, lr and clip among them.
 KeyValues optimizer_options(const ResolvedConfig& config);
 
-// Every key with its help as a comment, and `derived`: resolving what parse_config() reads from it gives an equal
-// configuration. Its first line has a checksum of the others. Throws UsageError for a string that is not UTF-8.
+// The TOML text of the configuration: every key with its help as a comment, and `derived`. Parsing and resolving it
+// gives an equal configuration. Its first line has a checksum of the others. Throws UsageError for a string that is not
+// UTF-8.
 std::string to_toml(const ResolvedConfig& config);
 
-// Whether a text is what to_toml() has written, without a change. An older version wrote none with a checksum.
+// Whether the text is unchanged since to_toml() wrote it. Older versions wrote no checksum.
 bool is_unchanged(std::string_view toml);
 bool has_checksum(std::string_view toml);
 
@@ -215,8 +216,8 @@ struct ConfigKey {
   KeyType type;
   std::string help;                  // one line, with the unit
   std::string default_value;         // as apply_override() takes it
-  std::vector<std::string> allowed;  // the words a string may be; empty where anything goes
-  std::vector<std::string> owners;   // the model families or optimizers that have the key; empty where all have
+  std::vector<std::string> allowed;  // the allowed words of a string; empty if any string is allowed
+  std::vector<std::string> owners;   // the model families or optimizers that have the key; empty if all have it
 };
 std::vector<ConfigKey> config_keys();
 

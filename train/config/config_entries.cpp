@@ -1,4 +1,4 @@
-// Looks keys up, those of all configurations and those of model families and optimizers.
+// Looks up keys: those that every configuration has, and those of model families and optimizers.
 #include <algorithm>
 #include <set>
 #include <span>
@@ -13,7 +13,7 @@ namespace tapeformer {
 
 namespace {
 
-// A row of a registry, which has keys of its own.
+// A row of a registry that has keys of its own.
 struct KeyOwner {
   std::string_view name;
   std::span<const Key> keys;
@@ -24,7 +24,7 @@ const Key* find_key(const KeyOwner& owner, std::string_view name) {
   return key == owner.keys.end() ? nullptr : &*key;
 }
 
-// The rows that have the keys of a section beside the common ones.
+// The rows that add keys to a section, beside the common ones.
 std::vector<KeyOwner> owners_of(std::string_view section) {
   std::vector<KeyOwner> owners;
   if (section == "model") {
@@ -40,7 +40,7 @@ std::string_view chosen_owner(std::string_view section, const Config& config) {
   return section == "model" ? config.model.type : config.optimizer.name;
 }
 
-// The values of the keys of the section's rows.
+// The values of the keys that the rows of the section own.
 template <class AnyConfig>
 auto& options_of(const std::string& section, AnyConfig& config) {
   return section == "model" ? config.model.options : config.optimizer.options;
@@ -51,8 +51,8 @@ ConfigEntry with_registered_words(ConfigEntry entry) {
   return entry;
 }
 
-// A key of a row. A key that takes words takes "auto" too. An optimizer says nothing of the model: a resumed run may
-// change its keys.
+// Makes the entry of a row's key. A key that takes words also takes "auto". Optimizer keys do not describe the model,
+// so a resumed run may change them.
 ConfigEntry own_entry(const std::string& section, Key key) {
   if (auto* words = std::get_if<std::vector<std::string>>(&key.allowed); words && !std::ranges::count(*words, kAuto)) {
     words->insert(words->begin(), std::string(kAuto));
@@ -74,7 +74,7 @@ ConfigEntry own_entry(const std::string& section, Key key) {
   return {section, std::move(key), get, set};
 }
 
-// The names of the keys that a section's rows have, each once.
+// The names of the keys that the rows of a section have, each once.
 std::vector<std::string> own_keys(std::string_view section) {
   std::vector<std::string> names;
   for (const KeyOwner& owner : owners_of(section)) {
@@ -85,7 +85,7 @@ std::vector<std::string> own_keys(std::string_view section) {
   return names;
 }
 
-// Calls common(entry) for every common entry in order, and after the last one of a section own(section).
+// Calls common(entry) for every common entry in order, and own(section) after the last entry of each section.
 template <class Common, class Own>
 void for_each_section(const Common& common, const Own& own) {
   const std::vector<ConfigEntry>& entries = common_entries();
@@ -99,7 +99,7 @@ struct KnownKey {
   std::string section, key;
 };
 
-// The keys of all rows, each once, and all others.
+// All keys: the common ones, and those of all rows, each once.
 std::vector<KnownKey> known_keys() {
   std::vector<KnownKey> known;
   for_each_section(
@@ -112,7 +112,7 @@ std::vector<KnownKey> known_keys() {
   return known;
 }
 
-// "pre for gpt, post for transformer" where the values differ, else nothing.
+// "pre for gpt, post for transformer" where the values differ, else an empty string.
 template <class ValueOf>
 std::string differing_values(const std::vector<KeyOwner>& owners, const std::string& name, const ValueOf& value_of) {
   std::string text;
@@ -125,7 +125,7 @@ std::string differing_values(const std::vector<KeyOwner>& owners, const std::str
   return differ ? text : "";
 }
 
-// What some rows say of a key that they share.
+// The meaning that some rows give to a key that they share.
 struct KeyMeaning {
   std::string help;
   std::vector<std::string> words, owners;
@@ -152,8 +152,8 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return text;
 }
 
-// The help of a key that `meanings` share: each of them with its words, unless all have the same, and with its owners,
-// unless all rows have the key.
+// The help of a key that several rows have: every meaning, with its words unless all rows have the same words, and with
+// its owners unless all rows have the key.
 std::string help_of(const std::vector<KeyMeaning>& meanings, bool same_words, bool of_all) {
   std::string help;
   for (const KeyMeaning& meaning : meanings) {
@@ -166,7 +166,7 @@ std::string help_of(const std::vector<KeyMeaning>& meanings, bool same_words, bo
   return help;
 }
 
-// A key of a section's rows as all of them together have it.
+// Merges the key as all rows of a section have it into one ConfigKey.
 ConfigKey own_config_key(const std::string& section, const std::string& name) {
   const std::vector<KeyOwner> all = owners_of(section);
   std::vector<KeyOwner> owners;
@@ -177,7 +177,7 @@ ConfigKey own_config_key(const std::string& section, const std::string& name) {
   const bool one_type = std::ranges::all_of(owners, [&](const KeyOwner& owner) {
     return find_key(owner, name)->type() == find_key(owners.front(), name)->type();
   });
-  // A row whose own default is "auto" says in its help what that means.
+  // A row whose own default is "auto" explains in its help what that means.
   const auto is_auto = [&](const KeyOwner& owner) {
     return find_key(owner, name)->default_value == KeyValue(std::string(kAuto));
   };
@@ -210,7 +210,7 @@ ConfigKey own_config_key(const std::string& section, const std::string& name) {
 }  // namespace
 
 std::vector<ConfigEntry> config_entries(const Config& config) {
-  find_model_family(config.model.type);  // there is one
+  find_model_family(config.model.type);  // Throws when there is no such family.
   std::vector<ConfigEntry> entries;
   for_each_section([&](ConfigEntry entry) { entries.push_back(std::move(entry)); },
                    [&](const std::string& section) {

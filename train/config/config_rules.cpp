@@ -1,4 +1,4 @@
-// What one key says about another: defaults that follow other keys, and rules across keys.
+// Dependencies between keys: defaults that follow other keys, and rules across keys.
 #include <algorithm>
 
 #include "core/error.h"
@@ -112,7 +112,7 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.train.mask_token + config.train.mask_random <= 1, "train.mask_random: expected at most ",
           1 - config.train.mask_token, ", since train.mask_token is ", config.train.mask_token, ", got ",
           config.train.mask_random);
-  // Between two outer steps the ranks have different weights: nothing of the run can be evaluated or saved there.
+  // Between two outer steps the ranks have different weights, so the run can be neither evaluated nor saved there.
   const auto whole_rounds = [&](const char* key, std::int64_t value) {
     require(config.train.sync_every == 0 || value % config.train.sync_every == 0, key,
             ": expected a multiple of train.sync_every, which is ", config.train.sync_every, ", got ", value);
@@ -125,7 +125,7 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
           context.value_or(0), ", got ", config.eval.stride);
 }
 
-// The family's keys with the values given, the others with their defaults.
+// All keys of the family: those given keep their values, the others get their defaults.
 KeyValues family_options(const Config::Model& model, const ModelFamily& family) {
   KeyValues options(family.keys);
   for (const auto& [name, value] : model.options) {

@@ -11,14 +11,14 @@ namespace tapeformer {
 
 namespace {
 
-// What a key can say in addition.
+// Optional properties of a key.
 struct KeyFlags {
-  bool fixed = false;        // it says what the model, its tokens or its task are: a resumed run cannot change it
+  bool fixed = false;        // it describes the model, its tokens or its task: a resumed run cannot change it
   const char* follows = "";  // Key::follows
 };
 constexpr KeyFlags kFixed{.fixed = true};
 
-// One section of Config, which makes the entries of its keys.
+// One section of Config; it makes the entries of its keys.
 template <auto Section>
 struct SectionOf {
   const char* name;
@@ -67,7 +67,7 @@ std::vector<std::string> task_names() {
   return names;
 }
 
-// "tag = a label for each word, …"
+// The help of task.kind: "tag = a label for each word, …".
 std::string task_help() {
   std::string help;
   for (const TaskRow& task : task_rows()) {

@@ -1,4 +1,4 @@
-// The words of the configuration that name the values of an enum, where the enum's own header does not list them.
+// The words that the configuration uses for the values of an enum, where the enum's own header does not list them.
 #pragma once
 
 #include "core/keys.h"
@@ -7,15 +7,15 @@
 
 namespace tapeformer {
 
-// Weights of the labels' losses: all alike, or inversely proportional to how often a label is there.
+// The weights of the labels in the loss: all equal, or inversely proportional to the frequency of the label.
 enum class ClassWeights { none, balanced };
 
 enum class TokenizerKind { character, word, bpe };
 
-// kernels::MatmulPrecision, or the one that suits the CPU.
+// A kernels::MatmulPrecision, or `automatic`: the one that suits the CPU.
 enum class MatmulSetting { automatic, highest, high, medium };
 
-// What travels between the ranks of a job.
+// The number format of the data that the ranks send to each other.
 enum class CommPrecision { fp32, bf16 };
 
 template <>

@@ -40,7 +40,7 @@ bool contains(const KeyRange& range, double value) {
          (range.excludes_max ? value < range.max : value <= range.max);
 }
 
-// JSON's escapes are TOML's too, but for DEL, which TOML wants escaped.
+// JSON's escapes are valid in TOML too; but TOML requires DEL to be escaped, and JSON does not.
 std::string quoted(const std::string& text) {
   std::string json;
   try {

@@ -14,7 +14,7 @@ MatmulSetting fastest_matmul() {
 
 MatmulPrecision matmul_precision(MatmulSetting setting) {
   check(setting != MatmulSetting::automatic, "train.matmul: auto is worked out when a configuration is resolved");
-  return value_of<MatmulPrecision>(word_of(setting));  // the other words are the same
+  return value_of<MatmulPrecision>(word_of(setting));  // both enums use the same words for the precisions
 }
 
 std::string describe_matmul(MatmulPrecision precision) {

@@ -11,7 +11,7 @@ namespace tapeformer {
 
 Config load_run_config(const std::filesystem::path& path) {
   Config run = load_config(path);
-  // An older version wrote the keys of all optimizers.
+  // Older versions wrote the keys of all optimizers.
   remove_foreign_options(run.optimizer);
   return run;
 }
@@ -29,7 +29,7 @@ std::vector<std::string> changes_by_hand(const std::filesystem::path& config,
   std::vector<std::string> changes;
   if (before.model.type != after.model.type) {
     changes.push_back(str_cat("model.type was ", before.model.type, " and is ", after.model.type));
-    return changes;  // the other keys are not those of one table
+    return changes;  // the keys of another optimizer cannot be compared with these
   }
   const auto shown = [](const KeyValue& value) {
     const std::string shown = command_line_text(value);

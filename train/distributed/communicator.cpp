@@ -57,7 +57,7 @@ std::vector<std::string> Communicator::gather(std::string_view text) {
 
 std::vector<std::string> Communicator::gather_all(std::span<const std::string> texts) {
   if (size_ == 1) return {texts.begin(), texts.end()};
-  // A rank's lengths and its texts, each list as one text.
+  // Each rank sends two texts: the lengths of its texts as one text, and all its texts joined.
   std::vector<std::int64_t> own_lengths;
   std::string own;
   for (const std::string& text : texts) {

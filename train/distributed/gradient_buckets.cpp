@@ -15,9 +15,9 @@ namespace {
 
 using kernels::Bf16;
 
-constexpr std::int64_t kGrain = 1 << 14;  // elements of a loop's chunk
+constexpr std::int64_t kGrain = 1 << 14;  // elements in a chunk of a parallel loop
 
-// A slab as bytes.
+// A slab as raw bytes.
 template <class T>
 char* bytes_of(const Tensor& tensor, std::int64_t element) {
   return reinterpret_cast<char*>(tensor.data<T>() + element);
@@ -31,8 +31,8 @@ void for_each(std::int64_t n, const F& f) {
   });
 }
 
-// sums = Σ_r parts_r in the order of the ranks: `mine` for this rank, and piece r of `received` for rank r. Numbers of
-// the wire's type W are widened first. `mine` may be `sums`.
+// sums = Σ_r parts_r in the order of the ranks: the part is `mine` for this rank, and piece r of `received` for rank r.
+// Numbers of the wire type W are widened first. `mine` may be `sums`.
 template <class T, class W>
 void add_up(T* sums, const W* mine, const W* received, std::int64_t count, int rank, int ranks) {
   const auto widened = [](W value) {
@@ -81,7 +81,8 @@ GradientBuckets::GradientBuckets(std::int64_t elements, DType dtype, Communicato
     largest = std::max({largest, bucket.end - bucket.begin, own * ranks.size()});
     largest_own = std::max(largest_own, own);
   }
-  // Large buckets do not take more memory than the usual number of usual ones: fewer of them travel at a time.
+  // The memory is bounded by the usual number of buckets of the usual size: fewer buckets travel at a time if they are
+  // larger.
   const std::int64_t fitting =
       (static_cast<std::int64_t>(kUnderWay) * length + largest - 1) / std::max<std::int64_t>(largest, 1);
   most_under_way_ = static_cast<std::size_t>(std::clamp<std::int64_t>(fitting, 2, kUnderWay));
@@ -104,14 +105,15 @@ void GradientBuckets::make_buckets(std::int64_t elements, std::int64_t length) {
   }
 }
 
-// The stretch that a cut at `place` would divide; null where there is none.
+// The unsplittable stretch that a cut at `place` would divide; null if there is none.
 const GradientBuckets::Piece* GradientBuckets::whole_around(std::int64_t place) const {
   const auto next = std::ranges::upper_bound(whole_, place, {}, &Piece::end);
   return next != whole_.end() && next->begin < place ? &*next : nullptr;
 }
 
-// Where the bucket's pieces begin, rank after rank, and the end. Equal pieces, where any can be; else pieces by which
-// the elements that the ranks have so far, `loads`, become as equal as whole stretches allow.
+// The beginnings of the bucket's pieces in the order of the ranks, and the end of the last one. The pieces have equal
+// size if possible; else they make the numbers of elements that the ranks have so far, `loads`, as equal as the
+// unsplittable stretches allow.
 std::vector<std::int64_t> GradientBuckets::cuts(std::int64_t begin, std::int64_t end,
                                                 std::vector<std::int64_t>& loads) const {
   constexpr std::int64_t kUnit = ParameterSlab::kAlignment;
@@ -245,7 +247,7 @@ void GradientBuckets::gather(const Tensor& slab, const std::function<void(std::s
 
 void GradientBuckets::take_oldest(const Tensor& slab) {
   const UnderWay oldest = finish_oldest();
-  if (!rounds_) return;  // the pieces have come to their places
+  if (!rounds_) return;  // all pieces have arrived
   const std::int64_t begin = oldest.bucket->begin, count = oldest.bucket->end - begin;
   dispatch_floating(dtype_, [&]<class T>(T) {
     const Bf16* const changes = received_[oldest.place].data<Bf16>();

@@ -33,7 +33,7 @@ ConnectFunction* load_module() {
   const std::filesystem::path path = find_module();
   check(std::filesystem::exists(path), "started as one of several ranks, but ", path.string(),
         " is missing: build with Open MPI installed (scripts/setup.sh --mpi)");
-  // Open MPI loads modules of its own, which need its names.
+  // Open MPI loads modules of its own, which need the symbols of this one (RTLD_GLOBAL).
   void* const module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   check(module != nullptr, "the MPI module cannot be loaded: ", module ? "" : ::dlerror());
   void* const connect = ::dlsym(module, kConnectName);
@@ -77,7 +77,7 @@ std::unique_ptr<Communicator> join_ranks(void (*lost)(const char* message)) {
 }
 
 std::optional<int> threads_of_environment() {
-  constexpr int kMost = 4096;  // as train.threads
+  constexpr int kMost = 4096;  // the largest value of train.threads
   const auto threads = number_in("OMP_NUM_THREADS");
   return threads && *threads >= 1 ? std::optional(std::min(*threads, kMost)) : std::nullopt;
 }

@@ -15,8 +15,8 @@ LocalStepsOptimizer::LocalStepsOptimizer(const ParameterSlab& slab, double clip,
       ranks_(ranks),
       local_(make(slab)),
       shared_(Tensor::empty(slab.values().sizes(), slab.values().dtype())),
-      // The gradients are free when a step is done: Δ takes their place. The rates of the parameters are in the local
-      // steps, and so in Δ.
+      // The gradients are not needed after a step, so Δ is stored in their memory. The local steps apply the
+      // learning-rate factors of the parameters, so Δ contains them already.
       outer_slab_(slab.at_one_rate(shared_, slab.gradients())),
       outer_(
           outer_slab_, 0,

@@ -27,7 +27,7 @@ void require_micro_steps(const ResolvedConfig& config, const Communicator& ranks
 void require_same(const std::function<JobFacts()>& own_facts, Communicator& ranks) {
   if (ranks.size() == 1) return;
   const JobFacts facts = own_facts();
-  std::string own;  // names and values, each with a zero byte behind it
+  std::string own;  // names and values, each followed by a zero byte
   for (const auto& [name, value] : facts) own += name + '\0' + value + '\0';
   const std::string first = ranks.broadcast(own);
   std::string_view left = first;
@@ -41,7 +41,7 @@ void require_same(const std::function<JobFacts()>& own_facts, Communicator& rank
     check(name == first_name, name, ": expected ", first_name, ", which rank 0 has there");
     check(value == first_value, name, ": expected ", first_value, ", which rank 0 has, got ", value);
   }
-  ranks.barrier();  // nobody goes on before all have compared
+  ranks.barrier();  // no rank continues before all have compared
 }
 
 }  // namespace tapeformer

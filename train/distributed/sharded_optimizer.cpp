@@ -5,7 +5,7 @@
 namespace tapeformer {
 namespace {
 
-// The stretches of the slab that one optimizer must have whole.
+// The stretches of the slab that must not be split between two optimizers.
 std::vector<GradientBuckets::Piece> whole_stretches(const ParameterSlab& slab, OptimizerUnit unit) {
   std::vector<GradientBuckets::Piece> whole;
   if (unit == OptimizerUnit::element) return whole;

@@ -1,4 +1,4 @@
-// An optimizer whose work and state are dealt out to ranks: ZeRO stage 1 (Rajbhandari et al. 2020).
+// An optimizer whose work and state are sharded over the ranks: ZeRO stage 1 (Rajbhandari et al. 2020).
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 
 namespace tapeformer {
 
-// A step sums the gradients of all ranks in shares, updates the own pieces of the parameters, each by an optimizer of
-// its own, and gathers the new values. So each rank keeps 1/N of the state: state() is that of its pieces. All ranks
-// return the same norm, and have the same values afterwards. Gradients travel while backward goes on, where its tape
-// has the gradient_observer().
+// A step reduce-scatters the gradients, updates this rank's pieces of the parameters, each by its own optimizer, and
+// all-gathers the new values. So each rank keeps 1/N of the state, and state() returns that part. All ranks return the
+// same norm, and have the same values afterwards. Gradients travel while backward still runs if its tape has the
+// gradient_observer().
 class ShardedOptimizer : public Optimizer {
  public:
-  // `make` makes the optimizer of a piece, which has whole matrices where `unit` says so; `clip` bounds the norm of all
-  // gradients together. `bucket` as GradientBuckets takes it. Keeps references to the slab and the ranks.
+  // `make` makes the optimizer of a piece, which has whole matrices where `unit` requires it; `clip` bounds the norm of
+  // all gradients together. `bucket` is that of GradientBuckets. Keeps references to the slab and the ranks.
   ShardedOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make, Communicator& ranks,
                    CommPrecision precision, std::int64_t bucket = 0, OptimizerUnit unit = OptimizerUnit::element);
 
@@ -32,7 +32,7 @@ class ShardedOptimizer : public Optimizer {
     Piece(ParameterSlab part, const MakeOptimizer& make) : slab(std::move(part)), optimizer(make(slab)) {}
     ParameterSlab slab;
     std::unique_ptr<Optimizer> optimizer;
-    double squared_norm = 0;  // of the gradients' sums
+    double squared_norm = 0;  // of the summed gradients
   };
   Communicator& ranks_;
   GradientBuckets shares_;

@@ -29,8 +29,8 @@ class Stopwatch {
   Clock::time_point begin_ = Clock::now();
 };
 
-// While an object lives, this process cannot ask for more memory than the machine has: it gets std::bad_alloc or an
-// Error, where the system would later kill it.
+// While an object lives, this process cannot allocate more memory than the machine has: it gets std::bad_alloc or an
+// Error before the system would kill it.
 class MemoryBound {
  public:
   MemoryBound() {
@@ -52,7 +52,7 @@ struct Measurement {
   double micro_seconds = 0, update_seconds = 0;
   std::optional<double> evaluation_seconds;
   std::int64_t activation_bytes = 0, peak_bytes = 0;
-  std::int64_t reserved_bytes = 0;  // of the allocator of tensors: with those that it keeps for the next step
+  std::int64_t reserved_bytes = 0;  // of the tensor allocator, with the memory that it caches for the next step
 };
 
 double median(std::vector<double> values) {
@@ -64,7 +64,7 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// The time of a whole evaluation: it is left after `seconds`, and has told by then which share is done.
+// Estimates the time of a whole evaluation: stops it after `seconds`, and scales by the share that was done by then.
 double evaluation_time(Objective& objective, double seconds) {
   struct SeenEnough {};
   const Stopwatch watch;
@@ -80,13 +80,15 @@ double evaluation_time(Objective& objective, double seconds) {
   return watch.seconds() / done;
 }
 
-// Steps of one micro-step for so long, and an evaluation; for 0 seconds, one step, of which only the memory is known.
+// Runs steps of one micro-step for about `seconds`, and a part of an evaluation; for 0 seconds only one step, of which
+// only the memory is measured.
 Measurement measure(const ResolvedConfig& config, const DataReader& read, double seconds,
                     const ProgressCallback& progress) {
   std::unique_ptr<ObjectiveData> data = read(config);
   const bool shapes_vary = config.task_row().reads_sentences;
 
-  kernels::reserve_blas_buffers(thread_count());  // before the bound: little of this address space becomes memory
+  // Reserved before the bound is set: most of this address space is never used.
+  kernels::reserve_blas_buffers(thread_count());
   const MemoryBound bound;
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   const auto objective = config.task_row().make(config, std::move(data));
@@ -100,8 +102,8 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   reset_peak_memory();
   const std::int64_t state_bytes = memory_stats().in_use;
 
-  // Updates by gradients of zero. The first one, like the first step, is slow: the system has to find the memory. It
-  // counts only where a step takes so long that this hardly matters.
+  // Updates with gradients of zero. The first one, like the first step, is slow because the system has to provide the
+  // memory. It is counted only where a step is so slow that this hardly matters.
   std::vector<double> steps, updates;
   for (int i = 0; i < (seconds > 0 ? 3 : 1); ++i) {
     const Stopwatch watch;
@@ -152,10 +154,11 @@ ResolvedConfig with_rows(const ResolvedConfig& config, std::int64_t rows) {
 
 DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRunOptions& options) {
   const std::int64_t rows = micro_step_rows(config);
-  const std::int64_t least = config.train.batch_tokens > 0 ? 128 : 2;  // rows of the larger of two smaller micro-steps
+  // Rows of the larger of the two smaller micro-steps.
+  const std::int64_t least = config.train.batch_tokens > 0 ? 128 : 2;
   const double share = options.expected_micro_seconds > 0 ? options.seconds / options.expected_micro_seconds : 1;
-  // Nothing where the memory does not suffice; but it must for a micro-step that cannot be smaller. What was measured
-  // before leaves no memory behind.
+  // Returns nullopt where the memory does not suffice; but the smallest possible micro-step must fit. Earlier
+  // measurements keep no memory.
   const auto try_rows = [&](std::int64_t tried, double seconds) -> std::optional<Measurement> {
     const auto measured = [&] { return measure(with_rows(config, tried), read, seconds, options.progress); };
     try {
@@ -184,7 +187,8 @@ DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRu
   }
   begin_anew();
   const Measurement small = measure(with_rows(config, part / 2), read, 0, options.progress);
-  // Each further row takes as many bytes as those that `large` has more than `small`, and as long as each of `large`.
+  // Extrapolates linearly: each further row takes the bytes by which `large` exceeds `small`, divided by its further
+  // rows, and the time of a row of `large`.
   const auto row_bytes = [&](std::int64_t Measurement::*bytes) {
     return ((*large).*bytes - small.*bytes) / (part - part / 2);
   };
@@ -193,7 +197,7 @@ DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRu
   large->activation_bytes += row_bytes(&Measurement::activation_bytes) * (rows - part);
   large->peak_bytes += resident_row_bytes * (rows - part);
   large->micro_seconds *= times;
-  // An evaluation of a number of batches reads fewer rows with smaller ones.
+  // With eval.batches, an evaluation of smaller batches reads fewer rows.
   if (config.eval.batches > 0 && large->evaluation_seconds) *large->evaluation_seconds *= times;
   DryRun result = result_of(config, *large);
   result.scaled = true;

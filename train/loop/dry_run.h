@@ -1,4 +1,4 @@
-// What training takes, found out by doing a little of it: some steps of the real model, without a run's folder.
+// Measures what training needs by doing a little of it: some steps of the real model, without a run's folder.
 #pragma once
 
 #include <functional>
@@ -9,29 +9,28 @@
 
 namespace tapeformer {
 
-// Gives the data of a configuration.
+// Reads the data of a configuration.
 using DataReader = std::function<std::unique_ptr<ObjectiveData>(const ResolvedConfig&)>;
 
 struct DryRunOptions {
-  double seconds = 4;                 // for which steps are timed, about; an evaluation is timed for a quarter of it
-  double expected_micro_seconds = 0;  // what a micro-step takes, roughly: a longer one than `seconds` is not tried
+  double seconds = 4;                 // about how long steps are timed; an evaluation is timed for a quarter of it
+  double expected_micro_seconds = 0;  // a rough estimate: a micro-step that takes longer than `seconds` is not tried
   ProgressCallback progress = {};
 };
 
 struct DryRun {
   double step_seconds = 0;
-  std::optional<double> evaluation_seconds;  // of one evaluation of the run; nothing without validation data
-  std::int64_t activation_bytes = 0;         // the most that tensors have beside what the optimizer works on
-  std::int64_t peak_bytes = 0;               // the most that the process has resident (peak_resident_bytes())
-  // Where a whole micro-step takes too much time or memory: smaller ones were measured, and what a row takes is known
-  // from them.
+  std::optional<double> evaluation_seconds;  // of one evaluation of the run; nullopt without validation data
+  std::int64_t activation_bytes = 0;         // the peak of the tensors' memory, without what the optimizer works on
+  std::int64_t peak_bytes = 0;               // the peak resident memory of the process (peak_resident_bytes())
+  // Whether the numbers are extrapolated from smaller micro-steps, because a whole one takes too much time or memory.
   bool scaled = false;
   std::int64_t row_bytes = 0;
 };
 
-// The rows of a micro-step: train.batch, or the tokens of train.batch_tokens.
+// The size of a micro-step: train.batch, or the tokens of train.batch_tokens.
 std::int64_t micro_step_rows(const ResolvedConfig& config);
-// The configuration with so many rows in a micro-step. Throws UsageError as resolve() does.
+// The configuration with micro-steps of this many rows. Throws UsageError as resolve() does.
 ResolvedConfig with_rows(const ResolvedConfig& config, std::int64_t rows);
 
 // Throws OutOfMemory or std::bad_alloc when even the smallest micro-step needs more memory than there is.

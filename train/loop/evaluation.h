@@ -1,4 +1,4 @@
-// What an evaluation counts.
+// The result of an evaluation.
 #pragma once
 
 #include <cstdint>
@@ -10,36 +10,37 @@
 
 namespace tapeformer {
 
-// The score of a text. Labels are never smoothed, and each scored token counts once.
+// The score of a text. The loss here never has label smoothing, and each scored token counts once.
 struct Evaluation {
   std::int64_t tokens = 0;  // scored tokens
-  // Σ −ln P(token | the tokens before it in its window or stream, and in its document where the model keeps to
-  // documents)
+  // Σ −ln P(token | the tokens before it in its window or stream; with data.within_document, only those in its
+  // document)
   double nats = 0;
-  // The nats of each way in which the model predicts a token, where it has several; `nats` is then their mean.
+  // One prediction of a model that predicts each token in several ways, with its own nats; `nats` is then their mean.
   struct Part {
     std::string name;
     double nats;
   };
   std::vector<Part> parts = {};
-  // Further numbers by their names, such as the share of the tokens that a masked language model predicts ("accuracy").
+  // Further metrics by name, such as "accuracy", the share of masked tokens that a masked language model predicts.
   std::vector<std::pair<std::string, double>> measures = {};
-  // The measure by which the best checkpoint is chosen, the larger the better; empty: the loss, the smaller the better.
+  // The metric in `measures` that chooses the best checkpoint (larger is better); empty: the loss chooses (smaller is
+  // better).
   std::string metric = {};
 
   double loss() const { return nats / static_cast<double>(tokens); }  // nats per token
-  // One of the parts by itself.
+  // One of the parts as an evaluation of its own.
   Evaluation part(const Part& part) const { return {.tokens = tokens, .nats = part.nats}; }
   double perplexity() const;  // exp(loss)
-  // What is smallest for the best checkpoint: the loss, or 1 − the measure.
+  // The number that is smallest for the best checkpoint: the loss, or 1 − the metric.
   double cost() const;
   double bits_per_byte(std::int64_t bytes) const;  // nats/(ln 2 · bytes)
 };
 
-// The sum of what the ranks have scored: tokens, nats and parts.
+// Sums tokens, nats and parts over the ranks.
 void add_over_ranks(Evaluation& evaluation, Communicator& ranks);
 
-// Throws Error when the model's predictions were not finite numbers.
+// Throws Error when the loss is not finite.
 void require_finite(const Evaluation& evaluation);
 
 }  // namespace tapeformer

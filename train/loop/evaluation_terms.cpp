@@ -5,10 +5,10 @@
 namespace tapeformer {
 namespace {
 
-// The keys that say how validation data is scored, of those that may change when a run is resumed.
+// The keys that say how validation data is scored, among those that a resumed run may change.
 std::string scored_by(const ResolvedConfig& config) {
   std::string text = str_cat("eval.batches = ", config.eval.batches, ", eval.stride = ", config.eval.stride);
-  // Batches are counted by their size, and a recurrent model reads as many streams at once.
+  // train.batch matters where the number of batches is limited, and where a recurrent model reads that many streams.
   if (config.eval.batches > 0 || config.family().bptt > 0) text += str_cat(", train.batch = ", config.train.batch);
   if (config.eval.batches > 0) text += str_cat(", train.batch_tokens = ", config.train.batch_tokens);
   return text;

@@ -1,4 +1,5 @@
-// What an evaluation's number depends on beside the weights: only numbers on the same terms compare.
+// The terms of an evaluation: what its result depends on beside the weights. Only results on equal terms are
+// comparable.
 #pragma once
 
 #include <optional>
@@ -9,15 +10,15 @@
 
 namespace tapeformer {
 
-// The state of a run before its first step.
+// The training state of a run before its first step.
 TrainingState first_state(const Objective& objective, const ResolvedConfig& config);
 
-// Makes `state`, of a run that goes on with this objective, one on its terms. Where validation data, or how it is
-// scored, is another than before, the best evaluation, and with it patience and the plateau's comparison, begin anew;
-// the rate that a plateau has come to stays. Returns what is to be told of it.
+// Updates the terms in `state`, of a run that continues with this objective. If the validation data, or how it is
+// scored, has changed, then the best evaluation, the patience and the plateau's comparison are reset; the learning rate
+// that a plateau has reached is kept. Returns a message about this for the user, if there is one.
 std::optional<std::string> take_terms(TrainingState& state, const Objective& objective, const ResolvedConfig& config);
 
-// Throws UsageError where a key follows evaluations, and nothing can be evaluated.
+// Throws UsageError where a key depends on evaluations but there is nothing to evaluate.
 void require_evaluations(const Objective& objective, const ResolvedConfig& config);
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-// Weights and optimizer states that blew up are found before they are used or saved.
+// Checks weights and optimizer states for NaN and infinity before they are used or saved.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tapeformer {
 
-// Throws Error, naming the step, for the first weights or optimizer's state that are not finite numbers.
+// Throws Error, naming the step, for the first weight or optimizer state that is not finite.
 void require_finite_values(const ParameterSlab& slab, const Optimizer& optimizer, std::int64_t step);
 
 }  // namespace tapeformer

@@ -12,7 +12,7 @@
 namespace tapeformer {
 namespace {
 
-// The run, or the checkpoint in one, whose weights are meant; nothing for a file of weights that is in no checkpoint.
+// The run, or the checkpoint in a run, that `path` belongs to; nullopt for a file of weights outside any checkpoint.
 std::optional<std::filesystem::path> initial_run(const std::filesystem::path& path) {
   if (path.extension() != ".safetensors") return path;
   const std::filesystem::path file = std::filesystem::absolute(path).lexically_normal(), folder = file.parent_path();
@@ -33,7 +33,7 @@ void load_file(const std::filesystem::path& path, const Module& model) {
   }
 }
 
-// The tokenizers that the configuration names and that are not those of the run.
+// The tokenizers that the configuration names and that differ from the run's.
 std::vector<std::string> other_tokenizers(const ResolvedConfig& config, const RunFolder& run) {
   std::vector<std::string> lines;
   const auto compare = [&](const char* key, const std::string& file, const std::filesystem::path& trained) {
@@ -46,8 +46,8 @@ std::vector<std::string> other_tokenizers(const ResolvedConfig& config, const Ru
   return lines;
 }
 
-// The family of the other run, and the keys of its shape, as far as they are not given: a line about those that are not
-// the defaults.
+// Takes the family of the other run, and the keys of its shape that are not given. Returns a line about those that
+// differ from the defaults.
 std::vector<std::string> imply_by_run(Config& config, const Config& initial) {
   Config::Model& model = config.model;
   std::string taken;
@@ -62,7 +62,7 @@ std::vector<std::string> imply_by_run(Config& config, const Config& initial) {
   for (const Key& key : find_model_family(model.type).keys) {
     const auto value = initial.model.options.find(key.name);
     const bool follows = std::ranges::count(*initial.derived, "model." + key.name) > 0;
-    const bool of_first_weights = key.name == "init_std";  // which the run's replace
+    const bool of_first_weights = key.name == "init_std";  // the weights that are read replace the initial ones
     if (key.may_change || follows || of_first_weights || value == initial.model.options.end()) continue;
     const bool is_new = model.options.insert(*value).second;
     if (is_new && value->second != key.default_value) take(key.name, command_line_text(value->second));
@@ -71,7 +71,7 @@ std::vector<std::string> imply_by_run(Config& config, const Config& initial) {
   return {str_cat("as in ", config.train.init_from, ": ", taken)};
 }
 
-// The keys of the two models that change what the same weights compute, where they differ.
+// The model keys that differ between the two models and change what the same weights compute.
 std::vector<std::string> differences(const ResolvedConfig& config, const ResolvedConfig& initial) {
   static constexpr std::string_view kHarmless[] = {"context", "dropout", "attention_dropout", "init_std"};
   std::vector<std::string> lines;

@@ -47,7 +47,7 @@ void LayerWatch::see_gradients() {
 }
 
 nlohmann::ordered_json LayerWatch::norms() const {
-  std::vector<std::pair<std::string, double>> layers;  // the squares of the weights, in the order of the parameters
+  std::vector<std::pair<std::string, double>> layers;  // squared norms of the weights, in the order of the parameters
   for (const ParameterSlab::Part& part : slab_.parts()) {
     const std::string name = layer_of_parameter(part.name);
     auto layer = std::ranges::find(layers, name, &std::pair<std::string, double>::first);

@@ -1,4 +1,4 @@
-// The norms of a model's layers in one step of training: what train.watch writes.
+// The norms of a model's layers in one step of training, which train.watch writes to the metrics.
 #pragma once
 
 #include <map>
@@ -15,19 +15,19 @@ namespace tapeformer {
 // "encoder.blocks.3.attention.qkv.weight" (layer_name()); without one, the name of the module: "final_norm".
 std::string layer_of_parameter(std::string_view name);
 
-// Made before a step, shown its gradients when they are complete, asked after it. The outputs of the layers are seen by
-// hooks, which an object takes away with it.
+// An object is made before a step, sees the gradients when they are complete, and gives the norms after the step. It
+// registers hooks that see the outputs of the layers, and removes them in its destructor.
 class LayerWatch {
  public:
-  // Model and slab must live as long.
+  // The model and the slab must outlive the object.
   LayerWatch(const Module& model, const ParameterSlab& slab);
 
-  // Before the optimizer uses them: it may leave something else in their place.
+  // Call it before the optimizer uses the gradients, which may overwrite them.
   void see_gradients();
 
-  // {"blocks.0": {"grad", "weight", "activation"}, …} in the order of the parameters that learn: the norm of the
-  // gradients before clipping, the norm of the weights as the step has left them, and, of a layer with a number, the
-  // root mean square of its outputs.
+  // {"blocks.0": {"grad", "weight", "activation"}, …} in the order of the trainable parameters: the norm of the
+  // gradients before clipping, the norm of the weights after the step, and, for a layer with a number, the root mean
+  // square of its outputs.
   nlohmann::ordered_json norms() const;
 
  private:
@@ -38,7 +38,7 @@ class LayerWatch {
 
   const ParameterSlab& slab_;
   std::map<std::string, Outputs> outputs_;   // by layer
-  std::map<std::string, double> gradients_;  // squares, by layer
+  std::map<std::string, double> gradients_;  // squared norms, by layer
   std::vector<HookHandle> hooks_;
 };
 

@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::int64_t kNeighbours = 2;  // that are shown on each side
+constexpr std::int64_t kNeighbours = 2;  // how many neighbours are shown on each side
 
 template <class T>
 std::optional<std::int64_t> first_bad(const Tensor& dense) {
@@ -21,8 +21,8 @@ std::optional<std::int64_t> first_bad(const Tensor& dense) {
 
 std::string text_of(double value) { return std::isnan(value) ? "nan" : str_cat(value); }
 
-// "nan at (0, 3), beside 0.5, -1, [nan], 2" of the first value that is not finite; empty where all are, or where the
-// tensor holds no real numbers.
+// Describes the first value that is not finite: "nan at (0, 3), beside 0.5, -1, [nan], 2". Empty where all values are
+// finite, or where the tensor holds no real numbers.
 std::string describe_bad(const Tensor& tensor) {
   if (!tensor.defined() || tensor.dtype() == DType::i32 || tensor.numel() == 0) return "";
   const Tensor dense = tensor.dtype() == DType::bf16 ? tensor.to(DType::f32) : tensor.contiguous();
@@ -31,7 +31,7 @@ std::string describe_bad(const Tensor& tensor) {
     if (!bad) return "";
     const std::span<T> values = dense.span<T>();
     std::string index;
-    std::int64_t rest = *bad, row = 1;  // of the last axis
+    std::int64_t rest = *bad, row = 1;  // the size of the last axis
     for (int axis = dense.rank() - 1; axis >= 0; --axis) {
       const std::int64_t size = dense.size(axis);
       index = str_cat(rest % size, index.empty() ? "" : ", ", index);
@@ -48,7 +48,7 @@ std::string describe_bad(const Tensor& tensor) {
   });
 }
 
-// Ends the run of a step.
+// Thrown to end the repeated step.
 struct Found {
   std::string message;
 };
@@ -56,7 +56,7 @@ struct Found {
 // Throws Found at the first value that is not finite.
 class NanTracer : public OpObserver {
  public:
-  // `forward`: whether the outputs of ops are looked at, or the gradients alone.
+  // `forward`: whether the outputs of ops are checked, or only the gradients.
   NanTracer(const Module& model, bool forward)
       : forward_(forward), parameters_(model.named_parameters()), modules_(model.named_modules()) {}
 
@@ -106,7 +106,7 @@ class NanTracer : public OpObserver {
   }
 
  private:
-  // What is known of an op's place and inputs; a name is empty where an optional input is absent.
+  // The module and the inputs of an op; a name is empty where an optional input is absent.
   struct Inputs {
     std::string where;
     std::vector<std::string> names, bad;
@@ -119,7 +119,7 @@ class NanTracer : public OpObserver {
     return named->name.empty() ? " in the model itself" : " in " + named->name;
   }
 
-  // "blocks.0.attention.qkv.weight (48, 16)", or the sizes alone of what is no parameter.
+  // "blocks.0.attention.qkv.weight (48, 16)" for a parameter; only the sizes for other inputs.
   std::string name_of(const Variable& input) const {
     const auto parameter = std::ranges::find_if(
         parameters_, [&](const NamedParameter& other) { return other.variable.same_parameter(input); });
@@ -132,12 +132,12 @@ class NanTracer : public OpObserver {
   const std::vector<NamedModule> modules_;
   const RunningModules running_;
   Inputs now_;
-  std::vector<Inputs> nodes_;  // by the ops' places on the tape
+  std::vector<Inputs> nodes_;  // by the index of the op on the tape
 };
 
 }  // namespace
 
-// The first runs record nothing: so the loss, too, is computed where it stands, and not in backward.
+// The forward runs do not record, so that the loss is computed in its own op, and not only in backward.
 std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
                       const std::function<void()>& go_back) {
   const MicroSteps all{0, config.train.accumulate};

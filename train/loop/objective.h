@@ -1,4 +1,4 @@
-// What a run trains: a model, its data, and the loss over both. The trainer knows no more of them.
+// What a run trains: a model, its data, and the loss. The trainer sees only this interface.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@
 
 namespace tapeformer {
 
-// Where an objective that smooths labels gathers the loss of the plain ones.
+// Accumulates the loss without label smoothing and z-loss, for objectives that have one of these.
 class NllLoss {
  public:
-  // `wanted`: labels are smoothed, or there is a z-loss.
+  // `wanted`: whether there is label smoothing or a z-loss.
   explicit NllLoss(bool wanted) : wanted_(wanted) {}
-  // As CrossEntropyOptions::unsmoothed takes it.
+  // A pointer for CrossEntropyOptions::unsmoothed.
   double* place() { return wanted_ ? &sum_ : nullptr; }
   std::optional<double> take() { return wanted_ ? std::optional(std::exchange(sum_, 0)) : std::nullopt; }
 
@@ -32,19 +32,19 @@ class NllLoss {
   double sum_ = 0;
 };
 
-// A text that a model has made: the continuation of a prompt, or the translation of a source, whose own translation is
-// the reference then.
+// A text that a model has generated: the continuation of a prompt, or the translation of a source; the reference is
+// then the source's given translation.
 struct TextSample {
   std::string input, output, reference = {};
 };
 
-// The tape of a micro-step of training.
+// The options of the tape of a training micro-step.
 TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::int64_t micro_step);
 
-// Micro-steps of one step: those that a rank does, or all.
+// A range of micro-steps of one step: those of one rank, or all.
 using MicroSteps = Communicator::Share;
 
-// What the loss of a step is the mean of: so many micro-steps, and the targets that they score together.
+// The divisor of the mean loss: a number of micro-steps, and the number of targets that they score together.
 struct MeanOver {
   std::int64_t micro_steps;
   double targets;
@@ -90,14 +90,14 @@ class Objective {
 
   const TaskRow& task() const { return config_.task_row(); }
 
-  // The ranks that share the micro-steps of every step, and the evaluations. Alone, unless share_with() was called.
+  // The ranks that share the micro-steps of every step, and the evaluations; one rank, unless share_with() was called.
   Communicator& ranks() const { return *ranks_; }
   void share_with(Communicator& ranks) { ranks_ = &ranks; }
 
   virtual const Module& model() const = 0;
-  // The part of the model that train.init_from sets; the rest begins at random.
+  // The part of the model that train.init_from sets; the other parameters are initialized at random.
   virtual const Module& initial_part() const { return model(); }
-  // How fast the parameters learn: what the slab of the optimizer is made with.
+  // The learning-rate factors of the parameters, for the optimizer's slab.
   virtual ParameterRates rates() const { return {}; }
   virtual DataFacts facts() const = 0;
 
@@ -108,9 +108,9 @@ class Objective {
     const std::int64_t targets = std::max<std::int64_t>(step_size(step, micro_steps).targets, 1);
     return {micro_steps.size(), static_cast<double>(targets)};
   }
-  // The part that one micro-step has in the mean loss over micro-steps that it is one of: its summed negative
-  // log-likelihood divided by their targets, so that the losses and gradients of all add up to those of the mean. Its
-  // value may be known only after backward. Undefined where the micro-step has nothing to score.
+  // The contribution of one micro-step to the mean loss over the micro-steps of `mean`: its summed negative
+  // log-likelihood divided by the number of all their targets, so that losses and gradients add up to those of the
+  // mean. The value may be known only after backward. Undefined where the micro-step has nothing to score.
   virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) = 0;
   // Where labels are smoothed or there is a z-loss: the plain cross-entropy, summed over the micro-steps since the last
   // call. Known when their backward has passed.
@@ -129,7 +129,7 @@ class Objective {
   bool has_bits_per_byte() const { return task().has_perplexity && validation().unknown_share <= kMaxUnknownShare; }
   // BLEU of the model's own output for the validation data; nothing where that is no translation.
   virtual std::optional<double> bleu() { return std::nullopt; }
-  // What train.sample_every asks for; nothing where the model makes no text. Training goes on as without it.
+  // The samples for train.sample_every; empty where the model generates no text. They do not influence the training.
   virtual std::vector<TextSample> samples() { return {}; }
 
  protected:
@@ -140,7 +140,7 @@ class Objective {
   Communicator* ranks_ = &Communicator::alone();
 };
 
-// Reads the data (TaskRow::prepare) and makes the model, its parameters not set yet.
+// Reads the data (TaskRow::prepare) and makes the model, its parameters not initialized yet.
 std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const RunFolder* resumed = nullptr,
                                           const ProgressMaker& progress = {});
 

@@ -1,4 +1,4 @@
-// What an objective learns from, whatever its kind: read before its model is made.
+// The training data of any kind of objective: it is read before the model is made.
 #pragma once
 
 #include <functional>
@@ -12,36 +12,36 @@
 
 namespace tapeformer {
 
-// What a training computes, for `info`.
+// The model and the computation of a training, for the command `info`.
 struct TrainingShape {
   std::unique_ptr<Module> model;  // as the objective makes it
   ParameterRates rates = {};
-  std::vector<ModelPart> parts = {};  // those that the model has beside its family's
-  double block_size = 0;              // tokens of a row, in the mean
-  // Floating point operations of a training step for each token that the model reads, from those of its family's
-  // forward pass.
+  std::vector<ModelPart> parts = {};  // the parts that the task adds to the family's model
+  double block_size = 0;              // mean number of tokens in a row
+  // Floating point operations of a training step for each token that the model reads, computed from those of the
+  // family's forward pass.
   std::function<double(const ForwardFlops&)> flops;
 };
 
-// Backward does the products of the forward pass twice. Recomputing does the forward of all blocks but the last again.
+// Backward takes twice the products of the forward pass. Recomputing repeats the forward of all blocks but the last.
 double training_flops(const ForwardFlops& forward, bool recompute);
 
 struct ObjectiveData {
   virtual ~ObjectiveData() = default;
-  // The vocabulary that a model on this data has.
+  // The vocabulary of a model on this data.
   virtual ModelVocabulary vocabulary(const ResolvedConfig& config) const = 0;
-  // Costs no memory for parameters under ShapesOnly.
+  // Allocates no memory for parameters under ShapesOnly.
   virtual TrainingShape shape(const ResolvedConfig& config) const;
 };
 
-// The data of a kind of tasks, found again by data_of().
+// The data of a kind of tasks, wrapped as ObjectiveData; data_of() takes it out again.
 template <class Data>
 struct ObjectiveDataOf : ObjectiveData {
   explicit ObjectiveDataOf(Data data) : data(std::move(data)) {}
   Data data;
 };
 
-// The data of a TaskRow::make, which gets what the row's own prepare() or dummy() gave.
+// Takes the data for TaskRow::make out of what the row's own prepare() or dummy() gave.
 template <class Data>
 Data take_data(std::unique_ptr<ObjectiveData> data) {
   return std::move(static_cast<ObjectiveDataOf<Data>&>(*data).data);

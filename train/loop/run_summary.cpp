@@ -27,7 +27,7 @@ std::string data_of(const Config::Data& data) {
   return {};
 }
 
-// The number of parameters in the newest checkpoint; nothing where there is none, or where it was removed just now.
+// The number of parameters in the newest checkpoint; nullopt where there is none, or where it was just removed.
 std::optional<std::int64_t> parameters_of(const RunFolder& run) {
   const auto latest = latest_step(run);
   if (!latest) return std::nullopt;
@@ -40,13 +40,13 @@ std::optional<std::int64_t> parameters_of(const RunFolder& run) {
   return parameters;
 }
 
-// The number that a line of metrics.jsonl has by this key; nothing where it has none.
+// The number that a line of metrics.jsonl has under this key; nullopt where it has none.
 std::optional<double> number_of(const nlohmann::ordered_json& line, const std::string& key) {
   const auto found = line.find(key);
   return found != line.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
-// Takes what an evaluation measured: the keys that begin with `prefix`.
+// Reads the metrics of an evaluation: the keys that begin with `prefix`.
 void take_measures(RunSummary& summary, const nlohmann::ordered_json& line, const std::string& prefix) {
   summary.best_loss = number_of(line, prefix + "loss");
   summary.bits_per_byte = number_of(line, prefix + "bits_per_byte");
@@ -66,10 +66,10 @@ void take_bleu(RunSummary& summary, const std::optional<double>& bleu) {
   summary.measures.emplace_back("bleu", *bleu);
 }
 
-// Reads the evaluations, by the loss or the measure that chooses the best checkpoint.
+// Reads the evaluations; the loss, or the metric that chooses the best checkpoint, says which is the best.
 void read_evaluations(RunSummary& summary, std::string_view metric) {
   const std::string name = metric.empty() ? "loss" : std::string(metric);
-  std::optional<double> best;  // the smaller the better
+  std::optional<double> best;  // smaller is better
   for (const auto& line : read_metrics(summary.run.metrics())) {
     summary.step = line["step"].get<std::int64_t>();
     summary.elapsed_s = line.value("elapsed_s", summary.elapsed_s);
@@ -95,11 +95,11 @@ bool is_stopped_early(const RunFolder& run, const ResolvedConfig& config) {
     const auto state = read_checkpoint_state(run.checkpoint(*latest));
     return patience_is_out(config, *latest, state.value("best_step", std::int64_t{0}));
   } catch (const std::exception&) {
-    return false;  // damaged, or removed just now: whoever reads the checkpoint will say so
+    return false;  // damaged, or just removed: whoever reads the checkpoint will report it
   }
 }
 
-// Other programs have a config.toml too.
+// A config.toml alone does not make a run: other programs use that name too.
 bool is_run(const fs::path& folder) {
   const RunFolder run{folder};
   return fs::exists(run.config()) && (fs::exists(run.metrics()) || fs::exists(run.checkpoints()));

@@ -1,4 +1,4 @@
-// What a table of runs says of each: read from its folder, without its model.
+// One row of the table of runs: it is read from the run's folder, without loading the model.
 #pragma once
 
 #include <filesystem>
@@ -15,27 +15,27 @@ namespace tapeformer {
 struct RunSummary {
   RunFolder run;
   std::string type;                        // the model's family
-  std::optional<std::int64_t> parameters;  // of the newest checkpoint; nothing while there is none
-  std::string data;                        // what it learns from: a file, a corpus, …
-  std::int64_t step = 0, steps = 0;        // the last one in metrics.jsonl, and the last one to come
-  std::string unit;                        // of the loss: "nats per token"; those of other units do not compare
-  // Of the best evaluation: that of the best checkpoint, or of the average where it is better.
+  std::optional<std::int64_t> parameters;  // of the newest checkpoint; nullopt while there is none
+  std::string data;                        // the training data: a file, a corpus, …
+  std::int64_t step = 0, steps = 0;        // the last step in metrics.jsonl, and the last step to do
+  std::string unit;  // of the loss: "nats per token"; losses of different units cannot be compared
+  // The best evaluation: that of the best checkpoint, or that of the average if it is better.
   std::optional<double> best_loss, bits_per_byte;
-  // What else it measured, by name. BLEU, which not every evaluation has, is the last one.
+  // Its other metrics, by name. BLEU, which not every evaluation has, comes last.
   std::vector<std::pair<std::string, double>> measures;
-  // The one of them that tells most: by which the best is chosen, or else BLEU, or the share of right tokens.
+  // The most informative of them: the one that chooses the best checkpoint, else BLEU, else the accuracy.
   std::string measure;
   double elapsed_s = 0;
-  // "running" (a process trains it now), "finished", "stopped early" (by eval.patience), or "stopped" before its end.
+  // "running" (a process trains it now), "finished", "stopped early" (by eval.patience), or "stopped" (before its end).
   std::string state;
 
   std::optional<double> measured(std::string_view name) const;
 };
 
-// Throws Error when a file of the run is broken.
+// Throws Error when a file of the run is damaged.
 RunSummary summarize_run(const RunFolder& run);
-// The runs in a folder, at any depth, in the order of their paths; the folder itself where it is a run. Throws Error
-// when it is no folder.
+// The runs in a folder, at any depth, ordered by their paths; if the folder is a run, only that run. Throws Error when
+// it is no folder.
 std::vector<RunFolder> runs_below(const std::filesystem::path& folder);
 
 }  // namespace tapeformer

@@ -12,17 +12,17 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
                       const ResolvedConfig& config, std::int64_t step, double lr, const StepHooks& hooks) {
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   StepResult result;
-  objective.take_nll_loss();  // of micro-steps that were not part of a step
+  objective.take_nll_loss();  // discards the loss of micro-steps outside a step
   const std::function<void()> go_back = objective.hold_recurrent_state();
   Communicator& ranks = objective.ranks();
   const MicroSteps all{0, config.train.accumulate}, mine = ranks.share(config.train.accumulate);
-  // A rank that steps by itself has a mean of its own.
+  // With train.sync_every, each rank takes the mean over its own micro-steps.
   const bool together = config.train.sync_every == 0;
   const MeanOver mean = objective.mean_over(step, together ? all : mine);
-  const std::int64_t of_every_rank = all.size() / ranks.size();  // the micro-steps that each one has at least
+  const std::int64_t of_every_rank = all.size() / ranks.size();  // the smallest number of micro-steps of a rank
   slab.zero_grad();
   for (std::int64_t micro = mine.begin; micro < mine.end; ++micro) {
-    // Before a rank's last micro-step at the latest: with that, gradients begin to travel.
+    // Asks before a rank's last micro-step at the latest: gradients begin to travel in the last one.
     const std::int64_t done = micro - mine.begin;
     if (hooks.stop && done > 0 && done < of_every_rank && hooks.stop(done)) {
       go_back();

@@ -12,27 +12,27 @@ namespace tapeformer {
 
 class LayerWatch;
 
-// What one step did.
+// The result of one step.
 struct StepResult {
-  double loss = 0;  // what is minimised: mean over the step's scored targets, with label smoothing and the z-loss
-  std::optional<double> nll_loss = {};  // the plain cross-entropy, where there is one of them
+  double loss = 0;  // the minimised loss: the mean over the step's scored targets, with label smoothing and the z-loss
+  std::optional<double> nll_loss = {};  // the plain cross-entropy, if the loss has label smoothing or a z-loss
   double grad_norm = 0;                 // before clipping
-  bool given_up = false;                // StepHooks::stop said so: nothing has changed
+  bool given_up = false;                // StepHooks::stop returned true: nothing has changed
 };
 
-// What takes part in a step.
+// Optional callbacks of a step.
 struct StepHooks {
-  LayerWatch* watch = nullptr;  // is shown the gradients
-  // Asked between two micro-steps, with the number of those that this rank has done: whether to give the step up. All
-  // ranks ask equally often, and must answer alike.
+  LayerWatch* watch = nullptr;  // sees the gradients
+  // Called between two micro-steps, with the number of those that this rank has done; returns whether to give up the
+  // step. All ranks call it equally often, and must return the same answer.
   std::function<bool(std::int64_t done)> stop = {};
 };
 
-// One step at learning rate lr: the gradients of all micro-steps are added up, clipped and applied. `step` counts from
-// 1. Throws Error, leaving the weights as they were, when the loss or the gradient is not finite. Each of the
-// objective's ranks does its share of the micro-steps, and the optimizer must be one for these ranks (make_optimizer).
-// With train.sync_every the result is that of this rank: its loss is the mean over its share. With
-// train.trace_nan an error says where the number began.
+// Does one step at learning rate lr: the gradients of all micro-steps are accumulated, clipped and applied. `step`
+// counts from 1. Throws Error, leaving the weights unchanged, when the loss or the gradient is not finite; with
+// train.trace_nan the error names the op that made the number. Each of the objective's ranks does its share of the
+// micro-steps, and the optimizer must be made for these ranks (make_optimizer). With train.sync_every the result is
+// that of this rank: its loss is the mean over its share.
 StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer,
                       const ResolvedConfig& config, std::int64_t step, double lr, const StepHooks& hooks = {});
 

@@ -21,7 +21,8 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-constexpr double kAskRanks_s = 1;  // seconds between two times that ranks ask each other within a step
+// Seconds between two times that the ranks ask each other whether to stop, within a step.
+constexpr double kAskRanks_s = 1;
 
 // The state of one call of train().
 class Trainer {
@@ -53,20 +54,21 @@ class Trainer {
     try {
       return run_to_end();
     } catch (const Error&) {
-      require_folder();  // says why a file of the run could not be written
+      require_folder();  // if the folder is gone, this error explains it better
       throw;
     }
   }
 
  private:
   TrainEnd run_to_end() {
-    TrainEnd end = patience_is_out() ? TrainEnd::early_stopped : TrainEnd::finished;  // known already when resumed
+    // A resumed run may have run out of patience already.
+    TrainEnd end = patience_is_out() ? TrainEnd::early_stopped : TrainEnd::finished;
     while (end == TrainEnd::finished && state_.step < config_.train.steps) {
       if (!step()) {
         end = TrainEnd::stopped;
         break;
       }
-      if (publishing_ended()) finish_publishing();  // throws the error of a failed publication soon
+      if (publishing_ended()) finish_publishing();  // reports the error of a failed publication soon
       if (!is_due(std::max<std::int64_t>(config_.train.sync_every, 1))) continue;
       const Votes votes = agree();
       bool is_best = false;
@@ -75,7 +77,7 @@ class Trainer {
         if (patience_is_out()) end = TrainEnd::early_stopped;
       }
       if (ranks_.is_root() && is_due(config_.train.sample_every)) write_samples();
-      // After all that a step writes: a run that is killed goes on behind the checkpoint.
+      // Saves after everything else that a step writes: a run that is killed resumes behind the checkpoint.
       if (is_best || is_due(config_.checkpoint.every) || is_last() || votes.save) save();
       if (votes.stop) end = TrainEnd::stopped;
       if (votes.time_is_out) end = TrainEnd::out_of_time;
@@ -88,7 +90,7 @@ class Trainer {
     return end;
   }
 
-  // What any rank wishes happens on all.
+  // If one rank asks to stop or save, all do.
   struct Votes {
     bool save, stop, time_is_out;
   };
@@ -105,7 +107,7 @@ class Trainer {
   }
 
   bool stop_requested() const { return hooks_.stop_requested && hooks_.stop_requested(); }
-  // Between two micro-steps: whether any rank wishes to stop. Asking each other takes a moment on a slow network.
+  // Called between two micro-steps: whether any rank was asked to stop. Asking each other takes time on a slow network.
   bool agree_to_stop(std::int64_t done) {
     if (done % ask_every_ != 0) return false;
     begin_piece("micro-step");
@@ -120,25 +122,26 @@ class Trainer {
   bool minutes_due() const {
     return config_.checkpoint.every_minutes > 0 && seconds_since(saved_) >= 60 * config_.checkpoint.every_minutes;
   }
-  // Whether a run that nothing interrupts has a checkpoint of this step, whatever else is saved: averages are made of
-  // these. The end of a run is one too (stage_average() adds it), but no longer when the run is given more steps.
+  // Whether a run that nothing interrupts has a checkpoint of this step: averages use only such checkpoints. The end of
+  // a run is one too (stage_average() adds it), but no longer when the run is given more steps.
   bool is_regular() const { return is_due(config_.checkpoint.every); }
 
-  // A folder that was removed, renamed or replaced must not be made again: the run would go on in another place than
-  // its configuration and earlier checkpoints.
+  // Throws when the run's folder was removed, renamed or replaced. It must not be made again: the run would continue in
+  // another place than its configuration and earlier checkpoints.
   void require_folder() const {
     check(folder_.in_place(), run_.root.string(), ": the run's folder has been removed or renamed during the training");
   }
 
   bool patience_is_out() const { return tapeformer::patience_is_out(config_, state_.step, state_.best_step); }
-  // BLEU is computed with the first evaluation from each multiple of eval.bleu_every on.
+  // BLEU is computed in the first evaluation at or after each multiple of eval.bleu_every.
   bool bleu_is_scheduled() const {
     const std::int64_t every = config_.eval.bleu_every, before = state_.step - config_.eval.every;
     return every > 0 && state_.step / every > before / every;
   }
   bool bleu_is_due() const { return bleu_is_scheduled() || (config_.eval.bleu_every > 0 && is_last()); }
 
-  // The run is given more steps: the evaluation at its end, for which the schedule did not ask, counts no more.
+  // Called when the run is given more steps: the evaluation at its former end, which the schedule did not ask for, is
+  // forgotten.
   void go_on_from_scheduled() {
     const BestEvaluation best = *std::exchange(state_.scheduled_best, std::nullopt);
     state_.best_loss = best.loss;
@@ -148,7 +151,7 @@ class Trainer {
     is_there ? mark_best(run_, best.step) : remove_path(run_.best());
   }
 
-  // False where the step was given up, because a stop is requested.
+  // Returns false if the step was given up because a stop is requested.
   bool step() {
     const bool in_rounds = config_.train.sync_every > 0;
     if (!in_rounds) begin_piece("micro-step");
@@ -166,7 +169,7 @@ class Trainer {
     state_.tokens += tokens;
     state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
     step_s_ = seconds_since(begin);
-    // A running mean of the rate, only for display.
+    // An exponential moving average of the rate, only for display.
     const double rate = static_cast<double>(tokens) / step_s_;
     tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
     std::optional<double> waiting;
@@ -205,7 +208,7 @@ class Trainer {
     if (metrics_) metrics_->write(line);
   }
 
-  // Returns whether it is the best so far.
+  // Returns whether this evaluation is the best so far.
   bool evaluate() {
     if (!objective_.can_evaluate()) return false;
     begin_piece("evaluation");
@@ -250,8 +253,9 @@ class Trainer {
     if (bleu) line[prefix + "bleu"] = *bleu;
   }
 
-  // The average may be worse than the best checkpoint, as it is where the weights still change much: it gets the same
-  // evaluation, by which find_checkpoint() chooses. The weights are then again those of the last step.
+  // The average may be worse than the best checkpoint, as it is where the weights still change much: so it is evaluated
+  // in the same way, and find_checkpoint() chooses by the result. Afterwards the weights are again those of the last
+  // step.
   void average() {
     StagedAverage average;
     if (ranks_.is_root()) {
@@ -259,7 +263,7 @@ class Trainer {
       if (hooks_.averaged) hooks_.averaged(average.steps);
     }
     if (objective_.can_evaluate()) {
-      ranks_.barrier();  // its files are there
+      ranks_.barrier();  // waits until its files exist
       load_weights(run_, run_.average_staging(), objective_.model());
       const Evaluation evaluation = objective_.evaluate(hooks_.evaluating ? hooks_.evaluating() : ProgressCallback());
       const std::optional<double> bleu = config_.eval.bleu_every > 0 ? objective_.bleu() : std::nullopt;
@@ -286,15 +290,16 @@ class Trainer {
     write_metrics({{"step", state_.step}, {"samples", std::move(samples)}});
   }
 
-  // Throws Error for a number that the weights after a step have made. What made it is looked for in the step's batch.
+  // Throws Error if a number that was computed with the weights after a step is not finite. Its origin is searched for
+  // in the batch of the step.
   void require_finite(const char* what, double value) const {
     if (std::isfinite(value)) return;
     fail("step ", state_.step, ": the ", what, " is ", value,
          cause_of_nan(objective_, config_, state_.step, objective_.hold_recurrent_state()));
   }
 
-  // Finite weights may still be too large for a forward pass: unless an evaluation has just shown that they are not,
-  // they are tried on a batch of this step.
+  // Finite weights may still be too large for a forward pass: unless an evaluation of this step has just succeeded, a
+  // forward pass on a batch of the step tries them.
   void require_usable_weights() {
     require_finite_values(slab_, optimizer_, state_.step);
     if (evaluated_step_ == state_.step) return;
@@ -310,8 +315,8 @@ class Trainer {
     require_finite("loss after the update", loss);
   }
 
-  // Training waits until the system has the bytes of the checkpoint, and for the publication of the checkpoint before
-  // it, but not for the disk.
+  // Training waits until the files of the checkpoint are written to the system's cache, and for the publication of the
+  // checkpoint before it, but not for the disk.
   void save() {
     if (saved_step_ == state_.step) return;
     begin_piece("checkpoint");
@@ -336,12 +341,12 @@ class Trainer {
     publishing_ = std::async(std::launch::async | std::launch::deferred, std::move(publish));
   }
 
-  // True as well for a deferred publication (the system had no thread for it): finish_publishing() runs it.
+  // Also true for a deferred publication, for which the system had no thread: finish_publishing() runs it.
   bool publishing_ended() const {
     return publishing_.valid() && publishing_.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
   }
 
-  // Waits, and throws what the publication threw.
+  // Waits for the publication, and throws its error.
   void finish_publishing() {
     if (publishing_.valid()) publishing_.get();
   }
@@ -358,7 +363,7 @@ class Trainer {
   TrainingState& state_;
   const TrainHooks& hooks_;
   Communicator& ranks_;
-  std::optional<MetricsWriter> metrics_;  // of rank 0
+  std::optional<MetricsWriter> metrics_;  // only on rank 0
   const std::int64_t first_step_;
   const double elapsed_before_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -366,11 +371,11 @@ class Trainer {
   std::chrono::steady_clock::time_point saved_ = begin_;
   double tokens_per_s_ = 0;
   double step_s_ = 0;           // of the last step
-  std::int64_t ask_every_ = 1;  // micro-steps after which ranks ask each other whether to stop
+  std::int64_t ask_every_ = 1;  // the number of micro-steps after which ranks ask each other whether to stop
   const std::function<bool(std::int64_t)> stop_between_ = [this](std::int64_t done) { return agree_to_stop(done); };
   const double waited_before_ = ranks_.waited_s();
-  // The publication of the newest checkpoint, on its own thread. The last member, so that it is destroyed first, which
-  // waits for it.
+  // The publication of the newest checkpoint, on its own thread. It is the last member, so that it is destroyed first:
+  // its destructor waits for the thread.
   std::future<void> publishing_;
 };
 

@@ -1,4 +1,4 @@
-// How long a training takes to come to a place where it can stop.
+// Estimates how long a training takes to reach a point where it can stop.
 #pragma once
 
 #include <chrono>
@@ -9,16 +9,17 @@
 
 namespace tapeformer {
 
-// The training tells which piece of work it begins, each without a place to stop in it: a micro-step, an evaluation.
-// Another thread may ask meanwhile.
+// The training reports which piece of work it begins; it cannot stop within a piece: a micro-step, an evaluation.
+// Another thread may ask for the estimate meanwhile.
 class TrainingPace {
  public:
-  // The piece before has ended.
+  // Says that the piece before has ended and this one begins.
   void begin(const std::string& piece);
 
   struct Now {
-    std::string piece;                        // empty before the first one
-    std::optional<double> seconds_left = {};  // by the last piece of its kind; nothing where this is the first one
+    std::string piece;  // empty before the first one
+    // Estimated by the last piece of this kind; nullopt where this is the first one.
+    std::optional<double> seconds_left = {};
   };
   Now now() const;
 

@@ -66,7 +66,7 @@ Json read_machines(const RunFolder& run) {
     stored = parse_json<Json>(read_file(run.machine()));
   } catch (const IoError&) {
     throw;
-  } catch (const Error&) {  // damaged: it is written anew
+  } catch (const Error&) {  // a damaged file is written anew
   }
   if (!stored.is_array()) return machines;
   for (Json& machine : stored) {

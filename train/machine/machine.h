@@ -1,4 +1,4 @@
-// On which machine and with which version a run is trained: machine.json.
+// Records the machine and the version that train a run: machine.json.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,21 @@
 
 namespace tapeformer {
 
-// The CPU's name as Linux gives it, such as "Intel(R) Xeon(R) Gold 6430"; that of the architecture where it gives none.
+// The CPU's name as Linux gives it, such as "Intel(R) Xeon(R) Gold 6430"; the name of the architecture where there is
+// none.
 std::string cpu_name();
 
-// {"cpu", "cores" that this process may use, "hardware_threads", "memory_gib", "system", "threads", "matmul" (what
-// train.matmul stands for here), "tapeformer" (its version and commit), "compiler", "openblas"}
+// {"cpu", "cores" that this process may use, "hardware_threads", "memory_gib", "system", "threads", "matmul" (the value
+// that train.matmul has on this machine), "tapeformer" (its version and commit), "compiler", "openblas"}
 nlohmann::ordered_json describe_machine(const ResolvedConfig& config);
 
-// machine.json: a list with an object for each machine or version on which the run went on: "step", after which it did
-// so (0 at the beginning), and the keys of describe_machine(). Empty where the file is missing or broken.
+// Reads machine.json: a list with an object for each machine or version that trained a part of the run: "step", after
+// which that part begins (0 for the first), and the keys of describe_machine(). Empty where the file is missing or
+// damaged.
 nlohmann::ordered_json read_machines(const RunFolder& run);
 
-// Notes that the training goes on from `step` on this machine, unless the newest entry says so. Entries of later steps,
-// which a resume has thrown away, are removed.
+// Records that the training continues from `step` on this machine, unless the newest entry says so already. Removes
+// entries of later steps, which a resume has thrown away.
 void record_machine(const RunFolder& run, std::int64_t step, const ResolvedConfig& config);
 
 }  // namespace tapeformer

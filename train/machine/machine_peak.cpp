@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The best of products of (1024, 1024) matrices: other processes can only make a product slower.
+// The fastest of several products of (1024, 1024) matrices: other processes can only make a product slower.
 double measure_peak_flops(kernels::MatmulPrecision precision) {
   using Clock = std::chrono::steady_clock;
   constexpr std::int64_t kSize = 1024;
@@ -42,7 +42,7 @@ double measure_peak_flops(kernels::MatmulPrecision precision) {
   return kFlops / best;
 }
 
-// What is kept; measured where nothing is, or `again`.
+// The stored peak; it is measured when none is stored, or with `again`.
 double peak_flops(kernels::MatmulPrecision precision, int threads, bool again) {
   const std::filesystem::path file = token_cache_folder() / "machine.json";
   const std::string cpu = cpu_name(), setting = str_cat(word_of(precision), ", threads: ", threads);
@@ -67,7 +67,7 @@ double peak_flops(kernels::MatmulPrecision precision, int threads, bool again) {
   std::filesystem::create_directories(file.parent_path(), error);
   try {
     write_file_atomically(file, known.dump(2) + "\n");
-  } catch (const Error&) {  // a folder that cannot be written: the next process measures again
+  } catch (const Error&) {  // the folder cannot be written: the next process measures again
   }
   return peak;
 }

@@ -1,17 +1,17 @@
-// How fast this machine multiplies matrices.
+// The speed at which this machine multiplies matrices.
 #pragma once
 
 #include "autograd/kernels/gemm/precision.h"
 
 namespace tapeformer {
 
-// The floating point operations in a second of a large product of f32 matrices, in this precision and with this number
-// of threads: what a training step can be compared with. It is measured once, in a fifth of a second, and kept in the
-// file machine.json of the token cache's folder by the name of the CPU; removing that file measures it anew.
-// The peak of the process's memory begins anew behind a measurement: call it before the work that is to be counted.
+// The floating point operations a second of a large product of f32 matrices, in this precision and with this number of
+// threads; a training step can be compared with it. It is measured once, in a fifth of a second, and stored by the
+// CPU's name in the file machine.json in the folder of the token cache; remove that file to measure again. A
+// measurement resets the process's peak memory: call it before the work whose memory is to be measured.
 double machine_peak_flops(kernels::MatmulPrecision precision, int threads);
-// For work that was faster than what is kept, which a busy machine may have been measured to: measures again, and keeps
-// and returns the larger of both.
+// Measures again, and stores and returns the larger of the old and the new peak. It is for work that was faster than
+// the stored peak, which may have been measured on a busy machine.
 double machine_peak_flops_again(kernels::MatmulPrecision precision, int threads);
 
 }  // namespace tapeformer

@@ -18,7 +18,7 @@ constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kConfigFile = "config.toml";
 constexpr const char* kCarriedFile = "carried.safetensors";
 
-// Called where an exception is handled.
+// Call it only in a catch block: it rethrows an IoError, and reports any other error as weights that do not fit.
 [[noreturn]] void fail_to_fit(const std::filesystem::path& what, const RunFolder& run, const std::exception& error) {
   if (dynamic_cast<const IoError*>(&error)) throw;
   fail(what.string(), " does not fit the model of ", run.config().string(), ": ", error.what());
@@ -40,7 +40,7 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
     write_safetensors(staging / optimizer_file(ranks.rank(), ranks.size()), optimizer.state());
   };
   if (!ranks.is_root()) {
-    ranks.barrier();  // the staging folder is there
+    ranks.barrier();  // waits until the staging folder exists
     write_share(run.staging(state.step));
     ranks.barrier();
     return nullptr;
@@ -60,8 +60,8 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
       }
     };
     if (!state.recurrent_state.empty()) write_safetensors(staging / kCarriedFile, state.recurrent_state);
-    parallel_for(0, 2, 1, write);  // both at once: the time goes into copying to the file cache, not to the disk
-    ranks.barrier();               // all shares are there
+    parallel_for(0, 2, 1, write);  // both at once: the time is spent copying to the file cache, not on the disk
+    ranks.barrier();               // waits until all shares are written
   };
   nlohmann::ordered_json fields = {{"tokens", state.tokens},       {"elapsed_s", state.elapsed_s},
                                    {"best_loss", state.best_loss}, {"best_step", state.best_step},
@@ -143,7 +143,7 @@ StagedAverage stage_average(const RunFolder& run, std::int64_t count) {
   }
   NamedTensors means;
   for (const auto& [name, entry] : files.back().entries()) {
-    const Tensor sum = files.front().read(name).to(DType::f64);  // f64: the order of the files does not matter
+    const Tensor sum = files.front().read(name).to(DType::f64);  // in f64 the order of the files does not matter
     for (std::size_t i = 1; i < files.size(); ++i) sum.add_from(files[i].read(name).to(DType::f64));
     for (double& value : sum.span<double>()) value /= static_cast<double>(files.size());
     means.emplace_back(name, sum.to(entry.dtype()));

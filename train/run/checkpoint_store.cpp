@@ -28,7 +28,7 @@ fs::path hidden(const RunFolder& run, std::string_view name, std::string_view su
   return run.checkpoints() / str_cat(".", name, suffix);
 }
 
-// The name of the checkpoint or average that a hidden folder ".NAME<suffix>" belongs to.
+// The name of the checkpoint or average that a hidden folder ".NAME<suffix>" belongs to; nullopt for other folders.
 std::optional<std::string> hidden_name(std::string_view name, std::string_view suffix) {
   if (!name.starts_with('.') || !name.ends_with(suffix) || name.size() <= suffix.size()) return std::nullopt;
   const std::string_view base = name.substr(1, name.size() - 1 - suffix.size());
@@ -47,7 +47,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-// Read in pieces: a file may be as large as the memory that is left.
+// The file is read in pieces, as it may be as large as the free memory.
 Json describe_file(const fs::path& path) {
   const InputFile file(path);
   Hasher hasher;
@@ -61,7 +61,7 @@ Json describe_file(const fs::path& path) {
   return {{"bytes", file.size()}, {"xxh3", to_hex(hasher.digest())}};
 }
 
-// Renames first, then removes: a kill in between leaves no half checkpoint under a checkpoint's name.
+// Renames the folder first, then removes it: a kill in between leaves no incomplete folder under a checkpoint's name.
 void remove_whole(const RunFolder& run, std::string_view name) {
   const fs::path doomed = hidden(run, name, kPartial);
   remove_path(doomed);
@@ -71,7 +71,7 @@ void remove_whole(const RunFolder& run, std::string_view name) {
 
 void remove_checkpoint(const RunFolder& run, std::int64_t step) { remove_whole(run, checkpoint_name(step)); }
 
-// The step that `latest` or `best` holds, whether there is such a checkpoint or not.
+// The step that `latest` or `best` names, whether or not that checkpoint exists.
 std::optional<std::int64_t> read_name(const fs::path& path) {
   if (!is_file(path)) return std::nullopt;
   const std::string text = read_file(path);
@@ -81,7 +81,7 @@ std::optional<std::int64_t> read_name(const fs::path& path) {
 std::optional<std::int64_t> named_checkpoint(const RunFolder& run, const fs::path& path) {
   for (auto step = read_name(path);;) {
     if (!step || is_folder(run.checkpoint(*step))) return step;
-    const auto again = read_name(path);  // the training may have gone on to another checkpoint meanwhile
+    const auto again = read_name(path);  // the training may have published another checkpoint meanwhile
     if (again == step) return std::nullopt;
     step = again;
   }
@@ -107,7 +107,7 @@ void seal(const fs::path& staging, std::int64_t step, const Json& state) {
   sync_to_disk(staging);
 }
 
-// Throws CheckpointGone when what it looks at is removed or replaced meanwhile.
+// Throws CheckpointGone when a checkpoint that it reads is removed or replaced meanwhile.
 NewestCheckpoint search_newest(const RunFolder& run) {
   NewestCheckpoint newest;
   const auto latest = read_name(run.latest());
@@ -172,7 +172,7 @@ void StagedCheckpoint::publish() {
   seal(staging_, step_, *state_);
   if (is_folder(published)) {
     remove_path(replaced);
-    rename_path(published, replaced);  // killed after this line, remove_leftovers() puts it back
+    rename_path(published, replaced);  // if killed after this line, remove_leftovers() moves it back
   }
   try {
     rename_path(staging_, published);
@@ -183,7 +183,7 @@ void StagedCheckpoint::publish() {
   }
   sync_to_disk(run_.checkpoints());
   remove_path(replaced);
-  sync_to_disk(run_.root);  // the name `checkpoints` is new with the first one
+  sync_to_disk(run_.root);  // the first checkpoint creates the folder `checkpoints`
   if (name_ != kAverage) write_name(run_.latest(), step_);
 }
 
@@ -239,7 +239,7 @@ std::vector<std::int64_t> list_regular_checkpoints(const RunFolder& run) {
     } catch (const IoError&) {
       throw;
     } catch (const std::exception&) {
-      return false;  // damaged: whoever uses it will say so
+      return false;  // damaged: whoever uses it will report it
     }
   });
   return steps;

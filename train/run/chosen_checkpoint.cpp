@@ -12,7 +12,7 @@ namespace {
 
 bool has_average(const RunFolder& run) { return is_folder(run.average()); }
 
-// Its step, and what it is beside that: "step 500 (best, latest)".
+// The step and its names, such as "step 500 (best, latest)".
 std::string text_of(const RunFolder& run, std::int64_t step) {
   std::string names;
   if (best_step(run) == step) names = "best";
@@ -20,7 +20,7 @@ std::string text_of(const RunFolder& run, std::int64_t step) {
   return str_cat("step ", step, names.empty() ? "" : " (" + names + ")");
 }
 
-// What can be named of a run: "steps 100, 150 (best), 200 (latest) and the average".
+// What the user can choose in a run: "steps 100, 150 (best), 200 (latest) and the average".
 std::string choices(const RunFolder& run) {
   constexpr std::size_t kMostListed = 12;
   const std::vector<std::int64_t> steps = list_checkpoints(run);
@@ -45,7 +45,7 @@ std::optional<std::int64_t> step_of(const RunFolder& run, const std::string& wor
   return is_folder(run.checkpoint(step)) ? std::optional(step) : std::nullopt;
 }
 
-// What the path and the word name together.
+// The checkpoint that the path and --checkpoint name together.
 RunReference reference_of(const ModelSource& source) {
   RunReference reference = find_run(source.path);
   const std::string& word = source.checkpoint;
@@ -64,7 +64,7 @@ RunReference reference_of(const ModelSource& source) {
   return reference;
 }
 
-// Whether the run has an average whose evaluation is better than the best one of the training.
+// Whether the run has an average whose evaluation is better than the best evaluation of the training.
 bool average_is_best(const RunFolder& run, std::vector<std::string>& warnings) {
   if (!has_average(run)) return false;
   const HeldFolder held(run.average());
@@ -110,14 +110,14 @@ UsableCheckpoint best_checkpoint(const RunFolder& run) {
   if (const auto best = best_step(run)) {
     const auto reason = verify_beside_training(run.checkpoint(*best));
     if (!reason) return of_step(run, *best, std::move(warnings));
-    if (best != latest_step(run))  // else it is told below
+    if (best != latest_step(run))  // otherwise it is reported below
       warnings.push_back(str_cat("damaged best checkpoint skipped: ", run.checkpoint(*best).string(), ": ", *reason));
   }
   const std::int64_t newest = usable_checkpoint({.run = run, .step = {}}, warnings);
   return of_step(run, newest, std::move(warnings));
 }
 
-// find_checkpoint(), with the run's files not looked at.
+// find_checkpoint() without checking the run's tokenizers and labels.
 UsableCheckpoint choose(const ModelSource& source) {
   const RunReference reference = reference_of(source);
   const RunFolder& run = reference.run;

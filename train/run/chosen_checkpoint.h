@@ -1,4 +1,4 @@
-// Which checkpoint of a run is meant, for whatever reads the weights of a run.
+// Finds the checkpoint of a run that the user means, for every command that reads the weights of a run.
 #pragma once
 
 #include <concepts>
@@ -13,10 +13,10 @@
 
 namespace tapeformer {
 
-// RUN and --checkpoint of the command line.
+// The arguments RUN and --checkpoint of the command line.
 struct ModelSource {
   std::filesystem::path path;   // a run's folder, or a checkpoint in it as find_run() takes it
-  std::string checkpoint = {};  // beside a run's folder: latest, best, average, or a step; empty: none is named
+  std::string checkpoint = {};  // with a run's folder: latest, best, average, or a step; empty: the default choice
 
   ModelSource() = default;
   template <std::convertible_to<std::filesystem::path> Path>
@@ -28,21 +28,21 @@ struct UsableCheckpoint {
   RunFolder run;
   std::filesystem::path folder;
   std::int64_t step = 0;
-  bool averaged = false;              // it is the average of checkpoints up to that step
+  bool averaged = false;              // whether it is the average of the checkpoints up to that step
   std::string text = {};              // "step 500 (best)"
-  std::vector<std::string> warnings;  // of damaged ones that were skipped
+  std::vector<std::string> warnings;  // about damaged checkpoints that were skipped
 };
 
-// The checkpoint that the source names. Where it names none: the one with the best evaluation; the average where its
-// evaluation is better still; the newest one where nothing was evaluated. A damaged one is skipped unless it is named.
+// Finds the checkpoint that the source names. The default is the one with the best evaluation; the average if its
+// evaluation is better; the newest one if nothing was evaluated. A damaged one is skipped unless the source names it.
 //
 // Throws Error when the run has no such checkpoint, or none that verifies, and when a tokenizer or the labels have
-// changed since it was saved; CheckpointGone when a training has removed
-// it meanwhile; UsageError for another word, and for one beside a path that names a checkpoint itself.
+// changed since it was saved; CheckpointGone when a training has removed it meanwhile; UsageError for an unknown word
+// in `checkpoint`, and for any word when the path itself names a checkpoint.
 UsableCheckpoint find_checkpoint(const ModelSource& source);
 
-// Returns use(find_checkpoint(source)). A training beside it may remove the checkpoint before it has been read: then
-// looks for another one and calls `use` again. Throws what `use` throws otherwise.
+// Returns use(find_checkpoint(source)). If a training removes the checkpoint before it has been read, looks for another
+// one and calls `use` again. Throws what `use` throws otherwise.
 template <class Use>
 auto with_checkpoint(const ModelSource& source, const Use& use) {
   return retry_while_gone([&] {
@@ -51,8 +51,8 @@ auto with_checkpoint(const ModelSource& source, const Use& use) {
   });
 }
 
-// The step of the checkpoint that is named or, where none is named, of the newest one that verifies; adds a warning for
-// each newer one that does not. Throws Error when the named one does not verify, or there is none.
+// The step of the named checkpoint or, where none is named, of the newest one that verifies; adds a warning for each
+// newer one that does not. Throws Error when the named one does not verify, or there is none.
 std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::string>& warnings);
 
 }  // namespace tapeformer

@@ -27,7 +27,7 @@ bool is_metrics(const Json& line) {
   return line.is_object() && line.contains("step") && line["step"].is_number_integer();
 }
 
-// Null for a line that is no JSON.
+// Returns null for a line that is not JSON.
 Json parse(std::string_view line) {
   try {
     return parse_json<Json>(line);
@@ -36,12 +36,13 @@ Json parse(std::string_view line) {
   }
 }
 
-// The lines that are whole: a last line without its newline is left out.
+// The complete lines: a last line without its newline is left out.
 std::vector<std::string_view> whole_lines(std::string_view bytes) {
   return split_lines(bytes.substr(0, bytes.rfind('\n') + 1));
 }
 
-// What stays of a line, with its end, when the run goes on: nothing of one that was written only because it ended.
+// The part of a line, with its end, that stays when the run continues: without what was written only because the run
+// ended.
 std::string lasting_part(Json json, std::string_view line) {
   if (json.contains("averaged")) return "";
   const auto at_end = json.find(kAtEnd);
@@ -57,7 +58,7 @@ std::string lasting_part(Json json, std::string_view line) {
 MetricsWriter::MetricsWriter(std::filesystem::path path)
     : path_(std::move(path)), fd_(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
   check(fd_ >= 0, "cannot open ", path_.string(), ": ", last_error());
-  if (!is_file(path_)) return;  // a device holds nothing to be marked
+  if (!is_file(path_)) return;  // a device has no content to mark
   const std::string bytes = read_file(path_);
   for (const std::string_view line : whole_lines(bytes)) note_lasting(parse(line), line);
 }

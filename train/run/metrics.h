@@ -1,4 +1,4 @@
-// metrics.jsonl: one JSON object a line, each with the step that it belongs to.
+// metrics.jsonl: one JSON object on each line, with the step that it belongs to.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace tapeformer {
 
-// The beginning of metrics.jsonl that was there when a checkpoint was saved, without what is removed when a run goes on
-// from its end. An older version's has 0 bytes.
+// Identifies the part of metrics.jsonl that existed when a checkpoint was saved, without the lines that are removed
+// when a run continues from its end. It has 0 bytes in a checkpoint of an older version.
 struct MetricsMark {
   std::int64_t bytes = 0;
   std::uint64_t hash = 0;
 };
 
 // Appends lines. Each line is one write(2), so that another process, or a kill of this one, finds only whole lines.
-// Numbers are read back with the same bits; NaN and infinity, which JSON does not have, become null, and bytes that are
-// no UTF-8 become U+FFFD.
+// Numbers read back with the same bits; NaN and infinity, which JSON does not have, become null, and bytes that are not
+// UTF-8 become U+FFFD.
 class MetricsWriter {
  public:
   // Throws Error when the file cannot be opened. Call truncate_metrics() first on a file that a killed process wrote.
@@ -34,7 +34,7 @@ class MetricsWriter {
   // Waits until all lines are on disk. Call it before a checkpoint is published, so that no checkpoint is ahead of its
   // metrics.
   void sync();
-  // Of what the file holds now.
+  // The mark of the present content of the file.
   MetricsMark mark() const { return {bytes_, hasher_.digest()}; }
 
  private:
@@ -46,19 +46,20 @@ class MetricsWriter {
   std::int64_t bytes_ = 0;
 };
 
-// The key of what was written only because the run ended: true, for the whole line, or the name of a key in it.
+// The key for what was written only because the run ended: its value is true (the whole line), or the name of a key in
+// the line.
 inline constexpr const char* kAtEnd = "at_end";
 
-// Removes the lines after `step`, those of an average, which is not that of a run that goes on, and lines that a crash
-// has left incomplete, so that a resumed run has each line once. Where the run `goes_on` from that step, it removes
-// what was written only because it ended there. Where the file does not begin with what the mark is of, it is kept
-// beside as it is found: returns what to tell about that, else "". The file is replaced as a whole or not at all; a
-// missing file is not made. Throws Error.
+// Removes the lines after `step`, the lines of an average (it does not belong to a run that continues), and lines that
+// a crash has left incomplete, so that a resumed run has each line once. If the run `goes_on` from that step, also
+// removes what was written only because it ended there. If the beginning of the file does not match the mark, a copy of
+// the file is kept beside it, and a message about that is returned, else "". The file is replaced as a whole or not at
+// all; a missing file is not created. Throws Error.
 std::string truncate_metrics(const std::filesystem::path& path, std::int64_t step, bool goes_on = false,
                              const MetricsMark& mark = {});
 
-// All lines in order, without a last line that is still being written. Throws Error naming path and line for any
-// other line that is not a metrics object, and when the file is missing.
+// All lines in order, without a last line that is still being written. Throws Error naming path and line for any other
+// line that is not a metrics object, and when the file is missing.
 std::vector<nlohmann::ordered_json> read_metrics(const std::filesystem::path& path);
 
 }  // namespace tapeformer

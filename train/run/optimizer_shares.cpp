@@ -10,7 +10,7 @@
 namespace tapeformer {
 namespace {
 
-// A name of a state's tensor, taken apart: "m.w@32" is the parameter's state m.w from element 32 on.
+// The parsed name of a state's tensor: "m.w@32" is the state "m" of the parameter w, from element 32 on.
 struct PartName {
   explicit PartName(std::string_view name) {
     const std::size_t at = name.rfind('@');
@@ -22,15 +22,16 @@ struct PartName {
   std::int64_t begin = 0;
 };
 
-// A stretch of a parameter's state, and what to do with it.
+// A stretch of a parameter's state in a file, and where it is copied to.
 struct Piece {
   std::size_t file;
   std::string name;
-  std::int64_t from, to, count;  // elements: in the file's tensor, in the place, and how many
+  // In elements: the offset in the file's tensor, the offset in the destination, and the length.
+  std::int64_t from, to, count;
 };
 
-// The kinds of state that each parameter has: "m" and "v". What rare communication keeps of one counts by itself, as
-// "outer.NAME": each rank has its share of that, beside the whole state of its own optimizer.
+// The kinds of state that each parameter has: "m" and "v". DiLoCo's outer state is counted separately, as "outer.NAME":
+// each rank has a share of it, beside the whole state of its own local optimizer.
 std::map<std::string, std::set<std::string>> kinds_of_state(const std::set<std::string>& names) {
   std::map<std::string, std::set<std::string>> kinds;
   for (const std::string& name : names) {
@@ -68,7 +69,7 @@ OptimizerShares::OptimizerShares(const std::filesystem::path& folder) {
 
 void OptimizerShares::load(Optimizer& optimizer, int rank, int ranks) const {
   const NamedTensors places = optimizer.state();
-  // A fine-tuning of an older version has moments of parameters that no gradient reaches.
+  // Older versions also saved moments of parameters that no gradient reaches in fine-tuning.
   const bool has_more = files_.front().entries().size() > places.size();
   if (files_.size() == 1 && ranks == 1 && !has_more) return optimizer.load_state(files_.front());
   load_parts(places, rank);
@@ -81,7 +82,7 @@ void OptimizerShares::load_parts(const NamedTensors& places, int rank) const {
     std::int64_t begin, count;
     DType dtype;
   };
-  std::map<std::string, std::vector<Stored>> stored;  // by the whole's name, the file of `rank` first
+  std::map<std::string, std::vector<Stored>> stored;  // by the whole's name; the file of `rank` comes first
   std::set<std::string> names, wanted;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const std::size_t file = (static_cast<std::size_t>(rank) + i) % files_.size();

@@ -1,4 +1,4 @@
-// The optimizer's state in a checkpoint's folder: one file, or one for each rank that has trained.
+// The optimizer's state in a checkpoint's folder: one file, or one for each rank that trained.
 #pragma once
 
 #include <filesystem>
@@ -10,19 +10,20 @@
 
 namespace tapeformer {
 
-// "optimizer.safetensors" of a process that is alone, else "optimizer-00001-of-00004.safetensors".
+// "optimizer.safetensors" for a single process, else a name such as "optimizer-00001-of-00004.safetensors".
 std::string optimizer_file(int rank, int ranks);
 
-// The files are read as one state: what one names PREFIX.NAME is a whole parameter, and PREFIX.NAME@FIRST a stretch of
-// one, from the element FIRST on, with one axis.
+// Reads the files as one state: a tensor PREFIX.NAME is the state of a whole parameter, and PREFIX.NAME@FIRST is a
+// stretch of it with one axis, from the element FIRST on.
 class OptimizerShares {
  public:
   // Throws Error when there is no file, one is missing, or one is damaged.
   explicit OptimizerShares(const std::filesystem::path& folder);
 
-  // Reads every part of the optimizer's state, that of one of `ranks`, from wherever it is. What several files have
-  // whole, each its own (the moments of ranks that step by themselves), is read from the one of `rank`, and from those
-  // in turn where there are fewer. Throws Error, and changes nothing, when a part is missing or does not fit.
+  // Reads every part of the state of the optimizer, which is rank `rank` of `ranks`, from whichever file has it. A
+  // state that several files have whole, each its own (the moments of ranks that step by themselves), is read from the
+  // file of `rank`; if there are fewer files than ranks, they are used in turn. Throws Error, and changes nothing, when
+  // a part is missing or does not fit.
   void load(Optimizer& optimizer, int rank, int ranks) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace tapeformer {
 namespace {
 
-// The mean of what training lines say between two evaluations.
+// The mean of the training losses between two evaluations.
 struct MeanLoss {
   double sum = 0;
   int lines = 0;

@@ -1,4 +1,5 @@
-// Whether a training went on after its validation loss had its minimum, and only the training loss still fell.
+// Detects overfitting: the training continued after the minimum of the validation loss, and only the training loss
+// fell.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,15 @@
 namespace tapeformer {
 
 struct Overfitting {
-  std::int64_t step = 0;         // of the best evaluation
-  double best = 0, last = 0;     // the validation loss there, and of the last evaluation
-  double before = 0, after = 0;  // the mean training losses between those evaluations and the ones before them
+  std::int64_t step = 0;      // of the best evaluation
+  double best = 0, last = 0;  // the validation loss there, and of the last evaluation
+  // The mean training losses before the best and before the last evaluation, since the evaluation before each.
+  double before = 0, after = 0;
 };
 
-// Of the lines of metrics.jsonl, where the evaluation of `best_step` has the smallest loss. Nothing unless the last
-// validation loss is more than a fiftieth above it, while the training loss fell and is the smaller one.
+// `lines` are those of metrics.jsonl; the evaluation at `best_step` has the smallest loss. Returns nullopt unless the
+// last validation loss is more than a fiftieth above that, while the training loss fell and is below the validation
+// loss.
 std::optional<Overfitting> find_overfitting(std::span<const nlohmann::ordered_json> lines, std::int64_t best_step);
 
 }  // namespace tapeformer

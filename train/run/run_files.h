@@ -1,5 +1,5 @@
-// The files of a run's folder that give its weights their meaning: tokenizers and labels. Checkpoints remember their
-// hashes, so that damage to them is noticed.
+// The files of a run's folder without which its weights have no meaning: tokenizers and labels. Checkpoints store their
+// hashes, so that changes of them are noticed.
 #pragma once
 
 #include <filesystem>
@@ -12,11 +12,11 @@ namespace tapeformer {
 
 using RunFileHashes = std::map<std::string, std::string>;  // by the files' names
 
-// Those that the folder has now.
+// The hashes of the present files of the folder.
 RunFileHashes hash_run_files(const RunFolder& run);
 
-// Throws Error when one of the files is not what it was when the checkpoint was saved. A checkpoint of an older version
-// remembers no hashes. The checkpoint must be whole.
+// Throws Error when one of the files has changed since the checkpoint was saved. A checkpoint of an older version has
+// no hashes, and passes. The checkpoint must be undamaged.
 void require_run_files(const RunFolder& run, const std::filesystem::path& checkpoint);
 
 }  // namespace tapeformer

@@ -22,14 +22,14 @@ namespace {
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::size_t kStepDigits = 6;
 
-// Absolute, without "." and ".." and without a slash at the end, so that parent_path() is the parent.
+// The absolute path, without "." and ".." and without a slash at the end, so that parent_path() is the parent.
 fs::path plain(const fs::path& path) {
   std::error_code error;
   fs::path absolute = fs::weakly_canonical(path, error);
   return error ? path : absolute;
 }
 
-// What config.toml is called while the run is made. It gets its own name when everything else is there.
+// The name of config.toml while the run is being made. It is renamed when everything else is written.
 fs::path unfinished_config(const RunFolder& run) { return run.root / "config.toml.unfinished"; }
 
 // Whether a process is making a run here, or was killed while it did.
@@ -73,7 +73,7 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
   const bool created = fs::create_directories(root, error);
   check(!error, "cannot make the folder ", root.string(), ": ", error.message());
   const RunLock lock(run);
-  require_no_run(root);  // again, now that no other process can make one here
+  require_no_run(root);  // checked again, now that no other process can make a run here
   try {
     if (is_unfinished(run)) {
       for (const fs::path& path :
@@ -114,7 +114,7 @@ RunReference find_run(const fs::path& path) {
 
 RunLock::RunLock(const RunFolder& run) : fd_(::open(run.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   check(fd_ >= 0, "cannot open ", run.root.string(), ": ", std::generic_category().message(errno));
-  // Other errors mean a file system without locks: the run is trained all the same.
+  // Other errors mean that the file system has no locks: the run is trained without one.
   if (::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   ::close(fd_);
   fail(run.root.string(), ": another process is training this run");

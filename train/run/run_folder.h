@@ -1,4 +1,4 @@
-// The folder of a run: where its files are, how it is made, and which process may write to it.
+// The folder of a run: the paths of its files, how it is made, and which process may write to it.
 //
 //   RUN/config.toml            the complete resolved configuration; a folder that has it is a run. While the run is
 //                              made its name is config.toml.unfinished
@@ -7,7 +7,7 @@
 //   RUN/labels.json            only of a model that is fine-tuned on labels: their names
 //   RUN/metrics.jsonl
 //   RUN/machine.json           on which machine and with which version it was trained, see train/machine/machine.h
-//   RUN/report.html            its curves, which the command `train` draws anew as it goes
+//   RUN/report.html            its curves, which the command `train` redraws as it goes
 //   RUN/checkpoints/          see checkpoint_store.h
 #pragma once
 
@@ -32,36 +32,38 @@ struct RunFolder {
   std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path checkpoint(std::int64_t step) const;  // checkpoints/step-000500
-  // Where the files of such a checkpoint are written, before they become one.
-  std::filesystem::path staging(std::int64_t step) const;                      // checkpoints/.step-000500.partial
-  std::filesystem::path latest() const { return checkpoints() / "latest"; }    // one line: the newest one's name
-  std::filesystem::path best() const { return checkpoints() / "best"; }        // one line: the best one's name
-  std::filesystem::path average() const { return checkpoints() / "average"; }  // of the last checkpoints, at the end
+  // Where the files of that checkpoint are written until it is published.
+  std::filesystem::path staging(std::int64_t step) const;                    // checkpoints/.step-000500.partial
+  std::filesystem::path latest() const { return checkpoints() / "latest"; }  // one line: the newest one's name
+  std::filesystem::path best() const { return checkpoints() / "best"; }      // one line: the best one's name
+  // The mean of the last checkpoints, made at the end.
+  std::filesystem::path average() const { return checkpoints() / "average"; }
   std::filesystem::path average_staging() const { return checkpoints() / ".average.partial"; }
 };
 
-// "step-000500", and back; nothing for any other name.
+// Converts a step to "step-000500" and back; nullopt for any other name.
 std::string checkpoint_name(std::int64_t step);
 std::optional<std::int64_t> checkpoint_step(std::string_view name);
 
-// Throws Error when `root` is a file or holds a run already. Writes nothing; call it before long preparations.
+// Throws Error when `root` is a file or contains a run already. Writes nothing; call it before long preparations.
 void require_no_run(const std::filesystem::path& root);
 
 // The JSON texts of a run's tokenizers; `target` is empty unless source and target have separate vocabularies. `labels`
-// is a list of names, and empty unless the model is fine-tuned on labels.
+// is a list of names, empty unless the model is fine-tuned on labels.
 struct RunTokenizers {
   std::string source, target, labels = {};
 };
 
-// Makes the folder and its parents, and writes the files. `prepare`, if given, writes what the run begins with, such as
-// a first checkpoint: config.toml follows it, so that the folder is a run with all of it or no run. What a process that
-// was killed on the way has left is removed first. Throws Error as require_no_run() does, when another process is
-// making a run here, and when writing fails: then the folder is no run, and is removed if it was made here.
+// Makes the folder and its parents, and writes the files. `prepare`, if given, writes the run's initial content, such
+// as a first checkpoint: config.toml is written after it, so that the folder becomes a run only when it is complete.
+// The leftovers of a process that was killed meanwhile are removed first. Throws Error as require_no_run() does, when
+// another process is making a run here, and when writing fails: then the folder is no run, and is removed if it was
+// created here.
 RunFolder create_run(const std::filesystem::path& root, std::string_view config_toml, const RunTokenizers& tokenizers,
                      const std::function<void(const RunFolder&)>& prepare = {});
 
-// What a RUN of the command line names: a run's folder, or one checkpoint in it (RUN/checkpoints/step-000500, or
-// RUN/checkpoints/latest or best), or RUN/checkpoints/average.
+// What the argument RUN of the command line refers to: a run's folder, one checkpoint in it
+// (RUN/checkpoints/step-000500, or RUN/checkpoints/latest or best), or RUN/checkpoints/average.
 struct RunReference {
   RunFolder run;
   std::optional<std::int64_t> step;  // of the checkpoint, if the path names one
@@ -71,10 +73,10 @@ struct RunReference {
 // Throws Error when there is no such run or checkpoint. Only reads, so a run in training is not disturbed.
 RunReference find_run(const std::filesystem::path& path);
 
-// Whether a process trains the run now.
+// Whether a process is training the run now.
 bool is_in_training(const RunFolder& run);
 
-// The right to write to a run, held until destruction or the end of the process.
+// The exclusive right to write to a run, held until destruction or the end of the process.
 class RunLock {
  public:
   // Throws Error when another process holds it.

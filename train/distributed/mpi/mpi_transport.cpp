@@ -1,9 +1,9 @@
 // The module libtapeformer_mpi.so: a Transport over MPI.
 //
-// A thread in the background keeps transfers going while the program computes, and beats: every rank sends a byte to
-// the next one now and then, and a rank whose byte does not come is lost. So a transfer may take as long as the slowest
-// rank computes, and yet the job never waits for a rank that is dead or stopped. Who waits for a transfer keeps it
-// going itself. MPI is called by one thread at a time.
+// A background thread advances the transfers while the program computes, and sends heartbeats: every rank regularly
+// sends a byte to the next one, and a rank whose byte does not arrive in time counts as lost. So a transfer may take as
+// long as the slowest rank computes, and yet the job never waits for a rank that is dead or stopped. A thread that
+// waits for a transfer advances it itself. Only one thread calls MPI at a time.
 #include <mpi.h>
 #include <sched.h>
 
@@ -31,7 +31,7 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-// The pieces of a buffer as MPI takes them.
+// The pieces of a buffer, as MPI takes them.
 struct Pieces {
   Pieces() = default;
   Pieces(const std::int64_t* bytes, int size) {
@@ -50,7 +50,7 @@ struct Transfer {
   Transfer(int number, Pieces sent, Pieces received)
       : number(number), sent(std::move(sent)), received(std::move(received)) {}
   int number;
-  Pieces sent, received;  // MPI reads them until the transfer is done
+  Pieces sent, received;  // MPI reads these lists until the transfer is done
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
@@ -142,7 +142,7 @@ class MpiTransport : public tapeformer::Transport {
     thread_.join();
   }
 
-  // What follows is called with the mutex held.
+  // The following functions are called with the mutex held.
 
   void go_on() {
     std::erase_if(running_, [&](Transfer& transfer) {
@@ -161,7 +161,7 @@ class MpiTransport : public tapeformer::Transport {
   void beat() {
     const Clock::time_point now = Clock::now();
     if (seconds_between(now_, now) < beat_s() / 8) return;
-    // A long turn means that this process itself was stopped: that is no silence of the other one.
+    // A long gap between two calls means that this process itself was stopped: it is not a silence of the other rank.
     silence_ += std::min(seconds_between(now_, now), 2 * beat_s());
     now_ = now;
     int done = 0;
@@ -175,7 +175,7 @@ class MpiTransport : public tapeformer::Transport {
            " s (killed, stopped or cut off): the job ends, and its last checkpoint is whole");
     }
     if (seconds_between(last_beat_, now) < beat_s()) return;
-    require(MPI_Test(&sent_, &done, MPI_STATUS_IGNORE));  // done before the first one
+    require(MPI_Test(&sent_, &done, MPI_STATUS_IGNORE));  // at the beginning sent_ is a null request, which is done
     if (!done) return;
     require(MPI_Isend(&sent_byte_, 1, MPI_BYTE, (rank_ + 1) % size_, 0, beats_, &sent_));
     last_beat_ = now;
@@ -198,9 +198,9 @@ class MpiTransport : public tapeformer::Transport {
   void (*const lost_)(const char*);
   int rank_ = 0, size_ = 1;
 
-  std::mutex mutex_;  // held by who calls MPI
+  std::mutex mutex_;  // held by the thread that calls MPI
   std::condition_variable wake_;
-  std::atomic<bool> waiting_ = false;  // somebody keeps the transfers going in wait()
+  std::atomic<bool> waiting_ = false;  // a thread in wait() advances the transfers
   bool ended_ = false;
   int last_ = 0;
   std::list<Transfer> running_;
@@ -208,7 +208,7 @@ class MpiTransport : public tapeformer::Transport {
   MPI_Request heard_ = MPI_REQUEST_NULL, sent_ = MPI_REQUEST_NULL;
   char heard_byte_ = 0, sent_byte_ = 0;
   Clock::time_point now_{}, last_beat_{};
-  double silence_ = 0;  // seconds since the rank before this one was heard
+  double silence_ = 0;  // seconds since the last heartbeat of the rank before this one
   std::thread thread_;
 };
 
