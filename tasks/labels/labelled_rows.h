@@ -81,8 +81,8 @@ LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows);
 // (labels, positions of the row).
 std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatch& batch);
 
-// The model's predictions for the rows, in order: Task::predictions() for each example. `batch` rows are in one forward
-// pass. Ranks share the batches, and all return the whole result.
+// The model's predictions for the rows, in order: LabelTask::predictions() for each example. `batch` rows are in one
+// forward pass. Ranks share the batches, and all return the whole result.
 std::vector<PredictedLabel> predict_labels(const EncoderForClassification& model, const LabelTask& task,
                                            std::span<const LabelledRow> rows, std::int64_t batch,
                                            const ProgressCallback& progress = {},
