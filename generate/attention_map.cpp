@@ -29,7 +29,7 @@ Tensor norms_of(const Tensor& x) {
   return norms;
 }
 
-// Collects what self-attention and cross-attention show.
+// An observer that collects the weights and outputs of self-attention and cross-attention.
 struct Collector {
   AttentionMap self{"self", {}, {}}, cross{"cross", {}, {}};
 
@@ -41,7 +41,7 @@ struct Collector {
   }
 };
 
-// What is shown while `forward` runs on a tape.
+// Runs `forward` on a tape that the collector observes.
 template <class Forward>
 void collect(Collector& collector, const Forward& forward) {
   const TensorObserver observer = std::ref(collector);
