@@ -41,7 +41,7 @@ class TextEncoder : public Module {
   virtual Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const = 0;
 };
 
-// The predictions of one direction for a batch of rows.
+// Features of a batch of rows and the targets that are predicted from them.
 struct TokenPrediction {
   Variable features;  // (…, F): logits() predicts the targets from them
   Tensor targets;     // i32, one for each row of the features; kIgnoredTarget: not scored

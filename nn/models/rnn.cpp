@@ -69,7 +69,7 @@ std::unique_ptr<LanguageModel> make_rnn(const KeyValues& options, const ModelVoc
       .vocab = vocabulary.target, .stack = recurrent_config(options), .tie_embeddings = ties_embeddings(options)});
 }
 
-// A product costs two operations a weight.
+// A product costs two operations per weight.
 ForwardFlops rnn_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary, std::int64_t) {
   const double head = 2 * static_cast<double>(vocabulary.target * options.integer("dim"));
   return {.other = 2 * static_cast<double>(model.parameter_count("layers.")) + head, .head = head};

@@ -22,9 +22,9 @@ struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::inverse_sqrt;
   double peak = 1e-3;
   double min_lr = 0;        // cosine, linear: the rate from step `total` on
-  double factor = 0;        // inverse_sqrt: above 0, the paper's form, which does not use the peak
-  std::int64_t dim = 0;     // the model's width, for the paper's form
-  std::int64_t warmup = 0;  // steps; 0 or 1: none
+  double factor = 0;        // inverse_sqrt: if above 0, the paper's form, which does not use the peak
+  std::int64_t dim = 0;     // the model's width, used by the paper's form
+  std::int64_t warmup = 0;  // in steps; 0 or 1: no warm-up
   std::int64_t total = 0;   // cosine, linear: the step that reaches min_lr
   double decay = 0.5;       // plateau: what the rate is multiplied by when the validation loss num_bad_epochs
 };
