@@ -11,13 +11,13 @@ namespace {
 
 Tensor row_of(std::span<const std::int32_t> ids) { return Tensor::from(ids, {1, std::ssize(ids)}); }
 
-// (1, …) → (…)
+// Removes the batch axis, (1, …) → (…), and converts to f64.
 Tensor without_batch(const Tensor& x) {
   const Dims& sizes = x.sizes();
   return x.to(DType::f64).contiguous().reshape({sizes[1], sizes[2], sizes[3]});
 }
 
-// (heads, T, dim) → (heads, T)
+// Returns the norms of the vectors: (heads, T, dim) → (heads, T).
 Tensor norms_of(const Tensor& x) {
   const Tensor norms = Tensor::empty({x.size(0), x.size(1)}, DType::f64);
   const double* value = x.data<double>();

@@ -1,4 +1,4 @@
-// Translation of text, line by line.
+// Translates text line by line.
 #pragma once
 
 #include <string>

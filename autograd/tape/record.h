@@ -1,4 +1,4 @@
-// How an op goes onto the tape.
+// Recording: how an op is put on the tape.
 //
 // An op is a struct with a name, a forward that computes its output and keeps what its backward needs as members, and a
 // backward that writes one gradient per input:
@@ -11,7 +11,7 @@
 //   };
 //   Variable square(const Variable& x) { return record(Square{}, x); }
 //
-// A missing backward, or one with a slot too few, does not compile.
+// An op without a backward, or with a slot too few in its backward, does not compile.
 //
 // An op whose output is cheap to compute again from what it keeps for its backward may add
 //

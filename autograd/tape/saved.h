@@ -11,7 +11,7 @@ class Tape;
 // normalisation, an activation). Then the output need not be kept between forward and backward.
 class Saved {
  public:
-  Saved() = default;  // nothing
+  Saved() = default;  // holds nothing
   explicit Saved(Tensor tensor) : tensor_(std::move(tensor)) {}
   Saved(const Tape& tape, int id) : tape_(&tape), id_(id) {}
 

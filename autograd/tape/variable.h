@@ -17,7 +17,7 @@ struct Leaf {
 };
 
 // Copying a Variable copies the handle. There are two kinds:
-//   a parameter: lives on no tape, keeps its value and gathers its gradient over any number of backward passes;
+//   a parameter: lives on no tape, keeps its value and accumulates its gradient over any number of backward passes;
 //   a value on a tape: a constant, or the result of an op.
 // Modules take and return only Variables, and a Tensor becomes one only by an explicit call of Variable::constant, so
 // that a gradient cannot be cut by accident.

@@ -25,7 +25,7 @@ class FeedForward : public Module {
   ActivationKind activation_;
 };
 
-// The inputs of a block beside x: positions, mask, and the encoder's output.
+// The inputs of a block other than x: the mask, the positions, and the encoder's output.
 struct BlockContext {
   SelfMask mask = {};
   Positions positions = {};

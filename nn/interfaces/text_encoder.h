@@ -36,8 +36,8 @@ class TextEncoder : public Module {
   virtual std::vector<Variable> hidden_states(const EncoderBatch& rows) const = 0;
   // Features (…, F) → logits (…, vocab).
   virtual Variable logits(const Variable& features) const = 0;
-  // Returns the cross-entropy, as ops.h defines it, of features (…, F) and one target (i32) for each of their rows. All
-  // logits are never in memory at once.
+  // Returns the cross-entropy, as ops.h defines it, of features (…, F) and one target (i32) for each of their rows. The
+  // logits are never in memory all at once.
   virtual Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const = 0;
 };
 

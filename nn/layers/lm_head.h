@@ -1,4 +1,4 @@
-// The last layer of a model of text.
+// The head of a language model, which predicts tokens, and its loss.
 #pragma once
 
 #include "autograd/ops/losses/losses.h"

@@ -55,7 +55,7 @@ class Gpt : public LanguageModel {
   }
 
   // The features are the residual stream after the final norm (B, T, dim). With a state, all ids must belong to the
-  // document that the state holds; Error if another document begins.
+  // document that the state holds. Throws Error if a document token comes after the first token of the state.
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override {
     return call([&] { return run(ids, state); });
   }

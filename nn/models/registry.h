@@ -43,7 +43,7 @@ struct ModelPart {
 // The floating-point operations of the forward pass for each target token.
 struct ForwardFlops {
   double blocks = 0;       // of all blocks; train.recompute repeats all blocks but the last
-  double other = 0;        // of everything else
+  double other = 0;        // of all other parts
   double head = 0;         // the part of `other` that predicts tokens, which fine-tuning does not compute
   std::int64_t count = 1;  // number of blocks
 };
@@ -57,7 +57,7 @@ struct ModelFamily {
   // Replaces values that depend on others (ff_dim 0: 4·dim), and throws UsageError, beginning with "model.KEY: ", if
   // values contradict each other. A second call changes nothing. `joint`: source and target share a vocabulary.
   std::function<void(KeyValues& options, bool joint)> resolve;
-  // Makes the model of resolved options.
+  // Makes the model that resolved options describe.
   std::variant<LanguageModelMaker, SequenceToSequenceMaker, BidirectionalLanguageModelMaker, MaskedLanguageModelMaker,
                SkipGramModelMaker>
       make;

@@ -59,7 +59,7 @@ Variable Rnn::loss(const Variable& ids, const Variable& targets, const CrossEntr
 }
 
 Variable Rnn::loss_of(const Variable& states, const Variable& targets, const CrossEntropyOptions& options) const {
-  return head_.loss(states, targets.value().transpose(0, 1), options);  // the states are in the order of time
+  return head_.loss(states, targets.value().transpose(0, 1), options);  // time is the first axis of the states
 }
 
 namespace {

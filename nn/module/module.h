@@ -34,7 +34,7 @@ class ShapesOnly {
 };
 
 // While an object of this class lives, the modules made by its thread have matrices in bf16, which need half of the
-// memory. Such models cannot be trained.
+// memory. Such models are for inference only.
 class Bf16Weights {
  public:
   explicit Bf16Weights(bool on = true);

@@ -40,7 +40,7 @@ std::vector<std::string> optimizer_names();
 // Returns null if there is no optimizer of that name.
 const OptimizerRow* find_optimizer_row(std::string_view name);
 
-// The options that are given, by key: {{"beta2", 0.99}, {"clip", 1.0}}.
+// The given options, by key: {{"beta2", 0.99}, {"clip", 1.0}}.
 using OptimizerSettings = std::map<std::string, KeyValue, std::less<>>;
 
 // Returns the values of the optimizer's keys and of two common keys: `lr`, the peak learning rate (0.001), to which

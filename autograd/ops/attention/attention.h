@@ -51,9 +51,9 @@ struct HeadWeights {
   Variable q, k;  // the weights for transform_heads(); may be undefined
 };
 
-// The same attention for a packed tensor, without copies of its parts: qkv (B, T, (h + g)·d + g·d_v) → (B, T, h·d_v).
-// Each row of qkv holds the h heads of q, then the g heads of k, then the g heads of v. Queries and keys go through
-// transform_heads(); the transformed ones are not kept for backward.
+// Computes the same attention for a packed tensor, without copies of its parts: qkv (B, T, (h + g)·d + g·d_v) → (B, T,
+// h·d_v). Each row of qkv holds the h heads of q, then the g heads of k, then the g heads of v. Queries and keys go
+// through transform_heads(); the transformed ones are not kept for backward.
 Variable packed_self_attention(const Variable& qkv, const HeadLayout& heads, const AttentionOptions& options,
                                const HeadWeights& weights = {}, const HeadTransform& transform = {});
 // q (B, T_q, h·d), kv (B, T_k, g·(d + d_v)) → (B, T_q, h·d_v). Each row of kv holds the heads of k, then the heads of

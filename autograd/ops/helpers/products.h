@@ -6,7 +6,7 @@
 
 namespace tapeformer {
 
-// (…, m, k)·(…, k, n) → (…, m, n); the axes in front are broadcast   (matmul.cpp)
+// (…, m, k)·(…, k, n) → (…, m, n); the leading axes are broadcast   (matmul.cpp)
 Variable matmul(const Variable& a, const Variable& b);
 // x Wᵀ + b: x (…, in), weight (out, in), bias (out) or undefined → (…, out)   (linear.cpp)
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias);
