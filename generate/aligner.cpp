@@ -10,7 +10,7 @@ Tensor row_of(const std::vector<std::int32_t>& ids) {
   return Tensor::from(std::span<const std::int32_t>(ids), {1, std::ssize(ids)});
 }
 
-// The places [begin, end) of `count` that are averaged over.
+// The range [begin, end) of layers or heads (there are `count`) over which the weights are averaged.
 std::pair<std::int64_t, std::int64_t> range_of(const char* what, std::optional<std::int64_t> wanted,
                                                std::int64_t count) {
   if (!wanted) return {0, count};

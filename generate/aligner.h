@@ -1,4 +1,4 @@
-// Which source tokens a model looks at while it writes a translation.
+// Word alignments: the source tokens to which a model attends while it writes a translation.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,16 @@
 
 namespace tapeformer {
 
-// Whose attention weights are read; what is not given is averaged over.
+// The layer and head of the decoder's cross-attention whose weights are read, from 0. If one is not given, the weights
+// are averaged over all of them.
 struct AlignmentHeads {
-  std::optional<std::int64_t> layer = {}, head = {};  // of the decoder's cross-attention, from 0
+  std::optional<std::int64_t> layer = {}, head = {};
 };
 
-// The weights of a forward pass over a source and its translation (ids without begin and end): a row for each target
-// token and for the end behind them, with a weight for each source token and for the end behind them. A row sums to 1.
-// Throws UsageError for a layer or head that the model does not have, and for a model that has no attention.
+// Returns the attention weights of a forward pass over a source and its translation (ids without begin and end). There
+// is a row for each target token and one for the end token; each row has a weight for each source token and one for the
+// end token, and sums to 1. Throws UsageError for a layer or head that the model does not have, and for a model without
+// attention.
 std::vector<std::vector<double>> align(const SequenceToSequence& model, std::span<const std::int32_t> source,
                                        std::span<const std::int32_t> target, const PairSymbols& symbols,
                                        const AlignmentHeads& heads = {});

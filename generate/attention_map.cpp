@@ -11,13 +11,13 @@ namespace {
 
 Tensor row_of(std::span<const std::int32_t> ids) { return Tensor::from(ids, {1, std::ssize(ids)}); }
 
-// (1, …) → (…)
+// Removes the batch axis, (1, …) → (…), and converts to f64.
 Tensor without_batch(const Tensor& x) {
   const Dims& sizes = x.sizes();
   return x.to(DType::f64).contiguous().reshape({sizes[1], sizes[2], sizes[3]});
 }
 
-// (heads, T, dim) → (heads, T)
+// Returns the norms of the vectors: (heads, T, dim) → (heads, T).
 Tensor norms_of(const Tensor& x) {
   const Tensor norms = Tensor::empty({x.size(0), x.size(1)}, DType::f64);
   const double* value = x.data<double>();
@@ -29,7 +29,7 @@ Tensor norms_of(const Tensor& x) {
   return norms;
 }
 
-// Collects what self-attention and cross-attention show.
+// An observer that collects the weights and outputs of self-attention and cross-attention.
 struct Collector {
   AttentionMap self{"self", {}, {}}, cross{"cross", {}, {}};
 
@@ -41,7 +41,7 @@ struct Collector {
   }
 };
 
-// What is shown while `forward` runs on a tape.
+// Runs `forward` on a tape that the collector observes.
 template <class Forward>
 void collect(Collector& collector, const Forward& forward) {
   const TensorObserver observer = std::ref(collector);

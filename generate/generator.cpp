@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kStream = mix64(0x73616d706c65);  // "sample"
 
-// Logits after the last of `ids`, (vocab). The state, if any, has read the tokens before them.
+// Returns the logits (vocab) of the token after `ids`. The state, if given, has read the tokens before `ids`.
 Tensor next_logits(const LanguageModel& model, std::span<const std::int32_t> ids, LanguageState* state) {
   Tape tape(no_grad);
   const std::int64_t length = static_cast<std::int64_t>(ids.size());

@@ -23,7 +23,7 @@ std::vector<LineTranslation> translate_lines(const SequenceToSequence& model, co
                                              const Tokenizer& target, const PairSymbols& symbols,
                                              std::span<const std::string_view> lines, const BeamOptions& options,
                                              std::int64_t first_number) {
-  // The end of the sentence takes a place of the context.
+  // The end token takes one position of the context.
   const std::size_t most = model.context() ? *model.context() - 1 : std::numeric_limits<std::size_t>::max();
   std::vector<LineTranslation> results(lines.size());
   std::vector<std::vector<std::int32_t>> sources;

@@ -1,4 +1,4 @@
-// Translation of text, line by line.
+// Translates text line by line.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@ namespace tapeformer {
 struct LineTranslation {
   std::vector<std::string> texts;            // best first; a line of white space has one empty text
   std::vector<double> scores;                // Hypothesis::score of each text
-  std::vector<std::int32_t> source, target;  // the ids that were translated, and those of the best text
-  std::int64_t dropped_tokens = 0;           // the last tokens of a source that is longer than the model's context
+  std::vector<std::int32_t> source, target;  // the ids that were translated; the ids of the best text
+  std::int64_t dropped_tokens =
+      0;  // the number of tokens cut off at the end of a source that is longer than the model's context
 };
 
 // Translates lines of text. Each byte that is not valid UTF-8 is read as U+FFFD. The translation of a line does not
-// depend on the other lines. Throws Error with the line's number (the first is first_number) when the source tokenizer
-// cannot encode it.
+// depend on the other lines. Throws Error with the line's number (the first is first_number) if the source tokenizer
+// cannot encode the line.
 std::vector<LineTranslation> translate_lines(const SequenceToSequence& model, const Tokenizer& source,
                                              const Tokenizer& target, const PairSymbols& symbols,
                                              std::span<const std::string_view> lines, const BeamOptions& options,

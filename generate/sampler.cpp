@@ -18,7 +18,7 @@ void check_options(const SamplingOptions& options) {
 
 std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  bool possible = false;  // some token can be drawn
+  bool possible = false;  // whether some token can be drawn
   for (const float logit : logits) {
     check(logit < kInfinity, "generate: the model's predictions are not finite numbers");  // false for NaN
     possible = possible || logit > -kInfinity;
@@ -48,7 +48,7 @@ std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& 
     std::size_t count = 0;
     while (count < ids.size() && (count == 0 || kept < options.top_p * total)) {
       if (count == sorted) {
-        // Sort a part at a time: usually a few tokens of a large vocabulary reach p.
+        // Sort only a part at a time, since a few tokens of a large vocabulary usually reach p.
         sorted = std::min(ids.size(), std::max<std::size_t>(256, 8 * sorted));
         const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(count);
         const auto end = ids.begin() + static_cast<std::ptrdiff_t>(sorted);

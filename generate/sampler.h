@@ -17,9 +17,9 @@ struct SamplingOptions {
 // Throws UsageError unless temperature >= 0, top_k >= 0 and 0 < top_p <= 1.
 void check_options(const SamplingOptions& options);
 
-// Draws a token from softmax(logits / temperature), restricted by top_k, then by top_p. Ties go to the lower id, so the
-// result is a pure function of logits, options and key. Throws Error for a logit that is NaN or infinite; minus
-// infinity is a token that is never drawn, unless all are.
+// Draws a token from softmax(logits / temperature), restricted by top_k, then by top_p. Of equal logits the lower id
+// comes first, so the result is a pure function of logits, options and key. A token with the logit minus infinity is
+// never drawn. Throws Error if a logit is NaN or plus infinity, or if all are minus infinity.
 std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key);
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-// Ends a text that comes in parts before the first of some strings.
+// Cuts a text that arrives in parts before the first stop string.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ class StopStrings {
   // Throws UsageError for an empty string.
   explicit StopStrings(std::vector<std::string> strings);
 
-  // Takes the next part, and returns what of the text is now sure to stand before a stop string: an end that may become
-  // one is kept back. Nothing comes any more once stopped().
+  // Takes the next part and returns the text that is certainly before any stop string; an end that may be the beginning
+  // of a stop string is held back. Returns nothing once stopped().
   std::string push(std::string_view part);
-  // What was kept back of a text that has ended without a stop string.
+  // Returns the text that was held back, when the text has ended without a stop string.
   std::string finish();
   bool stopped() const { return stopped_; }
 

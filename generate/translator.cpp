@@ -12,27 +12,27 @@
 namespace tapeformer {
 namespace {
 
-constexpr double kDead = -std::numeric_limits<double>::infinity();  // log P of an unused place in a beam
+constexpr double kDead = -std::numeric_limits<double>::infinity();  // log P of an unused entry of a beam
 
-// A live hypothesis: its tokens so far, with the begin of the sentence first.
+// A live hypothesis: its tokens so far, with the begin token first.
 struct Live {
   std::vector<std::int32_t> ids;
   double log_probability = kDead;
 };
 
-// Hypothesis `parent` of a beam, continued by the token `id`.
+// The candidate that continues hypothesis `parent` of a beam by the token `id`.
 struct Candidate {
   double log_probability;
   std::int64_t parent;
   std::int32_t id;
-  bool operator<(const Candidate& other) const {  // the better one is less
+  bool operator<(const Candidate& other) const {  // the better candidate is the smaller one
     if (log_probability != other.log_probability) return log_probability > other.log_probability;
     return parent != other.parent ? parent < other.parent : id < other.id;
   }
 };
 
-// The tokens that the translation of a source of so many tokens may have, both with their end counted. Where neither
-// the model nor the caller has a limit, it is far above the length of any good translation.
+// Returns the largest length of a translation of a source of `source_tokens` tokens; both lengths include the end
+// token. If neither the model nor the caller sets a limit, it is far above the length of any good translation.
 std::int64_t longest_target(const SequenceToSequence& model, std::int64_t wanted, std::int64_t source_tokens) {
   const std::optional<std::int64_t> context = model.context();
   if (wanted == 0) return context.value_or(3 * source_tokens + 50);
@@ -44,7 +44,7 @@ bool better(const Hypothesis& a, const Hypothesis& b) { return a.score > b.score
 // The search for one sentence.
 struct Search {
   std::size_t source;                // index in the caller's list
-  std::int64_t max_length;           // tokens of a hypothesis with its end
+  std::int64_t max_length;           // of a hypothesis, in tokens with the end token
   std::vector<Live> live;            // always `beam` entries, unused ones last
   std::vector<Hypothesis> finished;  // best first
 };
@@ -55,7 +55,7 @@ class BatchSearch {
   BatchSearch(const SequenceToSequence& model, const PairSymbols& symbols, const BeamOptions& options)
       : model_(model), symbols_(symbols), options_(options) {}
 
-  // Translates the sources at the given places into results at the same places.
+  // Translates sources[i] into results[i] for each i of `places`.
   void run(std::span<const std::vector<std::int32_t>> sources, std::span<const std::size_t> places,
            std::vector<std::vector<Hypothesis>>& results) {
     begin(sources, places);
@@ -94,7 +94,7 @@ class BatchSearch {
     state_ = model_.make_state(longest_hypothesis, longest);
   }
 
-  // Computes log P of the next token for every hypothesis: (rows, vocab). Each has `length` tokens so far.
+  // Returns log P of the next token for every hypothesis, (rows, vocab). Each hypothesis has `length` tokens so far.
   Tensor next_log_probabilities(std::int64_t length) {
     std::vector<std::int32_t> ids;
     const std::int64_t seen = options_.use_cache ? length - 1 : 0;
@@ -115,7 +115,7 @@ class BatchSearch {
     const auto [begin, end, padding] = symbols_.target;
     const auto first = must_end ? end : 0, last = must_end ? end + 1 : static_cast<std::int32_t>(vocab);
     std::vector<Candidate> best;  // a heap whose front is the worst
-    double floor = kDead;         // log P must exceed this; ties are already in order
+    double floor = kDead;         // a candidate's log P must exceed this; ties come in order already
     const auto offer = [&](const Candidate& candidate) {
       if (std::ssize(best) == options_.beam) {
         std::pop_heap(best.begin(), best.end());
@@ -128,7 +128,7 @@ class BatchSearch {
     for (std::int64_t i = 0; i < options_.beam; ++i, log_p += vocab) {
       const double before = search.live[i].log_probability;
       if (before == kDead) continue;
-      // A NaN or an infinity among the logits makes this entry not finite.
+      // If a logit is NaN or infinite, this log P is not finite.
       check(std::isfinite(log_p[end]), "translate: source ", search.source + 1,
             ": the model's predictions are not finite numbers");
       for (std::int32_t id = first; id < last; ++id) {
@@ -181,7 +181,8 @@ class BatchSearch {
     const double best = search.live.front().log_probability;
     if (best == kDead) return true;
     if (static_cast<std::int64_t>(search.finished.size()) < options_.n_best) return false;
-    // Its log P is negative and can only fall, so its best possible score is at the greatest length.
+    // The log P of a hypothesis is negative and can only fall, so its best possible score is that at the maximal
+    // length.
     return search.finished[options_.n_best - 1].score >= best / penalty(search.max_length);
   }
 
@@ -214,7 +215,7 @@ class BatchSearch {
   const PairSymbols& symbols_;
   const BeamOptions& options_;
   std::vector<Search> searches_;
-  std::vector<std::int64_t> parents_;  // the row that each row continues
+  std::vector<std::int64_t> parents_;  // parents_[i] is the row that row i continues
   Tape tape_{no_grad};
   EncoderOutput encoded_;
   std::unique_ptr<DecoderState> state_;

@@ -22,7 +22,7 @@ double product(const float* a, const float* b, std::int64_t width) {
   return sum;
 }
 
-// Row i has the cosines with the vectors 0 to i; null with a vector that is zero.
+// Returns a row for each vector i with its cosines with the vectors 0 to i; null if one of the two is zero.
 Json cosines(const Tensor& vectors) {
   const std::int64_t width = vectors.size(1);
   const float* const x = vectors.data<float>();
@@ -39,7 +39,7 @@ Json cosines(const Tensor& vectors) {
   return rows;
 }
 
-// The first rows and columns of a matrix, which has `length` and `dim` of them.
+// Returns the first rows and columns of a matrix (length, dim).
 Json heat_map(const Tensor& matrix) {
   const std::int64_t length = matrix.size(0), dim = matrix.size(1);
   Json rows = Json::array();

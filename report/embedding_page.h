@@ -1,4 +1,4 @@
-// The page of vectors: a map of them, how alike they are, and the vectors of positions.
+// A page that shows vectors: a map of them, their cosines, and the position embeddings.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tapeformer {
 
-// A map by principal_components() of the vectors (n, F), the cosines of all pairs, and as a heat map the vectors of
-// positions (length, dim) that the model adds to those of its tokens; undefined where it has none. Tensors are f32 and
-// contiguous; each vector has a label, which is shown as printable_text(). Throws UsageError for more than 300 vectors.
+// Shows the vectors (n, F) on a map made by principal_components(), the cosines of all pairs, and as a heat map the
+// model's position embeddings (length, dim), which may be undefined. Tensors are f32 and contiguous. Each vector has a
+// label, which is shown as printable_text(). Throws UsageError for more than 300 vectors.
 std::string embedding_page(const std::string& title, const std::vector<std::string>& labels, const Tensor& vectors,
                            const Tensor& positions);
 

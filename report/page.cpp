@@ -21,7 +21,7 @@ std::string escaped(std::string_view text) {
   return html;
 }
 
-// JSON in which no end of a script can stand.
+// Returns JSON that cannot contain the end of a script.
 std::string script_json(const nlohmann::ordered_json& data) {
   std::string json;
   for (const char c : data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) {

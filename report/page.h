@@ -1,4 +1,4 @@
-// Pages that hold all that they need: styles, scripts and data. They are opened from a file, without a network.
+// Makes self-contained HTML pages with styles, scripts and data, which can be opened from a file without a network.
 #pragma once
 
 #include <filesystem>
@@ -9,17 +9,18 @@
 
 namespace tapeformer {
 
-// The content of a file of report/assets, or of the chart library: "report.js". Throws Error for another name.
+// Returns the content of a file of report/assets ("report.js"), or of the chart library. Throws Error for another name.
 std::string_view page_asset(std::string_view name);
 
 struct PageContent {
   std::string title;
   std::initializer_list<std::string_view> styles, scripts;  // assets, in order; page.css and page.js come before them
 };
-// The HTML of a page whose scripts find `data` as tapeformer.data. No text of the data is read as HTML.
+// Returns the HTML of a page whose scripts read `data` as tapeformer.data. Texts in the data are never interpreted as
+// HTML.
 std::string page_html(const PageContent& content, const nlohmann::ordered_json& data);
 
-// A number with so many significant digits, or null where it is not finite.
+// Returns the number rounded to `digits` significant digits, or null if it is not finite.
 nlohmann::ordered_json rounded(double value, int digits);
 
 }  // namespace tapeformer

@@ -10,7 +10,7 @@
 namespace tapeformer {
 namespace {
 
-// The products of all pairs of the centred vectors, (n, n).
+// Returns the dot products of all pairs of centred vectors, (n, n).
 std::vector<double> centred_products(const Tensor& vectors) {
   const std::int64_t n = vectors.size(0), width = vectors.size(1);
   const float* const x = vectors.data<float>();
@@ -42,13 +42,13 @@ PrincipalComponents principal_components(const Tensor& vectors) {
   const int size = static_cast<int>(n), work_size = 3 * size;
   std::vector<double> work(work_size);
   int info = 0;
-  // The eigenvalues, in ascending order, and the eigenvectors of a symmetric matrix.
+  // dsyev computes the eigenvalues, in ascending order, and the eigenvectors of a symmetric matrix.
   LAPACK_dsyev("V", "U", &size, matrix.data(), &size, values.data(), work.data(), &work_size, &info);
   check(info == 0, "the principal components were not found (LAPACK's dsyev: ", info, ")");
 
   PrincipalComponents found{std::vector<std::array<double, 2>>(n), {}};
   for (std::int64_t axis = 0; axis < std::min<std::int64_t>(2, n); ++axis) {
-    const std::int64_t place = n - 1 - axis;  // the largest come last
+    const std::int64_t place = n - 1 - axis;  // the largest eigenvalues come last
     const double variance = std::max(values[place], 0.0);
     const double* const direction = &matrix[place * n];
     const double* const first = std::find_if(direction, direction + n, [](double x) { return std::abs(x) > 1e-9; });

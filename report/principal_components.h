@@ -1,4 +1,4 @@
-// The plane that shows most of how vectors differ.
+// Principal component analysis: the plane with the largest variance of the vectors.
 #pragma once
 
 #include <array>
@@ -9,12 +9,13 @@
 namespace tapeformer {
 
 struct PrincipalComponents {
-  std::vector<std::array<double, 2>> places;  // of each vector, along the two directions of the largest variance
-  std::array<double, 2> shares{};             // of the variance that each direction has
+  std::vector<std::array<double, 2>>
+      places;                      // the coordinates of each vector along the two directions of the largest variance
+  std::array<double, 2> shares{};  // the share of the variance of each direction
 };
 
-// Finds them for vectors (n, F), f32 and contiguous, n ≥ 1. LAPACK finds the eigenvectors of the n × n products of the
-// centred vectors. Of each direction's two signs the one is taken by which the first place that is not 0 is positive.
+// Computes them for vectors (n, F), f32 and contiguous, n ≥ 1, from the eigenvectors of the n × n dot products of the
+// centred vectors (LAPACK). The sign of each direction is chosen such that the first non-zero coordinate is positive.
 PrincipalComponents principal_components(const Tensor& vectors);
 
 }  // namespace tapeformer

@@ -14,14 +14,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDigits = 6;  // more cannot be seen
-// So that a page stays below 1 MB, of all runs together:
-constexpr std::size_t kMostPoints = 8000;       // of a curve
-constexpr std::size_t kMostWatched = 30'000;    // numbers of layers
-constexpr std::size_t kMostSamples = 40;        // steps with samples
-constexpr std::size_t kMostSampleBytes = 2000;  // of a text
+constexpr int kDigits = 6;  // more digits would not be visible
+// These limits, for all runs together, keep a page below 1 MB:
+constexpr std::size_t kMostPoints = 8000;       // points of a curve
+constexpr std::size_t kMostWatched = 30'000;    // numbers about layers
+constexpr std::size_t kMostSamples = 40;        // steps with samples of text
+constexpr std::size_t kMostSampleBytes = 2000;  // length of a sample
 
-// A list for each key that a line has, of the means of `per_point` lines each; null where none of them has the key.
+// Returns a list for each key of the lines: its mean over each group of `per_point` lines, or null if no line of the
+// group has the key.
 Json columns_of(const std::vector<Json>& lines, std::size_t per_point) {
   Json columns = Json::object();
   for (const Json& line : lines) {
@@ -47,7 +48,8 @@ Json columns_of(const std::vector<Json>& lines, std::size_t per_point) {
 
 struct RunLines {
   std::vector<Json> train, eval, samples;
-  // What train.watch wrote, as columns_of() reads it: {"step", "tokens", "elapsed_s", "grad blocks.0", …}.
+  // Returns a line of train.watch in the flat form for columns_of(): {"step", "tokens", "elapsed_s", "grad blocks.0",
+  // …}.
   std::vector<Json> watched;
 };
 
@@ -65,11 +67,11 @@ Json flat_watch(const Json& line) {
 std::string shortened(const std::string& text) {
   if (text.size() <= kMostSampleBytes) return text;
   std::size_t end = kMostSampleBytes;
-  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // not within a character
+  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // do not cut within a UTF-8 character
   return text.substr(0, end) + "…";
 }
 
-// Some of the lines with samples, from the first to the last, each text at most so long.
+// Returns at most `most` of the lines with samples, from the first to the last. Long texts are cut.
 Json samples_of(const std::vector<Json>& lines, std::size_t most) {
   Json samples = Json::array();
   const std::size_t count = std::min(lines.size(), most);
@@ -87,9 +89,10 @@ Json samples_of(const std::vector<Json>& lines, std::size_t most) {
 
 RunLines read_lines(const RunFolder& run) {
   RunLines lines;
-  if (!std::filesystem::exists(run.metrics())) return lines;  // the run has not made its first step
+  if (!std::filesystem::exists(run.metrics())) return lines;  // the run has not finished its first step
   for (Json& line : read_metrics(run.metrics())) {
-    if (line.contains("averaged")) continue;  // of the average at the end, no point of a curve
+    if (line.contains("averaged"))
+      continue;  // the evaluation of the averaged weights at the end is not a point of a curve
     const bool sampled = line.contains("samples") && line["samples"].is_array();
     if (line.contains("watch") && line["watch"].is_object()) lines.watched.push_back(flat_watch(line));
     (sampled ? lines.samples : line.contains("eval_loss") ? lines.eval : lines.train).push_back(std::move(line));

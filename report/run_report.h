@@ -1,4 +1,4 @@
-// The page of one or several runs: their curves, and what they are.
+// A page that shows the curves and configurations of one or several runs.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace tapeformer {
 
-// What the page shows of runs: {"runs": [{"name", "config" (config.toml's text), "train", "eval", "watch", "samples",
+// Returns the data of the page: {"runs": [{"name", "config" (config.toml's text), "train", "eval", "watch", "samples",
 // "machines"}]}. "train" and "eval" have a list of numbers, or null, for each key of the lines of metrics.jsonl; the
-// lines of "eval" are those with eval_loss. Where all runs together have more than 8000 lines of "train", each point is
-// the mean of "per_point" lines. "watch" is the same of the norms of layers, with keys such as "grad blocks.0".
-// "samples" are the lines with samples, at most 40 of all runs, from the first to the last; a long text is cut.
-// "machines" are the entries of machine.json. Throws Error when a file of a run is missing or broken.
+// lines of "eval" are those with eval_loss. If all runs together have more than 8000 lines of "train", each point is
+// the mean of "per_point" lines. "watch" has the same form, with the norms of layers under keys such as "grad
+// blocks.0". "samples" are the lines with samples, at most 40 for all runs, from the first to the last; long texts are
+// cut. "machines" are the entries of machine.json. Throws Error if a file of a run is missing or broken.
 nlohmann::ordered_json run_report_data(std::span<const RunFolder> runs);
-// The page as HTML.
+// Returns the page as HTML.
 std::string run_report(std::span<const RunFolder> runs);
 // Writes the page; the file is replaced as a whole or not at all.
 void write_run_report(std::span<const RunFolder> runs, const std::filesystem::path& to);

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// [text, nats, rank, [[text, P], …]], or [text] for a token that is not scored.
+// Returns [text, nats, rank, [[text, P], …]], or [text] for a token that is not scored.
 Json token_json(const SurprisalToken& token) {
   Json json{visible_text(token.text)};
   if (!token.score) return json;

@@ -1,4 +1,4 @@
-// The page of a text in the colours of its surprisal.
+// A page that colours the tokens of a text by their surprisal.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace tapeformer {
 
 struct SurprisalToken {
   std::string text;
-  std::optional<TokenScore> score;     // nothing for a token that has nothing before it
+  std::optional<TokenScore> score;     // empty for a token that no token precedes
   std::vector<std::string> likeliest;  // the texts of score->likeliest
 };
 

@@ -6,8 +6,8 @@
 namespace tapeformer {
 namespace {
 
-// An activation whose derivative is a function of x (written in kernels/elementwise/activations.h): its two kernels and
-// a name. Its output is computed again rather than kept by the ops after it.
+// An activation whose derivative is a function of x. Kernels gives the name and the two kernels. Ops that need its
+// output in backward compute it again from x instead of keeping a copy.
 template <class Kernels>
 struct KeepsInput {
   static constexpr const char* kName = Kernels::kName;
@@ -29,7 +29,7 @@ struct KeepsInput {
   }
 };
 
-// One whose derivative is a function of y.
+// An activation whose derivative is a function of the output y, which it keeps for backward.
 template <class Kernels>
 struct KeepsOutput {
   static constexpr const char* kName = Kernels::kName;
@@ -46,6 +46,7 @@ struct KeepsOutput {
   }
 };
 
+// y = max(x, 0);  dx = dy·[x > 0]
 struct Relu {
   static constexpr const char* kName = "relu";
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::relu_forward(y, x, n); }
@@ -54,6 +55,7 @@ struct Relu {
   }
 };
 
+// y = tanh x;  dx = dy·(1 − y²)
 struct Tanh {
   static constexpr const char* kName = "tanh";
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::tanh_forward(y, x, n); }
@@ -62,6 +64,7 @@ struct Tanh {
   }
 };
 
+// y = 1/(1 + e^−x);  dx = dy·y·(1 − y)
 struct Sigmoid {
   static constexpr const char* kName = "sigmoid";
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::sigmoid_forward(y, x, n); }
@@ -70,6 +73,7 @@ struct Sigmoid {
   }
 };
 
+// y = ln(1 + e^x);  dx = dy/(1 + e^−x)
 struct Softplus {
   static constexpr const char* kName = "softplus";
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::softplus_forward(y, x, n); }
@@ -78,6 +82,7 @@ struct Softplus {
   }
 };
 
+// y = x Φ(x), Φ(x) = (1 + erf(x/√2))/2;  dx = dy·(Φ(x) + x φ(x)), φ = Φ'
 struct Gelu {
   static constexpr const char* kName = "gelu";
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::gelu_forward(y, x, n); }
@@ -86,6 +91,7 @@ struct Gelu {
   }
 };
 
+// y = x/2·(1 + tanh u), u = √(2/π)(x + 0.044715x³);  dx = dy·(½(1 + tanh u) + x/2·(1 − tanh² u)·u')
 struct GeluTanh {
   static constexpr const char* kName = "gelu_tanh";
   static void forward(auto* y, auto* x, std::int64_t n) { kernels::gelu_tanh_forward(y, x, n); }

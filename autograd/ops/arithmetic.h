@@ -1,5 +1,5 @@
-// Arithmetic and elementwise functions (arithmetic.cpp, piecewise.cpp). Ops of two inputs broadcast as NumPy does, by
-// the view op expand. Shapes that cannot be broadcast throw Error.
+// Arithmetic and elementwise functions (arithmetic.cpp, piecewise.cpp). Ops of two inputs broadcast as in NumPy, using
+// the view op expand. They throw Error for shapes that cannot be broadcast.
 #pragma once
 
 #include "autograd/tape/variable.h"
@@ -18,10 +18,10 @@ Variable exp(const Variable& x);
 Variable log(const Variable& x);
 Variable sqrt(const Variable& x);
 
-// Where the derivative jumps it is PyTorch's choice.
-Variable abs(const Variable& x);                             // 0 at 0
-Variable clamp(const Variable& x, double low, double high);  // into [low, high]; 1 at both ends
-Variable minimum(const Variable& a, const Variable& b);      // ½ for each of two equal elements
+// Where the derivative is not defined, its value is the one that PyTorch chose (given at the right).
+Variable abs(const Variable& x);                             // derivative 0 at x = 0
+Variable clamp(const Variable& x, double low, double high);  // limits x to [low, high]; derivative 1 at both ends
+Variable minimum(const Variable& a, const Variable& b);      // equal elements: each gets half of the gradient
 Variable maximum(const Variable& a, const Variable& b);
 
 inline Variable operator+(const Variable& a, const Variable& b) { return add(a, b); }

@@ -5,11 +5,12 @@
 namespace tapeformer {
 namespace {
 
-// All of a feed-forward layer after its first product:
-//   y = h W₂ᵀ + b₂, h = act(u + b₁); a gated activation makes h, half as wide, of both halves of u + b₁
+// A feed-forward layer after its first product u = x W₁ᵀ:
+//   y = h W₂ᵀ + b₂, h = act(u + b₁)
 //   dh = dy W₂, dW₂ = dyᵀ h, db₂ = Σ_rows dy;  du = dh·act'(u + b₁), db₁ = Σ_rows du
-// It keeps u alone, which is a tensor of its own that no other op reads; backward computes h again. One of h and du
-// takes the memory of u, the other one that of dh.
+// A gated activation splits u + b₁ into halves a and c: h = act(a)·c, da = dh·c·act'(a), dc = dh·act(a).
+// The op keeps only u, which no other op reads; backward computes h again. Backward writes h and du to the memory of u
+// and dh.
 struct FeedForward {
   static constexpr const char* kName = "feed_forward";
   ActivationKind activation;
@@ -69,7 +70,7 @@ Variable feed_forward(Variable x, const FeedForwardWeights& weights, ActivationK
         ", its bias ", b2.sizes(), ": expected (", w2.size(0), ")");
   common_tape("feed_forward", {&x, &w1, &b1, &w2, &b2});
   const Variable u = linear(x, w1, {});
-  x = {};  // frees a normalised x, which nobody keeps, before the activation takes memory
+  x = {};  // frees x, if no other op keeps it, before the activation allocates memory
   return feed_forward_output(u, weights, activation);
 }
 

@@ -6,7 +6,9 @@
 namespace tapeformer {
 namespace {
 
-// y = γ·(x − μ)/√(σ² + ε) + β over the last axis; the gradients' formulas stand in kernels/rows/layer_norm.h
+// Over the last axis, with rstd = 1/√(σ² + ε), x̂ = (x − μ)·rstd and g = dy·γ:
+//   y = γ·x̂ + β
+//   dx = rstd·(g − mean(g) − x̂·mean(g·x̂)),  dγ = Σ_rows dy·x̂,  dβ = Σ_rows dy
 struct LayerNorm {
   static constexpr const char* kName = "layer_norm";
   double eps;

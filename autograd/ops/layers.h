@@ -5,10 +5,10 @@
 
 namespace tapeformer {
 
-// Rows of a table: table (rows, dim), ids i32 of any shape → (…ids, dim)   (embedding.cpp)
+// Reads rows of a table: table (rows, dim), ids i32 of any shape → (…ids, dim)   (embedding.cpp)
 Variable embedding(const Variable& table, const Variable& ids);
 
-// Zeroes each element with probability p and scales the others by 1/(1 − p), while training; x itself otherwise
+// While training, zeroes each element with probability p and scales the others by 1/(1 − p); otherwise returns x
 // (dropout.cpp).
 Variable dropout(const Variable& x, double p);
 

@@ -30,7 +30,7 @@ struct Linear {
     write_gradient(dweight, [&]<class T>(T* out, T beta) {
       multiply(out, beta, g, true, x.get().reshape({rows, features}), false);
     });
-    x = {};  // frees x before its gradient takes memory
+    x = {};  // frees x before its gradient is allocated
     write_gradient(dx, [&]<class T>(T* out, T beta) { multiply(out, beta, g, false, weight.get(), false); });
     write_bias_gradient(dbias, dy);
   }

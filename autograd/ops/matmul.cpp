@@ -8,8 +8,8 @@
 namespace tapeformer {
 namespace {
 
-// The distance between rows (between columns, for a matrix stored transposed), if BLAS can read the last two axes as a
-// matrix.
+// Returns the distance between rows (between columns if the matrix is stored transposed), or nothing if BLAS cannot
+// read the last two axes as a matrix.
 std::optional<std::int64_t> leading_dimension(const Layout& layout, bool transposed) {
   const int row_axis = layout.rank() - (transposed ? 1 : 2), column_axis = layout.rank() - (transposed ? 2 : 1);
   const std::int64_t rows = layout.sizes[row_axis], columns = layout.sizes[column_axis];
@@ -20,7 +20,7 @@ std::optional<std::int64_t> leading_dimension(const Layout& layout, bool transpo
   return stride >= row_length ? std::optional(stride) : std::nullopt;
 }
 
-// Where each matrix begins, relative to the first: all indices of the leading axes, in row-major order.
+// Returns the offset of each matrix from the first one, for all indices of the leading axes in row-major order.
 std::vector<std::int64_t> matrix_offsets(const Tensor& x) {
   std::vector<std::int64_t> offsets{0};
   for (int axis = 0; axis < x.rank() - 2; ++axis) {
@@ -33,7 +33,7 @@ std::vector<std::int64_t> matrix_offsets(const Tensor& x) {
   return offsets;
 }
 
-// c = beta·c + a·b for every matrix of the axes in front, which all three share.
+// c = beta·c + a·b for every matrix. The leading axes of the three tensors have the same sizes.
 void multiply(const Tensor& c, double beta, const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
   const Tensor left = readable_by_blas(a), right = readable_by_blas(b);
   const std::int64_t m = c.size(-2), n = c.size(-1), k = left.size(transpose_a ? -2 : -1);
@@ -95,7 +95,7 @@ Variable matmul(const Variable& a, const Variable& b) {
         right[right.rank() - 2], " differ");
   check(a.dtype() == b.dtype(), "matmul: a is ", a.dtype(), ", b is ", b.dtype());
   Tape& tape = common_tape("matmul", {&a, &b});
-  if (left.rank() > 2 && right.rank() == 2) {  // one product with more rows
+  if (left.rank() > 2 && right.rank() == 2) {  // the leading axes of a become rows of one product
     Dims sizes = left;
     sizes[left.rank() - 1] = n;
     return reshape(record(MatMul{}, reshape(a.on(tape), {-1, k}), b), sizes);

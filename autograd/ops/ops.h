@@ -1,6 +1,6 @@
-// Every op that the tape knows, by the names of PyTorch. Each is a struct with its forward and backward side by side in
-// one file of this folder; the function that the headers declare records it. Inputs may be any strided views. Shapes
-// that do not fit throw Error, which names the function and the shapes.
+// All ops of the tape, with PyTorch's names. Each op is a struct in a .cpp file of this folder, with its forward and
+// backward side by side; the function declared in the headers records it. Inputs may be any strided views. If shapes do
+// not fit, the function throws Error, which names the function and the shapes.
 #pragma once
 
 #include "autograd/ops/activations.h"

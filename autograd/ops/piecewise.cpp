@@ -40,7 +40,7 @@ struct Clamp {
   }
 };
 
-// da = dy·([a < b] + ½[a = b])
+// Writes the gradient of a in min(a, b): da = dy·([a < b] + ½[a = b]).
 void write_gradient_of_smaller(GradSlot& da, const Tensor& dy, const Saved& a, const Saved& b) {
   write_gradient(da, [&, left = a.get().contiguous(), right = b.get().contiguous()]<class T>(T* out, T beta) {
     kernels::smaller_backward(out, dy.data<T>(), left.data<T>(), right.data<T>(), beta, dy.numel());

@@ -10,8 +10,8 @@
 namespace tapeformer {
 namespace {
 
-// The states of T steps and the one before them: place 0 … T in order of time. Step t leads from place t to place
-// t + 1, or the other way in the reverse direction.
+// The initial state and the states after T steps, in order of time. Step t reads entry t and writes entry t + 1; in the
+// reverse direction it reads entry t + 1 and writes entry t.
 struct StateBuffer {
   Tensor places;  // (T + 1, B, H)
   bool reverse = false;
@@ -28,15 +28,22 @@ struct StateBuffer {
   Tensor after() const { return reverse ? places.slice(0, 0, steps()) : places.slice(0, 1, steps() + 1); }
 };
 
-// Place t of a contiguous (T, …), or null when it is undefined.
+// Returns the data of entry t of a contiguous tensor (T, …), or null if the tensor is undefined.
 template <class T>
 T* at_time(const Tensor& tensor, std::int64_t t) {
   return tensor.defined() ? tensor.data<T>() + t * (tensor.numel() / tensor.size(0)) : nullptr;
 }
 
-// h_t, c_t = cell(input_t, W h_{t−1} + b, c_{t−1}); the formulas stand in kernels/recurrent/recurrent.h. Backward walks
-// the steps the other way: dh_{t−1} = du_t W + what the cell hands on. After the last step, when all du are known,
-// dW = Σ_t du_tᵀ h_{t−1} is one product, and db = Σ_t du_t.
+// With x = input_t, u = W h_{t−1} and b, each cut into gates:
+//   lstm   i, f, o = σ(x + u + b), g = tanh(x + u + b);  c_t = f ⊙ c_{t−1} + i ⊙ g,  h_t = o ⊙ tanh c_t
+//   gru    r, z = σ(x + u + b), q = u_n + b_n, n = tanh(x_n + r ⊙ q);  h_t = (1 − z) ⊙ n + z ⊙ h_{t−1}
+//   tanh   h_t = tanh(x + u + b)
+// Backward takes the steps in the opposite order:
+//   lstm   do = dh_t ⊙ tanh c_t,  dc_t += dh_t ⊙ o ⊙ (1 − tanh² c_t),  di = dc_t ⊙ g,  dg = dc_t ⊙ i,
+//          df = dc_t ⊙ c_{t−1},  dc_{t−1} = dc_t ⊙ f
+//   gru    dz = dh_t ⊙ (h_{t−1} − n),  dn = dh_t ⊙ (1 − z),  dq = dn ⊙ (1 − n²) ⊙ r,  dr = dn ⊙ (1 − n²) ⊙ q
+//   dx and du are the gradients of x and u, with the derivatives of σ and tanh;  dh_{t−1} = du W, + dh_t ⊙ z for a gru
+// After all steps, dW = Σ_t du_tᵀ h_{t−1} is one product, and db = Σ_t du_t.
 struct Recurrent {
   static constexpr const char* kName = "recurrent";
   RecurrentOptions options;
@@ -58,7 +65,7 @@ struct Recurrent {
     const DType dtype = input.dtype();
     h = StateBuffer(in[1], steps, {batch, size}, dtype, options.reverse);
     if (cell == CellKind::lstm) c = StateBuffer(in[2], steps, {batch, size}, dtype, options.reverse);
-    // Without a backward to come, every step writes to the same place.
+    // If nothing is recorded, every step overwrites the same entry.
     saved = Tensor::empty({context.recording() ? steps : 1, batch, kernels::saved_count(cell) * size}, dtype);
     const Tensor u = Tensor::empty({batch, gates}, dtype), h_before = h.before(), h_after = h.after();
     const Tensor c_before = c.places.defined() ? c.before() : Tensor(),

@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-// A shape as three sizes: all axes in front of one axis, that axis, and all axes after it.
+// A shape as three sizes: the product of the axes before one axis, that axis, and the product of the axes after it.
 struct AroundAxis {
   std::int64_t outer = 1, middle = 1, inner = 1;
   AroundAxis(const Dims& sizes, int axis) {
@@ -44,7 +44,7 @@ struct Sum {
   }
 };
 
-// y = max_k x_k along an axis;  dx_k = dy where k is the first to attain it, 0 elsewhere
+// y = max_k x_k along an axis;  dx_k = dy for the first k with x_k = y, 0 for all others
 struct Max {
   static constexpr const char* kName = "max";
   int axis;

@@ -1,4 +1,4 @@
-// Reductions (reductions.cpp). The axis counts from the end when negative; it is dropped unless `keep`.
+// Reductions (reductions.cpp). A negative axis counts from the end. The axis is dropped, or kept with size 1 if `keep`.
 #pragma once
 
 #include "autograd/tape/variable.h"

@@ -6,7 +6,8 @@
 namespace tapeformer {
 namespace {
 
-// y = γ·x/√(mean x² + ε) over the last axis; the gradients' formulas stand in kernels/rows/rms_norm.h
+// Over the last axis, with rstd = 1/√(mean x² + ε), x̂ = x·rstd and g = dy·γ:
+//   y = γ·x̂;  dx = rstd·(g − x̂·mean(g·x̂)),  dγ = Σ_rows dy·x̂
 struct RmsNorm {
   static constexpr const char* kName = "rms_norm";
   double eps;

@@ -6,7 +6,7 @@
 namespace tapeformer {
 namespace {
 
-// The two kernels of a function over rows: y from x, dx from dy and y (formulas in kernels/rows/softmax.h).
+// A function of each row (last axis) whose backward needs only dy and y. Kernels gives the name and the two kernels.
 template <class Kernels>
 struct RowFunction {
   static constexpr const char* kName = Kernels::kName;
@@ -26,6 +26,7 @@ struct RowFunction {
   }
 };
 
+// y = e^(x − max x)/Σ_j e^(x_j − max x);  dx = y·(dy − Σ_j dy_j y_j)
 struct Softmax {
   static constexpr const char* kName = "softmax";
   static void forward(auto* y, auto* x, std::int64_t rows, std::int64_t cols) {
@@ -36,6 +37,7 @@ struct Softmax {
   }
 };
 
+// y = x − max x − ln Σ_j e^(x_j − max x);  dx = dy − e^y·Σ_j dy_j
 struct LogSoftmax {
   static constexpr const char* kName = "log_softmax";
   static void forward(auto* y, auto* x, std::int64_t rows, std::int64_t cols) {

@@ -12,7 +12,7 @@ GradTarget GradSlot::target() {
     cell.gradient = Tensor::empty(sizes_, dtype_);
     return {cell.gradient, 0};
   }
-  // Another holder may still read what is gathered so far (a gradient handed over to two inputs): then write to a copy.
+  // Another holder may still read this tensor (a gradient passed to two inputs): then write to a copy.
   if (!cell.gradient.is_contiguous() || !cell.gradient.owns_storage_alone()) cell.gradient = cell.gradient.clone();
   return {cell.gradient, 1};
 }

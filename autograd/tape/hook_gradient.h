@@ -1,4 +1,4 @@
-// A look at the gradient of a value on its way back (torch.Tensor.register_hook).
+// Hooks on the gradient of a value (torch.Tensor.register_hook).
 #pragma once
 
 #include <functional>
@@ -7,12 +7,13 @@
 
 namespace tapeformer {
 
-// Is given the gradient of a value. What it returns replaces the gradient, and must have its sizes and dtype; an
-// undefined tensor leaves it as it is. The gradient may be a view, and others may read it: it must not be written to.
+// Receives the gradient of a value. The tensor that it returns replaces the gradient and must have the same sizes and
+// dtype; an undefined tensor keeps the gradient. The hook must not write to the gradient, which may be a view and may
+// be read by others.
 using GradientHook = std::function<Tensor(const Tensor& gradient)>;
 
-// Returns x. When backward has gathered the gradient of what is computed from the result, it calls the hook, and x gets
-// what the hook returns. Where no gradient will flow, this is x itself and the hook is never called.
+// Returns a value equal to x. When backward has the complete gradient of this value, it calls the hook and passes the
+// hook's result on to x. If no gradient will flow, the function returns x itself and never calls the hook.
 Variable hook_gradient(const Variable& x, GradientHook hook);
 
 }  // namespace tapeformer

@@ -9,8 +9,8 @@ namespace {
 
 using detail::TapeAccess;
 
-// Stands on the tape in place of the ops of f(x). It has no inputs: gradients leave through those ops when they run
-// again.
+// The node that replaces the ops of f(x) on the tape. It has no inputs: gradients flow on through those ops when they
+// run again.
 struct Recompute {
   static constexpr const char* kName = "recompute";
   Tape& tape;

@@ -1,5 +1,5 @@
-// Gradient checkpointing (Chen et al. 2016): values are computed again in backward instead of being kept, which saves
-// memory and costs time.
+// Gradient checkpointing (Chen et al. 2016): backward computes values again instead of keeping them, which saves memory
+// and costs time.
 #pragma once
 
 #include <functional>
@@ -8,14 +8,14 @@
 
 namespace tapeformer {
 
-// Returns f(x). On a tape of options.recompute, of all that f computes only the result is kept, and x. When backward
-// reaches this op, it runs f a second time with the same random numbers, records its ops and goes on through them. So
-// every gradient has the same bits as without recomputation, even where f shares values with the rest of the tape. The
-// peak of memory is that of one f, and f costs one more forward.
+// Returns f(x). On a tape with options.recompute, only x and the result are kept, not the values in between. When
+// backward reaches this op, it runs f a second time with the same random numbers, records its ops and continues through
+// them. So every gradient has the same bits as without recomputation, even if f shares values with the rest of the
+// tape. The peak of memory is that of one f, and f costs one more forward.
 //
-// f is kept until backward and must do the same in both runs. What it needs it captures by value (also variables of the
-// tape; gradients flow to them), or that must outlive the tape (modules). Only the result of f may leave it: an op
-// outside that takes a variable from inside throws Error. Recomputed parts may be nested.
+// f is kept until backward and must do the same in both runs. It must capture by value everything that may not outlive
+// the tape. It may capture variables of the tape; gradients flow to them. Only the result of f may be used outside: an
+// op outside that takes another variable of f throws Error. Calls may be nested.
 Variable recompute(std::function<Variable(const Variable&)> f, const Variable& x);
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-// How an op goes onto the tape.
+// Recording: how an op is put on the tape.
 //
 // An op is a struct with a name, a forward that computes its output and keeps what its backward needs as members, and a
 // backward that writes one gradient per input:
@@ -11,7 +11,7 @@
 //   };
 //   Variable square(const Variable& x) { return record(Square{}, x); }
 //
-// A missing backward, or one with a slot too few, does not compile.
+// An op without a backward, or with a slot too few in its backward, does not compile.
 //
 // An op whose output is cheap to compute again from what it keeps for its backward may add
 //
@@ -32,17 +32,17 @@
 
 namespace tapeformer {
 
-// What a forward may ask about its surroundings.
+// What a forward can ask about its tape.
 class OpContext {
  public:
   OpContext(Tape& tape, bool recording, std::span<const Variable* const> inputs)
       : tape_(tape), recording_(recording), inputs_(inputs) {}
-  // Whether a backward will come: keep what it needs, and only then.
+  // Whether a backward will follow. Only then should forward keep what backward needs.
   bool recording() const { return recording_; }
   bool training() const { return tape_.options().training; }
   RandomKey next_random_key() { return tape_.next_random_key(); }
-  // Keeps an input for backward: as `tensor`, which is that input in the form that forward used (a view or a contiguous
-  // copy), or as a reference when the input is cheap to compute again. Keeps nothing when not recording.
+  // Keeps an input for backward if recording: as a reference if the input is cheap to compute again, else as `tensor`,
+  // which is the input in the form that forward used (a view or a contiguous copy).
   Saved save(std::size_t input, const Tensor& tensor) const {
     return recording_ ? tape_.save(*inputs_[input], tensor) : Saved();
   }
@@ -53,13 +53,13 @@ class OpContext {
   std::span<const Variable* const> inputs_;
 };
 
-// The names of all ops that record() was compiled for in this program, sorted: the op table of the gradient checks must
-// have a row for each.
+// Returns the sorted names of all ops for which record() was compiled in this program. The op table of the gradient
+// checks must have a row for each.
 std::vector<std::string> recorded_op_names();
 
-// The tape of an op's inputs. Throws Error in the name of `op` when they are on different tapes or on none, or when one
-// comes from inside of recompute(). A function that records several ops calls it first, so that errors name the
-// function that the user called. Undefined inputs are left out.
+// Returns the tape of an op's inputs; undefined inputs are ignored. Throws Error naming `op` if they are on different
+// tapes or on none, or if one comes from inside of recompute(). A function that records several ops calls this first,
+// so that errors name the function that the user called.
 Tape& common_tape(const char* op, std::span<const Variable* const> inputs);
 inline Tape& common_tape(const char* op, std::initializer_list<const Variable*> inputs) {
   return common_tape(op, std::span<const Variable* const>(inputs.begin(), inputs.size()));
@@ -67,7 +67,7 @@ inline Tape& common_tape(const char* op, std::initializer_list<const Variable*> 
 
 namespace detail {
 
-// One tensor and one slot for each input, for the concept alone.
+// These declarations give the concept below one tensor and one slot for each input.
 template <std::size_t>
 const Tensor& tensor_at();
 template <std::size_t>
@@ -84,7 +84,7 @@ inline constexpr bool kOpFits<Op, std::index_sequence<I...>> = requires(Op op, O
 
 bool register_op_name(const char* name);
 
-// What record() and recompute() may do to a tape and other callers may not.
+// The access to a tape that only record() and recompute() have.
 struct TapeAccess {
   static bool keeping(const Tape& tape) { return tape.keeping(); }
   static std::vector<Variable> push(Tape& tape, std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
@@ -153,8 +153,8 @@ concept DifferentiableList = requires(Op op, OpContext& context, std::span<const
   { op.backward(tensors, slots) } -> std::same_as<void>;
 };
 
-// Computes an op and, where a gradient can flow, puts it on the tape of its inputs. Undefined inputs reach the op as
-// undefined tensors, with a slot that is not needed.
+// Computes an op and, if a gradient can flow, puts it on the tape of its inputs. The op receives undefined inputs as
+// undefined tensors, with slots that are not needed.
 template <class Op, std::same_as<Variable>... Inputs>
 requires Differentiable<Op, sizeof...(Inputs)> Variable record(Op op, const Inputs&... inputs) {
   const std::array<const Variable*, sizeof...(Inputs)> list{&inputs...};

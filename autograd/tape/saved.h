@@ -1,4 +1,4 @@
-// What an op keeps of its inputs for its backward.
+// The inputs that an op keeps for its backward.
 #pragma once
 
 #include "autograd/tensor/tensor.h"
@@ -7,22 +7,23 @@ namespace tapeformer {
 
 class Tape;
 
-// Holds a tensor, or, where the tensor is the output of an op that can cheaply compute it again (a normalisation, an
-// activation), only says which: then nobody needs to keep the output between forward and backward.
+// Holds a tensor, or only a reference to it, if the tensor is the output of an op that can cheaply compute it again (a
+// normalisation, an activation). Then the output need not be kept between forward and backward.
 class Saved {
  public:
-  Saved() = default;  // nothing
+  Saved() = default;  // holds nothing
   explicit Saved(Tensor tensor) : tensor_(std::move(tensor)) {}
   Saved(const Tape& tape, int id) : tape_(&tape), id_(id) {}
 
-  // The tensor, during backward. A recomputed one has the bits of the first, is contiguous, and lives as long as the
-  // caller holds it. Throws Error when what it is computed from was written in place since.
+  // Returns the tensor, during backward. A recomputed tensor has the same bits as the original, is contiguous, and
+  // lives as long as the caller holds it. Throws Error if the values from which it is computed were written in place
+  // since.
   Tensor get() const;
 
  private:
   Tensor tensor_;
   const Tape* tape_ = nullptr;
-  int id_ = -1;  // on that tape
+  int id_ = -1;  // the number of the value on that tape
 };
 
 }  // namespace tapeformer

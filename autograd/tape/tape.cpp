@@ -70,7 +70,7 @@ std::vector<std::string> Tape::node_names() const {
   return names;
 }
 
-// The ops of recompute() are counted in their first run, which keeps nothing, and not again when backward runs them.
+// The ops of recompute() are counted in their first run, but not again when backward runs them.
 void Tape::count_uses(std::span<const Variable* const> inputs) {
   const bool in_backward = !cells_.empty();
   if (in_backward) return;
@@ -143,7 +143,7 @@ void Tape::backward(const Variable& root, Tensor dy) {
   std::vector<GradSlot> slots;
   std::vector<GradCell> repeats;
   while (!records_.empty()) {
-    const Record record = std::move(records_.back());  // freed at the end of this turn
+    const Record record = std::move(records_.back());  // freed at the end of this iteration
     records_.pop_back();
     bool any = false;
     for (int i = 0; i < record.output_count; ++i) {
@@ -154,8 +154,8 @@ void Tape::backward(const Variable& root, Tensor dy) {
     }
     if (any) {
       check_unchanged(record);
-      // A backward may write its gradients in any order or all at once, so a value that the op takes twice gets a cell
-      // of its own for each later use, added when all are written.
+      // A backward may write its gradients in any order. So if the op takes a value twice, each later use gets its own
+      // cell, which is added after all gradients are written.
       repeats.assign(record.inputs.size(), {});
       for (std::size_t i = 0; i < record.inputs.size(); ++i) {
         const Input& input = record.inputs[i];

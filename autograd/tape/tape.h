@@ -20,55 +20,56 @@
 
 namespace tapeformer {
 
-// Is told of tensors of a forward pass that no module returns, by a name that says what they are, such as attention
-// weights: for pictures and alignments. `tensor` computes the one that is named; what is not asked for costs nothing.
+// Called with the name of a tensor of the forward pass that no module returns, such as attention weights; used for
+// pictures and alignments. Calling `tensor` computes it; an observer that does not call it costs nothing.
 using TensorObserver = std::function<void(std::string_view name, const std::function<Tensor()>& tensor)>;
 
-// Is told of every op of a tape, forward and backward: to find out which one made a value.
+// Receives every op of a tape, in forward and in backward, for example to find the op that made a value.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
-  // Before an op computes its outputs, and after. `node` is the op's place among those of the tape, where it is
-  // recorded. An op may write its output into the memory of an input when nothing is recorded.
+  // Called before and after an op computes its outputs. `node` is the op's index on the tape, if it is recorded. If
+  // nothing is recorded, an op may write its output to the memory of an input.
   virtual void forward_begins(const char* op, std::span<const Variable* const> inputs) = 0;
   virtual void forward_ended(const char* op, std::size_t node, std::span<const Tensor> outputs) = 0;
-  // After the backward of the op at `node`: the gradients of its outputs, and those of its inputs as far as they are
-  // gathered. Undefined where there is none.
+  // Called after the backward of the op `node`, with the gradients of its outputs and the gradients of its inputs
+  // accumulated so far. A tensor is undefined if there is no gradient.
   virtual void backward_ended(const char* op, std::size_t node, std::span<const Tensor> dy,
                               std::span<const Tensor> gradients) = 0;
 };
 
-// Is told of the gradient of a parameter when backward has added its last part to it: to work on it while backward goes
-// on. Not told of parameters that the root does not depend on.
+// Called with the gradient of a parameter when backward has added the last part to it, so that it can be used while
+// backward goes on. It is not called for parameters on which the root does not depend.
 using GradientObserver = std::function<void(const Tensor& gradient)>;
 
 struct TapeOptions {
-  bool record = true;      // off: ops compute values only, and nothing is kept for a backward
-  bool training = false;   // on: dropout drops
-  bool recompute = false;  // on: recompute() trades time for memory; off: it changes nothing
+  bool record = true;      // false: ops only compute values and keep nothing for backward
+  bool training = false;   // true: dropout is active
+  bool recompute = false;  // true: recompute() saves memory and costs time; false: it has no effect
   RandomKey random = {};   // seed, step and micro-step of the random ops
-  // Observers must outlive the tape. Null: nobody observes.
+  // Observers must outlive the tape; null: no observer.
   const TensorObserver* observer = nullptr;
   OpObserver* op_observer = nullptr;                    // called around every op
   const GradientObserver* gradient_observer = nullptr;  // called when a parameter's gradient is complete
 };
 inline constexpr TapeOptions no_grad{.record = false};
 
-// One recorded op: what it saved, and where its gradients go.
+// One recorded op with the values that it saved for backward.
 class Node {
  public:
   virtual ~Node() = default;
   virtual const char* name() const = 0;
-  // dy[i] is the gradient of output i (undefined where nobody wrote one); slots are those of the inputs, no two of
-  // which lead to the same memory.
+  // dy[i] is the gradient of output i, undefined if no op wrote one. slots[i] belongs to input i; no two slots share
+  // memory.
   virtual void backward(std::span<const Tensor> dy, std::span<GradSlot> slots) = 0;
-  // Whether the output is cheap to compute again from what the op keeps anyway, and its value computed again.
+  // Whether the output is cheap to compute again from the tensors that the op keeps anyway. recompute_output() computes
+  // it.
   virtual bool has_cheap_output() const { return false; }
   virtual Tensor recompute_output() const { return {}; }
 };
 
 namespace detail {
-struct TapeAccess;  // what record() and recompute() may do to a tape
+struct TapeAccess;  // the access of record() and recompute()
 }
 
 class Tape {
@@ -79,13 +80,15 @@ class Tape {
 
   const TapeOptions& options() const { return options_; }
   std::size_t node_count() const { return records_.size(); }
-  std::vector<std::string> node_names() const;  // of the recorded ops, in order
+  std::vector<std::string> node_names() const;  // the names of the recorded ops, in order
 
-  // The random numbers of one op: the same op in the same place of the same step draws the same.
+  // Returns the key of one op's random numbers. It depends only on options.random and on the number of keys drawn
+  // before.
   RandomKey next_random_key() { return options_.random.with_stream(next_stream_++); }
 
-  // Adds d(root)/d(parameter), contracted with dy (ones when undefined, for a root of one element), to every parameter
-  // that the root depends on. Frees what each op saved as it passes; a tape is run backward once.
+  // Adds dyᵀ·d(root)/d(parameter) to the gradient of every parameter on which the root depends. dy has the root's
+  // sizes; if it is undefined, the root must have one element, and dy is 1. Backward frees what each op saved, so a
+  // tape can be run backward only once.
   void backward(const Variable& root, Tensor dy = {});
 
  private:
@@ -104,40 +107,40 @@ class Tape {
     std::unique_ptr<Node> node;
     std::vector<Input> inputs;
     int first_output, output_count;
-    std::vector<StorageState> states = {};  // of the inputs, then of the outputs
+    std::vector<StorageState> states = {};  // those of the inputs, then those of the outputs
   };
-  // Whether ops keep what their backwards need: not in the first run of recompute().
+  // Whether ops keep what their backward needs. They do not in the first run of recompute().
   bool keeping() const { return options_.record && keeping_; }
-  // Puts an op on the tape and returns its outputs as variables. While not keeping, the node is dropped, and the
-  // outputs only know that a gradient would flow.
+  // Puts an op on the tape and returns its outputs as variables. If not keeping(), the node is dropped, and the outputs
+  // only know that a gradient would flow.
   std::vector<Variable> push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
                              std::span<const Tensor> outputs);
-  // Keeps a variable for a backward: as `tensor`, or as a reference where its op can cheaply compute it again.
+  // Keeps a variable for backward: as a reference if its op can cheaply compute it again, else as `tensor`.
   Saved save(const Variable& variable, const Tensor& tensor) const;
-  Tensor recompute_value(int id) const;  // the value of such a reference
-  // Runs f and keeps nothing of it.
+  Tensor recompute_value(int id) const;  // computes the value of a reference again
+  // Runs f without keeping its ops.
   Variable run_unkept(const std::function<Variable()>& f);
-  // Within backward: puts the ops of f at the end of the tape, where backward goes on, with the random numbers from
-  // `stream` on, and gives the result of f the gradient dy.
+  // Called within backward: runs f with the random numbers from `stream` on, puts its ops at the end of the tape, where
+  // backward continues, and gives the result of f the gradient dy.
   void rerun(const std::function<Variable()>& f, std::uint64_t stream, const Tensor& dy);
 
-  // Throws Error when an input or output, which the op may have saved, was written in place since.
+  // Throws Error if an input or output, which the op may have saved, was written in place since.
   static void check_unchanged(const Record& record);
   static Input input_of(const Variable& variable);
   GradSlot slot_of(const Input& input);
-  void tell_observer(const Record& record, std::span<const Tensor> dy);  // of a backward that has ended
-  void count_uses(std::span<const Variable* const> inputs);              // of parameters, for the gradient observer
-  void end_uses(const Record& record);                                   // by an op whose backward has ended
+  void tell_observer(const Record& record, std::span<const Tensor> dy);  // after the backward of an op
+  void count_uses(std::span<const Variable* const> inputs);  // counts the uses of parameters, for the gradient observer
+  void end_uses(const Record& record);                       // after the backward of an op
 
   TapeOptions options_;
   std::uint64_t next_stream_ = 0;
   bool keeping_ = true;
   bool spent_ = false;
   std::vector<Record> records_;
-  std::vector<int> producer_;  // the record that each id comes from
+  std::vector<int> producer_;  // the index of the record that made each id
 
   std::vector<GradCell> cells_;  // the gradient of each id, during backward
-  // How many ops still have to add to a parameter's gradient; empty without a gradient observer.
+  // The number of ops that still have to add to each parameter's gradient; empty without a gradient observer.
   std::unordered_map<const Leaf*, std::int64_t> uses_;
 };
 

@@ -32,7 +32,7 @@ HeadLayout head_layout(const BlockConfig& config) {
   return {config.heads, config.kv_heads, config.value_dim > 0 ? config.value_dim : d};
 }
 
-// The widths of all keys and values of a token, side by side, and of what all heads of queries read.
+// The total widths of all heads: of a token's keys, of its values, of its queries, and of the output.
 std::int64_t key_width(const BlockConfig& config) { return head_layout(config).keys * head_dim(config); }
 std::int64_t value_width(const BlockConfig& config) { return head_layout(config).keys * head_layout(config).value_dim; }
 std::int64_t query_width(const BlockConfig& config) { return config.heads * head_dim(config); }
@@ -47,12 +47,12 @@ std::unique_ptr<RmsNorm> head_norm(const BlockConfig& config) {
 
 Variable weight_of(const std::unique_ptr<RmsNorm>& norm) { return norm ? norm->weight : Variable(); }
 
-// `heads` heads of width d that lie side by side in each row: rows (B, T, heads·d) → (B, h, T, d).
+// Splits rows into heads: (B, T, heads·d) → (B, heads, T, d).
 Tensor heads_of(const Tensor& rows, std::int64_t heads) {
   return rows.reshape({rows.size(0), rows.size(1), heads, rows.size(2) / heads}).transpose(1, 2);
 }
 
-// Attention of queries (B, T, h·d) to what a cache holds → (B, T, h·d_v).
+// Attention of queries (B, T, h·d) to the keys and values of a cache → (B, T, h·d_v).
 Variable attend_to(const KeyValueCache& cache, const Variable& queries, std::int64_t heads,
                    const AttentionOptions& options) {
   const auto constant = [&](const Tensor& x) { return Variable::constant(*queries.tape(), x); };
@@ -61,7 +61,7 @@ Variable attend_to(const KeyValueCache& cache, const Variable& queries, std::int
   return reshape(transpose(y, 1, 2), {queries.size(0), queries.size(1), -1});
 }
 
-// Fills what a query does not see in x (B, h, T_q, T_k).
+// Sets the elements of x (B, h, T_q, T_k) that the mask hides to `value`.
 void hide_keys(const Tensor& x, const AttentionOptions& options, double value) {
   const std::int64_t queries = x.size(2), keys = x.size(3);
   if (!options.causal && !options.key_lengths.defined() && !options.key_begin.defined()) return;
@@ -80,7 +80,7 @@ void hide_keys(const Tensor& x, const AttentionOptions& options, double value) {
   }
 }
 
-// Row c of `rows` (B, T, h·d_v), what the heads have read, times the columns of W_O that belong to it: (B, h, T, dim).
+// Returns what each head adds to the output, (B, h, T, dim): its part of `rows` (B, T, h·d_v) times its columns of W_O.
 Tensor head_outputs(const Tensor& rows, std::int64_t heads, const Linear& out) {
   Tape tape(no_grad);
   const std::int64_t batch = rows.size(0), length = rows.size(1), d = rows.size(2) / heads, dim = out.weight.size(0);
@@ -98,7 +98,7 @@ void require_no_recording(const Tape& tape) {
 
 }  // namespace
 
-// Makes room for `length` tokens with the batch, heads and widths of k and v, and keeps what is cached.
+// Makes room for `length` tokens with the batch, heads and widths of k and v, and keeps the cached tokens.
 void KeyValueCache::reserve(const Tensor& k, const Tensor& v, std::int64_t length) {
   constexpr std::int64_t kLeast = 16;
   const std::int64_t held = keys_.defined() ? keys_.size(2) : 0;
@@ -192,7 +192,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOption
   Tape tape(no_grad);
   const double factor = options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.size(3)));
   const Variable queries = scale(Variable::constant(tape, q), factor);
-  // One axis of groups, and one of the query heads in each.
+  // The query heads of a group become rows of one product with the group's keys.
   const std::int64_t groups = k.size(1), group = q.size(1) / std::max<std::int64_t>(groups, 1);
   const Variable grouped = reshape(queries, {q.size(0), groups, group * q.size(2), q.size(3)});
   const Tensor scores = matmul(grouped, Variable::constant(tape, k.transpose(2, 3)))
@@ -200,7 +200,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOption
                             .reshape({q.size(0), q.size(1), q.size(2), k.size(2)});
   hide_keys(scores, options, -std::numeric_limits<double>::infinity());
   const Tensor weights = softmax(Variable::constant(tape, scores)).value();
-  hide_keys(weights, options, 0);  // where a query sees no key, too
+  hide_keys(weights, options, 0);  // also for queries that see no key
   return weights;
 }
 
@@ -238,13 +238,14 @@ Variable CrossAttention::run(Variable x, const EncoderOutput& encoded, KeyValueC
   const Dims sizes = x.sizes();
   const std::int64_t batch = encoded.hidden.size(0);
   check(sizes[0] % batch == 0, "cross-attention: ", sizes[0], " rows cannot share ", batch, " encoded ones");
-  // Nothing is causal here, so rows that look at the same encoded row can be queries side by side.
+  // Cross-attention is not causal, so the rows that attend to the same encoded row can be joined into one sequence of
+  // queries.
   Variable queries = reshape(q.forward(x), {batch, -1, heads_.queries * head_dim_});
   x = {};
   if (q_norm_) queries = transform_heads(queries, q_norm_->weight, heads_.queries, transform_);
   const AttentionOptions options{.key_lengths = encoded.lengths, .dropout = dropout_};
   Tape& tape = *queries.tape();
-  const std::int64_t values = heads_.keys * head_dim_;  // where they begin in a row of keys and values
+  const std::int64_t values = heads_.keys * head_dim_;  // the index where the values begin in a row
   const auto keys_of = [&](const Tensor& rows) { return heads_of(rows.slice(2, 0, values), heads_.keys); };
   Variable y;
   Tensor keys;

@@ -1,4 +1,4 @@
-// Multi-head attention and the cache that serves generation.
+// Multi-head attention, and the key/value cache for generation.
 #pragma once
 
 #include <span>
@@ -11,21 +11,21 @@
 
 namespace tapeformer {
 
-// The width of a head's queries and keys. Throws UsageError where it is dim / heads and heads does not divide dim.
+// Returns the width of a head's queries and keys. Throws UsageError if it is dim / heads and heads does not divide dim.
 std::int64_t head_dim(const BlockConfig& config);
 
-// Keys and values of the tokens seen so far, of one attention layer: (B, g, length, d) and (B, g, length, d_v), g
-// heads, growing up to `capacity`. Memory grows by doubling.
+// The keys (B, g, length, d) and values (B, g, length, d_v) of one attention layer with g heads, for the tokens seen so
+// far, at most `capacity`. Memory grows by doubling.
 class KeyValueCache {
  public:
   explicit KeyValueCache(std::int64_t capacity) : capacity_(capacity) {}
 
   std::int64_t length() const { return length_; }
   void clear() { length_ = 0; }
-  // Row i of the batch becomes what row rows[i] was; a row may be taken often, or not at all.
+  // Replaces row i of the batch by the old row rows[i]. A row may be used several times, or not at all.
   void select(std::span<const std::int64_t> rows);
-  // Appends k (B, g, T, d) and v (B, g, T, d_v), as attention reads them: after their norm and rotation. Throws Error
-  // past the capacity, or when B changes before clear().
+  // Appends k (B, g, T, d), after its norm and rotation, and v (B, g, T, d_v). Throws Error if they exceed the
+  // capacity, or if B changes before clear().
   void append(const Tensor& k, const Tensor& v);
   Tensor keys() const { return keys_.slice(2, 0, length_); }
   Tensor values() const { return values_.slice(2, 0, length_); }
@@ -37,35 +37,36 @@ class KeyValueCache {
   Tensor keys_, values_;  // (B, g, room, d) and (B, g, room, d_v)
 };
 
-// Which tokens of its own sequence a token may attend to.
+// The mask of self-attention: the tokens of its own sequence to which a token may attend.
 struct SelfMask {
-  bool causal = true;  // only those up to itself
-  Tensor lengths{};    // i32 (B): tokens past a row's length are padding, which none attends to; undefined: no padding
-  // i32 (B, T): the first token that each one attends to (see AttentionOptions); undefined: token 0
+  bool causal = true;  // a token attends only to tokens up to itself
+  Tensor lengths{};  // i32 (B): tokens at or past a row's length are padding, to which no token attends; undefined: no
+                     // padding
+  // i32 (B, T): the first token to which each token attends (see AttentionOptions); undefined: token 0
   Tensor key_begin{};
 };
 
-// The weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers: it never holds them all
-// at once itself.
+// Returns the weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers. The op itself
+// never holds all weights at once.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options);
 
-// The names under which self-attention without a cache shows the observer of its tape (TapeOptions), layer after layer:
-// - its weights (R, h, T, T), before dropout; the weights of a query sum to 1;
-// - what each head adds to the residual stream, (R, h, T, dim): the weighted mean of its values, times its columns of
+// The names of the tensors that self-attention without a cache passes to its tape's observer (TapeOptions), layer after
+// layer: - its weights (R, h, T, T), before dropout; the weights of a query sum to 1; - what each head adds to the
+// residual stream, (R, h, T, dim): the weighted mean of its values, times its columns of
 //   W_O. The sum over all heads, plus the bias of W_O, is the output of the layer.
-// Those of cross-attention are in sequence_to_sequence.h.
+// The names for cross-attention are in sequence_to_sequence.h.
 inline constexpr std::string_view kSelfAttentionWeights = "self_attention.weights";
 inline constexpr std::string_view kSelfAttentionHeads = "self_attention.heads";
 
 // Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are
-// multiplied by W_O. x (B, T, dim) → (B, T, dim). Where the configuration says so, groups of query heads share heads of
-// K and V, and Q and K are normalised and turned by their positions.
+// multiplied by W_O. x (B, T, dim) → (B, T, dim). If configured, groups of query heads share heads of K and V, and Q
+// and K are normalised and rotated by their positions.
 class MultiHeadAttention : public Module {
  public:
-  // Throws UsageError when heads does not divide dim and head_dim is 0, or kv_heads not heads.
+  // Throws UsageError if head_dim is 0 and heads does not divide dim, or if kv_heads does not divide heads.
   explicit MultiHeadAttention(const BlockConfig& config);
-  // With a cache, x continues the cached tokens: its queries see them too. Only without recording. `rotation` belongs
-  // to the tokens of x. A caller that moves x in lets it be freed as soon as Q, K and V are computed.
+  // With a cache, x continues the cached tokens, and its queries see them too; this needs a tape that does not record.
+  // `rotation` is that of the tokens of x. If the caller moves x in, x can be freed as soon as Q, K and V are computed.
   Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr,
                    const Rotation& rotation = {}) const;
 
@@ -81,21 +82,22 @@ class MultiHeadAttention : public Module {
   double dropout_;
 };
 
-// Cross-attention: Q comes from the decoder, K and V from the encoder's output, whose padding is masked. Nothing turns
-// by positions here, which the two texts do not share.
+// Cross-attention: Q comes from the decoder, K and V from the encoder's output, whose padding is masked. Q and K are
+// not rotated, since the positions of the two texts are unrelated.
 class CrossAttention : public Module {
  public:
   explicit CrossAttention(const BlockConfig& config);
   // x (R, T, dim) → (R, T, dim), where R is B or a multiple of it: rows i·R/B … (i + 1)·R/B − 1, such as the hypotheses
-  // of a beam, look at row i of `encoded`. A cache keeps the keys and values from the first call on; only without
-  // recording. A caller that moves x in lets it be freed as soon as Q is computed.
+  // of a beam, attend to row i of `encoded`. A cache keeps the keys and values from the first call on; it needs a tape
+  // that does not record. If the caller moves x in, x can be freed as soon as Q is computed.
   Variable forward(Variable x, const EncoderOutput& encoded, KeyValueCache* cache = nullptr) const;
 
   Linear q, kv, out;
 
  private:
   Variable run(Variable x, const EncoderOutput& encoded, KeyValueCache* cache) const;
-  // Keys and values of the encoder's output, side by side: (B, S, g·(d + d_v)), the keys normalised where asked for.
+  // Returns keys and values of the encoder's output, side by side: (B, S, g·(d + d_v)). The keys are normalised if
+  // configured.
   Variable keys_and_values(const Variable& encoded) const;
 
   HeadLayout heads_;

@@ -24,8 +24,8 @@ Variable FeedForward::forward(Variable x) const {
     if (!up.has_hooks() && !down.has_hooks()) {
       return feed_forward(std::move(x), {up.weight, up.bias, down.weight, down.bias}, activation_);
     }
-    // The same in two parts, so that the hooks of both layers see their outputs. The second one writes to its input,
-    // which a hook may have kept.
+    // Compute the same in two parts, so that the hooks of both layers see their outputs. The second part overwrites its
+    // input, which a hook may have kept, so it gets a copy.
     const Variable u = scale(up.forward(x), 1);
     return down.call([&] { return feed_forward_output(u, {{}, {}, down.weight, down.bias}, activation_); });
   });
@@ -105,7 +105,7 @@ Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCac
     const auto block = [module = blocks_[i].get(), context, own = cache ? &(*cache)[i] : nullptr](const Variable& y) {
       return module->forward(y, context, own);
     };
-    // Backward begins with the last block: to drop its activations until then would hardly lower the peak.
+    // Backward begins with the last block, so recomputing its activations would hardly lower the peak of memory.
     const bool last = i + 1 == blocks_.size();
     x = last ? block(x) : recompute(block, x);
     if (last && final_norm_) x = final_norm_->forward(x);

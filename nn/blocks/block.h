@@ -11,12 +11,12 @@
 
 namespace tapeformer {
 
-// act(x W1 + b1) W2 + b2: x (…, dim) → (…, dim). Where the activation is gated, the rows of W1 are those of the gate,
-// then those of what it multiplies (the parameters gate_up.weight and gate_up.bias).
+// act(x W₁ᵀ + b₁) W₂ᵀ + b₂: x (…, dim) → (…, dim). With a gated activation, the first half of the rows of W₁ makes the
+// gate, and the second half makes the factor that the gate multiplies (parameters gate_up.weight and gate_up.bias).
 class FeedForward : public Module {
  public:
   explicit FeedForward(const BlockConfig& config);
-  // A caller that moves x in lets it be freed as soon as the first product is computed.
+  // If the caller moves x in, x can be freed as soon as the first product is computed.
   Variable forward(Variable x) const;
 
   Linear up, down;
@@ -25,21 +25,21 @@ class FeedForward : public Module {
   ActivationKind activation_;
 };
 
-// What the blocks of a stack are told about their tokens, and what their attention may look at.
+// The inputs of a block other than x: the mask, the positions, and the encoder's output.
 struct BlockContext {
   SelfMask mask = {};
   Positions positions = {};
-  Rotation rotation = {};                     // by those positions; a BlockStack works it out
-  std::optional<EncoderOutput> encoded = {};  // for the blocks that have cross-attention
+  Rotation rotation = {};                     // the rotation for these positions; a BlockStack computes it
+  std::optional<EncoderOutput> encoded = {};  // for blocks with cross-attention
 };
 
-// Keys and values that one block has cached: those of the tokens so far, and those of the encoder's output.
+// The keys and values that one block has cached: `self` for the tokens so far, `cross` for the encoder's output.
 struct BlockCache {
   KeyValueCache self, cross{0};
 };
 
-// Self-attention, cross-attention where asked for, and feed-forward, each with dropout, residual and norm in the place
-// that the configuration says.
+// Self-attention, cross-attention if `cross`, and a feed-forward layer. Each has dropout, a residual connection and a
+// norm, before or after the layer as configured.
 class Block : public Module {
  public:
   explicit Block(const BlockConfig& config, bool cross = false);
@@ -47,7 +47,7 @@ class Block : public Module {
 
  private:
   Variable run(const Variable& x, const BlockContext& context, BlockCache* cache) const;
-  // x + dropout(sub(norm(x))), or norm(x + dropout(sub(x))).
+  // Returns x + dropout(sub(norm(x))) with pre-norm, norm(x + dropout(sub(x))) with post-norm.
   template <class Sub>
   Variable residual(const Variable& x, const Norm& norm, const Sub& sub) const;
 
@@ -61,20 +61,21 @@ class Block : public Module {
   Dropout dropout_;
 };
 
-// One for each block of a stack.
+// One cache for each block of a stack.
 using StackCache = std::vector<BlockCache>;
 
-// Blocks one after another. With pre-norm blocks a last norm follows; post-norm blocks end with one anyway.
+// A sequence of blocks. Pre-norm blocks are followed by a final norm; post-norm blocks end with a norm anyway.
 class BlockStack : public Module {
  public:
-  // Where residual_init is normal, its deviation is divided by the root of the number of residual additions (GPT-2).
+  // If residual_init is normal, its standard deviation is divided by the square root of the number of residual
+  // additions (GPT-2).
   BlockStack(const BlockConfig& config, std::int64_t layers, bool cross = false);
-  // x (B, T, dim) → (B, T, dim). With a cache, x continues the cached tokens. Each block but the last is recomputed on
-  // a tape of options.recompute; the stack must live until backward then. Where `layers` is given, the output of each
-  // block is added to it, that of the last one after the final norm.
+  // x (B, T, dim) → (B, T, dim). With a cache, x continues the cached tokens. On a tape with options.recompute, each
+  // block except the last is recomputed, and the stack must live until backward. If `layers` is given, the output of
+  // each block is appended to it, that of the last block after the final norm.
   Variable forward(const Variable& x, const BlockContext& context = {}, StackCache* cache = nullptr,
                    std::vector<Variable>* layers = nullptr) const;
-  // An empty cache with room for `length` tokens, and for `encoded_length` tokens of the encoder's output.
+  // Returns an empty cache for `length` tokens, and for `encoded_length` tokens of the encoder's output.
   StackCache make_cache(std::int64_t length, std::int64_t encoded_length = 0) const;
 
  private:

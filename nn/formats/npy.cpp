@@ -9,10 +9,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the values are written as they lie in memory");
 
-constexpr std::size_t kHeaderBytes = 128;  // a multiple of 64, with room for sizes of any number of digits
+constexpr std::size_t kHeaderBytes = 128;  // a multiple of 64, large enough for sizes of any number of digits
 constexpr std::size_t kBufferBytes = 1 << 16;
 
-// The magic string, the version, the length of what follows, and a Python dictionary, filled up with spaces.
+// The magic string, the version, the length of the rest, and a Python dictionary, padded with spaces.
 std::string header_of(std::int64_t rows, std::int64_t width) {
   constexpr std::size_t kDictionary = kHeaderBytes - 10;
   std::string header("\x93NUMPY\x01\x00", 8);

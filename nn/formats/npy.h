@@ -1,4 +1,4 @@
-// Writing a matrix in NumPy's .npy format, version 1.0, which numpy.load() reads.
+// Writes a matrix in NumPy's .npy format, version 1.0, which numpy.load() reads.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace tapeformer {
 
-// Rows of f32 that come one after another, so that no more than some of them are in memory. The header, which says how
-// many there are, is written last.
+// Writes f32 rows as they arrive, so that only a few of them are in memory. The header contains the number of rows and
+// is written last.
 class NpyWriter {
  public:
-  // Each row has `width` values. Throws Error where AtomicFile does.
+  // Each row has `width` values. Throws Error as AtomicFile does.
   NpyWriter(const std::filesystem::path& path, std::int64_t width);
 
-  // Any number of whole rows. Throws Error for a part of a row, and when writing fails.
+  // Appends any number of whole rows. Throws Error for a part of a row, and if writing fails.
   void append(std::span<const float> rows);
-  // Writes the header; until then there is no file of that name.
+  // Writes the header and makes the file visible under its name.
   void commit();
 
  private:

@@ -45,13 +45,13 @@ DType parse_dtype(const std::string& name) {
 
 using nlohmann::json;
 
-// JSON's own conversions make whole numbers of 1.5 and true.
+// The JSON library would also convert 1.5 and true to whole numbers.
 std::uint64_t whole_number(const json& value) {
   check(value.is_number_unsigned(), "expected a whole number, got ", value.dump());
   return value.get<std::uint64_t>();
 }
 
-// Where a tensor's values are, from the first byte behind the header on, and what they are.
+// A tensor in the file: its name, dtype, shape and bytes [begin, end), counted from the first byte after the header.
 struct Place {
   std::uint64_t begin, end;
   std::string name;
@@ -59,7 +59,7 @@ struct Place {
   std::vector<std::int64_t> shape;
 };
 
-// Throws Error unless the place has the bytes that dtype and shape need.
+// Throws Error unless the number of bytes is the one that dtype and shape need.
 Place read_place(const std::string& name, const json& entry) {
   const json& offsets = entry.at("data_offsets");
   check(offsets.is_array() && offsets.size() == 2, "data_offsets: expected two numbers, got ", offsets.dump());
@@ -71,7 +71,7 @@ Place read_place(const std::string& name, const json& entry) {
   check(entry.at("shape").is_array(), "shape: expected a list of numbers, got ", entry.at("shape").dump());
   std::uint64_t bytes = size_of(place.dtype);
   for (const json& size : entry.at("shape")) {
-    // Sizes of 0 count as 1 here: the strides beside them must not overflow either.
+    // Sizes of 0 count as 1 here, because the strides must not overflow either.
     const std::uint64_t counted = std::max<std::uint64_t>(whole_number(size), 1);
     check(!__builtin_mul_overflow(bytes, counted, &bytes) && bytes <= kMaxTensorBytes, "bad shape");
     place.shape.push_back(size.get<std::int64_t>());
@@ -82,8 +82,8 @@ Place read_place(const std::string& name, const json& entry) {
   return place;
 }
 
-// In the order of their places. Throws Error unless each begins where the one before ends, and the last one ends at
-// `data_bytes`: every byte of the file belongs to one tensor.
+// Returns the tensors in the order of their bytes. Throws Error unless every byte of the file belongs to exactly one
+// tensor: each tensor begins where the previous one ends, and the last one ends at `data_bytes`.
 std::vector<Place> read_places(const json& tensors, std::uint64_t data_bytes) {
   check(tensors.is_object(), "the header is no JSON object");
   std::vector<Place> places;

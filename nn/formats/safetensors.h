@@ -1,5 +1,5 @@
-// Reading and writing tensors in Hugging Face's safetensors format: an 8-byte little-endian length, a JSON header with
-// each tensor's dtype, shape and place, then the raw little-endian values.
+// Reads and writes tensors in Hugging Face's safetensors format: an 8-byte little-endian length, a JSON header with
+// each tensor's dtype, shape and byte range, then the raw little-endian values.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace tapeformer {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-// Writes the tensors in the given order, with optional string metadata. Not atomic: write into a staging folder.
-// Throws Error when the file cannot be written.
+// Writes the tensors in the given order, with optional string metadata. The write is not atomic: use a staging folder.
+// Throws Error if the file cannot be written.
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-// A file whose header has been read and checked. The values stay in the file until read() copies them into their
-// place, so that loading a model takes no memory beside the model's own. The file may be renamed or removed meanwhile.
+// A file whose header has been read and checked. The values stay in the file until read() copies them to their
+// destination, so loading a model needs no extra memory. The file may be renamed or removed in the meantime.
 class SafetensorsFile {
  public:
   // A tensor of the file.
@@ -39,17 +39,16 @@ class SafetensorsFile {
     std::int64_t offset_;  // of the first value, from the beginning of the file
   };
 
-  // Throws Error, naming the file, when it is missing, truncated or malformed. Knows F32, F64 and I32.
+  // Throws Error, naming the file, if it is missing, truncated or malformed. Supports F32, F64 and I32.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   const std::map<std::string, Entry>& entries() const { return entries_; }
-  // Copies the values of a tensor into `place`, which must be contiguous and have the entry's sizes and dtype; a place
-  // of bf16 takes f32, rounded. Throws Error when there is no such tensor, when the place does not fit, and when
-  // reading fails.
+  // Copies the values of a tensor to `place`, which must be contiguous and have the entry's sizes and dtype; f32 is
+  // rounded if `place` is bf16. Throws Error if there is no such tensor, if `place` does not fit, or if reading fails.
   void read(const std::string& name, const Tensor& place) const;
-  // The same for the elements from `begin` on, as many as the place has, of a tensor of the place's dtype.
+  // Copies the elements from `begin` on until `place` is full. The tensor must have the dtype of `place`.
   void read(const std::string& name, std::int64_t begin, const Tensor& place) const;
-  // A new tensor with the values.
+  // Returns a new tensor with the values.
   Tensor read(const std::string& name) const;
 
  private:
@@ -60,7 +59,7 @@ class SafetensorsFile {
   std::map<std::string, Entry> entries_;
 };
 
-// All tensors of a file. Throws Error as SafetensorsFile does.
+// Returns all tensors of a file. Throws Error as SafetensorsFile does.
 std::map<std::string, Tensor> read_safetensors(const std::filesystem::path& path);
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-// A language model that is read as a text encoder.
+// A language model used as a text encoder.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace tapeformer {
 
-// A token's vectors are those of the language model's layers; from the last one it predicts the token after it. They
-// know the token itself and those before it. The parameters have the names that they have in the language model.
+// The vectors of a token come from the layers of the language model and depend on this token and the tokens before it;
+// the last one predicts the next token. The parameters keep their names of the language model.
 class CausalEncoder : public TextEncoder {
  public:
   explicit CausalEncoder(std::unique_ptr<LanguageModel> model);
@@ -17,7 +17,7 @@ class CausalEncoder : public TextEncoder {
   std::int64_t vocab() const override { return model_->vocab(); }
   std::optional<std::int64_t> context() const override { return model_->context(); }
   bool is_causal() const override { return true; }
-  // Padding stands behind a row's tokens, so that none of them sees it. Throws Error for rows with segments.
+  // Padding follows a row's tokens, so no token sees it. Throws Error for rows with segments.
   std::vector<Variable> hidden_states(const EncoderBatch& rows) const override;
   Variable logits(const Variable& features) const override { return model_->logits(features); }
   Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override;

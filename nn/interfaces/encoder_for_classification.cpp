@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kInitStd = 0.02;  // Devlin et al. 2019
 
-// Gathers those of some parameters that the ops of a tape read.
+// Collects those of the given parameters that the ops of a tape read.
 class ParametersRead : public OpObserver {
  public:
   explicit ParametersRead(std::vector<NamedParameter> parameters) : unread_(std::move(parameters)) {}
@@ -91,13 +91,13 @@ Variable EncoderForClassification::logits(const EncoderBatch& rows, const Tensor
 }
 
 ParameterRates EncoderForClassification::rates(double decay) const {
-  // Names by depth: how many layers follow them.
+  // The rate of each parameter, by its name; it depends on the number of layers that follow the parameter.
   std::map<std::string, double, std::less<>> rates;
   std::int64_t layers = 0;
   const std::vector<NamedParameter> parameters = encoder_->named_parameters();
   for (const NamedParameter& parameter : parameters)
     layers = std::max(layers, layer_number(parameter.name).value_or(-1) + 1);
-  bool behind = false;  // a layer came already
+  bool behind = false;  // whether a layer has come already
   for (const NamedParameter& parameter : parameters) {
     const std::int64_t layer = layer_number(parameter.name).value_or(-1);
     behind = behind || layer >= 0;

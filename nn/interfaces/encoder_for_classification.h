@@ -1,4 +1,4 @@
-// A classifier of the vectors of a text encoder: what fine-tuning trains.
+// A text encoder with a classifier of its vectors, for fine-tuning.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,15 @@ namespace tapeformer {
 
 struct ClassificationOptions {
   std::int64_t labels = 0;
-  bool pooled = false;  // a vector stands for a whole row: it goes through BERT's pooler, tanh(v W + b), first
-  bool mix = false;     // v is a learned mixture of all layers (ScalarMix; UsageError if widths differ), else the last
+  bool pooled = false;  // classify whole rows: v goes through BERT's pooler, tanh(v Wᵀ + b), first
+  bool mix = false;     // v is a learned mixture of all layers (ScalarMix; UsageError if their widths differ), else the
+                        // last layer
   double dropout = 0;   // on v, and on the pooler's output
-  bool freeze = false;  // the encoder is only read: no gradient, no dropout in it
+  bool freeze = false;  // the encoder is not trained: it has no gradient and no dropout
 };
 
 // P(label | token) = softmax(W v + b), where v is the vector of a token (Devlin et al. 2019, section 4). The encoder's
-// parameters have the names that they have in the encoder, which come first; the classifier's begin with "task.".
+// parameters come first and keep their names; the names of the classifier's parameters begin with "task.".
 class EncoderForClassification : public Module {
  public:
   EncoderForClassification(std::unique_ptr<TextEncoder> encoder, const ClassificationOptions& options);
@@ -27,13 +28,13 @@ class EncoderForClassification : public Module {
   const TextEncoder& encoder() const { return *encoder_; }
   std::int64_t labels() const { return options_.labels; }
 
-  // The tokens at `places`, i32 (N), each row·T + its place in the row → logits (N, labels).
+  // Returns logits (N, labels) for the tokens at `places`, i32 (N), each of which is row·T + position.
   Variable logits(const EncoderBatch& rows, const Tensor& places) const;
 
-  // Layer-wise rates (Howard & Ruder 2018; Clark et al. 2020): 1 for the classifier and what follows the layers,
-  // decay^(L − l) for layer l = 1 … L, and decay^L for what comes before the layers. A layer is known by the first
-  // number in the name of its parameters. 0 for the encoder where it is frozen, and for what no gradient reaches: what
-  // the vectors of tokens do not depend on, such as the head that predicted tokens.
+  // Layer-wise rates (Howard & Ruder 2018; Clark et al. 2020): 1 for the classifier and the encoder's parameters after
+  // the layers, decay^(L − l) for layer l = 1 … L, and decay^L for the parameters before the layers. The layer is the
+  // first number in a parameter's name. The rate is 0 for a frozen encoder, and for parameters on which the vectors of
+  // tokens do not depend, such as the head that predicts tokens: they get no gradient.
   ParameterRates rates(double decay) const;
 
  private:

@@ -1,4 +1,4 @@
-// How many layers a text encoder has, and how wide they are.
+// Finds the number of layers of a text encoder, and their widths.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace tapeformer {
 
-// The vectors of one token in each layer, (1, 1, F). The observer sees the ops that compute them.
+// Returns the vectors of one token in each layer, (1, 1, F). The observer receives the ops that compute them.
 std::vector<Tensor> layers_of_one_token(const TextEncoder& encoder, OpObserver* observer = nullptr);
 
-// Throws UsageError, "WHAT: …", unless all layers have the same width: a mixture of them needs that.
+// Throws UsageError "WHAT: …" unless all layers have the same width, which a mixture of them needs.
 void require_equal_widths(const std::vector<Tensor>& layers, std::string_view what);
 
 }  // namespace tapeformer

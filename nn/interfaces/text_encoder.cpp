@@ -15,7 +15,7 @@ Tensor vector_of(const std::vector<std::int32_t>& values) {
 
 }  // namespace
 
-// One product for all predictions, whose value may be deferred until backward.
+// All predictions share one product, whose value may be deferred until backward.
 Variable BidirectionalLanguageModel::loss(const EncoderBatch& rows, const CrossEntropyOptions& options) const {
   const std::vector<TokenPrediction> all = predictions(rows);
   std::vector<Variable> features;

@@ -1,4 +1,4 @@
-// What every block of a model shares.
+// The configuration that all blocks of a model share.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace tapeformer {
 
 enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
 enum class NormKind { layer, rms };  // Ba et al. 2016; Zhang & Sennrich 2019
-// An embedding that is added to the tokens', or a rotation of queries and keys by their positions (Su et al. 2021).
+// A position embedding that is added to the token embedding, or a rotation of queries and keys (Su et al. 2021).
 enum class PositionKind { learned, sinusoidal, rotary };
 
 template <>
@@ -43,7 +43,7 @@ struct Words<ActivationKind> {
                                                                          {ActivationKind::geglu, "geglu"}};
 };
 
-// The angles of pair i of a head of width d turn by base^(−2i/d) from one position to the next.
+// The angle of pair i of a head of width d grows by base^(−2i/d) from one position to the next.
 struct Rotary {
   double base = 10000;
   RotaryPairs pairs = RotaryPairs::halves;
@@ -52,18 +52,19 @@ struct Rotary {
 struct BlockConfig {
   std::int64_t dim = 128;
   std::int64_t heads = 4;
-  std::int64_t kv_heads = 0;     // of keys and values, which groups of query heads share; 0: as many as heads
+  std::int64_t kv_heads =
+      0;  // number of heads of keys and values, shared by groups of query heads; 0: as many as heads
   std::int64_t head_dim = 0;     // width of a head's queries and keys; 0: dim / heads
   std::int64_t value_dim = 0;    // width of a head's values; 0: head_dim
-  std::int64_t ff_dim = 512;     // of the feed-forward layer, between its activation and its last product
+  std::int64_t ff_dim = 512;     // width of the feed-forward layer after its activation
   double dropout = 0;            // on embeddings and on the output of each sublayer
   double attention_dropout = 0;  // on attention weights
   NormPlace norm = NormPlace::pre;
   NormKind norm_kind = NormKind::layer;
   ActivationKind activation = ActivationKind::gelu;
-  std::optional<Rotary> rotary = {};  // of queries and keys in self-attention
+  std::optional<Rotary> rotary = {};  // rotation of queries and keys in self-attention
   bool qk_norm = false;               // an RMS norm of each head's queries and keys, with learned weights
-  bool bias = true;                   // whether linear layers and layer norms have one; RMSNorm has none
+  bool bias = true;                   // whether linear layers and layer norms have a bias; RMSNorm has none
   double norm_eps = 1e-5;
   Init init = Init::normal(0.02);           // for matrices
   Init residual_init = Init::normal(0.02);  // for matrices whose output is added to the residual stream

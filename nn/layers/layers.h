@@ -5,7 +5,7 @@
 
 namespace tapeformer {
 
-// y = x Wᵀ + b: x (…, in) → (…, out); weight (out, in), bias (out) begins at zero. `role` says what the weight is.
+// y = x Wᵀ + b: x (…, in) → (…, out); weight (out, in); bias (out), initially zero. `role` is the role of the weight.
 class Linear : public Module {
  public:
   Linear(std::int64_t in, std::int64_t out, bool with_bias, const Init& init, DType dtype,
@@ -15,7 +15,7 @@ class Linear : public Module {
   Variable weight, bias;
 };
 
-// Rows of a table by id: ids i32 (…) → (…, dim); weight (rows, dim).
+// Looks up rows of a table: ids i32 (…) → (…, dim); weight (rows, dim).
 class Embedding : public Module {
  public:
   Embedding(std::int64_t rows, std::int64_t dim, const Init& init, DType dtype);

@@ -1,4 +1,4 @@
-// The last layer of a model of text.
+// The head of a language model, which predicts tokens, and its loss.
 #pragma once
 
 #include "autograd/ops/losses/losses.h"
@@ -6,20 +6,20 @@
 
 namespace tapeformer {
 
-// The cross-entropy of targets i32, as many as logits (…, vocab) has rows.
+// Returns the cross-entropy of logits (…, vocab) and one target (i32) for each of their rows.
 Variable loss_of_logits(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options);
 
 // Predicts tokens from features: logits = x Wᵀ + b. weight (vocab, dim), bias (vocab) or none.
 class LMHead : public Module {
  public:
-  // The weight is the embedding's where `tied`; else it is the head's own and begins by `init`. A bias begins at zero.
-  // Throws Error when the embedding is tied and not `dim` wide.
+  // If `tied`, the weight is that of the embedding, which must be `dim` wide (Error otherwise); else the head has its
+  // own weight with the initial values `init`. A bias is initially zero.
   LMHead(const Embedding& embedding, bool tied, std::int64_t dim, bool with_bias, const Init& init, DType dtype);
 
   // x (…, dim) → (…, vocab)
   Variable logits(const Variable& x) const;
-  // The cross-entropy of targets i32, as many as x (…, dim) has rows. Never holds all logits, unless there are hooks to
-  // see them.
+  // Returns the cross-entropy of x (…, dim) and one target (i32) for each of its rows. All logits are in memory at once
+  // only if the head has hooks.
   Variable loss(const Variable& x, const Tensor& targets, const CrossEntropyOptions& options) const;
 
   Variable weight;

@@ -14,7 +14,7 @@ class Norm : public Module {
   virtual Variable forward(const Variable& x) const = 0;
 };
 
-// γ·(x − μ)/√(σ² + ε) + β (Ba et al. 2016); weight γ begins at one, bias β at zero.
+// γ·(x − μ)/√(σ² + ε) + β (Ba et al. 2016); the weight γ is initially one, the bias β zero.
 class LayerNorm : public Norm {
  public:
   LayerNorm(std::int64_t dim, bool with_bias, double eps, DType dtype);
@@ -26,7 +26,7 @@ class LayerNorm : public Norm {
   double eps_;
 };
 
-// γ·x/√(mean x² + ε) (Zhang & Sennrich 2019); weight γ begins at one.
+// γ·x/√(mean x² + ε) (Zhang & Sennrich 2019); the weight γ is initially one.
 class RmsNorm : public Norm {
  public:
   RmsNorm(std::int64_t dim, double eps, DType dtype);
@@ -38,7 +38,7 @@ class RmsNorm : public Norm {
   double eps_;
 };
 
-// The norm that the configuration names.
+// Returns the norm of the configuration, of width dim.
 std::unique_ptr<Norm> make_norm(const BlockConfig& config);
 
 }  // namespace tapeformer

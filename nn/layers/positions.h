@@ -1,4 +1,4 @@
-// Where a token stands in its sequence.
+// The positions of tokens in their sequences.
 #pragma once
 
 #include <memory>
@@ -12,29 +12,29 @@ namespace tapeformer {
 // PE(k, 2i) = sin(k/base^(2i/d)), PE(k, 2i+1) = cos(k/base^(2i/d)) (Vaswani et al. 2017, section 3.5) → (length, dim).
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, DType dtype);
 
-// Where the tokens of rows stand in their sequences.
+// The positions of the tokens of a batch.
 struct Positions {
-  std::int64_t first = 0;  // token t of every row stands at first + t
-  Tensor of_tokens{};      // unless this i32 (B, T) says where each token stands
+  std::int64_t first = 0;  // token t of every row has position first + t
+  Tensor of_tokens{};      // unless this i32 (B, T) gives each token's position
 };
 
-// How `length` tokens at these positions turn the heads of width d.
+// Returns the rotation of `length` tokens at these positions, for heads of width d.
 Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64_t d, const Rotary& rotary,
                      DType dtype);
 
-// Throws Error when the blocks turn queries and keys but the kind of positions is not rotary, or the other way round.
+// Throws Error unless the kind of positions is rotary exactly if the blocks rotate queries and keys.
 void check_rotary(PositionKind kind, const BlockConfig& blocks);
 
-// A vector for each position below `context`: a learned table, or the fixed sinusoids. Rotary positions have none.
+// A vector for each position below `context`: a learned table, or fixed sinusoids. Rotary positions have no vectors.
 class PositionEmbedding : public Module {
  public:
   PositionEmbedding(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init,
                     DType dtype);
   bool has_vectors() const { return kind_ != PositionKind::rotary; }
-  // The vectors of `length` positions: (length, dim), or (B, length, dim) where each token has a position of its own.
-  // Throws Error when the positions, or the rows, reach past the context.
+  // Returns the vectors of `length` positions: (length, dim), or (B, length, dim) if positions.of_tokens is given.
+  // Throws Error if first + length exceeds the context.
   Variable forward(Tape& tape, const Positions& positions, std::int64_t length) const;
-  // x (B, T, dim) and the vectors of its tokens' positions, added; x itself where positions are rotary.
+  // Returns x (B, T, dim) plus the vectors of its tokens' positions, or x itself if positions are rotary.
   Variable add_to(const Variable& x, const Positions& positions) const;
 
  private:

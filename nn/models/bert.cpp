@@ -125,7 +125,7 @@ std::unique_ptr<MaskedLanguageModel> make_bert(const KeyValues& options, const M
   return std::make_unique<Bert>(bert_config(options, vocabulary));
 }
 
-// A product costs two operations a weight. The head sees the chosen tokens alone, usually 15 %.
+// A product costs two operations per weight. Only the masked positions, usually 15 %, go through the head.
 ForwardFlops bert_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                         std::int64_t length) {
   constexpr double kChosen = 0.15;

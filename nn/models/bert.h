@@ -1,4 +1,4 @@
-// An encoder that learns from masked tokens: BERT (Devlin et al. 2019).
+// BERT, an encoder that learns to predict masked tokens (Devlin et al. 2019).
 #pragma once
 
 #include "nn/blocks/block.h"
@@ -15,11 +15,11 @@ struct BertConfig {
   BlockConfig block;
   PositionKind position = PositionKind::learned;
   double position_base = 10000;
-  std::int64_t segments = 1;   // that a row can have: 1, or 2 with an embedding for each
-  bool next_sentence = false;  // the pooler and next-sentence prediction
+  std::int64_t segments = 1;   // number of segments of a row: 1, or 2 with an embedding for each
+  bool next_sentence = false;  // whether the model has a pooler and next-sentence prediction
 };
 
-// The row of the registry.
+// Returns the row of the registry.
 ModelFamily bert_family();
 
 // LN(GELU(h W + b)) Eᵀ + b′ with the token embedding E: h (…, dim) → (…, vocab).
@@ -42,18 +42,18 @@ class MaskedTokenHead : public Module {
   LMHead output_;
 };
 
-// X = dropout(LN(E[token] + P[position] + S[segment])), then blocks in which every token attends to all tokens of its
-// row. The vector of the first token, [CLS], stands for the row: pooled = tanh(h W + b), from which next-sentence
-// prediction is a linear layer.
+// X = dropout(LN(E[token] + P[position] + S[segment])), followed by blocks in which every token attends to all tokens
+// of its row. Next-sentence prediction is a linear layer on tanh(h W + b), where h is the vector of the first token,
+// [CLS].
 class Bert : public MaskedLanguageModel {
  public:
-  // Throws Error for next_sentence without two segments.
+  // Throws Error if next_sentence is set without two segments.
   explicit Bert(const BertConfig& config);
 
   const BertConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
-  // (B, T, dim) each: X, and the output of every block.
+  // Returns X and the output of every block, (B, T, dim) each.
   std::vector<Variable> hidden_states(const EncoderBatch& rows) const override;
   Variable forward(const EncoderBatch& rows) const override {
     return call([&] { return encode(rows, embed(rows)); });

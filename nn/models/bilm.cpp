@@ -7,8 +7,8 @@
 namespace tapeformer {
 namespace {
 
-// The ids at the times [begin, end) as targets of the pairs (x_i, x_{i+1}), i = 0 … T − 2, in the order of time:
-// (T − 1, B). A pair that reaches into padding is not scored.
+// Returns the ids at the times [begin, end) as targets (T − 1, B) of the pairs (x_i, x_{i+1}), i = 0 … T − 2, in the
+// order of time. A pair that contains padding gets kIgnoredTarget.
 Tensor targets_at(const EncoderBatch& rows, std::int64_t begin, std::int64_t end) {
   const Tensor targets = rows.ids.value().slice(1, begin, end).transpose(0, 1).clone();
   if (!rows.lengths.defined()) return targets;
@@ -60,8 +60,8 @@ std::vector<Variable> Bilm::hidden_states(const EncoderBatch& rows) const {
   return layers;
 }
 
-// In the order of time: pair i is (x_i, x_{i+1}), of which one direction predicts the second from the first, and the
-// other one the first from the second.
+// The predictions are in the order of time. For each pair (x_i, x_{i+1}), the forward direction predicts x_{i+1} at
+// x_i, and the backward direction predicts x_i at x_{i+1}.
 std::vector<TokenPrediction> Bilm::predictions(const EncoderBatch& rows) const {
   const std::int64_t length = rows.ids.size(1);
   check(length >= 2, "bilm: the rows have ", length, " token: at least 2 are needed to predict one from another");
@@ -87,7 +87,7 @@ std::unique_ptr<BidirectionalLanguageModel> make_bilm(const KeyValues& options, 
   return std::make_unique<Bilm>(config);
 }
 
-// A product costs two operations a weight; each direction goes through the head.
+// A product costs two operations per weight; each direction goes through the head.
 ForwardFlops bilm_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                         std::int64_t) {
   const std::int64_t weights = model.parameter_count("forward.") + model.parameter_count("backward.");

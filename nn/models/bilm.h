@@ -1,4 +1,4 @@
-// A bidirectional language model, whose layers are the vectors of ELMo (Peters et al. 2018).
+// A bidirectional language model. ELMo's vectors are mixtures of its layers (Peters et al. 2018).
 #pragma once
 
 #include "nn/layers/lm_head.h"
@@ -9,27 +9,26 @@ namespace tapeformer {
 
 struct BilmConfig {
   std::int64_t vocab = 0;
-  RecurrentConfig stack;  // of each direction; input_dim is the width of the embedding
+  RecurrentConfig stack;  // the layers of each direction; input_dim is the width of the embedding
   bool tie_embeddings = false;
 };
 
-// The row of the registry.
+// Returns the row of the registry.
 ModelFamily bilm_family();
 
-// Two recurrent stacks with the embedding and the head in common. Of a row x_0 … x_T the forward one reads from x_0 on,
-// and its last layer at x_k predicts x_{k+1}: T targets, x_1 … x_T. The backward one reads from x_T on, and at x_k
-// predicts x_{k−1}: T targets, x_{T−1} … x_0. The loss is the mean over all 2·T of them, which is
-// −1/(2T) Σ [ln P(x_k | x_0 … x_{k−1}) + ln P(x_k | x_{k+1} … x_T)]. Dropout stands on the embedding, between layers
-// and on the last states.
+// Two recurrent stacks that share the embedding and the head. In a row x_0 … x_T, the forward stack reads from x_0 on,
+// and its last layer predicts x_{k+1} at x_k: T targets, x_1 … x_T. The backward stack reads from x_T on and predicts
+// x_{k−1} at x_k: T targets, x_{T−1} … x_0. The loss is the mean over all 2·T targets, −1/(2T) Σ [ln P(x_k | x_0 …
+// x_{k−1}) + ln P(x_k | x_{k+1} … x_T)]. Dropout is applied to the embedding, between layers and to the last states.
 class Bilm : public BidirectionalLanguageModel {
  public:
-  // Throws Error when the embedding is tied and not as wide as the states.
+  // Throws Error if the embedding is tied and not as wide as the states.
   explicit Bilm(const BilmConfig& config);
 
   const BilmConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return std::nullopt; }
-  // h_0 = [x; x] (B, T, 2·input_dim), and h_j = [→h_j; ←h_j] (B, T, 2·dim) of each layer.
+  // Returns h_0 = [x; x] (B, T, 2·input_dim), and h_j = [→h_j; ←h_j] (B, T, 2·dim) for each layer j.
   std::vector<Variable> hidden_states(const EncoderBatch& rows) const override;
   std::vector<TokenPrediction> predictions(const EncoderBatch& rows) const override;
   std::vector<std::string> prediction_names() const override { return {"forward", "backward"}; }

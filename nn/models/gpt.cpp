@@ -82,7 +82,7 @@ void resolve_gpt(KeyValues& options, bool) {
   constexpr double kInitStd = 0.02;  // Radford et al. 2019
   resolve_transformer_keys(options);
   if (options.number("init_std") == 0) options.set("init_std", kInitStd);
-  // There is no third embedding that could be tied.
+  // A language model has one embedding, so "all" means the same as "output".
   if (options.text("tie_embeddings") == "all") options.set("tie_embeddings", std::string("output"));
 }
 
@@ -97,7 +97,7 @@ GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary
           .document_token = vocabulary.document_token};
 }
 
-// A product costs two operations a weight. Attention is causal.
+// A product costs two operations per weight. Causal attention costs half of full attention.
 ForwardFlops gpt_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                        std::int64_t length) {
   const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");

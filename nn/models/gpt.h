@@ -1,4 +1,4 @@
-// A decoder-only language model: GPT-2's architecture (Radford et al. 2019) and variants of it.
+// A decoder-only language model with GPT-2's architecture (Radford et al. 2019) and variants of it.
 #pragma once
 
 #include <limits>
@@ -18,14 +18,14 @@ struct GptConfig {
   BlockConfig block;
   PositionKind position = PositionKind::learned;
   double position_base = 10000;
-  bool tie_embeddings = true;  // the head's matrix is the token embedding
-  // The token with which each document of a row begins. A token attends only within its own document, whose positions
-  // count from 0, so a document gives the same output as it gives alone. The tokens before the first such token are a
-  // document too. -1: a row is one text.
+  bool tie_embeddings = true;  // whether the head's matrix is the token embedding
+  // The token with which each document of a row begins. A token attends only within its document, whose positions count
+  // from 0, so the output of a document does not depend on the others. The tokens before the first such token are a
+  // document, too. -1: a row is one text.
   std::int32_t document_token = -1;
 };
 
-// The row of the registry.
+// Returns the row of the registry.
 ModelFamily gpt_family();
 
 class GptState : public LanguageState {
@@ -46,7 +46,7 @@ class Gpt : public LanguageModel {
   const GptConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
-  // Rotary positions have no table that could end.
+  // Rotary positions need no table of limited length.
   bool can_exceed_context() const override { return config_.position == PositionKind::rotary; }
   std::int32_t document_token() const override { return config_.document_token; }
   std::unique_ptr<LanguageState> make_state() const override {
@@ -54,20 +54,20 @@ class Gpt : public LanguageModel {
         stack_.make_cache(can_exceed_context() ? std::numeric_limits<std::int64_t>::max() : config_.context));
   }
 
-  // The features are the residual stream after the final norm (B, T, dim). With a state, ids are of the document that
-  // it holds: Error when they begin another one after the first token.
+  // The features are the residual stream after the final norm (B, T, dim). With a state, all ids must belong to the
+  // document that the state holds. Throws Error if a document token comes after the first token of the state.
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override {
     return call([&] { return run(ids, state); });
   }
-  // (B, T, dim) each: the embeddings with their positions, and the output of every block, the last one's after the
-  // final norm.
+  // Returns (B, T, dim) each: the sum of token and position embeddings, and the output of every block, that of the last
+  // block after the final norm.
   std::vector<Variable> hidden_states(const Variable& ids) const override;
   Variable logits(const Variable& features) const override;
-  // Never holds all logits.
+  // The logits are never in memory all at once.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
 
  private:
-  // The features; adds the representations to `layers`, where they are asked for.
+  // Returns the features. If `layers` is given, appends the hidden states to it.
   Variable run(const Variable& ids, LanguageState* state, std::vector<Variable>* layers = nullptr) const;
 
   GptConfig config_;

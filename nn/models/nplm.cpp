@@ -10,7 +10,7 @@
 namespace tapeformer {
 namespace {
 
-// The last tokens (B, up to n − 2) that were read: those which the next token's features need beside it.
+// Holds the last tokens that were read, (B, up to n − 2), which the features of the next token need.
 class NplmState : public LanguageState {
  public:
   void clear() override { ids = {}; }
@@ -105,7 +105,7 @@ std::unique_ptr<LanguageModel> make_nplm(const KeyValues& options, const ModelVo
                                            .dropout = options.number("dropout")});
 }
 
-// A product costs two operations a weight.
+// A product costs two operations per weight.
 ForwardFlops nplm_flops(const KeyValues&, const Module& model, const ModelVocabulary&, std::int64_t) {
   const double head = 2 * static_cast<double>(model.parameter_count("head."));
   return {.other = 2 * static_cast<double>(model.parameter_count("hidden.")) + head, .head = head};

@@ -8,42 +8,42 @@ namespace tapeformer {
 
 struct NplmConfig {
   std::int64_t vocab = 0;
-  std::int64_t order = 5;  // n: a token is predicted from the n − 1 before it
+  std::int64_t order = 5;  // n: a token is predicted from the n − 1 tokens before it
   std::int64_t embedding_dim = 0, dim = 0;
-  bool direct = true;  // whether the embeddings reach the logits beside the hidden layer (W)
+  bool direct = true;  // whether the logits also depend on the embeddings directly (W x)
   double dropout = 0;
   DType dtype = DType::f32;
 };
 
-// The row of the registry.
+// Returns the row of the registry.
 ModelFamily nplm_family();
 
 // The logits of the token after w_t are b + W x + U tanh(d + H x), where x = [C(w_t); C(w_{t−1}); …; C(w_{t−n+2})] are
-// the embeddings of the last n − 1 tokens, the latest first; zeros stand for those before the beginning. The features
-// are [tanh(d + H x); x], so that [U W] is one matrix, the head's. Dropout stands on x and on the hidden layer.
+// the embeddings of the last n − 1 tokens, the latest first; embeddings before the beginning are zeros. The features
+// are [tanh(d + H x); x], so that [U W] is the head's one matrix. Dropout is applied to x and to the hidden layer.
 class Nplm : public LanguageModel {
  public:
-  // Throws Error for an order below 2.
+  // Throws Error if the order is below 2.
   explicit Nplm(const NplmConfig& config);
 
   const NplmConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
-  // It reads rows of any length, and looks at n − 1 tokens.
+  // Rows may have any length, although the model looks only at n − 1 tokens.
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   std::unique_ptr<LanguageState> make_state() const override;
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
-  // (B, T, embedding_dim), and the features.
+  // Returns the embeddings (B, T, embedding_dim), and the features.
   std::vector<Variable> hidden_states(const Variable& ids) const override;
   Variable logits(const Variable& features) const override { return head_.logits(features); }
-  // Never holds all logits.
+  // The logits are never in memory all at once.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override {
     return head_.loss(forward(ids), targets.value(), options);
   }
 
  private:
-  // The embeddings C(w_t) of rows of tokens → x (B, T, (n − 1)·embedding_dim).
+  // Embeddings C(w_t) (B, T, embedding_dim) → x (B, T, (n − 1)·embedding_dim).
   Variable with_those_before(const Variable& embedded) const;
-  // x → [tanh(d + H x); x], or tanh(d + H x) alone where the embeddings do not reach the logits.
+  // x → [tanh(d + H x); x], or tanh(d + H x) unless `direct`.
   Variable features(const Variable& x) const;
 
   NplmConfig config_;

@@ -9,15 +9,15 @@ namespace tapeformer {
 struct PairEmbeddingsConfig {
   std::int64_t source_vocab = 0, target_vocab = 0, dim = 0;
   TiedEmbeddings tied = TiedEmbeddings::all;
-  Init source_init, target_init;  // the target's is not used where both are one
+  Init source_init, target_init;  // target_init is not used if both embeddings are tied
   DType dtype = DType::f32;
 };
 
 // The parameters source_embedding.weight (source_vocab, dim) and target_embedding.weight (target_vocab, dim), which are
-// one where all embeddings are tied.
+// the same parameter if all embeddings are tied.
 class PairEmbeddings : public Module {
  public:
-  // Throws UsageError when both are to be one but the vocabularies differ in size.
+  // Throws UsageError if both are tied but the vocabularies differ in size.
   explicit PairEmbeddings(const PairEmbeddingsConfig& config);
 
   Embedding source, target;

@@ -28,7 +28,7 @@ std::vector<Key> recurrent_keys() {
 
 void resolve_recurrent_keys(KeyValues& options) {
   if (options.integer("embedding_dim") == 0) options.set("embedding_dim", options.integer("dim"));
-  // There is no third embedding that could be tied.
+  // A language model has one embedding, so "all" means the same as "output".
   if (options.text("tie_embeddings") == "all") options.set("tie_embeddings", std::string("output"));
   if (ties_embeddings(options) && options.integer("embedding_dim") != options.integer("dim")) {
     fail_usage("model.embedding_dim: expected 0 or model.dim, which is ", options.integer("dim"),

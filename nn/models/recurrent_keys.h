@@ -7,16 +7,16 @@
 namespace tapeformer {
 
 std::vector<Key> recurrent_keys();
-// The width of token embeddings, which is `dim` unless it is given.
+// The key for the width of token embeddings; 0 (the default) means `dim`.
 Key embedding_dim_key();
-// Works out embedding_dim and tie_embeddings, and checks them (ModelFamily::resolve).
+// Computes the final values of embedding_dim and tie_embeddings, and checks them (ModelFamily::resolve).
 void resolve_recurrent_keys(KeyValues& options);
-// What resolved options describe.
+// Returns the configuration that resolved options describe.
 RecurrentConfig recurrent_config(const KeyValues& options);
 bool ties_embeddings(const KeyValues& options);
 
-// A head begins as PyTorch's Linear does, uniform in ±1/√dim; an embedding normal as torch.nn.Embedding, unless it is
-// the head as well.
+// Initial values: a head is uniform in ±1/√dim, as torch.nn.Linear; an embedding is standard normal, as
+// torch.nn.Embedding, unless it is tied to the head.
 Init head_init(const RecurrentConfig& stack);
 Init embedding_init(const RecurrentConfig& stack, bool tied);
 

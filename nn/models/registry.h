@@ -15,10 +15,10 @@
 
 namespace tapeformer {
 
-// What a model must know of its tokens.
+// The facts about its tokens that a model needs.
 struct ModelVocabulary {
-  std::int64_t source = 0, target = 0;  // sizes; of a language model both are the text's
-  bool joint = true;                    // source and target have the same vocabulary
+  std::int64_t source = 0, target = 0;  // sizes; for a language model both are the size of its vocabulary
+  bool joint = true;                    // whether source and target have the same vocabulary
   std::int32_t document_token = -1;     // LanguageModel::document_token()
 };
 
@@ -41,46 +41,47 @@ struct OtherModelMaker {
 
 // A part of a model, for the count of its parameters: those whose names begin with one of the prefixes.
 struct ModelPart {
-  std::string key, label;  // the key of the JSON object; what people read
+  std::string key, label;  // the key in JSON; the text for people
   std::vector<std::string> prefixes;
-  // The part serves pre-training alone. The published sizes of encoders leave it out, so `info` shows that count too.
+  // Whether only pre-training needs the part. The published sizes of encoders do not include such parts, so `info` also
+  // shows the count without them.
   bool only_pretraining = false;
 };
 
-// Floating point operations of the forward pass, for each target token.
+// The floating-point operations of the forward pass for each target token.
 struct ForwardFlops {
-  double blocks = 0;       // of all blocks; train.recompute repeats all but the last
-  double other = 0;        // of everything else
-  double head = 0;         // the part of `other` that predicts tokens: fine-tuning does without
-  std::int64_t count = 1;  // blocks
+  double blocks = 0;       // of all blocks; train.recompute repeats all blocks but the last
+  double other = 0;        // of all other parts
+  double head = 0;         // the part of `other` that predicts tokens, which fine-tuning does not compute
+  std::int64_t count = 1;  // number of blocks
 };
 
 struct ModelFamily {
   std::string name;  // model.type
   std::string help;  // one line
-  std::string task;  // what it is trained for: a name in the table of tasks ("language_model")
+  std::string task;  // the task for which it is trained, a name in the table of tasks ("language_model")
   // The keys of the section [model], apart from type. Families that share a key give it the same type.
   std::vector<Key> keys;
-  // Works out the values that stand for others (ff_dim 0: 4·dim), and throws UsageError, beginning with "model.KEY: ",
-  // for values that do not go together. Resolving twice changes nothing. `joint`: source and target share a vocabulary.
+  // Replaces values that depend on others (ff_dim 0: 4·dim), and throws UsageError, beginning with "model.KEY: ", if
+  // values contradict each other. A second call changes nothing. `joint`: source and target share a vocabulary.
   std::function<void(KeyValues& options, bool joint)> resolve;
-  // Makes the model of resolved options.
+  // Makes the model that resolved options describe.
   std::variant<LanguageModelMaker, SequenceToSequenceMaker, BidirectionalLanguageModelMaker, MaskedLanguageModelMaker,
                SkipGramModelMaker, OtherModelMaker>
       make;
-  // In the order in which they are shown; every parameter belongs to one.
+  // The parts in the order in which they are shown; every parameter belongs to one part.
   std::vector<ModelPart> parts;
-  // `model` may have parameters without memory (ShapesOnly). Each token looks at up to `length` tokens; 0 where the
-  // length is not known: then attention is left out.
+  // Counts the operations. `model` may have parameters without memory (ShapesOnly). Each token attends to up to
+  // `length` tokens; with the length 0 (not known) attention is not counted.
   std::function<ForwardFlops(const KeyValues&, const Module& model, const ModelVocabulary&, std::int64_t length)> flops;
 
-  // The parameter (vocab, width) with the tokens' own vectors; of an encoder-decoder, with those of the source's.
+  // The parameter (vocab, width) with the token embeddings; for an encoder-decoder, those of the source tokens.
   std::string token_embedding = "token_embedding.weight";
-  // The default of train.bptt for a family of RecurrentLanguageModels; the other families have 0.
+  // The default of train.bptt for a family of RecurrentLanguageModels; 0 for other families.
   std::int64_t bptt = 0;
-  // Whether the model can be kept within documents (ModelVocabulary::document_token).
+  // Whether the model's attention can be restricted to documents (ModelVocabulary::document_token).
   bool keeps_documents = false;
-  // Whether the model has blocks whose activations train.recompute computes again.
+  // Whether train.recompute has an effect on the model's blocks.
   bool recomputes = false;
 
   // Calls `make`.
@@ -91,9 +92,9 @@ struct ModelFamily {
   bool is_encoder_decoder() const { return std::holds_alternative<SequenceToSequenceMaker>(make); }
 };
 
-// All families, those of this library first.
+// Returns all families, those of this library first.
 const std::vector<ModelFamily>& model_families();
-// Throws Error when a family of that name is there already.
+// Throws Error if a family of that name exists already.
 void register_model_family(ModelFamily family);
 // Throws UsageError for an unknown name.
 const ModelFamily& find_model_family(std::string_view name);

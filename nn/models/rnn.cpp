@@ -59,7 +59,7 @@ Variable Rnn::loss(const Variable& ids, const Variable& targets, const CrossEntr
 }
 
 Variable Rnn::loss_of(const Variable& states, const Variable& targets, const CrossEntropyOptions& options) const {
-  return head_.loss(states, targets.value().transpose(0, 1), options);  // the states are in the order of time
+  return head_.loss(states, targets.value().transpose(0, 1), options);  // time is the first axis of the states
 }
 
 namespace {
@@ -69,7 +69,7 @@ std::unique_ptr<LanguageModel> make_rnn(const KeyValues& options, const ModelVoc
       .vocab = vocabulary.target, .stack = recurrent_config(options), .tie_embeddings = ties_embeddings(options)});
 }
 
-// A product costs two operations a weight.
+// A product costs two operations per weight.
 ForwardFlops rnn_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary, std::int64_t) {
   const double head = 2 * static_cast<double>(vocabulary.target * options.integer("dim"));
   return {.other = 2 * static_cast<double>(model.parameter_count("layers.")) + head, .head = head};

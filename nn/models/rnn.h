@@ -13,30 +13,30 @@ struct RnnConfig {
   bool tie_embeddings = false;
 };
 
-// The row of the registry.
+// Returns the row of the registry.
 ModelFamily rnn_family();
 
-// logits_t = h_t Wᵀ + b, where h_t is the last layer's state after token t. Dropout stands on the embedding, between
-// layers and on the last states: everywhere but on the way through time.
+// logits_t = h_t Wᵀ + b, where h_t is the last layer's state after token t. Dropout is applied to the embedding,
+// between layers and to the last states, but never between time steps.
 class Rnn : public RecurrentLanguageModel {
  public:
-  // Throws Error when the embedding is tied and not as wide as the states.
+  // Throws Error if the embedding is tied and not as wide as the states.
   explicit Rnn(const RnnConfig& config);
 
   const RnnConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
   // The features are the last layer's states.
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
-  // (B, T, input_dim), and the states (B, T, dim) of every layer.
+  // Returns the embeddings (B, T, input_dim), and the states (B, T, dim) of every layer.
   std::vector<Variable> hidden_states(const Variable& ids) const override;
   Variable logits(const Variable& features) const override;
-  // Never holds all logits.
+  // The logits are never in memory all at once.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options,
                 RecurrentState& state) const override;
 
  private:
-  // Time comes first in the layers: ids (B, T) → (T, B, input_dim), and (T, B, dim).
+  // Time is the first axis in the layers: embed() maps ids (B, T) to (T, B, input_dim), states() to (T, B, dim).
   Variable embed(const Variable& ids) const;
   Variable states(const Variable& ids, RecurrentState* state) const;
   Variable loss_of(const Variable& states, const Variable& targets, const CrossEntropyOptions& options) const;

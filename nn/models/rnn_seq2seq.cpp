@@ -13,14 +13,15 @@
 namespace tapeformer {
 namespace {
 
-// That of torch.nn.Embedding, unless the embedding is the head as well.
+// An embedding is initialised as torch.nn.Embedding, or as torch.nn.Linear if it is tied to the head.
 Init embedding_init(const RnnSeq2SeqConfig& config, bool is_head) {
   return is_head ? Init::uniform_fan_in(config.stack.input_dim) : Init::normal(1);
 }
 
 bool attends(const RnnSeq2SeqConfig& config) { return config.score != AttentionScore::none; }
 
-// What the decoder's first layer reads beside the embedding: the context, what is fed, or nothing.
+// Returns the width of the decoder's other input beside the embedding: of the context c_t (previous), of r_{t−1}
+// (current), or 0.
 std::int64_t extra_width(const RnnSeq2SeqConfig& config) {
   if (!attends(config)) return 0;
   return config.order == AttentionOrder::previous ? config.stack.dim : config.stack.input_dim;
@@ -31,14 +32,15 @@ std::int64_t readout_input(const RnnSeq2SeqConfig& config) {
   return config.stack.dim + embedding + (attends(config) ? config.stack.dim : 0);
 }
 
-// Row i of x (B, …) for the rows i·count … (i + 1)·count − 1 of the result.
+// Repeats each row of x (B, width) `count` times: rows i·count … (i + 1)·count − 1 of the result are row i of x.
 Variable repeat_rows(const Variable& x, std::int64_t count) {
   if (count == 1) return x;
   const std::int64_t rows = x.size(0), width = x.size(1);
   return reshape(expand(reshape(x, {rows, 1, width}), {rows, count, width}), {rows * count, width});
 }
 
-// Shows an observer the weights of all steps, (B, Q, S) each, as those of one head: (R, 1, T, S), R = B·Q.
+// Passes the attention weights of all steps, (B, Q, S) each, to an observer as those of one head: (R, 1, T, S), R =
+// B·Q.
 void show_weights(const TensorObserver& observer, const std::vector<Tensor>& steps, std::int64_t rows) {
   Tape tape(no_grad);
   std::vector<Variable> times;
@@ -48,7 +50,7 @@ void show_weights(const TensorObserver& observer, const std::vector<Tensor>& ste
 
 }  // namespace
 
-// The memory's tensors, which outlive the tape. Empty before the first token.
+// Holds the tensors of a Memory, which outlive the tape. Empty before the first token.
 class RnnSeq2Seq::State : public DecoderState {
  public:
   void select_targets(std::span<const std::int64_t> rows) override {
@@ -171,7 +173,7 @@ RnnSeq2Seq::Memory RnnSeq2Seq::begin(std::int64_t rows, const EncoderOutput& sou
 
 Variable RnnSeq2Seq::attend(const Variable& states, const Variable& keys, const EncoderOutput& source,
                             std::vector<Tensor>* weights) const {
-  // Rows that look at the same source are queries side by side.
+  // The rows that attend to the same source are joined into one sequence of queries.
   const Variable queries = reshape(states, {source.hidden.size(0), -1, config_.stack.dim});
   if (weights) weights->emplace_back();
   const Variable contexts = attention_->forward(queries, keys, source, weights ? &weights->back() : nullptr);
@@ -197,14 +199,14 @@ Variable RnnSeq2Seq::readouts(const Variable& ids, const EncoderOutput& source, 
   Tape& tape = *ids.tape();
   const Variable x = dropout_.forward(embeddings_.target.forward(transpose(ids, 0, 1)));  // (T, R, embedding)
   const auto readout = [&](std::vector<Variable> parts) { return tanh(readout_.forward(concat(parts, -1))); };
-  if (!attention_) {  // all steps are one
+  if (!attention_) {  // all steps are computed at once
     std::vector<Variable> parts{run_layers(linear(x, first.weight_ih, first.bias_ih), memory)};
     if (previous) parts.push_back(x);
     return dropout_.forward(readout(std::move(parts)));
   }
 
-  // The product of the first layer has two parts: that of all embeddings at once, and one a step for what it reads
-  // beside them.
+  // The product of the first layer has two parts: one product for the embeddings of all steps, and one product per step
+  // for the other input.
   const std::vector<Variable> weights =
       split(first.weight_ih.on(tape), std::array{config_.stack.input_dim, extra_width(config_)}, 1);
   const Variable inputs = linear(x, weights[0], first.bias_ih);
@@ -241,7 +243,7 @@ Variable RnnSeq2Seq::loss(const SourceBatch& source, const Variable& inputs, con
   const EncoderOutput encoded = encode(*inputs.tape(), source);
   Memory memory = begin(inputs.size(0), encoded);
   const Variable features = call([&] { return readouts(inputs, encoded, memory); });
-  return head_.loss(features, targets.value().transpose(0, 1), options);  // the features are in the order of time
+  return head_.loss(features, targets.value().transpose(0, 1), options);  // time is the first axis of the features
 }
 
 namespace {
@@ -298,8 +300,8 @@ std::unique_ptr<SequenceToSequence> make_rnn_seq2seq(const KeyValues& options, c
                                                        .tied = options.word<TiedEmbeddings>("tie_embeddings")});
 }
 
-// A product costs two operations a weight. With as many source tokens as target tokens, attention to T tokens costs
-// 4·T·dim for the scores and the contexts.
+// A product costs two operations per weight. If there are as many source tokens as target tokens, attention to T tokens
+// costs 4·T·dim for the scores and the contexts.
 ForwardFlops rnn_seq2seq_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                                std::int64_t length) {
   const std::int64_t weights = model.parameter_count("encoder.") + model.parameter_count("decoder.");

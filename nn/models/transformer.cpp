@@ -41,7 +41,7 @@ Transformer::Transformer(const TransformerConfig& config)
   register_module("head", head_);
 }
 
-// √dim · embedding + positions, from position `first` on.
+// Returns √dim · embedding + positions, with dropout; the first token has position `first`.
 Variable Transformer::embed(const Embedding& embedding, const PositionEmbedding& positions, const Variable& ids,
                             std::int64_t first) const {
   const Variable vectors = scale(embedding.forward(ids), std::sqrt(static_cast<double>(config_.block.dim)));
@@ -105,8 +105,8 @@ TransformerConfig transformer_config(const KeyValues& options, const ModelVocabu
           .tied = options.word<TiedEmbeddings>("tie_embeddings")};
 }
 
-// A product costs two operations a weight. With as many source tokens as target tokens, attention costs its full price
-// in the encoder and to the encoder's output, and half of it in the decoder, which is causal.
+// A product costs two operations per weight. If there are as many source tokens as target tokens, the encoder's
+// attention and cross-attention cost attention_flops() each, and the decoder's causal self-attention costs half of it.
 ForwardFlops transformer_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                                std::int64_t length) {
   const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");

@@ -1,4 +1,5 @@
-// The encoder-decoder (Vaswani et al. 2017): reads a source sentence, and writes its target token by token.
+// The encoder-decoder Transformer (Vaswani et al. 2017), which reads a source sentence and writes its target token by
+// token.
 #pragma once
 
 #include "nn/blocks/block.h"
@@ -11,15 +12,15 @@ namespace tapeformer {
 
 struct TransformerConfig {
   std::int64_t source_vocab = 0, target_vocab = 0;
-  std::int64_t context = 128;  // the most tokens of a source, and of a target
-  std::int64_t layers = 6;     // of the encoder, and of the decoder
+  std::int64_t context = 128;  // the largest number of tokens of a source, and of a target
+  std::int64_t layers = 6;     // number of layers of the encoder, and of the decoder
   BlockConfig block;
   PositionKind position = PositionKind::sinusoidal;
   double position_base = 10000;
   TiedEmbeddings tied = TiedEmbeddings::all;
 };
 
-// The row of the registry.
+// Returns the row of the registry.
 ModelFamily transformer_family();
 
 class TransformerState : public DecoderState {
@@ -36,10 +37,10 @@ class TransformerState : public DecoderState {
   StackCache blocks;
 };
 
-// Embeddings begin normal with deviation 1/√dim and are multiplied by √dim.
+// The initial values of embeddings are normal with standard deviation 1/√dim; embeddings are multiplied by √dim.
 class Transformer : public SequenceToSequence {
  public:
-  // Throws UsageError when all embeddings are to be one but the vocabularies differ in size.
+  // Throws UsageError if all embeddings are tied but the vocabularies differ in size.
   explicit Transformer(const TransformerConfig& config);
 
   const TransformerConfig& config() const { return config_; }
@@ -52,12 +53,12 @@ class Transformer : public SequenceToSequence {
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const override {
     return {encoder_.forward(embed_source(tape, source), encoder_context(source)), source.lengths};
   }
-  // (B, S, dim) each: the embeddings with their positions, and the output of every block of the encoder.
+  // Returns (B, S, dim) each: the sum of token and position embeddings, and the output of every block of the encoder.
   std::vector<Variable> source_hidden_states(Tape& tape, const SourceBatch& source) const override;
   // The features are the decoder's residual stream (R, T, dim).
   Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
   Variable logits(const Variable& features) const override;
-  // Never holds all logits.
+  // The logits are never in memory all at once.
   Variable loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                 const CrossEntropyOptions& options) const override;
 

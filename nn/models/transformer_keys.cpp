@@ -6,7 +6,7 @@ namespace tapeformer {
 
 namespace {
 
-constexpr std::int64_t kHeads = 4;  // by default
+constexpr std::int64_t kHeads = 4;  // the default
 
 // A dropout probability may change during training.
 Key changeable(Key key) {
@@ -19,8 +19,8 @@ Key following(std::string other, Key key) {
   return key;
 }
 
-// 4·dim, or, where the activation is gated and a third matrix makes the gate, the least multiple of 32 that has as many
-// parameters.
+// Returns 4·dim. A gated activation needs a third matrix, so for it this is the smallest multiple of 32 that gives at
+// least as many parameters.
 std::int64_t default_ff_dim(std::int64_t dim, ActivationKind activation) {
   constexpr std::int64_t kMultiple = 32;
   return is_gated(activation) ? (8 * dim + 3 * kMultiple - 1) / (3 * kMultiple) * kMultiple : 4 * dim;
@@ -86,7 +86,7 @@ void resolve_transformer_keys(KeyValues& options) {
   }
   if (options.number("attention_dropout") < 0) options.set("attention_dropout", options.number("dropout"));
   if (head_dim == 0 && dim % heads != 0) {
-    // The default of heads is no slip of the user's.
+    // If heads has its default value, the error names model.dim, because the user did not choose heads.
     if (heads == kHeads) fail_usage("model.dim: expected a multiple of model.heads, which is ", heads, ", got ", dim);
     fail_usage("model.heads: expected a divisor of model.dim, which is ", dim, ", got ", heads);
   }

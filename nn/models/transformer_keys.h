@@ -6,7 +6,7 @@
 
 namespace tapeformer {
 
-// Which of the source embedding, the target embedding and the output matrix are one: none, the last two, or all.
+// Which of the source embedding, the target embedding and the output matrix are tied: none, the last two, or all.
 enum class TiedEmbeddings { none, output, all };
 template <>
 struct Words<TiedEmbeddings> {
@@ -14,12 +14,13 @@ struct Words<TiedEmbeddings> {
       {TiedEmbeddings::none, "none"}, {TiedEmbeddings::output, "output"}, {TiedEmbeddings::all, "all"}};
 };
 
-// The key tie_embeddings of an encoder-decoder, which is "auto" by default, and what it stands for where source and
-// target have a vocabulary in common or not. Throws UsageError for all without such a vocabulary.
+// pair_tied_key() is the key tie_embeddings of an encoder-decoder, "auto" by default. resolve_pair_tied() replaces
+// "auto" by a value that depends on `joint`: whether source and target share a vocabulary. It throws UsageError for
+// "all" without a shared vocabulary.
 Key pair_tied_key();
 void resolve_pair_tied(KeyValues& options, bool joint);
 
-// What differs between the families' defaults.
+// The defaults that differ between families.
 struct TransformerDefaults {
   NormPlace norm;
   ActivationKind activation;
@@ -27,12 +28,13 @@ struct TransformerDefaults {
 };
 
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults);
-// Works out ff_dim and attention_dropout, and checks what the keys say about each other (ModelFamily::resolve).
+// Computes the final values of ff_dim and attention_dropout, and checks that the keys do not contradict each other
+// (ModelFamily::resolve).
 void resolve_transformer_keys(KeyValues& options);
-// The block that resolved options describe.
+// Returns the configuration of the block that resolved options describe.
 BlockConfig block_config(const KeyValues& options);
-// What one layer's attention of each of T tokens to all T costs a token, in operations: 2·T·h·d for the scores and
-// 2·T·h·d_v for the means of the values, which is 4·T·dim where the heads share dim out. Causal attention costs half.
+// Returns the operations per token of one layer's attention of T tokens to all T tokens: 2·T·h·d for the scores and
+// 2·T·h·d_v for the weighted sums of the values; 4·T·dim if h·d = h·d_v = dim. Causal attention costs half.
 double attention_flops(const KeyValues& options, std::int64_t length);
 
 }  // namespace tapeformer

@@ -30,7 +30,7 @@ Variable Word2vec::loss(const Variable& features, const Tensor& targets, const C
                               Variable::constant(*features.tape(), targets.reshape({-1})), options);
 }
 
-// −ln σ(x) = softplus(−x), so that each output has the term softplus(±u·v), with the minus for the context itself.
+// Since −ln σ(x) = softplus(−x), the term of a context is softplus(−u·v), and that of a negative is softplus(u·v).
 Variable Word2vec::loss(const SkipGramPairs& pairs, double normalizer) const {
   const Dims sizes = pairs.outputs.sizes();
   check(sizes.rank() == 3 && pairs.centers.sizes() == Dims{sizes[0]} && sizes[2] >= 1, "word2vec: the centres are ",
@@ -62,7 +62,7 @@ std::unique_ptr<SkipGramModel> make_word2vec(const KeyValues& options, const Mod
                                                    .negative_power = options.number("negative_power")});
 }
 
-// For each centre, a product of two vectors for each of its contexts and their negatives.
+// Each centre needs one product of two vectors for each of its contexts and for each negative.
 ForwardFlops word2vec_flops(const KeyValues& options, const Module&, const ModelVocabulary&, std::int64_t) {
   const std::int64_t outputs = 2 * options.integer("window") * (1 + options.integer("negatives"));
   const double head = 2 * static_cast<double>(outputs * options.integer("dim"));

@@ -13,12 +13,12 @@ struct Word2vecConfig {
   DType dtype = DType::f32;
 };
 
-// The row of the registry.
+// Returns the row of the registry.
 ModelFamily word2vec_family();
 
-// v_c is a row of token_embedding.weight (vocab, dim), the vector of a token; u_o is one of context_embedding.weight
-// (vocab, dim). They begin as in word2vec.c: v uniform in ±1/(2·dim), u zero. With dim at least vocab and a power of 1,
-// the optimum has u_o·v_c = PMI(c, o) − ln k (Levy & Goldberg 2014).
+// The vector v_c of a token is a row of token_embedding.weight (vocab, dim), and u_o is a row of
+// context_embedding.weight (vocab, dim). The initial values are those of word2vec.c: v is uniform in ±1/(2·dim), u is
+// zero. If dim is at least vocab and the power is 1, the optimum has u_o·v_c = PMI(c, o) − ln k (Levy & Goldberg 2014).
 class Word2vec : public SkipGramModel {
  public:
   explicit Word2vec(const Word2vecConfig& config);
@@ -28,9 +28,9 @@ class Word2vec : public SkipGramModel {
   std::int64_t window() const override { return config_.window; }
   std::int64_t negatives() const override { return config_.negatives; }
   double negative_power() const override { return config_.negative_power; }
-  // v (B, T, dim) alone.
+  // Returns one layer, v (B, T, dim).
   std::vector<Variable> hidden_states(const EncoderBatch& rows) const override;
-  // u_o·v for every token o.
+  // Returns u_o·v for every token o.
   Variable logits(const Variable& features) const override;
   Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override;
   Variable loss(const SkipGramPairs& pairs, double normalizer) const override;

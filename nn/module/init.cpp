@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 1 << 14;
 
-// Uniform in (0, 1] and [0, 1) from the four words of one block.
+// Returns two uniform numbers, in (0, 1] and in [0, 1), from the four words of one block.
 std::array<double, 2> uniform_pair(const RandomKey& key, std::uint64_t block) {
   const auto words = key.words(block);
   const auto unit = [](std::uint32_t high, std::uint32_t low) {
@@ -19,10 +19,10 @@ std::array<double, 2> uniform_pair(const RandomKey& key, std::uint64_t block) {
   return {1.0 - unit(words[0], words[1]), unit(words[2], words[3])};
 }
 
-// A standard normal number (Box-Muller).
+// Returns a standard normal number (Box-Muller).
 double normal_of(double u, double v) { return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v); }
 
-// Calls fill(i, u, v) with the pair of uniform numbers that belongs to element i.
+// Calls fill(i, u, v) for each element i with its pair of uniform numbers.
 template <class Fill>
 void for_each_random(std::int64_t n, const RandomKey& key, const Fill& fill) {
   parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {

@@ -1,4 +1,4 @@
-// Which layer of a model a parameter belongs to, by its name.
+// Finds the layer of a model to which a parameter belongs, from the parameter's name.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace tapeformer {
 
-// The name up to its first part that is a number: "blocks.3" of "blocks.3.attention.qkv.weight". Empty where no part is
-// one.
+// Returns the name up to its first part that is a number: "blocks.3" for "blocks.3.attention.qkv.weight". Returns "" if
+// no part is a number.
 std::string_view layer_name(std::string_view parameter);
 
-// That number: 3.
+// Returns that number (3), or nothing.
 std::optional<std::int64_t> layer_number(std::string_view parameter);
 
 }  // namespace tapeformer

@@ -12,7 +12,8 @@ namespace {
 thread_local int shapes_only = 0;
 thread_local bool bf16_weights = false;
 
-// Throws Error unless the state has each parameter, and nothing else. Its values have sizes() and dtype().
+// Throws Error unless the state has exactly these parameters, with their sizes and dtypes. Value has sizes() and
+// dtype().
 template <class Value>
 void check_fit(const std::vector<NamedParameter>& parameters, const std::map<std::string, Value>& state) {
   for (const NamedParameter& parameter : parameters) {
@@ -120,7 +121,7 @@ std::int64_t Module::parameter_count(std::string_view prefix) const {
 }
 
 void Module::initialize_parameters(std::uint64_t seed) const {
-  std::uint64_t stream = mix64(0x696e6974);  // a family of streams of its own
+  std::uint64_t stream = mix64(0x696e6974);  // separate streams for initial values
   for (const NamedParameter& parameter : named_parameters()) {
     initialize(parameter.variable.value(), parameter.init, RandomKey{.seed = seed, .stream = stream++});
   }

@@ -1,4 +1,4 @@
-// The base of all layers and models: named parameters and submodules in the order of their registration.
+// The base class of all layers and models, with named parameters and submodules in the order of their registration.
 #pragma once
 
 #include <map>
@@ -22,8 +22,8 @@ struct NamedParameter {
   ParameterRole role;
 };
 
-// While an object lives, the modules that its thread makes have parameters with shapes and without memory: enough to
-// count them, whatever their size.
+// While an object of this class lives, the modules made by its thread have parameters with shapes but without memory,
+// so that the parameters of a model of any size can be counted.
 class ShapesOnly {
  public:
   ShapesOnly();
@@ -33,8 +33,8 @@ class ShapesOnly {
   static bool active();
 };
 
-// While an object lives, the matrices of the modules that its thread makes are bf16: half of the memory, for models
-// that are only read.
+// While an object of this class lives, the modules made by its thread have matrices in bf16, which need half of the
+// memory. Such models are for inference only.
 class Bf16Weights {
  public:
   explicit Bf16Weights(bool on = true);
@@ -51,7 +51,7 @@ struct NamedModule {
   const Module* module;
 };
 
-// A module's members are its submodules and its parameters' Variables; its constructor registers each once.
+// A module has its submodules and the Variables of its parameters as members, and its constructor registers each once.
 class Module {
  public:
   Module() = default;
@@ -59,48 +59,51 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  // Every parameter, depth first in registration order. A tied weight appears once, under its first name.
+  // Returns all parameters, depth first in registration order. A tied weight appears once, under its first name.
   std::vector<NamedParameter> named_parameters() const;
-  // This module and all in it, depth first in registration order. A module that was registered without a name has the
-  // name of the one around it.
+  // Returns this module and all modules in it, depth first in registration order. A module registered without a name
+  // has the name of its parent.
   std::vector<NamedModule> named_modules() const;
-  // The first of them with this name. Throws Error, naming the nearest one, when there is none.
+  // Returns the first module with this name. If there is none, throws Error, which suggests the most similar name.
   const Module& module(std::string_view name) const;
-  // The elements of all parameters whose names begin with the prefix.
+  // Returns the number of elements of all parameters whose names begin with the prefix.
   std::int64_t parameter_count(std::string_view prefix = "") const;
 
-  // Fills every parameter by its Init. The values depend on the seed and on the parameter's place in the order.
+  // Fills every parameter according to its Init. The values depend only on the seed and on the parameter's index in
+  // named_parameters().
   void initialize_parameters(std::uint64_t seed) const;
   void zero_grad() const;
 
-  // The parameters' tensors by name, sharing their memory.
+  // Returns the parameters' tensors by name; they share memory with the parameters.
   std::map<std::string, Tensor> state_dict() const;
-  // Copies values in. Throws Error, changing nothing, when a name is missing or unknown, or a shape or dtype differs.
+  // Copies values into the parameters. Throws Error, without any change, if a name is missing or unknown, or if a shape
+  // or dtype differs.
   void load_state_dict(const std::map<std::string, Tensor>& state) const;
-  // The same from a file, each tensor straight into its place; f32 is rounded where the module's own weights are bf16.
+  // Reads each tensor from a file directly into its parameter; f32 is rounded if the parameter is bf16.
   void load_state_dict(const SafetensorsFile& file) const;
 
-  // Calls the hook with the output of every forward pass from now on. What it returns replaces the output and must have
-  // its sizes, its dtype and its tape; an undefined Variable leaves it as it is. A recurrent layer's output are its
-  // states h (T, B, dim); a model's are its features, of a recurrent one (T, B, F). On a tape of options.recompute it
-  // is called again in backward. Hooks are called in the order of their registration.
+  // Calls the hook with the output of every forward pass from now on. The Variable that the hook returns replaces the
+  // output and must have the same sizes, dtype and tape; an undefined Variable keeps the output. The output of a
+  // recurrent layer is its states h (T, B, dim); the output of a model is its features, (T, B, F) for a recurrent one.
+  // On a tape with options.recompute the hook is called again in backward. Hooks are called in the order of their
+  // registration.
   //
-  // Throws Error for a module that has no output of its own.
+  // Throws Error for a module without an output of its own.
   HookHandle register_forward_hook(ForwardHook hook) const;
-  // Calls the hook with the gradient of the output in every backward pass of a forward pass from now on. What it
-  // returns replaces the gradient, as hook_gradient() has it. It sees the output that forward hooks have made. The
-  // module must live until backward.
+  // Calls the hook with the gradient of the output in the backward pass of every forward pass from now on. The tensor
+  // that the hook returns replaces the gradient, as in hook_gradient(). The gradient is that of the output after all
+  // forward hooks. The module must live until backward.
   //
-  // PyTorch gives its hook the gradients of inputs and outputs and lets it replace those of the inputs: hook the module
-  // before this one for that.
+  // PyTorch's hook receives the gradients of inputs and outputs and can replace those of the inputs. To do that here,
+  // register a hook on the module before this one.
   HookHandle register_full_backward_hook(BackwardHook hook) const;
   bool has_hooks() const { return hooks_ && !hooks_->empty(); }
-  // Registering a hook is an error from now on: "WHY". For a module whose forward is never called, since another one's
-  // op does its work.
+  // From now on, registering a hook throws Error with the message `why`. This is for modules whose forward is never
+  // called because the op of another module does their work.
   void refuse_hooks(std::string why) { no_hooks_ = std::move(why); }
 
-  // How a forward pass computes its output: body() returns it, and hooks see it. Without hooks this costs a branch. A
-  // forward that does not use it has no hooks.
+  // Returns the output of body() after the hooks have been called with it. Every forward pass that supports hooks uses
+  // this. Without hooks it costs one branch.
   template <class Body>
   Variable call(const Body& body) const {
     if (!hooks_ && !detail::running_modules) return body();
@@ -109,15 +112,15 @@ class Module {
   }
 
  protected:
-  // A parameter with more axes than one has to say what it is.
+  // Registers a parameter. A parameter with more than one axis must give its role.
   Variable register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init,
                               const ParameterRole& role = ParameterKind::vector);
-  // A parameter (rows, columns) that only linear(), feed_forward() and embedding() read.
+  // Registers a parameter (rows, columns) that only linear(), feed_forward() and embedding() read.
   Variable register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
                            const ParameterRole& role = ParameterKind::matrix);
-  // A second name for a parameter of another module.
+  // Registers a second name for a parameter of another module.
   void register_tied(std::string name, const Variable& parameter);
-  // Without a name, the module's parameters are named as if they were this one's own.
+  // Registers a submodule. If the name is empty, its parameters are named as if they belonged to this module.
   void register_module(std::string name, Module& module);
 
  private:
@@ -134,7 +137,7 @@ class Module {
     Module* module;  // null for a parameter
   };
   std::vector<Entry> entries_;
-  mutable std::shared_ptr<detail::ModuleHooks> hooks_;  // null until the first one
+  mutable std::shared_ptr<detail::ModuleHooks> hooks_;  // null until the first hook is registered
   std::string no_hooks_;
 };
 

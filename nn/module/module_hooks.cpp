@@ -33,7 +33,7 @@ HookHandle Module::register_full_backward_hook(BackwardHook hook) const {
   return {hooks_, hooks.registered};
 }
 
-// The hooks are copied before they are called, since one may remove itself.
+// The hooks are copied before they are called, because a hook may remove itself.
 Variable Module::after_hooks(Variable output) const {
   if (!has_hooks()) return output;
   const auto forward = hooks_->forward;

@@ -1,4 +1,4 @@
-// Functions that see, and may change, what modules compute, without a change of the modules.
+// Hooks: functions that receive, and may replace, the outputs of modules and their gradients.
 #pragma once
 
 #include <functional>
@@ -20,16 +20,16 @@ using BackwardHook = std::function<Tensor(const Module& module, const Tensor& gr
 namespace detail {
 
 struct ModuleHooks {
-  std::map<int, ForwardHook> forward;  // by the order of their registration
+  std::map<int, ForwardHook> forward;  // the keys are in the order of registration
   std::map<int, BackwardHook> backward;
   int registered = 0;
   bool empty() const { return forward.empty() && backward.empty(); }
 };
 
-// The modules whose forward runs on this thread, the outermost first; null where nobody asks.
+// The modules whose forward is running on this thread, the outermost first; null unless a RunningModules exists.
 extern constinit thread_local std::vector<const Module*>* running_modules;
 
-// A module runs while its object lives.
+// Marks a module as running while the object lives.
 class ModuleScope {
  public:
   explicit ModuleScope(const Module& module) : modules_(running_modules) {
@@ -47,10 +47,11 @@ class ModuleScope {
 
 }  // namespace detail
 
-// Keeps a hook: it is removed by remove(), or when the handle is gone. The module may be gone before.
+// The handle of a registered hook. remove(), or the destructor of the handle, removes the hook. The module may be
+// destroyed before the handle.
 class [[nodiscard]] HookHandle {
  public:
-  HookHandle() = default;  // of no hook
+  HookHandle() = default;  // a handle without a hook
   HookHandle(const std::shared_ptr<detail::ModuleHooks>& hooks, int number) : hooks_(hooks), number_(number) {}
   HookHandle(HookHandle&& other) noexcept { swap(other); }
   HookHandle& operator=(HookHandle&& other) noexcept {
@@ -72,14 +73,14 @@ class [[nodiscard]] HookHandle {
   int number_ = 0;
 };
 
-// While an object lives, it knows which modules' forward runs on its thread.
+// While an object of this class lives, it records the modules whose forward is running on its thread.
 class RunningModules {
  public:
   RunningModules();
   ~RunningModules();
   RunningModules(const RunningModules&) = delete;
   RunningModules& operator=(const RunningModules&) = delete;
-  // Null where none runs.
+  // Returns the innermost running module, or null.
   const Module* innermost() const { return modules_.empty() ? nullptr : modules_.back(); }
 
  private:

@@ -1,4 +1,4 @@
-// What a parameter is: optimizers treat some parameters differently.
+// The kind of a parameter; optimizers treat some kinds differently.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace tapeformer {
 
 enum class ParameterKind {
   matrix,     // a linear map between hidden vectors
-  embedding,  // a table of vectors, one for each token, position or segment; the weight of a tied head, too
-  vector,     // one axis: biases, and the weights of norms
+  embedding,  // a table of vectors, one for each token, position or segment; also the weight of a tied head
+  vector,     // a parameter with one axis: a bias, or the weight of a norm
   head,       // the map from hidden vectors to the scores of tokens or labels
 };
 
@@ -24,10 +24,10 @@ struct Words<ParameterKind> {
                                                                         {ParameterKind::head, "head"}};
 };
 
-// What the place that registers a parameter says of it.
+// The role of a parameter, given where it is registered.
 struct ParameterRole {
   ParameterRole(ParameterKind kind) : kind(kind) {}
-  // Several matrices, one above another, that one product reads: queries, keys and values, or the gates of a cell.
+  // Several matrices stacked along the rows for one product, such as queries, keys and values, or the gates of a cell.
   static ParameterRole stacked(std::vector<std::int64_t> heights) {
     ParameterRole role = ParameterKind::matrix;
     role.heights = std::move(heights);
@@ -35,7 +35,7 @@ struct ParameterRole {
   }
 
   ParameterKind kind;
-  std::vector<std::int64_t> heights;  // the rows of each stacked matrix; empty: it is one matrix
+  std::vector<std::int64_t> heights;  // the number of rows of each stacked matrix; empty: one matrix
 };
 
 }  // namespace tapeformer

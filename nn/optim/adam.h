@@ -1,4 +1,7 @@
-// Private to this folder: Adam with both forms of weight decay. The formulas stand in autograd/kernels/optim/adamw.h.
+// Adam with both forms of weight decay, private to this folder. With g = gradient_scale·grad:
+//   m = β₁m + (1 − β₁)g;  v = β₂v + (1 − β₂)g²
+//   w = w − lr·weight_decay·w − lr·(m/(1 − β₁^step)) / (√(v/(1 − β₂^step)) + ε)
+// The L2 form adds weight_decay·w to g instead, and has no decay of w.
 #pragma once
 
 #include "nn/optim/optimizers.h"
@@ -8,7 +11,7 @@ namespace tapeformer {
 
 enum class AdamDecay { decoupled, l2 };
 
-// The keys that the constructor reads: beta1, beta2, eps, and weight_decay with this default.
+// Returns the keys that the constructor reads: beta1, beta2, eps, and weight_decay with this default.
 std::vector<Key> adam_keys(double weight_decay);
 
 class Adam : public Optimizer {
@@ -21,7 +24,7 @@ class Adam : public Optimizer {
   double beta1_, beta2_, eps_;
   AdamDecay decay_;
   std::vector<kernels::DecayPart> parts_;
-  Tensor m_, v_;  // the running means of the gradients and of their squares, from zero
+  Tensor m_, v_;  // the moving averages of the gradients and of their squares, initially zero
 };
 
 }  // namespace tapeformer

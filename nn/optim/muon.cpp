@@ -13,11 +13,11 @@
 namespace tapeformer {
 namespace {
 
-// Muon (Jordan et al. 2024), for hidden matrices, and AdamW for everything else. With g = gradient_scale·grad:
+// Muon (Jordan et al. 2024) for hidden matrices, and AdamW for all other parameters. With g = gradient_scale·grad:
 //   m = momentum·m + g;  x = g + momentum·m with nesterov, else m
 //   w = w − lr·weight_decay·w − lr·√max(1, rows/columns)·orthogonalize(x)
-// Each of the matrices that are stacked in one parameter (queries, keys and values; gates) has an update of its own: a
-// singular value says something of one linear map. Products have the precision of the step's other products.
+// Matrices that are stacked in one parameter (queries, keys and values; gates) are updated separately, because singular
+// values belong to one linear map. The products here have the same precision as the other products of the step.
 class Muon : public Optimizer {
  public:
   Muon(const ParameterSlab& slab, const KeyValues& options);
@@ -30,11 +30,11 @@ class Muon : public Optimizer {
   void update_matrix(std::size_t i, const OptimizerStep& step) const;
 
   struct Matrix {
-    std::int64_t begin, momentum;  // its first element, in the slab and in momentum_
+    std::int64_t begin, momentum;  // the index of its first element, in the slab and in momentum_
     std::int64_t rows, cols;
     double rate;
   };
-  // Neighbours that are no matrices.
+  // A run of neighbouring parameters that are not matrices.
   struct Others {
     Others(ParameterSlab part, const KeyValues& options)
         : slab(std::move(part)), optimizer(slab, options, AdamDecay::decoupled) {}
@@ -46,7 +46,7 @@ class Muon : public Optimizer {
   bool nesterov_;
   double adamw_rate_;  // AdamW's learning rate, as a multiple of the step's
   std::vector<Matrix> matrices_;
-  Tensor momentum_;  // from zero; undefined without matrices
+  Tensor momentum_;  // initially zero; undefined without matrices
   std::vector<std::unique_ptr<Others>> others_;
 };
 
@@ -85,8 +85,8 @@ Muon::Muon(const ParameterSlab& slab, const KeyValues& options)
 
 void Muon::update(const OptimizerStep& step) {
   const kernels::MatmulPrecision precision = kernels::MatmulPrecisionScope::current();
-  // A thread does all products of a matrix, so that the bits do not depend on the number of threads. For a single
-  // matrix, an empty second chunk makes the loop a parallel one, in which products take one thread.
+  // One thread computes all products of a matrix, so that the bits do not depend on the number of threads. For a single
+  // matrix, an empty second chunk makes the loop parallel, and products inside a parallel loop use one thread.
   const std::int64_t count = std::ssize(matrices_), chunks = count == 1 ? 2 : count;
   dispatch_floating(slab().values().dtype(), [&]<class T>(T) {
     parallel_for(0, chunks, 1, [&](std::int64_t i, std::int64_t) {

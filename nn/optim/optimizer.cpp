@@ -8,7 +8,8 @@
 namespace tapeformer {
 namespace {
 
-// Throws Error unless the state has a value for each place, and nothing else. Its values have sizes() and dtype().
+// Throws Error unless the state has exactly the names of `places`, with their sizes and dtypes. Value has sizes() and
+// dtype().
 template <class Value>
 void check_fit(const NamedTensors& places, const std::map<std::string, Value>& state) {
   std::set<std::string> known;

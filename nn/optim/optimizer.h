@@ -1,4 +1,4 @@
-// What training knows of an optimizer: steps over the slabs of a model, and a state that checkpoints store.
+// The interface of optimizers: steps over the slabs of a model, and a state that checkpoints store.
 #pragma once
 
 #include <functional>
@@ -13,43 +13,45 @@
 
 namespace tapeformer {
 
-// What an update rule needs to know about a step.
+// The numbers of a step that an update rule needs.
 struct OptimizerStep {
   double lr;
   std::int64_t step;      // counted from 1
-  double gradient_scale;  // below 1 where the gradient is clipped: the rule multiplies every gradient by it
+  double gradient_scale;  // the rule multiplies every gradient by it; below 1 if the gradient is clipped
 };
 
-// The base of every optimizer. It clips, and keeps the state by name; a derived class adds its state slabs in its
-// constructor and defines update().
+// The base class of all optimizers. It clips gradients and keeps the state by name; a derived class adds its state
+// slabs in its constructor and defines update().
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Updates the parameters by the gradients that backward left in the slab. `step` counts from 1. Returns the global
-  // norm of the gradients before clipping. When the norm is not finite, nothing is updated.
+  // Updates the parameters with the gradients in the slab. `step` counts from 1. Returns the global norm of the
+  // gradients before clipping. If the norm is not finite, nothing is updated.
   double step(double lr, std::int64_t step);
-  // The two halves of a step: the global norm of the gradients, which are complete then, and the update.
+  // The two halves of a step: gradient_norm() completes the gradients and returns their global norm, apply() makes the
+  // update.
   virtual double gradient_norm();
   void apply(const OptimizerStep& step);
-  // The step at a learning rate for gradients of this norm.
+  // Returns the step for this learning rate and this norm of the gradients.
   OptimizerStep clipped(double lr, std::int64_t step, double norm) const {
     return {.lr = lr, .step = step, .gradient_scale = clip_ > 0 && norm > clip_ ? clip_ / norm : 1};
   }
-  // For the tape of the last backward before a step: lets the optimizer use gradients while backward is still running.
-  // Null: it does not need them earlier.
+  // Returns the observer for the tape of the last backward before a step, through which the optimizer can use gradients
+  // while backward is still running. Null if the optimizer does not need this.
   virtual const GradientObserver* gradient_observer() { return nullptr; }
 
-  // The sum of the squares of all gradients in the slab.
+  // Returns the sum of the squares of all gradients in the slab.
   double squared_norm() const;
 
-  // PREFIX.NAME for every state slab and parameter, sharing the slabs' memory.
+  // Returns a tensor PREFIX.NAME for every state slab and parameter, which shares the slab's memory.
   virtual NamedTensors state() const;
-  // Copies values in. Throws Error, changing nothing, when a name is missing or unknown, or a shape or dtype differs.
+  // Copies values into the state. Throws Error, without any change, if a name is missing or unknown, or if a shape or
+  // dtype differs.
   void load_state(const std::map<std::string, Tensor>& state);
-  // The same from a file, each tensor straight into its place.
+  // Reads each tensor from a file directly into the state.
   void load_state(const SafetensorsFile& file);
 
  protected:
@@ -57,13 +59,13 @@ class Optimizer {
   Optimizer(const ParameterSlab& slab, double clip);
 
   using TakesPart = std::function<bool(const ParameterSlab::Part&)>;
-  // A new slab of zeros that belongs to the state, with the parameters one after another; of those alone that `takes`
-  // accepts, where it is given.
+  // Returns a new slab of zeros that belongs to the state and holds all parameters, or only those that `takes` accepts
+  // if it is given.
   Tensor add_state(const std::string& prefix, TakesPart takes = {});
   const ParameterSlab& slab() const { return slab_; }
 
  private:
-  // Applies the rule to slab().values(), given slab().gradients(). Called for finite gradients only.
+  // Applies the rule to slab().values() with slab().gradients(). Called only if the gradients are finite.
   virtual void update(const OptimizerStep& step) = 0;
 
   const ParameterSlab& slab_;
@@ -76,7 +78,7 @@ class Optimizer {
   std::vector<StateSlab> state_;
 };
 
-// Makes the optimizer of a slab, or of a part of one.
+// Makes the optimizer of a slab, or of a part of a slab.
 using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(const ParameterSlab&)>;
 
 }  // namespace tapeformer

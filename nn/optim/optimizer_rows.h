@@ -1,4 +1,4 @@
-// Private to this folder: the rows of the optimizers that come with the library. Each stands in a file of its name.
+// The rows of the library's optimizers, private to this folder. Each is defined in the file of its name.
 #pragma once
 
 #include "nn/optim/optimizers.h"

@@ -7,13 +7,13 @@
 namespace tapeformer {
 namespace {
 
-// A deque, so that rows stay where they are when others are added.
+// A deque keeps references to rows valid when others are added.
 std::deque<OptimizerRow>& table() {
   static std::deque<OptimizerRow> rows{adamw_row(), adam_row(), sgd_row(), muon_row()};
   return rows;
 }
 
-// "adamw, adam"
+// Returns the names as a text: "adamw, adam".
 template <class Things>
 std::string joined_names(const Things& things) {
   std::string names;

@@ -28,7 +28,7 @@ ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
     };
     part.variable.rebind(place(values_), place(gradients_));
   }
-  release_cached_memory();  // the old memory of the parameters: nothing else has their sizes
+  release_cached_memory();  // frees the old memory of the parameters, whose sizes no other tensor has
 }
 
 ParameterSlab ParameterSlab::part(std::int64_t begin, std::int64_t end, const Tensor& values,

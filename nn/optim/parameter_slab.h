@@ -1,5 +1,5 @@
-// A model's parameters and their gradients, each in one contiguous slab, so that clipping, the update and the norm are
-// one loop each.
+// Holds all parameters of a model in one contiguous slab, and their gradients in another, so that clipping, the update
+// and the norm need one loop each.
 #pragma once
 
 #include <functional>
@@ -9,41 +9,42 @@
 
 namespace tapeformer {
 
-// How fast a parameter of a name learns: what the learning rate is multiplied by for it. 0: it stays as it is, and
-// belongs to no slab. Empty: all learn at the same rate.
+// Returns the factor of the learning rate for the parameter with this name. A parameter with the factor 0 is not
+// trained and belongs to no slab. An empty function means the factor 1 for all.
 using ParameterRates = std::function<double(std::string_view name)>;
 
 class ParameterSlab {
  public:
   struct Part {
     std::string name;
-    Variable variable;         // undefined in a part() of another slab
-    std::int64_t begin, size;  // elements, from the slab's start
+    Variable variable;         // undefined in a slab made by part()
+    std::int64_t begin, size;  // in elements, from the slab's start
     ParameterRole role;
     double rate;  // ParameterRates
     Dims sizes;
   };
 
-  // Moves the model's parameters that learn into the slab, keeping their values. The model must live as long as the
-  // slab is used. Throws Error when the parameters have different dtypes, or there are none.
+  // Moves the trained parameters of the model into the slab with their values. The model must live as long as the slab
+  // is used. Throws Error if the parameters have different dtypes, or if there are none.
   explicit ParameterSlab(const Module& model, const ParameterRates& rates = {});
 
   const std::vector<Part>& parts() const { return parts_; }
   const Tensor& values() const { return values_; }
   const Tensor& gradients() const { return gradients_; }
 
-  // The stretch [begin, end) of this slab as one of its own, with values and gradients in the memory of two tensors of
-  // this slab's size: its own ones, say. A parameter that is cut keeps its rules; what is there of it has one axis, and
-  // the name NAME@FIRST, where FIRST is the first element. Cut where `begin` and `end` are multiples of kAlignment.
+  // Returns the range [begin, end) of this slab as a slab. Its values and gradients are in two given tensors of this
+  // slab's size, which may be values() and gradients(). A part of a parameter keeps the parameter's role and rate, but
+  // has one axis and the name NAME@FIRST, where FIRST is the index of its first element. `begin` and `end` must be
+  // multiples of kAlignment.
   ParameterSlab part(std::int64_t begin, std::int64_t end, const Tensor& values, const Tensor& gradients) const;
-  // This slab with values and gradients in other memory, where all parameters learn at the same rate.
+  // Returns this slab with values and gradients in other memory, and with the same learning rate for all parameters.
   ParameterSlab at_one_rate(const Tensor& values, const Tensor& gradients) const;
   static constexpr std::int64_t kAlignment = 16;  // in elements: each parameter begins on a cache line
 
-  // The place of a parameter's gradient in gradients(); empty for a tensor elsewhere, such as that of a parameter that
-  // does not learn.
+  // Returns the index of a parameter's gradient in gradients(), or nothing for a tensor that is not there, such as the
+  // gradient of a parameter that is not trained.
   std::optional<std::int64_t> place_of(const Tensor& gradient) const;
-  // The elements that a parameter takes in a slab: a multiple of kAlignment.
+  // Returns the number of elements that a parameter occupies in a slab, a multiple of kAlignment.
   static constexpr std::int64_t padded(std::int64_t elements) {
     return (elements + kAlignment - 1) / kAlignment * kAlignment;
   }

@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-// The part of the way from the end of warm-up to step `total` that is done: 1 from there on.
+// Returns the progress from the end of warm-up (0) to step `total` and beyond (1).
 double progress(const ScheduleSpec& schedule, std::int64_t step) {
   if (step >= schedule.total) return 1;
   return static_cast<double>(step - schedule.warmup) / static_cast<double>(schedule.total - schedule.warmup);

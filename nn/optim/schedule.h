@@ -22,15 +22,15 @@ struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::inverse_sqrt;
   double peak = 1e-3;
   double min_lr = 0;        // cosine, linear: the rate from step `total` on
-  double factor = 0;        // inverse_sqrt: above 0, the paper's form, which does not use the peak
-  std::int64_t dim = 0;     // the model's width, for the paper's form
-  std::int64_t warmup = 0;  // steps; 0 or 1: none
+  double factor = 0;        // inverse_sqrt: if above 0, the paper's form, which does not use the peak
+  std::int64_t dim = 0;     // the model's width, used by the paper's form
+  std::int64_t warmup = 0;  // in steps; 0 or 1: no warm-up
   std::int64_t total = 0;   // cosine, linear: the step that reaches min_lr
-  double decay = 0.5;       // plateau: what the rate is multiplied by when the validation loss num_bad_epochs
+  double decay = 0.5;       // plateau: the factor by which each evaluation without a new best loss multiplies the rate
 };
 
-// The learning rate of a step; steps are counted from 1. `num_bad_epochs` counts the evaluations so far whose loss was
-// not below the best one. Throws Error for a step below 1.
+// The learning rate of a step; steps are counted from 1. `num_bad_epochs` is the number of evaluations so far whose
+// loss was not below the best one before. Throws Error for a step below 1.
 //
 // While step <= warmup the rate is peak · step / warmup. After that:
 //   inverse_sqrt  peak · √(warmup / step)
@@ -40,7 +40,7 @@ struct ScheduleSpec {
 //                 (Loshchilov & Hutter 2017, one cycle, as in nanoGPT)
 //   linear        min_lr + (peak − min_lr) · (1 − t)
 //   constant      peak
-//   plateau       peak · decay^num_bad_epochs     (Mikolov 2012: halved when the validation loss num_bad_epochs)
+//   plateau       peak · decay^num_bad_epochs     (Mikolov 2012: halved when the validation loss stalls)
 // Without warm-up inverse_sqrt falls from step 1 on, as if warmup were 1.
 double learning_rate(const ScheduleSpec& schedule, std::int64_t step, std::int64_t num_bad_epochs = 0);
 

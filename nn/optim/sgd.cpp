@@ -7,7 +7,8 @@
 namespace tapeformer {
 namespace {
 
-// The formulas stand in autograd/kernels/optim/sgd.h.
+// With g = gradient_scale·grad + weight_decay·w:
+//   v = momentum·v + g;  w = w − lr·v, or with nesterov w = w − lr·(g + momentum·v)
 class Sgd : public Optimizer {
  public:
   Sgd(const ParameterSlab& slab, const KeyValues& options)
@@ -33,7 +34,7 @@ class Sgd : public Optimizer {
   double momentum_;
   bool nesterov_;
   std::vector<kernels::DecayPart> parts_;
-  Tensor velocity_;  // from zero; undefined without momentum
+  Tensor velocity_;  // initially zero; undefined without momentum
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Weight decay: its key, and which parameters decay.
+// The key of weight decay, and the parameters that decay.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace tapeformer {
 
-// The key weight_decay, whose default -1 stands for the optimizer's own.
+// Returns the key weight_decay. Its default -1 means `own`, the optimizer's default.
 Key weight_decay_key(double own);
 
-// The whole slab, with this weight decay for what has two axes and none for vectors (biases and norms), as GPT-2 and
-// nanoGPT do; and with the rates of its parts.
+// Returns the parts of the whole slab with their rates. As in GPT-2 and nanoGPT, parameters with two axes have this
+// weight decay, and vectors (biases and norms) have none.
 std::vector<kernels::DecayPart> decay_matrices(const ParameterSlab& slab, double weight_decay);
 
 }  // namespace tapeformer

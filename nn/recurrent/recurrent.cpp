@@ -17,7 +17,7 @@ Variable constant_or_none(Tape& tape, const Tensor& tensor) {
   return tensor.defined() ? Variable::constant(tape, tensor) : Variable();
 }
 
-// The state (B, dim) at the last of all times (T, B, dim), as a copy that keeps no memory of the others.
+// Returns a copy of the last state (B, dim) of states (T, B, dim), which does not keep the memory of the others.
 Tensor last_of(const Variable& states) {
   if (!states.defined()) return {};
   const std::int64_t steps = states.size(0);
@@ -40,7 +40,7 @@ RecurrentLayer::RecurrentLayer(const RecurrentConfig& config, std::int64_t in) :
 
 RecurrentStates RecurrentLayer::forward(const Variable& x, const RecurrentStates& before, bool reverse,
                                         const Tensor& lengths) const {
-  const detail::ModuleScope scope(*this);  // the product is part of the layer, too
+  const detail::ModuleScope scope(*this);  // the input product also belongs to the layer
   return forward_input(linear(x, weight_ih, bias_ih), before, reverse, lengths);
 }
 

@@ -1,4 +1,4 @@
-// Recurrent layers, stacked, and language models made of them.
+// Recurrent layers, stacks of them, and the interface of recurrent language models.
 #pragma once
 
 #include <memory>
@@ -20,22 +20,22 @@ struct Words<CellKind> {
 struct RecurrentConfig {
   CellKind cell = CellKind::lstm;
   std::int64_t layers = 1;
-  std::int64_t input_dim = 0, dim = 0;  // of the first layer's input, and of every layer's state
-  double dropout = 0;                   // on what a layer hands to the next one; never on the way through time
+  std::int64_t input_dim = 0, dim = 0;  // width of the first layer's input, and of every layer's state
+  double dropout = 0;                   // between layers, never between time steps
   double forget_bias = 0;               // added to the initial bias of an LSTM's forget gate (Gers et al. 2000)
   bool residual = false;                // every layer but the first adds its input to its states
   DType dtype = DType::f32;
 };
 
-// One layer, with the parameters of torch.nn.LSTMCell, GRUCell or RNNCell: weight_ih (G·dim, in), weight_hh
-// (G·dim, dim), bias_ih and bias_hh (G·dim), G gates in PyTorch's order. They begin uniform in ±1/√dim.
+// One layer, with the parameters of torch.nn.LSTMCell, GRUCell or RNNCell: weight_ih (G·dim, in), weight_hh (G·dim,
+// dim), bias_ih and bias_hh (G·dim), G gates in PyTorch's order. The initial values are uniform in ±1/√dim.
 class RecurrentLayer : public Module {
  public:
   RecurrentLayer(const RecurrentConfig& config, std::int64_t in);
-  // x (T, B, in) → the states at all times, from `before` (B, dim) on; undefined: zeros.
+  // x (T, B, in) → the states at all times. `before` (B, dim) is the initial state; undefined: zeros.
   RecurrentStates forward(const Variable& x, const RecurrentStates& before, bool reverse = false,
                           const Tensor& lengths = {}) const;
-  // The same for input (T, B, G·dim) = x weight_ihᵀ + bias_ih, where the caller computes that itself.
+  // Does the same for input (T, B, G·dim) = x weight_ihᵀ + bias_ih, which the caller has computed.
   RecurrentStates forward_input(const Variable& input, const RecurrentStates& before, bool reverse = false,
                                 const Tensor& lengths = {}) const;
 
@@ -45,31 +45,33 @@ class RecurrentLayer : public Module {
   CellKind cell_;
 };
 
-// The states (B, dim) at one of all times (T, B, dim).
+// Returns the states (B, dim) at one time of states (T, B, dim).
 RecurrentStates states_at(const RecurrentStates& states, std::int64_t time);
 
-// What a stack of layers remembers of the tokens that it has read.
+// The state of a stack of layers after the tokens that it has read.
 class RecurrentState : public LanguageState {
  public:
   struct Layer {
-    Tensor h, c;  // (B, dim); c of an LSTM only
+    Tensor h, c;  // (B, dim); c only for an LSTM
   };
   void clear() override { layers.clear(); }
-  // h.LAYER and c.LAYER; nothing when no token was read. And the opposite.
+  // tensors() returns h.LAYER and c.LAYER for each layer, or nothing if no token was read. from() is its inverse.
   NamedTensors tensors() const;
   static RecurrentState from(const NamedTensors& tensors);
 
-  std::vector<Layer> layers;  // empty when no token was read
+  std::vector<Layer> layers;  // empty if no token was read
 };
 
-// Layers on top of each other, each reading the states of the one below (Zaremba et al. 2014).
+// A stack of layers, each of which reads the states of the layer below (Zaremba et al. 2014).
 class RecurrentStack : public Module {
  public:
   explicit RecurrentStack(const RecurrentConfig& config);
-  // x (T, B, input_dim) → the states of the last layer (T, B, dim). With a state, x continues what it has read, and it
-  // reads x. No gradient flows into it. Throws Error when it is of another batch size or stack.
+  // x (T, B, input_dim) → the states of the last layer (T, B, dim). With a state, x continues the tokens that the state
+  // has read and is added to it. No gradient flows into the state. Throws Error if the state has another batch size or
+  // belongs to another stack.
   Variable forward(const Variable& x, RecurrentState* state = nullptr) const;
-  // The same of every layer, the first one's first. `reverse` and `lengths` are those of RecurrentOptions.
+  // Returns the states of every layer, from the first to the last. `reverse` and `lengths` are those of
+  // RecurrentOptions.
   std::vector<Variable> layer_states(const Variable& x, bool reverse, const Tensor& lengths) const;
 
  private:
@@ -85,14 +87,14 @@ class RecurrentStack : public Module {
   std::vector<std::unique_ptr<RecurrentLayer>> layers_;
 };
 
-// A language model that can read a text in order, row after row: its state goes on from where the row before ended.
+// A language model that can read a long text in consecutive rows: its state continues from the end of the previous row.
 class RecurrentLanguageModel : public LanguageModel {
  public:
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   std::unique_ptr<LanguageState> make_state() const override { return std::make_unique<RecurrentState>(); }
   using LanguageModel::loss;
-  // The loss of rows that continue those that the state has read; it reads these too. The gradient stops at their
-  // beginning: truncated back-propagation through time.
+  // Returns the loss of rows that continue those that the state has read, and updates the state. The gradient stops at
+  // the beginning of the rows (truncated back-propagation through time).
   virtual Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options,
                         RecurrentState& state) const = 0;
 };

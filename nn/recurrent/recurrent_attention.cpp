@@ -35,7 +35,7 @@ Variable RecurrentAttention::run(const Variable& query, const Variable& keys, co
     if (weights) *weights = result.weights.value();
     return result.output;
   }
-  // One head, whose score is the product itself.
+  // There is one head, and the score is the unscaled product.
   const auto one_head = [](const Variable& x) { return reshape(x, {x.size(0), 1, x.size(1), x.size(2)}); };
   const AttentionOptions options{.key_lengths = encoded.lengths, .scale = 1};
   const Variable q = one_head(query), k = one_head(keys);

@@ -1,4 +1,4 @@
-// Attention of a recurrent decoder to the states of its encoder.
+// The attention of a recurrent decoder to the states of its encoder.
 #pragma once
 
 #include "autograd/ops/attention/attention.h"
@@ -8,7 +8,7 @@
 
 namespace tapeformer {
 
-// How well a state s of the decoder and a state h of the encoder fit.
+// The score of a decoder state s and an encoder state h.
 enum class AttentionScore {
   none,      // no attention
   dot,       // sᵀ h
@@ -24,17 +24,17 @@ struct Words<AttentionScore> {
                                                                          {AttentionScore::additive, "additive"}};
 };
 
-// c = Σ_i α_i h_i with α = softmax_i score(s, h_i), for states of one width, `dim`. W₁ is a matrix for s, query.weight,
-// and one for h, key.weight.
+// c = Σ_i α_i h_i with α = softmax_i score(s, h_i), where all states have the width `dim`. W₁ consists of a matrix for
+// s, query.weight, and a matrix for h, key.weight.
 class RecurrentAttention : public Module {
  public:
   // Throws Error for the score none.
   RecurrentAttention(AttentionScore score, std::int64_t dim, DType dtype);
 
-  // The part of the score that depends on the encoder's states (B, S, dim) alone: (B, S, dim).
+  // Returns the part of the score that depends only on the encoder's states (B, S, dim): (B, S, dim).
   Variable keys(const Variable& hidden) const;
-  // Decoder states (B, Q, dim), their keys, and the encoder's states → the contexts c (B, Q, dim). `weights`,
-  // where given, becomes α (B, Q, S).
+  // Decoder states (B, Q, dim), their keys, and the encoder's states → the contexts c (B, Q, dim). If `weights` is
+  // given, it becomes α (B, Q, S).
   Variable forward(const Variable& query, const Variable& keys, const EncoderOutput& encoded,
                    Tensor* weights = nullptr) const;
 

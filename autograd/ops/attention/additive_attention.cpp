@@ -9,8 +9,13 @@
 namespace tapeformer {
 namespace {
 
-// o = α v, α = softmax over the keys of Σ_a w_a tanh(q_a + k_a); the gradients' formulas stand in
-// kernels/attention/additive_attention.h. The tanh of all keys is computed again in backward, not kept.
+// Additive attention of a query q over keys k_j and values v_j:
+//   e_j = Σ_a w_a tanh(q_a + k_ja),  α = softmax(e) over the keys that are no padding,  o = Σ_j α_j v_j
+// Backward, from the gradients do of o and dα of the weights:
+//   dv_j = α_j do,  g_j = do·v_j + dα_j,  de_j = α_j (g_j − Σ_i α_i g_i)
+//   dw_a = Σ_j de_j tanh(q_a + k_ja),  dk_ja = de_j w_a (1 − tanh²(q_a + k_ja)),  dq_a = Σ_j dk_ja
+// where dk_j and dv_j are summed over the queries, and dw over queries and batch rows. Backward computes the tanh of
+// all keys again instead of keeping it.
 struct AdditiveAttention {
   static constexpr const char* kName = "additive_attention";
   Tensor key_lengths;
@@ -43,7 +48,7 @@ struct AdditiveAttention {
     const std::array in{inputs[0].get(), inputs[1].get(), inputs[2].get(), inputs[3].get()};
     const Tensor dout = dy[0].defined() ? dy[0].contiguous() : Tensor();
     const Tensor dweights = dy[1].defined() ? dy[1].contiguous() : Tensor();
-    // The kernel adds: what nobody has written yet begins at zero.
+    // The kernel adds to its outputs, so a gradient that nobody has written yet is set to zero first.
     const auto sum_of = [&](std::size_t i) {
       const GradTarget target = target_or_none(slots[i]);
       if (target.tensor.defined() && target.beta == 0) target.tensor.fill(0);

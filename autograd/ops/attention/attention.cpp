@@ -10,7 +10,8 @@
 namespace tapeformer {
 namespace {
 
-// The kernels read and write x (B, h, T, d) where each head's vector lies densely and none overlaps the next one's.
+// Whether the kernels can read and write x (B, h, T, d): the d elements of each head must be contiguous, and two rows
+// must not overlap.
 bool has_dense_heads(const Tensor& x) {
   const Dims &sizes = x.sizes(), &strides = x.layout().strides;
   return (sizes[3] <= 1 || strides[3] == 1) && (sizes[2] <= 1 || strides[2] >= sizes[3]);
@@ -22,25 +23,29 @@ kernels::AttentionStrides strides_of(const Tensor& x) {
   return {strides[0], strides[2], strides[1]};
 }
 
-// (B, h, T, d) in memory as (B, T, h, d)
+// An uninitialised tensor (B, h, T, d) whose memory layout is (B, T, h, d).
 Tensor empty_by_rows(std::int64_t batches, std::int64_t heads, std::int64_t rows, std::int64_t dim, DType dtype) {
   return Tensor::empty({batches, rows, heads, dim}, dtype).transpose(1, 2);
 }
 
-// A gradient in heads (B, h, T, d), to be written with a beta; no tensor where it is not needed.
+// The destination of a gradient (B, h, T, d): the kernel writes beta·tensor + gradient. The tensor is undefined if the
+// gradient is not needed.
 struct HeadsGradient {
   Tensor tensor = {};
   double beta = 0;
 };
 
-// o = softmax(mask(scale·q kᵀ)) v; the gradients' formulas stand in kernels/attention/attention.h. What the ops below
-// share: the inputs are heads (B, h, T, d) that lie densely.
+// The part that the ops below share. The inputs are (B, h, T, d), and the d elements of each head are contiguous.
+//   o = (P∘M) v,  P = softmax(mask(scale·q kᵀ)),  M = dropout mask/(1 − p)
+//   dv = (P∘M)ᵀ do;  dP = (do vᵀ)∘M;  dS = P∘(dP − rowsum(do∘o));  dq = scale·dS k;  dk = scale·dSᵀ q
+// where dk and dv are summed over the query heads that read the same head of k and v. Backward computes P again from
+// the log-sum-exp of each row.
 struct AttentionCore {
   AttentionOptions options;
   Tensor o = {}, log_sum_exp = {};
   kernels::AttentionShape shape = {};
 
-  // (B, h, T_q, d_v), in memory as (B, T_q, h, d_v)
+  // Returns o (B, h, T_q, d_v), whose memory layout is (B, T_q, h, d_v).
   Tensor forward(OpContext& context, const Tensor& q, const Tensor& k, const Tensor& v) {
     shape = {q.size(0), q.size(1), q.size(2), k.size(2), q.size(3), v.size(3), options.scale, options.causal};
     if (k.size(1) > 0) shape.group = q.size(1) / k.size(1);
@@ -96,18 +101,18 @@ struct ScaledDotProductAttention {
   }
 };
 
-// `heads` heads of width d that lie side by side in each row, from element `begin` on: rows (B, T, …) → (B, h, T, d), a
-// view.
+// Returns the view (B, heads, T, d) of rows (B, T, …): each row holds the heads side by side, from element `begin` on.
 Tensor heads_of(const Tensor& rows, std::int64_t begin, std::int64_t heads, std::int64_t d) {
   return rows.slice(2, begin, begin + heads * d).reshape({rows.size(0), rows.size(1), heads, d}).transpose(1, 2);
 }
 HeadsGradient heads_of(const GradTarget& rows, std::int64_t begin, std::int64_t heads, std::int64_t d) {
   return rows.tensor.defined() ? HeadsGradient{heads_of(rows.tensor, begin, heads, d), rows.beta} : HeadsGradient{};
 }
-// The opposite for all heads: (B, h, T, d) → (B, T, h·d), a view where the heads lie in memory as rows.
+// Joins the heads: (B, h, T, d) → (B, T, h·d). The result is a view if the memory layout is (B, T, h, d), else a copy.
 Tensor rows_of(const Tensor& x) { return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)}); }
 
-// Where k and v begin in a row of q, k and v, which is `width` wide; a head of q and k is d wide, one of v d_v.
+// The layout of a row [q, k, v]: the elements where k and v begin, the width d of a head of q and k, and the width d_v
+// of a head of v.
 struct Places {
   std::int64_t k, v, d, d_v;
 };
@@ -117,8 +122,9 @@ Places places_of(const HeadLayout& heads, std::int64_t width) {
   return {h * d, (h + g) * d, d, value_dim ? value_dim : d};
 }
 
-// Queries and keys may be transformed: their transformed rows are computed again in backward, and the gradients of the
-// untransformed ones are made where those of the transformed ones lie.
+// The op of attention.h, whose gradient formulas are those of AttentionCore and of TransformHeads (head_transform.cpp).
+// If queries and keys are transformed, backward computes the transformed rows again, and turns the gradients of the
+// transformed rows into those of the untransformed rows in place.
 struct PackedSelfAttention {
   static constexpr const char* kName = "packed_self_attention";
   AttentionCore core;
@@ -129,7 +135,7 @@ struct PackedSelfAttention {
 
   Places places(const Tensor& rows) const { return places_of(heads, rows.size(2)); }
   bool transforms() const { return how.rotation.table.defined() || q_weight.defined() || k_weight.defined(); }
-  // (B, T, (h + g)·d) of qkv: the queries and keys as attention reads them.
+  // Returns the transformed queries and keys of qkv, (B, T, (h + g)·d).
   Tensor transformed(const Tensor& rows) const {
     const Places at = places(rows);
     const Tensor to = Tensor::empty({rows.size(0), rows.size(1), at.v}, rows.dtype());
@@ -169,7 +175,7 @@ struct PackedCrossAttention {
   HeadLayout heads;
   Saved q = {}, kv = {};
 
-  // The widths of a head of q and k, and of v.
+  // Returns d, the width of a head of q and k, and d_v, the width of a head of v.
   std::pair<std::int64_t, std::int64_t> widths(const Tensor& q_rows) const {
     const std::int64_t d = q_rows.size(2) / heads.queries;
     return {d, heads.value_dim ? heads.value_dim : d};
@@ -202,7 +208,7 @@ void check_key_begin(const char* op, const Tensor& key_begin, std::int64_t keys,
   for (std::int64_t b = 0; b < batches; ++b) {
     std::int64_t least = 0;
     for (std::int64_t i = 0; i < queries; ++i, ++key) {
-      // A query before all keys, where there are more queries than keys, sees none wherever it begins.
+      // With more queries than keys, the first causal queries come before all keys and see none of them.
       const std::int64_t most = std::max<std::int64_t>(causal ? i + keys - queries : keys - 1, 0);
       check(*key >= least && *key <= most, op, ": expected key_begin of ", least, " to ", most, " for query ", i,
             " of row ", b, ", got ", *key);
@@ -211,7 +217,7 @@ void check_key_begin(const char* op, const Tensor& key_begin, std::int64_t keys,
   }
 }
 
-// The options with contiguous tensors. Throws Error in the name of `op` where they do not fit.
+// Returns the options with contiguous tensors. Throws Error naming `op` if they do not fit.
 AttentionOptions checked_options(const char* op, std::int64_t batches, std::int64_t queries, std::int64_t keys,
                                  AttentionOptions options) {
   Tensor &lengths = options.key_lengths, &begin = options.key_begin;

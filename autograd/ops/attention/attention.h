@@ -7,56 +7,57 @@
 namespace tapeformer {
 
 struct AttentionOptions {
-  bool causal = false;   // query i of T_q stands at position i + T_k − T_q and sees keys up to it
-  Tensor key_lengths{};  // i32 (B): keys at or past this length are padding; undefined: none are
-  // i32 (B, T_q): a query sees no key before its first one, which never decreases along a row; undefined: key 0 for
-  // all. A causal query sees itself: its first key is at most its own position.
+  bool causal = false;   // query i of T_q has position i + T_k − T_q and sees the keys up to this position
+  Tensor key_lengths{};  // i32 (B): keys at or past this length are padding; undefined: no padding
+  // i32 (B, T_q): the first key that each query sees. It must not decrease along a row, and a causal query must see
+  // itself: its first key is at most its own position. Undefined: every query sees from key 0 on.
   Tensor key_begin{};
   double dropout = 0;  // on the attention weights, while training
   double scale = 0;    // 0: 1/√d_k
 };
 // softmax(mask(scale·q kᵀ)) v: q (B, h, T_q, d_k), k (B, g, T_k, d_k), v (B, g, T_k, d_v) → (B, h, T_q, d_v), where g
 // divides h: query head i reads head i/(h/g) of k and v (grouped queries, Ainslie et al. 2023). A query that may see no
-// key gives zeros. The result lies in memory as (B, T_q, h, d_v), so that joining the heads is a view.
+// key gives zeros. The memory layout of the result is (B, T_q, h, d_v), so that joining the heads is a view.
 Variable scaled_dot_product_attention(const Variable& q, const Variable& k, const Variable& v,
                                       const AttentionOptions& options);
 
-// How tokens' positions turn the vectors of heads (rotary positions, Su et al. 2021).
+// How the vectors of heads are rotated by the positions of their tokens (rotary positions, Su et al. 2021).
 struct Rotation {
-  Tensor table{};      // (P, d), of rotation_table(); undefined: nothing turns
-  Tensor positions{};  // i32 (B, T): each token's row of the table; undefined: token t has row t
+  Tensor table{};      // (P, d), made by rotation_table(); undefined: no rotation
+  Tensor positions{};  // i32 (B, T): each token's row of the table; undefined: token t uses row t
   RotaryPairs pairs = RotaryPairs::halves;
 };
-// Row k of (count, d): cos and sin of the angles (first + k)·base^(−2i/d), i < d/2, computed in double: all cosines,
-// then all sines.
+// Returns (count, d). Row k holds the cosines, then the sines, of the angles (first + k)·base^(−2i/d), i < d/2,
+// computed in double.
 Tensor rotation_table(std::int64_t first, std::int64_t count, std::int64_t d, double base, DType dtype);
 
-// What queries and keys go through before their product.
+// The transformation of queries and keys before their product: first an RMS norm of each head, then a rotation.
 struct HeadTransform {
-  double norm_eps = 1e-5;  // of the RMS norm of each head, where a weight is given (QK-norm, Henry et al. 2020)
-  Rotation rotation{};     // afterwards
+  double norm_eps = 1e-5;  // of the RMS norm, used if a weight is given (QK-norm, Henry et al. 2020)
+  Rotation rotation{};
 };
-// x (B, T, h·d) → the same sizes: each head normalised with weight (d), or not where that is undefined, then turned
-// (head_transform.cpp).
+// x (B, T, h·d) → the same sizes. Each head is normalised and multiplied by weight (d), unless the weight is undefined,
+// and then rotated (head_transform.cpp).
 Variable transform_heads(const Variable& x, const Variable& weight, std::int64_t heads, const HeadTransform& how);
 
-// Heads that lie side by side in rows.
+// The heads of q, k and v that lie side by side in a row.
 struct HeadLayout {
   HeadLayout(std::int64_t heads, std::int64_t kv_heads = 0, std::int64_t value_dim = 0)
       : queries(heads), keys(kv_heads ? kv_heads : heads), value_dim(value_dim) {}
-  std::int64_t queries, keys;  // the heads of q; those of k and of v, a divisor
-  std::int64_t value_dim;      // d_v, the width of a head of v; 0: that of q and k
+  std::int64_t queries, keys;  // the number of heads of q; that of k and of v, which divides it
+  std::int64_t value_dim;      // d_v, the width of a head of v; 0: the same as of q and k
 };
 struct HeadWeights {
-  Variable q, k;  // of transform_heads(); may be undefined
+  Variable q, k;  // the weights for transform_heads(); may be undefined
 };
 
-// The same attention of heads that lie side by side, which are read and whose gradients are written in place:
-// qkv (B, T, (h + g)·d + g·d_v), in each row q of h heads, then k and v of g heads → (B, T, h·d_v). Queries and keys go
-// through transform_heads(), without a tensor that is kept for backward.
+// Computes the same attention for a packed tensor, without copies of its parts: qkv (B, T, (h + g)·d + g·d_v) → (B, T,
+// h·d_v). Each row of qkv holds the h heads of q, then the g heads of k, then the g heads of v. Queries and keys go
+// through transform_heads(); the transformed ones are not kept for backward.
 Variable packed_self_attention(const Variable& qkv, const HeadLayout& heads, const AttentionOptions& options,
                                const HeadWeights& weights = {}, const HeadTransform& transform = {});
-// q (B, T_q, h·d), kv (B, T_k, g·(d + d_v)), in each row k and v one after another → (B, T_q, h·d_v).
+// q (B, T_q, h·d), kv (B, T_k, g·(d + d_v)) → (B, T_q, h·d_v). Each row of kv holds the heads of k, then the heads of
+// v.
 Variable packed_cross_attention(const Variable& q, const Variable& kv, const HeadLayout& heads,
                                 const AttentionOptions& options);
 

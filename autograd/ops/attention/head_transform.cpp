@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-// Between the beginnings of the B·T rows of x (B, T, …).
+// Returns the distance between the beginnings of the B·T rows of x (B, T, …), in elements.
 std::int64_t distance_of(const Tensor& x) { return x.layout().strides[x.size(1) > 1 ? 1 : 0]; }
 
 template <class T>
@@ -27,8 +27,10 @@ kernels::HeadTransform<T> kernel_transform(const Tensor& x, const Tensor& weight
           .pairs = rotation.pairs};
 }
 
-// y = rotate(weight·x/√(mean x² + ε)) of each head; the gradients' formulas stand in
-// kernels/attention/head_transform.h
+// For each head, with x̂ = x/√(mean x² + ε) and n = weight·x̂ (n = x without a weight):
+//   y_a = n_a cos_i − n_b sin_i,  y_b = n_a sin_i + n_b cos_i   for the elements a and b of pair i
+//   dn_a = dy_a cos_i + dy_b sin_i,  dn_b = −dy_a sin_i + dy_b cos_i
+//   dx = (dn·weight − x̂·mean(dn·weight·x̂))/√(mean x² + ε),  dweight = Σ_rows,heads dn·x̂
 struct TransformHeads {
   static constexpr const char* kName = "transform_heads";
   std::int64_t heads;

@@ -1,4 +1,4 @@
-// What ops of two inputs that broadcast have in common.
+// Helpers of ops that broadcast two inputs.
 #pragma once
 
 #include "autograd/ops/helpers/op_helpers.h"

@@ -1,4 +1,4 @@
-// Tensors as BLAS reads them.
+// Views of tensors as matrices that BLAS can read.
 #pragma once
 
 #include "autograd/kernels/gemm/gemm.h"
@@ -6,15 +6,16 @@
 
 namespace tapeformer {
 
-// x, or a copy of it, such that its last two axes are a matrix that BLAS can read: one of their strides is 1 and the
-// other at least the length of a row (or column).
+// Returns x if BLAS can read its last two axes as a matrix, else a copy. BLAS needs one stride of 1 and another one
+// that is at least the length of a row (or column).
 Tensor readable_by_blas(const Tensor& x);
 
-// The last two axes of such a tensor, read transposed if asked for.
+// Returns the last two axes of such a tensor as a matrix, transposed if `transpose`.
 template <class T>
 kernels::MatrixView<T> matrix_view(const Tensor& x, bool transpose = false);
 
-// out (m, n), dense = beta·out + a·b for such matrices, read transposed if asked for. b may be weights of bf16.
+// out = beta·out + a·b. out (m, n) is dense; a and b come from readable_by_blas() and are read transposed if asked for.
+// b may be bf16 where T is float.
 template <class T>
 void multiply(T* out, T beta, const Tensor& a, bool a_transposed, const Tensor& b, bool b_transposed) {
   const std::int64_t m = a.size(a_transposed ? 1 : 0), k = a.size(a_transposed ? 0 : 1);

@@ -1,12 +1,12 @@
-// What most ops need between tensors and kernels.
+// Helpers with which ops call kernels on tensors.
 #pragma once
 
 #include "autograd/tape/record.h"
 
 namespace tapeformer {
 
-// Calls kernel(y, x, n) on contiguous arrays of x's dtype; returns y, of x's sizes. Throws Error naming the op when x
-// holds no floating-point numbers.
+// Calls kernel(y, x, n) on contiguous arrays of x's dtype; returns y, which has x's sizes. Throws Error naming the op
+// if x is neither f32 nor f64.
 template <class Kernel>
 Tensor map(const char* op, const Tensor& x, Kernel&& kernel) {
   check(is_floating(x.dtype()), op, ": expected f32 or f64, got ", x.dtype());
@@ -19,7 +19,7 @@ Tensor map(const char* op, const Tensor& x, Kernel&& kernel) {
   return y;
 }
 
-// Calls write(dx, beta) on the slot's contiguous memory, if the gradient is wanted.
+// Calls write(dx, beta) on the slot's contiguous memory if the gradient is needed.
 template <class Write>
 void write_gradient(GradSlot& slot, Write&& write) {
   if (!slot.needed()) return;
@@ -30,10 +30,10 @@ void write_gradient(GradSlot& slot, Write&& write) {
   });
 }
 
-// The slot's target, or one without a tensor when the gradient is not wanted.
+// Returns the slot's target, or one without a tensor if the gradient is not needed.
 inline GradTarget target_or_none(GradSlot& slot) { return slot.needed() ? slot.target() : GradTarget{{}, 0}; }
 
-// The data of a tensor, or null when it is undefined.
+// Returns the data of a tensor, or null if it is undefined.
 template <class T>
 T* data_or_null(const Tensor& tensor) {
   return tensor.defined() ? tensor.data<T>() : nullptr;

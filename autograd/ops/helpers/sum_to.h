@@ -1,4 +1,4 @@
-// The sum that undoes a broadcast.
+// Sums over axes, for the gradients of broadcasts.
 #pragma once
 
 #include "autograd/tensor/tensor.h"

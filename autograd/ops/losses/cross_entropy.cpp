@@ -7,7 +7,10 @@
 namespace tapeformer {
 namespace {
 
-// y = Σ_i loss_i / normalizer;  dlogits_i = dy/normalizer·(p − target distribution), see kernels/rows/cross_entropy.h
+// With p_i = softmax(logits_i), s_i = log Σ_v e^logits_iv, ε = smoothing and ζ = z_loss:
+//   y = Σ_i loss_i/normalizer,  loss_i = −(1 − ε)·log p_i,target − ε/V·Σ_v log p_iv + ζ·s_i²
+//   dlogits_i = dy/normalizer·(p_i·(1 + 2ζ·s_i) − (1 − ε)·onehot(target_i) − ε/V)
+// The loss and the gradient of a row with a negative target are 0.
 struct CrossEntropy {
   static constexpr const char* kName = "cross_entropy";
   CrossEntropyOptions options;

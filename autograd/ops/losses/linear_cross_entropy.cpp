@@ -12,23 +12,23 @@
 namespace tapeformer {
 namespace {
 
-// The number of logits in a chunk: enough rows for an efficient product, since each chunk reads the whole weight and
-// adds to its whole gradient, and few enough to stay small (104 MiB of f32).
+// The largest number of logits in a chunk (104 MiB of f32). Each chunk reads the whole weight and adds to its whole
+// gradient, so a chunk needs many rows to be efficient, but must not take much memory.
 constexpr std::int64_t kChunkElements = std::int64_t{26} << 20;
 constexpr std::int64_t kMinChunkRows = 32;
 
 // z = x Wᵀ + b;  y = Σ_i cross_entropy(z_i, target_i) / normalizer
-// With dz = dy/normalizer·(softmax(z) − target distribution):  dx = dz W, dW = dzᵀ x, db = Σ_i dz_i
-// Backward computes each chunk's logits again and uses the log-sum-exp that forward kept. A deferred loss computes them
-// only in backward, and has no value before.
+//   dz, the gradient of the logits, as in cross_entropy.cpp;  dx = dz W, dW = dzᵀ x, db = Σ_i dz_i
+// Backward computes each chunk's logits again and uses the log-sum-exp that forward kept. A deferred loss computes the
+// logits only in backward, and its value is NaN until then.
 struct LinearCrossEntropy {
   static constexpr const char* kName = "linear_cross_entropy";
   CrossEntropyOptions options;
   Tensor x = {}, weight = {}, bias = {}, targets = {}, log_sum_exp = {}, row_loss = {}, value = {};
   bool deferred = false;
-  double target_logits = 0;  // summed, where options.unsmoothed asks for it
+  double target_logits = 0;  // their sum, computed only if options.nll is given
 
-  // Calls f(first row, rows, room for rows × V logits) chunk after chunk, of sizes that differ by one row at most.
+  // Calls f(first row, rows, a buffer for rows × V logits) for each chunk. The chunks' sizes differ by one row at most.
   template <class F>
   void for_chunks(F&& f) const {
     const std::int64_t rows = x.size(0), vocab = weight.size(0);
@@ -55,7 +55,7 @@ struct LinearCrossEntropy {
     target_logits += sum_of_target_logits(z, targets.data<std::int32_t>() + begin, rows, weight.size(0));
   }
 
-  // When the losses of all rows are known.
+  // Computes the loss once the losses of all rows are known.
   void know_value() {
     value.fill(sum_in_order(row_loss) / options.normalizer);
     if (options.nll) {
