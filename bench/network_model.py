@@ -25,7 +25,7 @@ import subprocess
 import tempfile
 
 OVERHEAD_S = 2e-6  # of one message, assumed
-BUCKET, LEAST_PIECE = 1 << 19, 1 << 15  # elements: SlabShares
+BUCKET, LEAST_PIECE = 1 << 19, 1 << 15  # elements: GradientBuckets
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 PARAMETERS = 807_424  # of the model below, where each of two ranks has one micro-step
 FITTED = 3  # measurements; the model has not seen the others
