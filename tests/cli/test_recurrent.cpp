@@ -73,7 +73,7 @@ TEST_CASE("recurrent model: every command that reads a language model works, or 
               "surprisal run --text text.txt --stride 4");
   check_error(box, 2, "data.within_document: expected false for rnn, which reads on where a document ends, got true",
               "train tiny.toml --out other --data.within_document true --data.document line");
-  check_error(box, 1, "the carried state c.0 is (8, 24): expected 6 rows (train.batch times train.accumulate)",
+  check_error(box, 1, "the recurrent state c.0 is (8, 24): expected 6 rows (train.batch times train.accumulate)",
               "train --resume run --train.steps 30 --train.batch 3");
   CHECK(box.run("train --resume run --train.steps 22 --model.dropout 0.3").exit_code == 0);
   CHECK(box.read("run/config.toml").find("batch = 4") != std::string::npos);
