@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the program and its tests for arm64 on a Debian x86 machine, and runs the tests core, tensor, kernels,
-# autograd and nn in an emulator. Expect half an hour on two cores.
+# autograd and nn in an emulator. It takes about 25 minutes on two cores.
 #   scripts/cross.sh              all of it
 #   scripts/cross.sh tapeformer   compiles these targets alone, and runs nothing: build-arm64/tapeformer
 # The libraries for arm64 are unpacked in build-arm64/sysroot; the machine itself gets the compiler and the emulator.
@@ -10,7 +10,7 @@ scripts/setup.sh --arm64
 build=$PWD/build-arm64 sysroot=$PWD/build-arm64/sysroot
 tests=(core tensor kernels autograd nn)
 
-if [ ! -e "$sysroot/complete" ]; then
+if [ "$(cat "$sysroot/complete" 2>/dev/null)" != "$(scripts/setup.sh --libraries)" ]; then
   # apt with folders of its own finds what the packages depend on, and changes nothing on the machine.
   rm -rf "$sysroot" "$build/apt"
   mkdir -p "$sysroot" "$build"/apt/{state/lists/partial,cache/archives/partial}
@@ -30,7 +30,7 @@ CONF
   for package in "$build"/apt/cache/archives/*.deb; do dpkg-deb -x "$package" "$sysroot"; done
   # A link to /lib means the sysroot's.
   find "$sysroot" -type l -lname '/*' -exec bash -c 'ln -snf "$0$(readlink "$1")" "$1"' "$sysroot" {} \;
-  touch "$sysroot/complete"
+  scripts/setup.sh --libraries >"$sysroot/complete"
 fi
 
 cmake --preset arm64
