@@ -192,7 +192,7 @@ TEST_CASE("muon: the same bits for any number of threads, and the precision of t
 }
 
 TEST_CASE("muon: orthogonalized matrices have singular values near 1, and zeros stay zeros") {
-  // Of a square of numbers without structure; XᵀX = V S² Vᵀ, whose trace is the sum of their squares.
+  // The values are random. The sum of their squares is the trace of XᵀX = V S² Vᵀ: that of the squared singular values.
   std::vector<double> x(24 * 40);
   RandomStream random({.seed = 3});
   for (double& value : x) value = random.normal();
