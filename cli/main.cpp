@@ -18,6 +18,7 @@
 
 #include "autograd/kernels/gemm/gemm.h"
 #include "cli/commands/commands.h"
+#include "cli/options/parser.h"
 #include "cli/options/usage.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/stop_signal.h"
@@ -77,12 +78,6 @@ struct RequiredOutput {
   RequiredOutput& operator=(const RequiredOutput&) = delete;
 };
 
-// Every command has the option --quiet.
-void add_quiet_option(CLI::App& command) {
-  command.add_flag_callback("-q,--quiet", be_quiet, "On standard error warnings and errors only: no progress");
-  for (CLI::App* inner : command.get_subcommands({})) add_quiet_option(*inner);
-}
-
 // The commands that a new user needs first.
 constexpr const char* kFirstCommands =
     "tapeformer: expected a command (tapeformer --help lists all). To begin with:\n"
@@ -91,13 +86,6 @@ constexpr const char* kFirstCommands =
     "  tapeformer eval RUN --text other.txt            measure how well it predicts another text\n";
 
 int run(int argc, char** argv) {
-  CLI::App app("Trains transformers on CPU, from a text file to a trained, resumable, evaluated, generating model.",
-               "tapeformer");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", TAPEFORMER_VERSION);
-  for (const auto add_command : kCommands) add_command(app);
-  add_quiet_option(app);
-  refuse_numbers_out_of_range(app);
   if (argc == 1) {
     std::cerr << kFirstCommands;
     return 2;
@@ -105,20 +93,17 @@ int run(int argc, char** argv) {
   const RequiredOutput required;
   if (const auto threads = threads_of_environment()) set_thread_count(*threads);
   try {
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::Success& request) {  // --help, --version
-      app.exit(request);
-    }
+    const Command program{
+        .name = "tapeformer",
+        .help = "Trains transformers on CPU, from a text file to a trained, resumable, evaluated, generating model.",
+        .commands = all_commands()};
+    if (const Command* command = parse_command_line(program, TAPEFORMER_VERSION, argc, argv)) command->run();
     check(std::ferror(stdin) == 0, "cannot read standard input");  // std::getline cannot tell a read error from the end
     std::cout.flush();
     return 0;
   } catch (const std::ios::failure&) {
     print_error(str_cat("cannot write to standard output: ", std::generic_category().message(errno)));
     return 1;
-  } catch (const CLI::ParseError& error) {
-    print_error(str_cat(explain(app, error), " (see --help)"));
-    return 2;
   } catch (const UsageError& error) {
     print_error(error.what());
     return 2;

@@ -25,7 +25,7 @@ declare -A may_use=(
 # The folders whose headers only the folder around them, its tests and the benchmarks may include.
 private="tokenizer/bpe tokenizer/formats"
 # The pattern of a library's include, and the only files that may have it.
-declare -A only_in=(["cblas\.h"]="autograd/kernels/gemm/gemm.cpp" ["CLI/"]="(cli|bench)/" ["hwy/"]="autograd/kernels/")
+declare -A only_in=(["cblas\.h"]="autograd/kernels/gemm/gemm.cpp" ["CLI/"]="(cli/options/(parser|usage)\.cpp|bench/)" ["hwy/"]="autograd/kernels/")
 
 broken=0
 complain() { echo "$1"; broken=1; }

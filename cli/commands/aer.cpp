@@ -1,9 +1,8 @@
-#include <cstdio>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/terminal/results.h"
 #include "core/error.h"
 #include "core/text/lines.h"
 #include "data/scores/alignment.h"
@@ -37,33 +36,35 @@ void print_error_rate(const AerArguments& arguments) {
         arguments.alignments, " ", alignments.size(), ": expected an alignment for each");
   AlignmentErrorRate rate;
   for (std::size_t i = 0; i < references.size(); ++i) rate.add(alignments[i], references[i]);
-  if (arguments.json) {
-    std::cout << nlohmann::ordered_json{{"aer", rate.error_rate()},
-                                        {"precision", rate.precision()},
-                                        {"recall", rate.recall()},
-                                        {"links", rate.links()},
-                                        {"sure", rate.sure()}}
-              << '\n';
-    return;
-  }
-  std::printf("AER %.4f (precision %.4f, recall %.4f, %lld links, %lld sure ones)\n", rate.error_rate(),
-              rate.precision(), rate.recall(), static_cast<long long>(rate.links()),
-              static_cast<long long>(rate.sure()));
+  const auto json = [&] {
+    return Json{{"aer", rate.error_rate()},
+                {"precision", rate.precision()},
+                {"recall", rate.recall()},
+                {"links", rate.links()},
+                {"sure", rate.sure()}};
+  };
+  print_result(arguments.json, json, [&] {
+    return fmt::format("AER {:.4f} (precision {:.4f}, recall {:.4f}, {} links, {} sure ones)\n", rate.error_rate(),
+                       rate.precision(), rate.recall(), rate.links(), rate.sure());
+  });
 }
 
 }  // namespace
 
-void add_aer_command(CLI::App& app) {
-  auto arguments = std::make_shared<AerArguments>();
-  CLI::App* command =
-      app.add_subcommand("aer", "Alignment error rate of word alignments (Och & Ney 2003), in Pharaoh's i-j");
-  command->add_option("alignments", arguments->alignments, "File of alignments, as translate --pharaoh writes them")
-      ->required();
-  command
-      ->add_option("--reference", arguments->reference, "File with a reference for each line: sure i-j, possible ipj")
-      ->required();
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments] { print_error_rate(*arguments); });
+Command aer_command() {
+  const auto arguments = std::make_shared<AerArguments>();
+  return {.name = "aer",
+          .help = "Alignment error rate of word alignments (Och & Ney 2003), in Pharaoh's i-j",
+          .options = {{"alignments",
+                       &arguments->alignments,
+                       "File of alignments, as translate --pharaoh writes them",
+                       {.required = true}},
+                      {"--reference",
+                       &arguments->reference,
+                       "File with a reference for each line: sure i-j, possible ipj",
+                       {.required = true}},
+                      {"--json", &arguments->json, "Print one JSON object"}},
+          .run = [arguments] { print_error_rate(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

@@ -1,11 +1,10 @@
 #include <cstdio>
-#include <fstream>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/results.h"
 #include "core/files.h"
 #include "generate/line_translator.h"
 #include "report/attention_page.h"
@@ -126,9 +125,7 @@ void write_attention(const AttentionArguments& arguments) {
   const std::vector<AttentionText> texts = read_attention(arguments);
   if (arguments.json) {
     constexpr int kAllDigits = 9;
-    std::cout
-        << attention_json(texts, kAllDigits).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-        << '\n';
+    print_json(attention_json(texts, kAllDigits));
   }
   if (arguments.out.empty()) return;
   if (arguments.head.empty()) {
@@ -142,19 +139,21 @@ void write_attention(const AttentionArguments& arguments) {
 
 }  // namespace
 
-void add_attention_command(CLI::App& app) {
-  auto arguments = std::make_shared<AttentionArguments>();
-  CLI::App* command = app.add_subcommand("attention", "Show what every head looks at in a text");
-  add_run_argument(*command, arguments->run);
-  command->add_option("--text", arguments->text, "The text that the model reads");
-  command->add_option("--source", arguments->source, "Of an encoder-decoder: the source");
-  command->add_option("--target", arguments->target, "Of an encoder-decoder: the target [the model's translation]");
-  command->add_option("--out", arguments->out, "The page (.html), or with --head the picture (.svg)");
-  command->add_option("--head", arguments->head,
-                      "LAYER.HEAD, from 0: this head alone as a picture; of an encoder-decoder, of target to source");
-  add_matmul_option(*command, arguments->matmul);
-  command->add_flag("--json", arguments->json, "Print the numbers as JSON");
-  command->callback([arguments] { write_attention(*arguments); });
+Command attention_command() {
+  const auto arguments = std::make_shared<AttentionArguments>();
+  return {.name = "attention",
+          .help = "Show what every head looks at in a text",
+          .options = {run_argument(arguments->run),
+                      checkpoint_option(arguments->run),
+                      {"--text", &arguments->text, "The text that the model reads"},
+                      {"--source", &arguments->source, "Of an encoder-decoder: the source"},
+                      {"--target", &arguments->target, "Of an encoder-decoder: the target [the model's translation]"},
+                      {"--out", &arguments->out, "The page (.html), or with --head the picture (.svg)"},
+                      {"--head", &arguments->head,
+                       "LAYER.HEAD, from 0: this head alone as a picture; of an encoder-decoder, of target to source"},
+                      matmul_option(arguments->matmul),
+                      {"--json", &arguments->json, "Print the numbers as JSON"}},
+          .run = [arguments] { write_attention(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

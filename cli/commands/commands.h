@@ -1,35 +1,41 @@
-// The table of subcommands. Each function adds one to the application: its options, and its callback.
+// The table of commands. A new one is a file in this folder that defines NAME_command(), and a row here.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <vector>
+
+#include "cli/options/command.h"
+
+// The rows have the order of --help.
+#define TAPEFORMER_COMMANDS(ROW) \
+  ROW(train)                     \
+  ROW(eval)                      \
+  ROW(generate)                  \
+  ROW(translate)                 \
+  ROW(surprisal)                 \
+  ROW(bleu)                      \
+  ROW(aer)                       \
+  ROW(fill)                      \
+  ROW(probe)                     \
+  ROW(predict)                   \
+  ROW(embed)                     \
+  ROW(neighbours)                \
+  ROW(attention)                 \
+  ROW(runs)                      \
+  ROW(report)                    \
+  ROW(info)                      \
+  ROW(tokenizer)                 \
+  ROW(corpus)                    \
+  ROW(gradcheck)
 
 namespace tapeformer::cli {
 
-void add_train_command(CLI::App& app);
-void add_eval_command(CLI::App& app);
-void add_generate_command(CLI::App& app);
-void add_translate_command(CLI::App& app);
-void add_surprisal_command(CLI::App& app);
-void add_bleu_command(CLI::App& app);
-void add_aer_command(CLI::App& app);
-void add_fill_command(CLI::App& app);
-void add_probe_command(CLI::App& app);
-void add_predict_command(CLI::App& app);
-void add_embed_command(CLI::App& app);
-void add_neighbours_command(CLI::App& app);
-void add_attention_command(CLI::App& app);
-void add_runs_command(CLI::App& app);
-void add_report_command(CLI::App& app);
-void add_info_command(CLI::App& app);
-void add_tokenizer_command(CLI::App& app);
-void add_corpus_command(CLI::App& app);
-void add_gradcheck_command(CLI::App& app);
+// Command train_command(); …
+#define TAPEFORMER_DECLARE(NAME) Command NAME##_command();
+TAPEFORMER_COMMANDS(TAPEFORMER_DECLARE)
+#undef TAPEFORMER_DECLARE
 
-// They are in the order in which --help lists them.
-inline constexpr void (*kCommands[])(CLI::App&) = {
-    add_train_command, add_eval_command,       add_generate_command,  add_translate_command, add_surprisal_command,
-    add_bleu_command,  add_aer_command,        add_fill_command,      add_probe_command,     add_predict_command,
-    add_embed_command, add_neighbours_command, add_attention_command, add_runs_command,      add_report_command,
-    add_info_command,  add_tokenizer_command,  add_corpus_command,    add_gradcheck_command};
+#define TAPEFORMER_MAKE(NAME) NAME##_command(),
+inline std::vector<Command> all_commands() { return {TAPEFORMER_COMMANDS(TAPEFORMER_MAKE)}; }
+#undef TAPEFORMER_MAKE
 
 }  // namespace tapeformer::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,7 +9,7 @@
 #include "cli/commands/commands.h"
 #include "cli/options/input_lines.h"
 #include "cli/options/run_model.h"
-#include "cli/options/usage.h"
+#include "cli/terminal/results.h"
 #include "core/files.h"
 #include "core/text/visible_text.h"
 #include "nn/formats/npy.h"
@@ -58,7 +57,8 @@ class VectorWriter {
     }
     const std::string json = json_line(line, text);
     if (file_) return file_->append(json);
-    std::cout << json << std::flush;
+    print_text(json);
+    flush_results();
   }
 
   void commit() {
@@ -103,9 +103,9 @@ class VectorWriter {
       append_vector(json += ",\"vector\":", values);
       return json + "}\n";
     }
-    auto tokens = nlohmann::ordered_json::array();
+    auto tokens = Json::array();
     for (const std::int32_t id : text.ids) tokens.push_back(tokenizer_.token_bytes(id));
-    json += ",\"tokens\":" + tokens.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    json += ",\"tokens\":" + json_text(tokens);
     json += ",\"vectors\":";
     for (std::size_t t = 0; t < text.ids.size(); ++t) {
       json += t == 0 ? '[' : ',';
@@ -158,29 +158,32 @@ void write_vectors(const EmbedArguments& arguments) {
 
 }  // namespace
 
-void add_embed_command(CLI::App& app) {
-  auto arguments = std::make_shared<EmbedArguments>();
+Command embed_command() {
+  const auto arguments = std::make_shared<EmbedArguments>();
   TextVectorOptions& options = arguments->options;
-  CLI::App* command =
-      app.add_subcommand("embed", "Vectors of a text, or of each line of standard input, from any layer of a model");
-  add_run_argument(*command, arguments->run);
-  command->add_option("--text", arguments->text, "The text [each line of standard input is one]");
-  command->add_option("--layer", options.layer, "The layer whose vectors are taken (0 = the embedding) [the last]")
-      ->check(at_least(0));
-  command
-      ->add_option_function<std::string>(
-          "--pool", [&options](const std::string& word) { options.pooling = value_of<Pooling>(word); },
-          "A text's vector is the mean of its tokens', or that of its first or last token; none: each token's [mean]")
-      ->check(CLI::IsMember(words_of<Pooling>()));
-  command->add_option("--word", options.word, "Only the tokens of the first occurrence of this word in each text");
-  command
-      ->add_option(
-          "--format", arguments->format,
-          "jsonl: JSON lines; npy: a matrix of f32 for NumPy; html: a page with a map [by the end of FILE, else jsonl]")
-      ->check(CLI::IsMember({"jsonl", "npy", "html"}));
-  command->add_option("--out", arguments->out, "File for the vectors [standard output]");
-  add_matmul_option(*command, arguments->matmul);
-  command->callback([arguments] { write_vectors(*arguments); });
+  return {.name = "embed",
+          .help = "Vectors of a text, or of each line of standard input, from any layer of a model",
+          .options =
+              {run_argument(arguments->run),
+               checkpoint_option(arguments->run),
+               {"--text", &arguments->text, "The text [each line of standard input is one]"},
+               {"--layer",
+                &options.layer,
+                "The layer whose vectors are taken (0 = the embedding) [the last]",
+                {.least = 0}},
+               word_option(
+                   "--pool", options.pooling,
+                   "A text's vector is the mean of its tokens', or that of its first or last token; none: each token's "
+                   "[mean]"),
+               {"--word", &options.word, "Only the tokens of the first occurrence of this word in each text"},
+               {"--format",
+                &arguments->format,
+                "jsonl: JSON lines; npy: a matrix of f32 for NumPy; html: a page with a map [by the end of FILE, else "
+                "jsonl]",
+                {.words = {"jsonl", "npy", "html"}}},
+               {"--out", &arguments->out, "File for the vectors [standard output]"},
+               matmul_option(arguments->matmul)},
+          .run = [arguments] { write_vectors(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

@@ -1,11 +1,9 @@
-#include <cstdio>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
-#include "cli/options/usage.h"
+#include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
 #include "tokenizer/masked_symbols.h"
@@ -21,10 +19,6 @@ struct FillArguments {
   bool json = false;
 };
 
-using Json = nlohmann::ordered_json;
-
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 // Encodes the text as a row of the model. A word's token includes the space before it, so the space before [MASK] is
 // removed, and predicted with the word; for a character tokenizer, spaces are tokens of their own.
 std::vector<std::int32_t> row_of(const std::string& text, const Tokenizer& tokenizer, const MaskedSymbols& symbols) {
@@ -37,6 +31,31 @@ std::vector<std::int32_t> row_of(const std::string& text, const Tokenizer& token
   ids.insert(ids.begin(), symbols.classification);
   ids.push_back(symbols.separator);
   return ids;
+}
+
+Json json_of(const std::vector<FilledMask>& masks, const Tokenizer& tokenizer) {
+  Json all = Json::array();
+  for (const FilledMask& mask : masks) {
+    Json tokens = Json::array();
+    for (const auto& [id, probability] : mask.candidates) {
+      tokens.push_back({{"id", id}, {"token", tokenizer.token_bytes(id)}, {"probability", probability}});
+    }
+    all.push_back({{"place", mask.place}, {"tokens", tokens}});
+  }
+  return {{"masks", all}, {"matmul", word_of(kernels::MatmulPrecisionScope::current())}};
+}
+
+std::string text_of(const std::vector<FilledMask>& masks, const Tokenizer& tokenizer) {
+  std::string text;
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    if (masks.size() > 1) text += fmt::format("{}{} {}\n", i ? "\n" : "", kMaskToken, i + 1);
+    Table table({{.width = 8, .right = true, .gap = 0}, {}});
+    for (const auto& [id, probability] : masks[i].candidates) {
+      table.add({fmt::format("{:.4f}", probability), json_text(tokenizer.token_bytes(id))});
+    }
+    text += output_text(table.text());
+  }
+  return text;
 }
 
 void print_fill(const FillArguments& arguments) {
@@ -54,40 +73,23 @@ void print_fill(const FillArguments& arguments) {
   std::erase(marks, run.tokenizer->unknown_id().value_or(-1));
   const std::vector<FilledMask> masks = fill_masks(*run.model, ids, symbols.mask, arguments.top, marks);
   if (masks.empty()) fail_usage("fill: --text: expected at least one ", kMaskToken, ", got none");
-  if (arguments.json) {
-    Json all = Json::array();
-    for (const FilledMask& mask : masks) {
-      Json tokens = Json::array();
-      for (const auto& [id, probability] : mask.candidates) {
-        tokens.push_back({{"id", id}, {"token", run.tokenizer->token_bytes(id)}, {"probability", probability}});
-      }
-      all.push_back({{"place", mask.place}, {"tokens", tokens}});
-    }
-    std::cout << dump({{"masks", all}, {"matmul", word_of(kernels::MatmulPrecisionScope::current())}}) << '\n';
-    return;
-  }
-  for (std::size_t i = 0; i < masks.size(); ++i) {
-    if (masks.size() > 1) std::cout << (i ? "\n" : "") << kMaskToken << ' ' << i + 1 << '\n';
-    for (const auto& [id, probability] : masks[i].candidates) {
-      char number[16];
-      std::snprintf(number, sizeof(number), "%8.4f", probability);
-      std::cout << number << "  " << output_text(dump(run.tokenizer->token_bytes(id))) << '\n';
-    }
-  }
+  print_result(
+      arguments.json, [&] { return json_of(masks, *run.tokenizer); }, [&] { return text_of(masks, *run.tokenizer); });
 }
 
 }  // namespace
 
-void add_fill_command(CLI::App& app) {
-  auto arguments = std::make_shared<FillArguments>();
-  CLI::App* command =
-      app.add_subcommand("fill", "The likeliest tokens at the masked places of a text, with their probabilities");
-  add_run_argument(*command, arguments->run);
-  command->add_option("--text", arguments->text, "The text, with [MASK] at one place or more")->required();
-  command->add_option("--top", arguments->top, "Tokens for each place [5]")->check(at_least(1));
-  add_matmul_option(*command, arguments->matmul);
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments] { print_fill(*arguments); });
+Command fill_command() {
+  const auto arguments = std::make_shared<FillArguments>();
+  return {.name = "fill",
+          .help = "The likeliest tokens at the masked places of a text, with their probabilities",
+          .options = {run_argument(arguments->run),
+                      checkpoint_option(arguments->run),
+                      {"--text", &arguments->text, "The text, with [MASK] at one place or more", {.required = true}},
+                      {"--top", &arguments->top, "Tokens for each place [5]", {.least = 1}},
+                      matmul_option(arguments->matmul),
+                      {"--json", &arguments->json, "Print one JSON object"}},
+          .run = [arguments] { print_fill(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

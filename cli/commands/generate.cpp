@@ -8,7 +8,6 @@
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
-#include "cli/options/usage.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
@@ -179,30 +178,34 @@ void generate_text(const GenerateArguments& arguments) {
 
 }  // namespace
 
-void add_generate_command(CLI::App& app) {
-  auto arguments = std::make_shared<GenerateArguments>();
+Command generate_command() {
+  const auto arguments = std::make_shared<GenerateArguments>();
   GenerateOptions& options = arguments->options;
-  CLI::App* command = app.add_subcommand("generate", "Continue a prompt");
-  add_run_argument(*command, arguments->run);
-  CLI::Option* prompt = command->add_option(
-      "--prompt", arguments->prompt, "Text to continue [none: the text begins as a document, or after a line's end]");
-  command
-      ->add_flag("--interactive", arguments->interactive,
-                 "Continue each line that is typed, with the lines and answers before it")
-      ->excludes(prompt);
-  command->add_option("--tokens", options.tokens, "Tokens to generate, at most [200]")->check(at_least(0));
-  command->add_option("--temperature", options.sampling.temperature, "0: always the likeliest token [1]");
-  command->add_option("--top-k", options.sampling.top_k, "Only the k likeliest tokens; 0: all [0]");
-  command->add_option("--top-p", options.sampling.top_p, "Only the likeliest tokens of this total probability [1]");
-  command->add_option("--seed", options.seed, "The same seed gives the same text [1]")->check(at_least(0));
-  command->add_option("--samples", arguments->samples, "Texts; each has the next seed [1]")->check(at_least(1));
-  command->add_option("--stop", arguments->stops, "The text ends before this text (may be given several times)")
-      ->allow_extra_args(false);
-  command->add_flag("--json", arguments->json, "Print a JSON object for each text");
-  add_matmul_option(*command, arguments->matmul);
-  command->add_flag("--no-cache", arguments->no_cache,
-                    "Without the key/value cache: slower, the same text but for rounding");
-  command->callback([arguments] { generate_text(*arguments); });
+  return {.name = "generate",
+          .help = "Continue a prompt",
+          .options = {run_argument(arguments->run),
+                      checkpoint_option(arguments->run),
+                      {"--prompt", &arguments->prompt,
+                       "Text to continue [none: the text begins as a document, or after a line's end]"},
+                      {"--interactive",
+                       &arguments->interactive,
+                       "Continue each line that is typed, with the lines and answers before it",
+                       {.excludes = {"--prompt"}}},
+                      {"--tokens", &options.tokens, "Tokens to generate, at most [200]", {.least = 0}},
+                      {"--temperature", &options.sampling.temperature, "0: always the likeliest token [1]"},
+                      {"--top-k", &options.sampling.top_k, "Only the k likeliest tokens; 0: all [0]"},
+                      {"--top-p", &options.sampling.top_p, "Only the likeliest tokens of this total probability [1]"},
+                      {"--seed", &options.seed, "The same seed gives the same text [1]", {.least = 0}},
+                      {"--samples", &arguments->samples, "Texts; each has the next seed [1]", {.least = 1}},
+                      {"--stop",
+                       &arguments->stops,
+                       "The text ends before this text (may be given several times)",
+                       {.values = ListValues::one_each}},
+                      {"--json", &arguments->json, "Print a JSON object for each text"},
+                      matmul_option(arguments->matmul),
+                      {"--no-cache", &arguments->no_cache,
+                       "Without the key/value cache: slower, the same text but for rounding"}},
+          .run = [arguments] { generate_text(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

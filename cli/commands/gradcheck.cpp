@@ -1,22 +1,28 @@
-#include <cstdio>
-#include <iostream>
 #include <memory>
 
 #include "autograd/gradcheck/check_ops.h"
 #include "cli/commands/commands.h"
+#include "cli/terminal/results.h"
 
 namespace tapeformer::cli {
 namespace {
+
+struct GradcheckArguments {
+  std::vector<std::string> names;
+  bool list = false;
+};
+
+void list_ops() {
+  for (const std::string& name : gradient_check_ops()) print_line("{}", name);
+}
 
 void check_gradients_of(const std::vector<std::string>& names) {
   int failed = 0;
   const std::vector<OpCheck> results = run_gradient_checks(names);
   for (const OpCheck& result : results) {
-    char line[120];
-    std::snprintf(line, sizeof(line), "%-30s %5d checks  worst error %.1e, allowed %.1e  %s", result.op.c_str(),
-                  result.checks, result.error, result.tolerance, result.ok ? "ok" : "FAILED");
-    std::cout << line << '\n';
-    if (!result.ok) std::cout << "  " << result.message << '\n';
+    print_line("{:<30} {:>5} checks  worst error {:.1e}, allowed {:.1e}  {}", result.op, result.checks, result.error,
+               result.tolerance, result.ok ? "ok" : "FAILED");
+    if (!result.ok) print_line("  {}", result.message);
     failed += !result.ok;
   }
   check(failed == 0, "gradcheck: ", failed, " of ", results.size(), " ops failed");
@@ -24,19 +30,14 @@ void check_gradients_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void add_gradcheck_command(CLI::App& app) {
-  struct Arguments {
-    std::vector<std::string> names;
-    bool list = false;
-  };
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("gradcheck", "Check every op's gradient against finite differences, in f64");
-  CLI::Option* names = command->add_option("op", arguments->names, "Only these ops [all]");
-  command->add_flag("--list", arguments->list, "Print the names of all ops, and check nothing")->excludes(names);
-  command->callback([arguments] {
-    if (!arguments->list) return check_gradients_of(arguments->names);
-    for (const std::string& name : gradient_check_ops()) std::cout << name << '\n';
-  });
+Command gradcheck_command() {
+  const auto arguments = std::make_shared<GradcheckArguments>();
+  return {
+      .name = "gradcheck",
+      .help = "Check every op's gradient against finite differences, in f64",
+      .options = {{"op", &arguments->names, "Only these ops [all]"},
+                  {"--list", &arguments->list, "Print the names of all ops, and check nothing", {.excludes = {"op"}}}},
+      .run = [arguments] { arguments->list ? list_ops() : check_gradients_of(arguments->names); }};
 }
 
 }  // namespace tapeformer::cli

@@ -1,16 +1,13 @@
 #include "tasks/analysis/neighbours.h"
 
-#include "tasks/analysis/trained_embedder.h"
-
-#include <cstdio>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
-#include "cli/options/usage.h"
+#include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
+#include "tasks/analysis/trained_embedder.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -25,9 +22,36 @@ struct NeighboursArguments {
   bool json = false;
 };
 
-using Json = nlohmann::ordered_json;
+// The tokens that were found for a word, nearest first.
+struct Found {
+  std::string word;
+  std::vector<Neighbour> neighbours;
+};
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+Json json_of(const std::vector<Found>& words, const Tokenizer& tokenizer) {
+  Json all = Json::array();
+  for (const Found& found : words) {
+    Json list = Json::array();
+    for (const auto& [id, similarity] : found.neighbours) {
+      list.push_back({{"id", id}, {"token", tokenizer.token_bytes(id)}, {"similarity", similarity}});
+    }
+    all.push_back({{"word", found.word}, {"neighbours", list}});
+  }
+  return {{"words", all}, {"matmul", word_of(kernels::MatmulPrecisionScope::current())}};
+}
+
+std::string text_of(const std::vector<Found>& words, const Tokenizer& tokenizer) {
+  std::string text;
+  for (const Found& found : words) {
+    if (words.size() > 1) text += str_cat(text.empty() ? "" : "\n", found.word, "\n");
+    Table table({{.width = 8, .right = true, .gap = 0}, {}});
+    for (const auto& [id, similarity] : found.neighbours) {
+      table.add({fmt::format("{:.4f}", similarity), json_text(tokenizer.token_bytes(id))});
+    }
+    text += output_text(table.text());
+  }
+  return text;
+}
 
 void print_neighbours(const NeighboursArguments& arguments) {
   const bool in_text = !arguments.text.empty();
@@ -37,46 +61,36 @@ void print_neighbours(const NeighboursArguments& arguments) {
   const TrainedEmbedder run = open_run<TrainedEmbedder>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const NeighbourFinder finder(run, arguments.layer);
-  Json all = Json::array();
+  std::vector<Found> words;
   for (const std::string& word : arguments.words) {
-    const std::vector<Neighbour> found =
-        in_text ? finder.of_word_in(arguments.text, word, arguments.count) : finder.of_word(word, arguments.count);
-    Json list = Json::array();
-    for (const Neighbour& neighbour : found) {
-      list.push_back({{"id", neighbour.id},
-                      {"token", run.tokenizer->token_bytes(neighbour.id)},
-                      {"similarity", neighbour.similarity}});
-    }
-    all.push_back({{"word", word}, {"neighbours", list}});
+    words.push_back({word, in_text ? finder.of_word_in(arguments.text, word, arguments.count)
+                                   : finder.of_word(word, arguments.count)});
   }
-  if (arguments.json) {
-    std::cout << dump({{"words", all}, {"matmul", word_of(kernels::MatmulPrecisionScope::current())}}) << '\n';
-    return;
-  }
-  for (const Json& word : all) {
-    if (all.size() > 1) std::cout << (&word == &all.front() ? "" : "\n") << word["word"].get<std::string>() << '\n';
-    for (const Json& neighbour : word["neighbours"]) {
-      char number[16];
-      std::snprintf(number, sizeof(number), "%8.4f", neighbour["similarity"].get<double>());
-      std::cout << number << "  " << output_text(dump(neighbour["token"])) << '\n';
-    }
-  }
+  print_result(
+      arguments.json, [&] { return json_of(words, *run.tokenizer); }, [&] { return text_of(words, *run.tokenizer); });
 }
 
 }  // namespace
 
-void add_neighbours_command(CLI::App& app) {
-  auto arguments = std::make_shared<NeighboursArguments>();
-  CLI::App* command = app.add_subcommand("neighbours", "The tokens whose vectors are most like those of words");
-  add_run_argument(*command, arguments->run);
-  command->add_option("words", arguments->words, "Words, or sums of words such as \"king - man + woman\"")->required();
-  command->add_option("--k", arguments->count, "Tokens for each word [10]")->check(at_least(1));
-  command->add_option("--layer", arguments->layer, "Vectors of tokens in this layer, each alone [the embedding's rows]")
-      ->check(at_least(0));
-  command->add_option("--text", arguments->text, "A text with the words, whose vectors are taken from it");
-  add_matmul_option(*command, arguments->matmul);
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->callback([arguments] { print_neighbours(*arguments); });
+Command neighbours_command() {
+  const auto arguments = std::make_shared<NeighboursArguments>();
+  return {.name = "neighbours",
+          .help = "The tokens whose vectors are most like those of words",
+          .options = {run_argument(arguments->run),
+                      checkpoint_option(arguments->run),
+                      {"words",
+                       &arguments->words,
+                       "Words, or sums of words such as \"king - man + woman\"",
+                       {.required = true}},
+                      {"--k", &arguments->count, "Tokens for each word [10]", {.least = 1}},
+                      {"--layer",
+                       &arguments->layer,
+                       "Vectors of tokens in this layer, each alone [the embedding's rows]",
+                       {.least = 0}},
+                      {"--text", &arguments->text, "A text with the words, whose vectors are taken from it"},
+                      matmul_option(arguments->matmul),
+                      {"--json", &arguments->json, "Print one JSON object"}},
+          .run = [arguments] { print_neighbours(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iostream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,7 +10,7 @@
 #include "cli/commands/commands.h"
 #include "cli/options/input_lines.h"
 #include "cli/options/run_model.h"
-#include "cli/options/usage.h"
+#include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "data/text/labelled_table.h"
 #include "tasks/labels/labelled_rows.h"
@@ -138,24 +137,23 @@ class Predictor {
       const auto own = left.first(question.has_answer ? task_.predictions(question.example) : 0);
       left = left.subspan(own.size());
       if (arguments_.json) {
-        std::cout << json_of(question, own);
+        print_text(json_of(question, own));
       } else if (is_conll()) {
-        std::cout << output_text(conll_of(question, own));
+        print_text(output_text(conll_of(question, own)));
       } else {
-        std::cout << (own.empty() ? "\n" : output_text(task_.text(run_.labels, question.example, own)));
+        print_text(own.empty() ? "\n" : output_text(task_.text(run_.labels, question.example, own)));
       }
     }
-    std::cout << std::flush;
+    flush_results();
     questions_.clear(), rows_.clear();
   }
 
   std::string json_of(const Question& question, std::span<const PredictedLabel> own) const {
-    using Json = nlohmann::ordered_json;
     // Empty lines between sentences have no answer.
     if (own.empty()) return is_conll() && question.example.pieces.empty() ? "" : "null\n";
     Json json = task_.json(run_.labels, question.example, own);
     if (question.cut_tokens > 0) json["cut_tokens"] = question.cut_tokens;
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+    return json_text(json) + '\n';
   }
 
   std::string conll_of(const Question& question, std::span<const PredictedLabel> own) const {
@@ -187,23 +185,25 @@ class Predictor {
 
 }  // namespace
 
-void add_predict_command(CLI::App& app) {
-  auto arguments = std::make_shared<PredictArguments>();
-  CLI::App* command = app.add_subcommand(
-      "predict", "Label the lines of standard input with a model that is fine-tuned on labels (task.kind)");
-  add_run_argument(*command, arguments->run);
-  command->add_option("--batch", arguments->batch, "Lines that are read at once [16]")->check(at_least(1));
-  command
-      ->add_option("--format", arguments->format,
+Command predict_command() {
+  const auto arguments = std::make_shared<PredictArguments>();
+  return {
+      .name = "predict",
+      .help = "Label the lines of standard input with a model that is fine-tuned on labels (task.kind)",
+      .options = {run_argument(arguments->run),
+                  checkpoint_option(arguments->run),
+                  {"--batch", &arguments->batch, "Lines that are read at once [16]", {.least = 1}},
+                  {"--format",
+                   &arguments->format,
                    "lines: a text a line; conll: a word a line, which comes out as it is with its label behind it; an "
-                   "empty line ends a sentence [lines]")
-      ->check(CLI::IsMember({"lines", "conll"}));
-  command->add_option("--text-column", arguments->text_column,
-                      "The words' column with --format conll: its number, or with - from the last [1; of CoNLL-U 2]");
-  add_matmul_option(*command, arguments->matmul);
-  command->add_flag("--json", arguments->json,
-                    "Print a JSON object for each line, with probabilities; null for an empty one");
-  command->callback([arguments] { Predictor(*arguments).answer_input(); });
+                   "empty line ends a sentence [lines]",
+                   {.words = {"lines", "conll"}}},
+                  {"--text-column", &arguments->text_column,
+                   "The words' column with --format conll: its number, or with - from the last [1; of CoNLL-U 2]"},
+                  matmul_option(arguments->matmul),
+                  {"--json", &arguments->json,
+                   "Print a JSON object for each line, with probabilities; null for an empty one"}},
+      .run = [arguments] { Predictor(*arguments).answer_input(); }};
 }
 
 }  // namespace tapeformer::cli

@@ -1,14 +1,19 @@
 #include "report/run_report.h"
 
-#include <iostream>
 #include <memory>
 
 #include "cli/commands/commands.h"
+#include "cli/terminal/results.h"
 #include "core/error.h"
 #include "train/loop/run_summary.h"
 
 namespace tapeformer::cli {
 namespace {
+
+struct ReportArguments {
+  std::vector<std::string> runs;
+  std::string out;
+};
 
 // The run at this path or, if it is no run, the runs in that folder.
 std::vector<RunFolder> runs_of(const std::filesystem::path& path) {
@@ -19,26 +24,25 @@ std::vector<RunFolder> runs_of(const std::filesystem::path& path) {
   return runs;
 }
 
+void write_report(const ReportArguments& arguments) {
+  std::vector<RunFolder> runs;
+  for (const std::string& path : arguments.runs) {
+    const std::vector<RunFolder> named = runs_of(path);
+    runs.insert(runs.end(), named.begin(), named.end());
+  }
+  write_run_report(runs, arguments.out);
+  print_line("{}", arguments.out);
+}
+
 }  // namespace
 
-void add_report_command(CLI::App& app) {
-  struct Arguments {
-    std::vector<std::string> runs;
-    std::string out;
-  };
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("report", "Write a page with the curves of runs, side by side");
-  command->add_option("runs", arguments->runs, "Runs, or folders with runs")->required();
-  command->add_option("--out", arguments->out, "The page (.html)")->required();
-  command->callback([arguments] {
-    std::vector<RunFolder> runs;
-    for (const std::string& path : arguments->runs) {
-      const std::vector<RunFolder> named = runs_of(path);
-      runs.insert(runs.end(), named.begin(), named.end());
-    }
-    write_run_report(runs, arguments->out);
-    std::cout << arguments->out << '\n';
-  });
+Command report_command() {
+  const auto arguments = std::make_shared<ReportArguments>();
+  return {.name = "report",
+          .help = "Write a page with the curves of runs, side by side",
+          .options = {{"runs", &arguments->runs, "Runs, or folders with runs", {.required = true}},
+                      {"--out", &arguments->out, "The page (.html)", {.required = true}}},
+          .run = [arguments] { write_report(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

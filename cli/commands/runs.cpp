@@ -1,23 +1,19 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/commands/commands.h"
+#include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "core/text/numbers.h"
 #include "train/loop/run_summary.h"
 
 namespace tapeformer::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct RunsArguments {
   std::string folder, sort = "loss";
@@ -51,11 +47,7 @@ Json json_of(const RunSummary& run, const std::string& name) {
           {"state", run.state}};
 }
 
-std::string decimals(const std::optional<double>& value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4f", value.value_or(0));
-  return value ? text : "-";
-}
+std::string decimals(const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : "-"; }
 
 // The metric of a run as text: "span_f1 0.9150", "bleu 39.34".
 std::string measure_of(const RunSummary& run) {
@@ -64,23 +56,22 @@ std::string measure_of(const RunSummary& run) {
   return run.measure == "bleu" ? fmt::format("bleu {:.2f}", *value) : fmt::format("{} {:.4f}", run.measure, *value);
 }
 
-// The width of a text in columns: its number of characters, which may have several bytes in UTF-8.
-std::size_t width_of(const std::string& text) {
-  return std::ranges::count_if(text, [](unsigned char byte) { return (byte & 0xC0) != 0x80; });
+// The path of a run below the folder; that of the folder itself, if it is the run.
+std::string name_of(const RunSummary& run, const std::string& folder) {
+  const std::filesystem::path name = run.run.root.lexically_relative(folder);
+  return name == "." ? folder : name.string();
 }
 
-void print_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows[0].size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+std::string table_of(const std::vector<RunSummary>& runs, const std::string& folder) {
+  std::vector<std::vector<std::string>> rows{
+      {"run", "type", "parameters", "data", "step", "best loss", "unit", "measure", "bits per byte", "time", "state"}};
+  for (const RunSummary& run : runs) {
+    rows.push_back({name_of(run, folder), run.type, run.parameters ? std::to_string(*run.parameters) : "-", run.data,
+                    std::to_string(run.step) + "/" + std::to_string(run.steps), decimals(run.best_loss),
+                    run.best_loss ? run.unit : "-", measure_of(run), decimals(run.bits_per_byte),
+                    format_duration(run.elapsed_s), run.state});
   }
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i] + (i + 1 < row.size() ? std::string(widths[i] - width_of(row[i]) + 2, ' ') : "");
-    }
-    std::cout << output_text(line) << '\n';
-  }
+  return output_text(Table::fitted(std::move(rows)).text());
 }
 
 void print_runs(const RunsArguments& arguments) {
@@ -94,39 +85,27 @@ void print_runs(const RunsArguments& arguments) {
   }
   if (arguments.sort != "name")
     std::ranges::stable_sort(runs, {}, [&](const RunSummary& run) { return key_of(run, arguments.sort); });
-  const auto name_of = [&](const RunSummary& run) {
-    const std::filesystem::path folder = run.run.root.lexically_relative(arguments.folder);
-    return folder == "." ? arguments.folder : folder.string();  // the folder is itself a run
-  };
-  if (arguments.json) {
+  const auto json = [&] {
     Json all = Json::array();
-    for (const RunSummary& run : runs) all.push_back(json_of(run, name_of(run)));
-    std::cout << all.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
-    return;
-  }
-  std::vector<std::vector<std::string>> rows{
-      {"run", "type", "parameters", "data", "step", "best loss", "unit", "measure", "bits per byte", "time", "state"}};
-  for (const RunSummary& run : runs) {
-    rows.push_back({name_of(run), run.type, run.parameters ? std::to_string(*run.parameters) : "-", run.data,
-                    std::to_string(run.step) + "/" + std::to_string(run.steps), decimals(run.best_loss),
-                    run.best_loss ? run.unit : "-", measure_of(run), decimals(run.bits_per_byte),
-                    format_duration(run.elapsed_s), run.state});
-  }
-  print_table(rows);
+    for (const RunSummary& run : runs) all.push_back(json_of(run, name_of(run, arguments.folder)));
+    return all;
+  };
+  print_result(arguments.json, json, [&] { return table_of(runs, arguments.folder); });
 }
 
 }  // namespace
 
-void add_runs_command(CLI::App& app) {
-  auto arguments = std::make_shared<RunsArguments>();
-  CLI::App* command = app.add_subcommand("runs", "A table of the runs in a folder");
-  command->add_option("folder", arguments->folder, "A folder with runs, at any depth, or a run")->required();
-  command
-      ->add_option("--sort", arguments->sort,
-                   "loss (the best validation loss, by its unit), bits, parameters, time or name [loss]")
-      ->check(CLI::IsMember({"loss", "bits", "parameters", "time", "name"}));
-  command->add_flag("--json", arguments->json, "Print one JSON list");
-  command->callback([arguments] { print_runs(*arguments); });
+Command runs_command() {
+  const auto arguments = std::make_shared<RunsArguments>();
+  return {.name = "runs",
+          .help = "A table of the runs in a folder",
+          .options = {{"folder", &arguments->folder, "A folder with runs, at any depth, or a run", {.required = true}},
+                      {"--sort",
+                       &arguments->sort,
+                       "loss (the best validation loss, by its unit), bits, parameters, time or name [loss]",
+                       {.words = {"loss", "bits", "parameters", "time", "name"}}},
+                      {"--json", &arguments->json, "Print one JSON list"}},
+          .run = [arguments] { print_runs(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

@@ -1,22 +1,22 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <iostream>
-#include <map>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
-#include "cli/options/usage.h"
 #include "cli/terminal/progress_line.h"
+#include "cli/terminal/results.h"
 #include "cli/terminal/surprisal_colors.h"
 #include "cli/terminal/terminal.h"
 #include "core/files.h"
 #include "core/text/numbers.h"
 #include "report/surprisal_page.h"
+#include "tasks/common/eval.h"
+#include "tasks/text/text_evaluation.h"
 #include "tasks/translation/trained_translator.h"
 #include "tasks/translation/translation_evaluation.h"
 
@@ -30,24 +30,16 @@ struct SurprisalArguments {
   std::string out;  // the file of the page
   std::int64_t stride = 0, top = 0;
   bool json = false;
-  std::string color = "auto";
+  ColorWhen color = ColorWhen::automatic;
 
   // How many of the most probable tokens are shown.
   std::int64_t likeliest() const { return top == 0 && !out.empty() ? 5 : top; }
 };
 
-bool in_colors(const SurprisalArguments& arguments) {
-  return wants_color(STDOUT_FILENO, arguments.color == "always"  ? ColorWhen::always
-                                    : arguments.color == "never" ? ColorWhen::never
-                                                                 : ColorWhen::automatic);
-}
-
-using Json = nlohmann::ordered_json;
-
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+bool in_colors(const SurprisalArguments& arguments) { return wants_color(STDOUT_FILENO, arguments.color); }
 
 // The current precision of matrix products, as a JSON string.
-std::string matmul_json() { return dump(word_of(kernels::MatmulPrecisionScope::current())); }
+std::string matmul_json() { return json_text(word_of(kernels::MatmulPrecisionScope::current())); }
 
 // Writes tokens as they come, as rows of a table, as a JSON list or in colours, and keeps nothing that it has written;
 // for a page, it collects them.
@@ -59,7 +51,7 @@ class TokenWriter {
         colored_(in_colors(arguments)),
         tokenizer_(tokenizer),
         page_(page) {
-    if (!json_ && !page_ && !colored_) std::cout << "   nats    bits  token\n";
+    if (!json_ && !page_ && !colored_) print_text("   nats    bits  token\n");
   }
 
   // `score` is nullopt for a token that has no context and is not scored.
@@ -71,17 +63,17 @@ class TokenWriter {
       write_json(id, score);
     } else if (colored_) {
       const auto bits = score ? std::optional(score->nats / std::numbers::ln2) : std::nullopt;
-      std::cout << colored_token(tokenizer_.token_bytes(id), bits);
+      print_text(colored_token(tokenizer_.token_bytes(id), bits));
     } else {
-      char numbers[40] = "      -       -";
-      if (score) std::snprintf(numbers, sizeof(numbers), "%7.3f %7.3f", score->nats, score->nats / std::numbers::ln2);
-      std::cout << numbers << "  " << dump(tokenizer_.token_bytes(id)) << '\n';
+      const std::string numbers =
+          score ? fmt::format("{:7.3f} {:7.3f}", score->nats, score->nats / std::numbers::ln2) : "      -       -";
+      print_line("{}  {}", numbers, json_text(tokenizer_.token_bytes(id)));
     }
   }
 
   // Ends a text after all its tokens are written.
   void end() {
-    if (colored_ && !json_ && !page_) std::cout << '\n';
+    if (colored_ && !json_ && !page_) print_text("\n");
   }
 
   double nats() const { return nats_; }
@@ -111,7 +103,7 @@ class TokenWriter {
         }
       }
     }
-    std::cout << (first_ ? "" : ",") << dump(json);
+    print_text((first_ ? "" : ",") + json_text(json));
     first_ = false;
   }
 
@@ -124,8 +116,8 @@ class TokenWriter {
 
 void print_mean(const SurprisalArguments& arguments, double nats, std::int64_t tokens) {
   const double mean = nats / static_cast<double>(tokens);
-  if (arguments.out.empty() && in_colors(arguments)) std::cout << color_legend() << '\n';
-  std::cout << "mean " << mean << " nats, perplexity " << format_perplexity(std::exp(mean)) << '\n';
+  if (arguments.out.empty() && in_colors(arguments)) print_line("{}", color_legend());
+  print_line("mean {:g} nats, perplexity {}", mean, format_perplexity(std::exp(mean)));
 }
 
 void write_page(const SurprisalArguments& arguments, const std::vector<SurprisalText>& texts) {
@@ -138,12 +130,12 @@ ProgressCallback show_scoring(const SurprisalArguments& arguments) {
   return arguments.out.empty() && ::isatty(STDOUT_FILENO) != 0 ? ProgressCallback() : show_progress("scoring");
 }
 
-void print_text(const SurprisalArguments& arguments) {
+void score_text(const SurprisalArguments& arguments) {
   const TrainedLanguageModel run = open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const std::vector<std::int32_t> ids = arguments.text.empty()
                                             ? prompt_tokens(run, arguments.prompt)
-                                            : read_tokens(run.config, *run.tokenizer, arguments.text).ids;
+                                            : read_text(arguments.text, run.config, *run.tokenizer, warn).ids;
   check(ids.size() >= 2, "surprisal: the text has ", ids.size(), " tokens, at least 2 are needed");
   if (arguments.stride && reads_in_order(*run.model)) {
     fail_usage("surprisal: --stride: expected none, since ", run.config.model.type,
@@ -152,7 +144,7 @@ void print_text(const SurprisalArguments& arguments) {
   // Windows overlap by half: every token after the first window is predicted from at least half a context.
   const std::int64_t context = window_context(*run.model, 0);
   const WindowOptions options{.stride = arguments.stride ? arguments.stride : std::max<std::int64_t>(context / 2, 1)};
-  if (arguments.json) std::cout << "{\"tokens\":[";
+  if (arguments.json) print_text("{\"tokens\":[");
   std::vector<SurprisalText> page(1);
   TokenWriter writer(arguments, *run.tokenizer, arguments.out.empty() ? nullptr : &page[0]);
   auto id = ids.begin();
@@ -167,12 +159,12 @@ void print_text(const SurprisalArguments& arguments) {
   if (!arguments.out.empty()) write_page(arguments, page);
   if (!arguments.json) return print_mean(arguments, writer.nats(), writer.scored());
   const double mean = writer.nats() / static_cast<double>(writer.scored());
-  std::cout << "],\"mean_nats\":" << dump(mean) << ",\"perplexity\":" << dump(std::exp(mean))
-            << ",\"matmul\":" << matmul_json() << "}\n";
+  print_line("],\"mean_nats\":{},\"perplexity\":{},\"matmul\":{}}}", json_text(mean), json_text(std::exp(mean)),
+             matmul_json());
 }
 
 // Prints one JSON line, or one table, for each pair that eval would score, or one page for all of them.
-void print_pairs(const SurprisalArguments& arguments) {
+void score_pairs(const SurprisalArguments& arguments) {
   const TrainedTranslator run = open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& both = run.tokenizers;
@@ -195,9 +187,9 @@ void print_pairs(const SurprisalArguments& arguments) {
     if (!arguments.out.empty()) {
       page.push_back({.source = std::string(pair.source)});
     } else if (arguments.json) {
-      std::cout << "{\"pair\":" << i + 1 << ",\"source\":" << dump(std::string(pair.source)) << ",\"tokens\":[";
+      print_text(fmt::format("{{\"pair\":{},\"source\":{},\"tokens\":[", i + 1, json_text(pair.source)));
     } else {
-      std::cout << (count ? "\n" : "") << pair.source << '\n';
+      print_line("{}{}", count ? "\n" : "", pair.source);
     }
     TokenWriter writer(arguments, *both.target, page.empty() ? nullptr : &page.back());
     std::size_t place = 0;
@@ -206,7 +198,7 @@ void print_pairs(const SurprisalArguments& arguments) {
       ++place;
     });
     writer.end();
-    if (arguments.json) std::cout << "],\"matmul\":" << matmul_json() << "}\n";
+    if (arguments.json) print_line("],\"matmul\":{}}}", matmul_json());
     total += writer.nats(), count += writer.scored();
     if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(text.pairs().size()));
   }
@@ -219,40 +211,48 @@ void print_pairs(const SurprisalArguments& arguments) {
   if (!arguments.json) print_mean(arguments, total, count);
 }
 
+void print_surprisal(const SurprisalArguments& arguments) {
+  if (!arguments.source.empty()) return score_pairs(arguments);
+  if (arguments.text.empty() && arguments.prompt.empty()) {
+    fail_usage("surprisal: expected --text FILE, --prompt TEXT, or --source FILE and --target FILE");
+  }
+  score_text(arguments);
+}
+
 }  // namespace
 
-void add_surprisal_command(CLI::App& app) {
-  auto arguments = std::make_shared<SurprisalArguments>();
-  CLI::App* command = app.add_subcommand("surprisal", "-log P(token | what is before it), token by token");
-  add_run_argument(*command, arguments->run);
-  CLI::Option* text = command->add_option("--text", arguments->text, "Text file");
-  CLI::Option* prompt = command->add_option("--prompt", arguments->prompt, "The text itself")->excludes(text);
-  CLI::Option* source = command->add_option("--source", arguments->source, "File to translate, for an encoder-decoder");
-  CLI::Option* target = command->add_option("--target", arguments->target, "Its translation, whose tokens are scored");
-  source->excludes(text)->excludes(prompt)->needs(target);
-  target->needs(source);
-  command->add_option("--stride", arguments->stride, "Tokens between the beginnings of windows [half the context]")
-      ->check(at_least(1))
-      ->excludes(source);
-  add_matmul_option(*command, arguments->matmul);
-  CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON: one object, or one a pair");
-  command->add_option("--top", arguments->top, "With --json: the rank of each token and the N likeliest; of a page [5]")
-      ->check(at_least(1));
-  command
-      ->add_option("--color", arguments->color,
-                   "The text in colours in place of a table: auto, always or never [auto: on a terminal]")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("")
-      ->excludes(json);
-  command->add_option("--out", arguments->out, "A page (.html): the text in the colours of its surprisal")
-      ->excludes(json);
-  command->callback([arguments] {
-    if (!arguments->source.empty()) return print_pairs(*arguments);
-    if (arguments->text.empty() && arguments->prompt.empty()) {
-      fail_usage("surprisal: expected --text FILE, --prompt TEXT, or --source FILE and --target FILE");
-    }
-    print_text(*arguments);
-  });
+Command surprisal_command() {
+  const auto arguments = std::make_shared<SurprisalArguments>();
+  return {
+      .name = "surprisal",
+      .help = "-log P(token | what is before it), token by token",
+      .options = {run_argument(arguments->run),
+                  checkpoint_option(arguments->run),
+                  {"--text", &arguments->text, "Text file"},
+                  {"--prompt", &arguments->prompt, "The text itself", {.excludes = {"--text"}}},
+                  {"--source",
+                   &arguments->source,
+                   "File to translate, for an encoder-decoder",
+                   {.excludes = {"--text", "--prompt"}, .needs = {"--target"}}},
+                  {"--target", &arguments->target, "Its translation, whose tokens are scored", {.needs = {"--source"}}},
+                  {"--stride",
+                   &arguments->stride,
+                   "Tokens between the beginnings of windows [half the context]",
+                   {.least = 1, .excludes = {"--source"}}},
+                  matmul_option(arguments->matmul),
+                  {"--json", &arguments->json, "Print JSON: one object, or one a pair"},
+                  {"--top",
+                   &arguments->top,
+                   "With --json: the rank of each token and the N likeliest; of a page [5]",
+                   {.least = 1}},
+                  word_option("--color", arguments->color,
+                              "The text in colours in place of a table: auto, always or never [auto: on a terminal]",
+                              {.excludes = {"--json"}, .shows_type = false}),
+                  {"--out",
+                   &arguments->out,
+                   "A page (.html): the text in the colours of its surprisal",
+                   {.excludes = {"--json"}}}},
+      .run = [arguments] { print_surprisal(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

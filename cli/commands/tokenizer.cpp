@@ -1,18 +1,17 @@
 #include "tokenizer/tokenizer.h"
 
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <charconv>
 #include <iostream>
 #include <limits>
-#include <map>
 #include <memory>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/tokenizer_info.h"
-#include "cli/options/run_model.h"
-#include "cli/options/usage.h"
 #include "cli/terminal/progress_line.h"
+#include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "core/error.h"
 #include "data/text/byte_reader.h"
@@ -35,8 +34,7 @@ struct TokenizerArguments {
   std::uint64_t max_memory = TokenizerOptions().max_memory;
   bool lines = false;
 };
-
-constexpr const char* kOutHelp = "FILE.json, FILE.tiktoken, or FOLDER/ for vocab.json and merges.txt";
+using SharedArguments = std::shared_ptr<TokenizerArguments>;  // all commands of `tokenizer` have the same arguments
 
 DocumentEnd read_document_end(const std::string& word) {
   check_key_value("--document", word_key("document", DocumentEnd::none, ""), word, "");
@@ -76,7 +74,7 @@ void save(const Tokenizer& tokenizer, const std::string& path) {
   for (const std::string& line : tokenizer.save(path)) spdlog::warn("{}", line);
 }
 
-void train(const TokenizerArguments& arguments) {
+void train_tokenizer(const TokenizerArguments& arguments) {
   const FileText text = open_text(arguments);
   TokenizerOptions options{.kind = arguments.kind,
                            .vocab = arguments.vocab,
@@ -99,26 +97,26 @@ std::unique_ptr<Tokenizer> load(const TokenizerArguments& arguments) {
   return Tokenizer::load(arguments.file, arguments.of_file);
 }
 
-void print_ids(std::span<const std::int32_t> ids, char separator) {
-  for (std::size_t i = 0; i < ids.size(); ++i) std::cout << (i ? std::string(1, separator) : "") << ids[i];
-  std::cout << '\n';
+void print_ids(std::span<const std::int32_t> ids, std::string_view separator) {
+  print_line("{}", fmt::join(ids, separator));
 }
 
-void encode(const TokenizerArguments& arguments) {
+void encode_input(TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   if (arguments.lines) {
-    for (std::string line; std::getline(std::cin, line);) print_ids(tokenizer->encode(line), ' ');
+    for (std::string line; std::getline(std::cin, line);) print_ids(tokenizer->encode(line), " ");
     return;
   }
+  if (arguments.texts.empty()) arguments.texts = {kStandardInput};
   const FileText text = open_text(arguments);
   TextReader reader(text);
   for_each_encoded(reader, *tokenizer, [](std::span<const std::int32_t> ids) {
-    if (!ids.empty()) print_ids(ids, '\n');
+    if (!ids.empty()) print_ids(ids, "\n");
   });
   warn_of(reader.notes());
 }
 
-void decode(const TokenizerArguments& arguments) {
+void decode_input(const TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   TextOutput output;
   for (std::string word; std::cin >> word;) {
@@ -135,83 +133,140 @@ void decode(const TokenizerArguments& arguments) {
   output.finish();
 }
 
-void print_info(const TokenizerArguments& arguments) {
+void show_tokenizer(const TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   if (arguments.texts.empty()) return print_tokenizer_info(*tokenizer, arguments.info, nullptr);
   const FileText text = open_text(arguments);
   print_tokenizer_info(*tokenizer, arguments.info, &text);
 }
 
-void convert(const TokenizerArguments& arguments) {
+void convert_tokenizer(const TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   save(*tokenizer, arguments.out);
   spdlog::info("{} tokens: {}", tokenizer->vocab_size(), arguments.out);
 }
 
+Option document_option(TokenizerArguments& arguments) {
+  return {"--document", &arguments.document, "End of a document: none, file, line or mark [none]"};
+}
+
+Option text_field_option(TokenizerArguments& arguments) {
+  return {"--text-field", &arguments.text_field, "Field of JSON lines that holds the text [text]"};
+}
+
+Option texts_argument(TokenizerArguments& arguments, bool required) {
+  return {"text",
+          &arguments.texts,
+          "Files, folders or globs; .gz, .zst and .jsonl too; - for standard input",
+          {.required = required}};
+}
+
+Option out_option(TokenizerArguments& arguments) {
+  return {"--out",
+          &arguments.out,
+          "FILE.json, FILE.tiktoken, or FOLDER/ for vocab.json and merges.txt",
+          {.required = true}};
+}
+
+Option file_argument(TokenizerArguments& arguments) {
+  return {"file",
+          &arguments.file,
+          "FILE.json of Hugging Face, FILE.tiktoken, or GPT-2's: a folder with vocab.json and merges.txt",
+          {.required = true}};
+}
+
+// The options --pattern and --special say what a tokenizer's file does not.
+Option file_pattern_option(TokenizerArguments& arguments) {
+  return {"--pattern", [&](const std::string& name) { arguments.of_file.pattern = read_pattern(name); },
+          "How text is split, if the file does not say it: gpt2 or cl100k"};
+}
+
+Option file_special_option(TokenizerArguments& arguments) {
+  return {"--special",
+          &arguments.of_file.special_tokens,
+          "NAME or NAME=ID of a token that is not in the file; may be repeated",
+          {.values = ListValues::one_each}};
+}
+
+Command tokenizer_train(const SharedArguments& shared) {
+  TokenizerArguments& arguments = *shared;
+  return {.name = "train",
+          .help = "Learn a vocabulary from text",
+          .options = {{"--vocab", &arguments.vocab, "Tokens, special ones counted [4096]", {.least = 1}},
+                      {"--kind", &arguments.kind, "char, word or bpe [bpe]"},
+                      {"--pattern", [&](const std::string& name) { arguments.pattern = read_pattern(name); },
+                       "How bpe splits text into words: gpt2 or cl100k [gpt2]"},
+                      {"--max-memory", [&](const std::string& text) { arguments.max_memory = read_bytes_option(text); },
+                       "Memory for counting words, such as 64M; more of them go to files in $TMPDIR; 0: no bound [1G]"},
+                      {"--special",
+                       &arguments.special_tokens,
+                       "A special token; may be repeated [<|endoftext|>; none for char]",
+                       {.values = ListValues::one_each}},
+                      out_option(arguments),
+                      {"--sample",
+                       &arguments.sample,
+                       "MiB of the text, spread over it, that words and byte pairs are learned from; 0: all [0]",
+                       {.least = 0}},
+                      document_option(arguments),
+                      text_field_option(arguments),
+                      texts_argument(arguments, true)},
+          .run = [shared] { train_tokenizer(*shared); }};
+}
+
+Command tokenizer_encode(const SharedArguments& shared) {
+  TokenizerArguments& arguments = *shared;
+  return {.name = "encode",
+          .help = "Convert text to ids",
+          .options = {file_argument(arguments),
+                      file_pattern_option(arguments),
+                      file_special_option(arguments),
+                      document_option(arguments),
+                      text_field_option(arguments),
+                      texts_argument(arguments, false),
+                      {"--lines", &arguments.lines, "One line of ids per line of standard input"}},
+          .run = [&] { encode_input(arguments); }};
+}
+
+Command tokenizer_decode(const SharedArguments& shared) {
+  TokenizerArguments& arguments = *shared;
+  return {.name = "decode",
+          .help = "Convert ids on standard input to text",
+          .options = {file_argument(arguments), file_pattern_option(arguments), file_special_option(arguments)},
+          .run = [shared] { decode_input(*shared); }};
+}
+
+Command tokenizer_info(const SharedArguments& shared) {
+  TokenizerArguments& arguments = *shared;
+  return {.name = "info",
+          .help = "Show what a tokenizer holds, how it splits a text and how well it compresses files",
+          .options = {file_argument(arguments),
+                      file_pattern_option(arguments),
+                      file_special_option(arguments),
+                      document_option(arguments),
+                      text_field_option(arguments),
+                      texts_argument(arguments, false),
+                      {"--text", &arguments.info.text, "Show how it splits"},
+                      {"--json", &arguments.info.json, "As JSON"}},
+          .run = [shared] { show_tokenizer(*shared); }};
+}
+
+Command tokenizer_convert(const SharedArguments& shared) {
+  TokenizerArguments& arguments = *shared;
+  return {.name = "convert",
+          .help = "Convert from one file format to another",
+          .options = {file_argument(arguments), file_pattern_option(arguments), file_special_option(arguments),
+                      out_option(arguments)},
+          .run = [shared] { convert_tokenizer(*shared); }};
+}
+
 }  // namespace
 
-void add_tokenizer_command(CLI::App& app) {
-  auto arguments = std::make_shared<TokenizerArguments>();
-  CLI::App* command = app.add_subcommand("tokenizer", "Train and use tokenizers");
-  command->require_subcommand(1);
-
-  const auto add_texts = [&](CLI::App* sub) {
-    sub->add_option("--document", arguments->document, "End of a document: none, file, line or mark [none]");
-    sub->add_option("--text-field", arguments->text_field, "Field of JSON lines that holds the text [text]");
-    return sub->add_option("text", arguments->texts,
-                           "Files, folders or globs; .gz, .zst and .jsonl too; - for standard input");
-  };
-  CLI::App* training = command->add_subcommand("train", "Learn a vocabulary from text");
-  training->add_option("--vocab", arguments->vocab, "Tokens, special ones counted [4096]")->check(at_least(1));
-  training->add_option("--kind", arguments->kind, "char, word or bpe [bpe]");
-  const auto add_pattern = [](CLI::App* sub, auto& pattern, const char* help) {
-    sub->add_option_function<std::string>(
-        "--pattern", [&pattern](const std::string& name) { pattern = read_pattern(name); }, help);
-  };
-  add_pattern(training, arguments->pattern, "How bpe splits text into words: gpt2 or cl100k [gpt2]");
-  training->add_option_function<std::string>(
-      "--max-memory", [arguments](const std::string& text) { arguments->max_memory = read_bytes_option(text); },
-      "Memory for counting words, such as 64M; more of them go to files in $TMPDIR; 0: no bound [1G]");
-  training
-      ->add_option("--special", arguments->special_tokens,
-                   "A special token; may be repeated [<|endoftext|>; none for char]")
-      ->allow_extra_args(false);
-  training->add_option("--out", arguments->out, kOutHelp)->required();
-  training
-      ->add_option("--sample", arguments->sample,
-                   "MiB of the text, spread over it, that words and byte pairs are learned from; 0: all [0]")
-      ->check(at_least(0));
-  add_texts(training)->required();
-  training->callback([arguments] { train(*arguments); });
-
-  const auto with_file = [&](const char* name, const char* help) {
-    CLI::App* sub = command->add_subcommand(name, help);
-    sub->add_option("file", arguments->file,
-                    "FILE.json of Hugging Face, FILE.tiktoken, or GPT-2's: a folder with vocab.json and merges.txt")
-        ->required();
-    add_pattern(sub, arguments->of_file.pattern, "How text is split, if the file does not say it: gpt2 or cl100k");
-    sub->add_option("--special", arguments->of_file.special_tokens,
-                    "NAME or NAME=ID of a token that is not in the file; may be repeated")
-        ->allow_extra_args(false);
-    return sub;
-  };
-  CLI::App* encoding = with_file("encode", "Convert text to ids");
-  add_texts(encoding);
-  encoding->add_flag("--lines", arguments->lines, "One line of ids per line of standard input");
-  encoding->callback([arguments] {
-    if (arguments->texts.empty()) arguments->texts = {kStandardInput};
-    encode(*arguments);
-  });
-  with_file("decode", "Convert ids on standard input to text")->callback([arguments] { decode(*arguments); });
-  CLI::App* info =
-      with_file("info", "Show what a tokenizer holds, how it splits a text and how well it compresses files");
-  add_texts(info);
-  info->add_option("--text", arguments->info.text, "Show how it splits");
-  info->add_flag("--json", arguments->info.json, "As JSON");
-  info->callback([arguments] { print_info(*arguments); });
-  CLI::App* conversion = with_file("convert", "Convert from one file format to another");
-  conversion->add_option("--out", arguments->out, kOutHelp)->required();
-  conversion->callback([arguments] { convert(*arguments); });
+Command tokenizer_command() {
+  const auto arguments = std::make_shared<TokenizerArguments>();
+  return {.name = "tokenizer",
+          .help = "Train and use tokenizers",
+          .commands = {tokenizer_train(arguments), tokenizer_encode(arguments), tokenizer_decode(arguments),
+                       tokenizer_info(arguments), tokenizer_convert(arguments)}};
 }
 
 }  // namespace tapeformer::cli

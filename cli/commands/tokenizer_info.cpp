@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "core/text/visible_text.h"
 #include "data/text/encode_text.h"
@@ -52,17 +52,27 @@ Compression compression_of(const Tokenizer& tokenizer, const TextSource& source)
   return sum;
 }
 
-void print_split(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
+// The tokens of a text, in brackets or in two colours by turns.
+std::string split_text(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   const bool colours = wants_color(STDOUT_FILENO);
   const char* begin[] = {colours ? "\033[30;46m" : "[", colours ? "\033[30;43m" : "["};
+  std::string text;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    std::cout << begin[i % 2] << printable(tokenizer.token_bytes(ids[i])) << (colours ? "\033[0m" : "]");
+    text += begin[i % 2] + printable(tokenizer.token_bytes(ids[i])) + (colours ? "\033[0m" : "]");
   }
-  std::cout << '\n';
+  return text;
 }
 
-void print_json(const Tokenizer& tokenizer, const TokenizerInfoRequest& request, const TextSource* source) {
-  using Json = nlohmann::ordered_json;
+// "a (1) b (2)"
+std::string listed_tokens(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
+  std::string text;
+  for (const std::int32_t id : ids) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : " ", printable(tokenizer.token_bytes(id)), id);
+  }
+  return text;
+}
+
+Json json_of(const Tokenizer& tokenizer, const TokenizerInfoRequest& request, const TextSource* source) {
   const auto listed = [&](std::span<const std::int32_t> ids) {
     Json list = Json::array();
     for (std::int32_t id : ids) list.push_back({{"id", id}, {"text", tokenizer.token_bytes(id)}});
@@ -84,39 +94,37 @@ void print_json(const Tokenizer& tokenizer, const TokenizerInfoRequest& request,
     if (tokenizer.unknown_id()) info["unknown_tokens"] = sum.unknown;
   }
   if (request.text) info["split"] = listed(tokenizer.encode(*request.text));
-  std::cout << info.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  return info;
+}
+
+std::string text_of(const Tokenizer& tokenizer, const TokenizerInfoRequest& request, const TextSource* source) {
+  Table table({{.width = 15, .gap = 0}, {.gap = 1}});
+  table.add({"kind", tokenizer.kind()});
+  if (const auto pattern = tokenizer.split_pattern()) {
+    table.add({"pattern", std::string(name_of(*pattern))});
+    table.add({"merges", std::to_string(tokenizer.merge_count())});
+  }
+  table.add({"vocabulary", std::to_string(tokenizer.vocab_size())});
+  table.add({"special tokens", listed_tokens(tokenizer, tokenizer.special_ids())});
+  table.add({"longest tokens", split_text(tokenizer, longest_tokens(tokenizer))});
+  if (source) {
+    const Compression sum = compression_of(tokenizer, *source);
+    const std::string unknown = tokenizer.unknown_id() ? fmt::format(", {} unknown tokens", sum.unknown) : "";
+    table.add({"text", fmt::format("{} bytes, {} tokens, {:g} bytes per token{}", sum.bytes, sum.tokens,
+                                   sum.bytes_per_token(), unknown)});
+  }
+  if (!request.text) return table.text();
+  const std::vector<std::int32_t> ids = tokenizer.encode(*request.text);
+  table.add({"split", fmt::format("{} tokens", ids.size())});
+  return table.text() + split_text(tokenizer, ids) + '\n';
 }
 
 }  // namespace
 
 void print_tokenizer_info(const Tokenizer& tokenizer, const TokenizerInfoRequest& request, const TextSource* source) {
-  if (request.json) return print_json(tokenizer, request, source);
-  const auto print_tokens = [&](const char* label, std::span<const std::int32_t> ids) {
-    std::cout << label;
-    for (std::int32_t id : ids) std::cout << ' ' << printable(tokenizer.token_bytes(id)) << " (" << id << ')';
-    std::cout << '\n';
-  };
-  std::cout << "kind            " << tokenizer.kind() << '\n';
-  if (const auto pattern = tokenizer.split_pattern()) {
-    std::cout << "pattern         " << name_of(*pattern) << '\n';
-    std::cout << "merges          " << tokenizer.merge_count() << '\n';
-  }
-  std::cout << "vocabulary      " << tokenizer.vocab_size() << '\n';
-  print_tokens("special tokens ", tokenizer.special_ids());
-  std::cout << "longest tokens  ";
-  print_split(tokenizer, longest_tokens(tokenizer));
-  if (source) {
-    const Compression sum = compression_of(tokenizer, *source);
-    std::cout << "text            " << sum.bytes << " bytes, " << sum.tokens << " tokens, " << sum.bytes_per_token()
-              << " bytes per token";
-    if (tokenizer.unknown_id()) std::cout << ", " << sum.unknown << " unknown tokens";
-    std::cout << '\n';
-  }
-  if (request.text) {
-    const std::vector<std::int32_t> ids = tokenizer.encode(*request.text);
-    std::cout << "split           " << ids.size() << " tokens\n";
-    print_split(tokenizer, ids);
-  }
+  print_result(
+      request.json, [&] { return json_of(tokenizer, request, source); },
+      [&] { return text_of(tokenizer, request, source); });
 }
 
 }  // namespace tapeformer::cli

@@ -1,26 +1,13 @@
 #include <spdlog/spdlog.h>
 
-#include <iostream>
+#include <cstdio>
 #include <memory>
-#include <set>
-#include <utility>
 
-#include "autograd/kernels/gemm/blas_buffers.h"
 #include "cli/commands/commands.h"
 #include "cli/options/config_options.h"
+#include "cli/training/runs.h"
 #include "cli/training/training.h"
-#include "core/files.h"
-#include "core/parallel.h"
-#include "train/config/matmul_config.h"
-#include "train/config/run_config.h"
 #include "train/distributed/launch.h"
-#include "train/distributed/optim_config.h"
-#include "train/distributed/same_job.h"
-#include "train/loop/evaluation_terms.h"
-#include "train/loop/initial_weights.h"
-#include "train/run/chosen_checkpoint.h"
-#include "train/run/disk.h"
-#include "train/run/metrics.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -30,354 +17,45 @@ void tell_lost_rank(const char* message) {
   std::fputs(str_cat("\ntapeformer: ", rank_prefix(), message, "\n").c_str(), stderr);
 }
 
-struct TrainArguments {
-  std::string config, out, resume;
-  bool discard_newer = false, accept_changes = false;
-  ConfigOverrides overrides;
-};
-
-ResolvedConfig resolve_for_training(Config config) {
-  const ResolvedConfig resolved = resolve(std::move(config));
-  require_data(resolved);
-  return resolved;
-}
-
-void publish(const std::unique_ptr<StagedCheckpoint>& checkpoint) {
-  if (checkpoint) checkpoint->publish();
-}
-
-void set_threads(const ResolvedConfig& config, Communicator& ranks) {
-  const int own = threads_of_rank(ranks);
-  set_thread_count(config.train.threads > 0 ? static_cast<int>(config.train.threads) : own);
-}
-
-// Checks that all ranks would do the same steps, sets their threads, and checks that matrix products work with them.
-void prepare_ranks(const ResolvedConfig& config, Communicator& ranks) {
-  require_same([&] { return program_and_config(config); }, ranks);
-  require_micro_steps(config, ranks);
-  if (ranks.size() > 1 && config.train.watch > 0) {
-    fail_usage("train.watch: expected 0 under mpirun, where no rank has the whole gradient, got ", config.train.watch);
+void train_as_rank(const TrainArguments& arguments) {
+  if (arguments.resume.empty() && arguments.out.empty()) {
+    fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
   }
-  set_threads(config, ranks);
-  if (matmul_precision(config) == kernels::MatmulPrecision::highest) kernels::reserve_blas_buffers(thread_count());
-}
-
-// Rank 0 makes the run's folder; all ranks take part in `prepare`.
-RunFolder make_run(const std::string& path, std::string_view config_toml, const RunTokenizers& tokenizers,
-                   const std::function<void(const RunFolder&)>& prepare, Communicator& ranks) {
-  RunFolder run{path};
-  if (ranks.is_root()) {
-    run = create_run(path, config_toml, tokenizers, prepare);
-  } else {
-    prepare(run);
-  }
-  ranks.barrier();
-  check(std::filesystem::exists(run.config()), path,
-        ": rank 0 has made the run there, and this rank does not see it: ", "the ranks must share the folder");
-  return run;
-}
-
-// Only rank 0 locks the run: it alone writes to it, apart from the other ranks' shares of checkpoints.
-std::unique_ptr<RunLock> lock_run(const RunFolder& run, const Communicator& ranks) {
-  return ranks.is_root() ? std::make_unique<RunLock>(run) : nullptr;
-}
-
-// Refuses a configuration file among the words that follow --data.text, which takes all of them.
-void refuse_configuration_as_text(const TrainArguments& arguments) {
-  const auto texts = arguments.overrides.find("data.text");
-  if (!arguments.config.empty() || texts == arguments.overrides.end()) return;
-  for (const std::string& text : texts->second) {
-    if (!text.ends_with(".toml")) continue;
-    fail_usage("--data.text: expected texts, got the configuration ", text, ": name it first, as in train ", text,
-               " --data.text FILE");
-  }
-}
-
-void start(const TrainArguments& arguments, Communicator& ranks) {
-  Config given;
-  if (!arguments.config.empty()) given = load_config(arguments.config);
-  refuse_configuration_as_text(arguments);
-  given = new_config(std::move(given), arguments.overrides).values();
-  const bool initial_tokenizers = use_initial_tokenizers(given);
-  const ResolvedConfig config = resolve_for_training(std::move(given));
-  if (ranks.is_root()) require_no_run(arguments.out);
-  prepare_ranks(config, ranks);
-  const Work work = make_work(config, nullptr, ranks);
-  const auto& objective = work.objective;
-  const bool has_weights = !config.train.init_from.empty();
-  objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
-  if (has_weights) {
-    for (const std::string& line : load_initial_weights(config, objective->initial_part())) spdlog::warn("{}", line);
-    spdlog::info("the weights {}are those of {}", initial_tokenizers ? "and the tokenizer " : "",
-                 config.train.init_from);
-  }
-  const ParameterSlab slab(objective->model(), objective->rates());
-  const auto optimizer = make_optimizer(config, slab, ranks);
-  TrainingState state = first_state(*objective, config);
-  const std::string config_toml = to_toml(config);
-  // Weights that come from another run or a file are saved at once, so that this run does not need the other one later.
-  const auto save_weights = [&](const RunFolder& run) {
-    if (ranks.is_root()) state.run_files = hash_run_files(run);
-    if (!has_weights) return;
-    publish(stage_checkpoint(run, objective->model(), *optimizer, state, {.config_toml = config_toml, .regular = false},
-                             ranks));
-  };
-  const RunFolder run = make_run(arguments.out, config_toml, objective->facts().tokenizers, save_weights, ranks);
-  const auto lock = lock_run(run, ranks);
-  train_run(config, work, slab, *optimizer, run, state);
-}
-
-// How a run continues: its configuration, changed by the options, and the state of a checkpoint.
-struct Continuation {
-  ResolvedConfig config;
-  std::vector<std::string> changes;   // changes of the configuration, to be shown
-  std::optional<double> max_minutes;  // the time limit of this process, if the options give one
-};
-
-std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
-  return all;
-}
-
-// Whether the run's configuration was edited by hand. The user must confirm that this is intended.
-bool is_changed_by_hand(const RunFolder& run, const std::optional<std::filesystem::path>& copy,
-                        const TrainArguments& arguments) {
-  const std::string advice = copy ? str_cat("; ", copy->string(), " is what it was") : "";
-  std::vector<std::string> changes;
+  const auto ranks = join_ranks(tell_lost_rank);
+  if (!ranks->is_root()) spdlog::set_level(spdlog::level::off);
   try {
-    changes = changes_by_hand(run.config(), copy);
-  } catch (const UsageError& error) {
-    fail_usage(error.what(), advice);
+    arguments.resume.empty() ? start_run(arguments, *ranks) : continue_run(arguments, *ranks);
+  } catch (const StoppedBeforeTraining&) {
+    spdlog::info("stopped before the training began: {}",
+                 arguments.out.empty() ? "the run is as it was" : "no run was made");
   }
-  if (!changes.empty() && !arguments.accept_changes) {
-    fail_usage(run.config().string(), " was changed by hand, or damaged: ", joined(changes),
-               ": give --accept-changes to go on so", advice);
-  }
-  return !changes.empty();
-}
-
-// `step`: the checkpoint that the run continues from, if there is one.
-Continuation continued_config(const RunReference& reference, std::optional<std::int64_t> step,
-                              const TrainArguments& arguments) {
-  const RunFolder& run = reference.run;
-  std::optional<std::filesystem::path> copy;
-  if (step) copy = checkpoint_config(run, run.checkpoint(*step));
-  // If the user names a checkpoint, its own configuration is used.
-  const bool own = reference.step.has_value(), changed = !own && is_changed_by_hand(run, copy, arguments);
-  const Config before = load_run_config(own || (changed && copy) ? *copy : run.config());
-  std::vector<std::string> changes;
-  Config after =
-      override_config(changed ? load_run_config(run.config()) : before, arguments.overrides, changes).values();
-  std::optional<double> max_minutes;
-  if (const auto given = arguments.overrides.find("train.max_minutes");
-      given != arguments.overrides.end() && !given->second.empty()) {
-    max_minutes = std::exchange(after.train.max_minutes, before.train.max_minutes);
-  }
-  const ResolvedConfig config = resolve_for_training(std::move(after));
-  std::ranges::move(check_resume(stored_config(before), config), std::back_inserter(changes));
-  return {config, std::move(changes), max_minutes};
-}
-
-// The step of the checkpoint that the reference names, or of the newest one, after verification; logs any problem.
-std::int64_t find_step(const RunReference& reference, Communicator& ranks) {
-  std::vector<std::string> warnings;
-  const std::int64_t step = ranks.sum_of(ranks.is_root() ? usable_checkpoint(reference, warnings) : 0);
-  for (const std::string& warning : warnings) spdlog::warn("{}", warning);
-  require_run_files(reference.run, reference.run.checkpoint(step));
-  return step;
-}
-
-TrainingState load_state(const RunFolder& run, std::int64_t step, Objective& objective, Optimizer& optimizer,
-                         const ResolvedConfig& config) {
-  TrainingState state = load_checkpoint(run, step, objective.model(), optimizer, objective.ranks());
-  if (state.run_files.empty()) state.run_files = hash_run_files(run);  // an older version saved it
-  objective.load_recurrent_state(
-      state.recurrent_state);  // train() does it too: here what does not fit is refused before the run is changed
-  if (state.data_hash != objective.facts().data_hash) {
-    spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
-  }
-  if (const auto told = take_terms(state, objective, config)) spdlog::warn("{}", *told);
-  state.data_hash = objective.facts().data_hash;
-  return state;
-}
-
-void tell(const TrainingState& state, const Continuation& continuation) {
-  spdlog::info("resumed at step {}", state.step);
-  for (const std::string& change : continuation.changes) spdlog::info("{}", change);
-  if (continuation.max_minutes) spdlog::info("train.max_minutes is {} for this process", *continuation.max_minutes);
-}
-
-// Throws if the run has later checkpoints than the named one, unless the user says what happens to them.
-void require_newest(const RunReference& reference, const TrainArguments& arguments) {
-  if (!reference.step || arguments.discard_newer) return;
-  const std::vector<std::int64_t> steps = list_checkpoints(reference.run);
-  if (steps.empty() || steps.back() <= *reference.step) return;
-  fail_usage("train: ", arguments.resume, " is of step ", *reference.step, ", and the run has checkpoints up to step ",
-             steps.back(), ": give --discard-newer to remove those, or --out NEW to go on in a new run");
-}
-
-// Throws if train.steps is less than the number of steps that the run has done.
-void require_steps_left(const ResolvedConfig& config, const TrainingState& state) {
-  if (config.train.steps >= state.step) return;
-  fail_usage("train.steps: expected at least ", state.step, ", the step that the run has come to, got ",
-             config.train.steps);
-}
-
-void mark_best_of(const RunFolder& run, const TrainingState& state) {
-  if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
-}
-
-void cut_metrics(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state) {
-  const std::string note = truncate_metrics(run.metrics(), state.step, state.step < config.train.steps, state.metrics);
-  if (!note.empty()) spdlog::warn("{}", note);
-}
-
-// Resets the run's folder to the moment of `state`. `named`: the user has named the checkpoint.
-void go_back(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state, bool named) {
-  if (const std::string text = to_toml(config); text != read_file(run.config()))
-    write_file_atomically(run.config(), text);
-  cut_metrics(run, config, state);
-  if (!named) {  // the newest undamaged checkpoint was chosen: later ones are damaged
-    for (const std::string& note : set_aside_checkpoints_after(run, state.step)) spdlog::warn("{}", note);
-  }
-  remove_checkpoints_after(run, state.step);
-  remove_average(run);
-  if (state.best_step == 0) remove_path(run.best());  // the evaluation cannot be compared with later ones
-  mark_best_of(run, state);
-  prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average, kept_best(state));
-}
-
-void resume(const TrainArguments& arguments, const RunReference& reference, Communicator& ranks) {
-  const RunFolder& run = reference.run;
-  const auto lock = lock_run(run, ranks);
-  if (ranks.is_root()) {
-    require_newest(reference, arguments);
-    remove_leftovers(run);
-  }
-  ranks.barrier();
-  std::optional<std::int64_t> step;  // nullopt for a run that ended before its first checkpoint
-  if (reference.step || !list_checkpoints(run).empty()) step = find_step(reference, ranks);
-  const Continuation continuation = continued_config(reference, step, arguments);
-  const ResolvedConfig& config = continuation.config;
-  prepare_ranks(config, ranks);
-  const Work work = make_work(config, &run, ranks);
-  const auto& objective = work.objective;
-  const ParameterSlab slab(objective->model(), objective->rates());
-  const auto optimizer = make_optimizer(config, slab, ranks);
-
-  TrainingState state;
-  if (step) {
-    state = load_state(run, *step, *objective, *optimizer, config);
-  } else {
-    objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
-    state = first_state(*objective, config);
-    state.run_files = hash_run_files(run);
-  }
-  require_steps_left(config, state);
-  if (ranks.is_root()) go_back(run, config, state, reference.step.has_value());
-  tell(state, continuation);
-  train_run(config, work, slab, *optimizer, run, state, continuation.max_minutes);
-}
-
-// Copies the checkpoints that the end of the new run will need: those of the average, and the best ones.
-void copy_earlier_checkpoints(const RunFolder& from, const RunFolder& to, const TrainingState& state,
-                              std::int64_t average) {
-  std::vector<std::int64_t> regular = list_regular_checkpoints(from);
-  std::erase_if(regular, [&](std::int64_t step) { return step >= state.step; });
-  std::set<std::int64_t> wanted(regular.end() - std::min(average, std::ssize(regular)), regular.end());
-  for (const std::int64_t best : {state.best_step, kept_best(state)}) {
-    if (best > 0 && best < state.step && std::filesystem::exists(from.checkpoint(best))) wanted.insert(best);
-  }
-  for (const std::int64_t step : wanted) {
-    try {
-      copy_checkpoint(from, step, to);
-    } catch (const Error& error) {  // the checkpoint is damaged: the new run continues without it
-      spdlog::warn("{}", error.what());
-    }
-  }
-}
-
-// Continues from a checkpoint in a new run, which gets the metrics up to that step, and the earlier checkpoints that
-// its end will need; the other run is only read.
-void fork_run(const TrainArguments& arguments, const RunReference& reference, Communicator& ranks) {
-  if (ranks.is_root()) require_no_run(arguments.out);
-  const RunFolder& from = reference.run;
-  const std::int64_t step = find_step(reference, ranks);
-  const Continuation continuation = continued_config(reference, step, arguments);
-  const ResolvedConfig& config = continuation.config;
-  prepare_ranks(config, ranks);
-  const Work work = make_work(config, &from, ranks);
-  const auto& objective = work.objective;
-  const ParameterSlab slab(objective->model(), objective->rates());
-  const auto optimizer = make_optimizer(config, slab, ranks);
-  TrainingState state = load_state(from, step, *objective, *optimizer, config);
-  require_steps_left(config, state);
-
-  const std::string config_toml = to_toml(config);
-  const bool has_target = std::filesystem::exists(from.target_tokenizer());
-  const RunTokenizers tokenizers{read_file(from.tokenizer()), has_target ? read_file(from.target_tokenizer()) : "",
-                                 config.task_row().fine_tunes ? read_file(from.labels()) : ""};
-  const auto copy_history = [&](const RunFolder& run) {
-    if (ranks.is_root()) {
-      if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));
-      if (std::filesystem::exists(from.machine())) write_file_atomically(run.machine(), read_file(from.machine()));
-      cut_metrics(run, config, state);
-      copy_earlier_checkpoints(from, run, state, config.checkpoint.average);
-    }
-    const bool regular = config.checkpoint.every > 0 && state.step > 0 && state.step % config.checkpoint.every == 0;
-    publish(stage_checkpoint(run, objective->model(), *optimizer, state,
-                             {.config_toml = config_toml, .regular = regular}, ranks));
-    if (ranks.is_root()) mark_best_of(run, state);
-  };
-  const RunFolder run = make_run(arguments.out, config_toml, tokenizers, copy_history, ranks);
-  const auto lock = lock_run(run, ranks);
-  tell(state, continuation);
-  train_run(config, work, slab, *optimizer, run, state, continuation.max_minutes);
-}
-
-void go_on(const TrainArguments& arguments, Communicator& ranks) {
-  const RunReference reference = find_run(arguments.resume);
-  if (reference.average) {
-    fail_usage("train: an average cannot be trained on; resume ", reference.run.root.string());
-  }
-  arguments.out.empty() ? resume(arguments, reference, ranks) : fork_run(arguments, reference, ranks);
+  ranks->finish_job();
 }
 
 }  // namespace
 
-void add_train_command(CLI::App& app) {
-  auto arguments = std::make_shared<TrainArguments>();
-  CLI::App* command = app.add_subcommand("train", "Train a model, or continue the training of a run");
-  CLI::Option* config = command->add_option("config", arguments->config,
-                                            "Configuration file (TOML); without one, every key has its default");
-  command->add_option("--out", arguments->out, "Folder of the new run");
-  CLI::Option* from =
-      command->add_option("--resume", arguments->resume, "Folder of a run whose training continues, bit for bit");
-  from->excludes(config);
-  command
-      ->add_flag("--discard-newer", arguments->discard_newer,
-                 "With --resume of an earlier checkpoint: remove the later ones (or go on in a new run, with --out)")
-      ->needs(from);
-  command
-      ->add_flag("--accept-changes", arguments->accept_changes,
-                 "With --resume of a run whose config.toml was changed by hand: go on with the changes")
-      ->needs(from);
-  add_config_options(*command, arguments->overrides);
-  command->callback([arguments] {
-    if (arguments->resume.empty() && arguments->out.empty()) {
-      fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
-    }
-    const auto ranks = join_ranks(tell_lost_rank);
-    if (!ranks->is_root()) spdlog::set_level(spdlog::level::off);
-    try {
-      arguments->resume.empty() ? start(*arguments, *ranks) : go_on(*arguments, *ranks);
-    } catch (const StoppedBeforeTraining&) {
-      spdlog::info("stopped before the training began: {}",
-                   arguments->out.empty() ? "the run is as it was" : "no run was made");
-    }
-    ranks->finish_job();
-  });
+Command train_command() {
+  const auto arguments = std::make_shared<TrainArguments>();
+  Command command{
+      .name = "train",
+      .help = "Train a model, or continue the training of a run",
+      .options = {{"config", &arguments->config, "Configuration file (TOML); without one, every key has its default"},
+                  {"--out", &arguments->out, "Folder of the new run"},
+                  {"--resume",
+                   &arguments->resume,
+                   "Folder of a run whose training continues, bit for bit",
+                   {.excludes = {"config"}}},
+                  {"--discard-newer",
+                   &arguments->discard_newer,
+                   "With --resume of an earlier checkpoint: remove the later ones (or go on in a new run, with --out)",
+                   {.needs = {"--resume"}}},
+                  {"--accept-changes",
+                   &arguments->accept_changes,
+                   "With --resume of a run whose config.toml was changed by hand: go on with the changes",
+                   {.needs = {"--resume"}}}},
+      .run = [arguments] { train_as_rank(*arguments); }};
+  add_config_options(command, arguments->overrides);
+  return command;
 }
 
 }  // namespace tapeformer::cli

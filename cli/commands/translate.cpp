@@ -9,7 +9,6 @@
 #include "cli/commands/commands.h"
 #include "cli/options/input_lines.h"
 #include "cli/options/run_model.h"
-#include "cli/options/usage.h"
 #include "cli/terminal/terminal.h"
 #include "core/files.h"
 #include "core/text/utf8.h"
@@ -139,33 +138,43 @@ void translate_input(const TranslateArguments& arguments) {
 
 }  // namespace
 
-void add_translate_command(CLI::App& app) {
-  auto arguments = std::make_shared<TranslateArguments>();
+Command translate_command() {
+  const auto arguments = std::make_shared<TranslateArguments>();
   BeamOptions& options = arguments->options;
-  CLI::App* command = app.add_subcommand("translate", "Translate standard input, line by line");
-  add_run_argument(*command, arguments->run);
-  command->add_option("--beam", options.beam, "Hypotheses kept at each length; 1: greedy [5]")
-      ->check(between(1, kMostHypotheses));
-  command->add_option("--length-penalty", options.length_penalty,
-                      "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]");
-  command->add_option("--n-best", options.n_best, "Print so many translations a line: number, score, text [1]")
-      ->check(at_least(1));
-  command->add_option("--batch", options.batch, "Sentences at once; the translations do not depend on it [64]")
-      ->check(at_least(1));
-  command->add_option("--max-length", options.max_length, "Tokens of a translation, at most [the model's context]")
-      ->check(at_least(1));
-  add_matmul_option(*command, arguments->matmul);
-  command->add_flag("--no-cache", arguments->no_cache, "Without the key/value cache: slower, the same translations");
-  command->add_option("--alignments", arguments->alignments,
-                      "File for the attention weights of the best translations: JSON lines of source, target, weights");
-  command->add_option(
-      "--pharaoh", arguments->pharaoh,
-      "File for alignments: for each target token, the source token with the largest weight, as lines of i-j, from 0");
-  command->add_option("--layer", arguments->heads.layer, "The layer whose weights are written, from 0 [mean of all]")
-      ->check(at_least(0));
-  command->add_option("--head", arguments->heads.head, "The head whose weights are written, from 0 [mean of all]")
-      ->check(at_least(0));
-  command->callback([arguments] { translate_input(*arguments); });
+  return {
+      .name = "translate",
+      .help = "Translate standard input, line by line",
+      .options =
+          {run_argument(arguments->run),
+           checkpoint_option(arguments->run),
+           {"--beam",
+            &options.beam,
+            "Hypotheses kept at each length; 1: greedy [5]",
+            {.least = 1, .most = kMostHypotheses}},
+           {"--length-penalty", &options.length_penalty,
+            "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]"},
+           {"--n-best", &options.n_best, "Print so many translations a line: number, score, text [1]", {.least = 1}},
+           {"--batch", &options.batch, "Sentences at once; the translations do not depend on it [64]", {.least = 1}},
+           {"--max-length",
+            &options.max_length,
+            "Tokens of a translation, at most [the model's context]",
+            {.least = 1}},
+           matmul_option(arguments->matmul),
+           {"--no-cache", &arguments->no_cache, "Without the key/value cache: slower, the same translations"},
+           {"--alignments", &arguments->alignments,
+            "File for the attention weights of the best translations: JSON lines of source, target, weights"},
+           {"--pharaoh", &arguments->pharaoh,
+            "File for alignments: for each target token, the source token with the largest weight, as lines of "
+            "i-j, from 0"},
+           {"--layer",
+            &arguments->heads.layer,
+            "The layer whose weights are written, from 0 [mean of all]",
+            {.least = 0}},
+           {"--head",
+            &arguments->heads.head,
+            "The head whose weights are written, from 0 [mean of all]",
+            {.least = 0}}},
+      .run = [arguments] { translate_input(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

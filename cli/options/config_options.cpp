@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 
 #include "core/error.h"
 #include "data/text/byte_reader.h"
@@ -28,9 +27,15 @@ void make_paths_absolute(Config& config) {
   }
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
 std::string option_help(const ConfigKey& key) {
   std::string help = key.help;
-  if (!key.allowed.empty()) help += str_cat(" {", CLI::detail::join(key.allowed, ","), "}");
+  if (!key.allowed.empty()) help += str_cat(" {", joined(key.allowed), "}");
   if (!key.default_value.empty())
     help += str_cat(" [", key.default_value == "\n" ? "a newline" : key.default_value, "]");
   return help;
@@ -43,50 +48,18 @@ constexpr std::string_view kShortHelp[] = {"model.type",    "model.layers",   "m
                                            "optimizer.lr",  "train.steps",    "train.batch",     "train.init_from",
                                            "train.threads", "train.matmul",   "eval.every",      "checkpoint.every"};
 
-bool is_in_short_help(const CLI::Option& option) {
-  return std::ranges::any_of(option.get_lnames(), [](const std::string& name) {
-    return std::ranges::find(kShortHelp, name) != std::end(kShortHelp);
-  });
-}
-
-// A help formatter that leaves most configuration keys out of --help.
-class ShortHelp : public CLI::Formatter {
- public:
-  std::string make_group(std::string group, bool is_positional,
-                         std::vector<const CLI::Option*> options) const override {
-    if (group.starts_with('[')) {
-      std::erase_if(options, [](const CLI::Option* option) { return !is_in_short_help(*option); });
-      if (options.empty()) return {};
-    }
-    return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
-  }
-  std::string make_footer(const CLI::App* app) const override {
-    return str_cat("\n--help-all lists all ", config_keys().size(), " keys of a configuration.\n",
-                   CLI::Formatter::make_footer(app));
-  }
-};
-
 }  // namespace
 
-void add_config_options(CLI::App& command, ConfigOverrides& overrides) {
+void add_config_options(Command& command, ConfigOverrides& overrides) {
   for (const ConfigKey& key : config_keys()) {
-    CLI::Option* option = command.add_option("--" + key.name, overrides[key.name], option_help(key));
-    option->group("[" + key.name.substr(0, key.name.find('.')) + "]")->type_name("");
-    // The option takes one value, even if more words follow; if it is repeated the last one counts, as for any option.
-    if (key.type != KeyType::list) option->expected(1)->allow_extra_args(false)->take_last();
+    const OptionRules rules{.values = key.type == KeyType::list ? ListValues::all : ListValues::last,
+                            .shows_type = false,
+                            .group = "[" + key.name.substr(0, key.name.find('.')) + "]",
+                            .only_in_help_all = std::ranges::find(kShortHelp, key.name) == std::end(kShortHelp)};
+    command.options.push_back({"--" + key.name, &overrides[key.name], option_help(key), rules});
   }
-  const auto all = std::make_shared<CLI::Formatter>();
-  all->column_width(static_cast<std::size_t>(command.get_formatter()->get_column_width()));
-  command.formatter(std::make_shared<ShortHelp>());
-  command
-      .add_flag_callback(
-          "--help-all",
-          [&command, all] {
-            command.formatter(all);
-            throw CLI::CallForHelp();
-          },
-          "Print this with all keys of a configuration")
-      ->trigger_on_parse();
+  command.help_all = "Print this with all keys of a configuration";
+  command.help_end = str_cat("--help-all lists all ", config_keys().size(), " keys of a configuration.");
 }
 
 ResolvedConfig override_config(Config config, const ConfigOverrides& overrides, std::vector<std::string>& notes) {

@@ -1,17 +1,16 @@
 // The configuration of a command: it is read from a file, and changed by the options --section.key.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
 
+#include "cli/options/command.h"
 #include "train/config/config.h"
 
 namespace tapeformer::cli {
 
-// Adds an option for every key. The options write into `overrides`, which must live as long as the command.
-void add_config_options(CLI::App& command, ConfigOverrides& overrides);
+// Adds an option for every key, and --help-all. The options set `overrides`, which must live as long as the command.
+void add_config_options(Command& command, ConfigOverrides& overrides);
 
 // Applies the options, makes all paths absolute (a run's configuration must not depend on the current folder), and
 // resolves the result. Adds to `notes` what the options replace.

@@ -7,34 +7,32 @@
 
 namespace tapeformer::cli {
 
+void warn(const std::string& line) { spdlog::warn("{}", line); }
+
 void tell(const TrainedModel& trained) {
-  for (const std::string& warning : trained.warnings) spdlog::warn("{}", warning);
+  for (const std::string& warning : trained.warnings) warn(warning);
   spdlog::info("weights: {}", trained.checkpoint_text);
 }
 
-void add_run_argument(CLI::App& command, ModelSource& run) {
-  command.add_option("run", run.path, "A run's folder, or one checkpoint folder in it")->required();
-  command.add_option("--checkpoint", run.checkpoint,
-                     "The weights that are read: latest, best, average, or those of a step [best, or the average where "
-                     "its validation was better; latest where nothing was evaluated]");
+Option run_argument(ModelSource& run) {
+  return {"run",
+          [&run](const std::string& path) { run.path = path; },
+          "A run's folder, or one checkpoint folder in it",
+          {.required = true}};
 }
 
-void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul) {
-  command
-      .add_option_function<std::string>(
-          "--matmul", [&](const std::string& word) { matmul = value_of<MatmulSetting>(word); },
-          "Precision of matrix products, as train.matmul has it [the run's]")
-      ->check(CLI::IsMember(words_of<MatmulSetting>()));
+Option checkpoint_option(ModelSource& run) {
+  return {"--checkpoint", &run.checkpoint,
+          "The weights that are read: latest, best, average, or those of a step [best, or the average where its "
+          "validation was better; latest where nothing was evaluated]"};
+}
+
+Option matmul_option(std::optional<MatmulSetting>& matmul) {
+  return word_option("--matmul", matmul, "Precision of matrix products, as train.matmul has it [the run's]");
 }
 
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt) {
   return prompt_tokens(*run.tokenizer, *run.model, prompt);
-}
-
-EncodedText read_tokens(const ResolvedConfig& config, const Tokenizer& tokenizer, const std::string& input) {
-  EncodedText text = encode_inputs(std::span(&input, 1), text_options(config), tokenizer);
-  for (const std::string& note : text.notes.lines()) spdlog::warn("{}", note);
-  return text;
 }
 
 }  // namespace tapeformer::cli

@@ -1,13 +1,13 @@
-// What commands do with a trained model: they load it, show its warnings, and read texts as its training does.
+// What commands do with a trained model: they load it, and show its warnings.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
-#include "data/text/encode_text.h"
+#include "cli/options/command.h"
 #include "tasks/common/load_run.h"
-#include "tasks/text/text_evaluation.h"
 
 namespace tapeformer::cli {
+
+// Prints a warning on standard error.
+void warn(const std::string& line);
 
 // Prints a run's warnings and the checkpoint that is read, on standard error.
 void tell(const TrainedModel& trained);
@@ -20,16 +20,13 @@ Trained open_run(const ModelSource& run, const LoadOptions& options) {
   return trained;
 }
 
-// Adds the argument RUN to a command, with the option --checkpoint.
-void add_run_argument(CLI::App& command, ModelSource& run);
-// Adds the option --matmul to a command.
-void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul);
+// The argument RUN of a command, and the options --checkpoint and --matmul.
+Option run_argument(ModelSource& run);
+Option checkpoint_option(ModelSource& run);
+Option matmul_option(std::optional<MatmulSetting>& matmul);
 
 // The ids of a prompt; for a model that attends only within documents, they follow <|endoftext|>, which begins every
 // document.
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
-
-// Reads the text of a file, folder or glob as the run's training reads it (encode_inputs()).
-EncodedText read_tokens(const ResolvedConfig& config, const Tokenizer& tokenizer, const std::string& input);
 
 }  // namespace tapeformer::cli

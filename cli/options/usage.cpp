@@ -1,10 +1,8 @@
 #include "cli/options/usage.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
-#include <limits>
 
 #include "core/error.h"
 #include "core/text/nearest_name.h"
@@ -68,39 +66,6 @@ std::vector<KnownName> options_of(const CLI::App& command) {
 }
 
 }  // namespace
-
-CLI::Validator at_least(std::int64_t least) { return between(least, std::numeric_limits<std::int64_t>::max()); }
-
-CLI::Validator between(std::int64_t least, std::int64_t most) {
-  return {[least, most](const std::string& text) {
-            std::int64_t value = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            const bool whole = error == std::errc() && end == text.data() + text.size();
-            if (whole && value >= least && value <= most) return std::string();
-            const bool bounded = most != std::numeric_limits<std::int64_t>::max();
-            const std::string range = bounded ? str_cat("from ", least, " to ", most) : str_cat("of at least ", least);
-            return str_cat("expected a whole number ", range, ", got ", text);
-          },
-          ""};
-}
-
-void refuse_numbers_out_of_range(CLI::App& app) {
-  const auto finite = [](const std::string& text) {
-    const bool is_finite = std::isfinite(std::strtod(text.c_str(), nullptr));
-    return is_finite ? std::string() : "expected a finite number, got " + text;
-  };
-  const auto fits = [](const std::string& text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc::result_out_of_range ? "expected a smaller number, got " + text : std::string();
-  };
-  for (CLI::Option* option : app.get_options()) {
-    const std::string type = option->get_type_name();
-    if (type.starts_with("FLOAT")) option->check(finite, "");
-    if (type.starts_with("INT") || type.starts_with("UINT")) option->check(fits, "");
-  }
-  for (CLI::App* command : app.get_subcommands({})) refuse_numbers_out_of_range(*command);
-}
 
 std::string shortened(const std::string& text) {
   constexpr std::size_t kMost = 2000, kBeginning = 1200, kEnd = 600;

@@ -3,6 +3,9 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "core/keys.h"
 
 namespace tapeformer {
 
@@ -10,6 +13,11 @@ namespace tapeformer {
 int terminal_columns(int fd);
 
 enum class ColorWhen { automatic, always, never };
+template <>
+struct Words<ColorWhen> {
+  static constexpr std::pair<ColorWhen, std::string_view> list[] = {
+      {ColorWhen::automatic, "auto"}, {ColorWhen::always, "always"}, {ColorWhen::never, "never"}};
+};
 
 // Whether text for the file descriptor may have colours. Automatic means: on a terminal that is not dumb (TERM), unless
 // the environment has NO_COLOR (no-color.org).

@@ -96,4 +96,19 @@ ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) 
   return costs;
 }
 
+std::vector<LayerGroup> equal_layers(const ModelCosts& costs) {
+  const auto stem = [](const ModelCosts::Layer& layer) { return layer.name.substr(0, layer.name.rfind('.')); };
+  std::vector<LayerGroup> runs;
+  for (const ModelCosts::Layer& layer : costs.layers) {
+    const bool goes_on =
+        !runs.empty() && runs.back().second->parameters == layer.parameters && stem(*runs.back().second) == stem(layer);
+    if (goes_on) {
+      runs.back().second = &layer;
+    } else {
+      runs.emplace_back(&layer, &layer);
+    }
+  }
+  return runs;
+}
+
 }  // namespace tapeformer::cli

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/loop/objective_data.h"
@@ -37,5 +38,9 @@ struct ModelCosts {
 // The costs of the model that the configuration trains on this data, including the task's classifier, if there is one.
 // No memory is allocated for the model, whatever its size.
 ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data);
+
+// Groups of consecutive layers with equally many parameters: the first and the last layer of each group.
+using LayerGroup = std::pair<const ModelCosts::Layer*, const ModelCosts::Layer*>;
+std::vector<LayerGroup> equal_layers(const ModelCosts& costs);
 
 }  // namespace tapeformer::cli

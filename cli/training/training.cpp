@@ -17,6 +17,7 @@
 #include "report/run_report.h"
 #include "train/config/matmul_config.h"
 #include "train/distributed/launch.h"
+#include "train/distributed/optim_config.h"
 #include "train/distributed/same_job.h"
 #include "train/loop/evaluation_terms.h"
 #include "train/loop/objective_data.h"
@@ -92,6 +93,52 @@ std::unique_ptr<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& conf
   return nullptr;
 }
 
+// Says what is trained, with which means, and what is unusual about it.
+void tell_beginning(const ResolvedConfig& config, const Objective& objective, const TrainingState& state) {
+  for (const std::string& line : objective.facts().warnings) spdlog::warn("{}", line);
+  if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.validation().missing);
+  for (const std::string& line : objective.facts().description) spdlog::info("{}", line);
+  const kernels::MatmulPrecision precision = matmul_precision(config);
+  if (const std::string warning = matmul_warning(precision); !warning.empty()) spdlog::warn("{}", warning);
+  const bool of_environment = config.train.threads == 0 && threads_of_environment();
+  spdlog::info("{} threads{}; matrix products: {}", thread_count(), of_environment ? " (OMP_NUM_THREADS)" : "",
+               describe_matmul(precision));
+  tell_ranks(config, objective.ranks());
+  if (state.step >= config.train.steps) {
+    spdlog::info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
+  }
+}
+
+// `what` was evaluated: a step, or an average.
+void tell_evaluation(const std::string& what, const Evaluation& evaluation, std::optional<double> bleu,
+                     const TaskRow& task) {
+  std::string parts;
+  for (const Evaluation::Part& part : evaluation.parts) {
+    parts += fmt::format("{}{} {:.4f}", parts.empty() ? " (" : ", ", part.name, evaluation.part(part).loss());
+  }
+  std::string measures;
+  for (const auto& [name, value] : evaluation.measures) measures += fmt::format(", {} {:.4f}", name, value);
+  const std::string perplexity =
+      task.has_perplexity ? ", perplexity " + format_perplexity(evaluation.perplexity()) : "";
+  spdlog::info("{}: validation loss {:.4f}{}{}{}{}", what, evaluation.loss(), parts.empty() ? "" : parts + ")",
+               perplexity, measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
+}
+
+void tell_end(TrainEnd end, const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
+              const RunFolder& run) {
+  if (end == TrainEnd::early_stopped) {
+    const std::string_view measure = objective.task().metric;
+    const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);
+    spdlog::info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
+  }
+  if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
+    print_summary(config, objective, state, run);
+    return print_next_commands(config, run);
+  }
+  spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
+               end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
+}
+
 }  // namespace
 
 Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks) {
@@ -110,8 +157,27 @@ Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communica
   return work;
 }
 
-void train_run(const ResolvedConfig& config, const Work& work, const ParameterSlab& slab, Optimizer& optimizer,
-               const RunFolder& run, TrainingState& state, std::optional<double> max_minutes) {
+Training make_training(const ResolvedConfig& config, Work work, Communicator& ranks) {
+  const Objective& objective = *work.objective;
+  TrainingState state = first_state(objective, config);
+  auto slab = std::make_unique<ParameterSlab>(objective.model(), objective.rates());
+  auto optimizer = make_optimizer(config, *slab, ranks);
+  return {std::move(work), std::move(slab), std::move(optimizer), std::move(state)};
+}
+
+void save_checkpoint(const Training& training, const RunFolder& run, const CheckpointOptions& options) {
+  const Objective& objective = *training.work.objective;
+  const auto checkpoint =
+      stage_checkpoint(run, objective.model(), *training.optimizer, training.state, options, objective.ranks());
+  if (checkpoint) checkpoint->publish();
+}
+
+void train_run(const ResolvedConfig& config, Training& training, const RunFolder& run,
+               std::optional<double> max_minutes) {
+  const Work& work = training.work;
+  const ParameterSlab& slab = *training.slab;
+  Optimizer& optimizer = *training.optimizer;
+  TrainingState& state = training.state;
   Objective& objective = *work.objective;
   Communicator& ranks = objective.ranks();
   require_same([&] { return data_and_weights(objective, slab, state); }, ranks);
@@ -122,68 +188,36 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
     return;
   }
   record_machine(run, state.step, config);
-  for (const std::string& line : objective.facts().warnings) spdlog::warn("{}", line);
-  if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.validation().missing);
-  for (const std::string& line : objective.facts().description) spdlog::info("{}", line);
-  const kernels::MatmulPrecision precision = matmul_precision(config);
-  if (const std::string warning = matmul_warning(precision); !warning.empty()) spdlog::warn("{}", warning);
-  const bool of_environment = config.train.threads == 0 && threads_of_environment();
-  spdlog::info("{} threads{}; matrix products: {}", thread_count(), of_environment ? " (OMP_NUM_THREADS)" : "",
-               describe_matmul(precision));
-  tell_ranks(config, ranks);
-  if (state.step >= config.train.steps) {
-    spdlog::info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
-  }
+  tell_beginning(config, objective, state);
 
   TrainingLine progress(ProgressLine::standard_error(), work.flops_per_token, work.peak_flops);
   ReportRefresh report(run);
-  const auto tell_evaluation = [&](const std::string& what, const Evaluation& evaluation, std::optional<double> bleu) {
-    std::string parts;
-    for (const Evaluation::Part& part : evaluation.parts) {
-      parts += fmt::format("{}{} {:.4f}", parts.empty() ? " (" : ", ", part.name, evaluation.part(part).loss());
-    }
-    std::string measures;
-    for (const auto& [name, value] : evaluation.measures) measures += fmt::format(", {} {:.4f}", name, value);
-    const std::string perplexity =
-        objective.task().has_perplexity ? ", perplexity " + format_perplexity(evaluation.perplexity()) : "";
-    spdlog::info("{}: validation loss {:.4f}{}{}{}{}", what, evaluation.loss(), parts.empty() ? "" : parts + ")",
-                 perplexity, measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
-  };
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
     progress.evaluated(evaluation.loss());
-    tell_evaluation(str_cat("step ", step), evaluation, bleu);
+    tell_evaluation(str_cat("step ", step), evaluation, bleu, objective.task());
     report.refresh_if_due();
   };
   TrainingPace pace;
   const StopNotice notice(StopSignal::requested, pace, [](const std::string& line) { spdlog::info("{}", line); });
-  const TrainHooks hooks{
-      .progress = [&](const ProgressState& now) { progress.step(now); },
-      .evaluating = [] { return show_progress("evaluating"); },
-      .evaluated = evaluated,
-      .averaged =
-          [&](std::span<const std::int64_t> steps) {
-            spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
-          },
-      .average_evaluated = [&](const Evaluation& evaluation,
-                               std::optional<double> bleu) { tell_evaluation("their average", evaluation, bleu); },
-      .stop_requested = StopSignal::requested,
-      .max_minutes = max_minutes,
-      .pace = &pace};
+  const TrainHooks hooks{.progress = [&](const ProgressState& now) { progress.step(now); },
+                         .evaluating = [] { return show_progress("evaluating"); },
+                         .evaluated = evaluated,
+                         .averaged =
+                             [&](std::span<const std::int64_t> steps) {
+                               spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
+                             },
+                         .average_evaluated =
+                             [&](const Evaluation& evaluation, std::optional<double> bleu) {
+                               tell_evaluation("their average", evaluation, bleu, objective.task());
+                             },
+                         .stop_requested = StopSignal::requested,
+                         .max_minutes = max_minutes,
+                         .pace = &pace};
   const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
   progress.end();
-  if (progress.exceeds_peak()) machine_peak_flops_again(precision, thread_count());
+  if (progress.exceeds_peak()) machine_peak_flops_again(matmul_precision(config), thread_count());
   report.refresh();
-  if (end == TrainEnd::early_stopped) {
-    const std::string_view measure = objective.task().metric;
-    const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);
-    spdlog::info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
-  }
-  if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
-    print_summary(config, objective, state, run);
-    return print_next_commands(config, run);
-  }
-  spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
-               end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
+  tell_end(end, config, objective, state, run);
 }
 
 }  // namespace tapeformer::cli

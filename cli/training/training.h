@@ -23,9 +23,23 @@ struct StoppedBeforeTraining {};
 // If any rank is asked to stop meanwhile, all throw StoppedBeforeTraining.
 Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks);
 
+// A training that is ready to begin or to go on.
+struct Training {
+  Work work;
+  std::unique_ptr<ParameterSlab> slab;
+  std::unique_ptr<Optimizer> optimizer;
+  TrainingState state;
+};
+
+// Makes the slab of the model and the optimizer. The state is that of a run before its first step.
+Training make_training(const ResolvedConfig& config, Work work, Communicator& ranks);
+
+// Saves a checkpoint; all ranks call it.
+void save_checkpoint(const Training& training, const RunFolder& run, const CheckpointOptions& options);
+
 // Trains a run whose folder and state are ready, and prints the result at its end. `max_minutes` is the time limit of
 // this process, if it has its own.
-void train_run(const ResolvedConfig& config, const Work& work, const ParameterSlab& slab, Optimizer& optimizer,
-               const RunFolder& run, TrainingState& state, std::optional<double> max_minutes = std::nullopt);
+void train_run(const ResolvedConfig& config, Training& training, const RunFolder& run,
+               std::optional<double> max_minutes = std::nullopt);
 
 }  // namespace tapeformer::cli

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "cli/terminal/results.h"
 #include "data/synthetic/corpora.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
 #include "train/run/chosen_checkpoint.h"
@@ -26,17 +26,18 @@ void print_masked_optimum(const ResolvedConfig& config, const MaskedLanguageMode
   if (!letters || rows.pairs) return;
   const auto optimum = corpus_masked_optimum(config.data.corpus, rows.length - rows.marks(), rows.rates);
   if (!optimum) return;
-  std::cout << "the corpus " << config.data.corpus << " has a masked optimum of " << optimum->nats
-            << " nats per chosen letter, " << 100 * optimum->accuracy
-            << " % right: the expected loss of the best possible model, on average over texts\n";
+  print_line(
+      "the corpus {} has a masked optimum of {:g} nats per chosen letter, {:g} % right: the expected loss of the best "
+      "possible model, on average over texts",
+      config.data.corpus, optimum->nats, 100 * optimum->accuracy);
 }
 
 // Prints the smallest loss that any model can reach on a generated corpus, if that is known.
 void print_entropy(const ResolvedConfig& config) {
   const std::optional<double> entropy = corpus_entropy(config.data.corpus);
   if (!entropy) return;
-  std::cout << "the corpus " << config.data.corpus << " has an entropy of " << *entropy / std::numbers::ln2
-            << " bits per byte (" << *entropy << " nats per character): no model can do better\n";
+  print_line("the corpus {} has an entropy of {:g} bits per byte ({:g} nats per character): no model can do better",
+             config.data.corpus, *entropy / std::numbers::ln2, *entropy);
 }
 
 // Prints which weights commands read when they are given the run's folder, and how good the average is, if there is
@@ -44,29 +45,30 @@ void print_entropy(const ResolvedConfig& config) {
 void print_weights(const ResolvedConfig& config, const RunFolder& run, std::string_view measure,
                    std::span<const nlohmann::ordered_json> metrics) {
   const UsableCheckpoint meant = find_checkpoint(run.root);
-  std::cout << "weights that commands read: " << meant.text;
+  std::string line = "weights that commands read: " + meant.text;
   if (config.checkpoint.average > 0) {
     const std::string name = measure.empty() ? "loss" : std::string(measure);
     const auto value =
         metrics.empty() ? nlohmann::ordered_json() : metrics.back().value("average_" + name, nlohmann::ordered_json());
     if (value.is_number()) {
-      std::cout << (meant.averaged ? ", validation " : "; the average of the last ones has validation ") << name << ' '
-                << value.get<double>();
+      line +=
+          fmt::format("{}{} {:g}", meant.averaged ? ", validation " : "; the average of the last ones has validation ",
+                      name, value.get<double>());
     } else {
-      std::cout << "; the average of the last ones was not evaluated: --checkpoint average reads it";
+      line += "; the average of the last ones was not evaluated: --checkpoint average reads it";
     }
   }
-  std::cout << '\n';
+  print_line("{}", line);
 }
 
 // Warns in plain words of overfitting.
 void print_overfitting(const TrainingState& state, std::span<const nlohmann::ordered_json> metrics) {
   const auto found = find_overfitting(metrics, state.best_step);
   if (!found) return;
-  std::cout << fmt::format(
+  print_line(
       "overfitting: after step {} the training loss fell from {:.4g} to {:.4g}, and the validation loss rose from "
       "{:.4g} to {:.4g}: the model learns its training data by heart; more data, a smaller model, more dropout or "
-      "fewer steps would help\n",
+      "fewer steps would help",
       found->step, found->before, found->after, found->best, found->last);
 }
 
@@ -86,16 +88,16 @@ std::string shell_word(const std::string& word) {
 void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
                    const RunFolder& run) {
   if (state.best_step > 0 && objective.can_evaluate() && !objective.task().metric.empty()) {
-    std::cout << "best validation " << objective.task().metric << ' ' << 1 - state.best_loss << ", at step "
-              << state.best_step << '\n';
+    print_line("best validation {} {:g}, at step {}", objective.task().metric, 1 - state.best_loss, state.best_step);
   } else if (state.best_step > 0 && objective.can_evaluate()) {
-    std::cout << "best validation loss " << state.best_loss << ' ' << objective.task().loss_unit << ", ";
+    std::string bits;
     if (config.eval.batches == 0 && objective.has_bits_per_byte()) {  // the bytes are those of all validation data
       const double nats = state.best_loss * static_cast<double>(objective.validation().tokens);
       const Evaluation best{.tokens = objective.validation().tokens, .nats = nats};
-      std::cout << best.bits_per_byte(objective.validation().bytes) << " bits per byte, ";
+      bits = fmt::format("{:g} bits per byte, ", best.bits_per_byte(objective.validation().bytes));
     }
-    std::cout << "at step " << state.best_step << '\n';
+    print_line("best validation loss {:g} {}, {}at step {}", state.best_loss, objective.task().loss_unit, bits,
+               state.best_step);
   }
   const std::vector<nlohmann::ordered_json> metrics = read_metrics(run.metrics());
   if (objective.task().metric.empty()) print_overfitting(state, metrics);
@@ -108,7 +110,7 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
       print_entropy(config);
     }
   }
-  std::cout << "curves: " << run.report().string() << "\nrun: " << run.root.string() << '\n';
+  print_line("curves: {}\nrun: {}", run.report().string(), run.root.string());
 }
 
 void print_next_commands(const ResolvedConfig& config, const RunFolder& run) {

@@ -51,9 +51,10 @@ nlohmann::ordered_json loss_json(const Evaluation& result, const Measured& measu
   return json;
 }
 
-EncodedText read_text(const EvalRequest& request, const ResolvedConfig& config, const Tokenizer& tokenizer) {
-  EncodedText text = encode_inputs(std::span(&request.text, 1), text_options(config), tokenizer);
-  for (const std::string& note : text.notes.lines()) request.warn(note);
+EncodedText read_text(const std::string& input, const ResolvedConfig& config, const Tokenizer& tokenizer,
+                      const std::function<void(const std::string&)>& warn) {
+  EncodedText text = encode_inputs(std::span(&input, 1), text_options(config), tokenizer);
+  for (const std::string& note : text.notes.lines()) warn(note);
   return text;
 }
 

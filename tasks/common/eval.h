@@ -37,8 +37,9 @@ Trained open_run(const EvalRequest& request) {
   return trained;
 }
 
-// Reads the text of a request, as the run's training reads it.
-EncodedText read_text(const EvalRequest& request, const ResolvedConfig& config, const Tokenizer& tokenizer);
+// Reads the text of a file, folder or glob as the run's training reads it. `warn` is called with what is unusual in it.
+EncodedText read_text(const std::string& input, const ResolvedConfig& config, const Tokenizer& tokenizer,
+                      const std::function<void(const std::string&)>& warn);
 
 // Adds the last keys to a result: the weights and the precision that it was computed with.
 nlohmann::ordered_json finished(nlohmann::ordered_json json, const TrainedModel& run);

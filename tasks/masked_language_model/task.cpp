@@ -21,7 +21,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   if (request.stride) fail_usage("eval: --stride: expected none, since the windows of masked text do not overlap");
   const TrainedMaskedLanguageModel run = open_run<TrainedMaskedLanguageModel>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const EncodedText text = read_text(request, run.config, *run.tokenizer);
+  const EncodedText text = read_text(request.text, run.config, *run.tokenizer, request.warn);
   MaskedRowOptions options = masked_row_options(run.config, *run.model, request.batch);
   options.length = window_context(run.model->context(), request.context ? request.context : options.length);
   if (options.length < options.shortest()) {

@@ -29,7 +29,7 @@ EvalReport evaluate_skip_gram(const EvalRequest& request) {
   }
   const TrainedSkipGramModel run = open_run<TrainedSkipGramModel>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const EncodedText text = read_text(request, run.config, *run.tokenizer);
+  const EncodedText text = read_text(request.text, run.config, *run.tokenizer, request.warn);
   const std::span<const std::int32_t> ids = text.ids;
   const SkipGramBatcher pairs(ids, run.model->vocab(), skip_gram_options(run.config, *run.model, request.batch));
   const Evaluation result = evaluate(*run.model, pairs, 0, start_progress(request.progress, "evaluating"));

@@ -1,0 +1,215 @@
+#include "cli/info/info.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/tensor/allocator.h"
+#include "cli/options/config_options.h"
+#include "cli/terminal/progress_line.h"
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "data/text/byte_reader.h"
+#include "data/text/text.h"
+#include "train/config/matmul_config.h"
+#include "train/config/run_config.h"
+#include "train/distributed/optim_config.h"
+#include "train/loop/initial_weights.h"
+#include "train/machine/machine_peak.h"
+#include "train/run/checkpoint_store.h"
+#include "train/run/metrics.h"
+#include "train/run/run_files.h"
+
+namespace tapeformer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The share of the machine's peak that the matrix products of a step are assumed to reach where no step is timed.
+constexpr double kUsualShare = 0.6;
+// The data is not read if it is larger than this.
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;
+constexpr std::int64_t kMostLines = 1'000'000;
+
+// The reason why the configuration's data is not read; empty if it is read.
+std::string why_no_data(const Config::Data& data) {
+  std::vector<std::string> inputs = data.text;
+  for (const std::string* path : {&data.source, &data.target, &data.pairs, &data.labels}) {
+    if (!path->empty()) inputs.push_back(*path);
+  }
+  if (!data.corpus.empty()) return data.lines > kMostLines ? "the corpus is long" : "";
+  if (inputs.empty()) return "none is named";
+  if (std::ranges::count(inputs, kStandardInput)) return "it is standard input";
+  std::uintmax_t bytes = 0;
+  for (const std::string& input : inputs) {
+    try {
+      if (is_read_once(input)) return input + " can be read only once";
+      for (const fs::path& path : expand_inputs(std::span(&input, 1))) bytes += fs::file_size(path);
+    } catch (const std::exception&) {
+      return input + " is not there";
+    }
+  }
+  return bytes > kMostBytes ? "it is large" : "";
+}
+
+// Where the size of the vocabulary comes from.
+std::string vocabulary_origin(const ResolvedConfig& config, bool of_run, bool data_read) {
+  const Config::Tokenizer& tokenizer = config.tokenizer;
+  const bool from_files = !tokenizer.file.empty() && (tokenizer.joint || !tokenizer.target_file.empty());
+  if (of_run || from_files) return "the tokenizer's";
+  if (data_read) return "learned from the data";
+  return tokenizer.kind == TokenizerKind::character ? "assumed" : "tokenizer.vocab";
+}
+
+std::optional<MeasuredRun> read_measured(const RunFolder& run) {
+  if (!fs::exists(run.metrics())) return std::nullopt;
+  MeasuredRun result;
+  std::vector<double> seconds;
+  std::optional<double> before;
+  for (const nlohmann::ordered_json& line : read_metrics(run.metrics())) {
+    const auto step = line["step"].get<std::int64_t>();
+    const double elapsed = line.value("elapsed_s", result.elapsed_seconds);
+    const bool is_step = line.contains("loss");
+    if (is_step && before && step > result.steps) {
+      seconds.push_back((elapsed - *before) / static_cast<double>(step - result.steps));
+    }
+    before = is_step ? std::optional(elapsed) : std::nullopt;
+    result.steps = step;
+    result.elapsed_seconds = elapsed;
+    result.peak_bytes = std::max(result.peak_bytes, line.value("peak_memory_bytes", std::int64_t{0}));
+  }
+  if (!seconds.empty()) {
+    std::ranges::nth_element(seconds, seconds.begin() + std::ssize(seconds) / 2);
+    result.step_seconds = seconds[seconds.size() / 2];
+  }
+  return result;
+}
+
+// The largest micro-steps that fit into memory, with and without recomputing, for the same number of tokens in a step.
+std::vector<Advice> advise(const Info& info, const DataReader& read, const DryRunOptions& options) {
+  std::vector<Advice> advice = {};
+  const Config::Train& train = info.config.train;
+  const std::string rows_key = train.batch_tokens > 0 ? "train.batch_tokens" : "train.batch";
+  for (const bool recompute : {false, true}) {
+    if (recompute && (train.recompute || !info.config.family().recomputes)) continue;
+    DryRun run = *info.dry_run;
+    ConfigOverrides changes;
+    if (recompute) {
+      changes["train.recompute"] = {"true"};
+      Config changed = info.config.values();
+      apply_overrides(changed, changes);
+      run = dry_run(resolve(std::move(changed)), read, options);
+    }
+    const std::int64_t rows = micro_step_rows(info.config);
+    for (std::int64_t parts = 1; parts <= rows; parts *= 2) {
+      const std::int64_t peak = run.peak_bytes - run.row_bytes * (rows - rows / parts);
+      if (rows % parts != 0 && train.batch_tokens == 0) break;
+      if (peak > info.machine_bytes && 2 * parts <= rows) continue;
+      if (parts > 1) {
+        changes[rows_key] = {std::to_string(rows / parts)};
+        changes["train.accumulate"] = {std::to_string(train.accumulate * parts)};
+      }
+      advice.push_back({changes, peak});
+      break;
+    }
+  }
+  return advice;
+}
+
+// Fills the cache folder in a child process, so that the memory for this does not count as the training's: reads the
+// text, and measures the machine. Errors in the text are reported when it is read again.
+void fill_cache(const ResolvedConfig& config, const DataReader& read) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      machine_peak_flops(matmul_precision(config), thread_count());
+      if (!config.task_row().reads_sentences) read(config);
+    } catch (const std::exception&) {
+    }
+    ::_exit(0);
+  }
+  if (child > 0) ::waitpid(child, nullptr, 0);
+}
+
+// The configuration that is looked at: that of the run, if there is one, else the file `target`.
+ResolvedConfig read_config(const std::string& target, const std::optional<RunFolder>& run,
+                           const ConfigOverrides& overrides) {
+  std::vector<std::string> notes;
+  Config values = run ? override_config(load_run_config(run->config()), overrides, notes).values()
+                      : new_config(load_config(target), overrides).values();
+  if (!run) {
+    use_initial_tokenizers(values);
+  } else if (const auto step = latest_step(*run); step && fs::exists(run->checkpoint(*step))) {
+    require_run_files(*run, run->checkpoint(*step));
+  }
+  ResolvedConfig config = resolve(std::move(values));
+  for (const std::string& note : notes) spdlog::info("{}", note);
+  return config;
+}
+
+// What can be computed without a step.
+void compute(Info& info, const ObjectiveData& data) {
+  const ResolvedConfig& config = info.config;
+  info.costs = model_costs(config, data);
+  info.weight_bytes = 4 * info.costs.total;
+  info.gradient_bytes = 4 * info.costs.learning;
+  info.optimizer_bytes = 4 * info.costs.optimizer_numbers;
+  info.machine_bytes = machine_memory_bytes();
+  info.machine_flops = machine_peak_flops(matmul_precision(config), thread_count());
+  info.step_seconds = info.step_flops() / (kUsualShare * info.machine_flops);
+  const std::int64_t every = config.eval.every, steps = config.train.steps;
+  info.evaluations = every > 0 ? (steps + every - 1) / every : 1;
+}
+
+// Runs some steps, for about `seconds`. Leaves `info` as it is, if there is not enough memory.
+void time_steps(Info& info, const DataReader& read, double seconds) {
+  const ResolvedConfig& config = info.config;
+  const DryRunOptions options{
+      .seconds = seconds,
+      .expected_micro_seconds = info.step_seconds / static_cast<double>(config.train.accumulate),
+      .progress = show_progress("timing some steps")};
+  try {
+    info.dry_run = dry_run(config, read, options);
+  } catch (const OutOfMemory&) {
+    return;
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  info.step_seconds = info.dry_run->step_seconds;
+  if (info.share_of_peak() > 1) {
+    info.machine_flops = machine_peak_flops_again(matmul_precision(config), thread_count());
+  }
+  if (!info.fits()) info.advice = advise(info, read, options);
+}
+
+}  // namespace
+
+Info gather_info(const std::string& target, const ConfigOverrides& overrides, double seconds) {
+  std::optional<RunFolder> run;
+  if (fs::is_directory(target)) run = find_run(target).run;
+  const ResolvedConfig config = read_config(target, run, overrides);
+  if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));
+
+  Info info{.config = config, .no_data = why_no_data(config.data), .vocab_origin = {}, .costs = {}};
+  info.vocab_origin = vocabulary_origin(config, run.has_value(), info.no_data.empty());
+  std::unique_ptr<ObjectiveData> first;  // the data that was read for `costs`
+  const DataReader read = [&](const ResolvedConfig& with) {
+    if (first && with == config) return std::move(first);
+    const RunFolder* const folder = run ? &*run : nullptr;
+    return info.no_data.empty() ? with.task_row().prepare(with, folder, show_progress)
+                                : with.task_row().dummy(with, folder);
+  };
+  fill_cache(config, read);
+  first = read(config);
+  compute(info, *first);
+  if (run) info.measured = read_measured(*run);
+  if (seconds > 0 && info.fits()) time_steps(info, read, seconds);
+  return info;
+}
+
+}  // namespace tapeformer::cli

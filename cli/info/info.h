@@ -1,0 +1,62 @@
+// What the command `info` finds out about a training, by a dry run and without one, and how it is shown.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/training/model_costs.h"
+#include "train/loop/dry_run.h"
+
+namespace tapeformer::cli {
+
+// Measurements in the metrics of a run.
+struct MeasuredRun {
+  std::int64_t steps = 0;
+  std::optional<double> step_seconds;  // the median over steps between which nothing was evaluated
+  double elapsed_seconds = 0;
+  std::int64_t peak_bytes = 0;  // 0: unknown
+};
+
+// A change of the configuration that saves memory.
+struct Advice {
+  ConfigOverrides changes;
+  std::int64_t peak_bytes;
+};
+
+struct Info {
+  ResolvedConfig config;
+  std::string no_data;       // the reason why the data is not read; empty if it is read
+  std::string vocab_origin;  // where the size of the vocabulary comes from
+  ModelCosts costs;
+  std::int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
+  std::int64_t machine_bytes = 0;
+  double machine_flops = 0;
+  std::optional<DryRun> dry_run = std::nullopt;
+  double step_seconds = 0;
+  std::int64_t evaluations = 0;
+  std::vector<Advice> advice = {};
+  std::optional<MeasuredRun> measured = std::nullopt;
+
+  std::int64_t state_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes; }
+  std::int64_t peak_bytes() const { return dry_run ? dry_run->peak_bytes : state_bytes(); }
+  bool fits() const { return peak_bytes() <= machine_bytes; }
+  std::optional<double> evaluation_seconds() const { return dry_run ? dry_run->evaluation_seconds : std::nullopt; }
+  double training_seconds() const {
+    return static_cast<double>(config.train.steps) * step_seconds +
+           static_cast<double>(evaluations) * evaluation_seconds().value_or(0);
+  }
+  double step_flops() const { return costs.flops_per_token * static_cast<double>(costs.tokens_per_step); }
+  double share_of_peak() const { return step_flops() / step_seconds / machine_flops; }
+  const char* method() const { return !dry_run ? "computed" : dry_run->scaled ? "scaled" : "measured"; }
+};
+
+// `target` is a configuration file or a run's folder; `overrides` change its configuration. Some steps are run and
+// timed for about `seconds`; 0: none, and what can be known without them is computed.
+Info gather_info(const std::string& target, const ConfigOverrides& overrides, double seconds);
+
+nlohmann::ordered_json info_json(const Info& info);
+std::string info_text(const Info& info);
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <cmath>
+
+#include "cli/info/info.h"
+#include "cli/terminal/results.h"
+#include "core/parallel.h"
+#include "core/text/numbers.h"
+#include "tasks/text/dummy_data.h"
+
+namespace tapeformer::cli {
+namespace {
+
+// 1234567 → "1,234,567"
+std::string with_commas(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  for (int place = static_cast<int>(digits.size()) - 3; place > 0; place -= 3) digits.insert(place, ",");
+  return digits;
+}
+
+std::string mebibytes(std::int64_t bytes) {
+  const double value = static_cast<double>(bytes) / (1 << 20);
+  return value < 1000 ? fmt::format("{:.1f} MiB", value) : with_commas(std::llround(value)) + " MiB";
+}
+
+std::string short_time(double seconds) {
+  return seconds < 1    ? fmt::format("{:.1f} ms", 1e3 * seconds)
+         : seconds < 60 ? fmt::format("{:.2f} s", seconds)
+                        : format_duration(seconds);
+}
+
+// A table of names, values and notes.
+Table facts() { return Table({{.width = 34}, {.width = 16, .right = true, .gap = 1}, {.gap = 3}}); }
+
+std::string parameters_text(const ModelCosts& costs) {
+  Table table = facts();
+  for (const ModelCosts::Part& part : costs.parts) table.add({part.label, with_commas(part.parameters)});
+  table.add({"total", with_commas(costs.total)});
+  if (costs.without_heads) table.add({"without heads", with_commas(*costs.without_heads)});
+  if (costs.learning < costs.total) table.add({"of which learn", with_commas(costs.learning)});
+  for (const auto& [first, last] : equal_layers(costs)) {
+    const std::string number = last->name.substr(last->name.rfind('.') + 1);
+    table.add({first == last ? first->name : str_cat("each of ", first->name, " to ", number),
+               with_commas(first->parameters)});
+    for (const ModelCosts::Part& part : first->parts) table.add({"  " + part.key, with_commas(part.parameters)});
+  }
+  return "\nparameters\n" + table.text();
+}
+
+// What would make a training fit into memory.
+std::string advice_text(const Info& info) {
+  if (info.advice.empty()) return "  what helps: a smaller model\n";
+  std::string text;
+  for (const Advice& option : info.advice) {
+    text += "  what helps:";
+    for (const auto& [key, value] : option.changes) text += str_cat(" --", key, " ", value.front());
+    Table table = facts();
+    table.add({"", mebibytes(option.peak_bytes), option.peak_bytes <= info.machine_bytes ? "about" : "not enough"});
+    text += '\n' + table.text();
+  }
+  return text;
+}
+
+std::string memory_text(const Info& info) {
+  Table table = facts();
+  table.add({"weights", mebibytes(info.weight_bytes)});
+  table.add({"gradients", mebibytes(info.gradient_bytes)});
+  table.add({"state of " + info.config.optimizer.name, mebibytes(info.optimizer_bytes)});
+  if (!info.dry_run) {
+    table.add({"together", mebibytes(info.state_bytes()), "activations come on top"});
+  } else {
+    table.add({"activations", mebibytes(info.dry_run->activation_bytes)});
+    table.add({"program, data and the rest",
+               mebibytes(info.peak_bytes() - info.state_bytes() - info.dry_run->activation_bytes)});
+    table.add({info.dry_run->scaled ? "peak, about" : "peak", mebibytes(info.peak_bytes())});
+  }
+  if (info.measured && info.measured->peak_bytes > 0) {
+    table.add({"peak, measured", mebibytes(info.measured->peak_bytes)});
+  }
+  table.add({"this machine", mebibytes(info.machine_bytes), info.fits() ? "" : "IT DOES NOT FIT"});
+  return "\nmemory\n" + table.text() + (info.fits() ? "" : advice_text(info));
+}
+
+std::string time_text(const Info& info) {
+  const Config::Train& train = info.config.train;
+  Table table = facts();
+  table.add({"tokens of a step", with_commas(info.costs.tokens_per_step)});
+  const double gflop = 1e-9 * info.step_flops();
+  if (gflop > 0) {
+    table.add({"operations of a step",
+               gflop < 1000 ? fmt::format("{:.3g} GFLOP", gflop) : with_commas(std::llround(gflop)) + " GFLOP"});
+  }
+  const std::string about = info.method() == std::string("measured") ? "" : ", about";
+  table.add({"a step" + about, short_time(info.step_seconds),
+             gflop > 0 ? fmt::format("{:.0f} % of that", 100 * std::min(1.0, info.share_of_peak())) : ""});
+  if (const auto seconds = info.evaluation_seconds()) table.add({"an evaluation", short_time(*seconds)});
+  table.add({with_commas(train.steps) + " steps" + about, short_time(info.training_seconds()),
+             info.evaluation_seconds() ? str_cat("with ", with_commas(info.evaluations), " evaluations")
+                                       : "without evaluations"});
+  if (const auto& measured = info.measured) {
+    if (measured->step_seconds) table.add({"a step, measured", short_time(*measured->step_seconds)});
+    table.add({with_commas(measured->steps) + " steps, measured", short_time(measured->elapsed_seconds)});
+  }
+  const bool bleu = info.config.task_row().has_bleu && info.config.eval.bleu_every > 0;
+  return fmt::format("\ntime, on {} thread{}, with products in {} precision (at most {:.0f} GFLOP/s)\n{}{}",
+                     thread_count(), thread_count() > 1 ? "s" : "", word_of(train.matmul), 1e-9 * info.machine_flops,
+                     table.text(), bleu ? "  BLEU of the validation data (eval.bleu_every) comes on top\n" : "");
+}
+
+// Which model it is, and what its data is.
+std::string heading(const Info& info) {
+  std::string text = fmt::format("{}, vocabulary of {} ({})\n", info.config.model.type, with_commas(info.costs.vocab),
+                                 info.vocab_origin);
+  if (info.no_data.empty()) return text;
+  text += fmt::format("no data is read ({}): random tokens take its place\n", info.no_data);
+  if (info.config.task_row().reads_sentences)
+    text += fmt::format("sentences are assumed to have {} tokens\n", kDummyLength);
+  return text;
+}
+
+}  // namespace
+
+std::string info_text(const Info& info) {
+  return heading(info) + parameters_text(info.costs) + memory_text(info) + time_text(info);
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,69 @@
+// A command of the program as plain data, which parser.h makes a command line of.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/keys.h"
+
+namespace tapeformer::cli {
+
+// What an option sets. A bool makes the option a flag; a number or a string takes one value; a list takes values as
+// ListValues says; a function receives the value, and throws UsageError for one that it does not accept.
+using OptionTarget =
+    std::variant<bool*, double*, std::int64_t*, std::uint64_t*, std::optional<std::int64_t>*, std::string*,
+                 std::optional<std::string>*, std::vector<std::string>*, std::function<void(const std::string&)>>;
+
+// How a list takes its values.
+enum class ListValues {
+  all,       // every word up to the next option: --text a b c
+  one_each,  // one value each time that the option is given: --stop a --stop b
+  last       // one value; if the option is given several times, the last one counts
+};
+
+// What an option accepts, and how the help shows it.
+struct OptionRules {
+  bool required = false;
+  std::vector<std::string> words = {};     // the values that are accepted; empty: any
+  std::optional<std::int64_t> least = {};  // the smallest whole number that is accepted
+  std::optional<std::int64_t> most = {};   // the largest one, beside `least`
+  bool non_negative = false;               // whether a double must be at least 0
+  std::vector<std::string> excludes = {};  // the options that cannot be given beside this one
+  std::vector<std::string> needs = {};     // the options that must be given beside this one
+  ListValues values = ListValues::all;
+  bool shows_type = true;         // whether the help shows TEXT, INT or FLOAT after the name
+  std::string group = {};         // the heading of the help under which the option is; empty: "Options"
+  bool only_in_help_all = false;  // whether --help leaves the option to --help-all
+};
+
+struct Option {
+  std::string name;  // "--json"; without dashes, as in "run", it is an argument that is known by its position
+  OptionTarget target;
+  std::string help;
+  OptionRules rules = {};
+};
+
+struct Command {
+  std::string name, help;
+  std::vector<Option> options = {};
+  std::function<void()> run = {};
+  std::vector<Command> commands = {};  // the commands below this one, which has no `run` then: tokenizer train
+  std::string help_all = {};           // what --help-all is for; empty: the command does not have it
+  std::string help_end = {};           // the last line of --help, beside --help-all
+};
+
+// An option whose value is one of the words of an enum (Words). `value` is an enum or an optional one.
+template <class Value>
+Option word_option(std::string name, Value& value, std::string help, OptionRules rules = {}) {
+  using Enum = typename decltype(std::optional{value})::value_type;
+  rules.words = words_of<Enum>();
+  return {std::move(name), [&value](const std::string& word) { value = value_of<Enum>(word); }, std::move(help),
+          std::move(rules)};
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,158 @@
+#include "cli/options/parser.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "cli/options/usage.h"
+#include "cli/terminal/terminal.h"
+#include "core/error.h"
+
+namespace tapeformer::cli {
+namespace {
+
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+
+// Whether the text is a whole number that fits into 64 bits, and which.
+struct WholeNumber {
+  explicit WholeNumber(const std::string& text) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    is_whole = error == std::errc() && end == text.data() + text.size();
+    is_too_large = error == std::errc::result_out_of_range;
+  }
+  std::int64_t value = 0;
+  bool is_whole, is_too_large;
+};
+
+std::function<std::string(const std::string&)> within(std::int64_t least, std::optional<std::int64_t> most) {
+  return [least, most](const std::string& text) {
+    const WholeNumber number(text);
+    if (number.is_whole && number.value >= least && (!most || number.value <= *most)) return std::string();
+    const std::string range = most ? str_cat("from ", least, " to ", *most) : str_cat("of at least ", least);
+    return str_cat("expected a whole number ", range, ", got ", text);
+  };
+}
+
+std::string refuse_too_large(const std::string& text) {
+  return WholeNumber(text).is_too_large ? "expected a smaller number, got " + text : "";
+}
+
+std::string refuse_not_finite(const std::string& text) {
+  return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "expected a finite number, got " + text;
+}
+
+CLI::Option* add_target(CLI::App& app, const Option& option) {
+  return std::visit(Overloaded{[&](bool* flag) { return app.add_flag(option.name, *flag, option.help); },
+                               [&](const std::function<void(const std::string&)>& receive) {
+                                 return app.add_option_function<std::string>(option.name, receive, option.help);
+                               },
+                               [&](auto* variable) { return app.add_option(option.name, *variable, option.help); }},
+                    option.target);
+}
+
+void add_checks(CLI::Option& added, const Option& option) {
+  const OptionRules& rules = option.rules;
+  if (!rules.words.empty()) added.check(CLI::IsMember(rules.words));
+  if (rules.least) added.check(within(*rules.least, rules.most));
+  if (rules.non_negative) added.check(CLI::NonNegativeNumber);
+  if (std::holds_alternative<double*>(option.target)) added.check(refuse_not_finite);
+  if (std::holds_alternative<std::int64_t*>(option.target) || std::holds_alternative<std::uint64_t*>(option.target) ||
+      std::holds_alternative<std::optional<std::int64_t>*>(option.target)) {
+    added.check(refuse_too_large);
+  }
+}
+
+void add_option(CLI::App& app, const Option& option) {
+  CLI::Option& added = *add_target(app, option);
+  add_checks(added, option);
+  const OptionRules& rules = option.rules;
+  if (rules.required) added.required();
+  if (rules.values == ListValues::one_each) added.allow_extra_args(false);
+  if (rules.values == ListValues::last) added.expected(1)->allow_extra_args(false)->take_last();
+  if (!rules.shows_type) added.type_name("");
+  if (!rules.group.empty()) added.group(rules.group);
+}
+
+// A help that leaves the options of --help-all out.
+class ShortHelp : public CLI::Formatter {
+ public:
+  explicit ShortHelp(const Command& command) : command_(command) {}
+
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    std::erase_if(options, [&](const CLI::Option* option) { return is_left_out(*option); });
+    return options.empty() ? "" : CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return str_cat("\n", command_.help_end, "\n", CLI::Formatter::make_footer(app));
+  }
+
+ private:
+  bool is_left_out(const CLI::Option& shown) const {
+    return std::ranges::any_of(command_.options, [&](const Option& option) {
+      return option.rules.only_in_help_all && shown.check_name(option.name);
+    });
+  }
+
+  const Command& command_;
+};
+
+void add_help_all(CLI::App& app, const Command& command) {
+  app.add_flag_callback(
+         "--help-all",
+         [&app, all = app.get_formatter()] {
+           app.formatter(all);
+           throw CLI::CallForHelp();
+         },
+         command.help_all)
+      ->trigger_on_parse();
+  app.formatter(std::make_shared<ShortHelp>(command));
+}
+
+// Adds what the command and those below it have. `chosen` is set to the command that is given.
+void add_contents(CLI::App& app, const Command& command, const Command*& chosen) {
+  for (const Option& option : command.options) add_option(app, option);
+  for (const Option& option : command.options) {
+    CLI::Option* const added = app.get_option(option.name);
+    for (const std::string& other : option.rules.excludes) added->excludes(app.get_option(other));
+    for (const std::string& other : option.rules.needs) added->needs(app.get_option(other));
+  }
+  if (!command.help_all.empty()) add_help_all(app, command);
+  for (const Command& below : command.commands)
+    add_contents(*app.add_subcommand(below.name, below.help), below, chosen);
+  app.add_flag_callback("-q,--quiet", be_quiet, "On standard error warnings and errors only: no progress");
+  if (command.commands.empty()) {
+    app.callback([&] { chosen = &command; });
+  } else {
+    app.require_subcommand(1);
+  }
+}
+
+}  // namespace
+
+const Command* parse_command_line(const Command& program, const std::string& version, int argc,
+                                  const char* const* argv) {
+  const Command* chosen = nullptr;
+  CLI::App app(program.help, program.name);
+  app.set_version_flag("--version", version);
+  add_contents(app, program, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {  // a help or the version
+    app.exit(request);
+    return nullptr;
+  } catch (const CLI::ParseError& error) {
+    fail_usage(explain(app, error), " (see --help)");
+  }
+  return chosen;
+}
+
+}  // namespace tapeformer::cli

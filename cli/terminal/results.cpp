@@ -1,0 +1,53 @@
+#include "cli/terminal/results.h"
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace tapeformer {
+namespace {
+
+// The number of characters of a text, which may have several bytes in UTF-8.
+std::size_t width_of(std::string_view text) {
+  return std::ranges::count_if(text, [](unsigned char byte) { return (byte & 0xC0) != 0x80; });
+}
+
+}  // namespace
+
+void print_text(std::string_view text) { std::cout << text; }
+void flush_results() { std::cout << std::flush; }
+
+std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+void print_json(const Json& json) { print_text(json_text(json) + '\n'); }
+
+Table Table::fitted(std::vector<std::vector<std::string>> rows) {
+  std::vector<Column> columns;
+  for (const auto& row : rows) {
+    columns.resize(std::max(columns.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) columns[i].width = std::max(columns[i].width, width_of(row[i]));
+  }
+  if (!columns.empty()) columns[0].gap = 0;
+  Table table(std::move(columns));
+  table.rows_ = std::move(rows);
+  return table;
+}
+
+std::string Table::text() const {
+  std::string text;
+  for (const auto& row : rows_) {
+    std::size_t end = row.size();
+    while (end > 0 && row[end - 1].empty()) --end;
+    for (std::size_t i = 0; i < end; ++i) {
+      const Column& column = columns_[i];
+      const std::string fill(column.width - std::min(column.width, width_of(row[i])), ' ');
+      text.append(column.gap, ' ');
+      if (column.right) text += fill;
+      text += row[i];
+      if (!column.right && i + 1 < columns_.size()) text += fill;
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace tapeformer

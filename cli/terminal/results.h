@@ -1,0 +1,65 @@
+// How commands print their results on standard output. Commands that write a text as it comes use TextOutput
+// (terminal.h); nothing else writes there.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tapeformer {
+
+using Json = nlohmann::ordered_json;
+
+// Prints a text as it is. A result that cannot be written throws std::ios::failure (main.cpp sees to that).
+void print_text(std::string_view text);
+
+// print_line("{:8.4f}  {}", probability, token): formats with fmt, and ends the line.
+template <class... Parts>
+void print_line(fmt::format_string<Parts...> format, Parts&&... parts) {
+  print_text(fmt::format(format, std::forward<Parts>(parts)...) + '\n');
+}
+
+// Hands over what was printed to whoever reads it: a pipe, a file, a terminal.
+void flush_results();
+
+// A value in one line of JSON. Bytes that are not UTF-8 become U+FFFD.
+std::string json_text(const Json& json);
+// Prints json_text(), and ends the line.
+void print_json(const Json& json);
+
+// Prints a result as JSON, or else as text for people, which ends its lines itself. Each function makes one of the two.
+template <class MakeJson, class MakeText>
+void print_result(bool as_json, const MakeJson& json, const MakeText& text) {
+  as_json ? print_json(json()) : print_text(text());
+}
+
+// Rows of cells in columns. A cell that is wider than its column moves the rest of its row to the right. Widths count
+// characters, which may have several bytes in UTF-8.
+class Table {
+ public:
+  struct Column {
+    std::size_t width = 0;
+    bool right = false;   // whether its cells are at the right edge, as numbers are
+    std::size_t gap = 2;  // the spaces before the column
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // A table whose columns are as wide as their widest cells.
+  static Table fitted(std::vector<std::vector<std::string>> rows);
+
+  // A row may have fewer cells than there are columns.
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // The rows as lines. Empty cells at the end of a row are left out, and the last column is not filled up with spaces.
+  std::string text() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,55 @@
+#include <spdlog/spdlog.h>
+
+#include "cli/options/config_options.h"
+#include "cli/training/run_setup.h"
+#include "cli/training/runs.h"
+#include "cli/training/training.h"
+#include "train/loop/initial_weights.h"
+
+namespace tapeformer::cli {
+namespace {
+
+// Refuses a configuration file among the words that follow --data.text, which takes all of them.
+void refuse_configuration_as_text(const TrainArguments& arguments) {
+  const auto texts = arguments.overrides.find("data.text");
+  if (!arguments.config.empty() || texts == arguments.overrides.end()) return;
+  for (const std::string& text : texts->second) {
+    if (!text.ends_with(".toml")) continue;
+    fail_usage("--data.text: expected texts, got the configuration ", text, ": name it first, as in train ", text,
+               " --data.text FILE");
+  }
+}
+
+}  // namespace
+
+void start_run(const TrainArguments& arguments, Communicator& ranks) {
+  Config given;
+  if (!arguments.config.empty()) given = load_config(arguments.config);
+  refuse_configuration_as_text(arguments);
+  given = new_config(std::move(given), arguments.overrides).values();
+  const bool initial_tokenizers = use_initial_tokenizers(given);
+  const ResolvedConfig config = resolve_for_training(std::move(given));
+  if (ranks.is_root()) require_no_run(arguments.out);
+  prepare_ranks(config, ranks);
+  Work work = make_work(config, nullptr, ranks);
+  Objective& objective = *work.objective;
+  const bool has_weights = !config.train.init_from.empty();
+  objective.model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  if (has_weights) {
+    for (const std::string& line : load_initial_weights(config, objective.initial_part())) spdlog::warn("{}", line);
+    spdlog::info("the weights {}are those of {}", initial_tokenizers ? "and the tokenizer " : "",
+                 config.train.init_from);
+  }
+  Training training = make_training(config, std::move(work), ranks);
+  const std::string config_toml = to_toml(config);
+  // Weights that come from another run or a file are saved at once, so that this run does not need the other one later.
+  const auto save_weights = [&](const RunFolder& run) {
+    if (ranks.is_root()) training.state.run_files = hash_run_files(run);
+    if (has_weights) save_checkpoint(training, run, {.config_toml = config_toml, .regular = false});
+  };
+  const RunFolder run = make_run(arguments.out, config_toml, objective.facts().tokenizers, save_weights, ranks);
+  const auto lock = lock_run(run, ranks);
+  train_run(config, training, run);
+}
+
+}  // namespace tapeformer::cli

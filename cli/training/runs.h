@@ -1,0 +1,23 @@
+// The two ways of the command `train`: it begins a run, or it goes on with one.
+#pragma once
+
+#include <string>
+
+#include "train/config/config.h"
+#include "train/distributed/communicator.h"
+
+namespace tapeformer::cli {
+
+struct TrainArguments {
+  std::string config, out, resume;  // the configuration file, the folder of a new run, the run that goes on
+  bool discard_newer = false, accept_changes = false;
+  ConfigOverrides overrides;
+};
+
+// Begins a run in the folder `out`. All ranks call these.
+void start_run(const TrainArguments& arguments, Communicator& ranks);
+// Goes on with the run `resume` in its own folder, or in the folder `out` if that is given: the new run gets the
+// metrics up to the checkpoint from which it goes on, and the earlier checkpoints that its end will need.
+void continue_run(const TrainArguments& arguments, Communicator& ranks);
+
+}  // namespace tapeformer::cli
