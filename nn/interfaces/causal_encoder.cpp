@@ -4,11 +4,11 @@
 
 namespace tapeformer {
 
-CausalEncoder::CausalEncoder(std::unique_ptr<LanguageModel> model) : model_(std::move(model)) {
+CausalEncoder::CausalEncoder(std::unique_ptr<CausalModel> model) : model_(std::move(model)) {
   register_module("", *model_);
 }
 
-std::vector<Variable> CausalEncoder::hidden_states(const EncoderBatch& rows) const {
+std::vector<Variable> CausalEncoder::hidden_states(const Batch& rows) const {
   check(!rows.segments.defined(), "causal encoder: the rows have segments, which a language model does not read");
   return model_->hidden_states(rows.ids);
 }

@@ -2,7 +2,7 @@
 
 namespace tapeformer {
 
-std::vector<Tensor> layers_of_one_token(const TextEncoder& encoder, OpObserver* observer) {
+std::vector<Tensor> layers_of_one_token(const Model& encoder, OpObserver* observer) {
   Tape tape({.record = false, .op_observer = observer});
   const Tensor id = Tensor::full({1, 1}, DType::i32, 0);
   std::vector<Tensor> layers;

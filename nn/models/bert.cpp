@@ -10,7 +10,7 @@
 
 namespace tapeformer {
 
-MaskedTokenHead::MaskedTokenHead(const BlockConfig& config, const Embedding& embedding)
+MaskedLMHead::MaskedLMHead(const BlockConfig& config, const Embedding& embedding)
     : transform_(config.dim, config.dim, config.bias, config.init, config.dtype),
       norm_(make_norm(config)),
       output_(embedding, /*tied=*/true, config.dim, /*with_bias=*/true, config.init, config.dtype) {
@@ -19,7 +19,7 @@ MaskedTokenHead::MaskedTokenHead(const BlockConfig& config, const Embedding& emb
   register_module("", output_);
 }
 
-Variable MaskedTokenHead::transformed(const Variable& features) const {
+Variable MaskedLMHead::transformed(const Variable& features) const {
   return norm_->forward(gelu(transform_.forward(features)));
 }
 
@@ -53,7 +53,7 @@ Bert::Bert(const BertConfig& config)
   register_module("head", head_);
 }
 
-Variable Bert::embed(const EncoderBatch& rows) const {
+Variable Bert::embed(const Batch& rows) const {
   check(rows.ids.value().rank() == 2, "bert: expected ids (B, T), got ", rows.ids.sizes());
   Variable x = positions_.add_to(token_embedding_.forward(rows.ids), {});
   if (segment_embedding_) {
@@ -65,11 +65,11 @@ Variable Bert::embed(const EncoderBatch& rows) const {
   return dropout_.forward(embedding_norm_->forward(x));
 }
 
-Variable Bert::encode(const EncoderBatch& rows, const Variable& x, std::vector<Variable>* layers) const {
+Variable Bert::encode(const Batch& rows, const Variable& x, std::vector<Variable>* layers) const {
   return stack_.forward(x, {.mask = {.causal = false, .lengths = rows.lengths}}, nullptr, layers);
 }
 
-std::vector<Variable> Bert::hidden_states(const EncoderBatch& rows) const {
+std::vector<Variable> Bert::hidden_states(const Batch& rows) const {
   std::vector<Variable> layers{embed(rows)};
   encode(rows, Variable(layers.front()), &layers);
   return layers;

@@ -23,9 +23,9 @@ struct BertConfig {
 ModelFamily bert_family();
 
 // LN(GELU(h W + b)) Eᵀ + b′ with the token embedding E: h (…, dim) → (…, vocab).
-class MaskedTokenHead : public Module {
+class MaskedLMHead : public Module {
  public:
-  MaskedTokenHead(const BlockConfig& config, const Embedding& embedding);
+  MaskedLMHead(const BlockConfig& config, const Embedding& embedding);
   Variable logits(const Variable& features) const {
     return call([&] { return output_.logits(transformed(features)); });
   }
@@ -54,8 +54,8 @@ class Bert : public MaskedLanguageModel {
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
   // Returns X and the output of every block, (B, T, dim) each.
-  std::vector<Variable> hidden_states(const EncoderBatch& rows) const override;
-  Variable forward(const EncoderBatch& rows) const override {
+  std::vector<Variable> hidden_states(const Batch& rows) const override;
+  Variable forward(const Batch& rows) const override {
     return call([&] { return encode(rows, embed(rows)); });
   }
   Variable logits(const Variable& features) const override { return head_.logits(features); }
@@ -67,8 +67,8 @@ class Bert : public MaskedLanguageModel {
   Variable next_sentence_logits(const Variable& features) const override;
 
  private:
-  Variable embed(const EncoderBatch& rows) const;
-  Variable encode(const EncoderBatch& rows, const Variable& x, std::vector<Variable>* layers = nullptr) const;
+  Variable embed(const Batch& rows) const;
+  Variable encode(const Batch& rows, const Variable& x, std::vector<Variable>* layers = nullptr) const;
 
   BertConfig config_;
   Embedding token_embedding_;
@@ -77,7 +77,7 @@ class Bert : public MaskedLanguageModel {
   std::unique_ptr<Norm> embedding_norm_;
   Dropout dropout_;
   BlockStack stack_;
-  MaskedTokenHead head_;
+  MaskedLMHead head_;
   std::unique_ptr<Linear> pooler_, next_sentence_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 // Returns the ids at the times [begin, end) as targets (T − 1, B) of the pairs (x_i, x_{i+1}), i = 0 … T − 2, in the
 // order of time. A pair that contains padding gets kIgnoredTarget.
-Tensor targets_at(const EncoderBatch& rows, std::int64_t begin, std::int64_t end) {
+Tensor targets_at(const Batch& rows, std::int64_t begin, std::int64_t end) {
   const Tensor targets = rows.ids.value().slice(1, begin, end).transpose(0, 1).clone();
   if (!rows.lengths.defined()) return targets;
   const std::span<const std::int32_t> lengths = rows.lengths.span<std::int32_t>();
@@ -41,13 +41,13 @@ Bilm::Bilm(const BilmConfig& config)
   refuse_hooks("a bilm has an output for each direction: hook forward and backward");
 }
 
-Bilm::States Bilm::states(const EncoderBatch& rows) const {
+Bilm::States Bilm::states(const Batch& rows) const {
   check(rows.ids.value().rank() == 2, "bilm: expected ids (B, T), got ", rows.ids.sizes());
   const Variable x = dropout_.forward(token_embedding_.forward(transpose(rows.ids, 0, 1)));
   return {x, forward_.layer_states(x, false, rows.lengths), backward_.layer_states(x, true, rows.lengths)};
 }
 
-std::vector<Variable> Bilm::hidden_states(const EncoderBatch& rows) const {
+std::vector<Variable> Bilm::hidden_states(const Batch& rows) const {
   const States states = this->states(rows);
   const auto both = [](const Variable& a, const Variable& b) {
     const Variable parts[] = {a, b};
@@ -62,7 +62,7 @@ std::vector<Variable> Bilm::hidden_states(const EncoderBatch& rows) const {
 
 // The predictions are in the order of time. For each pair (x_i, x_{i+1}), the forward direction predicts x_{i+1} at
 // x_i, and the backward direction predicts x_i at x_{i+1}.
-std::vector<TokenPrediction> Bilm::predictions(const EncoderBatch& rows) const {
+std::vector<TokenPrediction> Bilm::predictions(const Batch& rows) const {
   const std::int64_t length = rows.ids.size(1);
   check(length >= 2, "bilm: the rows have ", length, " token: at least 2 are needed to predict one from another");
   const States states = this->states(rows);

@@ -29,8 +29,8 @@ class Bilm : public BidirectionalLanguageModel {
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   // Returns h_0 = [x; x] (B, T, 2·input_dim), and h_j = [→h_j; ←h_j] (B, T, 2·dim) for each layer j.
-  std::vector<Variable> hidden_states(const EncoderBatch& rows) const override;
-  std::vector<TokenPrediction> predictions(const EncoderBatch& rows) const override;
+  std::vector<Variable> hidden_states(const Batch& rows) const override;
+  std::vector<TokenPrediction> predictions(const Batch& rows) const override;
   std::vector<std::string> prediction_names() const override { return {"forward", "backward"}; }
   std::int64_t scored_targets(std::int64_t length) const override { return length - 1; }
   Variable logits(const Variable& features) const override { return head_.logits(features); }
@@ -45,7 +45,7 @@ class Bilm : public BidirectionalLanguageModel {
     Variable embedding;
     std::vector<Variable> forward, backward;
   };
-  States states(const EncoderBatch& rows) const;
+  States states(const Batch& rows) const;
 
   BilmConfig config_;
   Embedding token_embedding_;

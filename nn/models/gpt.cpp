@@ -116,7 +116,7 @@ ModelFamily gpt_family() {
           .task = "language_model",
           .keys = gpt_keys(),
           .resolve = resolve_gpt,
-          .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<LanguageModel> {
+          .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<CausalModel> {
             return std::make_unique<Gpt>(gpt_config(options, vocabulary));
           },
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},

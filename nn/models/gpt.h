@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "nn/blocks/block.h"
-#include "nn/interfaces/language_model.h"
+#include "nn/interfaces/causal_model.h"
 #include "nn/layers/lm_head.h"
 #include "nn/layers/positions.h"
 #include "nn/models/registry.h"
@@ -39,7 +39,7 @@ class GptState : public LanguageState {
   StackCache blocks;
 };
 
-class Gpt : public LanguageModel {
+class Gpt : public CausalModel {
  public:
   explicit Gpt(const GptConfig& config);
 

@@ -96,7 +96,7 @@ std::vector<Key> nplm_keys() {
           std::move(dropout)};
 }
 
-std::unique_ptr<LanguageModel> make_nplm(const KeyValues& options, const ModelVocabulary& vocabulary) {
+std::unique_ptr<CausalModel> make_nplm(const KeyValues& options, const ModelVocabulary& vocabulary) {
   return std::make_unique<Nplm>(NplmConfig{.vocab = vocabulary.target,
                                            .order = options.integer("order"),
                                            .embedding_dim = options.integer("embedding_dim"),

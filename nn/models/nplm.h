@@ -21,7 +21,7 @@ ModelFamily nplm_family();
 // The logits of the token after w_t are b + W x + U tanh(d + H x), where x = [C(w_t); C(w_{t−1}); …; C(w_{t−n+2})] are
 // the embeddings of the last n − 1 tokens, the latest first; embeddings before the beginning are zeros. The features
 // are [tanh(d + H x); x], so that [U W] is the head's one matrix. Dropout is applied to x and to the hidden layer.
-class Nplm : public LanguageModel {
+class Nplm : public CausalModel {
  public:
   // Throws Error if the order is below 2.
   explicit Nplm(const NplmConfig& config);

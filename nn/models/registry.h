@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/keys.h"
-#include "nn/interfaces/language_model.h"
-#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/interfaces/causal_model.h"
+#include "nn/interfaces/encoder_decoder.h"
+#include "nn/interfaces/model.h"
 #include "nn/interfaces/skip_gram_model.h"
-#include "nn/interfaces/text_encoder.h"
 
 namespace tapeformer {
 
@@ -19,12 +19,11 @@ namespace tapeformer {
 struct ModelVocabulary {
   std::int64_t source = 0, target = 0;  // sizes; for a language model both are the size of its vocabulary
   bool joint = true;                    // whether source and target have the same vocabulary
-  std::int32_t document_token = -1;     // LanguageModel::document_token()
+  std::int32_t document_token = -1;     // CausalModel::document_token()
 };
 
-using LanguageModelMaker = std::function<std::unique_ptr<LanguageModel>(const KeyValues&, const ModelVocabulary&)>;
-using SequenceToSequenceMaker =
-    std::function<std::unique_ptr<SequenceToSequence>(const KeyValues&, const ModelVocabulary&)>;
+using CausalModelMaker = std::function<std::unique_ptr<CausalModel>(const KeyValues&, const ModelVocabulary&)>;
+using EncoderDecoderMaker = std::function<std::unique_ptr<EncoderDecoder>(const KeyValues&, const ModelVocabulary&)>;
 using BidirectionalLanguageModelMaker =
     std::function<std::unique_ptr<BidirectionalLanguageModel>(const KeyValues&, const ModelVocabulary&)>;
 using MaskedLanguageModelMaker =
@@ -66,7 +65,7 @@ struct ModelFamily {
   // values contradict each other. A second call changes nothing. `joint`: source and target share a vocabulary.
   std::function<void(KeyValues& options, bool joint)> resolve;
   // Makes the model that resolved options describe.
-  std::variant<LanguageModelMaker, SequenceToSequenceMaker, BidirectionalLanguageModelMaker, MaskedLanguageModelMaker,
+  std::variant<CausalModelMaker, EncoderDecoderMaker, BidirectionalLanguageModelMaker, MaskedLanguageModelMaker,
                SkipGramModelMaker, OtherModelMaker>
       make;
   // The parts in the order in which they are shown; every parameter belongs to one part.
@@ -77,7 +76,7 @@ struct ModelFamily {
 
   // The parameter (vocab, width) with the token embeddings; for an encoder-decoder, those of the source tokens.
   std::string token_embedding = "token_embedding.weight";
-  // The default of train.bptt for a family of RecurrentLanguageModels; 0 for other families.
+  // The default of train.bptt for a family of RecurrentModels; 0 for other families.
   std::int64_t bptt = 0;
   // Whether the model's attention can be restricted to documents (ModelVocabulary::document_token).
   bool keeps_documents = false;
@@ -86,10 +85,10 @@ struct ModelFamily {
 
   // Calls `make`.
   std::unique_ptr<Module> make_model(const KeyValues& options, const ModelVocabulary& vocabulary) const;
-  bool is_causal() const { return std::holds_alternative<LanguageModelMaker>(make); }
+  bool is_causal() const { return std::holds_alternative<CausalModelMaker>(make); }
   // Whether the model gives each token of a text a vector: all but those whose input is something else.
   bool reads_text() const { return !is_encoder_decoder() && !std::holds_alternative<OtherModelMaker>(make); }
-  bool is_encoder_decoder() const { return std::holds_alternative<SequenceToSequenceMaker>(make); }
+  bool is_encoder_decoder() const { return std::holds_alternative<EncoderDecoderMaker>(make); }
 };
 
 // Returns all families, those of this library first.

@@ -64,7 +64,7 @@ Variable Rnn::loss_of(const Variable& states, const Variable& targets, const Cro
 
 namespace {
 
-std::unique_ptr<LanguageModel> make_rnn(const KeyValues& options, const ModelVocabulary& vocabulary) {
+std::unique_ptr<CausalModel> make_rnn(const KeyValues& options, const ModelVocabulary& vocabulary) {
   return std::make_unique<Rnn>(RnnConfig{
       .vocab = vocabulary.target, .stack = recurrent_config(options), .tie_embeddings = ties_embeddings(options)});
 }

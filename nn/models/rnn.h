@@ -18,7 +18,7 @@ ModelFamily rnn_family();
 
 // logits_t = h_t Wᵀ + b, where h_t is the last layer's state after token t. Dropout is applied to the embedding,
 // between layers and to the last states, but never between time steps.
-class Rnn : public RecurrentLanguageModel {
+class Rnn : public RecurrentModel {
  public:
   // Throws Error if the embedding is tied and not as wide as the states.
   explicit Rnn(const RnnConfig& config);

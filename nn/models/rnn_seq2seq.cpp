@@ -290,7 +290,7 @@ void resolve_rnn_seq2seq(KeyValues& options, bool joint) {
   }
 }
 
-std::unique_ptr<SequenceToSequence> make_rnn_seq2seq(const KeyValues& options, const ModelVocabulary& vocabulary) {
+std::unique_ptr<EncoderDecoder> make_rnn_seq2seq(const KeyValues& options, const ModelVocabulary& vocabulary) {
   return std::make_unique<RnnSeq2Seq>(RnnSeq2SeqConfig{.source_vocab = vocabulary.source,
                                                        .target_vocab = vocabulary.target,
                                                        .stack = recurrent_config(options),

@@ -44,7 +44,7 @@ ModelFamily rnn_seq2seq_family();
 // maxout instead of tanh here. Without attention there is no c_t and no input feeding. The initial state of a decoder
 // layer is the last state of the encoder layer; after a bidirectional encoder it is s_0 = tanh(W ←h_1), with c_0 = s_0
 // for an LSTM. Dropout is applied to the embeddings, between layers and to r_t.
-class RnnSeq2Seq : public SequenceToSequence {
+class RnnSeq2Seq : public EncoderDecoder {
  public:
   // Throws UsageError if all embeddings are tied but the vocabularies differ in size, and Error for a bidirectional
   // encoder of odd width.

@@ -120,23 +120,22 @@ ForwardFlops transformer_flops(const KeyValues& options, const Module& model, co
 }  // namespace
 
 ModelFamily transformer_family() {
-  return {
-      .name = "transformer",
-      .help = "encoder-decoder Transformer (Vaswani et al. 2017)",
-      .task = "translation",
-      .keys = transformer_family_keys(),
-      .resolve = resolve_transformer,
-      .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<SequenceToSequence> {
-        return std::make_unique<Transformer>(transformer_config(options, vocabulary));
-      },
-      .parts = {{"embeddings", "embeddings", {"source_embedding.", "target_embedding."}},
-                {"positions", "position embeddings", {"source_position_embedding.", "target_position_embedding."}},
-                {"encoder", "encoder", {"encoder."}},
-                {"decoder", "decoder", {"decoder."}},
-                {"head", "head", {"head."}}},
-      .flops = transformer_flops,
-      .token_embedding = "source_embedding.weight",
-      .recomputes = true};
+  return {.name = "transformer",
+          .help = "encoder-decoder Transformer (Vaswani et al. 2017)",
+          .task = "translation",
+          .keys = transformer_family_keys(),
+          .resolve = resolve_transformer,
+          .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<EncoderDecoder> {
+            return std::make_unique<Transformer>(transformer_config(options, vocabulary));
+          },
+          .parts = {{"embeddings", "embeddings", {"source_embedding.", "target_embedding."}},
+                    {"positions", "position embeddings", {"source_position_embedding.", "target_position_embedding."}},
+                    {"encoder", "encoder", {"encoder."}},
+                    {"decoder", "decoder", {"decoder."}},
+                    {"head", "head", {"head."}}},
+          .flops = transformer_flops,
+          .token_embedding = "source_embedding.weight",
+          .recomputes = true};
 }
 
 }  // namespace tapeformer

@@ -38,7 +38,7 @@ class TransformerState : public DecoderState {
 };
 
 // The initial values of embeddings are normal with standard deviation 1/√dim; embeddings are multiplied by √dim.
-class Transformer : public SequenceToSequence {
+class Transformer : public EncoderDecoder {
  public:
   // Throws UsageError if all embeddings are tied but the vocabularies differ in size.
   explicit Transformer(const TransformerConfig& config);

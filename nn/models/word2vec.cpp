@@ -18,7 +18,7 @@ Word2vec::Word2vec(const Word2vecConfig& config)
   refuse_hooks("word2vec has no output beside its embeddings: hook token_embedding and context_embedding");
 }
 
-std::vector<Variable> Word2vec::hidden_states(const EncoderBatch& rows) const {
+std::vector<Variable> Word2vec::hidden_states(const Batch& rows) const {
   check(rows.ids.value().rank() == 2, "word2vec: expected ids (B, T), got ", rows.ids.sizes());
   return {token_embedding_.forward(rows.ids)};
 }

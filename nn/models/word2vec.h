@@ -29,7 +29,7 @@ class Word2vec : public SkipGramModel {
   std::int64_t negatives() const override { return config_.negatives; }
   double negative_power() const override { return config_.negative_power; }
   // Returns one layer, v (B, T, dim).
-  std::vector<Variable> hidden_states(const EncoderBatch& rows) const override;
+  std::vector<Variable> hidden_states(const Batch& rows) const override;
   // Returns u_o·v for every token o.
   Variable logits(const Variable& features) const override;
   Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override;

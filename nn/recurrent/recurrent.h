@@ -6,7 +6,7 @@
 
 #include "autograd/ops/recurrent.h"
 #include "core/keys.h"
-#include "nn/interfaces/language_model.h"
+#include "nn/interfaces/causal_model.h"
 #include "nn/layers/layers.h"
 
 namespace tapeformer {
@@ -88,11 +88,11 @@ class RecurrentStack : public Module {
 };
 
 // A language model that can read a long text in consecutive rows: its state continues from the end of the previous row.
-class RecurrentLanguageModel : public LanguageModel {
+class RecurrentModel : public CausalModel {
  public:
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   std::unique_ptr<LanguageState> make_state() const override { return std::make_unique<RecurrentState>(); }
-  using LanguageModel::loss;
+  using CausalModel::loss;
   // Returns the loss of rows that continue those that the state has read, and updates the state. The gradient stops at
   // the beginning of the rows (truncated back-propagation through time).
   virtual Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options,

@@ -11,14 +11,14 @@ namespace tapeformer {
 namespace {
 
 // Sets how a model of each kind reads a text: the special tokens around it, the context, and its forward pass.
-void set_reader(const LanguageModel& model, TrainedEmbedder& embedder) {
+void set_reader(const CausalModel& model, TrainedEmbedder& embedder) {
   if (model.document_token() >= 0) embedder.before = {model.document_token()};
   if (!model.can_exceed_context()) embedder.context = model.context();
   embedder.hidden_states = [&model](const Variable& ids) { return model.hidden_states(ids); };
 }
 
-void set_reader(const TextEncoder& model, TrainedEmbedder& embedder) {
-  if (model.reads_marked_rows()) {
+void set_reader(const Model& model, TrainedEmbedder& embedder) {
+  if (model.has_special_tokens()) {
     const MaskedSymbols symbols = masked_symbols(*embedder.tokenizer);
     embedder.before = {symbols.classification}, embedder.after = {symbols.separator};
   }
@@ -32,7 +32,7 @@ void set_reader(const Module&, TrainedEmbedder& embedder) {
 }
 
 // `after` is set already: the tokenizers know the end of a source.
-void set_reader(const SequenceToSequence& model, TrainedEmbedder& embedder) {
+void set_reader(const EncoderDecoder& model, TrainedEmbedder& embedder) {
   embedder.context = model.context();
   embedder.hidden_states = [&model](const Variable& ids) {
     const Tensor lengths = Tensor::full({ids.size(0)}, DType::i32, static_cast<double>(ids.size(1)));

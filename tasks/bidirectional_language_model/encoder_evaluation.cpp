@@ -6,7 +6,7 @@
 
 namespace tapeformer {
 
-EncoderBatch text_rows(Tape& tape, const Batch& batch) {
+Batch text_rows(Tape& tape, const TextBatch& batch) {
   const std::int64_t length = batch.length + 1;
   std::vector<std::int32_t> ids(batch.rows * length, 0), lengths(batch.rows, 1);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
@@ -33,7 +33,7 @@ Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, c
   Evaluation total;
   for (const std::string& name : model.prediction_names()) total.parts.push_back({name, 0});
   const auto count = static_cast<double>(total.parts.size());
-  const auto score = [&](const Batch& batch) {
+  const auto score = [&](const TextBatch& batch) {
     Tape tape(no_grad);
     const std::vector<TokenPrediction> predictions = model.predictions(text_rows(tape, batch));
     for (std::size_t i = 0; i < predictions.size(); ++i) {

@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "nn/interfaces/text_encoder.h"
+#include "nn/interfaces/model.h"
 #include "tasks/text/text_evaluation.h"
 
 namespace tapeformer {
 
 // Puts a batch on a tape: each row has the first input of the batch's row, followed by the row's scored targets.
-EncoderBatch text_rows(Tape& tape, const Batch& batch);
+Batch text_rows(Tape& tape, const TextBatch& batch);
 
 // Scores the tokens by windows of `options.context` + 1 tokens, each beginning with the last token of the window
 // before. So the forward prediction scores every token but the first once, and the backward prediction every token but

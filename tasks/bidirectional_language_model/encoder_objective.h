@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/text/batcher.h"
-#include "nn/interfaces/text_encoder.h"
+#include "nn/interfaces/model.h"
 #include "tasks/text/text_objective.h"
 
 namespace tapeformer {
@@ -22,7 +22,7 @@ class EncoderObjective : public TextObjective {
  private:
   const std::unique_ptr<BidirectionalLanguageModel> model_;
   const TextBatcher batcher_;
-  Batch batch_;
+  TextBatch batch_;
 };
 
 }  // namespace tapeformer

@@ -55,9 +55,9 @@ namespace {
 
 // Loads a model of plain text, which `make` makes.
 template <class Model>
-TrainedTextModel<Model> load_text_model(const ModelSource& source, const LoadOptions& options,
-                                        std::unique_ptr<Model> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
-  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedTextModel<Model> {
+TrainedOnText<Model> load_text_model(const ModelSource& source, const LoadOptions& options,
+                                     std::unique_ptr<Model> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedOnText<Model> {
     TrainedModel trained = load_shared(found, options);
     const Bf16Weights weights = weights_of(options, trained);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
@@ -85,13 +85,13 @@ RunOfTask load_run_of_task(const ModelSource& source, const LoadOptions& options
 template <>
 TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
   require_task(source, "language_model");
-  return load_text_model(source, options, make_language_model);
+  return load_text_model(source, options, make_causal_model);
 }
 
 template <>
-TrainedTextEncoder load_run(const ModelSource& source, const LoadOptions& options) {
+TrainedTextModel load_run(const ModelSource& source, const LoadOptions& options) {
   require_task(source, config_of(source).family().reads_text(), "a model of plain text");
-  return load_text_model(source, options, make_text_encoder);
+  return load_text_model(source, options, make_text_model);
 }
 
 template <>

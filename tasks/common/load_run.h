@@ -35,15 +35,15 @@ struct LoadOptions {
 
 // A model of plain text.
 template <class Model>
-struct TrainedTextModel : TrainedModel {
+struct TrainedOnText : TrainedModel {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<Model> model;
 };
-using TrainedLanguageModel = TrainedTextModel<LanguageModel>;
-using TrainedTextEncoder = TrainedTextModel<TextEncoder>;
-using TrainedBidirectionalLanguageModel = TrainedTextModel<BidirectionalLanguageModel>;
-using TrainedMaskedLanguageModel = TrainedTextModel<MaskedLanguageModel>;
-using TrainedSkipGramModel = TrainedTextModel<SkipGramModel>;
+using TrainedLanguageModel = TrainedOnText<CausalModel>;
+using TrainedTextModel = TrainedOnText<Model>;
+using TrainedBidirectionalLanguageModel = TrainedOnText<BidirectionalLanguageModel>;
+using TrainedMaskedLanguageModel = TrainedOnText<MaskedLanguageModel>;
+using TrainedSkipGramModel = TrainedOnText<SkipGramModel>;
 
 // Loads the model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.
 // Only the memory of the model itself is needed: the file's values are read straight into it. Safe beside a training
@@ -55,7 +55,7 @@ Trained load_run(const ModelSource& source, const LoadOptions& options = {});
 template <>
 TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
 template <>
-TrainedTextEncoder load_run(const ModelSource& source, const LoadOptions& options);
+TrainedTextModel load_run(const ModelSource& source, const LoadOptions& options);
 template <>
 TrainedBidirectionalLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
 template <>

@@ -38,13 +38,12 @@ ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& 
   return {.source = source.vocab_size(), .target = target.vocab_size(), .joint = config.tokenizer.joint};
 }
 
-std::unique_ptr<LanguageModel> make_language_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
-  return make<LanguageModel>(config, vocabulary, "language_model");
+std::unique_ptr<CausalModel> make_causal_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  return make<CausalModel>(config, vocabulary, "language_model");
 }
 
-std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const ResolvedConfig& config,
-                                                              const ModelVocabulary& vocabulary) {
-  return make<SequenceToSequence>(config, vocabulary, "translation");
+std::unique_ptr<EncoderDecoder> make_encoder_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  return make<EncoderDecoder>(config, vocabulary, "translation");
 }
 
 std::unique_ptr<BidirectionalLanguageModel> make_bidirectional_language_model(const ResolvedConfig& config,
@@ -61,12 +60,12 @@ std::unique_ptr<SkipGramModel> make_skip_gram_model(const ResolvedConfig& config
   return make<SkipGramModel>(config, vocabulary, "skip_gram");
 }
 
-std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+std::unique_ptr<Model> make_text_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
   const ModelFamily& family = config.family();
-  if (family.is_causal()) return std::make_unique<CausalEncoder>(make_language_model(config, vocabulary));
-  const auto make = [&](const auto& maker) -> std::unique_ptr<TextEncoder> {
+  if (family.is_causal()) return std::make_unique<CausalEncoder>(make_causal_model(config, vocabulary));
+  const auto make = [&](const auto& maker) -> std::unique_ptr<Model> {
     using Made = decltype(maker(config.model.options, vocabulary));
-    if constexpr (std::is_convertible_v<Made, std::unique_ptr<TextEncoder>>) {
+    if constexpr (std::is_convertible_v<Made, std::unique_ptr<Model>>) {
       return maker(config.model.options, vocabulary);
     } else {
       fail_usage("model.type: expected a model of plain text, got ", family.name, ", which is none");

@@ -23,14 +23,13 @@ ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& 
 // These functions make the model that the configuration describes, its parameters not initialized yet. They throw
 // UsageError when the family is for another task; a text encoder is a bidirectional or a masked language model, a
 // skip-gram model, or the CausalEncoder of a language model.
-std::unique_ptr<LanguageModel> make_language_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
-std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const ResolvedConfig& config,
-                                                              const ModelVocabulary& vocabulary);
+std::unique_ptr<CausalModel> make_causal_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
+std::unique_ptr<EncoderDecoder> make_encoder_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<BidirectionalLanguageModel> make_bidirectional_language_model(const ResolvedConfig& config,
                                                                               const ModelVocabulary& vocabulary);
 std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedConfig& config,
                                                                 const ModelVocabulary& vocabulary);
 std::unique_ptr<SkipGramModel> make_skip_gram_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
-std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
+std::unique_ptr<Model> make_text_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 
 }  // namespace tapeformer

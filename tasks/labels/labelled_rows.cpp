@@ -14,7 +14,7 @@ namespace tapeformer {
 
 std::int64_t LabelledRow::scored() const { return std::ssize(targets) - std::ranges::count(targets, kIgnoredTarget); }
 
-RowEncoder::RowEncoder(const LabelTask& task, const TextEncoder& model, const Tokenizer& tokenizer,
+RowEncoder::RowEncoder(const LabelTask& task, const Model& model, const Tokenizer& tokenizer,
                        std::span<const std::string> labels)
     : task_(task),
       tokenizer_(tokenizer),

@@ -161,7 +161,7 @@ std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const 
                                                                           const Tokenizer& tokenizer,
                                                                           std::int64_t labels) {
   return std::make_unique<EncoderForClassification>(
-      make_text_encoder(config, model_vocabulary(config, tokenizer)),
+      make_text_model(config, model_vocabulary(config, tokenizer)),
       ClassificationOptions{.labels = labels,
                             .pooled = find_label_task(config.task.kind).pooled,
                             .mix = config.task.mix,

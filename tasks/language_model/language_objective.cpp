@@ -9,12 +9,12 @@ namespace tapeformer {
 
 LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData data)
     : TextObjective(config, std::move(data)),
-      model_(make_language_model(config, model_vocabulary(config, *data_.tokenizer))),
-      recurrent_(dynamic_cast<const RecurrentLanguageModel*>(model_.get())) {
+      model_(make_causal_model(config, model_vocabulary(config, *data_.tokenizer))),
+      recurrent_(dynamic_cast<const RecurrentModel*>(model_.get())) {
   const Config::Train& train = config.train;
   const TokenView tokens = data_.train.view();
   check((recurrent_ != nullptr) == (config.family().bptt > 0), config.family().name,
-        ": a family has ModelFamily::bptt exactly if its model is a RecurrentLanguageModel");
+        ": a family has ModelFamily::bptt exactly if its model is a RecurrentModel");
   if (train.sample_every > 0) check_sample_prompt();
   if (recurrent_) {
     streams_ = StreamBatcher::full_rows(tokens, train.accumulate * train.batch, config.block_size());

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "data/masked/masked_batcher.h"
-#include "nn/interfaces/text_encoder.h"
+#include "nn/interfaces/model.h"
 #include "tasks/text/text_objective.h"
 
 namespace tapeformer {

@@ -23,7 +23,7 @@ using namespace tapeformer;
 namespace {
 
 // It looks at one token, however long the text is: it has no context limit, and nothing to remember.
-class Bigram : public LanguageModel {
+class Bigram : public CausalModel {
  public:
   Bigram(std::int64_t vocab, double spread) : table_(vocab, vocab, Init::normal(spread), DType::f32) {
     register_module("table", table_);
@@ -51,7 +51,7 @@ ModelFamily bigram_family() {
       .task = "language_model",
       .keys = {{"spread", 0.01, "standard deviation of the initial table", at_least(0)}},
       .resolve = [](KeyValues&, bool) {},
-      .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<LanguageModel> {
+      .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<CausalModel> {
         return std::make_unique<Bigram>(vocabulary.target, options.number("spread"));
       },
       .parts = {{"table", "table", {"table."}}},

@@ -287,7 +287,7 @@ TEST_CASE("toy task: it is refused where it does not fit, in a line") {
           load_run<TrainedLanguageModel>(folder.path / "run");
         }).ends_with("run: the model is a captioner, expected a language model; for captioners there is eval"));
   CHECK(message([&] {
-          load_run<TrainedTextEncoder>(folder.path / "run");
+          load_run<TrainedTextModel>(folder.path / "run");
         }).ends_with("run: the model is a captioner, expected a model of plain text; for captioners there is eval"));
   Config config = caption_config();
   config.data.text = {"a.txt"};

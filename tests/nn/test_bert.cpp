@@ -184,11 +184,11 @@ TEST_CASE("bert: a row is as long as the context at most, and segments are read 
   randomize(model);
   Tape tape(no_grad);
   const auto rows = [&](std::int64_t length) {
-    return EncoderBatch{Variable::constant(tape, ids_tensor(random_ids(length, 17, 3), {1, length}))};
+    return Batch{Variable::constant(tape, ids_tensor(random_ids(length, 17, 3), {1, length}))};
   };
   CHECK(model.forward(rows(12)).sizes() == Dims{1, 12, 8});
   CHECK_THROWS_AS(model.forward(rows(13)), Error);
-  EncoderBatch first = rows(4), second = rows(4);
+  Batch first = rows(4), second = rows(4);
   first.segments = ids_tensor(std::vector<std::int32_t>{0, 0, 0, 0}, {1, 4});
   second.segments = ids_tensor(std::vector<std::int32_t>{0, 0, 1, 1}, {1, 4});
   CHECK(same_bits(model.forward(first).value(), model.forward(rows(4)).value()));

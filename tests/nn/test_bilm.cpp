@@ -70,7 +70,7 @@ TEST_CASE("bilm: the forward direction predicts each token but the first, the ba
   const Bilm model(small_bilm(CellKind::lstm));
   const std::vector<std::int32_t> ids = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
   Tape tape(no_grad);
-  const EncoderBatch rows{Variable::constant(tape, ids_tensor(ids, {2, 5})), lengths_tensor({5, 3})};
+  const Batch rows{Variable::constant(tape, ids_tensor(ids, {2, 5})), lengths_tensor({5, 3})};
   const std::vector<TokenPrediction> predictions = model.predictions(rows);
   REQUIRE(predictions.size() == model.prediction_names().size());
   // In the order of time: pairs of rows.
@@ -78,7 +78,7 @@ TEST_CASE("bilm: the forward direction predicts each token but the first, the ba
   CHECK(predictions[1].targets.to_vector<std::int32_t>() == std::vector<std::int32_t>{3, 9, 1, 2, 4, -1, 1, -1});
   for (const TokenPrediction& prediction : predictions) CHECK(prediction.features.sizes() == Dims{4, 2, 9});
   CHECK(model.scored_targets(5) == 4);
-  const EncoderBatch single{Variable::constant(tape, ids_tensor(ids, {10, 1}))};
+  const Batch single{Variable::constant(tape, ids_tensor(ids, {10, 1}))};
   CHECK_THROWS_WITH_AS(model.predictions(single),
                        "bilm: the rows have 1 token: at least 2 are needed to predict one from another", Error);
 }

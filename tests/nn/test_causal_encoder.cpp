@@ -29,7 +29,7 @@ TEST_CASE("labelling model: a mixture has a weight for every layer of a causal m
   gpt.block.dim = 8, gpt.block.heads = 2, gpt.block.ff_dim = 16, gpt.block.dtype = DType::f64;
   const RnnConfig rnn{.vocab = 11, .stack = {.layers = 2, .input_dim = 8, .dim = 8, .dtype = DType::f64}};
   const NplmConfig nplm{.vocab = 11, .embedding_dim = 8, .dim = 8, .direct = false, .dtype = DType::f64};
-  const std::vector<std::pair<std::int64_t, std::function<std::unique_ptr<LanguageModel>()>>> families{
+  const std::vector<std::pair<std::int64_t, std::function<std::unique_ptr<CausalModel>()>>> families{
       {3, [&] { return std::make_unique<Gpt>(gpt); }},
       {3, [&] { return std::make_unique<Rnn>(rnn); }},
       {2, [&] { return std::make_unique<Nplm>(nplm); }}};

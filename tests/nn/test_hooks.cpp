@@ -48,10 +48,10 @@ std::vector<Case> all_cases() {
     const auto* const kept = model.get();
     cases.push_back({std::move(name), std::move(model), [=](Tape& tape) { return loss_of(*kept, tape); }});
   };
-  const auto of_text = [=](const LanguageModel& model, Tape& tape) {
+  const auto of_text = [=](const CausalModel& model, Tape& tape) {
     return model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});
   };
-  const auto of_pairs = [=](const SequenceToSequence& model, Tape& tape) {
+  const auto of_pairs = [=](const EncoderDecoder& model, Tape& tape) {
     const std::vector<std::int64_t> sources{6, 3}, lengths{4, 5};
     struct Vocabularies {
       std::int64_t source_vocab = 13, target_vocab = 13;

@@ -19,14 +19,14 @@ using namespace tapeformer;
 
 namespace {
 
-std::unique_ptr<TextEncoder> small_bert() {
+std::unique_ptr<Model> small_bert() {
   BertConfig config{.vocab = 11, .context = 8, .layers = 2, .block = {}};
   config.block.dim = 8, config.block.heads = 2, config.block.ff_dim = 16;
   config.block.init = Init::normal(0.3);
   return std::make_unique<Bert>(config);
 }
 
-std::unique_ptr<TextEncoder> small_gpt() {
+std::unique_ptr<Model> small_gpt() {
   GptConfig config{.vocab = 11, .context = 8, .layers = 2, .block = {}};
   config.block.dim = 8, config.block.heads = 2, config.block.ff_dim = 16;
   config.block.init = Init::normal(0.3);
@@ -39,8 +39,8 @@ Tensor ints(const std::vector<std::int32_t>& values, const Dims& sizes) {
 
 // The logits of three tokens of two rows, of which the second one has two tokens.
 Variable logits_of(Tape& tape, const EncoderForClassification& model, std::int32_t padding = 0) {
-  const EncoderBatch rows{.ids = Variable::constant(tape, ints({1, 2, 3, 4, 5, padding}, {2, 3})),
-                          .lengths = ints({3, 2}, {2})};
+  const Batch rows{.ids = Variable::constant(tape, ints({1, 2, 3, 4, 5, padding}, {2, 3})),
+                   .lengths = ints({3, 2}, {2})};
   return model.logits(rows, ints({0, 2, 4}, {3}));
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("labelling model: padding changes no logit, and a row's logits are tho
     Tape tape(no_grad);
     const std::vector<float> both = logits_of(tape, model).value().to_vector<float>();
     CHECK(logits_of(tape, model, 9).value().to_vector<float>() == both);
-    const EncoderBatch alone{.ids = Variable::constant(tape, ints({4, 5}, {1, 2}))};
+    const Batch alone{.ids = Variable::constant(tape, ints({4, 5}, {1, 2}))};
     const std::vector<float> row = model.logits(alone, ints({1}, {1})).value().to_vector<float>();
     for (int i = 0; i < 3; ++i) CHECK(row[i] == doctest::Approx(both[6 + i]).epsilon(1e-5));
   }
@@ -123,7 +123,7 @@ TEST_CASE("labelling model: what learns is what a gradient reaches, in every fam
       set("tie_embeddings", std::string("none")), set("segments", std::int64_t{2}), set("next_sentence", true);
       set("embedding_dim", std::int64_t{8}), set("direct", !mix);
       const ModelVocabulary vocabulary{.source = 11, .target = 11};
-      const EncoderForClassification model(make_text_encoder(resolve(config), vocabulary), {.labels = 3, .mix = mix});
+      const EncoderForClassification model(make_text_model(resolve(config), vocabulary), {.labels = 3, .mix = mix});
       model.initialize_parameters(1);
       add_gradients(model);
       const ParameterRates rates = model.rates(0.5);

@@ -20,15 +20,15 @@ std::vector<Tensor> layers_of(const std::vector<Variable>& layers) {
   for (const Variable& layer : layers) values.push_back(layer.value().contiguous());
   return values;
 }
-std::vector<Tensor> vectors_of(const LanguageModel& model, const std::vector<std::int32_t>& ids) {
+std::vector<Tensor> vectors_of(const CausalModel& model, const std::vector<std::int32_t>& ids) {
   Tape tape(no_grad);
   return layers_of(model.hidden_states(Variable::constant(tape, row_of(ids))));
 }
-std::vector<Tensor> vectors_of(const TextEncoder& model, const std::vector<std::int32_t>& ids) {
+std::vector<Tensor> vectors_of(const Model& model, const std::vector<std::int32_t>& ids) {
   Tape tape(no_grad);
   return layers_of(model.hidden_states({Variable::constant(tape, row_of(ids))}));
 }
-std::vector<Tensor> vectors_of(const SequenceToSequence& model, const std::vector<std::int32_t>& ids) {
+std::vector<Tensor> vectors_of(const EncoderDecoder& model, const std::vector<std::int32_t>& ids) {
   Tape tape(no_grad);
   const Tensor lengths = Tensor::full({1}, DType::i32, static_cast<double>(ids.size()));
   return layers_of(model.source_hidden_states(tape, {row_of(ids), lengths}));
@@ -57,7 +57,7 @@ void check_edit(const Model& model, std::int64_t layers, Sees sees) {
   }
 }
 
-Tensor features_of(const LanguageModel& model, const std::vector<std::int32_t>& ids) {
+Tensor features_of(const CausalModel& model, const std::vector<std::int32_t>& ids) {
   Tape tape(no_grad);
   return model.forward(Variable::constant(tape, row_of(ids))).value().contiguous();
 }
@@ -113,7 +113,7 @@ TEST_CASE("vectors: the last layer has what the model goes on with, and the firs
   CHECK(same_bits(vectors_of(gpt, ids).back(), features_of(gpt, ids)));
   CHECK(same_bits(vectors_of(rnn, ids).back(), features_of(rnn, ids)));
   CHECK(same_bits(vectors_of(nplm, ids).back(), features_of(nplm, ids)));
-  for (const SequenceToSequence* model : std::initializer_list<const SequenceToSequence*>{&transformer, &recurrent}) {
+  for (const EncoderDecoder* model : std::initializer_list<const EncoderDecoder*>{&transformer, &recurrent}) {
     Tape tape(no_grad);
     const EncoderOutput encoded = model->encode(tape, {row_of(ids), Tensor::full({1}, DType::i32, kLength)});
     CHECK(same_bits(vectors_of(*model, ids).back(), encoded.hidden.value().contiguous()));

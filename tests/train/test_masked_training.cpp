@@ -33,7 +33,7 @@ double nats_of_row(const MaskedLanguageModel& model, const MaskedBatch& batch, s
     return Tensor::from(std::span(values).subspan(row * batch.length, batch.lengths[row]), {1, batch.lengths[row]});
   };
   Tape tape(no_grad);
-  EncoderBatch text{.ids = Variable::constant(tape, part(batch.ids))};
+  Batch text{.ids = Variable::constant(tape, part(batch.ids))};
   if (!batch.segments.empty()) text.segments = part(batch.segments);
   const TokenPrediction chosen = scored_places(model.forward(text), part(batch.targets));
   return chosen.targets.numel() ? model.loss(chosen.features, chosen.targets, {.normalizer = 1}).value().item() : 0;

@@ -309,7 +309,7 @@ TEST_CASE(
   const CacheFolder folder;
   const TaskToy toy(tag_config(folder));
   const TaskData& data = toy.objective.data();
-  const TextEncoder& model = toy.objective.model().encoder();
+  const Model& model = toy.objective.model().encoder();
   const RowEncoder encoder(find_label_task("tag"), model, *data.tokenizer, data.labels);
   const LabelledExample& example = data.train.front();
   const std::vector<LabelledRow> rows = encoder.encode(example, "x: ");

@@ -47,7 +47,7 @@ class DecoderState {
   virtual void select_sources(std::span<const std::int64_t> rows) = 0;
 };
 
-class SequenceToSequence : public Module {
+class EncoderDecoder : public Module {
  public:
   virtual std::int64_t target_vocab() const = 0;
   // The largest number of tokens of a source, and of a target; empty if there is no limit.

@@ -1,4 +1,4 @@
-#include "nn/interfaces/text_encoder.h"
+#include "nn/interfaces/model.h"
 
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/layers.h"
@@ -16,7 +16,7 @@ Tensor vector_of(const std::vector<std::int32_t>& values) {
 }  // namespace
 
 // All predictions share one product, whose value may be deferred until backward.
-Variable BidirectionalLanguageModel::loss(const EncoderBatch& rows, const CrossEntropyOptions& options) const {
+Variable BidirectionalLanguageModel::loss(const Batch& rows, const CrossEntropyOptions& options) const {
   const std::vector<TokenPrediction> all = predictions(rows);
   std::vector<Variable> features;
   std::vector<std::int32_t> targets;

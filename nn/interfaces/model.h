@@ -13,7 +13,7 @@ namespace tapeformer {
 
 // A batch of rows of text: ids i32 (B, T). Row b has lengths[b] tokens (i32 (B)), followed by padding; without lengths
 // every row is full.
-struct EncoderBatch {
+struct Batch {
   Variable ids;
   Tensor lengths = {};
   // i32 (B, T): 0 for tokens of the first segment of a row, 1 for tokens of the second segment. Undefined: all tokens
@@ -21,19 +21,19 @@ struct EncoderBatch {
   Tensor segments = {};
 };
 
-class TextEncoder : public Module {
+class Model : public Module {
  public:
   virtual std::int64_t vocab() const = 0;
   // The largest number of tokens of a row; empty if there is no limit.
   virtual std::optional<std::int64_t> context() const = 0;
   // Whether rows have special tokens: they begin with [CLS] and end with [SEP].
-  virtual bool reads_marked_rows() const { return false; }
+  virtual bool has_special_tokens() const { return false; }
   // Whether a token's vectors depend only on the token and the tokens before it.
   virtual bool is_causal() const { return false; }
 
   // Returns the vectors of the tokens (B, T, F): first those of the embedding, which do not depend on other tokens,
   // then those of each layer. The vectors of padding have no meaning.
-  virtual std::vector<Variable> hidden_states(const EncoderBatch& rows) const = 0;
+  virtual std::vector<Variable> hidden_states(const Batch& rows) const = 0;
   // Features (…, F) → logits (…, vocab).
   virtual Variable logits(const Variable& features) const = 0;
   // Returns the cross-entropy, as ops.h defines it, of features (…, F) and one target (i32) for each of their rows. The
@@ -48,23 +48,23 @@ struct TokenPrediction {
 };
 
 // A text encoder that learns to predict each token from the tokens before it, and from the tokens after it.
-class BidirectionalLanguageModel : public TextEncoder {
+class BidirectionalLanguageModel : public Model {
  public:
   // The predictions that training scores, each with the same number of targets, and their names ("forward").
-  virtual std::vector<TokenPrediction> predictions(const EncoderBatch& rows) const = 0;
+  virtual std::vector<TokenPrediction> predictions(const Batch& rows) const = 0;
   virtual std::vector<std::string> prediction_names() const = 0;
   // The number of targets that each prediction scores in a row of `length` tokens.
   virtual std::int64_t scored_targets(std::int64_t length) const = 0;
 
-  using TextEncoder::loss;
+  using Model::loss;
   // Returns the training loss: the mean of the losses of all predictions. A normalizer is the number of targets that
   // each prediction scores.
-  Variable loss(const EncoderBatch& rows, const CrossEntropyOptions& options) const;
+  Variable loss(const Batch& rows, const CrossEntropyOptions& options) const;
 };
 
 // Rows of text with masked positions, whose tokens are predicted. Most, but not all, masked positions hold [MASK].
 struct MaskedRows {
-  EncoderBatch text;
+  Batch text;
   // i32 (B, T): the original token at each masked position, kIgnoredTarget at the others.
   Tensor targets;
   // i32 (B), for next-sentence prediction: 0 if the second segment follows the first one in the text, 1 if it does not,
@@ -73,17 +73,17 @@ struct MaskedRows {
 };
 
 // A text encoder that learns to predict the tokens at masked positions (Devlin et al. 2019).
-class MaskedLanguageModel : public TextEncoder {
+class MaskedLanguageModel : public Model {
  public:
-  bool reads_marked_rows() const override { return true; }
+  bool has_special_tokens() const override { return true; }
   // Returns the features of every token (B, T, F), from which logits() predicts the token.
-  virtual Variable forward(const EncoderBatch& rows) const = 0;
+  virtual Variable forward(const Batch& rows) const = 0;
   // Whether the model has next-sentence prediction. next_sentence_logits() maps the features of forward() (B, T, F) to
   // logits (B, 2); the first one means that the second segment follows the first.
   virtual bool predicts_next_sentence() const = 0;
   virtual Variable next_sentence_logits(const Variable& features) const = 0;
 
-  using TextEncoder::loss;
+  using Model::loss;
   // Returns the training loss: the cross-entropy of the masked positions plus, with next-sentence prediction, that of
   // the labels. The options are for the tokens; the sum over the labels is divided by `sentences` (0: by their number).
   // Only the masked positions go through the head. There must be at least one masked position, or labels.

@@ -22,7 +22,7 @@ class LanguageState {
 // The number of tokens that evaluation scores in one window, for a model without a context limit.
 inline constexpr std::int64_t kUnlimitedWindow = 1024;
 
-class LanguageModel : public Module {
+class CausalModel : public Module {
  public:
   virtual std::int64_t vocab() const = 0;
   // The largest number of tokens that the model can read; empty if there is no limit.
