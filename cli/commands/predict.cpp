@@ -74,7 +74,7 @@ class Predictor {
   void take_line(const std::string& line) {
     if (line.find_first_not_of(' ') == line.npos) return ask({}, {});
     const std::string where = str_cat("line ", number_, ": ");
-    ask({}, [&](Question& question) { question.example = task_.parse(line, where); });
+    ask({}, [&](Question& question) { question.example = task_.functions.parse(line, where); });
   }
 
   void take_conll(std::string line) {
@@ -142,7 +142,7 @@ class Predictor {
       } else if (is_conll()) {
         std::cout << output_text(conll_of(question, own));
       } else {
-        std::cout << (own.empty() ? "\n" : output_text(task_.text(run_.labels, question.example, own)));
+        std::cout << (own.empty() ? "\n" : output_text(task_.functions.text(run_.labels, question.example, own)));
       }
     }
     std::cout << std::flush;
@@ -153,7 +153,7 @@ class Predictor {
     using Json = nlohmann::ordered_json;
     // Empty lines between sentences have no answer.
     if (own.empty()) return is_conll() && question.example.pieces.empty() ? "" : "null\n";
-    Json json = task_.json(run_.labels, question.example, own);
+    Json json = task_.functions.json(run_.labels, question.example, own);
     if (question.cut_tokens > 0) json["cut_tokens"] = question.cut_tokens;
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
   }

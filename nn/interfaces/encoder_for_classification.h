@@ -1,4 +1,4 @@
-// A text encoder with a classifier of its vectors, for fine-tuning.
+// A model with a classifier of its vectors, for fine-tuning.
 #pragma once
 
 #include <memory>
@@ -28,8 +28,8 @@ class EncoderForClassification : public Module {
   const Model& encoder() const { return *encoder_; }
   std::int64_t labels() const { return options_.labels; }
 
-  // Returns logits (N, labels) for the tokens at `places`, i32 (N), each of which is row·T + position.
-  Variable logits(const Batch& rows, const Tensor& places) const;
+  // Returns logits (N, labels) for the tokens at `positions`, i32 (N), each of which is row·T + the token's position.
+  Variable logits(const Batch& batch, const Tensor& positions) const;
 
   // Layer-wise rates (Howard & Ruder 2018; Clark et al. 2020): 1 for the classifier and the encoder's parameters after
   // the layers, decay^(L − l) for layer l = 1 … L, and decay^L for the parameters before the layers. The layer is the
@@ -38,7 +38,7 @@ class EncoderForClassification : public Module {
   ParameterRates rates(double decay) const;
 
  private:
-  Variable vectors(const Batch& rows) const;
+  Variable vectors(const Batch& batch) const;
 
   const std::unique_ptr<Model> encoder_;
   const ClassificationOptions options_;

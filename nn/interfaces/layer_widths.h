@@ -1,4 +1,4 @@
-// Finds the number of layers of a text encoder, and their widths.
+// Finds the number of layers of a model, and their widths.
 #pragma once
 
 #include <string_view>

@@ -76,9 +76,8 @@ Variable Nplm::forward(const Variable& ids, LanguageState* state) const {
   });
 }
 
-std::vector<Variable> Nplm::hidden_states(const Variable& ids) const {
-  check(ids.value().rank() == 2, "nplm: expected ids (B, T), got ", ids.sizes());
-  const Variable embedded = token_embedding_.forward(ids);
+std::vector<Variable> Nplm::hidden_states(const Batch& batch) const {
+  const Variable embedded = token_embedding_.forward(only_ids(batch, "nplm"));
   return {embedded, call([&] { return features(dropout_.forward(with_those_before(embedded))); })};
 }
 
@@ -119,7 +118,7 @@ ModelFamily nplm_family() {
           .task = "language_model",
           .keys = nplm_keys(),
           .resolve = [](KeyValues&, bool) {},
-          .make = make_nplm,
+          .make = CausalModelMaker(make_nplm),
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},
                     {"hidden", "hidden layer", {"hidden."}},
                     {"head", "head", {"head."}}},

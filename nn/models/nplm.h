@@ -28,12 +28,13 @@ class Nplm : public CausalModel {
 
   const NplmConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
+  const Embedding* token_embedding() const override { return &token_embedding_; }
   // Rows may have any length, although the model looks only at n − 1 tokens.
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   std::unique_ptr<LanguageState> make_state() const override;
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
   // Returns the embeddings (B, T, embedding_dim), and the features.
-  std::vector<Variable> hidden_states(const Variable& ids) const override;
+  std::vector<Variable> hidden_states(const Batch& batch) const override;
   Variable logits(const Variable& features) const override { return head_.logits(features); }
   // The logits are never in memory all at once.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override {

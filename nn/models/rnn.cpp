@@ -34,7 +34,8 @@ Variable Rnn::forward(const Variable& ids, LanguageState* state) const {
   return transpose(states(ids, own), 0, 1);
 }
 
-std::vector<Variable> Rnn::hidden_states(const Variable& ids) const {
+std::vector<Variable> Rnn::hidden_states(const Batch& batch) const {
+  const Variable& ids = only_ids(batch, "rnn");
   std::vector<Variable> layers;
   const Variable features = call([&] {
     const Variable x = embed(ids);
@@ -83,7 +84,7 @@ ModelFamily rnn_family() {
           .task = "language_model",
           .keys = recurrent_keys(),
           .resolve = [](KeyValues& options, bool) { resolve_recurrent_keys(options); },
-          .make = make_rnn,
+          .make = CausalModelMaker(make_rnn),
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},
                     {"layers", "recurrent layers", {"layers."}},
                     {"head", "head", {"head."}}},

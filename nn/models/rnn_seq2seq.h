@@ -51,13 +51,16 @@ class RnnSeq2Seq : public EncoderDecoder {
   explicit RnnSeq2Seq(const RnnSeq2SeqConfig& config);
 
   const RnnSeq2SeqConfig& config() const { return config_; }
+  std::int64_t vocab() const override { return config_.source_vocab; }
   std::int64_t target_vocab() const override { return config_.target_vocab; }
   std::optional<std::int64_t> context() const override { return std::nullopt; }
+  bool is_causal() const override { return config_.encoder == EncoderKind::forward; }
+  const Embedding* token_embedding() const override { return &embeddings_.source; }
   std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const override;
 
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const override;
   // Returns the embeddings (B, S, embedding), and the states (B, S, dim) of every layer of the encoder.
-  std::vector<Variable> source_hidden_states(Tape& tape, const SourceBatch& source) const override;
+  std::vector<Variable> hidden_states(const Batch& batch) const override;
   // The features are r_t (R, T, embedding).
   Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
   Variable logits(const Variable& features) const override;

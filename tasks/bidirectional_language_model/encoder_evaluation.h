@@ -1,9 +1,7 @@
-// Evaluates how well a text encoder predicts the tokens of a text.
+// Evaluates how well a bidirectional language model predicts the tokens of a text.
 #pragma once
 
-#include <string>
-
-#include "nn/interfaces/model.h"
+#include "tasks/bidirectional_language_model/bidirectional_language_model.h"
 #include "tasks/text/text_evaluation.h"
 
 namespace tapeformer {
@@ -18,8 +16,5 @@ Batch text_rows(Tape& tape, const TextBatch& batch);
 // Ranks share the batches, and all return the whole result.
 Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
-
-// A sentence that explains what the model's loss is.
-std::string loss_description(const BidirectionalLanguageModel& model);
 
 }  // namespace tapeformer

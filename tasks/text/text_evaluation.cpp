@@ -71,7 +71,7 @@ void rank_token(std::span<const double> log_p, std::int32_t token, std::int64_t 
 
 }  // namespace
 
-bool reads_in_order(const CausalModel& model) { return dynamic_cast<const RecurrentModel*>(&model) != nullptr; }
+bool reads_in_order(const CausalModel& model) { return model.recurrent() != nullptr; }
 
 std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted) {
   const std::int64_t context = wanted ? wanted : most.value_or(kUnlimitedWindow);
@@ -106,7 +106,7 @@ void for_windows(TokenView tokens, const WindowOptions& options, std::optional<s
 Evaluation evaluate(const CausalModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress, Communicator& ranks) {
   Evaluation total;
-  const auto* const recurrent = dynamic_cast<const RecurrentModel*>(&model);
+  const auto* const recurrent = model.recurrent();
   for_text(model, tokens, options, progress, ranks, [&](const TextBatch& batch, RecurrentState* state) {
     Tape tape(no_grad);
     const Variable ids = Variable::constant(tape, window_tensor(batch.inputs, batch));

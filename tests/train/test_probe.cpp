@@ -53,10 +53,6 @@ class ForwardHalf : public Model {
   }
   std::int64_t vocab() const override { return both_.vocab(); }
   std::optional<std::int64_t> context() const override { return both_.context(); }
-  Variable logits(const Variable& features) const override { return both_.logits(features); }
-  Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {
-    return both_.loss(features, targets, options);
-  }
 
  private:
   const Model& both_;
@@ -142,7 +138,7 @@ TEST_CASE(
    public:
     Checked(const Model& model, const MaskedSymbols& symbols) : model_(model), symbols_(symbols) {}
     std::vector<Variable> hidden_states(const Batch& rows) const override {
-      const Tensor ids = rows.ids.value();
+      const Tensor ids = rows.input_ids.value();
       if (ids.numel() == 1) return model_.hidden_states(rows);  // that asks for the widths of layers
       checked += ids.size(0);
       for (std::int64_t row = 0; row < ids.size(0); ++row) {
@@ -155,10 +151,6 @@ TEST_CASE(
     bool has_special_tokens() const override { return true; }
     std::int64_t vocab() const override { return model_.vocab(); }
     std::optional<std::int64_t> context() const override { return model_.context(); }
-    Variable logits(const Variable& features) const override { return model_.logits(features); }
-    Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {
-      return model_.loss(features, targets, options);
-    }
 
     mutable std::int64_t checked = 0;
 
