@@ -63,7 +63,7 @@ nlohmann::ordered_json measure(const Work& work, const StepOptions& options) {
   set_thread_count(work.threads);
   const kernels::MatmulPrecisionScope precision(work.matmul);
   const Tensor ids = random_ids(work, 0), targets = random_ids(work, 1);
-  const auto language_model = [&](const LanguageModel& model) {
+  const auto language_model = [&](const CausalModel& model) {
     const auto loss = [&](Tape& tape) {
       return model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});
     };

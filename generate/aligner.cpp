@@ -20,7 +20,7 @@ std::pair<std::int64_t, std::int64_t> range_of(const char* what, std::optional<s
 
 }  // namespace
 
-std::vector<std::vector<double>> align(const SequenceToSequence& model, std::span<const std::int32_t> source,
+std::vector<std::vector<double>> align(const EncoderDecoder& model, std::span<const std::int32_t> source,
                                        std::span<const std::int32_t> target, const PairSymbols& symbols,
                                        const AlignmentHeads& heads) {
   std::vector<std::int32_t> source_ids(source.begin(), source.end()), inputs{symbols.target.begin};

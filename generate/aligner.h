@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/interfaces/encoder_decoder.h"
 #include "tokenizer/sentence_symbols.h"
 
 namespace tapeformer {
@@ -19,7 +19,7 @@ struct AlignmentHeads {
 // is a row for each target token and one for the end token; each row has a weight for each source token and one for the
 // end token, and sums to 1. Throws UsageError for a layer or head that the model does not have, and for a model without
 // attention.
-std::vector<std::vector<double>> align(const SequenceToSequence& model, std::span<const std::int32_t> source,
+std::vector<std::vector<double>> align(const EncoderDecoder& model, std::span<const std::int32_t> source,
                                        std::span<const std::int32_t> target, const PairSymbols& symbols,
                                        const AlignmentHeads& heads = {});
 

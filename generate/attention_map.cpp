@@ -59,15 +59,15 @@ AttentionMap self_attention(const Forward& forward) {
 
 }  // namespace
 
-AttentionMap attention_of(const LanguageModel& model, std::span<const std::int32_t> ids) {
+AttentionMap attention_of(const CausalModel& model, std::span<const std::int32_t> ids) {
   return self_attention([&](Tape& tape) { model.forward(Variable::constant(tape, row_of(ids))); });
 }
 
-AttentionMap attention_of(const TextEncoder& model, std::span<const std::int32_t> ids) {
+AttentionMap attention_of(const Model& model, std::span<const std::int32_t> ids) {
   return self_attention([&](Tape& tape) { model.hidden_states({Variable::constant(tape, row_of(ids))}); });
 }
 
-std::vector<AttentionMap> attention_of(const SequenceToSequence& model, std::span<const std::int32_t> source,
+std::vector<AttentionMap> attention_of(const EncoderDecoder& model, std::span<const std::int32_t> source,
                                        std::span<const std::int32_t> target, const PairSymbols& symbols) {
   std::vector<std::int32_t> source_ids(source.begin(), source.end()), inputs{symbols.target.begin};
   source_ids.push_back(symbols.source.end);

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "nn/interfaces/language_model.h"
-#include "nn/interfaces/sequence_to_sequence.h"
-#include "nn/interfaces/text_encoder.h"
+#include "nn/interfaces/causal_model.h"
+#include "nn/interfaces/encoder_decoder.h"
+#include "nn/interfaces/model.h"
 #include "tokenizer/sentence_symbols.h"
 
 namespace tapeformer {
@@ -20,12 +20,12 @@ struct AttentionMap {
 };
 
 // Each throws UsageError for a model without attention.
-AttentionMap attention_of(const LanguageModel& model, std::span<const std::int32_t> ids);
-AttentionMap attention_of(const TextEncoder& model, std::span<const std::int32_t> ids);
+AttentionMap attention_of(const CausalModel& model, std::span<const std::int32_t> ids);
+AttentionMap attention_of(const Model& model, std::span<const std::int32_t> ids);
 // The keys of "encoder" and "cross" are the source's tokens and its end token. The queries of "decoder" and "cross" are
 // the begin token and the target's tokens: at each one the model predicts the next token. Maps that the model does not
 // have are left out.
-std::vector<AttentionMap> attention_of(const SequenceToSequence& model, std::span<const std::int32_t> source,
+std::vector<AttentionMap> attention_of(const EncoderDecoder& model, std::span<const std::int32_t> source,
                                        std::span<const std::int32_t> target, const PairSymbols& symbols);
 
 }  // namespace tapeformer

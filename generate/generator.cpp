@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kStream = mix64(0x73616d706c65);  // "sample"
 
 // Returns the logits (vocab) of the token after `ids`. The state, if given, has read the tokens before `ids`.
-Tensor next_logits(const LanguageModel& model, std::span<const std::int32_t> ids, LanguageState* state) {
+Tensor next_logits(const CausalModel& model, std::span<const std::int32_t> ids, LanguageState* state) {
   Tape tape(no_grad);
   const std::int64_t length = static_cast<std::int64_t>(ids.size());
   const Variable features = model.forward(Variable::constant(tape, Tensor::from(ids, {1, length})), state);
@@ -20,20 +20,19 @@ Tensor next_logits(const LanguageModel& model, std::span<const std::int32_t> ids
 
 }  // namespace
 
-std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const LanguageModel& model,
-                                        std::string_view prompt) {
+std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const CausalModel& model, std::string_view prompt) {
   std::vector<std::int32_t> ids = tokenizer.encode(prompt);
   if (model.document_token() >= 0) ids.insert(ids.begin(), model.document_token());
   return ids;
 }
 
-std::span<const std::int32_t> seen_part(const LanguageModel& model, std::span<const std::int32_t> prompt) {
+std::span<const std::int32_t> seen_part(const CausalModel& model, std::span<const std::int32_t> prompt) {
   const auto last_document = std::find(prompt.rbegin(), prompt.rend(), model.document_token());
   if (last_document != prompt.rend()) prompt = prompt.last(last_document - prompt.rbegin() + 1);
   return model.context() ? prompt.last(std::min<std::size_t>(prompt.size(), *model.context())) : prompt;
 }
 
-std::vector<std::int32_t> generate(const LanguageModel& model, std::span<const std::int32_t> prompt,
+std::vector<std::int32_t> generate(const CausalModel& model, std::span<const std::int32_t> prompt,
                                    const GenerateOptions& options, const std::function<bool(std::int32_t)>& on_token) {
   check(!prompt.empty(), "generate: the prompt has no tokens");
   check_options(options.sampling);

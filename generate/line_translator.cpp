@@ -19,7 +19,7 @@ std::string with_valid_utf8(std::string_view text) {
 
 }  // namespace
 
-std::vector<LineTranslation> translate_lines(const SequenceToSequence& model, const Tokenizer& source,
+std::vector<LineTranslation> translate_lines(const EncoderDecoder& model, const Tokenizer& source,
                                              const Tokenizer& target, const PairSymbols& symbols,
                                              std::span<const std::string_view> lines, const BeamOptions& options,
                                              std::int64_t first_number) {

@@ -19,7 +19,7 @@ struct LineTranslation {
 // Translates lines of text. Each byte that is not valid UTF-8 is read as U+FFFD. The translation of a line does not
 // depend on the other lines. Throws Error with the line's number (the first is first_number) if the source tokenizer
 // cannot encode the line.
-std::vector<LineTranslation> translate_lines(const SequenceToSequence& model, const Tokenizer& source,
+std::vector<LineTranslation> translate_lines(const EncoderDecoder& model, const Tokenizer& source,
                                              const Tokenizer& target, const PairSymbols& symbols,
                                              std::span<const std::string_view> lines, const BeamOptions& options,
                                              std::int64_t first_number = 1);

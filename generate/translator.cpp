@@ -33,7 +33,7 @@ struct Candidate {
 
 // Returns the largest length of a translation of a source of `source_tokens` tokens; both lengths include the end
 // token. If neither the model nor the caller sets a limit, it is far above the length of any good translation.
-std::int64_t longest_target(const SequenceToSequence& model, std::int64_t wanted, std::int64_t source_tokens) {
+std::int64_t longest_target(const EncoderDecoder& model, std::int64_t wanted, std::int64_t source_tokens) {
   const std::optional<std::int64_t> context = model.context();
   if (wanted == 0) return context.value_or(3 * source_tokens + 50);
   return std::min(wanted, context.value_or(wanted));
@@ -52,7 +52,7 @@ struct Search {
 // Searches for all sentences of one batch together. Row s·beam + i of the decoder is hypothesis i of searches_[s].
 class BatchSearch {
  public:
-  BatchSearch(const SequenceToSequence& model, const PairSymbols& symbols, const BeamOptions& options)
+  BatchSearch(const EncoderDecoder& model, const PairSymbols& symbols, const BeamOptions& options)
       : model_(model), symbols_(symbols), options_(options) {}
 
   // Translates sources[i] into results[i] for each i of `places`.
@@ -211,7 +211,7 @@ class BatchSearch {
     encoded_ = select_rows(encoded_, sentences);
   }
 
-  const SequenceToSequence& model_;
+  const EncoderDecoder& model_;
   const PairSymbols& symbols_;
   const BeamOptions& options_;
   std::vector<Search> searches_;
@@ -233,7 +233,7 @@ void check_options(const BeamOptions& options) {
   if (options.max_length < 0) fail_usage("max length: expected at least 1 token, got ", options.max_length);
 }
 
-std::vector<std::vector<Hypothesis>> translate(const SequenceToSequence& model,
+std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,
                                                const ProgressCallback& progress) {

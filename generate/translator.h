@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/progress.h"
-#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/interfaces/encoder_decoder.h"
 #include "tokenizer/sentence_symbols.h"
 
 namespace tapeformer {
@@ -36,7 +36,7 @@ void check_options(const BeamOptions& options);
 // end. The result for a sentence does not depend on the other sentences. Throws Error if a source is empty or, with its
 // end token, longer than the context, and if the model's predictions are not finite numbers. Calls `progress` with the
 // fraction of the sources that is done.
-std::vector<std::vector<Hypothesis>> translate(const SequenceToSequence& model,
+std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const BeamOptions& options,
                                                const ProgressCallback& progress = {});

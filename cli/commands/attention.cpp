@@ -53,10 +53,10 @@ std::vector<AttentionText> of_language_model(const AttentionArguments& arguments
 
 std::vector<AttentionText> of_text_encoder(const AttentionArguments& arguments) {
   require_text(arguments);
-  const TrainedTextEncoder run = open_run<TrainedTextEncoder>(arguments.run, {.matmul = arguments.matmul});
+  const TrainedTextModel run = open_run<TrainedTextModel>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   std::vector<std::int32_t> ids = run.tokenizer->encode(arguments.text, true);
-  if (run.model->reads_marked_rows()) {
+  if (run.model->has_special_tokens()) {
     const MaskedSymbols symbols = masked_symbols(*run.tokenizer);
     ids.insert(ids.begin(), symbols.classification);
     ids.push_back(symbols.separator);

@@ -73,7 +73,7 @@ class Predictor {
   void take_line(const std::string& line) {
     if (line.find_first_not_of(' ') == line.npos) return ask({}, {});
     const std::string where = str_cat("line ", number_, ": ");
-    ask({}, [&](Question& question) { question.example = task_.parse(line, where); });
+    ask({}, [&](Question& question) { question.example = task_.functions.parse(line, where); });
   }
 
   void take_conll(std::string line) {
@@ -141,7 +141,7 @@ class Predictor {
       } else if (is_conll()) {
         print_text(output_text(conll_of(question, own)));
       } else {
-        print_text(own.empty() ? "\n" : output_text(task_.text(run_.labels, question.example, own)));
+        print_text(own.empty() ? "\n" : output_text(task_.functions.text(run_.labels, question.example, own)));
       }
     }
     flush_results();
@@ -151,7 +151,7 @@ class Predictor {
   std::string json_of(const Question& question, std::span<const PredictedLabel> own) const {
     // Empty lines between sentences have no answer.
     if (own.empty()) return is_conll() && question.example.pieces.empty() ? "" : "null\n";
-    Json json = task_.json(run_.labels, question.example, own);
+    Json json = task_.functions.json(run_.labels, question.example, own);
     if (question.cut_tokens > 0) json["cut_tokens"] = question.cut_tokens;
     return json_text(json) + '\n';
   }

@@ -44,7 +44,7 @@ std::string text_of(const ProbeResult& result) {
 }
 
 void print_probe(const ProbeArguments& arguments) {
-  const TrainedTextEncoder run = open_run<TrainedTextEncoder>(arguments.run, {.matmul = arguments.matmul});
+  const TrainedTextModel run = open_run<TrainedTextModel>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const LabelledText train = LabelledText::from_file(arguments.train), valid = LabelledText::from_file(arguments.valid);
   const ProbeResult result =

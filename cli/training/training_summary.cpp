@@ -9,28 +9,12 @@
 
 #include "cli/terminal/results.h"
 #include "data/synthetic/corpora.h"
-#include "tasks/masked_language_model/masked_evaluation.h"
 #include "train/run/chosen_checkpoint.h"
 #include "train/run/metrics.h"
 #include "train/run/overfitting.h"
 
 namespace tapeformer::cli {
 namespace {
-
-// Prints how well masked tokens can be predicted on a generated corpus, if that is known: the optimum holds for rows in
-// which every letter of the corpus, and nothing else, is a token.
-void print_masked_optimum(const ResolvedConfig& config, const MaskedLanguageModel& model) {
-  const bool letters = config.tokenizer.kind == TokenizerKind::character && config.tokenizer.file.empty() &&
-                       config.data.document == DocumentEnd::none;
-  const MaskedRowOptions rows = masked_row_options(config, model, 1);
-  if (!letters || rows.pairs) return;
-  const auto optimum = corpus_masked_optimum(config.data.corpus, rows.length - rows.marks(), rows.rates);
-  if (!optimum) return;
-  print_line(
-      "the corpus {} has a masked optimum of {:g} nats per chosen letter, {:g} % right: the expected loss of the best "
-      "possible model, on average over texts",
-      config.data.corpus, optimum->nats, 100 * optimum->accuracy);
-}
 
 // Prints the smallest loss that any model can reach on a generated corpus, if that is known.
 void print_entropy(const ResolvedConfig& config) {
@@ -103,9 +87,8 @@ void print_summary(const ResolvedConfig& config, const Objective& objective, con
   if (objective.task().metric.empty()) print_overfitting(state, metrics);
   print_weights(config, run, objective.task().metric, metrics);
   if (!config.data.corpus.empty()) {
-    const auto* const masked = dynamic_cast<const MaskedLanguageModel*>(&objective.model());
-    if (masked) {
-      print_masked_optimum(config, *masked);
+    if (objective.task().optimum) {
+      print_text(objective.task().optimum(config));
     } else if (objective.task().has_perplexity) {  // else the loss is not that of a text
       print_entropy(config);
     }

@@ -46,6 +46,7 @@ class SkipGramBatcher {
   SkipGramBatcher(TokenView tokens, std::int64_t vocab, const SkipGramOptions& options);
 
   const NegativeSampler& sampler() const { return sampler_; }
+  const SkipGramOptions& options() const { return options_; }
 
   // For training: row r of a batch is row micro_step·batch + r of the step. Its position in the text and its negatives
   // are a pure function of the seed, the step and that number. Throws Error for a text shorter than a row. Reuses the

@@ -17,7 +17,7 @@ void check_shape(std::int64_t batch, std::int64_t context) {
   check(context >= 1, "context: expected at least 1 token, got ", context);
 }
 
-void set_shape(Batch& out, std::int64_t rows, std::int64_t length) {
+void set_shape(TextBatch& out, std::int64_t rows, std::int64_t length) {
   out.rows = rows;
   out.length = length;
   out.inputs.resize(rows * length);
@@ -45,7 +45,7 @@ void TextBatcher::read_ahead(std::uint32_t step, std::uint32_t micro_step) const
   for (std::int64_t row = 0; row < batch_; ++row) tokens_.read_ahead(place(step, micro_step, row), context_ + 1);
 }
 
-void TextBatcher::draw(std::uint32_t step, std::uint32_t micro_step, Batch& out) const {
+void TextBatcher::draw(std::uint32_t step, std::uint32_t micro_step, TextBatch& out) const {
   set_shape(out, batch_, context_);
   out.scored = batch_ * context_;
   std::vector<std::int32_t> window(context_ + 1);
@@ -65,7 +65,7 @@ WindowBatcher::WindowBatcher(TokenView tokens, std::int64_t batch, std::int64_t 
   windows_ = 1 + (beyond_first + stride - 1) / stride;
 }
 
-void WindowBatcher::fill(std::int64_t i, Batch& out) const {
+void WindowBatcher::fill(std::int64_t i, TextBatch& out) const {
   check(i >= 0 && i < batches(), "evaluation batch ", i, " is out of range for ", batches());
   set_shape(out, batch_, context_);
   std::fill(out.inputs.begin(), out.inputs.end(), 0);
@@ -105,7 +105,7 @@ std::int64_t StreamBatcher::begin_of(std::int64_t step, std::int64_t row) const 
   return std::max<std::int64_t>(0, row * stream_length_ - warm_up_) + step % steps_ * length_;
 }
 
-void StreamBatcher::fill(std::int64_t step, std::int64_t first_row, std::int64_t rows, Batch& out) const {
+void StreamBatcher::fill(std::int64_t step, std::int64_t first_row, std::int64_t rows, TextBatch& out) const {
   set_shape(out, rows, length_);
   std::fill(out.inputs.begin(), out.inputs.end(), 0);
   std::fill(out.targets.begin(), out.targets.end(), kIgnoredTarget);

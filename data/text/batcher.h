@@ -11,7 +11,7 @@
 namespace tapeformer {
 
 // inputs and targets are (rows, length), row-major; the target of a position is the next token.
-struct Batch {
+struct TextBatch {
   std::int64_t rows = 0, length = 0;
   std::int64_t scored = 0;  // the number of targets that are not kIgnoredTarget
   std::vector<std::int32_t> inputs, targets;
@@ -26,7 +26,7 @@ class TextBatcher {
 
   // Row r of the batch is row micro_step·batch + r of the step. Its inputs are tokens[o, o + context), its targets are
   // tokens[o + 1, o + context + 1), with o uniform over all possible offsets. Reuses the memory of `out`.
-  void draw(std::uint32_t step, std::uint32_t micro_step, Batch& out) const;
+  void draw(std::uint32_t step, std::uint32_t micro_step, TextBatch& out) const;
   // Asks the system to read from disk the tokens of a batch that will be drawn soon.
   void read_ahead(std::uint32_t step, std::uint32_t micro_step) const;
 
@@ -51,7 +51,7 @@ class WindowBatcher {
   std::int64_t windows() const { return windows_; }
   std::int64_t batches() const { return (windows_ + batch_ - 1) / batch_; }
   // Batch i of batches(); out.scored counts its scored tokens. Reuses the memory of `out`.
-  void fill(std::int64_t i, Batch& out) const;
+  void fill(std::int64_t i, TextBatch& out) const;
 
  private:
   TokenView tokens_;
@@ -78,9 +78,9 @@ class StreamBatcher {
   // Whether the streams begin (again) with this step, counted from 0.
   bool begins(std::int64_t step) const { return step % steps_ == 0; }
   // Fills `out` with the rows first_row … first_row + rows − 1 of a step. Reuses the memory of `out`.
-  void fill(std::int64_t step, std::int64_t first_row, std::int64_t rows, Batch& out) const;
+  void fill(std::int64_t step, std::int64_t first_row, std::int64_t rows, TextBatch& out) const;
   // Fills `out` with all rows of a step.
-  void fill(std::int64_t step, Batch& out) const { fill(step, 0, streams_, out); }
+  void fill(std::int64_t step, TextBatch& out) const { fill(step, 0, streams_, out); }
   // Asks the system to read from disk the tokens of rows that will be filled soon.
   void read_ahead(std::int64_t step, std::int64_t first_row, std::int64_t rows) const;
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "autograd/ops/attention/attention.h"
-#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/interfaces/encoder_decoder.h"
 #include "nn/layers/block_config.h"
 #include "nn/layers/layers.h"
 #include "nn/layers/norm.h"

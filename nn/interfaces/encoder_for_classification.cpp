@@ -38,8 +38,7 @@ class ParametersRead : public OpObserver {
 
 }  // namespace
 
-EncoderForClassification::EncoderForClassification(std::unique_ptr<TextEncoder> encoder,
-                                                   const ClassificationOptions& options)
+EncoderForClassification::EncoderForClassification(std::unique_ptr<Model> encoder, const ClassificationOptions& options)
     : encoder_(std::move(encoder)), options_(options), dropout_(options.dropout) {
   check(options.labels > 0, "labelling model: expected at least one label, got ", options.labels);
   register_module("", *encoder_);
@@ -62,28 +61,26 @@ EncoderForClassification::EncoderForClassification(std::unique_ptr<TextEncoder> 
   register_module("task.output", *output_);
 }
 
-Variable EncoderForClassification::vectors(const EncoderBatch& rows) const {
-  const auto read = [&](const EncoderBatch& of) {
+Variable EncoderForClassification::vectors(const Batch& batch) const {
+  const auto read = [&](const Batch& of) {
     std::vector<Variable> layers = encoder_->hidden_states(of);
     return options_.mix ? layers : std::vector<Variable>{layers.back()};
   };
   std::vector<Variable> layers;
   if (options_.freeze) {
-    Tape& tape = *rows.ids.tape();
+    Tape& tape = *batch.inputs().tape();
     Tape apart(no_grad);
-    EncoderBatch constant = rows;
-    constant.ids = Variable::constant(apart, rows.ids.value());
-    for (const Variable& layer : read(constant)) layers.push_back(Variable::constant(tape, layer.value()));
+    for (const Variable& layer : read(batch.on(apart))) layers.push_back(Variable::constant(tape, layer.value()));
   } else {
-    layers = read(rows);
+    layers = read(batch);
   }
   return options_.mix ? mix_->forward(layers) : layers.front();
 }
 
-Variable EncoderForClassification::logits(const EncoderBatch& rows, const Tensor& places) const {
+Variable EncoderForClassification::logits(const Batch& batch, const Tensor& positions) const {
   return call([&] {
-    const Variable all = vectors(rows);
-    const Variable ids = Variable::constant(*all.tape(), places);
+    const Variable all = vectors(batch);
+    const Variable ids = Variable::constant(*all.tape(), positions);
     Variable chosen = dropout_.forward(embedding(reshape(all, {-1, all.size(2)}), ids));
     if (pooler_) chosen = dropout_.forward(tanh(pooler_->forward(chosen)));
     return output_->forward(chosen);

@@ -1,9 +1,9 @@
-// A text encoder with a classifier of its vectors, for fine-tuning.
+// A model with a classifier of its vectors, for fine-tuning.
 #pragma once
 
 #include <memory>
 
-#include "nn/interfaces/text_encoder.h"
+#include "nn/interfaces/model.h"
 #include "nn/layers/layers.h"
 #include "nn/layers/scalar_mix.h"
 #include "nn/optim/parameter_slab.h"
@@ -23,13 +23,13 @@ struct ClassificationOptions {
 // parameters come first and keep their names; the names of the classifier's parameters begin with "task.".
 class EncoderForClassification : public Module {
  public:
-  EncoderForClassification(std::unique_ptr<TextEncoder> encoder, const ClassificationOptions& options);
+  EncoderForClassification(std::unique_ptr<Model> encoder, const ClassificationOptions& options);
 
-  const TextEncoder& encoder() const { return *encoder_; }
+  const Model& encoder() const { return *encoder_; }
   std::int64_t labels() const { return options_.labels; }
 
-  // Returns logits (N, labels) for the tokens at `places`, i32 (N), each of which is row·T + position.
-  Variable logits(const EncoderBatch& rows, const Tensor& places) const;
+  // Returns logits (N, labels) for the tokens at `positions`, i32 (N), each of which is row·T + the token's position.
+  Variable logits(const Batch& batch, const Tensor& positions) const;
 
   // Layer-wise rates (Howard & Ruder 2018; Clark et al. 2020): 1 for the classifier and the encoder's parameters after
   // the layers, decay^(L − l) for layer l = 1 … L, and decay^L for the parameters before the layers. The layer is the
@@ -38,9 +38,9 @@ class EncoderForClassification : public Module {
   ParameterRates rates(double decay) const;
 
  private:
-  Variable vectors(const EncoderBatch& rows) const;
+  Variable vectors(const Batch& batch) const;
 
-  const std::unique_ptr<TextEncoder> encoder_;
+  const std::unique_ptr<Model> encoder_;
   const ClassificationOptions options_;
   std::vector<Variable> read_;  // the encoder's parameters on which the vectors of tokens depend
   std::unique_ptr<ScalarMix> mix_;

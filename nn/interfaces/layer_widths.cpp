@@ -2,11 +2,11 @@
 
 namespace tapeformer {
 
-std::vector<Tensor> layers_of_one_token(const TextEncoder& encoder, OpObserver* observer) {
+std::vector<Tensor> layers_of_one_token(const Model& encoder, OpObserver* observer) {
   Tape tape({.record = false, .op_observer = observer});
   const Tensor id = Tensor::full({1, 1}, DType::i32, 0);
   std::vector<Tensor> layers;
-  for (const Variable& layer : encoder.hidden_states({.ids = Variable::constant(tape, id)}))
+  for (const Variable& layer : encoder.hidden_states({.input_ids = Variable::constant(tape, id)}))
     layers.push_back(layer.value());
   return layers;
 }

@@ -9,7 +9,7 @@ namespace tapeformer {
 LMHead::LMHead(const Embedding& embedding, bool tied, std::int64_t dim, bool with_bias, const Init& init, DType dtype) {
   const std::int64_t vocab = embedding.weight.size(0), width = embedding.weight.size(1);
   if (tied) {
-    check(width == dim, "token head: the embedding is ", width, " wide, the states ", dim,
+    check(width == dim, "LM head: the embedding is ", width, " wide, the states ", dim,
           ": expected the same, since the head is tied");
     weight = embedding.weight;
     register_tied("weight", weight);

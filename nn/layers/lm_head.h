@@ -6,6 +6,12 @@
 
 namespace tapeformer {
 
+// Features and the targets that are predicted from them.
+struct TokenPrediction {
+  Variable features;  // (…, F)
+  Tensor targets;     // i32, one for each row of the features; kIgnoredTarget: not scored
+};
+
 // Returns the cross-entropy of logits (…, vocab) and one target (i32) for each of their rows.
 Variable loss_of_logits(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options);
 

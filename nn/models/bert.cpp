@@ -2,26 +2,11 @@
 
 #include <algorithm>
 
-#include "autograd/ops/activations.h"
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "nn/models/transformer_keys.h"
 
 namespace tapeformer {
-
-MaskedTokenHead::MaskedTokenHead(const BlockConfig& config, const Embedding& embedding)
-    : transform_(config.dim, config.dim, config.bias, config.init, config.dtype),
-      norm_(make_norm(config)),
-      output_(embedding, /*tied=*/true, config.dim, /*with_bias=*/true, config.init, config.dtype) {
-  register_module("transform", transform_);
-  register_module("norm", *norm_);
-  register_module("", output_);
-}
-
-Variable MaskedTokenHead::transformed(const Variable& features) const {
-  return norm_->forward(gelu(transform_.forward(features)));
-}
 
 Bert::Bert(const BertConfig& config)
     : config_(config),
@@ -30,11 +15,8 @@ Bert::Bert(const BertConfig& config)
                  config.block.dtype),
       embedding_norm_(make_norm(config.block)),
       dropout_(config.block.dropout),
-      stack_(config.block, config.layers),
-      head_(config.block, token_embedding_) {
+      stack_(config.block, config.layers) {
   check_rotary(config.position, config.block);
-  check(!config.next_sentence || config.segments == 2, "bert: next-sentence prediction needs 2 segments, got ",
-        config.segments);
   const std::int64_t dim = config.block.dim;
   register_module("token_embedding", token_embedding_);
   register_module("position_embedding", positions_);
@@ -44,41 +26,29 @@ Bert::Bert(const BertConfig& config)
   }
   register_module("embedding_norm", *embedding_norm_);
   register_module("", stack_);
-  if (config.next_sentence) {
-    pooler_ = std::make_unique<Linear>(dim, dim, true, config.block.init, config.block.dtype);
-    next_sentence_ = std::make_unique<Linear>(dim, 2, true, config.block.init, config.block.dtype, ParameterKind::head);
-    register_module("pooler", *pooler_);
-    register_module("next_sentence", *next_sentence_);
-  }
-  register_module("head", head_);
 }
 
-Variable Bert::embed(const EncoderBatch& rows) const {
-  check(rows.ids.value().rank() == 2, "bert: expected ids (B, T), got ", rows.ids.sizes());
-  Variable x = positions_.add_to(token_embedding_.forward(rows.ids), {});
+Variable Bert::embed(const Batch& batch) const {
+  const Variable& ids = ids_of(batch, "bert");
+  const Tensor& types = batch.token_type_ids;
+  Variable x = positions_.add_to(token_embedding_.forward(ids), {});
   if (segment_embedding_) {
-    const Tensor segments = rows.segments.defined() ? rows.segments : Tensor::full(rows.ids.sizes(), DType::i32, 0);
-    x = add(x, segment_embedding_->forward(Variable::constant(*rows.ids.tape(), segments)));
+    const Tensor segments = types.defined() ? types : Tensor::full(ids.sizes(), DType::i32, 0);
+    x = add(x, segment_embedding_->forward(Variable::constant(*ids.tape(), segments)));
   } else {
-    check(!rows.segments.defined(), "bert: the rows have segments, but the model has no embedding of them");
+    check(!types.defined(), "bert: the batch has token types, but the model has no embedding of them");
   }
   return dropout_.forward(embedding_norm_->forward(x));
 }
 
-Variable Bert::encode(const EncoderBatch& rows, const Variable& x, std::vector<Variable>* layers) const {
-  return stack_.forward(x, {.mask = {.causal = false, .lengths = rows.lengths}}, nullptr, layers);
+Variable Bert::encode(const Batch& batch, const Variable& x, std::vector<Variable>* layers) const {
+  return stack_.forward(x, {.mask = {.causal = false, .lengths = batch.lengths}}, nullptr, layers);
 }
 
-std::vector<Variable> Bert::hidden_states(const EncoderBatch& rows) const {
-  std::vector<Variable> layers{embed(rows)};
-  encode(rows, Variable(layers.front()), &layers);
+std::vector<Variable> Bert::hidden_states(const Batch& batch) const {
+  std::vector<Variable> layers{embed(batch)};
+  encode(batch, Variable(layers.front()), &layers);
   return layers;
-}
-
-Variable Bert::next_sentence_logits(const Variable& features) const {
-  check(config_.next_sentence, "bert: the model was made without next-sentence prediction");
-  const Variable first = reshape(slice(features, 1, 0, 1), {features.size(0), features.size(2)});
-  return next_sentence_->forward(tanh(pooler_->forward(first)));
 }
 
 namespace {
@@ -115,26 +85,20 @@ BertConfig bert_config(const KeyValues& options, const ModelVocabulary& vocabula
                     .block = block_config(options),
                     .position = options.word<PositionKind>("position"),
                     .position_base = options.number("position_base"),
-                    .segments = options.integer("segments"),
-                    .next_sentence = options.boolean("next_sentence")};
+                    .segments = options.integer("segments")};
   config.block.init = config.block.residual_init = Init::truncated_normal(options.number("init_std"));
   return config;
 }
 
-std::unique_ptr<MaskedLanguageModel> make_bert(const KeyValues& options, const ModelVocabulary& vocabulary) {
+std::unique_ptr<Model> make_bert(const KeyValues& options, const ModelVocabulary& vocabulary) {
   return std::make_unique<Bert>(bert_config(options, vocabulary));
 }
 
-// A product costs two operations per weight. Only the masked positions, usually 15 %, go through the head.
-ForwardFlops bert_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
-                        std::int64_t length) {
-  constexpr double kChosen = 0.15;
-  const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
-  const double head = kChosen * 2 * static_cast<double>(model.parameter_count("head.") + vocabulary.target * dim);
+// A product costs two operations per weight.
+ForwardFlops bert_flops(const KeyValues& options, const Module& model, const ModelVocabulary&, std::int64_t length) {
+  const std::int64_t layers = options.integer("layers");
   return {.blocks = 2 * static_cast<double>(model.parameter_count("blocks.")) +
                     static_cast<double>(layers) * attention_flops(options, length),
-          .other = head,
-          .head = head,
           .count = layers};
 }
 
@@ -146,16 +110,13 @@ ModelFamily bert_family() {
           .task = "masked_language_model",
           .keys = bert_keys(),
           .resolve = resolve_bert,
-          .make = MaskedLanguageModelMaker(make_bert),
+          .make = ModelMaker(make_bert),
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},
                     {"positions", "position embedding", {"position_embedding."}},
                     {"segments", "segment embedding", {"segment_embedding."}},
                     {"embedding_norm", "embedding norm", {"embedding_norm."}},
                     {"blocks", "blocks", {"blocks."}},
-                    {"final_norm", "final norm", {"final_norm."}},
-                    {"pooler", "pooler", {"pooler."}},
-                    {"head", "masked tokens' head", {"head."}, true},
-                    {"next_sentence", "next-sentence head", {"next_sentence."}, true}},
+                    {"final_norm", "final norm", {"final_norm."}}},
           .flops = bert_flops,
           .recomputes = true};
 }

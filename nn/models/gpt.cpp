@@ -56,7 +56,8 @@ Variable Gpt::run(const Variable& ids, LanguageState* state, std::vector<Variabl
   return stack_.forward(x, {.mask = mask, .positions = positions}, cache ? &cache->blocks : nullptr, layers);
 }
 
-std::vector<Variable> Gpt::hidden_states(const Variable& ids) const {
+std::vector<Variable> Gpt::hidden_states(const Batch& batch) const {
+  const Variable& ids = only_ids(batch, "gpt");
   std::vector<Variable> layers;
   const Variable features = call([&] { return run(ids, nullptr, &layers); });
   layers.back() = features;
@@ -97,6 +98,10 @@ GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary
           .document_token = vocabulary.document_token};
 }
 
+std::unique_ptr<CausalModel> make_gpt(const KeyValues& options, const ModelVocabulary& vocabulary) {
+  return std::make_unique<Gpt>(gpt_config(options, vocabulary));
+}
+
 // A product costs two operations per weight. Causal attention costs half of full attention.
 ForwardFlops gpt_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                        std::int64_t length) {
@@ -116,9 +121,7 @@ ModelFamily gpt_family() {
           .task = "language_model",
           .keys = gpt_keys(),
           .resolve = resolve_gpt,
-          .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<LanguageModel> {
-            return std::make_unique<Gpt>(gpt_config(options, vocabulary));
-          },
+          .make = CausalModelMaker(make_gpt),
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},
                     {"positions", "position embedding", {"position_embedding."}},
                     {"blocks", "blocks", {"blocks."}},

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "nn/blocks/block.h"
-#include "nn/interfaces/language_model.h"
+#include "nn/interfaces/causal_model.h"
 #include "nn/layers/lm_head.h"
 #include "nn/layers/positions.h"
 #include "nn/models/registry.h"
@@ -39,7 +39,7 @@ class GptState : public LanguageState {
   StackCache blocks;
 };
 
-class Gpt : public LanguageModel {
+class Gpt : public CausalModel {
  public:
   explicit Gpt(const GptConfig& config);
 
@@ -49,6 +49,8 @@ class Gpt : public LanguageModel {
   // Rotary positions need no table of limited length.
   bool can_exceed_context() const override { return config_.position == PositionKind::rotary; }
   std::int32_t document_token() const override { return config_.document_token; }
+  const Embedding* token_embedding() const override { return &token_embedding_; }
+  const PositionEmbedding* position_embedding() const override { return &positions_; }
   std::unique_ptr<LanguageState> make_state() const override {
     return std::make_unique<GptState>(
         stack_.make_cache(can_exceed_context() ? std::numeric_limits<std::int64_t>::max() : config_.context));
@@ -61,7 +63,7 @@ class Gpt : public LanguageModel {
   }
   // Returns (B, T, dim) each: the sum of token and position embeddings, and the output of every block, that of the last
   // block after the final norm.
-  std::vector<Variable> hidden_states(const Variable& ids) const override;
+  std::vector<Variable> hidden_states(const Batch& batch) const override;
   Variable logits(const Variable& features) const override;
   // The logits are never in memory all at once.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;

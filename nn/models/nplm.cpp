@@ -76,9 +76,8 @@ Variable Nplm::forward(const Variable& ids, LanguageState* state) const {
   });
 }
 
-std::vector<Variable> Nplm::hidden_states(const Variable& ids) const {
-  check(ids.value().rank() == 2, "nplm: expected ids (B, T), got ", ids.sizes());
-  const Variable embedded = token_embedding_.forward(ids);
+std::vector<Variable> Nplm::hidden_states(const Batch& batch) const {
+  const Variable embedded = token_embedding_.forward(only_ids(batch, "nplm"));
   return {embedded, call([&] { return features(dropout_.forward(with_those_before(embedded))); })};
 }
 
@@ -96,7 +95,7 @@ std::vector<Key> nplm_keys() {
           std::move(dropout)};
 }
 
-std::unique_ptr<LanguageModel> make_nplm(const KeyValues& options, const ModelVocabulary& vocabulary) {
+std::unique_ptr<CausalModel> make_nplm(const KeyValues& options, const ModelVocabulary& vocabulary) {
   return std::make_unique<Nplm>(NplmConfig{.vocab = vocabulary.target,
                                            .order = options.integer("order"),
                                            .embedding_dim = options.integer("embedding_dim"),
@@ -119,7 +118,7 @@ ModelFamily nplm_family() {
           .task = "language_model",
           .keys = nplm_keys(),
           .resolve = [](KeyValues&, bool) {},
-          .make = make_nplm,
+          .make = CausalModelMaker(make_nplm),
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},
                     {"hidden", "hidden layer", {"hidden."}},
                     {"head", "head", {"head."}}},

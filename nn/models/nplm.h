@@ -21,19 +21,20 @@ ModelFamily nplm_family();
 // The logits of the token after w_t are b + W x + U tanh(d + H x), where x = [C(w_t); C(w_{t−1}); …; C(w_{t−n+2})] are
 // the embeddings of the last n − 1 tokens, the latest first; embeddings before the beginning are zeros. The features
 // are [tanh(d + H x); x], so that [U W] is the head's one matrix. Dropout is applied to x and to the hidden layer.
-class Nplm : public LanguageModel {
+class Nplm : public CausalModel {
  public:
   // Throws Error if the order is below 2.
   explicit Nplm(const NplmConfig& config);
 
   const NplmConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
+  const Embedding* token_embedding() const override { return &token_embedding_; }
   // Rows may have any length, although the model looks only at n − 1 tokens.
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   std::unique_ptr<LanguageState> make_state() const override;
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
   // Returns the embeddings (B, T, embedding_dim), and the features.
-  std::vector<Variable> hidden_states(const Variable& ids) const override;
+  std::vector<Variable> hidden_states(const Batch& batch) const override;
   Variable logits(const Variable& features) const override { return head_.logits(features); }
   // The logits are never in memory all at once.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override {

@@ -43,8 +43,16 @@ const ModelFamily& find_model_family(std::string_view name) {
   fail_usage("model.type: expected one of ", known, ", got ", name, ": did you mean ", nearest_name(name, names), "?");
 }
 
-std::unique_ptr<Module> ModelFamily::make_model(const KeyValues& options, const ModelVocabulary& vocabulary) const {
+std::unique_ptr<Module> ModelFamily::make_module(const KeyValues& options, const ModelVocabulary& vocabulary) const {
   const auto call = [&](const auto& maker) -> std::unique_ptr<Module> { return maker(options, vocabulary); };
+  return std::visit(call, make);
+}
+
+std::unique_ptr<Model> ModelFamily::make_model(const KeyValues& options, const ModelVocabulary& vocabulary) const {
+  const auto call = [&](const auto& maker) -> std::unique_ptr<Model> {
+    if constexpr (!std::is_same_v<decltype(maker), const OtherModelMaker&>) return maker(options, vocabulary);
+    fail_usage("model.type: expected a model that gives the tokens of a text vectors, got ", name, ", which is none");
+  };
   return std::visit(call, make);
 }
 

@@ -8,10 +8,8 @@
 #include <vector>
 
 #include "core/keys.h"
-#include "nn/interfaces/language_model.h"
-#include "nn/interfaces/sequence_to_sequence.h"
-#include "nn/interfaces/skip_gram_model.h"
-#include "nn/interfaces/text_encoder.h"
+#include "nn/interfaces/causal_model.h"
+#include "nn/interfaces/encoder_decoder.h"
 
 namespace tapeformer {
 
@@ -19,19 +17,16 @@ namespace tapeformer {
 struct ModelVocabulary {
   std::int64_t source = 0, target = 0;  // sizes; for a language model both are the size of its vocabulary
   bool joint = true;                    // whether source and target have the same vocabulary
-  std::int32_t document_token = -1;     // LanguageModel::document_token()
+  std::int32_t document_token = -1;     // Model::document_token()
 };
 
-using LanguageModelMaker = std::function<std::unique_ptr<LanguageModel>(const KeyValues&, const ModelVocabulary&)>;
-using SequenceToSequenceMaker =
-    std::function<std::unique_ptr<SequenceToSequence>(const KeyValues&, const ModelVocabulary&)>;
-using BidirectionalLanguageModelMaker =
-    std::function<std::unique_ptr<BidirectionalLanguageModel>(const KeyValues&, const ModelVocabulary&)>;
-using MaskedLanguageModelMaker =
-    std::function<std::unique_ptr<MaskedLanguageModel>(const KeyValues&, const ModelVocabulary&)>;
-using SkipGramModelMaker = std::function<std::unique_ptr<SkipGramModel>(const KeyValues&, const ModelVocabulary&)>;
+// A family makes a model of one kind, by the way in which data flow: a CausalModel, an EncoderDecoder, or any other
+// Model, which reads a whole batch at once.
+using CausalModelMaker = std::function<std::unique_ptr<CausalModel>(const KeyValues&, const ModelVocabulary&)>;
+using EncoderDecoderMaker = std::function<std::unique_ptr<EncoderDecoder>(const KeyValues&, const ModelVocabulary&)>;
+using ModelMaker = std::function<std::unique_ptr<Model>(const KeyValues&, const ModelVocabulary&)>;
 
-// A model of no kind that this library knows: its task alone calls it.
+// A model of no kind that this library knows, or one that reads something other than text: its task alone calls it.
 struct OtherModelMaker {
   std::function<std::unique_ptr<Module>(const KeyValues&, const ModelVocabulary&)> make;
   std::unique_ptr<Module> operator()(const KeyValues& options, const ModelVocabulary& vocabulary) const {
@@ -66,30 +61,28 @@ struct ModelFamily {
   // values contradict each other. A second call changes nothing. `joint`: source and target share a vocabulary.
   std::function<void(KeyValues& options, bool joint)> resolve;
   // Makes the model that resolved options describe.
-  std::variant<LanguageModelMaker, SequenceToSequenceMaker, BidirectionalLanguageModelMaker, MaskedLanguageModelMaker,
-               SkipGramModelMaker, OtherModelMaker>
-      make;
-  // The parts in the order in which they are shown; every parameter belongs to one part.
+  std::variant<CausalModelMaker, EncoderDecoderMaker, ModelMaker, OtherModelMaker> make;
+  // The parts in the order in which they are shown; every parameter belongs to one part. Heads that the task adds are
+  // parts of the task (TaskHeads).
   std::vector<ModelPart> parts;
   // Counts the operations. `model` may have parameters without memory (ShapesOnly). Each token attends to up to
   // `length` tokens; with the length 0 (not known) attention is not counted.
   std::function<ForwardFlops(const KeyValues&, const Module& model, const ModelVocabulary&, std::int64_t length)> flops;
 
-  // The parameter (vocab, width) with the token embeddings; for an encoder-decoder, those of the source tokens.
-  std::string token_embedding = "token_embedding.weight";
-  // The default of train.bptt for a family of RecurrentLanguageModels; 0 for other families.
+  // The default of train.bptt for a family of RecurrentModels; 0 for other families.
   std::int64_t bptt = 0;
   // Whether the model's attention can be restricted to documents (ModelVocabulary::document_token).
   bool keeps_documents = false;
   // Whether train.recompute has an effect on the model's blocks.
   bool recomputes = false;
 
-  // Calls `make`.
-  std::unique_ptr<Module> make_model(const KeyValues& options, const ModelVocabulary& vocabulary) const;
-  bool is_causal() const { return std::holds_alternative<LanguageModelMaker>(make); }
-  // Whether the model gives each token of a text a vector: all but those whose input is something else.
+  // Calls `make`. The first function throws UsageError for a family whose model is no Model.
+  std::unique_ptr<Model> make_model(const KeyValues& options, const ModelVocabulary& vocabulary) const;
+  std::unique_ptr<Module> make_module(const KeyValues& options, const ModelVocabulary& vocabulary) const;
+  bool is_causal() const { return std::holds_alternative<CausalModelMaker>(make); }
+  // Whether the model reads one text and gives each of its tokens a vector.
   bool reads_text() const { return !is_encoder_decoder() && !std::holds_alternative<OtherModelMaker>(make); }
-  bool is_encoder_decoder() const { return std::holds_alternative<SequenceToSequenceMaker>(make); }
+  bool is_encoder_decoder() const { return std::holds_alternative<EncoderDecoderMaker>(make); }
 };
 
 // Returns all families, those of this library first.

@@ -34,7 +34,8 @@ Variable Rnn::forward(const Variable& ids, LanguageState* state) const {
   return transpose(states(ids, own), 0, 1);
 }
 
-std::vector<Variable> Rnn::hidden_states(const Variable& ids) const {
+std::vector<Variable> Rnn::hidden_states(const Batch& batch) const {
+  const Variable& ids = only_ids(batch, "rnn");
   std::vector<Variable> layers;
   const Variable features = call([&] {
     const Variable x = embed(ids);
@@ -64,7 +65,7 @@ Variable Rnn::loss_of(const Variable& states, const Variable& targets, const Cro
 
 namespace {
 
-std::unique_ptr<LanguageModel> make_rnn(const KeyValues& options, const ModelVocabulary& vocabulary) {
+std::unique_ptr<CausalModel> make_rnn(const KeyValues& options, const ModelVocabulary& vocabulary) {
   return std::make_unique<Rnn>(RnnConfig{
       .vocab = vocabulary.target, .stack = recurrent_config(options), .tie_embeddings = ties_embeddings(options)});
 }
@@ -83,7 +84,7 @@ ModelFamily rnn_family() {
           .task = "language_model",
           .keys = recurrent_keys(),
           .resolve = [](KeyValues& options, bool) { resolve_recurrent_keys(options); },
-          .make = make_rnn,
+          .make = CausalModelMaker(make_rnn),
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},
                     {"layers", "recurrent layers", {"layers."}},
                     {"head", "head", {"head."}}},

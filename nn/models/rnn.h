@@ -18,17 +18,18 @@ ModelFamily rnn_family();
 
 // logits_t = h_t Wᵀ + b, where h_t is the last layer's state after token t. Dropout is applied to the embedding,
 // between layers and to the last states, but never between time steps.
-class Rnn : public RecurrentLanguageModel {
+class Rnn : public RecurrentModel {
  public:
   // Throws Error if the embedding is tied and not as wide as the states.
   explicit Rnn(const RnnConfig& config);
 
   const RnnConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
+  const Embedding* token_embedding() const override { return &token_embedding_; }
   // The features are the last layer's states.
   Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
   // Returns the embeddings (B, T, input_dim), and the states (B, T, dim) of every layer.
-  std::vector<Variable> hidden_states(const Variable& ids) const override;
+  std::vector<Variable> hidden_states(const Batch& batch) const override;
   Variable logits(const Variable& features) const override;
   // The logits are never in memory all at once.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;

@@ -130,8 +130,10 @@ Variable RnnSeq2Seq::embed_source(Tape& tape, const SourceBatch& source) const {
   return dropout_.forward(embeddings_.source.forward(Variable::constant(tape, source.ids.transpose(0, 1))));
 }
 
-std::vector<Variable> RnnSeq2Seq::source_hidden_states(Tape& tape, const SourceBatch& source) const {
-  const Variable x = embed_source(tape, source);
+std::vector<Variable> RnnSeq2Seq::hidden_states(const Batch& batch) const {
+  const Variable& ids = only_ids(batch, "rnn_seq2seq");
+  const SourceBatch source{ids.value(), batch.row_lengths()};
+  const Variable x = embed_source(*ids.tape(), source);
   std::vector<Variable> layers{transpose(x, 0, 1)};
   encoder_.forward(x, source.lengths, &layers);
   return layers;
@@ -290,7 +292,7 @@ void resolve_rnn_seq2seq(KeyValues& options, bool joint) {
   }
 }
 
-std::unique_ptr<SequenceToSequence> make_rnn_seq2seq(const KeyValues& options, const ModelVocabulary& vocabulary) {
+std::unique_ptr<EncoderDecoder> make_rnn_seq2seq(const KeyValues& options, const ModelVocabulary& vocabulary) {
   return std::make_unique<RnnSeq2Seq>(RnnSeq2SeqConfig{.source_vocab = vocabulary.source,
                                                        .target_vocab = vocabulary.target,
                                                        .stack = recurrent_config(options),
@@ -319,13 +321,12 @@ ModelFamily rnn_seq2seq_family() {
           .task = "translation",
           .keys = rnn_seq2seq_keys(),
           .resolve = resolve_rnn_seq2seq,
-          .make = make_rnn_seq2seq,
+          .make = EncoderDecoderMaker(make_rnn_seq2seq),
           .parts = {{"embeddings", "embeddings", {"source_embedding.", "target_embedding."}},
                     {"encoder", "encoder", {"encoder."}},
                     {"decoder", "decoder", {"decoder."}},
                     {"head", "head", {"head."}}},
-          .flops = rnn_seq2seq_flops,
-          .token_embedding = "source_embedding.weight"};
+          .flops = rnn_seq2seq_flops};
 }
 
 }  // namespace tapeformer

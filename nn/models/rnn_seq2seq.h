@@ -44,20 +44,23 @@ ModelFamily rnn_seq2seq_family();
 // maxout instead of tanh here. Without attention there is no c_t and no input feeding. The initial state of a decoder
 // layer is the last state of the encoder layer; after a bidirectional encoder it is s_0 = tanh(W ←h_1), with c_0 = s_0
 // for an LSTM. Dropout is applied to the embeddings, between layers and to r_t.
-class RnnSeq2Seq : public SequenceToSequence {
+class RnnSeq2Seq : public EncoderDecoder {
  public:
   // Throws UsageError if all embeddings are tied but the vocabularies differ in size, and Error for a bidirectional
   // encoder of odd width.
   explicit RnnSeq2Seq(const RnnSeq2SeqConfig& config);
 
   const RnnSeq2SeqConfig& config() const { return config_; }
+  std::int64_t vocab() const override { return config_.source_vocab; }
   std::int64_t target_vocab() const override { return config_.target_vocab; }
   std::optional<std::int64_t> context() const override { return std::nullopt; }
+  bool is_causal() const override { return config_.encoder == EncoderKind::forward; }
+  const Embedding* token_embedding() const override { return &embeddings_.source; }
   std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const override;
 
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const override;
   // Returns the embeddings (B, S, embedding), and the states (B, S, dim) of every layer of the encoder.
-  std::vector<Variable> source_hidden_states(Tape& tape, const SourceBatch& source) const override;
+  std::vector<Variable> hidden_states(const Batch& batch) const override;
   // The features are r_t (R, T, embedding).
   Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
   Variable logits(const Variable& features) const override;

@@ -55,8 +55,10 @@ Variable Transformer::embed_source(Tape& tape, const SourceBatch& source) const 
   return embed(embeddings_.source, source_positions_, Variable::constant(tape, source.ids), 0);
 }
 
-std::vector<Variable> Transformer::source_hidden_states(Tape& tape, const SourceBatch& source) const {
-  std::vector<Variable> layers{embed_source(tape, source)};
+std::vector<Variable> Transformer::hidden_states(const Batch& batch) const {
+  const Variable& ids = only_ids(batch, "transformer");
+  const SourceBatch source{ids.value(), batch.row_lengths()};
+  std::vector<Variable> layers{embed_source(*ids.tape(), source)};
   encoder_.forward(Variable(layers.front()), encoder_context(source), nullptr, &layers);
   return layers;
 }
@@ -105,6 +107,10 @@ TransformerConfig transformer_config(const KeyValues& options, const ModelVocabu
           .tied = options.word<TiedEmbeddings>("tie_embeddings")};
 }
 
+std::unique_ptr<EncoderDecoder> make_transformer(const KeyValues& options, const ModelVocabulary& vocabulary) {
+  return std::make_unique<Transformer>(transformer_config(options, vocabulary));
+}
+
 // A product costs two operations per weight. If there are as many source tokens as target tokens, the encoder's
 // attention and cross-attention cost attention_flops() each, and the decoder's causal self-attention costs half of it.
 ForwardFlops transformer_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
@@ -120,23 +126,19 @@ ForwardFlops transformer_flops(const KeyValues& options, const Module& model, co
 }  // namespace
 
 ModelFamily transformer_family() {
-  return {
-      .name = "transformer",
-      .help = "encoder-decoder Transformer (Vaswani et al. 2017)",
-      .task = "translation",
-      .keys = transformer_family_keys(),
-      .resolve = resolve_transformer,
-      .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<SequenceToSequence> {
-        return std::make_unique<Transformer>(transformer_config(options, vocabulary));
-      },
-      .parts = {{"embeddings", "embeddings", {"source_embedding.", "target_embedding."}},
-                {"positions", "position embeddings", {"source_position_embedding.", "target_position_embedding."}},
-                {"encoder", "encoder", {"encoder."}},
-                {"decoder", "decoder", {"decoder."}},
-                {"head", "head", {"head."}}},
-      .flops = transformer_flops,
-      .token_embedding = "source_embedding.weight",
-      .recomputes = true};
+  return {.name = "transformer",
+          .help = "encoder-decoder Transformer (Vaswani et al. 2017)",
+          .task = "translation",
+          .keys = transformer_family_keys(),
+          .resolve = resolve_transformer,
+          .make = EncoderDecoderMaker(make_transformer),
+          .parts = {{"embeddings", "embeddings", {"source_embedding.", "target_embedding."}},
+                    {"positions", "position embeddings", {"source_position_embedding.", "target_position_embedding."}},
+                    {"encoder", "encoder", {"encoder."}},
+                    {"decoder", "decoder", {"decoder."}},
+                    {"head", "head", {"head."}}},
+          .flops = transformer_flops,
+          .recomputes = true};
 }
 
 }  // namespace tapeformer

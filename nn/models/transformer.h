@@ -38,14 +38,17 @@ class TransformerState : public DecoderState {
 };
 
 // The initial values of embeddings are normal with standard deviation 1/√dim; embeddings are multiplied by √dim.
-class Transformer : public SequenceToSequence {
+class Transformer : public EncoderDecoder {
  public:
   // Throws UsageError if all embeddings are tied but the vocabularies differ in size.
   explicit Transformer(const TransformerConfig& config);
 
   const TransformerConfig& config() const { return config_; }
+  std::int64_t vocab() const override { return config_.source_vocab; }
   std::int64_t target_vocab() const override { return config_.target_vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
+  const Embedding* token_embedding() const override { return &embeddings_.source; }
+  const PositionEmbedding* position_embedding() const override { return &source_positions_; }
   std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const override {
     return std::make_unique<TransformerState>(decoder_.make_cache(length, source_length));
   }
@@ -54,7 +57,7 @@ class Transformer : public SequenceToSequence {
     return {encoder_.forward(embed_source(tape, source), encoder_context(source)), source.lengths};
   }
   // Returns (B, S, dim) each: the sum of token and position embeddings, and the output of every block of the encoder.
-  std::vector<Variable> source_hidden_states(Tape& tape, const SourceBatch& source) const override;
+  std::vector<Variable> hidden_states(const Batch& batch) const override;
   // The features are the decoder's residual stream (R, T, dim).
   Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
   Variable logits(const Variable& features) const override;

@@ -1,4 +1,4 @@
-// Recurrent layers, stacks of them, and the interface of recurrent language models.
+// Recurrent layers, stacks of them, and the interface of recurrent causal models.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,7 @@
 
 #include "autograd/ops/recurrent.h"
 #include "core/keys.h"
-#include "nn/interfaces/language_model.h"
+#include "nn/interfaces/causal_model.h"
 #include "nn/layers/layers.h"
 
 namespace tapeformer {
@@ -87,12 +87,13 @@ class RecurrentStack : public Module {
   std::vector<std::unique_ptr<RecurrentLayer>> layers_;
 };
 
-// A language model that can read a long text in consecutive rows: its state continues from the end of the previous row.
-class RecurrentLanguageModel : public LanguageModel {
+// A causal model that can read a long text in consecutive rows: its state continues from the end of the previous row.
+class RecurrentModel : public CausalModel {
  public:
   std::optional<std::int64_t> context() const override { return std::nullopt; }
+  const RecurrentModel* recurrent() const override { return this; }
   std::unique_ptr<LanguageState> make_state() const override { return std::make_unique<RecurrentState>(); }
-  using LanguageModel::loss;
+  using CausalModel::loss;
   // Returns the loss of rows that continue those that the state has read, and updates the state. The gradient stops at
   // the beginning of the rows (truncated back-propagation through time).
   virtual Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options,

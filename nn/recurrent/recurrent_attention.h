@@ -3,7 +3,7 @@
 
 #include "autograd/ops/attention/attention.h"
 #include "core/keys.h"
-#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/interfaces/encoder_decoder.h"
 #include "nn/layers/layers.h"
 
 namespace tapeformer {

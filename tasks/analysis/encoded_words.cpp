@@ -33,11 +33,11 @@ EncodedWords encode_words(std::span<const std::string_view> words, const Tokeniz
   return encoded;
 }
 
-std::optional<MaskedSymbols> row_symbols(const TextEncoder& model, const Tokenizer& tokenizer) {
-  return model.reads_marked_rows() ? std::optional(masked_symbols(tokenizer)) : std::nullopt;
+std::optional<MaskedSymbols> row_symbols(const Model& model, const Tokenizer& tokenizer) {
+  return model.has_special_tokens() ? std::optional(masked_symbols(tokenizer)) : std::nullopt;
 }
 
-EncoderBatch padded_rows(Tape& tape, std::span<const std::span<const std::int32_t>> rows) {
+Batch padded_rows(Tape& tape, std::span<const std::span<const std::int32_t>> rows) {
   std::vector<std::int32_t> lengths;
   for (const auto& row : rows) lengths.push_back(static_cast<std::int32_t>(row.size()));
   const std::int64_t count = std::ssize(rows), length = std::ranges::max(lengths);

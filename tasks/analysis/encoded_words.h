@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/interfaces/text_encoder.h"
+#include "nn/interfaces/model.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/tokenizer.h"
 
@@ -26,9 +26,9 @@ EncodedWords encode_words(std::span<const std::string_view> words, const Tokeniz
                           const std::optional<MaskedSymbols>& symbols);
 
 // The special tokens of the rows of such a model; nullopt for other models. Throws UsageError as masked_symbols() does.
-std::optional<MaskedSymbols> row_symbols(const TextEncoder& model, const Tokenizer& tokenizer);
+std::optional<MaskedSymbols> row_symbols(const Model& model, const Tokenizer& tokenizer);
 
 // Makes a batch of rows of ids; shorter rows are padded at the end to the longest.
-EncoderBatch padded_rows(Tape& tape, std::span<const std::span<const std::int32_t>> rows);
+Batch padded_rows(Tape& tape, std::span<const std::span<const std::int32_t>> rows);
 
 }  // namespace tapeformer

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "autograd/tape/tape.h"
+#include "nn/layers/layers.h"
 
 namespace tapeformer {
 namespace {
@@ -41,10 +42,9 @@ std::vector<Term> terms_of(std::string_view words) {
 }
 
 Tensor embedding_table(const TrainedEmbedder& model) {
-  const std::map<std::string, Tensor> state = model.model->state_dict();
-  const auto found = state.find(model.config.family().token_embedding);
-  check(found != state.end(), "neighbours: a ", model.config.model.type, " has no token embedding");
-  return found->second.to(DType::f32).contiguous();
+  const Embedding* const embedding = model.model->token_embedding();
+  check(embedding != nullptr, "neighbours: a ", model.config.model.type, " has no token embedding");
+  return embedding->weight.value().to(DType::f32).contiguous();
 }
 
 // The table of the vectors that a layer gives to each token, read as a row of its own: (vocab, F).
@@ -63,7 +63,7 @@ Tensor layer_table(const TrainedEmbedder& model, std::int64_t layer) {
     }
     Tape tape(no_grad);
     const Tensor x = Tensor::from(std::span<const std::int32_t>(ids), {rows, length});
-    const Tensor vectors = layer_of(model.hidden_states(Variable::constant(tape, x)), layer);
+    const Tensor vectors = layer_of(model.model->hidden_states({.input_ids = Variable::constant(tape, x)}), layer);
     if (!table.defined()) table = Tensor::empty({vocab, vectors.size(2)}, DType::f32);
     table.slice(0, begin, begin + rows).copy_from(vectors.slice(1, place, place + 1).reshape({rows, vectors.size(2)}));
   }

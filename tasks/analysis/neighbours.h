@@ -15,7 +15,7 @@ struct Neighbour {
 // output of that layer for a row of only this token.
 class NeighbourFinder {
  public:
-  // The model must outlive the finder. Throws Error for a family without a token embedding (ModelFamily), and
+  // The model must outlive the finder. Throws Error for a model without a token embedding, and
   // UsageError for a layer that the model does not have.
   NeighbourFinder(const TrainedEmbedder& model, std::optional<std::int64_t> layer);
 

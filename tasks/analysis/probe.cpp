@@ -65,7 +65,7 @@ void write_mean(float* out, const float* rows, std::int64_t begin, std::int64_t 
 
 // label_id(label) returns the id of a label.
 template <class LabelId>
-WordVectors vectors_of(const TextEncoder& model, const Tokenizer& tokenizer, const LabelledText& text,
+WordVectors vectors_of(const Model& model, const Tokenizer& tokenizer, const LabelledText& text,
                        const LabelId& label_id, const ProgressCallback& progress) {
   const std::span<const LabelledSentence> sentences = text.sentences();
   const std::optional<MaskedSymbols> symbols = row_symbols(model, tokenizer);
@@ -189,7 +189,7 @@ void keep_layer(WordVectors& data, std::int64_t layer) { data.layers = {data.lay
 
 }  // namespace
 
-ProbeResult probe(const TextEncoder& model, const Tokenizer& tokenizer, const LabelledText& train_text,
+ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const LabelledText& train_text,
                   const LabelledText& valid_text, const ProbeOptions& options, const ProgressCallback& progress) {
   const std::vector<Tensor> layers = layers_of_one_token(model);
   const std::int64_t count = std::ssize(layers);

@@ -7,7 +7,7 @@
 
 #include "core/progress.h"
 #include "data/text/labelled_text.h"
-#include "nn/interfaces/text_encoder.h"
+#include "nn/interfaces/model.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tapeformer {
@@ -35,7 +35,7 @@ struct ProbeResult {
 // its words with a space between them; a word's vector is the mean of its tokens' vectors, without a space that is a
 // token of its own. Throws Error for a sentence that is longer than the model's context, and UsageError for a layer
 // that the model does not have, or for a mixture of layers of different widths.
-ProbeResult probe(const TextEncoder& model, const Tokenizer& tokenizer, const LabelledText& train,
-                  const LabelledText& valid, const ProbeOptions& options = {}, const ProgressCallback& progress = {});
+ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const LabelledText& train, const LabelledText& valid,
+                  const ProbeOptions& options = {}, const ProgressCallback& progress = {});
 
 }  // namespace tapeformer

@@ -121,7 +121,7 @@ TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, co
 
   Tape tape(no_grad);
   const Tensor row = Tensor::from(std::span<const std::int32_t>(ids), {1, length});
-  const std::vector<Variable> layers = model.hidden_states(Variable::constant(tape, row));
+  const std::vector<Variable> layers = model.model->hidden_states({.input_ids = Variable::constant(tape, row)});
   const Tensor found = layer_of(layers, options.layer.value_or(std::ssize(layers) - 1));
   const Tensor vectors = found.reshape({length, found.size(2)});
 
@@ -134,13 +134,10 @@ TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, co
 }
 
 Tensor position_vectors(const TrainedEmbedder& model) {
-  for (const NamedModule& part : model.model->named_modules()) {
-    const auto* const positions = dynamic_cast<const PositionEmbedding*>(part.module);
-    if (!positions || !positions->has_vectors() || !model.context) continue;
-    Tape tape(no_grad);
-    return positions->forward(tape, {}, *model.context).value().to(DType::f32).contiguous();
-  }
-  return {};
+  const PositionEmbedding* const positions = model.model->position_embedding();
+  if (!positions || !positions->has_vectors() || !model.context) return {};
+  Tape tape(no_grad);
+  return positions->forward(tape, {}, *model.context).value().to(DType::f32).contiguous();
 }
 
 }  // namespace tapeformer

@@ -10,34 +10,15 @@
 namespace tapeformer {
 namespace {
 
-// Sets how a model of each kind reads a text: the special tokens around it, the context, and its forward pass.
-void set_reader(const LanguageModel& model, TrainedEmbedder& embedder) {
+// Sets how the model reads a text: the special tokens around it, and the context.
+void set_reader(TrainedEmbedder& embedder) {
+  const Model& model = *embedder.model;
   if (model.document_token() >= 0) embedder.before = {model.document_token()};
-  if (!model.can_exceed_context()) embedder.context = model.context();
-  embedder.hidden_states = [&model](const Variable& ids) { return model.hidden_states(ids); };
-}
-
-void set_reader(const TextEncoder& model, TrainedEmbedder& embedder) {
-  if (model.reads_marked_rows()) {
+  if (model.has_special_tokens()) {
     const MaskedSymbols symbols = masked_symbols(*embedder.tokenizer);
     embedder.before = {symbols.classification}, embedder.after = {symbols.separator};
   }
-  embedder.context = model.context();
-  embedder.hidden_states = [&model](const Variable& ids) { return model.hidden_states({ids}); };
-}
-
-void set_reader(const Module&, TrainedEmbedder& embedder) {
-  fail(embedder.run.root.string(), ": the model is a ", embedder.config.model.type,
-       ", expected one that gives the tokens of a text vectors; ", embedder.config.task_row().commands);
-}
-
-// `after` is set already: the tokenizers know the end of a source.
-void set_reader(const SequenceToSequence& model, TrainedEmbedder& embedder) {
-  embedder.context = model.context();
-  embedder.hidden_states = [&model](const Variable& ids) {
-    const Tensor lengths = Tensor::full({ids.size(0)}, DType::i32, static_cast<double>(ids.size(1)));
-    return model.source_hidden_states(*ids.tape(), {ids.value(), lengths});
-  };
+  if (!model.can_exceed_context()) embedder.context = model.context();
 }
 
 }  // namespace
@@ -45,12 +26,15 @@ void set_reader(const SequenceToSequence& model, TrainedEmbedder& embedder) {
 template <>
 TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) {
-    TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}, {}, {}, {}};
+    TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}, {}, {}};
     const Bf16Weights weights = weights_of(options, embedder);
     const ResolvedConfig& config = embedder.config;
     require_no_labels(source, config, "a model before fine-tuning");
+    const ModelFamily& family = config.family();
+    check(family.reads_text() || family.is_encoder_decoder(), embedder.run.root.string(), ": the model is a ",
+          family.name, ", expected one that gives the tokens of a text vectors; ", config.task_row().commands);
     ModelVocabulary vocabulary;
-    if (config.family().is_encoder_decoder()) {
+    if (family.is_encoder_decoder()) {
       const PairTokenizers both = load_pair_tokenizers(embedder.run, config);
       embedder.tokenizer = both.source;
       embedder.after = {both.symbols.source.end};
@@ -59,13 +43,9 @@ TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) 
       embedder.tokenizer = Tokenizer::load(embedder.run.tokenizer());
       vocabulary = model_vocabulary(config, *embedder.tokenizer);
     }
-    const auto make = [&](const auto& maker) {
-      auto model = maker(config.model.options, vocabulary);
-      load_weights(embedder.run, found.folder, *model);
-      set_reader(*model, embedder);
-      embedder.model = std::move(model);
-    };
-    std::visit(make, config.family().make);
+    embedder.model = make_model_with_heads(config, vocabulary);
+    load_weights(embedder.run, found.folder, *embedder.model);
+    set_reader(embedder);
     return embedder;
   });
 }

@@ -6,7 +6,7 @@
 
 namespace tapeformer {
 
-EncoderBatch text_rows(Tape& tape, const Batch& batch) {
+Batch text_rows(Tape& tape, const TextBatch& batch) {
   const std::int64_t length = batch.length + 1;
   std::vector<std::int32_t> ids(batch.rows * length, 0), lengths(batch.rows, 1);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
@@ -31,11 +31,13 @@ Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, c
                " (the context), since the windows of a text encoder do not overlap, ", "got ", options.stride);
   }
   Evaluation total;
-  for (const std::string& name : model.prediction_names()) total.parts.push_back({name, 0});
+  for (const std::string_view name : BidirectionalLanguageModel::kPredictions) {
+    total.parts.push_back({std::string(name), 0});
+  }
   const auto count = static_cast<double>(total.parts.size());
-  const auto score = [&](const Batch& batch) {
+  const auto score = [&](const TextBatch& batch) {
     Tape tape(no_grad);
-    const std::vector<TokenPrediction> predictions = model.predictions(text_rows(tape, batch));
+    const auto predictions = model.predictions(text_rows(tape, batch));
     for (std::size_t i = 0; i < predictions.size(); ++i) {
       const Variable loss = model.loss(predictions[i].features, predictions[i].targets, {.normalizer = 1});
       total.parts[i].nats += loss.value().item();
@@ -47,12 +49,6 @@ Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, c
   add_over_ranks(total, ranks);
   for (const Evaluation::Part& part : total.parts) total.nats += part.nats / count;
   return total;
-}
-
-std::string loss_description(const BidirectionalLanguageModel& model) {
-  std::string names;
-  for (const std::string& name : model.prediction_names()) names += (names.empty() ? "" : " and ") + name;
-  return str_cat("the loss is in nats per token, the mean of the predictions ", names);
 }
 
 }  // namespace tapeformer

@@ -1,15 +1,13 @@
-// Evaluates how well a text encoder predicts the tokens of a text.
+// Evaluates how well a bidirectional language model predicts the tokens of a text.
 #pragma once
 
-#include <string>
-
-#include "nn/interfaces/text_encoder.h"
+#include "tasks/bidirectional_language_model/bidirectional_language_model.h"
 #include "tasks/text/text_evaluation.h"
 
 namespace tapeformer {
 
 // Puts a batch on a tape: each row has the first input of the batch's row, followed by the row's scored targets.
-EncoderBatch text_rows(Tape& tape, const Batch& batch);
+Batch text_rows(Tape& tape, const TextBatch& batch);
 
 // Scores the tokens by windows of `options.context` + 1 tokens, each beginning with the last token of the window
 // before. So the forward prediction scores every token but the first once, and the backward prediction every token but
@@ -18,8 +16,5 @@ EncoderBatch text_rows(Tape& tape, const Batch& batch);
 // Ranks share the batches, and all return the whole result.
 Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
-
-// A sentence that explains what the model's loss is.
-std::string loss_description(const BidirectionalLanguageModel& model);
 
 }  // namespace tapeformer

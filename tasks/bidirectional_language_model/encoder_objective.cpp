@@ -1,26 +1,17 @@
 #include "tasks/bidirectional_language_model/encoder_objective.h"
 
 #include "tasks/bidirectional_language_model/encoder_evaluation.h"
-#include "tasks/common/models.h"
 
 namespace tapeformer {
 
 EncoderObjective::EncoderObjective(const ResolvedConfig& config, LanguageData data)
-    : TextObjective(config, std::move(data)),
-      model_(make_bidirectional_language_model(config, model_vocabulary(config, *data_.tokenizer))),
+    : TextObjectiveOf(config, std::move(data), make_bidirectional_language_model),
       batcher_(data_.train.view(), config.train.batch, config.block_size(),
-               static_cast<std::uint64_t>(config.train.seed)) {}
-
-DataFacts EncoderObjective::facts() const {
-  DataFacts facts = TextObjective::facts();
-  facts.description.push_back(loss_description(*model_));
-  return facts;
-}
-
-StepSize EncoderObjective::step_size(std::int64_t, MicroSteps micro_steps) {
-  const std::int64_t targets =
-      micro_steps.size() * config_.train.batch * model_->scored_targets(config_.block_size() + 1);
-  return {.targets = targets, .tokens = targets};
+               static_cast<std::uint64_t>(config.train.seed)) {
+  // The targets of one prediction: the loss is the mean of both.
+  micro_step_size_.targets = micro_step_size_.tokens =
+      config.train.batch * BidirectionalLanguageModel::scored_targets(config.block_size() + 1);
+  loss_description_ = "the loss is in nats per token, the mean of the predictions forward and backward";
 }
 
 Variable EncoderObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {

@@ -1,8 +1,6 @@
 #include "tasks/common/load_run.h"
 
-#include "tasks/common/models.h"
 #include "train/config/run_config.h"
-#include "train/run/checkpoint.h"
 
 namespace tapeformer {
 namespace {
@@ -51,24 +49,6 @@ Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained) 
   return Bf16Weights(options.bf16_weights && trained.matmul == kernels::MatmulPrecision::medium);
 }
 
-namespace {
-
-// Loads a model of plain text, which `make` makes.
-template <class Model>
-TrainedTextModel<Model> load_text_model(const ModelSource& source, const LoadOptions& options,
-                                        std::unique_ptr<Model> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
-  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedTextModel<Model> {
-    TrainedModel trained = load_shared(found, options);
-    const Bf16Weights weights = weights_of(options, trained);
-    auto tokenizer = Tokenizer::load(trained.run.tokenizer());
-    auto model = make(trained.config, model_vocabulary(trained.config, *tokenizer));
-    load_weights(trained.run, found.folder, *model);
-    return {std::move(trained), std::move(tokenizer), std::move(model)};
-  });
-}
-
-}  // namespace
-
 const TaskRow& task_of_run(const ModelSource& source) { return config_of(source).task_row(); }
 
 const ModelFamily& family_of_run(const ModelSource& source) { return config_of(source).family(); }
@@ -85,31 +65,13 @@ RunOfTask load_run_of_task(const ModelSource& source, const LoadOptions& options
 template <>
 TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
   require_task(source, "language_model");
-  return load_text_model(source, options, make_language_model);
+  return load_text_model(source, options, make_causal_model);
 }
 
 template <>
-TrainedTextEncoder load_run(const ModelSource& source, const LoadOptions& options) {
+TrainedTextModel load_run(const ModelSource& source, const LoadOptions& options) {
   require_task(source, config_of(source).family().reads_text(), "a model of plain text");
-  return load_text_model(source, options, make_text_encoder);
-}
-
-template <>
-TrainedBidirectionalLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
-  require_task(source, "bidirectional_language_model");
-  return load_text_model(source, options, make_bidirectional_language_model);
-}
-
-template <>
-TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
-  require_task(source, "masked_language_model");
-  return load_text_model(source, options, make_masked_language_model);
-}
-
-template <>
-TrainedSkipGramModel load_run(const ModelSource& source, const LoadOptions& options) {
-  require_task(source, "skip_gram");
-  return load_text_model(source, options, make_skip_gram_model);
+  return load_text_model(source, options, make_model_with_heads);
 }
 
 }  // namespace tapeformer

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "nn/models/registry.h"
+#include "tasks/common/models.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
 #include "train/config/matmul_config.h"
 #include "train/loop/objective.h"
+#include "train/run/checkpoint.h"
 #include "train/run/chosen_checkpoint.h"
 
 namespace tapeformer {
@@ -33,17 +35,14 @@ struct LoadOptions {
   bool bf16_weights = false;
 };
 
-// A model of plain text.
-template <class Model>
-struct TrainedTextModel : TrainedModel {
+// A model of plain text of the type M.
+template <class M>
+struct TrainedOnText : TrainedModel {
   std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<Model> model;
+  std::unique_ptr<M> model;
 };
-using TrainedLanguageModel = TrainedTextModel<LanguageModel>;
-using TrainedTextEncoder = TrainedTextModel<TextEncoder>;
-using TrainedBidirectionalLanguageModel = TrainedTextModel<BidirectionalLanguageModel>;
-using TrainedMaskedLanguageModel = TrainedTextModel<MaskedLanguageModel>;
-using TrainedSkipGramModel = TrainedTextModel<SkipGramModel>;
+using TrainedLanguageModel = TrainedOnText<CausalModel>;
+using TrainedTextModel = TrainedOnText<Model>;  // of any task that reads plain text
 
 // Loads the model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.
 // Only the memory of the model itself is needed: the file's values are read straight into it. Safe beside a training
@@ -55,13 +54,7 @@ Trained load_run(const ModelSource& source, const LoadOptions& options = {});
 template <>
 TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
 template <>
-TrainedTextEncoder load_run(const ModelSource& source, const LoadOptions& options);
-template <>
-TrainedBidirectionalLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
-template <>
-TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
-template <>
-TrainedSkipGramModel load_run(const ModelSource& source, const LoadOptions& options);
+TrainedTextModel load_run(const ModelSource& source, const LoadOptions& options);
 
 // The task of a run's model. Throws Error when there is no run.
 const TaskRow& task_of_run(const ModelSource& source);
@@ -83,5 +76,19 @@ Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained);
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
 // Throws Error unless the run's model is for the task.
 void require_task(const ModelSource& source, std::string_view task);
+
+// Loads a model of plain text, which `make` makes.
+template <class M>
+TrainedOnText<M> load_text_model(const ModelSource& source, const LoadOptions& options,
+                                 std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedOnText<M> {
+    TrainedModel trained = load_shared(found, options);
+    const Bf16Weights weights = weights_of(options, trained);
+    auto tokenizer = Tokenizer::load(trained.run.tokenizer());
+    auto model = make(trained.config, model_vocabulary(trained.config, *tokenizer));
+    load_weights(trained.run, found.folder, *model);
+    return {std::move(trained), std::move(tokenizer), std::move(model)};
+  });
+}
 
 }  // namespace tapeformer

@@ -2,17 +2,19 @@
 
 #include "core/error.h"
 #include "data/text/text_source.h"
-#include "nn/interfaces/causal_encoder.h"
 
 namespace tapeformer {
 namespace {
 
-template <class Model>
-std::unique_ptr<Model> make(const ResolvedConfig& config, const ModelVocabulary& vocabulary, std::string_view task) {
-  using Maker = std::function<std::unique_ptr<Model>(const KeyValues&, const ModelVocabulary&)>;
+[[noreturn]] void fail_family(const ModelFamily& family, std::string_view task) {
+  fail_usage("model.type: expected ", find_task_row(task).model, ", got ", family.name, ", which is none");
+}
+
+template <class Maker>
+auto make(const ResolvedConfig& config, const ModelVocabulary& vocabulary, std::string_view task) {
   const ModelFamily& family = config.family();
   const Maker* const maker = std::get_if<Maker>(&family.make);
-  if (!maker) fail_usage("model.type: expected ", find_task_row(task).model, ", got ", family.name, ", which is none");
+  if (!maker) fail_family(family, task);
   return (*maker)(config.model.options, vocabulary);
 }
 
@@ -38,41 +40,23 @@ ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& 
   return {.source = source.vocab_size(), .target = target.vocab_size(), .joint = config.tokenizer.joint};
 }
 
-std::unique_ptr<LanguageModel> make_language_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
-  return make<LanguageModel>(config, vocabulary, "language_model");
+std::unique_ptr<CausalModel> make_causal_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  return make<CausalModelMaker>(config, vocabulary, "language_model");
 }
 
-std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const ResolvedConfig& config,
-                                                              const ModelVocabulary& vocabulary) {
-  return make<SequenceToSequence>(config, vocabulary, "translation");
+std::unique_ptr<EncoderDecoder> make_encoder_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  return make<EncoderDecoderMaker>(config, vocabulary, "translation");
 }
 
-std::unique_ptr<BidirectionalLanguageModel> make_bidirectional_language_model(const ResolvedConfig& config,
-                                                                              const ModelVocabulary& vocabulary) {
-  return make<BidirectionalLanguageModel>(config, vocabulary, "bidirectional_language_model");
+std::unique_ptr<Model> make_model_for(std::string_view task, const ResolvedConfig& config,
+                                      const ModelVocabulary& vocabulary) {
+  if (config.family().task != task) fail_family(config.family(), task);
+  return config.family().make_model(config.model.options, vocabulary);
 }
 
-std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedConfig& config,
-                                                                const ModelVocabulary& vocabulary) {
-  return make<MaskedLanguageModel>(config, vocabulary, "masked_language_model");
-}
-
-std::unique_ptr<SkipGramModel> make_skip_gram_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
-  return make<SkipGramModel>(config, vocabulary, "skip_gram");
-}
-
-std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
-  const ModelFamily& family = config.family();
-  if (family.is_causal()) return std::make_unique<CausalEncoder>(make_language_model(config, vocabulary));
-  const auto make = [&](const auto& maker) -> std::unique_ptr<TextEncoder> {
-    using Made = decltype(maker(config.model.options, vocabulary));
-    if constexpr (std::is_convertible_v<Made, std::unique_ptr<TextEncoder>>) {
-      return maker(config.model.options, vocabulary);
-    } else {
-      fail_usage("model.type: expected a model of plain text, got ", family.name, ", which is none");
-    }
-  };
-  return std::visit(make, family.make);
+std::unique_ptr<Model> make_model_with_heads(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  const TaskHeads& heads = find_task_row(config.family().task).heads;
+  return heads.make ? heads.make(config, vocabulary) : config.family().make_model(config.model.options, vocabulary);
 }
 
 }  // namespace tapeformer

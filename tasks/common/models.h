@@ -21,16 +21,13 @@ ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& 
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& source, const Tokenizer& target);
 
 // These functions make the model that the configuration describes, its parameters not initialized yet. They throw
-// UsageError when the family is for another task; a text encoder is a bidirectional or a masked language model, a
-// skip-gram model, or the CausalEncoder of a language model.
-std::unique_ptr<LanguageModel> make_language_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
-std::unique_ptr<SequenceToSequence> make_sequence_to_sequence(const ResolvedConfig& config,
-                                                              const ModelVocabulary& vocabulary);
-std::unique_ptr<BidirectionalLanguageModel> make_bidirectional_language_model(const ResolvedConfig& config,
-                                                                              const ModelVocabulary& vocabulary);
-std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedConfig& config,
-                                                                const ModelVocabulary& vocabulary);
-std::unique_ptr<SkipGramModel> make_skip_gram_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
-std::unique_ptr<TextEncoder> make_text_encoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
+// UsageError when its family makes none of this kind.
+std::unique_ptr<CausalModel> make_causal_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
+std::unique_ptr<EncoderDecoder> make_encoder_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
+// Makes a model whose family is trained for `task`, without heads.
+std::unique_ptr<Model> make_model_for(std::string_view task, const ResolvedConfig& config,
+                                      const ModelVocabulary& vocabulary);
+// Makes a model that gives tokens vectors, with the heads with which its family is trained (TaskHeads).
+std::unique_ptr<Model> make_model_with_heads(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 
 }  // namespace tapeformer

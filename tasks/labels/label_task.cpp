@@ -72,9 +72,11 @@ struct LabelData : ObjectiveDataOf<TaskData> {
     const MeanRow row = mean_row(data, config, *model);
     const auto classifier = static_cast<double>(model->parameter_count("task."));
     const ParameterRates rates = model->rates(config.task.layer_decay);
+    std::vector<ModelPart> parts = find_task_row(config.family().task).heads.parts;
+    parts.push_back({"task", "classifier of " + config.task.kind, {"task."}});
     return {.model = std::move(model),
             .rates = rates,
-            .parts = {{"task", "classifier of " + config.task.kind, {"task."}}},
+            .parts = std::move(parts),
             .block_size = row.tokens,
             .flops = [=](const ForwardFlops& forward) { return task_flops(forward, row, classifier, config); }};
   }

@@ -14,7 +14,7 @@ namespace tapeformer {
 
 std::int64_t LabelledRow::scored() const { return std::ssize(targets) - std::ranges::count(targets, kIgnoredTarget); }
 
-RowEncoder::RowEncoder(const LabelTask& task, const TextEncoder& model, const Tokenizer& tokenizer,
+RowEncoder::RowEncoder(const LabelTask& task, const Model& model, const Tokenizer& tokenizer,
                        std::span<const std::string> labels)
     : task_(task),
       tokenizer_(tokenizer),
@@ -153,7 +153,7 @@ LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows) {
   std::vector<std::span<const std::int32_t>> ids;
   for (const LabelledRow* row : rows) ids.emplace_back(row->ids);
   LabelledBatch batch{.rows = padded_rows(tape, ids), .places = {}, .targets = {}, .counts = {}};
-  const std::int64_t length = batch.rows.ids.size(1);
+  const std::int64_t length = batch.rows.input_ids.size(1);
   std::vector<std::int32_t> places;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (const std::int64_t place : rows[i]->places) {
@@ -276,7 +276,7 @@ TaskEvaluation evaluate(const EncoderForClassification& model, const LabelTask& 
     next += task.predictions(example);
   }
   check(result.evaluation.tokens > 0, "evaluation: the examples have no label that training knows");
-  result.score = task.score(labels, examples, of_examples);
+  result.score = task.functions.score(labels, examples, of_examples);
   result.evaluation.measures = result.score.measures;
   result.evaluation.metric = task.metric;
   return result;

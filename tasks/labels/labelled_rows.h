@@ -38,7 +38,7 @@ class RowEncoder {
  public:
   // All arguments must outlive the encoder. Throws UsageError for a tokenizer without the special tokens that the model
   // needs.
-  RowEncoder(const LabelTask& task, const TextEncoder& model, const Tokenizer& tokenizer,
+  RowEncoder(const LabelTask& task, const Model& model, const Tokenizer& tokenizer,
              std::span<const std::string> labels);
 
   // The rows of an example. An example longer than the model's context becomes several rows of similar length, none of
@@ -70,7 +70,7 @@ std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std:
 
 // Rows on a tape with the arguments of EncoderForClassification::logits(), and the targets i32 (N).
 struct LabelledBatch {
-  EncoderBatch rows;
+  Batch rows;
   Tensor places;
   std::vector<std::int32_t> targets;
   std::vector<std::int64_t> counts;  // the number of labelled positions in each row

@@ -48,6 +48,21 @@ struct TaskScore {
   std::vector<std::vector<std::int64_t>> confusion;      // LabelScore::confusion()
 };
 
+// What is particular to a task with labels.
+struct LabelFunctions {
+  // Reads a file of labelled examples. Throws Error that names file and line.
+  LabelledFile (*read)(const std::filesystem::path&, const LabelledFormat&);
+  // Parses a line of text without labels, for `predict`. Throws Error that begins with `where`.
+  LabelledExample (*parse)(std::string_view line, const std::string& where);
+  // Scores predictions, a list for each example; pieces without a label are left out.
+  TaskScore (*score)(std::span<const std::string> labels, std::span<const LabelledExample> examples,
+                     std::span<const std::span<const PredictedLabel>> predicted);
+  // Formats one example's predictions as lines of text, and as a JSON object.
+  std::string (*text)(std::span<const std::string> labels, const LabelledExample&, std::span<const PredictedLabel>);
+  nlohmann::ordered_json (*json)(std::span<const std::string> labels, const LabelledExample&,
+                                 std::span<const PredictedLabel>);
+};
+
 struct LabelTask {
   std::string name;    // task.kind
   std::string help;    // one line
@@ -60,17 +75,7 @@ struct LabelTask {
   // others are the words of a text; the words of the answer have non-empty labels. A text is read only as far as the
   // model's context reaches.
   bool points = false;
-  // Reads a file of labelled examples. Throws Error that names file and line.
-  LabelledFile (*read)(const std::filesystem::path&, const LabelledFormat&);
-  // Parses a line of text without labels, for `predict`. Throws Error that begins with `where`.
-  LabelledExample (*parse)(std::string_view line, const std::string& where);
-  // Scores predictions, a list for each example; pieces without a label are left out.
-  TaskScore (*score)(std::span<const std::string> labels, std::span<const LabelledExample> examples,
-                     std::span<const std::span<const PredictedLabel>> predicted);
-  // Formats one example's predictions as lines of text, and as a JSON object.
-  std::string (*text)(std::span<const std::string> labels, const LabelledExample&, std::span<const PredictedLabel>);
-  nlohmann::ordered_json (*json)(std::span<const std::string> labels, const LabelledExample&,
-                                 std::span<const PredictedLabel>);
+  LabelFunctions functions;
 
   // The number of predictions that the model makes for an example.
   std::size_t predictions(const LabelledExample& example) const { return points ? 2 : example.pieces.size(); }

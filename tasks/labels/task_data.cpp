@@ -125,7 +125,7 @@ TaskData prepare_task_data(const ResolvedConfig& config, const RunFolder* resume
   const LabelTask& task = find_label_task(config.task.kind);
   TaskData result;
   const auto read = [&](const std::string& file) {
-    LabelledFile labelled = task.read(file, data.labelled_format());
+    LabelledFile labelled = task.functions.read(file, data.labelled_format());
     if (!labelled.header.empty()) result.warnings.push_back(header_note(file, labelled.header));
     return std::move(labelled.examples);
   };
@@ -161,7 +161,7 @@ std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const 
                                                                           const Tokenizer& tokenizer,
                                                                           std::int64_t labels) {
   return std::make_unique<EncoderForClassification>(
-      make_text_encoder(config, model_vocabulary(config, tokenizer)),
+      make_model_with_heads(config, model_vocabulary(config, tokenizer)),
       ClassificationOptions{.labels = labels,
                             .pooled = find_label_task(config.task.kind).pooled,
                             .mix = config.task.mix,

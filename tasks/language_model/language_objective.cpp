@@ -2,19 +2,17 @@
 
 #include "data/text/text_source.h"
 #include "generate/generator.h"
-#include "tasks/common/models.h"
 #include "tasks/text/text_evaluation.h"
 
 namespace tapeformer {
 
 LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData data)
-    : TextObjective(config, std::move(data)),
-      model_(make_language_model(config, model_vocabulary(config, *data_.tokenizer))),
-      recurrent_(dynamic_cast<const RecurrentLanguageModel*>(model_.get())) {
+    : TextObjectiveOf(config, std::move(data), make_causal_model), recurrent_(model_->recurrent()) {
   const Config::Train& train = config.train;
   const TokenView tokens = data_.train.view();
+  micro_step_size_.targets = micro_step_size_.tokens = train.batch * config.block_size();
   check((recurrent_ != nullptr) == (config.family().bptt > 0), config.family().name,
-        ": a family has ModelFamily::bptt exactly if its model is a RecurrentLanguageModel");
+        ": a family has ModelFamily::bptt exactly if its model is recurrent");
   if (train.sample_every > 0) check_sample_prompt();
   if (recurrent_) {
     streams_ = StreamBatcher::full_rows(tokens, train.accumulate * train.batch, config.block_size());
@@ -30,11 +28,6 @@ void LanguageObjective::check_sample_prompt() const {
   } catch (const Error& error) {
     fail_usage("train.sample_prompt: expected a text that the run's tokenizer can encode: ", error.what());
   }
-}
-
-StepSize LanguageObjective::step_size(std::int64_t, MicroSteps micro_steps) {
-  const std::int64_t targets = micro_steps.size() * config_.train.batch * config_.block_size();
-  return {.targets = targets, .tokens = targets};
 }
 
 void LanguageObjective::draw(std::int64_t step, std::int64_t micro_step) {

@@ -7,13 +7,11 @@
 
 namespace tapeformer {
 
-class LanguageObjective : public TextObjective, private RecurrentTraining {
+class LanguageObjective : public TextObjectiveOf<CausalModel>, private RecurrentTraining {
  public:
   // Makes the model that the configuration describes.
   LanguageObjective(const ResolvedConfig& config, LanguageData data);
 
-  const LanguageModel& model() const override { return *model_; }
-  StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   RecurrentTraining* recurrent() override { return recurrent_ ? this : nullptr; }
   Evaluation evaluate(const ProgressCallback& progress) override;
@@ -29,14 +27,13 @@ class LanguageObjective : public TextObjective, private RecurrentTraining {
   // Reads the rows of a micro-step into batch_, and starts to read the next micro-step's rows from disk.
   void draw(std::int64_t step, std::int64_t micro_step);
 
-  const std::unique_ptr<LanguageModel> model_;
   // The model if it is recurrent, else null. A recurrent model reads its rows in order, and each micro-step leaves a
   // recurrent state to the next step: new tensors replace the old ones.
-  const RecurrentLanguageModel* const recurrent_;
+  const RecurrentModel* const recurrent_;
   std::optional<StreamBatcher> streams_;
   std::vector<RecurrentState> states_;
   std::optional<TextBatcher> batcher_;  // for other models: rows from random positions
-  Batch batch_;
+  TextBatch batch_;
 };
 
 }  // namespace tapeformer

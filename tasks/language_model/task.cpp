@@ -8,8 +8,6 @@
 namespace tapeformer {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 void check_language_model(const ResolvedConfig& config) {
   require_plain_text(config);
   require_no_masks(config);

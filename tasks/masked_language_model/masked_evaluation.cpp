@@ -39,12 +39,17 @@ double share(std::int64_t part, std::int64_t whole) { return static_cast<double>
 
 }  // namespace
 
-MaskedRowOptions masked_row_options(const ResolvedConfig& config, const MaskedLanguageModel& model,
-                                    std::int64_t batch) {
+template <>
+TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
+  require_task(source, "masked_language_model");
+  return load_text_model(source, options, make_masked_language_model);
+}
+
+MaskedRowOptions masked_row_options(const ResolvedConfig& config, std::int64_t batch) {
   const Config::Train& train = config.train;
   return {.batch = batch,
           .length = config.block_size(),
-          .pairs = model.predicts_next_sentence(),
+          .pairs = config.model.options.boolean("next_sentence"),
           .rates = {train.mask_rate, train.mask_token, train.mask_random},
           .seed = static_cast<std::uint64_t>(train.seed)};
 }
@@ -53,11 +58,11 @@ MaskedRows masked_rows(Tape& tape, const MaskedBatch& batch) {
   const Dims sizes{batch.rows, batch.length}, rows{batch.rows};
   const bool full = std::ranges::all_of(batch.lengths, [&](std::int32_t length) { return length == batch.length; });
   MaskedRows result{
-      .text = {.ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.ids), sizes))},
+      .text = {.input_ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.ids), sizes))},
       .targets = Tensor::from(std::span<const std::int32_t>(batch.targets), sizes)};
   if (!full) result.text.lengths = Tensor::from(std::span<const std::int32_t>(batch.lengths), rows);
   if (!batch.segments.empty()) {
-    result.text.segments = Tensor::from(std::span<const std::int32_t>(batch.segments), sizes);
+    result.text.token_type_ids = Tensor::from(std::span<const std::int32_t>(batch.segments), sizes);
     result.sentence_labels = Tensor::from(std::span<const std::int32_t>(batch.sentence_labels), rows);
   }
   return result;
@@ -75,8 +80,8 @@ Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows,
     rows.fill(i, batch);
     Tape tape(no_grad);
     const MaskedRows masked = masked_rows(tape, batch);
-    const Variable features = model.forward(masked.text);
-    if (batch.chosen > 0) right += score(model, scored_places(features, masked.targets), total.nats);
+    const Variable features = model.features(masked.text);
+    if (batch.chosen > 0) right += score(model, scored_positions(features, masked.targets), total.nats);
     total.tokens += batch.chosen;
     if (model.predicts_next_sentence()) {
       const Tensor log_p = log_softmax(model.next_sentence_logits(features)).value().to(DType::f64);
@@ -112,7 +117,7 @@ Evaluation pseudo_likelihood(const MaskedLanguageModel& model, const MaskedBatch
     if (pending.rows == 0) return;
     Tape tape(no_grad);
     const MaskedRows masked = masked_rows(tape, pending);
-    score(model, scored_places(model.forward(masked.text), masked.targets), total.nats);
+    score(model, scored_positions(model.features(masked.text), masked.targets), total.nats);
     total.tokens += pending.rows;
     pending = {};
   };
@@ -151,8 +156,9 @@ std::vector<FilledMask> fill_masks(const MaskedLanguageModel& model, std::span<c
   const Dims sizes{1, std::ssize(ids)};
   Tape tape(no_grad);
   const Variable features =
-      model.forward({.ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), sizes))});
-  const Variable chosen = scored_places(features, Tensor::from(std::span<const std::int32_t>(targets), sizes)).features;
+      model.features({.input_ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), sizes))});
+  const Variable chosen =
+      scored_positions(features, Tensor::from(std::span<const std::int32_t>(targets), sizes)).features;
   for_predictions(model, chosen, [&](std::int64_t i, std::span<const double> log_p) {
     const bool finite = std::ranges::all_of(log_p, [](double value) { return std::isfinite(value); });
     check(finite, "the model's predictions are not finite numbers");

@@ -4,13 +4,19 @@
 #include <vector>
 
 #include "data/masked/masked_batcher.h"
+#include "tasks/common/load_run.h"
+#include "tasks/masked_language_model/masked_language_model.h"
 #include "tasks/text/text_evaluation.h"
 #include "train/config/config.h"
 
 namespace tapeformer {
 
+using TrainedMaskedLanguageModel = TrainedOnText<MaskedLanguageModel>;
+template <>
+TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
+
 // The options for rows of a text for the model of a configuration, `batch` rows at a time.
-MaskedRowOptions masked_row_options(const ResolvedConfig& config, const MaskedLanguageModel& model, std::int64_t batch);
+MaskedRowOptions masked_row_options(const ResolvedConfig& config, std::int64_t batch);
 
 // Puts a batch on a tape.
 MaskedRows masked_rows(Tape& tape, const MaskedBatch& batch);

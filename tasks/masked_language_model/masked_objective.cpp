@@ -2,32 +2,27 @@
 
 #include <algorithm>
 
-#include "tasks/common/models.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
 
 namespace tapeformer {
 
 MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data)
-    : TextObjective(config, std::move(data)),
-      model_(make_masked_language_model(config, model_vocabulary(config, *data_.tokenizer))),
-      train_(data_.train.view(), *data_.tokenizer, masked_row_options(config, *model_, config.train.batch)),
+    : TextObjectiveOf(config, std::move(data), make_masked_language_model),
+      train_(data_.train.view(), *data_.tokenizer, masked_row_options(config, config.train.batch)),
       batches_(config.train.accumulate) {
+  loss_description_ =
+      str_cat("the loss is in ", task().loss_unit, ": ", 100 * config_.train.mask_rate,
+              " % of the tokens are chosen, anew in every step",
+              model_->predicts_next_sentence() ? "; next-sentence prediction adds its own in training" : "");
   if (!data_.valid) return;
-  valid_.emplace(data_.valid->view(), *data_.tokenizer, masked_row_options(config, *model_, config.train.batch));
+  valid_.emplace(data_.valid->view(), *data_.tokenizer, masked_row_options(config, config.train.batch));
   const std::int64_t scored =
       config.eval.batches ? std::min(config.eval.batches, valid_->batches()) : valid_->batches();
   MaskedBatch batch;
   for (std::int64_t i = 0; i < scored && batch.chosen == 0; ++i) valid_->fill(i, batch);
-  if (batch.chosen == 0) valid_.reset();
-}
-
-DataFacts MaskedObjective::facts() const {
-  DataFacts facts = TextObjective::facts();
-  facts.description.push_back(
-      str_cat("the loss is in ", task().loss_unit, ": ", 100 * config_.train.mask_rate,
-              " % of the tokens are chosen, anew in every step",
-              model_->predicts_next_sentence() ? "; next-sentence prediction adds its own in training" : ""));
-  return facts;
+  if (batch.chosen > 0) return;
+  valid_.reset();
+  unscored_ = "no token of the validation text is chosen";
 }
 
 std::span<const MaskedBatch> MaskedObjective::batches_of(std::int64_t step, MicroSteps micro_steps) {
@@ -54,11 +49,6 @@ Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t
   if (batch.chosen == 0 && batch.sentences == 0) return {};
   const auto sentences = static_cast<double>(config_.train.batch * mean.micro_steps);  // each row has a label
   return model_->loss(masked_rows(tape, batch), loss_options(mean.targets), sentences);
-}
-
-ValidationFacts MaskedObjective::validation() const {
-  if (data_.valid && !valid_) return {.missing = "no token of the validation text is chosen"};
-  return TextObjective::validation();
 }
 
 Evaluation MaskedObjective::evaluate(const ProgressCallback& progress) {

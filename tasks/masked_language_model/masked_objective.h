@@ -4,30 +4,26 @@
 #include <span>
 
 #include "data/masked/masked_batcher.h"
-#include "nn/interfaces/text_encoder.h"
+#include "tasks/masked_language_model/masked_language_model.h"
 #include "tasks/text/text_objective.h"
 
 namespace tapeformer {
 
-class MaskedObjective : public TextObjective {
+class MaskedObjective : public TextObjectiveOf<MaskedLanguageModel> {
  public:
   // Makes the model that the configuration describes. Throws UsageError for a tokenizer that lacks a special token
   // which the model needs.
   MaskedObjective(const ResolvedConfig& config, LanguageData data);
 
-  const MaskedLanguageModel& model() const override { return *model_; }
-  DataFacts facts() const override;
   // The masked positions, and all tokens of the rows.
   StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
-  ValidationFacts validation() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:
   // The batches of these micro-steps of a step; all batches of a step are drawn together.
   std::span<const MaskedBatch> batches_of(std::int64_t step, MicroSteps micro_steps);
 
-  const std::unique_ptr<MaskedLanguageModel> model_;
   const MaskedBatcher train_;
   std::optional<MaskedBatcher> valid_;  // set if the validation text has a masked position
   std::int64_t drawn_step_ = -1;

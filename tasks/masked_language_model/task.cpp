@@ -1,6 +1,7 @@
 #include <sstream>
 
 #include "core/text/numbers.h"
+#include "data/synthetic/corpora.h"
 #include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
@@ -17,12 +18,34 @@ void check_masked(const ResolvedConfig& config) {
   require_separate_windows(config);
 }
 
+// A product costs two operations per weight. Only the masked positions, usually 15 %, go through the head.
+double head_flops(const ResolvedConfig& config, const Module& model, const ModelVocabulary& vocabulary) {
+  constexpr double kMasked = 0.15;
+  const std::int64_t dim = config.model.options.integer("dim");
+  return kMasked * 2 * static_cast<double>(model.parameter_count("head.") + vocabulary.target * dim);
+}
+
+// The optimum holds for rows in which every letter of the corpus, and nothing else, is a token.
+std::string optimum_of_corpus(const ResolvedConfig& config) {
+  const bool letters = config.tokenizer.kind == TokenizerKind::character && config.tokenizer.file.empty() &&
+                       config.data.document == DocumentEnd::none;
+  const MaskedRowOptions rows = masked_row_options(config, 1);
+  if (!letters || rows.pairs) return "";
+  const auto optimum = corpus_masked_optimum(config.data.corpus, rows.length - rows.marks(), rows.rates);
+  if (!optimum) return "";
+  std::ostringstream line;
+  line << "the corpus " << config.data.corpus << " has a masked optimum of " << optimum->nats
+       << " nats per chosen letter, " << 100 * optimum->accuracy
+       << " % right: the expected loss of the best possible model, on average over texts\n";
+  return line.str();
+}
+
 EvalReport evaluate_masked(const EvalRequest& request) {
   if (request.stride) fail_usage("eval: --stride: expected none, since the windows of masked text do not overlap");
   const TrainedMaskedLanguageModel run = open_run<TrainedMaskedLanguageModel>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = read_text(request.text, run.config, *run.tokenizer, request.warn);
-  MaskedRowOptions options = masked_row_options(run.config, *run.model, request.batch);
+  MaskedRowOptions options = masked_row_options(run.config, request.batch);
   options.length = window_context(run.model->context(), request.context ? request.context : options.length);
   if (options.length < options.shortest()) {
     fail_usage("eval: --context: expected at least ", options.shortest(), " tokens, of which ", options.marks(),
@@ -81,10 +104,16 @@ TaskRow masked_language_model_task() {
           .eval_input = "text",
           .loss_unit = "nats per chosen token",
           .has_perplexity = false,
+          .heads = {.make = make_masked_language_model,
+                    .parts = {{"pooler", "pooler", {"pooler."}},
+                              {"head", "masked tokens' head", {"head."}, true},
+                              {"next_sentence", "next-sentence head", {"next_sentence."}, true}},
+                    .flops = head_flops},
           .check = check_masked,
           .prepare = prepare_text,
           .dummy = dummy_text,
           .make = make_text_objective<MaskedObjective>,
+          .optimum = optimum_of_corpus,
           .evaluate = evaluate_masked};
 }
 

@@ -147,11 +147,7 @@ LabelTask span_task() {
           .help = "the words of a text that answer a question",
           .metric = "f1",
           .points = true,
-          .read = read,
-          .parse = parse,
-          .score = score,
-          .text = text,
-          .json = json};
+          .functions = {.read = read, .parse = parse, .score = score, .text = text, .json = json}};
 }
 
 }  // namespace tapeformer

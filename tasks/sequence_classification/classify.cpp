@@ -54,11 +54,7 @@ LabelTask classify_task() {
           .help = "a label for each text",
           .metric = "macro_f1",
           .pooled = true,
-          .read = read,
-          .parse = parse,
-          .score = score,
-          .text = text,
-          .json = json};
+          .functions = {.read = read, .parse = parse, .score = score, .text = text, .json = json}};
 }
 
 }  // namespace tapeformer

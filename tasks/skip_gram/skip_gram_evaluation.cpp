@@ -6,18 +6,19 @@
 
 namespace tapeformer {
 
-SkipGramOptions skip_gram_options(const ResolvedConfig& config, const SkipGramModel& model, std::int64_t batch) {
+SkipGramOptions skip_gram_options(const ResolvedConfig& config, std::int64_t batch) {
+  const KeyValues& model = config.model.options;
   return {.batch = batch,
           .row = config.block_size(),
-          .window = model.window(),
-          .negatives = model.negatives(),
-          .negative_power = model.negative_power(),
+          .window = model.integer("window"),
+          .negatives = model.integer("negatives"),
+          .negative_power = model.number("negative_power"),
           .seed = static_cast<std::uint64_t>(config.train.seed)};
 }
 
-SkipGramPairs skip_gram_pairs(Tape& tape, const SkipGramBatch& batch, const SkipGramModel& model) {
+SkipGramPairs skip_gram_pairs(Tape& tape, const SkipGramBatch& batch, const SkipGramOptions& options) {
   const std::int64_t centers = std::ssize(batch.centers);
-  const Dims sizes{centers, 2 * model.window(), 1 + model.negatives()};
+  const Dims sizes{centers, options.contexts(), 1 + options.negatives};
   return {Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.centers), {centers})),
           Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.outputs), sizes))};
 }
@@ -31,8 +32,8 @@ Evaluation evaluate(const SkipGramModel& model, const SkipGramBatcher& pairs, st
   for (std::int64_t i = mine.begin; i < mine.end; ++i) {
     pairs.fill(i, batch);
     Tape tape(no_grad);
-    total.nats += model.loss(skip_gram_pairs(tape, batch, model), 1).value().item();
-    total.tokens += std::ssize(batch.centers) * 2 * model.window();
+    total.nats += model.loss(skip_gram_pairs(tape, batch, pairs.options()), 1).value().item();
+    total.tokens += std::ssize(batch.centers) * pairs.options().contexts();
     if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
   }
   add_over_ranks(total, ranks);

@@ -2,25 +2,21 @@
 #pragma once
 
 #include "data/skip_gram/skip_gram_batcher.h"
+#include "tasks/skip_gram/skip_gram_model.h"
 #include "tasks/text/text_objective.h"
 
 namespace tapeformer {
 
-class SkipGramObjective : public TextObjective {
+class SkipGramObjective : public TextObjectiveOf<SkipGramModel> {
  public:
   // Makes the model that the configuration describes.
   SkipGramObjective(const ResolvedConfig& config, LanguageData data);
 
-  const SkipGramModel& model() const override { return *model_; }
-  DataFacts facts() const override;
-  // The pairs, and their centres.
-  StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
-  ValidationFacts validation() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:
-  const std::unique_ptr<SkipGramModel> model_;
+  const SkipGramOptions options_;
   const SkipGramBatcher train_;
   std::optional<SkipGramBatcher> valid_;  // set if the validation text has a centre
   SkipGramBatch batch_;

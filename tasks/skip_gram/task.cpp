@@ -22,26 +22,32 @@ void check_skip_gram(const ResolvedConfig& config) {
   require_no_masks(config);
 }
 
+// Each centre needs one product of two vectors for each of its contexts and for each negative.
+double head_flops(const ResolvedConfig& config, const Module&, const ModelVocabulary&) {
+  const SkipGramOptions options = skip_gram_options(config, 1);
+  return 2 * static_cast<double>(options.contexts() * (1 + options.negatives) * config.model.options.integer("dim"));
+}
+
 EvalReport evaluate_skip_gram(const EvalRequest& request) {
   require_no_pseudo_option(request);
   if (request.stride || request.context) {
     fail_usage("eval: --context and --stride: expected none, since a skip-gram model scores every pair in its window");
   }
-  const TrainedSkipGramModel run = open_run<TrainedSkipGramModel>(request);
+  const auto run = open_text_run(request, "skip_gram", make_skip_gram_model);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = read_text(request.text, run.config, *run.tokenizer, request.warn);
   const std::span<const std::int32_t> ids = text.ids;
-  const SkipGramBatcher pairs(ids, run.model->vocab(), skip_gram_options(run.config, *run.model, request.batch));
+  const SkipGramBatcher pairs(ids, run.model->vocab(), skip_gram_options(run.config, request.batch));
   const Evaluation result = evaluate(*run.model, pairs, 0, start_progress(request.progress, "evaluating"));
   require_finite(result);
   Json json{{"tokens", ids.size()}, {"bytes", text.bytes}};
   if (text.unknown_share() > 0) json["unknown_share"] = text.unknown_share();
-  json.update({{"pairs", result.tokens}, {"loss", result.loss()}, {"window", run.model->window()}});
+  json.update({{"pairs", result.tokens}, {"loss", result.loss()}, {"window", pairs.options().window}});
   std::ostringstream table;
   table << "tokens         " << ids.size() << '\n' << "bytes          " << text.bytes << '\n';
   if (text.unknown_share() > 0) table << "unknown        " << 100 * text.unknown_share() << " % of the tokens\n";
   table << "loss           " << result.loss() << " nats per pair, of " << result.tokens << '\n'
-        << "window         " << run.model->window() << ", " << run.checkpoint_text << '\n';
+        << "window         " << pairs.options().window << ", " << run.checkpoint_text << '\n';
   return {finished(std::move(json), run), table.str()};
 }
 
@@ -56,6 +62,9 @@ TaskRow skip_gram_task() {
           .eval_input = "text",
           .loss_unit = "nats per pair",
           .has_perplexity = false,
+          .heads = {.make = make_skip_gram_model,
+                    .parts = {{"contexts", "context embedding", {"context_embedding."}, true}},
+                    .flops = head_flops},
           .check = check_skip_gram,
           .prepare = prepare_text,
           .dummy = dummy_text,

@@ -11,7 +11,7 @@
 namespace tapeformer {
 namespace {
 
-Tensor window_tensor(const std::vector<std::int32_t>& ids, const Batch& batch) {
+Tensor window_tensor(const std::vector<std::int32_t>& ids, const TextBatch& batch) {
   return Tensor::from(std::span<const std::int32_t>(ids), {batch.rows, batch.length});
 }
 
@@ -25,7 +25,7 @@ std::int64_t scored_batches(const Batcher& batcher, std::int64_t most) {
 // order, with the recurrent state after the rows before. Ranks share the batches of windows, or the rows, which are
 // streams.
 template <class Score>
-void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
+void for_text(const CausalModel& model, TokenView tokens, const WindowOptions& options,
               const ProgressCallback& progress, const Communicator& ranks, const Score& score) {
   constexpr std::int64_t kRow = 128;     // tokens in one forward pass of a recurrent model; results do not depend on it
   constexpr std::int64_t kWarmUp = 256;  // tokens before a stream that are read, but not scored, to build up its state
@@ -38,8 +38,8 @@ void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions&
       windows.stride = std::min(windows.stride, windows.context);
     }
     return for_windows(
-        tokens, windows, {}, progress, [&](const Batch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); },
-        ranks);
+        tokens, windows, {}, progress,
+        [&](const TextBatch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); }, ranks);
   }
   RecurrentState state;
   // The first batches only warm up the later streams.
@@ -47,7 +47,7 @@ void for_text(const LanguageModel& model, TokenView tokens, const WindowOptions&
   const StreamBatcher streams = StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp);
   const Communicator::Share rows = ranks.share(streams.streams());
   const std::int64_t batches = rows.size() > 0 ? scored_batches(streams, most) : 0;
-  Batch batch;
+  TextBatch batch;
   for (std::int64_t i = 0; i < batches; ++i) {
     streams.fill(i, rows.begin, rows.size(), batch);
     score(batch, &state);
@@ -71,9 +71,7 @@ void rank_token(std::span<const double> log_p, std::int32_t token, std::int64_t 
 
 }  // namespace
 
-bool reads_in_order(const LanguageModel& model) {
-  return dynamic_cast<const RecurrentLanguageModel*>(&model) != nullptr;
-}
+bool reads_in_order(const CausalModel& model) { return model.recurrent() != nullptr; }
 
 std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted) {
   const std::int64_t context = wanted ? wanted : most.value_or(kUnlimitedWindow);
@@ -82,13 +80,13 @@ std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wante
   return context;
 }
 
-std::int64_t window_context(const LanguageModel& model, std::int64_t wanted) {
+std::int64_t window_context(const CausalModel& model, std::int64_t wanted) {
   return wanted && model.can_exceed_context() ? window_context(std::nullopt, wanted)
                                               : window_context(model.context(), wanted);
 }
 
 void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,
-                 const ProgressCallback& progress, const std::function<void(const Batch&)>& score,
+                 const ProgressCallback& progress, const std::function<void(const TextBatch&)>& score,
                  const Communicator& ranks) {
   const std::int64_t context = window_context(most, options.context);
   const std::int64_t stride = options.stride ? options.stride : context;
@@ -97,7 +95,7 @@ void for_windows(TokenView tokens, const WindowOptions& options, std::optional<s
   const std::int64_t rows = std::min(options.batch, windows);  // more rows would only be padding
   const WindowBatcher batcher(tokens, rows, context, stride);
   const Communicator::Share mine = ranks.share(scored_batches(batcher, options.max_batches));
-  Batch batch;
+  TextBatch batch;
   for (std::int64_t i = mine.begin; i < mine.end; ++i) {
     batcher.fill(i, batch);
     score(batch);
@@ -105,11 +103,11 @@ void for_windows(TokenView tokens, const WindowOptions& options, std::optional<s
   }
 }
 
-Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
+Evaluation evaluate(const CausalModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress, Communicator& ranks) {
   Evaluation total;
-  const auto* const recurrent = dynamic_cast<const RecurrentLanguageModel*>(&model);
-  for_text(model, tokens, options, progress, ranks, [&](const Batch& batch, RecurrentState* state) {
+  const auto* const recurrent = model.recurrent();
+  for_text(model, tokens, options, progress, ranks, [&](const TextBatch& batch, RecurrentState* state) {
     Tape tape(no_grad);
     const Variable ids = Variable::constant(tape, window_tensor(batch.inputs, batch));
     const Variable targets = Variable::constant(tape, window_tensor(batch.targets, batch));
@@ -141,11 +139,11 @@ void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
   }
 }
 
-void score_tokens(const LanguageModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
+void score_tokens(const CausalModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
                   const ScoreVisitor& visit) {
   WindowOptions in_order = options;
   if (reads_in_order(model)) in_order.batch = 1;
-  for_text(model, tokens, in_order, {}, Communicator::alone(), [&](const Batch& batch, RecurrentState* state) {
+  for_text(model, tokens, in_order, {}, Communicator::alone(), [&](const TextBatch& batch, RecurrentState* state) {
     Tape tape(no_grad);
     const Variable hidden = model.forward(Variable::constant(tape, window_tensor(batch.inputs, batch)), state);
     score_tokens(
@@ -153,7 +151,7 @@ void score_tokens(const LanguageModel& model, TokenView tokens, const WindowOpti
   });
 }
 
-std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options) {
+std::vector<double> surprisals(const CausalModel& model, TokenView tokens, const WindowOptions& options) {
   std::vector<double> values;
   score_tokens(model, tokens, options, 0, [&](const TokenScore& score) { values.push_back(score.nats); });
   return values;

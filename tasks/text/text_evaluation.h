@@ -8,7 +8,7 @@
 
 #include "core/progress.h"
 #include "data/text/batcher.h"
-#include "nn/interfaces/language_model.h"
+#include "nn/interfaces/causal_model.h"
 #include "train/loop/evaluation.h"
 
 namespace tapeformer {
@@ -22,24 +22,24 @@ struct WindowOptions {
 
 // Whether the model is recurrent: it has no windows, but reads the text in order, cut into `batch` streams that are
 // read side by side. Each stream but the first also reads the 256 tokens before it, without scoring them.
-bool reads_in_order(const LanguageModel& model);
+bool reads_in_order(const CausalModel& model);
 
 // The number of tokens in a window: `wanted`, or the default of WindowOptions if that is 0. Throws UsageError if it
 // exceeds `most`, the model's limit, if there is one.
 std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted);
 // The same for a model, which may be able to exceed its context.
-std::int64_t window_context(const LanguageModel& model, std::int64_t wanted);
+std::int64_t window_context(const CausalModel& model, std::int64_t wanted);
 // Calls score(batch) for this rank's share of the batches of sliding windows over the tokens (WindowBatcher), for a
 // model that reads at most `most` tokens. Throws Error for fewer than two tokens, UsageError for a stride above the
 // context.
 void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,
-                 const ProgressCallback& progress, const std::function<void(const Batch&)>& score,
+                 const ProgressCallback& progress, const std::function<void(const TextBatch&)>& score,
                  const Communicator& ranks = Communicator::alone());
 
 // Scores the tokens by sliding windows (WindowBatcher), or in order (StreamBatcher): all but the first, which has no
 // context. Ranks share the batches, or the streams, and all return the whole result. Throws Error for fewer than two
 // tokens, UsageError for a stride above the context.
-Evaluation evaluate(const LanguageModel& model, TokenView tokens, const WindowOptions& options,
+Evaluation evaluate(const CausalModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
 // The model's prediction of a token from the tokens before it.
@@ -56,9 +56,9 @@ using ScoreVisitor = std::function<void(const TokenScore&)>;
 void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
                   const std::function<Variable(const Variable&)>& logits, std::int64_t top, const ScoreVisitor& visit);
 // Visits the scores of tokens 1 … n − 1, by windows as in evaluate(), or as one stream.
-void score_tokens(const LanguageModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
+void score_tokens(const CausalModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
                   const ScoreVisitor& visit);
 // Returns the nats of these scores.
-std::vector<double> surprisals(const LanguageModel& model, TokenView tokens, const WindowOptions& options);
+std::vector<double> surprisals(const CausalModel& model, TokenView tokens, const WindowOptions& options);
 
 }  // namespace tapeformer

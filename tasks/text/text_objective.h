@@ -1,6 +1,7 @@
-// The base of the objectives on plain text: the tokens, and what a run stores and reports about them.
+// The bases of the objectives on plain text: the tokens, and what a run stores and reports about them.
 #pragma once
 
+#include "tasks/common/models.h"
 #include "tasks/text/language_data.h"
 #include "train/loop/objective.h"
 
@@ -10,15 +11,23 @@ class TextObjective : public Objective {
  public:
   const LanguageData& data() const { return data_; }
   DataFacts facts() const override {
-    return {.tokenizers = {data_.tokenizer->to_json(), ""},
-            .data_hash = data_.train.source_hash(),
-            .valid_hash = data_.valid ? data_.valid->source_hash() : 0,
-            .description = {str_cat(model().parameter_count(), " parameters, vocabulary of ",
-                                    data_.tokenizer->vocab_size(), ", ", data_.train.size(), " training tokens")},
-            .warnings = data_.warnings};
+    DataFacts facts{
+        .tokenizers = {data_.tokenizer->to_json(), ""},
+        .data_hash = data_.train.source_hash(),
+        .valid_hash = data_.valid ? data_.valid->source_hash() : 0,
+        .description = {str_cat(model().parameter_count(), " parameters, vocabulary of ", data_.tokenizer->vocab_size(),
+                                ", ", data_.train.size(), " training tokens")},
+        .warnings = data_.warnings};
+    if (!loss_description_.empty()) facts.description.push_back(loss_description_);
+    return facts;
+  }
+  StepSize step_size(std::int64_t, MicroSteps micro_steps) override {
+    return {.targets = micro_steps.size() * micro_step_size_.targets,
+            .tokens = micro_steps.size() * micro_step_size_.tokens};
   }
   ValidationFacts validation() const override {
     if (!data_.valid) return {.missing = "no validation text"};
+    if (!unscored_.empty()) return {.missing = unscored_};
     const std::int64_t size = data_.valid->size();
     return {.tokens = size - 1,
             .bytes = data_.valid->text_bytes(),
@@ -47,6 +56,24 @@ class TextObjective : public Objective {
   }
 
   const LanguageData data_;
+  StepSize micro_step_size_;      // of every micro-step, where all are alike
+  std::string loss_description_;  // a line for people; empty: none
+  std::string unscored_;          // why the validation text cannot be scored; empty: it can
+};
+
+// The objective of a model of the type M.
+template <class M>
+class TextObjectiveOf : public TextObjective {
+ public:
+  const M& model() const override { return *model_; }
+
+ protected:
+  // `make` makes the model that the configuration describes.
+  TextObjectiveOf(const ResolvedConfig& config, LanguageData data,
+                  std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&))
+      : TextObjective(config, std::move(data)), model_(make(config, model_vocabulary(config, *data_.tokenizer))) {}
+
+  const std::unique_ptr<M> model_;
 };
 
 }  // namespace tapeformer

@@ -23,6 +23,16 @@ std::unique_ptr<Objective> make_text_objective(const ResolvedConfig& config, std
   return std::make_unique<TextObjective>(config, take_data<LanguageData>(std::move(data)));
 }
 
+// Calls load_text_model() for a request. Throws Error unless the run's model is for the task.
+template <class M>
+TrainedOnText<M> open_text_run(const EvalRequest& request, std::string_view task,
+                               std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
+  require_task(request.run, task);
+  TrainedOnText<M> trained = load_text_model(request.run, {.matmul = request.matmul}, make);
+  request.tell(trained);
+  return trained;
+}
+
 // The text of a request. Throws Error when it has nothing to score.
 EncodedText scored_text(const EvalRequest& request, const TrainedModel& run, const Tokenizer& tokenizer);
 // The report on a text that was scored by windows or, without `windows`, in order.

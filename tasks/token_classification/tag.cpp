@@ -116,11 +116,7 @@ LabelTask tag_task() {
   return {.name = "tag",
           .help = "a label for each word (BIO or plain ones)",
           .metric = "span_f1",
-          .read = read,
-          .parse = parse,
-          .score = score,
-          .text = text,
-          .json = json};
+          .functions = {.read = read, .parse = parse, .score = score, .text = text, .json = json}};
 }
 
 }  // namespace tapeformer

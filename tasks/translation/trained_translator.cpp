@@ -12,8 +12,7 @@ TrainedTranslator load_run(const ModelSource& source, const LoadOptions& options
     TrainedModel trained = load_shared(found, options);
     const Bf16Weights weights = weights_of(options, trained);
     PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
-    auto model =
-        make_sequence_to_sequence(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
+    auto model = make_encoder_decoder(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
     load_weights(trained.run, found.folder, *model);
     return {std::move(trained), std::move(both), std::move(model)};
   });

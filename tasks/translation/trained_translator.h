@@ -8,7 +8,7 @@ namespace tapeformer {
 
 struct TrainedTranslator : TrainedModel {
   PairTokenizers tokenizers;
-  std::unique_ptr<SequenceToSequence> model;
+  std::unique_ptr<EncoderDecoder> model;
 };
 
 template <>

@@ -19,7 +19,7 @@ PairTensors::PairTensors(Tape& tape, const PairBatch& batch)
       inputs(Variable::constant(tape, ids_tensor(batch.inputs, {batch.rows, batch.target_length}))),
       targets(Variable::constant(tape, ids_tensor(batch.targets, {batch.rows, batch.target_length}))) {}
 
-Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, const PairSymbols& symbols,
+Evaluation evaluate(const EncoderDecoder& model, const TokenPairs& pairs, const PairSymbols& symbols,
                     const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress,
                     Communicator& ranks) {
   PairBatchOptions sizes = options;
@@ -42,7 +42,7 @@ Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, co
   return total;
 }
 
-void score_tokens(const SequenceToSequence& model, std::span<const std::int32_t> source,
+void score_tokens(const EncoderDecoder& model, std::span<const std::int32_t> source,
                   std::span<const std::int32_t> target, const PairSymbols& symbols, std::int64_t top,
                   const ScoreVisitor& visit) {
   TokenPairs pair;

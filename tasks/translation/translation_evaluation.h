@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/parallel/pair_batcher.h"
-#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/interfaces/encoder_decoder.h"
 #include "tasks/text/text_evaluation.h"
 
 namespace tapeformer {
@@ -18,12 +18,12 @@ struct PairTensors {
 // Sums −ln P(target token | source, earlier target tokens) over all targets, each with its end. With max_batches above
 // 0, only that many batches are scored, chosen evenly from short to long sentences. Ranks share the batches, and all
 // return the whole result.
-Evaluation evaluate(const SequenceToSequence& model, const TokenPairs& pairs, const PairSymbols& symbols,
+Evaluation evaluate(const EncoderDecoder& model, const TokenPairs& pairs, const PairSymbols& symbols,
                     const PairBatchOptions& batches, std::int64_t max_batches = 0,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
 // Visits the score of every token of a target, including its end.
-void score_tokens(const SequenceToSequence& model, std::span<const std::int32_t> source,
+void score_tokens(const EncoderDecoder& model, std::span<const std::int32_t> source,
                   std::span<const std::int32_t> target, const PairSymbols& symbols, std::int64_t top,
                   const ScoreVisitor& visit);
 

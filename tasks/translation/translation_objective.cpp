@@ -12,8 +12,8 @@ namespace tapeformer {
 TranslationObjective::TranslationObjective(const ResolvedConfig& config, TranslationData data)
     : Objective(config),
       data_(std::move(data)),
-      model_(make_sequence_to_sequence(config,
-                                       model_vocabulary(config, *data_.tokenizers.source, *data_.tokenizers.target))),
+      model_(
+          make_encoder_decoder(config, model_vocabulary(config, *data_.tokenizers.source, *data_.tokenizers.target))),
       batcher_(data_.train, data_.tokenizers.symbols, training_batch_options(config)) {
   // An error in the validation pairs is thrown now, not at the first evaluation.
   if (data_.valid) LengthBuckets(*data_.valid, data_.tokenizers.symbols, pair_batch_options(config));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/parallel.h"
-#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/interfaces/encoder_decoder.h"
 #include "tasks/translation/translation_data.h"
 #include "train/loop/objective.h"
 
@@ -14,7 +14,7 @@ class TranslationObjective : public Objective {
   // than train.batch_tokens.
   TranslationObjective(const ResolvedConfig& config, TranslationData data);
 
-  const SequenceToSequence& model() const override { return *model_; }
+  const EncoderDecoder& model() const override { return *model_; }
   const TranslationData& data() const { return data_; }
   DataFacts facts() const override;
   StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
@@ -39,7 +39,7 @@ class TranslationObjective : public Objective {
   }
 
   const TranslationData data_;
-  const std::unique_ptr<SequenceToSequence> model_;
+  const std::unique_ptr<EncoderDecoder> model_;
   PairBatcher batcher_;
   PairBatch batch_;
 };

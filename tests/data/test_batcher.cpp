@@ -28,7 +28,7 @@ TokenView view(const std::vector<std::int32_t>& ids) { return std::span<const st
 std::vector<std::int32_t> inputs_of_step(const TokenView& tokens, int micro_steps, int batch, std::uint32_t step) {
   const TextBatcher batcher(tokens, batch, 8, 42);
   std::vector<std::int32_t> all;
-  Batch out;
+  TextBatch out;
   for (int micro = 0; micro < micro_steps; ++micro) {
     batcher.draw(step, micro, out);
     all.insert(all.end(), out.inputs.begin(), out.inputs.end());
@@ -64,7 +64,7 @@ TEST_CASE("text batcher: targets are the inputs one further, at places all over 
   const auto ids = counting(100);
   const TextBatcher batcher(view(ids), 4, 8, 1);
   std::map<int, int> begins;
-  Batch out;
+  TextBatch out;
   const int steps = 5000;
   for (int step = 0; step < steps; ++step) {
     batcher.draw(step, 0, out);
@@ -95,7 +95,7 @@ TEST_CASE("text batcher: 1x32, 2x16, 4x8 and 32x1 draw the same sequences in the
   CHECK(inputs_of_step(view(ids), 4, 8, 3) == whole);
   CHECK(inputs_of_step(view(ids), 32, 1, 3) == whole);
   CHECK(inputs_of_step(view(ids), 1, 32, 4) != whole);
-  Batch a, b;
+  TextBatch a, b;
   TextBatcher(view(ids), 32, 8, 42).draw(3, 0, a);
   TextBatcher(view(ids), 32, 8, 43).draw(3, 0, b);
   CHECK(a.inputs == whole);
@@ -118,7 +118,7 @@ TEST_CASE("text batcher: reading ahead asks for every token of the batch that wi
     const WillNeedHook hook([&](std::int64_t offset, std::int64_t bytes) { asked.emplace_back(offset, bytes); });
     batcher.read_ahead(7, 3);
   }
-  Batch batch;
+  TextBatch batch;
   batcher.draw(7, 3, batch);
   for (int row = 0; row < 4; ++row) {
     CHECK(batch.targets[row * 2000 + 1999] == batch.inputs[row * 2000] + 2000);
@@ -129,7 +129,7 @@ TEST_CASE("text batcher: reading ahead asks for every token of the batch that wi
 
 TEST_CASE("text batcher: the shortest text that fits, and errors") {
   const auto ids = counting(9);
-  Batch out;
+  TextBatch out;
   TextBatcher(view(ids), 2, 8, 1).draw(0, 0, out);
   CHECK(out.inputs[0] == 0);
   CHECK(out.targets[7] == 8);
@@ -151,7 +151,7 @@ TEST_CASE("window batcher: every token but the first is scored once, from the lo
           CAPTURE(rows);
           const WindowBatcher batcher(view(ids), rows, context, stride);
           std::vector<int> scored(n, 0);
-          Batch out;
+          TextBatch out;
           for (std::int64_t i = 0; i < batcher.batches(); ++i) {
             batcher.fill(i, out);
             REQUIRE(out.inputs.size() == static_cast<std::size_t>(rows * context));
@@ -184,7 +184,7 @@ TEST_CASE("window batcher: a batch by hand, padded to its shape") {
   const WindowBatcher batcher(view(ids), 2, 4, 2);  // windows begin at 0, 2, 4
   CHECK(batcher.windows() == 3);
   CHECK(batcher.batches() == 2);
-  Batch out;
+  TextBatch out;
   batcher.fill(0, out);
   CHECK(out.inputs == std::vector<std::int32_t>{0, 1, 2, 3, 2, 3, 4, 5});
   CHECK(out.targets == std::vector<std::int32_t>{1, 2, 3, 4, -1, -1, 5, 6});
@@ -204,7 +204,7 @@ TEST_CASE("window batcher: errors") {
   const auto one = counting(1);
   CHECK_THROWS_WITH_AS(WindowBatcher(view(one), 1, 4, 1),
                        "text is too short to evaluate: expected at least 2 tokens, got 1", Error);
-  Batch out;
+  TextBatch out;
   CHECK_THROWS_WITH_AS(WindowBatcher(view(ids), 1, 4, 4).fill(2, out), "evaluation batch 2 is out of range for 2",
                        Error);
 }
@@ -213,7 +213,7 @@ TEST_CASE("stream batcher: rows go on where those of the step before ended, and 
   const auto ids = counting(24);  // 23 targets: two streams of 11, three steps of 3 tokens
   const StreamBatcher batcher = StreamBatcher::full_rows(view(ids), 2, 3);
   CHECK(batcher.batches() == 3);
-  Batch out;
+  TextBatch out;
   const std::vector<std::int32_t> begins{0, 3, 6, 0};
   for (std::int32_t step = 0; step < 4; ++step) {
     const std::int32_t a = begins[step], b = 11 + a;
@@ -236,7 +236,7 @@ TEST_CASE("stream batcher: for evaluation every token but the first is a target 
         const auto ids = counting(tokens);
         const StreamBatcher batcher = StreamBatcher::every_token(view(ids), streams, length, warm_up);
         std::vector<std::vector<std::int32_t>> seen(batcher.streams());
-        Batch out;
+        TextBatch out;
         std::int64_t scored = 0;
         for (std::int64_t i = 0; i < batcher.batches(); ++i) {
           batcher.fill(i, out);

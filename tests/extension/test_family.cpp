@@ -23,7 +23,7 @@ using namespace tapeformer;
 namespace {
 
 // It looks at one token, however long the text is: it has no context limit, and nothing to remember.
-class Bigram : public LanguageModel {
+class Bigram : public CausalModel {
  public:
   Bigram(std::int64_t vocab, double spread) : table_(vocab, vocab, Init::normal(spread), DType::f32) {
     register_module("table", table_);
@@ -37,7 +37,9 @@ class Bigram : public LanguageModel {
     return std::make_unique<Nothing>();
   }
   Variable forward(const Variable& ids, LanguageState*) const override { return table_.forward(ids); }
-  std::vector<Variable> hidden_states(const Variable& ids) const override { return {forward(ids, nullptr)}; }
+  std::vector<Variable> hidden_states(const Batch& batch) const override {
+    return {forward(only_ids(batch, "bigram"), nullptr)};
+  }
   Variable logits(const Variable& features) const override { return features; }
 
  private:
@@ -51,9 +53,9 @@ ModelFamily bigram_family() {
       .task = "language_model",
       .keys = {{"spread", 0.01, "standard deviation of the initial table", at_least(0)}},
       .resolve = [](KeyValues&, bool) {},
-      .make = [](const KeyValues& options, const ModelVocabulary& vocabulary) -> std::unique_ptr<LanguageModel> {
+      .make = CausalModelMaker([](const KeyValues& options, const ModelVocabulary& vocabulary) {
         return std::make_unique<Bigram>(vocabulary.target, options.number("spread"));
-      },
+      }),
       .parts = {{"table", "table", {"table."}}},
       .flops = [](const KeyValues&, const Module&, const ModelVocabulary&, std::int64_t) { return ForwardFlops{}; }};
 }

@@ -32,7 +32,7 @@ struct Captions {
 };
 
 // What a decoder of one layer knows: the image and the word before.
-class Captioner : public Module {
+class Captioner : public Model {
  public:
   Captioner(std::int64_t vocab, std::int64_t dim)
       : image_(kFeatures, dim, true, Init::normal(0.1), DType::f32),
@@ -42,12 +42,19 @@ class Captioner : public Module {
     register_module("word", word_);
     register_module("head", head_);
   }
-  // Images (N, kFeatures) and the words before, ids i32 (N, kWords), → logits (N·kWords, vocab). Each word before is
-  // told apart by its vector from the beginning, whose id is the vocabulary's size.
-  Variable logits(const Variable& images, const Variable& before) const {
-    const std::int64_t count = images.size(0), dim = head_.weight.size(1);
-    const Variable image = reshape(image_.forward(images), {count, 1, dim});
-    return head_.forward(reshape(tanh(add(word_.forward(before), image)), {count * kWords, dim}));
+  // The words that a caption is made of, and the one before its beginning.
+  std::int64_t vocab() const override { return word_.weight.size(0); }
+  std::optional<std::int64_t> context() const override { return kWords; }
+  bool is_causal() const override { return true; }
+  // A batch has the images as features (N, 1, kFeatures), and the words before, (N, kWords), as tokens. Each word
+  // before is told apart by its vector from the beginning, whose id is the last one.
+  std::vector<Variable> hidden_states(const Batch& batch) const override {
+    const Variable before = word_.forward(ids_of(batch, "captioner"));
+    return {before, tanh(add(before, image_.forward(batch.input_features)))};
+  }
+  // Returns logits (N·kWords, words).
+  Variable logits(const Batch& batch) const {
+    return head_.forward(reshape(features(batch), {-1, head_.weight.size(1)}));
   }
   std::int32_t beginning() const { return static_cast<std::int32_t>(head_.weight.size(0)); }
 
@@ -102,9 +109,10 @@ std::pair<Variable, Variable> captions_on(Tape& tape, const Captioner& model, co
   const auto ids = [&](std::span<const std::int32_t> values, const Dims& sizes) {
     return Variable::constant(tape, Tensor::from(values, sizes));
   };
-  return {model.logits(Variable::constant(tape, Tensor::from(std::span<const float>(images), {count, kFeatures})),
-                       ids(before, {count, kWords})),
-          ids(words, {count * kWords})};
+  const Tensor features = Tensor::from(std::span<const float>(images), {count, 1, kFeatures});
+  return {
+      model.logits({.input_ids = ids(before, {count, kWords}), .input_features = Variable::constant(tape, features)}),
+      ids(words, {count * kWords})};
 }
 
 // Σ −ln P of all words, and the share of captions that are right in every word.
@@ -287,7 +295,7 @@ TEST_CASE("toy task: it is refused where it does not fit, in a line") {
           load_run<TrainedLanguageModel>(folder.path / "run");
         }).ends_with("run: the model is a captioner, expected a language model; for captioners there is eval"));
   CHECK(message([&] {
-          load_run<TrainedTextEncoder>(folder.path / "run");
+          load_run<TrainedTextModel>(folder.path / "run");
         }).ends_with("run: the model is a captioner, expected a model of plain text; for captioners there is eval"));
   Config config = caption_config();
   config.data.text = {"a.txt"};

@@ -66,7 +66,7 @@ inline std::vector<Ids> random_sources(std::int64_t count, std::uint64_t seed = 
 // What a model says of one source, by full passes for this source alone.
 class Oracle {
  public:
-  Oracle(const SequenceToSequence& model, const Ids& source, const PairSymbols& symbols = kSymbols)
+  Oracle(const EncoderDecoder& model, const Ids& source, const PairSymbols& symbols = kSymbols)
       : model_(model), source_(source), symbols_(symbols) {
     source_.push_back(symbols.source.end);
   }
@@ -109,7 +109,7 @@ class Oracle {
     return logits;
   }
 
-  const SequenceToSequence& model_;
+  const EncoderDecoder& model_;
   Ids source_;
   const PairSymbols symbols_;
   std::map<Ids, std::vector<double>> known_;

@@ -128,8 +128,8 @@ void check_training(const std::string& model_name, const Module& model, DType dt
   }
 }
 
-inline void check_translator(const std::string& model_name, const SequenceToSequence& model, DType dtype,
-                             double smoothing, double tolerance, double z_loss = 0) {
+inline void check_translator(const std::string& model_name, const EncoderDecoder& model, DType dtype, double smoothing,
+                             double tolerance, double z_loss = 0) {
   const auto tensor = [&](const char* name) { return golden().at(str_cat(model_name, "/", name)); };
   const PairBatch batch{{tensor("source"), tensor("source_lengths")}, tensor("inputs"), tensor("targets")};
   check_training(model_name, model, dtype, 0, tolerance, [&] {

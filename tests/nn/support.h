@@ -86,13 +86,13 @@ inline std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t voc
 inline Tensor ids_tensor(std::span<const std::int32_t> ids, const Dims& sizes) { return Tensor::from(ids, sizes); }
 
 // Logits of every position, (B, T, vocab).
-inline Tensor logits_of(const LanguageModel& model, const Tensor& ids, const TapeOptions& options = no_grad) {
+inline Tensor logits_of(const CausalModel& model, const Tensor& ids, const TapeOptions& options = no_grad) {
   Tape tape(options);
   return model.logits(model.forward(Variable::constant(tape, ids))).value();
 }
 
 // Adds the loss's gradients to the model's; returns the loss.
-inline double add_gradients(const LanguageModel& model, const Tensor& ids, const Tensor& targets,
+inline double add_gradients(const CausalModel& model, const Tensor& ids, const Tensor& targets,
                             const CrossEntropyOptions& loss_options = {}, const TapeOptions& tape_options = {}) {
   Tape tape(tape_options);
   const Variable loss = model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), loss_options);

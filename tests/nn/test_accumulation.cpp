@@ -29,7 +29,7 @@ StepResult accumulate(const Gpt& model, TokenView text, std::int64_t micro_steps
                       const std::function<void()>& between = {}) {
   const std::int64_t context = model.config().context, rows = kRows / micro_steps;
   const TextBatcher batcher(text, rows, context, 77);
-  Batch batch;
+  TextBatch batch;
   StepResult result;
   model.zero_grad();
   for (std::int64_t micro = 0; micro < micro_steps; ++micro) {

@@ -1,8 +1,6 @@
 // Masked language models: what they read, what they predict from, and how many parameters they have.
-#include "nn/models/bert.h"
-
 #include "autograd/ops/arithmetic.h"
-#include "tests/nn/support.h"
+#include "tests/nn/heads_support.h"
 
 using namespace tapeformer;
 
@@ -13,8 +11,7 @@ BertConfig small_bert(DType dtype = DType::f64, NormPlace norm = NormPlace::post
           .context = 12,
           .layers = 2,
           .block = {.dim = 8, .heads = 2, .ff_dim = 12, .norm = norm, .norm_eps = 1e-12, .dtype = dtype},
-          .segments = 2,
-          .next_sentence = true};
+          .segments = 2};
 }
 
 // A small BERT whose blocks have RMS norms, rotary positions, SwiGLU and grouped queries.
@@ -41,9 +38,9 @@ struct Rows {
     }
   }
   MaskedRows on(Tape& tape) const {
-    return {.text = {.ids = Variable::constant(tape, ids_tensor(ids, {3, 8})),
+    return {.text = {.input_ids = Variable::constant(tape, ids_tensor(ids, {3, 8})),
                      .lengths = row_tensor(lengths),
-                     .segments = ids_tensor(segments, {3, 8})},
+                     .token_type_ids = ids_tensor(segments, {3, 8})},
             .targets = ids_tensor(targets, {3, 8}),
             .sentence_labels = row_tensor(labels)};
   }
@@ -52,18 +49,18 @@ struct Rows {
     const auto own = [&](const std::vector<std::int32_t>& values) {
       return ids_tensor(std::span(values).subspan(8 * row, lengths[row]), {1, lengths[row]});
     };
-    return {.text = {.ids = Variable::constant(tape, own(ids)), .segments = own(segments)},
+    return {.text = {.input_ids = Variable::constant(tape, own(ids)), .token_type_ids = own(segments)},
             .targets = own(targets),
             .sentence_labels = row_tensor({labels[row]})};
   }
 };
 
-double loss_of(const Bert& model, const Rows& rows) {
+double loss_of(const MaskedLanguageModel& model, const Rows& rows) {
   Tape tape(no_grad);
   return model.loss(rows.on(tape), {}).value().item();
 }
 
-double add_gradients(const Bert& model, const Rows& rows, const TapeOptions& options = {}) {
+double add_gradients(const MaskedLanguageModel& model, const Rows& rows, const TapeOptions& options = {}) {
   Tape tape(options);
   const Variable loss = model.loss(rows.on(tape), {});
   tape.backward(loss);
@@ -78,9 +75,7 @@ TEST_CASE(
   for (const BertConfig& architecture : {small_bert(), small_bert(DType::f64, NormPlace::pre), modern_bert()}) {
     for (const bool next_sentence : {true, false}) {
       CAPTURE(next_sentence);
-      BertConfig config = architecture;
-      config.next_sentence = next_sentence;
-      const Bert model(config);
+      const MaskedBert model(architecture, next_sentence);
       randomize(model);
       const Rows rows;
       add_gradients(model, rows);
@@ -92,7 +87,7 @@ TEST_CASE(
 
 TEST_CASE("bert: padded rows have the vectors, the loss and the gradients that they have alone") {
   for (const BertConfig& config : {small_bert(), modern_bert()}) {
-    const Bert model(config);
+    const MaskedBert model(config);
     randomize(model);
     Rows rows;
     double expected_loss = 0;
@@ -126,7 +121,7 @@ TEST_CASE("bert: padded rows have the vectors, the loss and the gradients that t
 
 TEST_CASE("bert: every token's vector depends on every token of its row, the embedding's on its own alone") {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    const Bert model(small_bert(DType::f64, norm));
+    const MaskedBert model(small_bert(DType::f64, norm));
     randomize(model);
     const auto layers = [&](const std::vector<std::int32_t>& ids) {
       Tape tape(no_grad);
@@ -152,19 +147,19 @@ TEST_CASE("bert: every token's vector depends on every token of its row, the emb
     }
     Tape tape(no_grad);
     const Variable row = Variable::constant(tape, ids_tensor(ids, {2, 6}));
-    CHECK(same_bits(model.forward({row}).value(), before.back()));
+    CHECK(same_bits(model.features({row}).value(), before.back()));
   }
 }
 
 TEST_CASE("bert: only the chosen places are predicted, and their targets are no input") {
-  const Bert model(small_bert());
+  const MaskedBert model(small_bert());
   randomize(model);
   const Rows rows;
   const auto chosen = [&](const Rows& of) {
     Tape tape(no_grad);
     const MaskedRows masked = of.on(tape);
-    const TokenPrediction places = scored_places(model.forward(masked.text), masked.targets);
-    return std::pair{places.features.value(), places.targets.to_vector<std::int32_t>()};
+    const TokenPrediction masked_tokens = scored_positions(model.features(masked.text), masked.targets);
+    return std::pair{masked_tokens.features.value(), masked_tokens.targets.to_vector<std::int32_t>()};
   };
   const auto [features, targets] = chosen(rows);
   CHECK(features.sizes() == Dims{5, 8});
@@ -173,45 +168,42 @@ TEST_CASE("bert: only the chosen places are predicted, and their targets are no 
   for (std::int32_t& target : edited.targets) target = target == -1 ? -1 : (target + 1) % 17;
   CHECK(same_bits(chosen(edited).first, features));
   Tape tape(no_grad);
-  const Tensor all = model.forward(rows.on(tape).text).value();
+  const Tensor all = model.features(rows.on(tape).text).value();
   CHECK(same_bits(features.slice(0, 1, 2), all.slice(0, 0, 1).slice(1, 4, 5).reshape({1, 8})));
   CHECK(same_bits(features.slice(0, 3, 4), all.slice(0, 2, 3).slice(1, 2, 3).reshape({1, 8})));
 }
 
 TEST_CASE("bert: a row is as long as the context at most, and segments are read where they have an embedding") {
   BertConfig config = small_bert();
-  const Bert model(config);
+  const MaskedBert model(config);
   randomize(model);
   Tape tape(no_grad);
   const auto rows = [&](std::int64_t length) {
-    return EncoderBatch{Variable::constant(tape, ids_tensor(random_ids(length, 17, 3), {1, length}))};
+    return Batch{Variable::constant(tape, ids_tensor(random_ids(length, 17, 3), {1, length}))};
   };
-  CHECK(model.forward(rows(12)).sizes() == Dims{1, 12, 8});
-  CHECK_THROWS_AS(model.forward(rows(13)), Error);
-  EncoderBatch first = rows(4), second = rows(4);
-  first.segments = ids_tensor(std::vector<std::int32_t>{0, 0, 0, 0}, {1, 4});
-  second.segments = ids_tensor(std::vector<std::int32_t>{0, 0, 1, 1}, {1, 4});
-  CHECK(same_bits(model.forward(first).value(), model.forward(rows(4)).value()));
-  CHECK_FALSE(same_bits(model.forward(second).value(), model.forward(first).value()));
+  CHECK(model.features(rows(12)).sizes() == Dims{1, 12, 8});
+  CHECK_THROWS_AS(model.features(rows(13)), Error);
+  Batch first = rows(4), second = rows(4);
+  first.token_type_ids = ids_tensor(std::vector<std::int32_t>{0, 0, 0, 0}, {1, 4});
+  second.token_type_ids = ids_tensor(std::vector<std::int32_t>{0, 0, 1, 1}, {1, 4});
+  CHECK(same_bits(model.features(first).value(), model.features(rows(4)).value()));
+  CHECK_FALSE(same_bits(model.features(second).value(), model.features(first).value()));
   config.segments = 1;
-  CHECK_THROWS_WITH_AS(Bert{config}, "bert: next-sentence prediction needs 2 segments, got 1", Error);
-  config.next_sentence = false;
-  const Bert plain(config);
+  const MaskedBert plain(config, /*next_sentence=*/false);
   randomize(plain);
-  CHECK_THROWS_WITH_AS(plain.forward(second), "bert: the rows have segments, but the model has no embedding of them",
-                       Error);
-  CHECK_THROWS_WITH_AS(plain.next_sentence_logits(plain.forward(rows(4))),
-                       "bert: the model was made without next-sentence prediction", Error);
+  CHECK_THROWS_WITH_AS(plain.features(second),
+                       "bert: the batch has token types, but the model has no embedding of them", Error);
+  CHECK_THROWS_WITH_AS(plain.next_sentence_logits(plain.features(rows(4))),
+                       "masked language model: it was made without next-sentence prediction", Error);
 }
 
 TEST_CASE("bert: BERT base has 109,482,240 parameters without the heads of its pre-training") {
   const ShapesOnly shapes;
-  const Bert model({.vocab = 30522,
-                    .context = 512,
-                    .layers = 12,
-                    .block = {.dim = 768, .heads = 12, .ff_dim = 3072, .norm = NormPlace::post},
-                    .segments = 2,
-                    .next_sentence = true});
+  const MaskedBert model({.vocab = 30522,
+                          .context = 512,
+                          .layers = 12,
+                          .block = {.dim = 768, .heads = 12, .ff_dim = 3072, .norm = NormPlace::post},
+                          .segments = 2});
   const std::int64_t heads = model.parameter_count("head.") + model.parameter_count("next_sentence.");
   CHECK(model.parameter_count() - heads == 109482240);
   CHECK(model.parameter_count("pooler.") == 768 * 768 + 768);
@@ -221,7 +213,7 @@ TEST_CASE("bert: BERT base has 109,482,240 parameters without the heads of its p
 TEST_CASE("bert: recomputed activations give the same loss and gradients, bit for bit, with dropout") {
   BertConfig config = small_bert();
   config.block.dropout = config.block.attention_dropout = 0.3;
-  const Bert model(config);
+  const MaskedBert model(config);
   randomize(model);
   const Rows rows;
   const TapeOptions training{.training = true, .random = {.step = 4}};

@@ -17,7 +17,7 @@ Tensor rounded(const Tensor& x) {
   return y;
 }
 
-Tensor logits_in(const LanguageModel& model, const Tensor& ids, LanguageState* state = nullptr) {
+Tensor logits_in(const CausalModel& model, const Tensor& ids, LanguageState* state = nullptr) {
   Tape tape({.record = false});
   return model.logits(model.forward(Variable::constant(tape, ids), state)).value().clone();
 }

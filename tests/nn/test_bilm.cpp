@@ -1,5 +1,5 @@
 // Bidirectional language models: what each direction reads and predicts, and the vectors of their layers.
-#include "tests/nn/encoder_support.h"
+#include "tests/nn/heads_support.h"
 
 using namespace tapeformer;
 
@@ -22,7 +22,7 @@ Tensor lengths_tensor(const std::vector<std::int32_t>& lengths) {
   return Tensor::from(std::span<const std::int32_t>(lengths), {std::ssize(lengths)});
 }
 
-std::vector<Tensor> layers_of(const Bilm& model, const Tensor& ids, const Tensor& lengths = {}) {
+std::vector<Tensor> layers_of(const Model& model, const Tensor& ids, const Tensor& lengths = {}) {
   Tape tape(no_grad);
   std::vector<Tensor> layers;
   for (const Variable& layer : model.hidden_states({Variable::constant(tape, ids), lengths})) {
@@ -42,7 +42,7 @@ TEST_CASE(
     "bilm: editing tokens 4 and 5 leaves the forward vectors of 1 to 3 as they are and changes the backward ones") {
   for (const CellKind cell : kCells) {
     for (const DType dtype : {DType::f64, DType::f32}) {
-      const Bilm model(square_bilm(cell, dtype));
+      const BidirectionalBilm model(square_bilm(cell, dtype));
       randomize(model);
       const std::vector<std::int32_t> ids = random_ids(8, 17, 1);
       std::vector<std::int32_t> edited = ids;
@@ -67,25 +67,25 @@ TEST_CASE(
 }
 
 TEST_CASE("bilm: the forward direction predicts each token but the first, the backward one each but the last") {
-  const Bilm model(small_bilm(CellKind::lstm));
+  const BidirectionalBilm model(small_bilm(CellKind::lstm));
   const std::vector<std::int32_t> ids = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
   Tape tape(no_grad);
-  const EncoderBatch rows{Variable::constant(tape, ids_tensor(ids, {2, 5})), lengths_tensor({5, 3})};
-  const std::vector<TokenPrediction> predictions = model.predictions(rows);
-  REQUIRE(predictions.size() == model.prediction_names().size());
+  const Batch rows{Variable::constant(tape, ids_tensor(ids, {2, 5})), lengths_tensor({5, 3})};
+  const auto predictions = model.predictions(rows);
   // In the order of time: pairs of rows.
   CHECK(predictions[0].targets.to_vector<std::int32_t>() == std::vector<std::int32_t>{1, 2, 4, 6, 1, -1, 5, -1});
   CHECK(predictions[1].targets.to_vector<std::int32_t>() == std::vector<std::int32_t>{3, 9, 1, 2, 4, -1, 1, -1});
   for (const TokenPrediction& prediction : predictions) CHECK(prediction.features.sizes() == Dims{4, 2, 9});
   CHECK(model.scored_targets(5) == 4);
-  const EncoderBatch single{Variable::constant(tape, ids_tensor(ids, {10, 1}))};
-  CHECK_THROWS_WITH_AS(model.predictions(single),
-                       "bilm: the rows have 1 token: at least 2 are needed to predict one from another", Error);
+  const Batch single{Variable::constant(tape, ids_tensor(ids, {10, 1}))};
+  CHECK_THROWS_WITH_AS(
+      model.predictions(single),
+      "bidirectional language model: the rows have 1 token: at least 2 are needed to predict one from another", Error);
 }
 
 TEST_CASE("bilm: no prediction reads its own target") {
   for (const CellKind cell : kCells) {
-    const Bilm model(small_bilm(cell));
+    const BidirectionalBilm model(small_bilm(cell));
     randomize(model);
     const std::vector<std::int32_t> ids = random_ids(6, 17, 2);
     const auto features = [&](const std::vector<std::int32_t>& row, int direction) {
@@ -110,7 +110,7 @@ TEST_CASE("bilm: no prediction reads its own target") {
 }
 
 TEST_CASE("bilm: a reversed row has the same loss when the directions change places") {
-  const Bilm model(small_bilm(CellKind::gru)), mirrored(small_bilm(CellKind::gru));
+  const BidirectionalBilm model(small_bilm(CellKind::gru)), mirrored(small_bilm(CellKind::gru));
   randomize(model);
   std::map<std::string, Tensor> state;
   for (const auto& [name, tensor] : model.state_dict()) {
@@ -130,8 +130,8 @@ TEST_CASE("bilm: gradients match finite differences") {
     for (const bool variant : {false, true}) {  // tied, with residual connections
       CAPTURE(variant);
       BilmConfig config = variant ? square_bilm(cell) : small_bilm(cell);
-      config.tie_embeddings = config.stack.residual = variant;
-      const Bilm model(config);
+      config.stack.residual = variant;
+      const BidirectionalBilm model(config, /*tied=*/variant);
       randomize(model);
       const Tensor ids = ids_tensor(random_ids(18, 17, 1), {3, 6}), lengths = lengths_tensor({6, 2, 4});
       add_gradients(model, ids, lengths);
@@ -142,7 +142,7 @@ TEST_CASE("bilm: gradients match finite differences") {
 
 TEST_CASE("bilm: padded rows have the vectors, the loss and the gradients that they have alone") {
   for (const CellKind cell : kCells) {
-    const Bilm model(small_bilm(cell));
+    const BidirectionalBilm model(small_bilm(cell));
     randomize(model);
     const std::vector<std::int32_t> lengths = {6, 1, 4}, ids = random_ids(18, 17, 1);
     double alone = 0;
@@ -169,22 +169,21 @@ TEST_CASE("bilm: padded rows have the vectors, the loss and the gradients that t
 
 TEST_CASE("bilm: the directions have layers of their own, and the embedding and the head in common") {
   const std::int64_t first = 4 * (6 * 9 + 9 * 9 + 2 * 9), second = 4 * (9 * 9 + 9 * 9 + 2 * 9);
-  const Bilm model(small_bilm(CellKind::lstm));
+  const BidirectionalBilm model(small_bilm(CellKind::lstm));
   CHECK(model.parameter_count() == 17 * 6 + 2 * (first + second) + 17 * 9 + 17);
   CHECK(model.parameter_count("backward.") == first + second);
   BilmConfig tied = small_bilm(CellKind::lstm);
-  tied.tie_embeddings = true;
-  CHECK_THROWS_WITH_AS(Bilm{tied},
-                       "token head: the embedding is 6 wide, the states 9: expected the same, since the head is tied",
+  CHECK_THROWS_WITH_AS(BidirectionalBilm(tied, true),
+                       "LM head: the embedding is 6 wide, the states 9: expected the same, since the head is tied",
                        Error);
   tied.stack.input_dim = 9;
-  CHECK(Bilm(tied).parameter_count("head.") == 17);
+  CHECK(BidirectionalBilm(tied, true).parameter_count("head.") == 17);
 }
 
 TEST_CASE("bilm: dropout is the same for the same step, different for the next, and off in evaluation") {
   BilmConfig config = small_bilm(CellKind::gru);
   config.stack.dropout = 0.5;
-  const Bilm dropping(config), plain(small_bilm(CellKind::gru));
+  const BidirectionalBilm dropping(config), plain(small_bilm(CellKind::gru));
   randomize(dropping), randomize(plain);
   const Tensor ids = ids_tensor(random_ids(24, 17, 1), {2, 12});
   const auto loss = [&](std::uint32_t step) {

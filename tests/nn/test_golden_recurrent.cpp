@@ -2,8 +2,8 @@
 #include "autograd/ops/ops.h"
 #include "nn/models/rnn.h"
 #include "nn/models/rnn_seq2seq.h"
-#include "tests/nn/encoder_support.h"
 #include "tests/nn/golden_support.h"
+#include "tests/nn/heads_support.h"
 
 using namespace tapeformer;
 
@@ -76,14 +76,13 @@ BilmConfig bilm_config(bool residual, DType dtype) {
   if (!residual)
     return {.vocab = 13, .stack = {.cell = CellKind::gru, .layers = 2, .input_dim = 5, .dim = 7, .dtype = dtype}};
   return {.vocab = 11,
-          .stack = {.cell = CellKind::lstm, .layers = 3, .input_dim = 6, .dim = 6, .residual = true, .dtype = dtype},
-          .tie_embeddings = true};
+          .stack = {.cell = CellKind::lstm, .layers = 3, .input_dim = 6, .dim = 6, .residual = true, .dtype = dtype}};
 }
 
 void check_bilm(bool residual, DType dtype, double tolerance) {
   const std::string name = residual ? "bilm_residual" : "bilm";
   CAPTURE(name);
-  const Bilm model(bilm_config(residual, dtype));
+  const BidirectionalBilm model(bilm_config(residual, dtype), /*tied=*/residual);
   const Tensor ids = golden().at(name + "/ids"), lengths = golden().at(name + "/lengths");
   check_training(name, model, dtype, 0.1, tolerance,
                  [&] { return add_gradients(model, ids, lengths, {}, {.training = true}); });

@@ -1,6 +1,6 @@
 // Transformers beside PyTorch's.
-#include "nn/models/bert.h"
 #include "tests/nn/golden_support.h"
+#include "tests/nn/heads_support.h"
 
 using namespace tapeformer;
 
@@ -97,17 +97,16 @@ void check_model(const std::string& model_name, const TransformerConfig& config,
 }
 
 void check_bert(DType dtype, double tolerance) {
-  const Bert model(
+  const MaskedBert model(
       {.vocab = 19,
        .context = 9,
        .layers = 2,
        .block = {.dim = 12, .heads = 3, .ff_dim = 20, .norm = NormPlace::post, .norm_eps = 1e-12, .dtype = dtype},
-       .segments = 2,
-       .next_sentence = true});
+       .segments = 2});
   const auto rows = [](Tape& tape) -> MaskedRows {
-    return {.text = {.ids = Variable::constant(tape, golden().at("bert/ids")),
+    return {.text = {.input_ids = Variable::constant(tape, golden().at("bert/ids")),
                      .lengths = golden().at("bert/lengths"),
-                     .segments = golden().at("bert/segments")},
+                     .token_type_ids = golden().at("bert/segments")},
             .targets = golden().at("bert/targets"),
             .sentence_labels = golden().at("bert/labels")};
   };
@@ -122,7 +121,7 @@ void check_bert(DType dtype, double tolerance) {
   const MaskedRows masked = rows(tape);
   const std::vector<Variable> layers = model.hidden_states(masked.text);
   const Variable features = layers.back();
-  const Variable chosen = scored_places(features, masked.targets).features;
+  const Variable chosen = scored_positions(features, masked.targets).features;
   CHECK(distance(model.logits(chosen).value(), golden().at("bert/logits")) <= tolerance);
   CHECK(distance(model.next_sentence_logits(features).value(), golden().at("bert/sentence_logits")) <= tolerance);
   check_layers("bert", layers, masked.text.lengths, tolerance);

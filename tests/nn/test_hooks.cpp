@@ -9,7 +9,7 @@
 #include "nn/models/rnn.h"
 #include "nn/models/rnn_seq2seq.h"
 #include "nn/models/word2vec.h"
-#include "tests/nn/encoder_support.h"
+#include "tests/nn/heads_support.h"
 #include "tests/nn/transformer_support.h"
 
 using namespace tapeformer;
@@ -48,10 +48,10 @@ std::vector<Case> all_cases() {
     const auto* const kept = model.get();
     cases.push_back({std::move(name), std::move(model), [=](Tape& tape) { return loss_of(*kept, tape); }});
   };
-  const auto of_text = [=](const LanguageModel& model, Tape& tape) {
+  const auto of_text = [=](const CausalModel& model, Tape& tape) {
     return model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});
   };
-  const auto of_pairs = [=](const SequenceToSequence& model, Tape& tape) {
+  const auto of_pairs = [=](const EncoderDecoder& model, Tape& tape) {
     const std::vector<std::int64_t> sources{6, 3}, lengths{4, 5};
     struct Vocabularies {
       std::int64_t source_vocab = 13, target_vocab = 13;
@@ -76,19 +76,20 @@ std::vector<Case> all_cases() {
   add("nplm", std::make_unique<Nplm>(NplmConfig{.vocab = 17, .embedding_dim = 4, .dim = 6, .dtype = DType::f64}),
       of_text);
   BertConfig bert{.vocab = 17, .context = 12, .layers = 2, .block = small_gpt().block, .segments = 2};
-  bert.block.norm = NormPlace::post, bert.next_sentence = true;
-  const auto of_masked = [=](const Bert& model, Tape& tape) {
-    return model.loss({.text = {.ids = Variable::constant(tape, ids)},
+  bert.block.norm = NormPlace::post;
+  const auto of_masked = [=](const MaskedBert& model, Tape& tape) {
+    return model.loss({.text = {.input_ids = Variable::constant(tape, ids)},
                        .targets = targets,
                        .sentence_labels = ids_tensor(std::vector<std::int32_t>{0, 1}, {2})},
                       {});
   };
-  add("bert", std::make_unique<Bert>(bert), of_masked);
-  add("bilm", std::make_unique<Bilm>(BilmConfig{.vocab = 17, .stack = stack}), [=](const Bilm& model, Tape& tape) {
-    return model.loss({Variable::constant(tape, ids), {}}, {});
-  });
-  add("word2vec", std::make_unique<Word2vec>(Word2vecConfig{.vocab = 17, .dim = 5, .dtype = DType::f64}),
-      [=](const Word2vec& model, Tape& tape) {
+  add("bert", std::make_unique<MaskedBert>(bert), of_masked);
+  add("bilm", std::make_unique<BidirectionalBilm>(BilmConfig{.vocab = 17, .stack = stack}),
+      [=](const BidirectionalBilm& model, Tape& tape) {
+        return model.loss({Variable::constant(tape, ids), {}}, {});
+      });
+  add("word2vec", std::make_unique<SkipGramWord2vec>(Word2vecConfig{.vocab = 17, .dim = 5, .dtype = DType::f64}),
+      [=](const SkipGramWord2vec& model, Tape& tape) {
         return model.loss({Variable::constant(tape, ids_tensor(random_ids(2, 17, 3), {2})),
                            Variable::constant(tape, ids.reshape({2, 5, 2}))},
                           1);
@@ -98,7 +99,7 @@ std::vector<Case> all_cases() {
                                                  ClassificationOptions{.labels = 3, .pooled = true, .mix = true}),
       [=](const EncoderForClassification& model, Tape& tape) {
         const Tensor places = ids_tensor(std::vector<std::int32_t>{0, 13}, {2});
-        return sum(square(model.logits({.ids = Variable::constant(tape, ids)}, places)));
+        return sum(square(model.logits({.input_ids = Variable::constant(tape, ids)}, places)));
       });
   return cases;
 }

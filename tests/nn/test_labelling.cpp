@@ -7,7 +7,6 @@
 
 #include "autograd/ops/losses/losses.h"
 #include "autograd/tape/tape.h"
-#include "nn/interfaces/causal_encoder.h"
 #include "nn/interfaces/encoder_for_classification.h"
 #include "nn/models/bert.h"
 #include "nn/models/gpt.h"
@@ -19,18 +18,18 @@ using namespace tapeformer;
 
 namespace {
 
-std::unique_ptr<TextEncoder> small_bert() {
+std::unique_ptr<Model> small_bert() {
   BertConfig config{.vocab = 11, .context = 8, .layers = 2, .block = {}};
   config.block.dim = 8, config.block.heads = 2, config.block.ff_dim = 16;
   config.block.init = Init::normal(0.3);
   return std::make_unique<Bert>(config);
 }
 
-std::unique_ptr<TextEncoder> small_gpt() {
+std::unique_ptr<Model> small_gpt() {
   GptConfig config{.vocab = 11, .context = 8, .layers = 2, .block = {}};
   config.block.dim = 8, config.block.heads = 2, config.block.ff_dim = 16;
   config.block.init = Init::normal(0.3);
-  return std::make_unique<CausalEncoder>(std::make_unique<Gpt>(config));
+  return std::make_unique<Gpt>(config);
 }
 
 Tensor ints(const std::vector<std::int32_t>& values, const Dims& sizes) {
@@ -39,8 +38,8 @@ Tensor ints(const std::vector<std::int32_t>& values, const Dims& sizes) {
 
 // The logits of three tokens of two rows, of which the second one has two tokens.
 Variable logits_of(Tape& tape, const EncoderForClassification& model, std::int32_t padding = 0) {
-  const EncoderBatch rows{.ids = Variable::constant(tape, ints({1, 2, 3, 4, 5, padding}, {2, 3})),
-                          .lengths = ints({3, 2}, {2})};
+  const Batch rows{.input_ids = Variable::constant(tape, ints({1, 2, 3, 4, 5, padding}, {2, 3})),
+                   .lengths = ints({3, 2}, {2})};
   return model.logits(rows, ints({0, 2, 4}, {3}));
 }
 
@@ -71,7 +70,7 @@ TEST_CASE("labelling model: padding changes no logit, and a row's logits are tho
     Tape tape(no_grad);
     const std::vector<float> both = logits_of(tape, model).value().to_vector<float>();
     CHECK(logits_of(tape, model, 9).value().to_vector<float>() == both);
-    const EncoderBatch alone{.ids = Variable::constant(tape, ints({4, 5}, {1, 2}))};
+    const Batch alone{.input_ids = Variable::constant(tape, ints({4, 5}, {1, 2}))};
     const std::vector<float> row = model.logits(alone, ints({1}, {1})).value().to_vector<float>();
     for (int i = 0; i < 3; ++i) CHECK(row[i] == doctest::Approx(both[6 + i]).epsilon(1e-5));
   }
@@ -110,7 +109,7 @@ TEST_CASE("labelling model: rates fall from layer to layer, down to the embeddin
 
 TEST_CASE("labelling model: what learns is what a gradient reaches, in every family") {
   for (const ModelFamily& family : model_families()) {
-    if (family.is_encoder_decoder()) continue;
+    if (!family.reads_text()) continue;
     for (const bool mix : {false, true}) {
       CAPTURE(family.name);
       CAPTURE(mix);
@@ -123,7 +122,8 @@ TEST_CASE("labelling model: what learns is what a gradient reaches, in every fam
       set("tie_embeddings", std::string("none")), set("segments", std::int64_t{2}), set("next_sentence", true);
       set("embedding_dim", std::int64_t{8}), set("direct", !mix);
       const ModelVocabulary vocabulary{.source = 11, .target = 11};
-      const EncoderForClassification model(make_text_encoder(resolve(config), vocabulary), {.labels = 3, .mix = mix});
+      const EncoderForClassification model(make_model_with_heads(resolve(config), vocabulary),
+                                           {.labels = 3, .mix = mix});
       model.initialize_parameters(1);
       add_gradients(model);
       const ParameterRates rates = model.rates(0.5);

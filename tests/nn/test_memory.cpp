@@ -31,7 +31,7 @@ void check_steady(const GptConfig& config, std::int64_t batch_rows, std::int64_t
   const auto optimizer = make_optimizer("adamw", slab, {{"weight_decay", 0.1}, {"clip", 1.0}});
   const std::vector<std::int32_t> text = random_ids(5000, config.vocab, 1);
   const TextBatcher batcher(TokenView(std::span<const std::int32_t>(text)), batch_rows, config.context, 1);
-  Batch batch;
+  TextBatch batch;
   const auto step = [&](std::uint32_t number) {
     slab.zero_grad();
     for (std::int64_t micro = 0; micro < accumulate; ++micro) {

@@ -69,10 +69,10 @@ TEST_CASE("modern blocks: kv_heads narrows the product of keys and values, and q
 
 TEST_CASE("modern blocks: rotary positions have no parameters and reach beyond the context that the model names") {
   for (const char* pairs : {"halves", "interleaved"}) {
-    const auto model = model_of<LanguageModel>("gpt", {{"position", std::string("rotary")},
-                                                       {"rotary_pairs", std::string(pairs)},
-                                                       {"dim", std::int64_t{16}},
-                                                       {"context", std::int64_t{12}}});
+    const auto model = model_of<CausalModel>("gpt", {{"position", std::string("rotary")},
+                                                     {"rotary_pairs", std::string(pairs)},
+                                                     {"dim", std::int64_t{16}},
+                                                     {"context", std::int64_t{12}}});
     CHECK(model->parameter_count("position_embedding.") == 0);
     CHECK(model->context() == 12);
     CHECK(model->can_exceed_context());
@@ -89,7 +89,7 @@ TEST_CASE("modern blocks: rotary positions have no parameters and reach beyond t
       CHECK(distance(logits, longer.slice(1, t, t + 1)) < 1e-5);
     }
   }
-  CHECK_FALSE(model_of<LanguageModel>("gpt", {})->can_exceed_context());
+  CHECK_FALSE(model_of<CausalModel>("gpt", {})->can_exceed_context());
 }
 
 TEST_CASE("modern blocks: a rotary model tells the order of tokens apart, and only by it") {
@@ -173,7 +173,7 @@ TEST_CASE("modern blocks: the cost counts the weights of groups and gates, and a
   options.set("position", std::string("rotary")), options.set("layers", std::int64_t{2});
   family.resolve(options, true);
   const ModelVocabulary vocabulary{.source = 17, .target = 17};
-  const auto model = std::get<LanguageModelMaker>(family.make)(options, vocabulary);
+  const auto model = std::get<CausalModelMaker>(family.make)(options, vocabulary);
   const std::int64_t block = 128 * (128 + 2 * 32) + 128 * 128 + 3 * 128 * 352 + 2 * 128;
   CHECK(model->parameter_count("blocks.") == 2 * block);
   const ForwardFlops flops = family.flops(options, *model, vocabulary, 50);

@@ -232,8 +232,7 @@ TEST_CASE("roles: in every family what has a side as long as the vocabulary is a
     Config config;
     config.model.type = family.name;
     const ShapesOnly shapes;
-    const std::unique_ptr<Module> model =
-        family.make_model(resolve(config).model.options, {.source = kVocab, .target = kVocab});
+    const std::unique_ptr<Model> model = make_model_with_heads(resolve(config), {.source = kVocab, .target = kVocab});
     int tables = 0, hidden = 0;
     for (const NamedParameter& parameter : model->named_parameters()) {
       CAPTURE(parameter.name);

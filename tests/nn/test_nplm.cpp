@@ -137,8 +137,8 @@ TEST_CASE("nplm: the gradients match finite differences, and those of the rows a
     // The same loss from all logits at once.
     Tape tape(no_grad);
     CHECK(model
-              .LanguageModel::loss(Variable::constant(tape, ids_tensor(ids, {4, 7})),
-                                   Variable::constant(tape, ids_tensor(targets, {4, 7})), {})
+              .CausalModel::loss(Variable::constant(tape, ids_tensor(ids, {4, 7})),
+                                 Variable::constant(tape, ids_tensor(targets, {4, 7})), {})
               .value()
               .item() == doctest::Approx(loss()).epsilon(1e-12));
     model.zero_grad();

@@ -67,7 +67,7 @@ TEST_CASE("rnn: the parameters are those of PyTorch's layers, and the head may b
   RnnConfig tied = small_rnn(CellKind::lstm);
   tied.tie_embeddings = true;
   CHECK_THROWS_WITH_AS(
-      Rnn{tied}, "token head: the embedding is 6 wide, the states 9: expected the same, since the head is tied", Error);
+      Rnn{tied}, "LM head: the embedding is 6 wide, the states 9: expected the same, since the head is tied", Error);
   tied.stack.input_dim = 9;
   CHECK(Rnn(tied).parameter_count("head.") == 17);
 }

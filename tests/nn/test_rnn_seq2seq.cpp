@@ -50,7 +50,7 @@ Tensor part(const Tensor& x, std::int64_t row, std::int64_t begin, std::int64_t 
   return x.slice(0, row, row + 1).slice(1, begin, end).contiguous();
 }
 
-std::pair<double, Gradients> step(const SequenceToSequence& model, const PairBatch& batch, double normalizer = 0) {
+std::pair<double, Gradients> step(const EncoderDecoder& model, const PairBatch& batch, double normalizer = 0) {
   model.zero_grad();
   const double loss = add_gradients(model, batch, {.smoothing = 0.1, .normalizer = normalizer});
   return {loss, gradients_of(model)};
@@ -65,7 +65,7 @@ Tensor taken(const Tensor& from, std::span<const std::int64_t> rows) {
 }
 
 // The weights that a model shows while it decodes.
-Tensor shown_weights(const SequenceToSequence& model, const SourceBatch& source, const Tensor& inputs) {
+Tensor shown_weights(const EncoderDecoder& model, const SourceBatch& source, const Tensor& inputs) {
   std::vector<Tensor> shown;
   const TensorObserver observer = [&](std::string_view name, const std::function<Tensor()>& tensor) {
     if (name == kCrossAttentionWeights) shown.push_back(tensor());
@@ -327,7 +327,7 @@ TEST_CASE("rnn_seq2seq: what does not fit is refused") {
   const RnnSeq2Seq model(config);
   randomize(model);
   const PairBatch batch = full_batch(config, 2, 3, 4);
-  const auto decode = [&](std::int64_t rows, const SequenceToSequence& states_of, const TapeOptions& options) {
+  const auto decode = [&](std::int64_t rows, const EncoderDecoder& states_of, const TapeOptions& options) {
     Tape tape(options);
     const auto state = states_of.make_state(4, 3);
     model.decode(Variable::constant(tape, Tensor::zeros({rows, 1}, DType::i32)), model.encode(tape, batch.source),

@@ -92,13 +92,13 @@ PairBatch full_batch(const Config& config, std::int64_t rows, std::int64_t sourc
 }
 
 // Logits of every position, (B, T, vocab).
-inline Tensor logits_of(const SequenceToSequence& model, const SourceBatch& source, const Tensor& inputs) {
+inline Tensor logits_of(const EncoderDecoder& model, const SourceBatch& source, const Tensor& inputs) {
   Tape tape(no_grad);
   const EncoderOutput encoded = model.encode(tape, source);
   return model.logits(model.decode(Variable::constant(tape, inputs), encoded)).value();
 }
 
-inline double add_gradients(const SequenceToSequence& model, const PairBatch& batch,
+inline double add_gradients(const EncoderDecoder& model, const PairBatch& batch,
                             const CrossEntropyOptions& loss_options = {}, const TapeOptions& tape_options = {}) {
   Tape tape(tape_options);
   const Variable loss = model.loss(batch.source, Variable::constant(tape, batch.inputs),

@@ -38,13 +38,13 @@ struct PlainGpt : Gpt {
     config.document_token = -1;
     return config;
   }
-  explicit PlainGpt(const LanguageModel& model) : Gpt(of_one_text(dynamic_cast<const Gpt&>(model).config())) {
+  explicit PlainGpt(const CausalModel& model) : Gpt(of_one_text(dynamic_cast<const Gpt&>(model).config())) {
     load_state_dict(model.state_dict());
   }
 };
 
 // −ln P of each target of a batch that is not ignored, by every document of every row alone.
-std::vector<double> nats_alone(const LanguageModel& model, std::int32_t begin, const Batch& batch) {
+std::vector<double> nats_alone(const CausalModel& model, std::int32_t begin, const TextBatch& batch) {
   const PlainGpt plain(model);
   std::vector<double> nats;
   const std::span<const std::int32_t> inputs = batch.inputs, targets = batch.targets;
@@ -72,7 +72,7 @@ TEST_CASE("documents: a step's loss is that of the documents of its rows, each a
   Toy toy(config);
   const std::int32_t end_of_text = *toy.data.tokenizer->special("<|endoftext|>");
   CHECK(toy.model.document_token() == end_of_text);
-  Batch batch;
+  TextBatch batch;
   TextBatcher(toy.data.train.view(), config.train.batch, toy.resolved.block_size(),
               static_cast<std::uint64_t>(config.train.seed))
       .draw(1, 0, batch);
@@ -114,7 +114,7 @@ TEST_CASE("documents: evaluation and surprisals score each token given its docum
     const WindowOptions options{.stride = stride, .batch = 3};
     const WindowBatcher batcher(tokens, 3, 48, stride);
     std::vector<double> expected;
-    Batch batch;
+    TextBatch batch;
     for (std::int64_t i = 0; i < batcher.batches(); ++i) {
       batcher.fill(i, batch);
       const std::vector<double> nats = nats_alone(toy.model, end_of_text, batch);

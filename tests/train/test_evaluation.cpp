@@ -170,7 +170,7 @@ TEST_CASE("evaluation: neither dropout nor label smoothing has a part in it") {
   CHECK(toy.objective.validation().bytes == valid.text_bytes());
 
   config.model.options["dropout"] = 0.0;
-  const auto plain = make_language_model(resolve(config), model_vocabulary(resolve(config), *toy.data.tokenizer));
+  const auto plain = make_causal_model(resolve(config), model_vocabulary(resolve(config), *toy.data.tokenizer));
   plain->load_state_dict(toy.model.state_dict());
   const std::vector<double> values = surprisals(*plain, valid.view(), {});
   CHECK(result.nats == doctest::Approx(std::accumulate(values.begin(), values.end(), 0.0)).epsilon(1e-6));

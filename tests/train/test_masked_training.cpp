@@ -33,9 +33,9 @@ double nats_of_row(const MaskedLanguageModel& model, const MaskedBatch& batch, s
     return Tensor::from(std::span(values).subspan(row * batch.length, batch.lengths[row]), {1, batch.lengths[row]});
   };
   Tape tape(no_grad);
-  EncoderBatch text{.ids = Variable::constant(tape, part(batch.ids))};
-  if (!batch.segments.empty()) text.segments = part(batch.segments);
-  const TokenPrediction chosen = scored_places(model.forward(text), part(batch.targets));
+  Batch text{.input_ids = Variable::constant(tape, part(batch.ids))};
+  if (!batch.segments.empty()) text.token_type_ids = part(batch.segments);
+  const TokenPrediction chosen = scored_positions(model.features(text), part(batch.targets));
   return chosen.targets.numel() ? model.loss(chosen.features, chosen.targets, {.normalizer = 1}).value().item() : 0;
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("masked training: a step of which nothing is chosen changes no gradien
   CHECK(result.loss == 0);
   CHECK(result.grad_norm == 0);
   CHECK_FALSE(toy.objective.can_evaluate());
-  const MaskedBatcher rows(toy.data.valid->view(), *toy.data.tokenizer, masked_row_options(toy.resolved, toy.model, 4));
+  const MaskedBatcher rows(toy.data.valid->view(), *toy.data.tokenizer, masked_row_options(toy.resolved, 4));
   CHECK(toy.objective.validation().missing == "no token of the validation text is chosen");
   const Evaluation nothing = evaluate(toy.model, rows, 0);
   CHECK(nothing.tokens == 0);
@@ -163,7 +163,7 @@ TEST_CASE(
   CHECK(result.measures[0].first == "accuracy");
 
   // The best model on the same rows.
-  const MaskedRowOptions options = masked_row_options(toy.resolved, toy.model, 64);
+  const MaskedRowOptions options = masked_row_options(toy.resolved, 64);
   const MaskedBatcher rows(toy.data.valid->view(), *toy.data.tokenizer, options);
   const auto state_of = [&](std::int32_t id) {
     const char c = toy.data.tokenizer->token_bytes(id)[0];
@@ -203,8 +203,7 @@ TEST_CASE("masked evaluation: each chosen token of the fixed masks is scored onc
     MaskedToy toy(bert_config(pairs));
     for (std::int64_t step = 1; step <= 5; ++step) toy.step(step);
     const auto rows_of = [&](std::int64_t batch) {
-      return MaskedBatcher(toy.data.valid->view(), *toy.data.tokenizer,
-                           masked_row_options(toy.resolved, toy.model, batch));
+      return MaskedBatcher(toy.data.valid->view(), *toy.data.tokenizer, masked_row_options(toy.resolved, batch));
     };
     const MaskedBatcher single = rows_of(1);
     double nats = 0;
@@ -223,9 +222,7 @@ TEST_CASE("masked evaluation: each chosen token of the fixed masks is scored onc
     Config other = bert_config(pairs);
     other.train.seed = 9;  // the masks of an evaluation are the same
     CHECK(evaluate(toy.model,
-                   MaskedBatcher(toy.data.valid->view(), *toy.data.tokenizer,
-                                 masked_row_options(resolve(other), toy.model, 4)),
-                   0)
+                   MaskedBatcher(toy.data.valid->view(), *toy.data.tokenizer, masked_row_options(resolve(other), 4)), 0)
               .nats == evaluate(toy.model, rows_of(4), 0).nats);
     const Evaluation whole = toy.objective.evaluate({});
     CHECK(whole.nats == evaluate(toy.model, rows_of(4), 0).nats);
@@ -249,7 +246,7 @@ TEST_CASE("masked evaluation: the pseudo-likelihood masks each token by itself, 
     std::vector<std::int32_t> ids(40);
     text.copy(0, ids);
     const std::span<const std::int32_t> part = ids;
-    const MaskedBatcher rows(part, *toy.data.tokenizer, masked_row_options(toy.resolved, toy.model, 1));
+    const MaskedBatcher rows(part, *toy.data.tokenizer, masked_row_options(toy.resolved, 1));
     double nats = 0;
     std::int64_t tokens = 0;
     MaskedBatch row;
@@ -347,7 +344,7 @@ TEST_CASE("masked training: a masked token leaves no trace: another one in its p
   for (const bool pairs : {false, true}) {
     CAPTURE(pairs);
     MaskedToy toy(bert_config(pairs));
-    const MaskedRowOptions options = masked_row_options(toy.resolved, toy.model, 3);
+    const MaskedRowOptions options = masked_row_options(toy.resolved, 3);
     std::vector<std::int32_t> text(120);
     toy.data.train.view().copy(0, text);
     const auto batch_of = [&](const std::vector<std::int32_t>& ids) {

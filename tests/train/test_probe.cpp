@@ -43,23 +43,19 @@ struct ClozeToy : EncoderToy {
 };
 
 // The forward half of a bidirectional model's vectors: what a causal model knows.
-class ForwardHalf : public TextEncoder {
+class ForwardHalf : public Model {
  public:
-  explicit ForwardHalf(const TextEncoder& both) : both_(both) {}
-  std::vector<Variable> hidden_states(const EncoderBatch& rows) const override {
+  explicit ForwardHalf(const Model& both) : both_(both) {}
+  std::vector<Variable> hidden_states(const Batch& rows) const override {
     std::vector<Variable> layers = both_.hidden_states(rows);
     for (Variable& layer : layers) layer = slice(layer, 2, 0, layer.size(2) / 2);
     return layers;
   }
   std::int64_t vocab() const override { return both_.vocab(); }
   std::optional<std::int64_t> context() const override { return both_.context(); }
-  Variable logits(const Variable& features) const override { return both_.logits(features); }
-  Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {
-    return both_.loss(features, targets, options);
-  }
 
  private:
-  const TextEncoder& both_;
+  const Model& both_;
 };
 
 // The same sentences with the label of "it" at the last word, which decides it.
@@ -138,11 +134,11 @@ TEST_CASE(
     return LabelledText::from_text(text, "labelled");
   };
 
-  class Checked : public TextEncoder {
+  class Checked : public Model {
    public:
-    Checked(const TextEncoder& model, const MaskedSymbols& symbols) : model_(model), symbols_(symbols) {}
-    std::vector<Variable> hidden_states(const EncoderBatch& rows) const override {
-      const Tensor ids = rows.ids.value();
+    Checked(const Model& model, const MaskedSymbols& symbols) : model_(model), symbols_(symbols) {}
+    std::vector<Variable> hidden_states(const Batch& rows) const override {
+      const Tensor ids = rows.input_ids.value();
       if (ids.numel() == 1) return model_.hidden_states(rows);  // that asks for the widths of layers
       checked += ids.size(0);
       for (std::int64_t row = 0; row < ids.size(0); ++row) {
@@ -152,18 +148,14 @@ TEST_CASE(
       }
       return model_.hidden_states(rows);
     }
-    bool reads_marked_rows() const override { return true; }
+    bool has_special_tokens() const override { return true; }
     std::int64_t vocab() const override { return model_.vocab(); }
     std::optional<std::int64_t> context() const override { return model_.context(); }
-    Variable logits(const Variable& features) const override { return model_.logits(features); }
-    Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const override {
-      return model_.loss(features, targets, options);
-    }
 
     mutable std::int64_t checked = 0;
 
    private:
-    const TextEncoder& model_;
+    const Model& model_;
     MaskedSymbols symbols_;
   };
   const Checked checked(toy.model, symbols);

@@ -91,8 +91,7 @@ TEST_CASE("skip-gram evaluation: every pair counts once, in batches of any size,
   const Evaluation trained = toy.objective.evaluate({});
   CHECK(trained.loss() < 0.8 * first.loss());
   const auto scored = [&](std::int64_t batch, std::int64_t batches = 0) {
-    const SkipGramBatcher pairs(toy.data.valid->view(), toy.model.vocab(),
-                                skip_gram_options(toy.resolved, toy.model, batch));
+    const SkipGramBatcher pairs(toy.data.valid->view(), toy.model.vocab(), skip_gram_options(toy.resolved, batch));
     return evaluate(toy.model, pairs, batches);
   };
   CHECK(scored(4).nats == trained.nats);

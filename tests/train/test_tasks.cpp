@@ -294,7 +294,7 @@ TEST_CASE("tasks: files of questions, and the overlap of an answer with the righ
   const auto score = [&](std::int64_t first, std::int64_t last) {
     const std::vector<PredictedLabel> pair{{first, {}}, {last, {}}};
     const std::vector<std::span<const PredictedLabel>> predicted{pair};
-    const TaskScore result = span.score({}, examples, predicted);
+    const TaskScore result = span.functions.score({}, examples, predicted);
     return std::pair(result.measures[0].second, result.measures[1].second);
   };
   CHECK(score(4, 5) == std::pair(1.0, 1.0));
@@ -309,7 +309,7 @@ TEST_CASE(
   const CacheFolder folder;
   const TaskToy toy(tag_config(folder));
   const TaskData& data = toy.objective.data();
-  const TextEncoder& model = toy.objective.model().encoder();
+  const Model& model = toy.objective.model().encoder();
   const RowEncoder encoder(find_label_task("tag"), model, *data.tokenizer, data.labels);
   const LabelledExample& example = data.train.front();
   const std::vector<LabelledRow> rows = encoder.encode(example, "x: ");
@@ -375,7 +375,7 @@ TEST_CASE("tasks: files of labels in lines and in JSON lines, and lines that are
   }
   const auto refused = [&](const LabelTask& task, const char* name, const char* text, const char* message) {
     folder.write(name, text);
-    CHECK_THROWS_WITH_AS(task.read(folder.path / name, {}), doctest::Contains(message), Error);
+    CHECK_THROWS_WITH_AS(task.functions.read(folder.path / name, {}), doctest::Contains(message), Error);
   };
   refused(classify, "c.tsv", "good\ta\nb\n", "c.tsv:2: expected a label, a tab and a text, got \"b\"");
   refused(classify, "c.tsv", "\ta\n", "c.tsv:1: expected a label and a text, got an empty label");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/progress.h"
+#include "nn/models/registry.h"
 
 namespace tapeformer {
 
@@ -17,6 +18,15 @@ struct EvalReport;
 struct EvalRequest;
 struct ObjectiveData;
 struct RunFolder;
+
+// The heads that a task adds to the model of a family, for training.
+struct TaskHeads {
+  // Makes the model with its heads, its parameters not initialized yet. Null: the model predicts by itself.
+  std::function<std::unique_ptr<Model>(const ResolvedConfig&, const ModelVocabulary&)> make;
+  std::vector<ModelPart> parts = {};  // parts of the model after those of its family
+  // Counts the operations of the heads' forward pass for each token that the model reads.
+  std::function<double(const ResolvedConfig&, const Module& model, const ModelVocabulary&)> flops = {};
+};
 
 struct TaskRow {
   // The name: what ModelFamily::task refers to, or a value of task.kind for tasks on which models are fine-tuned.
@@ -37,6 +47,8 @@ struct TaskRow {
   bool has_bleu = false;         // it is evaluated by BLEU (eval.bleu_every)
   bool reads_sentences = false;  // its rows are as long as its examples; else they are cut from one text
 
+  TaskHeads heads = {};
+
   // Throws UsageError for values of a configuration that do not fit the task.
   std::function<void(const ResolvedConfig&)> check;
   // Reads the data. Tokenizers and labels come from the run that is resumed, or from the files that the configuration
@@ -47,6 +59,9 @@ struct TaskRow {
   std::function<std::unique_ptr<ObjectiveData>(const ResolvedConfig&, const RunFolder* run)> dummy;
   // Makes the model, its parameters not initialized yet, and the objective on data that prepare() or dummy() gave.
   std::function<std::unique_ptr<Objective>(const ResolvedConfig&, std::unique_ptr<ObjectiveData>)> make;
+  // Says in a line, with its end, which loss the best possible model has on the configuration's generated corpus; ""
+  // if that is not known. Null for the entropy of the corpus.
+  std::function<std::string(const ResolvedConfig&)> optimum = {};
   // What the command `eval` does for a run of the task.
   std::function<EvalReport(const EvalRequest&)> evaluate;
 };

@@ -36,9 +36,16 @@ double training_flops(const ForwardFlops& forward, bool recompute) {
 }
 
 TrainingShape ObjectiveData::shape(const ResolvedConfig& config) const {
-  return {.model = config.family().make_model(config.model.options, vocabulary(config)),
+  const TaskHeads& heads = config.task_row().heads;
+  const ModelVocabulary vocabulary = this->vocabulary(config);
+  std::unique_ptr<Module> model =
+      heads.make ? heads.make(config, vocabulary) : config.family().make_module(config.model.options, vocabulary);
+  const double of_heads = heads.flops ? heads.flops(config, *model, vocabulary) : 0;
+  return {.model = std::move(model),
+          .parts = heads.parts,
           .block_size = static_cast<double>(config.block_size()),
-          .flops = [recompute = config.train.recompute](const ForwardFlops& forward) {
+          .flops = [of_heads, recompute = config.train.recompute](ForwardFlops forward) {
+            forward.other += of_heads;
             return training_flops(forward, recompute);
           }};
 }

@@ -1,6 +1,4 @@
-// Language models as text encoders: the vectors of their layers, and classifiers of mixtures of them.
-#include "nn/interfaces/causal_encoder.h"
-
+// The vectors of the layers of causal models, and classifiers of mixtures of them.
 #include <cmath>
 #include <functional>
 
@@ -19,7 +17,7 @@ Tensor ints(const std::vector<std::int32_t>& values, const Dims& sizes) {
 
 // The logits of three tokens of two rows.
 Variable logits_of(Tape& tape, const EncoderForClassification& model) {
-  return model.logits({.ids = Variable::constant(tape, ints({1, 2, 3, 4, 5, 0}, {2, 3}))}, ints({0, 2, 4}, {3}));
+  return model.logits({.input_ids = Variable::constant(tape, ints({1, 2, 3, 4, 5, 0}, {2, 3}))}, ints({0, 2, 4}, {3}));
 }
 
 }  // namespace
@@ -29,7 +27,7 @@ TEST_CASE("labelling model: a mixture has a weight for every layer of a causal m
   gpt.block.dim = 8, gpt.block.heads = 2, gpt.block.ff_dim = 16, gpt.block.dtype = DType::f64;
   const RnnConfig rnn{.vocab = 11, .stack = {.layers = 2, .input_dim = 8, .dim = 8, .dtype = DType::f64}};
   const NplmConfig nplm{.vocab = 11, .embedding_dim = 8, .dim = 8, .direct = false, .dtype = DType::f64};
-  const std::vector<std::pair<std::int64_t, std::function<std::unique_ptr<LanguageModel>()>>> families{
+  const std::vector<std::pair<std::int64_t, std::function<std::unique_ptr<CausalModel>()>>> families{
       {3, [&] { return std::make_unique<Gpt>(gpt); }},
       {3, [&] { return std::make_unique<Rnn>(rnn); }},
       {2, [&] { return std::make_unique<Nplm>(nplm); }}};
@@ -37,7 +35,7 @@ TEST_CASE("labelling model: a mixture has a weight for every layer of a causal m
     const std::int64_t layers = family.first;
     const auto& make = family.second;
     CAPTURE(layers);
-    const EncoderForClassification model(std::make_unique<CausalEncoder>(make()), {.labels = 3, .mix = true});
+    const EncoderForClassification model(make(), {.labels = 3, .mix = true});
     randomize(model);
     const auto loss_on = [&](Tape& tape) {
       return cross_entropy(logits_of(tape, model), Variable::constant(tape, ints({0, 1, 2}, {3})), {});
@@ -71,8 +69,7 @@ TEST_CASE("labelling model: a mixture has a weight for every layer of a causal m
 TEST_CASE("labelling model: a mixture of layers of different widths is refused in one line") {
   const NplmConfig nplm{.vocab = 11, .order = 3, .embedding_dim = 4, .dim = 6};
   const auto make = [&](bool mix) {
-    return EncoderForClassification(std::make_unique<CausalEncoder>(std::make_unique<Nplm>(nplm)),
-                                    {.labels = 3, .mix = mix});
+    return EncoderForClassification(std::make_unique<Nplm>(nplm), {.labels = 3, .mix = mix});
   };
   CHECK(make(false).labels() == 3);
   CHECK_THROWS_WITH_AS(make(true),
@@ -81,17 +78,19 @@ TEST_CASE("labelling model: a mixture of layers of different widths is refused i
                        UsageError);
 }
 
-TEST_CASE("causal encoder: it gives the vectors of every layer that the language model gives, embedding first") {
+TEST_CASE("causal model: it gives the vectors of every layer, embedding first, and refuses token types") {
   GptConfig config{.vocab = 11, .context = 8, .layers = 2, .block = {}};
   config.block.dim = 8, config.block.heads = 2, config.block.ff_dim = 16;
-  auto model = std::make_unique<Gpt>(config);
-  const Gpt& gpt = *model;
-  const CausalEncoder encoder(std::move(model));
-  randomize(encoder);
+  const Gpt model(config);
+  randomize(model);
   Tape tape(no_grad);
-  const Variable ids = Variable::constant(tape, ints({1, 2, 3, 4}, {1, 4}));
-  const std::vector<Variable> own = gpt.hidden_states(ids), layers = encoder.hidden_states({ids});
+  Batch batch{.input_ids = Variable::constant(tape, ints({1, 2, 3, 4}, {1, 4}))};
+  const std::vector<Variable> layers = model.hidden_states(batch);
   REQUIRE(layers.size() == 3);
-  for (std::size_t i = 0; i < layers.size(); ++i) CHECK(same_bits(layers[i].value(), own[i].value()));
-  CHECK(same_bits(layers.back().value(), gpt.forward(ids).value()));
+  CHECK(same_bits(layers.back().value(), model.forward(batch.input_ids).value()));
+  CHECK(same_bits(layers.back().value(), model.features(batch).value()));
+  batch.token_type_ids = ints({0, 0, 1, 1}, {1, 4});
+  CHECK_THROWS_WITH_AS(model.hidden_states(batch), "gpt: the batch has token types, which the model does not read",
+                       Error);
+  CHECK_THROWS_WITH_AS(model.hidden_states({}), "gpt: expected a batch of tokens, got one without", Error);
 }

@@ -1,4 +1,4 @@
-#include "nn/interfaces/sequence_to_sequence.h"
+#include "nn/interfaces/encoder_decoder.h"
 
 #include "autograd/ops/ops.h"
 #include "autograd/tape/tape.h"
@@ -27,8 +27,8 @@ EncoderOutput select_rows(const EncoderOutput& encoded, std::span<const std::int
   return result;
 }
 
-Variable SequenceToSequence::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
-                                  const CrossEntropyOptions& options) const {
+Variable EncoderDecoder::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
+                              const CrossEntropyOptions& options) const {
   const EncoderOutput encoded = encode(*inputs.tape(), source);
   return loss_of_logits(logits(decode(inputs, encoded)), targets.value(), options);
 }

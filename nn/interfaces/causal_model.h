@@ -2,13 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <vector>
 
-#include "autograd/ops/losses/losses.h"
-#include "nn/module/module.h"
+#include "nn/interfaces/model.h"
 
 namespace tapeformer {
+
+class RecurrentModel;
 
 // The state of a model after the tokens that it has read, which makes the next token cheap: keys and values, or the
 // hidden state of a recurrent model.
@@ -22,16 +21,13 @@ class LanguageState {
 // The number of tokens that evaluation scores in one window, for a model without a context limit.
 inline constexpr std::int64_t kUnlimitedWindow = 1024;
 
-class LanguageModel : public Module {
+// Padding follows a row's tokens, so none of them sees it, and the lengths of a batch have no influence on the vectors.
+// The hidden states of the last layer are the features of forward().
+class CausalModel : public Model {
  public:
-  virtual std::int64_t vocab() const = 0;
-  // The largest number of tokens that the model can read; empty if there is no limit.
-  virtual std::optional<std::int64_t> context() const = 0;
-  // Whether the model can read more than context() tokens, which is then only the length for which it is trained.
-  virtual bool can_exceed_context() const { return false; }
-  // The token with which a document begins, if tokens attend only within their document; -1: a row of tokens is one
-  // text.
-  virtual std::int32_t document_token() const { return -1; }
+  bool is_causal() const final { return true; }
+  // The model as one that can go on from the state that the row before left; null for other models.
+  virtual const RecurrentModel* recurrent() const { return nullptr; }
 
   // Returns a state that has read nothing yet.
   virtual std::unique_ptr<LanguageState> make_state() const = 0;
@@ -39,10 +35,6 @@ class LanguageModel : public Module {
   // continue the tokens that the state has read and are added to it; this needs a tape that does not record. Throws
   // Error if there are more tokens than the context and the model cannot exceed it.
   virtual Variable forward(const Variable& ids, LanguageState* state = nullptr) const = 0;
-  // ids i32 (B, T) → the vectors of the tokens (B, T, F): first those of the embedding, which do not depend on other
-  // tokens, then those of each layer. Those of the last layer are the features of forward(). F may differ between
-  // layers.
-  virtual std::vector<Variable> hidden_states(const Variable& ids) const = 0;
   // Features (…, F), all or some of their rows → logits (…, vocab).
   virtual Variable logits(const Variable& features) const = 0;
   // Returns the cross-entropy of targets i32 (B, T), as ops.h defines it. On a tape with options.recompute the model

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "autograd/ops/losses/losses.h"
-#include "nn/module/module.h"
+#include "nn/interfaces/model.h"
 
 namespace tapeformer {
 
@@ -47,16 +45,13 @@ class DecoderState {
   virtual void select_sources(std::span<const std::int64_t> rows) = 0;
 };
 
-class SequenceToSequence : public Module {
+// As a Model, it is its encoder: it reads sources and gives their positions vectors. context() limits sources and
+// targets.
+class EncoderDecoder : public Model {
  public:
   virtual std::int64_t target_vocab() const = 0;
-  // The largest number of tokens of a source, and of a target; empty if there is no limit.
-  virtual std::optional<std::int64_t> context() const = 0;
 
   virtual EncoderOutput encode(Tape& tape, const SourceBatch& source) const = 0;
-  // Returns the encoder's vectors of the source tokens (B, S, F): first those of the embedding, which do not depend on
-  // other tokens, then those of each layer. F may differ between layers.
-  virtual std::vector<Variable> source_hidden_states(Tape& tape, const SourceBatch& source) const = 0;
   // Returns a state that has read nothing yet, for targets of up to `length` tokens and sources of `source_length`
   // tokens.
   virtual std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const = 0;
