@@ -21,12 +21,12 @@
 namespace tapeformer::cli {
 namespace {
 
-constexpr std::int64_t kMostHypotheses = 1000;  // a wider beam takes gigabytes and does not help
-
 struct TranslateArguments {
   ModelSource run;
   std::optional<MatmulSetting> matmul;
-  BeamOptions options{.beam = 5};
+  TranslateOptions options{.search = {.beam = 5}};
+  SamplingOptions sampling;
+  bool sample = false;
   bool no_cache = false;
   std::string alignments, pharaoh;  // output files
   AlignmentHeads heads;
@@ -91,8 +91,9 @@ std::string one_line(std::string text) {
 }
 
 void translate_input(const TranslateArguments& arguments) {
-  BeamOptions options = arguments.options;
+  TranslateOptions options = arguments.options;
   options.use_cache = !arguments.no_cache;
+  if (arguments.sample) options.sampling = arguments.sampling;
   check_options(options);
   if ((arguments.heads.layer || arguments.heads.head) && arguments.alignments.empty() && arguments.pharaoh.empty()) {
     fail_usage("translate: --layer and --head: expected --alignments or --pharaoh beside them");
@@ -124,7 +125,7 @@ void translate_input(const TranslateArguments& arguments) {
                      number + 1, run.model->context().value_or(0), line.dropped_tokens);
       }
       alignments.write(run, line);
-      if (options.n_best == 1) {
+      if (options.search.n_best == 1) {
         std::cout << one_line(line.texts[0]) << '\n';
         continue;
       }
@@ -141,15 +142,24 @@ void translate_input(const TranslateArguments& arguments) {
 
 void add_translate_command(CLI::App& app) {
   auto arguments = std::make_shared<TranslateArguments>();
-  BeamOptions& options = arguments->options;
+  TranslateOptions& options = arguments->options;
+  BeamOptions& search = options.search;
   CLI::App* command = app.add_subcommand("translate", "Translate standard input, line by line");
   add_run_argument(*command, arguments->run);
-  command->add_option("--beam", options.beam, "Hypotheses kept at each length; 1: greedy [5]")
-      ->check(between(1, kMostHypotheses));
-  command->add_option("--length-penalty", options.length_penalty,
-                      "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]");
-  command->add_option("--n-best", options.n_best, "Print so many translations a line: number, score, text [1]")
-      ->check(at_least(1));
+  CLI::Option* beam = command->add_option("--beam", search.beam, "Hypotheses kept at each length; 1: greedy [5]")
+                          ->check(between(1, kMostHypotheses));
+  CLI::Option* penalty =
+      command->add_option("--length-penalty", search.length_penalty,
+                          "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]");
+  CLI::Option* n_best =
+      command->add_option("--n-best", search.n_best, "Print so many translations a line: number, score, text [1]")
+          ->check(at_least(1));
+  CLI::Option* sample =
+      command->add_flag("--sample", arguments->sample, "Draw each translation at random, with no search")
+          ->excludes(beam)
+          ->excludes(penalty)
+          ->excludes(n_best);
+  for (CLI::Option* option : add_sampling_options(*command, arguments->sampling, options.seed)) option->needs(sample);
   command->add_option("--batch", options.batch, "Sentences at once; the translations do not depend on it [64]")
       ->check(at_least(1));
   command->add_option("--max-length", options.max_length, "Tokens of a translation, at most [the model's context]")

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "cli/options/usage.h"
 #include "generate/generator.h"
 #include "tasks/common/models.h"
 
@@ -25,6 +26,13 @@ void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul) 
           "--matmul", [&](const std::string& word) { matmul = value_of<MatmulSetting>(word); },
           "Precision of matrix products, as train.matmul has it [the run's]")
       ->check(CLI::IsMember(words_of<MatmulSetting>()));
+}
+
+std::vector<CLI::Option*> add_sampling_options(CLI::App& command, SamplingOptions& sampling, std::uint64_t& seed) {
+  return {command.add_option("--temperature", sampling.temperature, "0: always the likeliest token [1]"),
+          command.add_option("--top-k", sampling.top_k, "Only the k likeliest tokens; 0: all [0]"),
+          command.add_option("--top-p", sampling.top_p, "Only the likeliest tokens of this total probability [1]"),
+          command.add_option("--seed", seed, "The same seed gives the same text [1]")->check(at_least(0))};
 }
 
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "data/text/encode_text.h"
+#include "generate/sampler.h"
 #include "tasks/common/load_run.h"
 #include "tasks/text/text_evaluation.h"
 
@@ -24,6 +25,11 @@ Trained open_run(const ModelSource& run, const LoadOptions& options) {
 void add_run_argument(CLI::App& command, ModelSource& run);
 // Adds the option --matmul to a command.
 void add_matmul_option(CLI::App& command, std::optional<MatmulSetting>& matmul);
+
+// The widest beam of a search: a wider one takes gigabytes and does not help.
+inline constexpr std::int64_t kMostHypotheses = 1000;
+// Adds --temperature, --top-k, --top-p and --seed to a command, and returns them.
+std::vector<CLI::Option*> add_sampling_options(CLI::App& command, SamplingOptions& sampling, std::uint64_t& seed);
 
 // The ids of a prompt; for a model that attends only within documents, they follow <|endoftext|>, which begins every
 // document.

@@ -6,18 +6,10 @@
 #include <vector>
 
 #include "autograd/ops/losses/losses.h"
+#include "nn/interfaces/cache.h"
 #include "nn/module/module.h"
 
 namespace tapeformer {
-
-// The state of a model after the tokens that it has read, which makes the next token cheap: keys and values, or the
-// hidden state of a recurrent model.
-class LanguageState {
- public:
-  virtual ~LanguageState() = default;
-  // Forgets all tokens.
-  virtual void clear() = 0;
-};
 
 // The number of tokens that evaluation scores in one window, for a model without a context limit.
 inline constexpr std::int64_t kUnlimitedWindow = 1024;
@@ -33,12 +25,12 @@ class LanguageModel : public Module {
   // text.
   virtual std::int32_t document_token() const { return -1; }
 
-  // Returns a state that has read nothing yet.
-  virtual std::unique_ptr<LanguageState> make_state() const = 0;
-  // ids i32 (B, T) → features (B, T, F), from which logits() predicts the token after each position. With a state, ids
-  // continue the tokens that the state has read and are added to it; this needs a tape that does not record. Throws
+  // Returns a cache that has read nothing yet.
+  virtual std::unique_ptr<Cache> make_cache() const = 0;
+  // ids i32 (B, T) → features (B, T, F), from which logits() predicts the token after each position. With a cache, ids
+  // continue the tokens that the cache has read and are added to it; this needs a tape that does not record. Throws
   // Error if there are more tokens than the context and the model cannot exceed it.
-  virtual Variable forward(const Variable& ids, LanguageState* state = nullptr) const = 0;
+  virtual Variable forward(const Variable& ids, Cache* cache = nullptr) const = 0;
   // ids i32 (B, T) → the vectors of the tokens (B, T, F): first those of the embedding, which do not depend on other
   // tokens, then those of each layer. Those of the last layer are the features of forward(). F may differ between
   // layers.

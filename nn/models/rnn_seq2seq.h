@@ -53,13 +53,13 @@ class RnnSeq2Seq : public SequenceToSequence {
   const RnnSeq2SeqConfig& config() const { return config_; }
   std::int64_t target_vocab() const override { return config_.target_vocab; }
   std::optional<std::int64_t> context() const override { return std::nullopt; }
-  std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const override;
+  std::unique_ptr<Cache> make_cache(std::int64_t length, std::int64_t source_length) const override;
 
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const override;
   // Returns the embeddings (B, S, embedding), and the states (B, S, dim) of every layer of the encoder.
   std::vector<Variable> source_hidden_states(Tape& tape, const SourceBatch& source) const override;
   // The features are r_t (R, T, embedding).
-  Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
+  Variable decode(const Variable& ids, const EncoderOutput& source, Cache* cache = nullptr) const override;
   Variable logits(const Variable& features) const override;
   // The logits are never in memory all at once.
   Variable loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
@@ -74,7 +74,7 @@ class RnnSeq2Seq : public SequenceToSequence {
     Variable keys;                        // of the attention, (B, S, dim)
     Variable readout;                     // r_{t−1} for input feeding, (1, R, embedding)
   };
-  class State;
+  class DecoderCache;
 
   bool feeds() const { return attention_ && config_.order == AttentionOrder::current; }
   Memory begin(std::int64_t rows, const EncoderOutput& source) const;

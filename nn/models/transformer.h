@@ -23,20 +23,6 @@ struct TransformerConfig {
 // Returns the row of the registry.
 ModelFamily transformer_family();
 
-class TransformerState : public DecoderState {
- public:
-  explicit TransformerState(StackCache cache) : blocks(std::move(cache)) {}
-  void select_targets(std::span<const std::int64_t> rows) override {
-    for (BlockCache& block : blocks) block.self.select(rows);
-  }
-  void select_sources(std::span<const std::int64_t> rows) override {
-    for (BlockCache& block : blocks) block.cross.select(rows);
-  }
-  std::int64_t length() const { return blocks.front().self.length(); }
-
-  StackCache blocks;
-};
-
 // The initial values of embeddings are normal with standard deviation 1/√dim; embeddings are multiplied by √dim.
 class Transformer : public SequenceToSequence {
  public:
@@ -46,8 +32,8 @@ class Transformer : public SequenceToSequence {
   const TransformerConfig& config() const { return config_; }
   std::int64_t target_vocab() const override { return config_.target_vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
-  std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const override {
-    return std::make_unique<TransformerState>(decoder_.make_cache(length, source_length));
+  std::unique_ptr<Cache> make_cache(std::int64_t length, std::int64_t source_length) const override {
+    return decoder_.make_cache(length, source_length);
   }
 
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const override {
@@ -56,7 +42,7 @@ class Transformer : public SequenceToSequence {
   // Returns (B, S, dim) each: the sum of token and position embeddings, and the output of every block of the encoder.
   std::vector<Variable> source_hidden_states(Tape& tape, const SourceBatch& source) const override;
   // The features are the decoder's residual stream (R, T, dim).
-  Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
+  Variable decode(const Variable& ids, const EncoderOutput& source, Cache* cache = nullptr) const override;
   Variable logits(const Variable& features) const override;
   // The logits are never in memory all at once.
   Variable loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,

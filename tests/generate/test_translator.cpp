@@ -77,8 +77,8 @@ TEST_CASE("translate: a beam as wide as everything finds the best translations t
     for (double length_penalty : {0.0, 0.6, 1.0, 2.0}) {
       CAPTURE(length_penalty);
       for (std::int64_t n_best : {1, 10, 128}) {
-        const BeamOptions options{
-            .beam = 128, .length_penalty = length_penalty, .n_best = n_best, .max_length = max_length};
+        const TranslateOptions options{.search = {.beam = 128, .length_penalty = length_penalty, .n_best = n_best},
+                                       .max_length = max_length};
         const auto translations = translate(model, sources, symbols, options);
         for (std::size_t i = 0; i < sources.size(); ++i) {
           Hypotheses expected = all_translations(oracles[i], vocab, max_length, length_penalty);
@@ -105,12 +105,12 @@ TEST_CASE("translate: as a plain beam search that never stops early") {
         for (std::int64_t max_length : {3, 8, 12}) {
           CAPTURE(length_penalty);
           CAPTURE(max_length);
-          const BeamOptions options{
-              .beam = beam, .length_penalty = length_penalty, .n_best = n_best, .max_length = max_length};
-          CAPTURE(options.beam);
+          const TranslateOptions options{.search = {.beam = beam, .length_penalty = length_penalty, .n_best = n_best},
+                                         .max_length = max_length};
+          CAPTURE(options.search.beam);
           const auto translations = translate(model, sources, kSymbols, options);
           for (std::size_t i = 0; i < sources.size(); ++i) {
-            const Hypotheses expected = reference_search(oracles[i], options, max_length);
+            const Hypotheses expected = reference_search(oracles[i], options.search, max_length);
             CHECK(same(translations[i], expected, 1e-10));
             REQUIRE(std::ssize(expected) == n_best);
             lengths.insert(expected.front().ids.size());
@@ -129,14 +129,15 @@ TEST_CASE("translate: of equally likely continuations those of the earlier hypot
   model.state_dict().at("head.weight").fill(0);
   const std::vector<Ids> sources = random_sources(3);
   for (double length_penalty : {0.0, 1.0, 2.0}) {
-    const BeamOptions options{.beam = 4, .length_penalty = length_penalty, .n_best = 4, .max_length = 5};
+    const TranslateOptions options{.search = {.beam = 4, .length_penalty = length_penalty, .n_best = 4},
+                                   .max_length = 5};
     const auto translations = translate(model, sources, kSymbols, options);
     for (std::size_t i = 0; i < sources.size(); ++i) {
       Oracle oracle(model, sources[i]);
-      CHECK(same(translations[i], reference_search(oracle, options, 5), 1e-10));
+      CHECK(same(translations[i], reference_search(oracle, options.search, 5), 1e-10));
     }
   }
-  const BeamOptions options{.beam = 2, .length_penalty = 0, .n_best = 2, .max_length = 3};
+  const TranslateOptions options{.search = {.beam = 2, .length_penalty = 0, .n_best = 2}, .max_length = 3};
   CHECK(ids_of(translate(model, sources, kSymbols, options)[0]) == std::vector<Ids>{{1, 1}, {1, 2}});
 }
 
@@ -144,7 +145,8 @@ TEST_CASE("translate: log P is teacher forcing's, the score is as the formula sa
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     const TestTransformer model(seed);
     const std::vector<Ids> sources = random_sources(8, seed);
-    const auto translations = translate(model, sources, kSymbols, {.beam = 4, .length_penalty = 0.7, .n_best = 4});
+    const auto translations =
+        translate(model, sources, kSymbols, {.search = {.beam = 4, .length_penalty = 0.7, .n_best = 4}});
     for (std::size_t i = 0; i < sources.size(); ++i) {
       Oracle oracle(model, sources[i]);
       for (const Hypothesis& found : translations[i]) {
@@ -178,9 +180,9 @@ TEST_CASE("translate: asks the model no further when nothing that goes on can wi
       Oracle oracle(model, source);
       for (const auto& [beam, n_best] : {std::pair{1, 1}, {2, 1}, {3, 2}, {5, 5}}) {
         for (double length_penalty : {0.0, 0.6, 1.0}) {
-          const BeamOptions options{.beam = beam, .length_penalty = length_penalty, .n_best = n_best};
+          const TranslateOptions options{.search = {.beam = beam, .length_penalty = length_penalty, .n_best = n_best}};
           std::int64_t done_at = 0, steps = 0;
-          reference_search(oracle, options, kContext, &done_at);
+          reference_search(oracle, options.search, kContext, &done_at);
           start_profile();
           translate(model, {&source, 1}, kSymbols, options);
           for (const ProfileRow& row : stop_profile()) steps += row.name == "log_softmax_forward" ? row.calls : 0;

@@ -6,8 +6,7 @@ using namespace tapeformer;
 namespace {
 
 // Logits of all positions, from pieces of the given lengths that follow each other.
-Tensor logits_in_pieces(const Gpt& model, const Tensor& ids, std::span<const std::int64_t> lengths,
-                        LanguageState& cache) {
+Tensor logits_in_pieces(const Gpt& model, const Tensor& ids, std::span<const std::int64_t> lengths, Cache& cache) {
   const Tensor logits = Tensor::empty({ids.size(0), ids.size(1), model.config().vocab}, model.config().block.dtype);
   std::int64_t begin = 0;
   for (std::int64_t length : lengths) {
@@ -44,10 +43,10 @@ TEST_CASE("key/value cache: gives the logits of the full forward pass, in pieces
         const Tensor ids = ids_tensor(random_ids(batch * 12, config.vocab, 1), {batch, 12});
         const Tensor expected = logits_of(model, ids);
         for (const auto& lengths : kPieces) {
-          const std::unique_ptr<LanguageState> cache_owner = model.make_state();
-          LanguageState& cache = *cache_owner;
+          const std::unique_ptr<Cache> cache_owner = model.make_cache();
+          Cache& cache = *cache_owner;
           CHECK(distance(logits_in_pieces(model, ids, lengths, cache), expected) < tolerance);
-          for (const BlockCache& block : dynamic_cast<GptState&>(cache).blocks) CHECK(block.self.length() == 12);
+          for (const BlockCache& block : dynamic_cast<StackCache&>(cache).blocks) CHECK(block.self.length() == 12);
         }
       }
     }
@@ -63,8 +62,8 @@ TEST_CASE("key/value cache: right across the tiles of attention") {
   const Tensor expected = logits_of(model, ids);
   for (const std::vector<std::int64_t>& lengths :
        {std::vector<std::int64_t>{63, 1, 1, 1, 62, 1, 1, 65, 105}, {1, 298, 1}, {128, 128, 44}}) {
-    const std::unique_ptr<LanguageState> cache_owner = model.make_state();
-    LanguageState& cache = *cache_owner;
+    const std::unique_ptr<Cache> cache_owner = model.make_cache();
+    Cache& cache = *cache_owner;
     CHECK(distance(logits_in_pieces(model, ids, lengths, cache), expected) < 1e-12);
   }
 }
@@ -72,8 +71,8 @@ TEST_CASE("key/value cache: right across the tiles of attention") {
 TEST_CASE("key/value cache: after clear() it serves another text, and another batch size") {
   const Gpt model(small_gpt());
   randomize(model);
-  const std::unique_ptr<LanguageState> cache_owner = model.make_state();
-  LanguageState& cache = *cache_owner;
+  const std::unique_ptr<Cache> cache_owner = model.make_cache();
+  Cache& cache = *cache_owner;
   for (std::int64_t batch : {2, 2, 1, 4}) {
     CAPTURE(batch);
     const Tensor ids = ids_tensor(random_ids(batch * 12, 17, 30 + batch), {batch, 12});
@@ -117,8 +116,8 @@ TEST_CASE("key/value cache: errors past the capacity and for a changed batch lea
 TEST_CASE("gpt: errors for a full cache, a changed batch and a cache while recording") {
   const Gpt model(small_gpt());
   randomize(model);
-  const std::unique_ptr<LanguageState> cache_owner = model.make_state();
-  LanguageState& cache = *cache_owner;
+  const std::unique_ptr<Cache> cache_owner = model.make_cache();
+  Cache& cache = *cache_owner;
   const auto forward = [&](std::int64_t batch, std::int64_t length, const TapeOptions& options) {
     Tape tape(options);
     model.forward(Variable::constant(tape, Tensor::zeros({batch, length}, DType::i32)), &cache);
