@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "nn/models/rnn_seq2seq.h"
-#include "tests/generate/translator_support.h"
+#include "tests/generate/search_support.h"
 
 using namespace tapeformer;
 

@@ -1,6 +1,6 @@
 // Beam search over recurrent encoder-decoders, which have no limit of length.
 #include "nn/models/rnn_seq2seq.h"
-#include "tests/generate/translator_support.h"
+#include "tests/generate/search_support.h"
 
 using namespace tapeformer;
 

@@ -2,31 +2,11 @@
 #include <set>
 
 #include "core/profile.h"
-#include "tests/generate/translator_support.h"
+#include "tests/generate/search_support.h"
 
 using namespace tapeformer;
 
 namespace {
-
-// Every sequence of fewer than max_length letters, with its score; best first.
-Hypotheses all_translations(Oracle& oracle, std::int64_t vocab, std::int64_t max_length, double length_penalty) {
-  Hypotheses all;
-  std::vector<Ids> sequences{{}};
-  for (std::size_t i = 0; i < sequences.size(); ++i) {
-    const Ids ids = sequences[i];
-    const double log_p = oracle.log_probability(ids);
-    all.push_back({ids, log_p, score_of(log_p, ids.size(), length_penalty)});
-    if (std::ssize(ids) + 1 == max_length) continue;
-    for (std::int32_t id = 0; id < vocab; ++id) {
-      const SentenceSymbols& symbols = oracle.symbols();
-      if (id == symbols.begin || id == symbols.end || id == symbols.padding) continue;
-      sequences.push_back(ids);
-      sequences.back().push_back(id);
-    }
-  }
-  sort_by_score(all);
-  return all;
-}
 
 // The first time that the likeliest token is the end, or the length is the greatest.
 Ids greedy(Oracle& oracle, std::int64_t max_length) {
@@ -81,7 +61,7 @@ TEST_CASE("translate: a beam as wide as everything finds the best translations t
                                        .max_length = max_length};
         const auto translations = translate(model, sources, symbols, options);
         for (std::size_t i = 0; i < sources.size(); ++i) {
-          Hypotheses expected = all_translations(oracles[i], vocab, max_length, length_penalty);
+          Hypotheses expected = all_continuations(oracles[i], vocab, max_length, length_penalty);
           REQUIRE(expected.size() == 121);
           expected.resize(std::min<std::size_t>(n_best, 121));
           CHECK(same(translations[i], expected, 1e-10));
@@ -159,13 +139,10 @@ TEST_CASE("translate: log P is teacher forcing's, the score is as the formula sa
       source.push_back(kSymbols.source.end);
       inputs.insert(inputs.end(), ids.begin(), ids.end());
       targets.push_back(kSymbols.target.end);
-      const auto row = [](const Ids& values) {
-        return Tensor::from(std::span<const std::int32_t>(values), {1, static_cast<std::int64_t>(values.size())});
-      };
       Tape tape(no_grad);
-      const SourceBatch batch{row(source), Tensor::from({static_cast<std::int32_t>(source.size())}, {1})};
-      const Variable loss =
-          model.loss(batch, Variable::constant(tape, row(inputs)), Variable::constant(tape, row(targets)), {});
+      const SourceBatch batch{row_tensor(source), Tensor::from({static_cast<std::int32_t>(source.size())}, {1})};
+      const Variable loss = model.loss(batch, Variable::constant(tape, row_tensor(inputs)),
+                                       Variable::constant(tape, row_tensor(targets)), {});
       const double log_p = -loss.value().item() * static_cast<double>(targets.size());
       CHECK(std::abs(translations[i].front().log_probability - log_p) < 1e-10);
     }

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include "tests/generate/translator_support.h"
+#include "tests/generate/search_support.h"
 
 using namespace tapeformer;
 

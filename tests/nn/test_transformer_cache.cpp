@@ -109,8 +109,7 @@ TEST_CASE("transformer cache: hypotheses change places, and a finished sentence 
 
     const std::int64_t kept_rows[] = {3, 4, 5}, kept_sentence[] = {1};
     decoding.cache->select(kept_rows);
-    decoding.encoded = {Variable::constant(decoding.tape, taken(decoding.encoded.hidden.value(), kept_sentence)),
-                        taken(decoding.encoded.lengths, kept_sentence)};
+    decoding.encoded = select_rows(decoding.encoded, kept_sentence);
     CHECK(distance(decoding.logits(taken(reordered, kept_rows), 8, kLength),
                    columns(taken(expected, kept_rows), 8, kLength)) < tolerance);
   });
@@ -125,6 +124,35 @@ TEST_CASE("transformer cache: after its first piece the encoder's result is read
   decoding.logits(ids, 0, 1);
   decoding.encoded.hidden.value().fill(NAN);
   CHECK(distance(decoding.logits(ids, 1, kLength), columns(expected, 1, kLength)) < 1e-12);
+}
+
+TEST_CASE("transformer cache: a source's rows may become more, and after clear() it serves other sources") {
+  const Transformer model(small_transformer());
+  randomize(model);
+  const SourceBatch source = random_source(model.config());
+  const Tensor ids = ids_tensor(random_ids(2 * kLength, 17, 5), {2, kLength});
+  Decoding decoding(model, source);
+  decoding.logits(ids, 0, 3);
+  const std::int64_t rows[] = {0, 0, 0, 1, 1, 1}, apart[] = {0, 1, 0}, uneven[] = {0, 3, 4};
+  decoding.cache->select(rows);
+  const Tensor more = taken(ids, rows);
+  const Tensor expected = logits_of(model, taken(source, rows), more);
+  CHECK(distance(decoding.logits(more, 3, 5), columns(expected, 3, 5)) < 1e-12);
+  CHECK(decoding.cache->tensors().size() == 8);  // keys and values of two blocks, of targets and sources
+  for (const auto& [name, tensor] : decoding.cache->tensors()) {
+    CHECK(tensor.size(0) == (name.find("self") != name.npos ? 6 : 2));
+  }
+  CHECK_THROWS_WITH_AS(decoding.cache->select(uneven),
+                       "select: expected as many rows side by side for each source, got row 4 at position 2", Error);
+  CHECK(selected_sources(rows, 1) == std::vector<std::int64_t>{0, 1});
+  CHECK(selected_sources(apart, 2) == std::vector<std::int64_t>{0});
+  CHECK_THROWS_AS(selected_sources(uneven, 3), Error);
+
+  decoding.cache->clear();
+  const std::int64_t second[] = {1};
+  decoding.encoded = select_rows(decoding.encoded, second);
+  const Tensor alone = taken(ids, second);
+  CHECK(distance(decoding.logits(alone, 0, kLength), logits_of(model, taken(source, second), alone)) < 1e-12);
 }
 
 TEST_CASE("transformer cache: errors past its capacities and the context, and while recording") {
