@@ -1,9 +1,10 @@
-// Text generation with a language model, one token at a time.
+// Text generation with a language model: by sampling, or by a beam search.
 #pragma once
 
 #include <functional>
 #include <vector>
 
+#include "generate/beam_search.h"
 #include "generate/sampler.h"
 #include "nn/interfaces/causal_model.h"
 #include "tokenizer/tokenizer.h"
@@ -28,12 +29,22 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const Causal
 std::span<const std::int32_t> seen_part(const CausalModel& model, std::span<const std::int32_t> prompt);
 
 // Continues the seen part of a prompt, which needs at least one token (Error otherwise). Calls on_token with each new
-// token as soon as it is known; generation ends if on_token returns false. After a document token that the model
-// generates itself, it sees nothing before that token. When the context is full, the older half is dropped and
-// generation continues from the newer half, with the cache and without; a model without a limit drops nothing. Token i
-// is drawn with the key (seed, step = i).
+// token as soon as it is known; generation ends if on_token returns false. CausalDecoder says what the model sees of
+// the text. Token i is drawn with the key (seed, step = i).
 std::vector<std::int32_t> generate(const CausalModel& model, std::span<const std::int32_t> prompt,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token = {});
+
+struct TextSearchOptions {
+  BeamOptions search = {};
+  std::int64_t tokens = 200;     // a text without the stop token is cut after so many tokens
+  std::int32_t stop_token = -1;  // ends a text; -1: the model's document token, if it has one
+  bool use_cache = true;         // false: a full forward pass for every token (same texts, slower)
+};
+
+// Returns the best continuations of the seen part of a prompt by a beam search, best first. Throws Error for a prompt
+// without tokens, and UsageError for options out of range.
+std::vector<Hypothesis> search_texts(const CausalModel& model, std::span<const std::int32_t> prompt,
+                                     const TextSearchOptions& options);
 
 }  // namespace tapeformer

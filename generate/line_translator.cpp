@@ -21,13 +21,13 @@ std::string with_valid_utf8(std::string_view text) {
 
 std::vector<LineTranslation> translate_lines(const EncoderDecoder& model, const Tokenizer& source,
                                              const Tokenizer& target, const PairSymbols& symbols,
-                                             std::span<const std::string_view> lines, const BeamOptions& options,
+                                             std::span<const std::string_view> lines, const TranslateOptions& options,
                                              std::int64_t first_number) {
   // The end token takes one position of the context.
   const std::size_t most = model.context() ? *model.context() - 1 : std::numeric_limits<std::size_t>::max();
   std::vector<LineTranslation> results(lines.size());
   std::vector<std::vector<std::int32_t>> sources;
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
       results[i].texts = {""};
@@ -45,11 +45,11 @@ std::vector<LineTranslation> translate_lines(const EncoderDecoder& model, const 
       ids.resize(most);
     }
     sources.push_back(std::move(ids));
-    places.push_back(i);
+    indices.push_back(i);
   }
   const auto translations = translate(model, sources, symbols, options);
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    LineTranslation& result = results[places[i]];
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    LineTranslation& result = results[indices[i]];
     for (const Hypothesis& hypothesis : translations[i]) {
       result.texts.push_back(target.decode(hypothesis.ids));
       result.scores.push_back(hypothesis.score);

@@ -21,7 +21,7 @@ struct LineTranslation {
 // cannot encode the line.
 std::vector<LineTranslation> translate_lines(const EncoderDecoder& model, const Tokenizer& source,
                                              const Tokenizer& target, const PairSymbols& symbols,
-                                             std::span<const std::string_view> lines, const BeamOptions& options,
+                                             std::span<const std::string_view> lines, const TranslateOptions& options,
                                              std::int64_t first_number = 1);
 
 }  // namespace tapeformer

@@ -16,14 +16,15 @@ void check_options(const SamplingOptions& options) {
   if (!(options.top_p > 0 && options.top_p <= 1)) fail_usage("top-p: expected 0 < value <= 1, got ", options.top_p);
 }
 
-std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key) {
+std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key,
+                          std::string_view name) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   bool possible = false;  // whether some token can be drawn
   for (const float logit : logits) {
-    check(logit < kInfinity, "generate: the model's predictions are not finite numbers");  // false for NaN
+    check(logit < kInfinity, name, ": the model's predictions are not finite numbers");  // false for NaN
     possible = possible || logit > -kInfinity;
   }
-  check(possible, "generate: the model's predictions are all minus infinity");
+  check(possible, name, ": the model's predictions are all minus infinity");
   if (options.temperature == 0) return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
 
   std::vector<std::int32_t> ids(logits.size());

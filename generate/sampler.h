@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "core/random.h"
 
@@ -19,7 +20,9 @@ void check_options(const SamplingOptions& options);
 
 // Draws a token from softmax(logits / temperature), restricted by top_k, then by top_p. Of equal logits the lower id
 // comes first, so the result is a pure function of logits, options and key. A token with the logit minus infinity is
-// never drawn. Throws Error if a logit is NaN or plus infinity, or if all are minus infinity.
-std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key);
+// never drawn. Throws Error, which begins with `name`, if a logit is NaN or plus infinity, or if all are minus
+// infinity.
+std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key,
+                          std::string_view name = "generate");
 
 }  // namespace tapeformer

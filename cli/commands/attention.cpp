@@ -77,7 +77,8 @@ std::vector<AttentionText> of_translator(const AttentionArguments& arguments) {
     target_ids = target->encode(*arguments.target);
   } else {
     const std::string_view line = arguments.source;
-    target_ids = translate_lines(*run.model, *source, *target, symbols, {&line, 1}, {.beam = 5}).front().target;
+    target_ids =
+        translate_lines(*run.model, *source, *target, symbols, {&line, 1}, {.search = {.beam = 5}}).front().target;
   }
   std::optional<std::int64_t> context = run.model->context();
   if (context) --*context;  // one position is for the end of the source, or the beginning of the target

@@ -24,6 +24,7 @@ struct GenerateArguments {
   std::string prompt;
   std::optional<MatmulSetting> matmul;
   GenerateOptions options;
+  BeamOptions search{.beam = 0};  // a beam of 0: sampling
   std::vector<std::string> stops;
   std::int64_t samples = 1;
   bool no_cache = false, interactive = false, json = false;
@@ -73,6 +74,38 @@ class TextGenerator {
     tell_speed();
   }
 
+  // Writes the best texts of a beam search, each behind its score if there are several.
+  void search_prompt() {
+    const kernels::MatmulPrecisionScope precision(run_.matmul);
+    const Beginning beginning = beginning_of(run_, arguments_.prompt);
+    warn_of_unseen(beginning.ids, "the prompt");
+    const double begin = ProgressLine::steady_seconds();
+    const auto found = search_texts(*run_.model, beginning.ids,
+                                    {.search = arguments_.search,
+                                     .tokens = options_.tokens,
+                                     .stop_token = options_.stop_token,
+                                     .use_cache = options_.use_cache});
+    tokens_ = std::ssize(found.front().ids), seconds_ = ProgressLine::steady_seconds() - begin;
+    for (const Hypothesis& hypothesis : found) {
+      const std::string text = run_.tokenizer->decode(hypothesis.ids);
+      const std::int64_t tokens = std::ssize(hypothesis.ids);
+      if (arguments_.json) {
+        print({{"prompt", arguments_.prompt},
+               {"text", text},
+               {"tokens", tokens},
+               {"score", hypothesis.score},
+               {"log_probability", hypothesis.log_probability},
+               {"end", tokens == options_.tokens ? "length" : "end_of_text"}});
+        continue;
+      }
+      if (found.size() > 1) std::cout << "--- score " << hypothesis.score << " ---\n";
+      TextOutput output;
+      output.write(beginning.shown), output.write(text), output.finish();
+      std::cout << std::endl;
+    }
+    tell_speed();
+  }
+
   // Lets the user and the model write one text in turn, where each line has its own seed. An empty line begins a new
   // text.
   void converse() {
@@ -104,6 +137,10 @@ class TextGenerator {
   }
 
  private:
+  using Json = nlohmann::ordered_json;
+  static void print(const Json& json) {
+    std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+  }
   static void append(std::vector<std::int32_t>& text, const std::vector<std::int32_t>& more) {
     text.insert(text.end(), more.begin(), more.end());
   }
@@ -146,10 +183,12 @@ class TextGenerator {
                               : interrupted               ? "interrupted"
                               : tokens == options_.tokens ? "length"
                                                           : "end_of_text";
-      using Json = nlohmann::ordered_json;
-      const Json json{{"prompt", prompt},      {"text", text}, {"tokens", tokens},
-                      {"seed", options_.seed}, {"end", end},   {"tokens_per_s", rate(tokens, seconds)}};
-      std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+      print({{"prompt", prompt},
+             {"text", text},
+             {"tokens", tokens},
+             {"seed", options_.seed},
+             {"end", end},
+             {"tokens_per_s", rate(tokens, seconds)}});
     }
     // If a --stop text ended the generated text, the stop text itself is not part of it.
     return stops.stopped() ? run_.tokenizer->encode(text) : ids;
@@ -172,7 +211,9 @@ class TextGenerator {
 
 void generate_text(const GenerateArguments& arguments) {
   check_options(arguments.options.sampling);
+  if (arguments.search.beam > 0) check_options(arguments.search);
   TextGenerator generator(arguments);
+  if (arguments.search.beam > 0) return generator.search_prompt();
   arguments.interactive ? generator.converse() : generator.answer_prompt();
 }
 
@@ -181,31 +222,42 @@ void generate_text(const GenerateArguments& arguments) {
 Command generate_command() {
   const auto arguments = std::make_shared<GenerateArguments>();
   GenerateOptions& options = arguments->options;
-  return {.name = "generate",
-          .help = "Continue a prompt",
-          .options = {run_argument(arguments->run),
-                      checkpoint_option(arguments->run),
-                      {"--prompt", &arguments->prompt,
-                       "Text to continue [none: the text begins as a document, or after a line's end]"},
-                      {"--interactive",
-                       &arguments->interactive,
-                       "Continue each line that is typed, with the lines and answers before it",
-                       {.excludes = {"--prompt"}}},
-                      {"--tokens", &options.tokens, "Tokens to generate, at most [200]", {.least = 0}},
-                      {"--temperature", &options.sampling.temperature, "0: always the likeliest token [1]"},
-                      {"--top-k", &options.sampling.top_k, "Only the k likeliest tokens; 0: all [0]"},
-                      {"--top-p", &options.sampling.top_p, "Only the likeliest tokens of this total probability [1]"},
-                      {"--seed", &options.seed, "The same seed gives the same text [1]", {.least = 0}},
-                      {"--samples", &arguments->samples, "Texts; each has the next seed [1]", {.least = 1}},
-                      {"--stop",
-                       &arguments->stops,
-                       "The text ends before this text (may be given several times)",
-                       {.values = ListValues::one_each}},
-                      {"--json", &arguments->json, "Print a JSON object for each text"},
-                      matmul_option(arguments->matmul),
-                      {"--no-cache", &arguments->no_cache,
-                       "Without the key/value cache: slower, the same text but for rounding"}},
-          .run = [arguments] { generate_text(*arguments); }};
+  std::vector<Option> table = {
+      run_argument(arguments->run),
+      checkpoint_option(arguments->run),
+      {"--prompt", &arguments->prompt, "Text to continue [none: the text begins as a document, or after a line's end]"},
+      {"--interactive",
+       &arguments->interactive,
+       "Continue each line that is typed, with the lines and answers before it",
+       {.excludes = {"--prompt"}}},
+      {"--tokens", &options.tokens, "Tokens to generate, at most [200]", {.least = 0}},
+      {"--samples", &arguments->samples, "Texts; each has the next seed [1]", {.least = 1}},
+      {"--stop",
+       &arguments->stops,
+       "The text ends before this text (may be given several times)",
+       {.values = ListValues::one_each}},
+      {"--beam",
+       &arguments->search.beam,
+       "Search for the likeliest text with so many hypotheses, draw none",
+       {.least = 1,
+        .most = kMostHypotheses,
+        .excludes = {"--temperature", "--top-k", "--top-p", "--seed", "--samples", "--stop", "--interactive"}}},
+      {"--length-penalty",
+       &arguments->search.length_penalty,
+       "a: scores are log P / ((5 + tokens)/6)^a; more favours longer texts [0.6]",
+       {.needs = {"--beam"}}},
+      {"--n-best",
+       &arguments->search.n_best,
+       "Print so many texts of the search, best first [1]",
+       {.least = 1, .needs = {"--beam"}}},
+      {"--json", &arguments->json, "Print a JSON object for each text"},
+      matmul_option(arguments->matmul),
+      {"--no-cache", &arguments->no_cache, "Without the key/value cache: slower, the same text but for rounding"}};
+  const std::vector<Option> sampling = sampling_options(options.sampling, options.seed);
+  table.insert(std::ranges::find(table, "--samples", &Option::name), sampling.begin(), sampling.end());
+  return {.name = "generate", .help = "Continue a prompt", .options = std::move(table), .run = [arguments] {
+            generate_text(*arguments);
+          }};
 }
 
 }  // namespace tapeformer::cli

@@ -20,12 +20,12 @@
 namespace tapeformer::cli {
 namespace {
 
-constexpr std::int64_t kMostHypotheses = 1000;  // a wider beam takes gigabytes and does not help
-
 struct TranslateArguments {
   ModelSource run;
   std::optional<MatmulSetting> matmul;
-  BeamOptions options{.beam = 5};
+  TranslateOptions options{.search = {.beam = 5}};
+  SamplingOptions sampling;
+  bool sample = false;
   bool no_cache = false;
   std::string alignments, pharaoh;  // output files
   AlignmentHeads heads;
@@ -90,8 +90,9 @@ std::string one_line(std::string text) {
 }
 
 void translate_input(const TranslateArguments& arguments) {
-  BeamOptions options = arguments.options;
+  TranslateOptions options = arguments.options;
   options.use_cache = !arguments.no_cache;
+  if (arguments.sample) options.sampling = arguments.sampling;
   check_options(options);
   if ((arguments.heads.layer || arguments.heads.head) && arguments.alignments.empty() && arguments.pharaoh.empty()) {
     fail_usage("translate: --layer and --head: expected --alignments or --pharaoh beside them");
@@ -123,7 +124,7 @@ void translate_input(const TranslateArguments& arguments) {
                      number + 1, run.model->context().value_or(0), line.dropped_tokens);
       }
       alignments.write(run, line);
-      if (options.n_best == 1) {
+      if (options.search.n_best == 1) {
         std::cout << one_line(line.texts[0]) << '\n';
         continue;
       }
@@ -140,41 +141,41 @@ void translate_input(const TranslateArguments& arguments) {
 
 Command translate_command() {
   const auto arguments = std::make_shared<TranslateArguments>();
-  BeamOptions& options = arguments->options;
-  return {
-      .name = "translate",
-      .help = "Translate standard input, line by line",
-      .options =
-          {run_argument(arguments->run),
-           checkpoint_option(arguments->run),
-           {"--beam",
-            &options.beam,
-            "Hypotheses kept at each length; 1: greedy [5]",
-            {.least = 1, .most = kMostHypotheses}},
-           {"--length-penalty", &options.length_penalty,
-            "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]"},
-           {"--n-best", &options.n_best, "Print so many translations a line: number, score, text [1]", {.least = 1}},
-           {"--batch", &options.batch, "Sentences at once; the translations do not depend on it [64]", {.least = 1}},
-           {"--max-length",
-            &options.max_length,
-            "Tokens of a translation, at most [the model's context]",
-            {.least = 1}},
-           matmul_option(arguments->matmul),
-           {"--no-cache", &arguments->no_cache, "Without the key/value cache: slower, the same translations"},
-           {"--alignments", &arguments->alignments,
-            "File for the attention weights of the best translations: JSON lines of source, target, weights"},
-           {"--pharaoh", &arguments->pharaoh,
-            "File for alignments: for each target token, the source token with the largest weight, as lines of "
-            "i-j, from 0"},
-           {"--layer",
-            &arguments->heads.layer,
-            "The layer whose weights are written, from 0 [mean of all]",
-            {.least = 0}},
-           {"--head",
-            &arguments->heads.head,
-            "The head whose weights are written, from 0 [mean of all]",
-            {.least = 0}}},
-      .run = [arguments] { translate_input(*arguments); }};
+  TranslateOptions& options = arguments->options;
+  BeamOptions& search = options.search;
+  std::vector<Option> table = {
+      run_argument(arguments->run),
+      checkpoint_option(arguments->run),
+      {"--beam",
+       &search.beam,
+       "Hypotheses kept at each length; 1: greedy [5]",
+       {.least = 1, .most = kMostHypotheses}},
+      {"--length-penalty", &search.length_penalty,
+       "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]"},
+      {"--n-best", &search.n_best, "Print so many translations a line: number, score, text [1]", {.least = 1}},
+      {"--sample",
+       &arguments->sample,
+       "Draw each translation at random, with no search",
+       {.excludes = {"--beam", "--length-penalty", "--n-best"}}},
+      {"--batch", &options.batch, "Sentences at once; the translations do not depend on it [64]", {.least = 1}},
+      {"--max-length",
+       &options.max_length,
+       "Tokens of a translation, at most [the model's context]",
+       {.least = 1}},
+      matmul_option(arguments->matmul),
+      {"--no-cache", &arguments->no_cache, "Without the key/value cache: slower, the same translations"},
+      {"--alignments", &arguments->alignments,
+       "File for the attention weights of the best translations: JSON lines of source, target, weights"},
+      {"--pharaoh", &arguments->pharaoh,
+       "File for alignments: for each target token, the source token with the largest weight, as lines of i-j, from 0"},
+      {"--layer", &arguments->heads.layer, "The layer whose weights are written, from 0 [mean of all]", {.least = 0}},
+      {"--head", &arguments->heads.head, "The head whose weights are written, from 0 [mean of all]", {.least = 0}}};
+  const std::vector<Option> sampling = sampling_options(arguments->sampling, options.seed, {.needs = {"--sample"}});
+  table.insert(std::ranges::find(table, "--batch", &Option::name), sampling.begin(), sampling.end());
+  return {.name = "translate",
+          .help = "Translate standard input, line by line",
+          .options = std::move(table),
+          .run = [arguments] { translate_input(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "cli/options/usage.h"
 #include "generate/generator.h"
 #include "tasks/common/models.h"
 
@@ -29,6 +30,15 @@ Option checkpoint_option(ModelSource& run) {
 
 Option matmul_option(std::optional<MatmulSetting>& matmul) {
   return word_option("--matmul", matmul, "Precision of matrix products, as train.matmul has it [the run's]");
+}
+
+std::vector<Option> sampling_options(SamplingOptions& sampling, std::uint64_t& seed, const OptionRules& rules) {
+  OptionRules of_seed = rules;
+  of_seed.least = 0;
+  return {{"--temperature", &sampling.temperature, "0: always the likeliest token [1]", rules},
+          {"--top-k", &sampling.top_k, "Only the k likeliest tokens; 0: all [0]", rules},
+          {"--top-p", &sampling.top_p, "Only the likeliest tokens of this total probability [1]", rules},
+          {"--seed", &seed, "The same seed gives the same text [1]", of_seed}};
 }
 
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/options/command.h"
+#include "generate/sampler.h"
 #include "tasks/common/load_run.h"
 
 namespace tapeformer::cli {
@@ -24,6 +25,11 @@ Trained open_run(const ModelSource& run, const LoadOptions& options) {
 Option run_argument(ModelSource& run);
 Option checkpoint_option(ModelSource& run);
 Option matmul_option(std::optional<MatmulSetting>& matmul);
+
+// The widest beam of a search: a wider one takes gigabytes and does not help.
+inline constexpr std::int64_t kMostHypotheses = 1000;
+// The options --temperature, --top-k, --top-p and --seed of a command; `rules` apply to each of them.
+std::vector<Option> sampling_options(SamplingOptions& sampling, std::uint64_t& seed, const OptionRules& rules = {});
 
 // The ids of a prompt; for a model that attends only within documents, they follow <|endoftext|>, which begins every
 // document.

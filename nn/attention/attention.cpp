@@ -131,19 +131,22 @@ void KeyValueCache::select(std::span<const std::int64_t> rows) {
   values_ = select_rows(values_, rows);
 }
 
+AttentionHeads::AttentionHeads(const BlockConfig& config)
+    : HeadLayout(head_layout(config)),
+      dim(head_dim(config)),
+      q_norm(head_norm(config)),
+      k_norm(head_norm(config)),
+      transform{.norm_eps = config.norm_eps},
+      dropout(config.attention_dropout) {}
+
 MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
     : qkv(config.dim, query_width(config) + key_width(config) + value_width(config), config.bias, config.init,
           config.dtype, ParameterRole::stacked({query_width(config), key_width(config), value_width(config)})),
       out(output_width(config), config.dim, config.bias, config.residual_init, config.dtype),
-      heads_(head_layout(config)),
-      head_dim_(head_dim(config)),
-      q_norm_(head_norm(config)),
-      k_norm_(head_norm(config)),
-      transform_{.norm_eps = config.norm_eps},
-      dropout_(config.attention_dropout) {
+      heads_(config) {
   register_module("qkv", qkv);
-  if (q_norm_) register_module("q_norm", *q_norm_);
-  if (k_norm_) register_module("k_norm", *k_norm_);
+  if (heads_.q_norm) register_module("q_norm", *heads_.q_norm);
+  if (heads_.k_norm) register_module("k_norm", *heads_.k_norm);
   register_module("out", out);
 }
 
@@ -157,22 +160,22 @@ Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache
   const Variable packed = qkv.forward(x);
   x = {};
   const AttentionOptions options{
-      .causal = mask.causal, .key_lengths = mask.lengths, .key_begin = mask.key_begin, .dropout = dropout_};
-  HeadTransform transform = transform_;
+      .causal = mask.causal, .key_lengths = mask.lengths, .key_begin = mask.key_begin, .dropout = heads_.dropout};
+  HeadTransform transform = heads_.transform;
   transform.rotation = rotation;
   Tape& tape = *packed.tape();
   const TensorObserver* const observer = tape.options().observer;
   const Tensor rows = cache || observer ? packed.value() : Tensor();
-  const std::int64_t keys = heads_.queries * head_dim_, values = keys + heads_.keys * head_dim_;
+  const std::int64_t keys = heads_.queries * heads_.dim, values = keys + heads_.keys * heads_.dim;
   const auto transformed = [&](const Tensor& part, const std::unique_ptr<RmsNorm>& norm, std::int64_t heads) {
     const Variable x = Variable::constant(tape, part);
     return norm || rotation.table.defined() ? transform_heads(x, weight_of(norm), heads, transform) : x;
   };
-  const auto queries = [&] { return transformed(rows.slice(2, 0, keys), q_norm_, heads_.queries); };
-  const auto keys_of = [&] { return transformed(rows.slice(2, keys, values), k_norm_, heads_.keys); };
+  const auto queries = [&] { return transformed(rows.slice(2, 0, keys), heads_.q_norm, heads_.queries); };
+  const auto keys_of = [&] { return transformed(rows.slice(2, keys, values), heads_.k_norm, heads_.keys); };
   if (!cache) {
     const Variable y =
-        packed_self_attention(packed, heads_, options, {weight_of(q_norm_), weight_of(k_norm_)}, transform);
+        packed_self_attention(packed, heads_, options, {weight_of(heads_.q_norm), weight_of(heads_.k_norm)}, transform);
     if (observer) {
       (*observer)(kSelfAttentionWeights, [&] {
         return attention_weights(heads_of(queries().value(), heads_.queries), heads_of(keys_of().value(), heads_.keys),
@@ -209,24 +212,20 @@ CrossAttention::CrossAttention(const BlockConfig& config)
       kv(config.dim, key_width(config) + value_width(config), config.bias, config.init, config.dtype,
          ParameterRole::stacked({key_width(config), value_width(config)})),
       out(output_width(config), config.dim, config.bias, config.residual_init, config.dtype),
-      heads_(head_layout(config)),
-      head_dim_(head_dim(config)),
-      q_norm_(head_norm(config)),
-      k_norm_(head_norm(config)),
-      transform_{.norm_eps = config.norm_eps},
-      dropout_(config.attention_dropout) {
+      heads_(config) {
   register_module("q", q);
-  if (q_norm_) register_module("q_norm", *q_norm_);
+  if (heads_.q_norm) register_module("q_norm", *heads_.q_norm);
   register_module("kv", kv);
-  if (k_norm_) register_module("k_norm", *k_norm_);
+  if (heads_.k_norm) register_module("k_norm", *heads_.k_norm);
   register_module("out", out);
 }
 
 Variable CrossAttention::keys_and_values(const Variable& encoded) const {
   const Variable packed = kv.forward(encoded);
-  if (!k_norm_) return packed;
-  const std::int64_t width = heads_.keys * head_dim_;
-  const Variable keys = transform_heads(slice(packed, 2, 0, width), k_norm_->weight, heads_.keys, transform_);
+  if (!heads_.k_norm) return packed;
+  const std::int64_t width = heads_.keys * heads_.dim;
+  const Variable keys =
+      transform_heads(slice(packed, 2, 0, width), heads_.k_norm->weight, heads_.keys, heads_.transform);
   return concat(std::array{keys, slice(packed, 2, width, packed.size(2))}, -1);
 }
 
@@ -240,12 +239,12 @@ Variable CrossAttention::run(Variable x, const EncoderOutput& encoded, KeyValueC
   check(sizes[0] % batch == 0, "cross-attention: ", sizes[0], " rows cannot share ", batch, " encoded ones");
   // Cross-attention is not causal, so the rows that attend to the same encoded row can be joined into one sequence of
   // queries.
-  Variable queries = reshape(q.forward(x), {batch, -1, heads_.queries * head_dim_});
+  Variable queries = reshape(q.forward(x), {batch, -1, heads_.queries * heads_.dim});
   x = {};
-  if (q_norm_) queries = transform_heads(queries, q_norm_->weight, heads_.queries, transform_);
-  const AttentionOptions options{.key_lengths = encoded.lengths, .dropout = dropout_};
+  if (heads_.q_norm) queries = transform_heads(queries, heads_.q_norm->weight, heads_.queries, heads_.transform);
+  const AttentionOptions options{.key_lengths = encoded.lengths, .dropout = heads_.dropout};
   Tape& tape = *queries.tape();
-  const std::int64_t values = heads_.keys * head_dim_;  // the index where the values begin in a row
+  const std::int64_t values = heads_.keys * heads_.dim;  // the index where the values begin in a row
   const auto keys_of = [&](const Tensor& rows) { return heads_of(rows.slice(2, 0, values), heads_.keys); };
   Variable y;
   Tensor keys;

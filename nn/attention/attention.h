@@ -58,6 +58,17 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOption
 inline constexpr std::string_view kSelfAttentionWeights = "self_attention.weights";
 inline constexpr std::string_view kSelfAttentionHeads = "self_attention.heads";
 
+// The heads of an attention layer, and what is done to their queries and keys.
+struct AttentionHeads : HeadLayout {
+  // Throws UsageError if head_dim is 0 and heads does not divide dim, or if kv_heads does not divide heads.
+  explicit AttentionHeads(const BlockConfig& config);
+
+  std::int64_t dim;                         // the width of a head's queries and keys
+  std::unique_ptr<RmsNorm> q_norm, k_norm;  // null: none
+  HeadTransform transform;                  // without a rotation
+  double dropout;                           // of the weights
+};
+
 // Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are
 // multiplied by W_O. x (B, T, dim) → (B, T, dim). If configured, groups of query heads share heads of K and V, and Q
 // and K are normalised and rotated by their positions.
@@ -75,11 +86,7 @@ class MultiHeadAttention : public Module {
  private:
   Variable run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation) const;
 
-  HeadLayout heads_;
-  std::int64_t head_dim_;
-  std::unique_ptr<RmsNorm> q_norm_, k_norm_;
-  HeadTransform transform_;
-  double dropout_;
+  AttentionHeads heads_;
 };
 
 // Cross-attention: Q comes from the decoder, K and V from the encoder's output, whose padding is masked. Q and K are
@@ -100,11 +107,7 @@ class CrossAttention : public Module {
   // configured.
   Variable keys_and_values(const Variable& encoded) const;
 
-  HeadLayout heads_;
-  std::int64_t head_dim_;
-  std::unique_ptr<RmsNorm> q_norm_, k_norm_;
-  HeadTransform transform_;
-  double dropout_;
+  AttentionHeads heads_;
 };
 
 }  // namespace tapeformer

@@ -73,6 +73,32 @@ Variable Block::run(const Variable& in, const BlockContext& context, BlockCache*
   return residual(x, *feed_forward_norm_, [&](Variable y) { return feed_forward_.forward(std::move(y)); });
 }
 
+void StackCache::clear() {
+  for (BlockCache& block : blocks) block.self.clear(), block.cross.clear();
+}
+
+void StackCache::select(std::span<const std::int64_t> rows) {
+  for (BlockCache& block : blocks) {
+    if (block.cross.length() > 0) {
+      block.cross.select(selected_sources(rows, block.self.keys().size(0) / block.cross.keys().size(0)));
+    }
+    block.self.select(rows);
+  }
+}
+
+NamedTensors StackCache::tensors() const {
+  NamedTensors named;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto add_those_of = [&](const char* name, const KeyValueCache& cache) {
+      if (cache.length() == 0) return;
+      named.emplace_back(str_cat("blocks.", i, '.', name, ".keys"), cache.keys());
+      named.emplace_back(str_cat("blocks.", i, '.', name, ".values"), cache.values());
+    };
+    add_those_of("self", blocks[i].self), add_those_of("cross", blocks[i].cross);
+  }
+  return named;
+}
+
 BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cross)
     : rotary_(config.rotary), head_dim_(head_dim(config)) {
   BlockConfig block = config;
@@ -98,13 +124,14 @@ Variable BlockStack::forward(const Variable& in, const BlockContext& context, St
 
 Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCache* cache,
                          std::vector<Variable>* layers) const {
+  check(!cache || cache->blocks.size() == blocks_.size(), "block stack: the cache is of ",
+        cache ? cache->blocks.size() : 0, " blocks, expected ", blocks_.size());
   Variable x = in;
   BlockContext context = given;
   if (rotary_) context.rotation = rotation_of(context.positions, x.size(1), head_dim_, *rotary_, x.value().dtype());
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const auto block = [module = blocks_[i].get(), context, own = cache ? &(*cache)[i] : nullptr](const Variable& y) {
-      return module->forward(y, context, own);
-    };
+    const auto block = [module = blocks_[i].get(), context, own = cache ? &cache->blocks[i] : nullptr](
+                           const Variable& y) { return module->forward(y, context, own); };
     // Backward begins with the last block, so recomputing its activations would hardly lower the peak of memory.
     const bool last = i + 1 == blocks_.size();
     x = last ? block(x) : recompute(block, x);
@@ -114,8 +141,9 @@ Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCac
   return x;
 }
 
-StackCache BlockStack::make_cache(std::int64_t length, std::int64_t encoded_length) const {
-  return StackCache(blocks_.size(), BlockCache{KeyValueCache(length), KeyValueCache(encoded_length)});
+std::unique_ptr<StackCache> BlockStack::make_cache(std::int64_t length, std::int64_t encoded_length) const {
+  return std::make_unique<StackCache>(
+      std::vector(blocks_.size(), BlockCache{KeyValueCache(length), KeyValueCache(encoded_length)}));
 }
 
 }  // namespace tapeformer

@@ -61,8 +61,19 @@ class Block : public Module {
   Dropout dropout_;
 };
 
-// One cache for each block of a stack.
-using StackCache = std::vector<BlockCache>;
+// The cache of a model whose layers are a stack of blocks.
+class StackCache : public Cache {
+ public:
+  explicit StackCache(std::vector<BlockCache> caches) : blocks(std::move(caches)) {}
+  void clear() override;
+  void select(std::span<const std::int64_t> rows) override;
+  // Returns blocks.I.self.keys and blocks.I.self.values (B, g, length, d) for each block, and those of `cross`.
+  NamedTensors tensors() const override;
+  // The number of tokens that were read.
+  std::int64_t length() const { return blocks.front().self.length(); }
+
+  std::vector<BlockCache> blocks;  // one for each block
+};
 
 // A sequence of blocks. Pre-norm blocks are followed by a final norm; post-norm blocks end with a norm anyway.
 class BlockStack : public Module {
@@ -76,7 +87,7 @@ class BlockStack : public Module {
   Variable forward(const Variable& x, const BlockContext& context = {}, StackCache* cache = nullptr,
                    std::vector<Variable>* layers = nullptr) const;
   // Returns an empty cache for `length` tokens, and for `encoded_length` tokens of the encoder's output.
-  StackCache make_cache(std::int64_t length, std::int64_t encoded_length = 0) const;
+  std::unique_ptr<StackCache> make_cache(std::int64_t length, std::int64_t encoded_length = 0) const;
 
  private:
   Variable run(const Variable& x, const BlockContext& context, StackCache* cache, std::vector<Variable>* layers) const;

@@ -3,20 +3,12 @@
 
 #include <memory>
 
+#include "nn/interfaces/cache.h"
 #include "nn/interfaces/model.h"
 
 namespace tapeformer {
 
 class RecurrentModel;
-
-// The state of a model after the tokens that it has read, which makes the next token cheap: keys and values, or the
-// hidden state of a recurrent model.
-class LanguageState {
- public:
-  virtual ~LanguageState() = default;
-  // Forgets all tokens.
-  virtual void clear() = 0;
-};
 
 // The number of tokens that evaluation scores in one window, for a model without a context limit.
 inline constexpr std::int64_t kUnlimitedWindow = 1024;
@@ -29,12 +21,12 @@ class CausalModel : public Model {
   // The model as one that can go on from the state that the row before left; null for other models.
   virtual const RecurrentModel* recurrent() const { return nullptr; }
 
-  // Returns a state that has read nothing yet.
-  virtual std::unique_ptr<LanguageState> make_state() const = 0;
-  // ids i32 (B, T) → features (B, T, F), from which logits() predicts the token after each position. With a state, ids
-  // continue the tokens that the state has read and are added to it; this needs a tape that does not record. Throws
+  // Returns a cache that has read nothing yet.
+  virtual std::unique_ptr<Cache> make_cache() const = 0;
+  // ids i32 (B, T) → features (B, T, F), from which logits() predicts the token after each position. With a cache, ids
+  // continue the tokens that the cache has read and are added to it; this needs a tape that does not record. Throws
   // Error if there are more tokens than the context and the model cannot exceed it.
-  virtual Variable forward(const Variable& ids, LanguageState* state = nullptr) const = 0;
+  virtual Variable forward(const Variable& ids, Cache* cache = nullptr) const = 0;
   // Features (…, F), all or some of their rows → logits (…, vocab).
   virtual Variable logits(const Variable& features) const = 0;
   // Returns the cross-entropy of targets i32 (B, T), as ops.h defines it. On a tape with options.recompute the model

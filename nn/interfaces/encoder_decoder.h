@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/interfaces/cache.h"
 #include "nn/interfaces/model.h"
 
 namespace tapeformer {
@@ -14,9 +15,6 @@ namespace tapeformer {
 struct SourceBatch {
   Tensor ids, lengths;
 };
-
-// Returns a tensor whose row i is row rows[i] of x (B, …). x is f32 or f64.
-Tensor select_rows(const Tensor& x, std::span<const std::int64_t> rows);
 
 // The encoder's output for a batch of sources: hidden (B, S, dim). Row b has lengths[b] tokens (i32 (B)); padding
 // follows them.
@@ -29,21 +27,15 @@ struct EncoderOutput {
 // Returns the output for the sources `rows`, on a tape that does not record.
 EncoderOutput select_rows(const EncoderOutput& encoded, std::span<const std::int64_t> rows);
 
+// Returns the sources to which the target rows `rows` belong, in order, if rows i·n … (i + 1)·n − 1 belong to source i,
+// where n = rows_per_source. Throws Error unless the rows of a source are side by side, as many for each source.
+std::vector<std::int64_t> selected_sources(std::span<const std::int64_t> rows, std::int64_t rows_per_source);
+
 // The name under which a decoder passes its cross-attention weights to its tape's observer (TapeOptions): (R, heads, T,
 // S), before dropout, layer after layer.
 inline constexpr std::string_view kCrossAttentionWeights = "cross_attention.weights";
 // The name for what each head of a Transformer adds to the residual stream, (R, heads, T, dim), as kSelfAttentionHeads.
 inline constexpr std::string_view kCrossAttentionHeads = "cross_attention.heads";
-
-// The state of a decoder after the target tokens that it has read, which makes the next token cheap.
-class DecoderState {
- public:
-  virtual ~DecoderState() = default;
-  // Replaces row i of the targets by the old row rows[i]. A row may be used several times, or not at all.
-  virtual void select_targets(std::span<const std::int64_t> rows) = 0;
-  // Does the same for the sources.
-  virtual void select_sources(std::span<const std::int64_t> rows) = 0;
-};
 
 // As a Model, it is its encoder: it reads sources and gives their positions vectors. context() limits sources and
 // targets.
@@ -52,15 +44,15 @@ class EncoderDecoder : public Model {
   virtual std::int64_t target_vocab() const = 0;
 
   virtual EncoderOutput encode(Tape& tape, const SourceBatch& source) const = 0;
-  // Returns a state that has read nothing yet, for targets of up to `length` tokens and sources of `source_length`
-  // tokens.
-  virtual std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const = 0;
+  // Returns a cache that has read nothing yet, for targets of up to `length` tokens and sources of `source_length`
+  // tokens. It has a row for each target, and keeps what the decoder computes from their sources as well.
+  virtual std::unique_ptr<Cache> make_cache(std::int64_t length, std::int64_t source_length) const = 0;
   // Target ids i32 (R, T), which begin with the begin token → features (R, T, F), from which logits() predicts the
   // token after each position. R is the sources' B or a multiple of it: rows i·R/B … (i + 1)·R/B − 1, such as the
   // hypotheses of a beam, attend to source i. A position does not depend on later ids, so padding at the end needs no
-  // mask. With a state, ids continue the tokens that the state has read and are added to it; this needs a tape that
-  // does not record.
-  virtual Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const = 0;
+  // mask. With a cache, ids continue the tokens that the cache has read and are added to it; this needs a tape that
+  // does not record. After Cache::select(rows), `source` is select_rows(source, selected_sources(rows, R/B)).
+  virtual Variable decode(const Variable& ids, const EncoderOutput& source, Cache* cache = nullptr) const = 0;
   // Features (…, F), all or some of their rows → logits (…, target_vocab).
   virtual Variable logits(const Variable& features) const = 0;
   // Returns the cross-entropy of targets i32 (B, T) with teacher forcing, as ops.h defines it. Each target is predicted

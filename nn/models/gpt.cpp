@@ -35,15 +35,14 @@ Gpt::Gpt(const GptConfig& config)
   register_module("head", head_);
 }
 
-Variable Gpt::run(const Variable& ids, LanguageState* state, std::vector<Variable>* layers) const {
+Variable Gpt::run(const Variable& ids, Cache* cache, std::vector<Variable>* layers) const {
   check(ids.value().rank() == 2, "gpt: expected ids (B, T), got ", ids.sizes());
-  auto* const cache = dynamic_cast<GptState*>(state);
-  check(!state || cache, "gpt: the state is another model's");
-  const std::int64_t first = cache ? cache->length() : 0, length = ids.size(1);
+  auto* const own = own_cache<StackCache>(cache, "gpt");
+  const std::int64_t first = own ? own->length() : 0, length = ids.size(1);
   const std::int32_t token = config_.document_token;
   SelfMask mask;
   Positions positions{.first = first};
-  if (token >= 0 && !cache) {
+  if (token >= 0 && !own) {
     const Documents documents = find_documents(ids.value(), token);
     mask.key_begin = documents.first_tokens;
     positions.of_tokens = documents.positions;
@@ -53,7 +52,7 @@ Variable Gpt::run(const Variable& ids, LanguageState* state, std::vector<Variabl
   }
   const Variable x = dropout_.forward(positions_.add_to(token_embedding_.forward(ids), positions));
   if (layers) layers->push_back(x);
-  return stack_.forward(x, {.mask = mask, .positions = positions}, cache ? &cache->blocks : nullptr, layers);
+  return stack_.forward(x, {.mask = mask, .positions = positions}, own, layers);
 }
 
 std::vector<Variable> Gpt::hidden_states(const Batch& batch) const {

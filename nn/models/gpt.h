@@ -28,17 +28,6 @@ struct GptConfig {
 // Returns the row of the registry.
 ModelFamily gpt_family();
 
-class GptState : public LanguageState {
- public:
-  explicit GptState(StackCache cache) : blocks(std::move(cache)) {}
-  void clear() override {
-    for (BlockCache& block : blocks) block.self.clear();
-  }
-  std::int64_t length() const { return blocks.front().self.length(); }
-
-  StackCache blocks;
-};
-
 class Gpt : public CausalModel {
  public:
   explicit Gpt(const GptConfig& config);
@@ -51,15 +40,14 @@ class Gpt : public CausalModel {
   std::int32_t document_token() const override { return config_.document_token; }
   const Embedding* token_embedding() const override { return &token_embedding_; }
   const PositionEmbedding* position_embedding() const override { return &positions_; }
-  std::unique_ptr<LanguageState> make_state() const override {
-    return std::make_unique<GptState>(
-        stack_.make_cache(can_exceed_context() ? std::numeric_limits<std::int64_t>::max() : config_.context));
+  std::unique_ptr<Cache> make_cache() const override {
+    return stack_.make_cache(can_exceed_context() ? std::numeric_limits<std::int64_t>::max() : config_.context);
   }
 
-  // The features are the residual stream after the final norm (B, T, dim). With a state, all ids must belong to the
-  // document that the state holds. Throws Error if a document token comes after the first token of the state.
-  Variable forward(const Variable& ids, LanguageState* state = nullptr) const override {
-    return call([&] { return run(ids, state); });
+  // The features are the residual stream after the final norm (B, T, dim). With a cache, all ids must belong to the
+  // document that the cache holds. Throws Error if a document token comes after the first token of the cache.
+  Variable forward(const Variable& ids, Cache* cache = nullptr) const override {
+    return call([&] { return run(ids, cache); });
   }
   // Returns (B, T, dim) each: the sum of token and position embeddings, and the output of every block, that of the last
   // block after the final norm.
@@ -70,7 +58,7 @@ class Gpt : public CausalModel {
 
  private:
   // Returns the features. If `layers` is given, appends the hidden states to it.
-  Variable run(const Variable& ids, LanguageState* state, std::vector<Variable>* layers = nullptr) const;
+  Variable run(const Variable& ids, Cache* cache, std::vector<Variable>* layers = nullptr) const;
 
   GptConfig config_;
   Embedding token_embedding_;

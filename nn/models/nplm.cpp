@@ -11,9 +11,14 @@ namespace tapeformer {
 namespace {
 
 // Holds the last tokens that were read, (B, up to n − 2), which the features of the next token need.
-class NplmState : public LanguageState {
+class NplmCache : public Cache {
  public:
   void clear() override { ids = {}; }
+  void select(std::span<const std::int64_t> rows) override {
+    if (ids.defined()) ids = select_rows(ids, rows);
+  }
+  NamedTensors tensors() const override { return ids.defined() ? NamedTensors{{"ids", ids}} : NamedTensors(); }
+
   Tensor ids;
 };
 
@@ -36,7 +41,7 @@ Nplm::Nplm(const NplmConfig& config)
   register_module("head", head_);
 }
 
-std::unique_ptr<LanguageState> Nplm::make_state() const { return std::make_unique<NplmState>(); }
+std::unique_ptr<Cache> Nplm::make_cache() const { return std::make_unique<NplmCache>(); }
 
 Variable Nplm::with_those_before(const Variable& embedded) const {
   const std::int64_t batch = embedded.size(0), length = embedded.size(1), width = embedded.size(2);
@@ -57,11 +62,10 @@ Variable Nplm::features(const Variable& x) const {
   return config_.direct ? concat(both, -1) : h;
 }
 
-Variable Nplm::forward(const Variable& ids, LanguageState* state) const {
+Variable Nplm::forward(const Variable& ids, Cache* cache) const {
   check(ids.value().rank() == 2, "nplm: expected ids (B, T), got ", ids.sizes());
-  auto* const own = dynamic_cast<NplmState*>(state);
-  check(!state || own, "nplm: the state is another model's");
-  check(!own || !ids.tape()->options().record, "nplm: a state works without recording only");
+  auto* const own = own_cache<NplmCache>(cache, "nplm");
+  check(!own || !ids.tape()->options().record, "nplm: a cache works without recording only");
   Variable all = ids;
   if (own && own->ids.defined()) {
     const Variable parts[] = {Variable::constant(*ids.tape(), own->ids), ids};

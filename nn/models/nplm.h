@@ -31,8 +31,8 @@ class Nplm : public CausalModel {
   const Embedding* token_embedding() const override { return &token_embedding_; }
   // Rows may have any length, although the model looks only at n − 1 tokens.
   std::optional<std::int64_t> context() const override { return std::nullopt; }
-  std::unique_ptr<LanguageState> make_state() const override;
-  Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
+  std::unique_ptr<Cache> make_cache() const override;
+  Variable forward(const Variable& ids, Cache* cache = nullptr) const override;
   // Returns the embeddings (B, T, embedding_dim), and the features.
   std::vector<Variable> hidden_states(const Batch& batch) const override;
   Variable logits(const Variable& features) const override { return head_.logits(features); }

@@ -28,10 +28,8 @@ Variable Rnn::states(const Variable& ids, RecurrentState* state) const {
   return call([&] { return dropout_.forward(stack_.forward(embed(ids), state)); });
 }
 
-Variable Rnn::forward(const Variable& ids, LanguageState* state) const {
-  auto* const own = dynamic_cast<RecurrentState*>(state);
-  check(!state || own, "rnn: the state is another model's");
-  return transpose(states(ids, own), 0, 1);
+Variable Rnn::forward(const Variable& ids, Cache* cache) const {
+  return transpose(states(ids, own_cache<RecurrentState>(cache, "rnn")), 0, 1);
 }
 
 std::vector<Variable> Rnn::hidden_states(const Batch& batch) const {

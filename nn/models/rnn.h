@@ -27,7 +27,7 @@ class Rnn : public RecurrentModel {
   std::int64_t vocab() const override { return config_.vocab; }
   const Embedding* token_embedding() const override { return &token_embedding_; }
   // The features are the last layer's states.
-  Variable forward(const Variable& ids, LanguageState* state = nullptr) const override;
+  Variable forward(const Variable& ids, Cache* cache = nullptr) const override;
   // Returns the embeddings (B, T, input_dim), and the states (B, T, dim) of every layer.
   std::vector<Variable> hidden_states(const Batch& batch) const override;
   Variable logits(const Variable& features) const override;

@@ -51,35 +51,42 @@ void show_weights(const TensorObserver& observer, const std::vector<Tensor>& ste
 }  // namespace
 
 // Holds the tensors of a Memory, which outlive the tape. Empty before the first token.
-class RnnSeq2Seq::State : public DecoderState {
+class RnnSeq2Seq::DecoderCache : public Cache {
  public:
-  void select_targets(std::span<const std::int64_t> rows) override {
-    for (RecurrentState::Layer& layer : layers_) select(layer.h, rows), select(layer.c, rows);
-    if (!readout_.defined()) return;
-    const Dims sizes = readout_.sizes();
-    readout_ = select_rows(readout_.reshape({sizes[1], sizes[2]}), rows).reshape({1, std::ssize(rows), sizes[2]});
+  void clear() override { states_.clear(), keys_ = {}, readout_ = {}; }
+  void select(std::span<const std::int64_t> rows) override {
+    if (empty()) return;
+    if (keys_.defined()) {
+      keys_ = select_rows(keys_, selected_sources(rows, states_.layers.front().h.size(0) / keys_.size(0)));
+    }
+    states_.select(rows);
+    if (readout_.defined()) {
+      const std::int64_t width = readout_.size(2);
+      readout_ = select_rows(readout_.reshape({-1, width}), rows).reshape({1, std::ssize(rows), width});
+    }
   }
-  void select_sources(std::span<const std::int64_t> rows) override { select(keys_, rows); }
+  NamedTensors tensors() const override {
+    NamedTensors named = states_.tensors();
+    if (keys_.defined()) named.emplace_back("keys", keys_);
+    if (readout_.defined()) named.emplace_back("readout", readout_);
+    return named;
+  }
 
   void keep(const Memory& memory) {
-    layers_.clear();
-    for (const RecurrentStates& layer : memory.layers) layers_.push_back({layer.h.value(), layer.c.value()});
+    clear();
+    for (const RecurrentStates& layer : memory.layers) states_.layers.push_back({layer.h.value(), layer.c.value()});
     keys_ = memory.keys.value(), readout_ = memory.readout.value();
   }
   Memory on(Tape& tape) const {
     const auto constant = [&](const Tensor& x) { return x.defined() ? Variable::constant(tape, x) : Variable(); };
     Memory memory{.layers = {}, .keys = constant(keys_), .readout = constant(readout_)};
-    for (const RecurrentState::Layer& layer : layers_) memory.layers.push_back({constant(layer.h), constant(layer.c)});
+    for (const auto& [h, c] : states_.layers) memory.layers.push_back({constant(h), constant(c)});
     return memory;
   }
-  bool empty() const { return layers_.empty(); }
+  bool empty() const { return states_.layers.empty(); }
 
  private:
-  static void select(Tensor& x, std::span<const std::int64_t> rows) {
-    if (x.defined()) x = select_rows(x, rows);
-  }
-
-  std::vector<RecurrentState::Layer> layers_;
+  RecurrentState states_;
   Tensor keys_, readout_;
 };
 
@@ -119,8 +126,8 @@ RnnSeq2Seq::RnnSeq2Seq(const RnnSeq2SeqConfig& config)
   register_module("head", head_);
 }
 
-std::unique_ptr<DecoderState> RnnSeq2Seq::make_state(std::int64_t, std::int64_t) const {
-  return std::make_unique<State>();
+std::unique_ptr<Cache> RnnSeq2Seq::make_cache(std::int64_t, std::int64_t) const {
+  return std::make_unique<DecoderCache>();
 }
 
 Variable RnnSeq2Seq::embed_source(Tape& tape, const SourceBatch& source) const {
@@ -227,11 +234,10 @@ Variable RnnSeq2Seq::readouts(const Variable& ids, const EncoderOutput& source, 
   return dropout_.forward(previous ? readout({concat(states, 0), x, concat(contexts, 0)}) : concat(fed, 0));
 }
 
-Variable RnnSeq2Seq::decode(const Variable& ids, const EncoderOutput& source, DecoderState* state) const {
-  auto* const own = dynamic_cast<State*>(state);
-  check(!state || own, "rnn_seq2seq: the state is another model's");
+Variable RnnSeq2Seq::decode(const Variable& ids, const EncoderOutput& source, Cache* cache) const {
+  auto* const own = own_cache<DecoderCache>(cache, "rnn_seq2seq");
   check(ids.value().rank() == 2 && ids.size(1) > 0, "rnn_seq2seq: expected target ids (R, T), got ", ids.sizes());
-  check(!own || !ids.tape()->options().record, "rnn_seq2seq: a state works without recording only");
+  check(!own || !ids.tape()->options().record, "rnn_seq2seq: a cache works without recording only");
   Memory memory = own && !own->empty() ? own->on(*ids.tape()) : begin(ids.size(0), source);
   const Variable features = call([&] { return readouts(ids, source, memory); });
   if (own) own->keep(memory);

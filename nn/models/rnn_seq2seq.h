@@ -56,13 +56,13 @@ class RnnSeq2Seq : public EncoderDecoder {
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   bool is_causal() const override { return config_.encoder == EncoderKind::forward; }
   const Embedding* token_embedding() const override { return &embeddings_.source; }
-  std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const override;
+  std::unique_ptr<Cache> make_cache(std::int64_t length, std::int64_t source_length) const override;
 
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const override;
   // Returns the embeddings (B, S, embedding), and the states (B, S, dim) of every layer of the encoder.
   std::vector<Variable> hidden_states(const Batch& batch) const override;
   // The features are r_t (R, T, embedding).
-  Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
+  Variable decode(const Variable& ids, const EncoderOutput& source, Cache* cache = nullptr) const override;
   Variable logits(const Variable& features) const override;
   // The logits are never in memory all at once.
   Variable loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
@@ -77,7 +77,7 @@ class RnnSeq2Seq : public EncoderDecoder {
     Variable keys;                        // of the attention, (B, S, dim)
     Variable readout;                     // r_{t−1} for input feeding, (1, R, embedding)
   };
-  class State;
+  class DecoderCache;
 
   bool feeds() const { return attention_ && config_.order == AttentionOrder::current; }
   Memory begin(std::int64_t rows, const EncoderOutput& source) const;

@@ -63,14 +63,13 @@ std::vector<Variable> Transformer::hidden_states(const Batch& batch) const {
   return layers;
 }
 
-Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, DecoderState* state) const {
-  auto* const cache = dynamic_cast<TransformerState*>(state);
-  check(!state || cache, "transformer: the state is another model's");
+Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, Cache* cache) const {
+  auto* const own = own_cache<StackCache>(cache, "transformer");
   check(ids.value().rank() == 2, "transformer: expected target ids (R, T), got ", ids.sizes());
-  const std::int64_t first = cache ? cache->length() : 0;
+  const std::int64_t first = own ? own->length() : 0;
   return call([&] {
     const Variable x = embed(embeddings_.target, target_positions_, ids, first);
-    return decoder_.forward(x, {.positions = {.first = first}, .encoded = source}, cache ? &cache->blocks : nullptr);
+    return decoder_.forward(x, {.positions = {.first = first}, .encoded = source}, own);
   });
 }
 

@@ -23,20 +23,6 @@ struct TransformerConfig {
 // Returns the row of the registry.
 ModelFamily transformer_family();
 
-class TransformerState : public DecoderState {
- public:
-  explicit TransformerState(StackCache cache) : blocks(std::move(cache)) {}
-  void select_targets(std::span<const std::int64_t> rows) override {
-    for (BlockCache& block : blocks) block.self.select(rows);
-  }
-  void select_sources(std::span<const std::int64_t> rows) override {
-    for (BlockCache& block : blocks) block.cross.select(rows);
-  }
-  std::int64_t length() const { return blocks.front().self.length(); }
-
-  StackCache blocks;
-};
-
 // The initial values of embeddings are normal with standard deviation 1/√dim; embeddings are multiplied by √dim.
 class Transformer : public EncoderDecoder {
  public:
@@ -49,8 +35,8 @@ class Transformer : public EncoderDecoder {
   std::optional<std::int64_t> context() const override { return config_.context; }
   const Embedding* token_embedding() const override { return &embeddings_.source; }
   const PositionEmbedding* position_embedding() const override { return &source_positions_; }
-  std::unique_ptr<DecoderState> make_state(std::int64_t length, std::int64_t source_length) const override {
-    return std::make_unique<TransformerState>(decoder_.make_cache(length, source_length));
+  std::unique_ptr<Cache> make_cache(std::int64_t length, std::int64_t source_length) const override {
+    return decoder_.make_cache(length, source_length);
   }
 
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const override {
@@ -59,7 +45,7 @@ class Transformer : public EncoderDecoder {
   // Returns (B, S, dim) each: the sum of token and position embeddings, and the output of every block of the encoder.
   std::vector<Variable> hidden_states(const Batch& batch) const override;
   // The features are the decoder's residual stream (R, T, dim).
-  Variable decode(const Variable& ids, const EncoderOutput& source, DecoderState* state = nullptr) const override;
+  Variable decode(const Variable& ids, const EncoderOutput& source, Cache* cache = nullptr) const override;
   Variable logits(const Variable& features) const override;
   // The logits are never in memory all at once.
   Variable loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,

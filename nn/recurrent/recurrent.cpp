@@ -63,6 +63,14 @@ RecurrentStates states_at(const RecurrentStates& states, std::int64_t time) {
   return {at(states.h), at(states.c)};
 }
 
+void RecurrentState::select(std::span<const std::int64_t> rows) {
+  for (Layer& layer : layers) {
+    for (Tensor* const x : {&layer.h, &layer.c}) {
+      if (x->defined()) *x = select_rows(*x, rows);
+    }
+  }
+}
+
 NamedTensors RecurrentState::tensors() const {
   NamedTensors named;
   for (std::size_t i = 0; i < layers.size(); ++i) {

@@ -49,14 +49,15 @@ class RecurrentLayer : public Module {
 RecurrentStates states_at(const RecurrentStates& states, std::int64_t time);
 
 // The state of a stack of layers after the tokens that it has read.
-class RecurrentState : public LanguageState {
+class RecurrentState : public Cache {
  public:
   struct Layer {
     Tensor h, c;  // (B, dim); c only for an LSTM
   };
   void clear() override { layers.clear(); }
-  // tensors() returns h.LAYER and c.LAYER for each layer, or nothing if no token was read. from() is its inverse.
-  NamedTensors tensors() const;
+  void select(std::span<const std::int64_t> rows) override;
+  // Returns h.LAYER and c.LAYER for each layer. from() is the inverse.
+  NamedTensors tensors() const override;
   static RecurrentState from(const NamedTensors& tensors);
 
   std::vector<Layer> layers;  // empty if no token was read
@@ -92,7 +93,7 @@ class RecurrentModel : public CausalModel {
  public:
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   const RecurrentModel* recurrent() const override { return this; }
-  std::unique_ptr<LanguageState> make_state() const override { return std::make_unique<RecurrentState>(); }
+  std::unique_ptr<Cache> make_cache() const override { return std::make_unique<RecurrentState>(); }
   using CausalModel::loss;
   // Returns the loss of rows that continue those that the state has read, and updates the state. The gradient stops at
   // the beginning of the rows (truncated back-propagation through time).

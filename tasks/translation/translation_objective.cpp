@@ -103,8 +103,8 @@ std::vector<std::string> TranslationObjective::translations(std::int64_t first, 
   for (const SentencePair& pair : data_.valid_pairs().subspan(first, count)) lines.push_back(pair.source);
   const PairTokenizers& tokenizers = data_.tokenizers;
   std::vector<std::string> texts;
-  for (LineTranslation& line :
-       translate_lines(*model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols, lines, {.beam = 1})) {
+  for (LineTranslation& line : translate_lines(*model_, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
+                                               lines, {.search = {.beam = 1}})) {
     texts.push_back(std::move(line.texts[0]));
   }
   return texts;

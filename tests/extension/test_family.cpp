@@ -30,13 +30,15 @@ class Bigram : public CausalModel {
   }
   std::int64_t vocab() const override { return table_.weight.size(0); }
   std::optional<std::int64_t> context() const override { return std::nullopt; }
-  std::unique_ptr<LanguageState> make_state() const override {
-    struct Nothing : LanguageState {
+  std::unique_ptr<Cache> make_cache() const override {
+    struct Nothing : Cache {
       void clear() override {}
+      void select(std::span<const std::int64_t>) override {}
+      NamedTensors tensors() const override { return {}; }
     };
     return std::make_unique<Nothing>();
   }
-  Variable forward(const Variable& ids, LanguageState*) const override { return table_.forward(ids); }
+  Variable forward(const Variable& ids, Cache*) const override { return table_.forward(ids); }
   std::vector<Variable> hidden_states(const Batch& batch) const override {
     return {forward(only_ids(batch, "bigram"), nullptr)};
   }

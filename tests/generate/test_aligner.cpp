@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "nn/models/rnn_seq2seq.h"
-#include "tests/generate/translator_support.h"
+#include "tests/generate/search_support.h"
 
 using namespace tapeformer;
 
@@ -85,7 +85,7 @@ TEST_CASE("align: the weights of a Transformer's hypotheses are those of each al
     };
     const EncoderOutput encoded =
         model.encode(tape, {tensor(kSource, 1), Tensor::from({static_cast<std::int32_t>(kSource.size())}, {1})});
-    const auto state = model.make_state(kContext, 4);
+    const auto state = model.make_cache(kContext, 4);
     model.decode(Variable::constant(tape, tensor(inputs, rows)), encoded, cached ? state.get() : nullptr);
     return weights;
   };

@@ -6,7 +6,7 @@
 #include "nn/models/gpt.h"
 #include "nn/models/rnn.h"
 #include "nn/models/rnn_seq2seq.h"
-#include "tests/generate/translator_support.h"
+#include "tests/generate/search_support.h"
 
 using namespace tapeformer;
 

@@ -1,6 +1,6 @@
 // Beam search over recurrent encoder-decoders, which have no limit of length.
 #include "nn/models/rnn_seq2seq.h"
-#include "tests/generate/translator_support.h"
+#include "tests/generate/search_support.h"
 
 using namespace tapeformer;
 
@@ -44,11 +44,11 @@ void for_each_model(DType dtype, const Body& body) {
 TEST_CASE("translate: a recurrent model gives the translations of a plain beam search") {
   for_each_model(DType::f64, [](const TestRnn& model) {
     const std::vector<Ids> sources = random_sources(8);
-    const BeamOptions options{.beam = 3, .n_best = 3, .max_length = kContext};
+    const TranslateOptions options{.search = {.beam = 3, .n_best = 3}, .max_length = kContext};
     const auto translations = translate(model, sources, kSymbols, options);
     for (std::size_t i = 0; i < sources.size(); ++i) {
       Oracle oracle(model, sources[i]);
-      CHECK(same(translations[i], reference_search(oracle, options, kContext), 1e-10));
+      CHECK(same(translations[i], reference_search(oracle, options.search, kContext), 1e-10));
     }
   });
 }
@@ -58,7 +58,7 @@ TEST_CASE("translate: a recurrent model's scores have the same bits whatever sta
     const std::vector<Ids> sources = random_sources(60);
     for (const std::int64_t beam : {1, 4}) {
       CAPTURE(beam);
-      BeamOptions options{.beam = beam, .n_best = beam, .batch = 1, .max_length = 20};
+      TranslateOptions options{.search = {.beam = beam, .n_best = beam}, .batch = 1, .max_length = 20};
       const auto alone = translate(model, sources, kSymbols, options);
       for (const std::int64_t batch : {3, 64}) {
         for (const bool use_cache : {true, false}) {
@@ -78,7 +78,7 @@ TEST_CASE("translate: a model without a limit may write three tokens for each of
   const Tensor bias = model.state_dict().at("head.bias");
   bias.slice(0, kSymbols.target.end, kSymbols.target.end + 1).fill(-1000);
   const std::vector<Ids> sources{{3, 4}, {5, 3, 4, 6}};
-  const auto ids_of_first = [&](const BeamOptions& options) {
+  const auto ids_of_first = [&](const TranslateOptions& options) {
     std::vector<std::size_t> lengths;
     for (const Hypotheses& best : translate(model, sources, kSymbols, options)) lengths.push_back(best[0].ids.size());
     return lengths;

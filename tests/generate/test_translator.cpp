@@ -2,31 +2,11 @@
 #include <set>
 
 #include "core/profile.h"
-#include "tests/generate/translator_support.h"
+#include "tests/generate/search_support.h"
 
 using namespace tapeformer;
 
 namespace {
-
-// Every sequence of fewer than max_length letters, with its score; best first.
-Hypotheses all_translations(Oracle& oracle, std::int64_t vocab, std::int64_t max_length, double length_penalty) {
-  Hypotheses all;
-  std::vector<Ids> sequences{{}};
-  for (std::size_t i = 0; i < sequences.size(); ++i) {
-    const Ids ids = sequences[i];
-    const double log_p = oracle.log_probability(ids);
-    all.push_back({ids, log_p, score_of(log_p, ids.size(), length_penalty)});
-    if (std::ssize(ids) + 1 == max_length) continue;
-    for (std::int32_t id = 0; id < vocab; ++id) {
-      const SentenceSymbols& symbols = oracle.symbols();
-      if (id == symbols.begin || id == symbols.end || id == symbols.padding) continue;
-      sequences.push_back(ids);
-      sequences.back().push_back(id);
-    }
-  }
-  sort_by_score(all);
-  return all;
-}
 
 // The first time that the likeliest token is the end, or the length is the greatest.
 Ids greedy(Oracle& oracle, std::int64_t max_length) {
@@ -77,11 +57,11 @@ TEST_CASE("translate: a beam as wide as everything finds the best translations t
     for (double length_penalty : {0.0, 0.6, 1.0, 2.0}) {
       CAPTURE(length_penalty);
       for (std::int64_t n_best : {1, 10, 128}) {
-        const BeamOptions options{
-            .beam = 128, .length_penalty = length_penalty, .n_best = n_best, .max_length = max_length};
+        const TranslateOptions options{.search = {.beam = 128, .length_penalty = length_penalty, .n_best = n_best},
+                                       .max_length = max_length};
         const auto translations = translate(model, sources, symbols, options);
         for (std::size_t i = 0; i < sources.size(); ++i) {
-          Hypotheses expected = all_translations(oracles[i], vocab, max_length, length_penalty);
+          Hypotheses expected = all_continuations(oracles[i], vocab, max_length, length_penalty);
           REQUIRE(expected.size() == 121);
           expected.resize(std::min<std::size_t>(n_best, 121));
           CHECK(same(translations[i], expected, 1e-10));
@@ -105,12 +85,12 @@ TEST_CASE("translate: as a plain beam search that never stops early") {
         for (std::int64_t max_length : {3, 8, 12}) {
           CAPTURE(length_penalty);
           CAPTURE(max_length);
-          const BeamOptions options{
-              .beam = beam, .length_penalty = length_penalty, .n_best = n_best, .max_length = max_length};
-          CAPTURE(options.beam);
+          const TranslateOptions options{.search = {.beam = beam, .length_penalty = length_penalty, .n_best = n_best},
+                                         .max_length = max_length};
+          CAPTURE(options.search.beam);
           const auto translations = translate(model, sources, kSymbols, options);
           for (std::size_t i = 0; i < sources.size(); ++i) {
-            const Hypotheses expected = reference_search(oracles[i], options, max_length);
+            const Hypotheses expected = reference_search(oracles[i], options.search, max_length);
             CHECK(same(translations[i], expected, 1e-10));
             REQUIRE(std::ssize(expected) == n_best);
             lengths.insert(expected.front().ids.size());
@@ -129,14 +109,15 @@ TEST_CASE("translate: of equally likely continuations those of the earlier hypot
   model.state_dict().at("head.weight").fill(0);
   const std::vector<Ids> sources = random_sources(3);
   for (double length_penalty : {0.0, 1.0, 2.0}) {
-    const BeamOptions options{.beam = 4, .length_penalty = length_penalty, .n_best = 4, .max_length = 5};
+    const TranslateOptions options{.search = {.beam = 4, .length_penalty = length_penalty, .n_best = 4},
+                                   .max_length = 5};
     const auto translations = translate(model, sources, kSymbols, options);
     for (std::size_t i = 0; i < sources.size(); ++i) {
       Oracle oracle(model, sources[i]);
-      CHECK(same(translations[i], reference_search(oracle, options, 5), 1e-10));
+      CHECK(same(translations[i], reference_search(oracle, options.search, 5), 1e-10));
     }
   }
-  const BeamOptions options{.beam = 2, .length_penalty = 0, .n_best = 2, .max_length = 3};
+  const TranslateOptions options{.search = {.beam = 2, .length_penalty = 0, .n_best = 2}, .max_length = 3};
   CHECK(ids_of(translate(model, sources, kSymbols, options)[0]) == std::vector<Ids>{{1, 1}, {1, 2}});
 }
 
@@ -144,7 +125,8 @@ TEST_CASE("translate: log P is teacher forcing's, the score is as the formula sa
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     const TestTransformer model(seed);
     const std::vector<Ids> sources = random_sources(8, seed);
-    const auto translations = translate(model, sources, kSymbols, {.beam = 4, .length_penalty = 0.7, .n_best = 4});
+    const auto translations =
+        translate(model, sources, kSymbols, {.search = {.beam = 4, .length_penalty = 0.7, .n_best = 4}});
     for (std::size_t i = 0; i < sources.size(); ++i) {
       Oracle oracle(model, sources[i]);
       for (const Hypothesis& found : translations[i]) {
@@ -157,13 +139,10 @@ TEST_CASE("translate: log P is teacher forcing's, the score is as the formula sa
       source.push_back(kSymbols.source.end);
       inputs.insert(inputs.end(), ids.begin(), ids.end());
       targets.push_back(kSymbols.target.end);
-      const auto row = [](const Ids& values) {
-        return Tensor::from(std::span<const std::int32_t>(values), {1, static_cast<std::int64_t>(values.size())});
-      };
       Tape tape(no_grad);
-      const SourceBatch batch{row(source), Tensor::from({static_cast<std::int32_t>(source.size())}, {1})};
-      const Variable loss =
-          model.loss(batch, Variable::constant(tape, row(inputs)), Variable::constant(tape, row(targets)), {});
+      const SourceBatch batch{row_tensor(source), Tensor::from({static_cast<std::int32_t>(source.size())}, {1})};
+      const Variable loss = model.loss(batch, Variable::constant(tape, row_tensor(inputs)),
+                                       Variable::constant(tape, row_tensor(targets)), {});
       const double log_p = -loss.value().item() * static_cast<double>(targets.size());
       CHECK(std::abs(translations[i].front().log_probability - log_p) < 1e-10);
     }
@@ -178,9 +157,9 @@ TEST_CASE("translate: asks the model no further when nothing that goes on can wi
       Oracle oracle(model, source);
       for (const auto& [beam, n_best] : {std::pair{1, 1}, {2, 1}, {3, 2}, {5, 5}}) {
         for (double length_penalty : {0.0, 0.6, 1.0}) {
-          const BeamOptions options{.beam = beam, .length_penalty = length_penalty, .n_best = n_best};
+          const TranslateOptions options{.search = {.beam = beam, .length_penalty = length_penalty, .n_best = n_best}};
           std::int64_t done_at = 0, steps = 0;
-          reference_search(oracle, options, kContext, &done_at);
+          reference_search(oracle, options.search, kContext, &done_at);
           start_profile();
           translate(model, {&source, 1}, kSymbols, options);
           for (const ProfileRow& row : stop_profile()) steps += row.name == "log_softmax_forward" ? row.calls : 0;

@@ -3,14 +3,14 @@
 #include <numeric>
 #include <set>
 
-#include "tests/generate/translator_support.h"
+#include "tests/generate/search_support.h"
 
 using namespace tapeformer;
 
 namespace {
 
 std::vector<Hypotheses> translate_all(const Transformer& model, const std::vector<Ids>& sources,
-                                      const BeamOptions& options) {
+                                      const TranslateOptions& options) {
   return translate(model, sources, kSymbols, options);
 }
 
@@ -28,7 +28,7 @@ TEST_CASE("translate: with the cache the same translations as without") {
     for (std::int64_t beam : {1, 3, 5}) {
       for (std::int64_t max_length : {0, 6}) {
         CAPTURE(beam);
-        BeamOptions options{.beam = beam, .n_best = beam, .batch = 8, .max_length = max_length};
+        TranslateOptions options{.search = {.beam = beam, .n_best = beam}, .batch = 8, .max_length = max_length};
         const auto cached = translate_all(model, sources, options),
                    cached_f32 = translate_all(model_f32, sources, options);
         options.use_cache = false;
@@ -49,7 +49,7 @@ TEST_CASE("translate: a sentence's translations do not depend on the others, nor
     const std::vector<Ids> sources = random_sources(70, seed);
     for (std::int64_t beam : {1, 2, 5}) {
       CAPTURE(beam);
-      BeamOptions options{.beam = beam, .n_best = (beam + 1) / 2};
+      TranslateOptions options{.search = {.beam = beam, .n_best = (beam + 1) / 2}};
       std::vector<Hypotheses> alone;
       for (const Ids& source : sources) alone.push_back(translate_all(model, {source}, options)[0]);
       std::vector<std::size_t> order(sources.size());
@@ -80,7 +80,8 @@ TEST_CASE("translate: in f32 too, scores have the same bits whatever stands besi
         CAPTURE(seed);
         CAPTURE(beam);
         CAPTURE(use_cache);
-        BeamOptions options{.beam = beam, .length_penalty = 0.6, .n_best = beam, .batch = 1, .use_cache = use_cache};
+        TranslateOptions options{
+            .search = {.beam = beam, .length_penalty = 0.6, .n_best = beam}, .batch = 1, .use_cache = use_cache};
         const auto alone = translate_all(model, sources, options);
         for (std::int64_t batch : {3, 64}) {
           options.batch = batch;
@@ -108,7 +109,7 @@ TEST_CASE("translate: no translation is longer than asked for, and none has symb
     for (std::int64_t max_length : {0, 1, 2, 7, 12, 13, 1000}) {
       CAPTURE(max_length);
       std::set<std::size_t> lengths;
-      const BeamOptions options{.beam = 4, .length_penalty = 2, .n_best = 4, .max_length = max_length};
+      const TranslateOptions options{.search = {.beam = 4, .length_penalty = 2, .n_best = 4}, .max_length = max_length};
       for (const Hypotheses& translations : translate_all(model, sources, options)) {
         for (const Hypothesis& hypothesis : translations) {
           lengths.insert(hypothesis.ids.size());
@@ -132,11 +133,11 @@ TEST_CASE("translate: symbols that the model would choose are left out") {
     for (std::int32_t symbol : {kSymbols.target.begin, kSymbols.target.padding}) {
       head.slice(0, symbol, symbol + 1).copy_from(head.slice(0, letter, letter + 1));
     }
-    const BeamOptions options{.beam = 3, .n_best = 3};
+    const TranslateOptions options{.search = {.beam = 3, .n_best = 3}};
     const auto translations = translate_all(model, sources, options);
     for (std::size_t i = 0; i < sources.size(); ++i) {
       Oracle oracle(model, sources[i]);
-      CHECK(same(translations[i], reference_search(oracle, options, kContext), 1e-10));
+      CHECK(same(translations[i], reference_search(oracle, options.search, kContext), 1e-10));
     }
   }
 }
@@ -147,11 +148,11 @@ TEST_CASE("translate: the end may be the symbol of the beginning, or of padding"
   for (const SentenceSymbols& target :
        {SentenceSymbols{.begin = 3, .end = 3, .padding = 0}, SentenceSymbols{.begin = 5, .end = 3, .padding = 3}}) {
     const PairSymbols symbols{.source = kSymbols.source, .target = target};
-    const BeamOptions options{.beam = 3, .n_best = 2};
+    const TranslateOptions options{.search = {.beam = 3, .n_best = 2}};
     const auto translations = translate(model, sources, symbols, options);
     for (std::size_t i = 0; i < sources.size(); ++i) {
       Oracle oracle(model, sources[i], symbols);
-      CHECK(same(translations[i], reference_search(oracle, options, kContext), 1e-10));
+      CHECK(same(translations[i], reference_search(oracle, options.search, kContext), 1e-10));
     }
   }
 }
@@ -192,7 +193,7 @@ TEST_CASE("translate: an error for a model whose predictions are no numbers, whi
   for (double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     for (std::int64_t beam : {1, 3}) {
       for (bool use_cache : {true, false}) {
-        const BeamOptions options{.beam = beam, .use_cache = use_cache};
+        const TranslateOptions options{.search = {.beam = beam}, .use_cache = use_cache};
         const TestTransformer one_source(0), one_target(0);
         set_parameter(one_source, "source_embedding.weight", 5, value);
         CHECK_THROWS_WITH_AS(translate_all(one_source, sources, options),
@@ -205,7 +206,7 @@ TEST_CASE("translate: an error for a model whose predictions are no numbers, whi
 }
 
 TEST_CASE("translate: errors for options out of range") {
-  const auto message = [](const BeamOptions& options) -> std::string {
+  const auto message = [](const TranslateOptions& options) -> std::string {
     try {
       translate(TestTransformer(0), random_sources(1), kSymbols, options);
     } catch (const UsageError& error) {
@@ -213,12 +214,12 @@ TEST_CASE("translate: errors for options out of range") {
     }
     return "";
   };
-  CHECK(message({.beam = 3, .length_penalty = 0, .n_best = 3, .batch = 1}).empty());
-  CHECK(message({.beam = 0}) == "beam: expected at least 1, got 0");
-  CHECK(message({.beam = 3, .n_best = 4}) == "n-best: expected 1 to 3 (the beam), got 4");
-  CHECK(message({.n_best = 0}) == "n-best: expected 1 to 1 (the beam), got 0");
-  CHECK(message({.length_penalty = -0.1}) == "length penalty: expected at least 0, got -0.1");
-  CHECK(message({.length_penalty = NAN}) == "length penalty: expected at least 0, got nan");
+  CHECK(message({.search = {.beam = 3, .length_penalty = 0, .n_best = 3}, .batch = 1}).empty());
+  CHECK(message({.search = {.beam = 0}}) == "beam: expected at least 1, got 0");
+  CHECK(message({.search = {.beam = 3, .n_best = 4}}) == "n-best: expected 1 to 3 (the beam), got 4");
+  CHECK(message({.search = {.n_best = 0}}) == "n-best: expected 1 to 1 (the beam), got 0");
+  CHECK(message({.search = {.length_penalty = -0.1}}) == "length penalty: expected at least 0, got -0.1");
+  CHECK(message({.search = {.length_penalty = NAN}}) == "length penalty: expected at least 0, got nan");
   CHECK(message({.batch = 0}) == "batch: expected at least 1, got 0");
   CHECK(message({.max_length = -1}) == "max length: expected at least 1 token, got -1");
 }

@@ -17,7 +17,7 @@ Tensor rounded(const Tensor& x) {
   return y;
 }
 
-Tensor logits_in(const CausalModel& model, const Tensor& ids, LanguageState* state = nullptr) {
+Tensor logits_in(const CausalModel& model, const Tensor& ids, Cache* state = nullptr) {
   Tape tape({.record = false});
   return model.logits(model.forward(Variable::constant(tape, ids), state)).value().clone();
 }
@@ -52,7 +52,7 @@ TEST_CASE("bf16 weights: a model gives what it gives in medium with matrices tha
     const std::vector<float> expected = logits_in(model, ids).to_vector<float>();
     CHECK(logits_in(half, ids).to_vector<float>() == expected);  // ten rows: the same kernel
     // Token by token: dot products, which add up in another order.
-    const auto state = half.make_state();
+    const auto state = half.make_cache();
     for (std::int64_t i = 0; i < 10; ++i) {
       const std::vector<float> got = logits_in(half, ids.slice(1, i, i + 1).clone(), state.get()).to_vector<float>();
       for (std::int64_t j = 0; j < config.vocab; ++j) {

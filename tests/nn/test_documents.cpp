@@ -173,8 +173,8 @@ TEST_CASE("documents: a key/value cache takes one document, in pieces, and no be
   randomize(model);
   const Tensor ids = ids_tensor(document_ids(24, config.vocab, 5, {0, 12}), {2, 12});
   const Tensor expected = logits_of(model, ids);
-  const std::unique_ptr<LanguageState> cache_owner = model.make_state();
-  LanguageState& cache = *cache_owner;
+  const std::unique_ptr<Cache> cache_owner = model.make_cache();
+  Cache& cache = *cache_owner;
   Tape tape(no_grad);
   const auto logits = [&](std::int64_t begin, std::int64_t end) {
     return model.logits(model.forward(Variable::constant(tape, ids.slice(1, begin, end)), &cache)).value();
@@ -184,8 +184,8 @@ TEST_CASE("documents: a key/value cache takes one document, in pieces, and no be
   CHECK(distance(logits(6, 11), expected.slice(1, 6, 11)) < 1e-12);
   const char* message = "gpt: the key/value cache holds one document, but another one begins";
   CHECK_THROWS_WITH_AS(logits(0, 1), message, Error);
-  const std::unique_ptr<LanguageState> empty_owner = model.make_state();
-  LanguageState& empty = *empty_owner;
+  const std::unique_ptr<Cache> empty_owner = model.make_cache();
+  Cache& empty = *empty_owner;
   const Variable later = Variable::constant(tape, ids_tensor(std::vector<std::int32_t>{3, kBegin}, {1, 2}));
   CHECK_THROWS_WITH_AS(model.forward(later, &empty), message, Error);
 }

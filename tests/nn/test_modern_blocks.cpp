@@ -81,7 +81,7 @@ TEST_CASE("modern blocks: rotary positions have no parameters and reach beyond t
     const Tensor longer = logits_of(*model, ids);
     CHECK(distance(logits_of(*model, ids.slice(1, 0, 12).contiguous()), longer.slice(1, 0, 12)) < 1e-5);
     // Token by token with the cache, far behind the context too.
-    const std::unique_ptr<LanguageState> state = model->make_state();
+    const std::unique_ptr<Cache> state = model->make_cache();
     for (std::int64_t t = 0; t < 40; ++t) {
       Tape tape(no_grad);
       const Variable one = Variable::constant(tape, ids.slice(1, t, t + 1).contiguous());
@@ -127,7 +127,7 @@ TEST_CASE("modern blocks: the cache of grouped queries takes the share of its he
     const Gpt model(config);
     randomize(model);
     const Tensor ids = ids_tensor(random_ids(64, config.vocab, 1), {1, 64});
-    const std::unique_ptr<LanguageState> state = model.make_state();
+    const std::unique_ptr<Cache> state = model.make_cache();
     const std::int64_t before = memory_stats().in_use;
     {
       Tape tape(no_grad);

@@ -53,7 +53,7 @@ std::vector<double> logits_by_hand(const Nplm& model, std::span<const std::int32
   return logits;
 }
 
-Tensor logits_of(const Nplm& model, const Tensor& ids, LanguageState* state) {
+Tensor logits_of(const Nplm& model, const Tensor& ids, Cache* state) {
   Tape tape(no_grad);
   return model.logits(model.forward(Variable::constant(tape, ids), state)).value();
 }
@@ -84,7 +84,7 @@ TEST_CASE("nplm: with a state, pieces of any lengths give the logits of the whol
     randomize(model);
     const Tensor ids = ids_tensor(random_ids(36, 17, 1), {3, 12});
     const Tensor expected = tapeformer::logits_of(model, ids);
-    const std::unique_ptr<LanguageState> state = model.make_state();
+    const std::unique_ptr<Cache> state = model.make_cache();
     for (int round = 0; round < 2; ++round, state->clear()) {
       std::int64_t begin = 0;
       for (const std::int64_t length : {1, 1, 5, 1, 3, 1}) {
@@ -184,11 +184,11 @@ TEST_CASE("nplm: its parameters, and what it refuses") {
   const Variable flat = Variable::constant(tape, ids_tensor(random_ids(3, 17, 1), {3}));
   CHECK_THROWS_WITH_AS(model.forward(flat), "nplm: expected ids (B, T), got (3)", Error);
   const Gpt gpt(small_gpt());
-  const auto other = gpt.make_state();
+  const auto other = gpt.make_cache();
   const Tensor ids = ids_tensor(random_ids(3, 17, 1), {1, 3});
-  CHECK_THROWS_WITH_AS(model.forward(Variable::constant(tape, ids), other.get()), "nplm: the state is another model's",
+  CHECK_THROWS_WITH_AS(model.forward(Variable::constant(tape, ids), other.get()), "nplm: the cache is another model's",
                        Error);
-  const auto state = model.make_state();
+  const auto state = model.make_cache();
   CHECK_THROWS_WITH_AS(model.forward(Variable::constant(recording, ids), state.get()),
-                       "nplm: a state works without recording only", Error);
+                       "nplm: a cache works without recording only", Error);
 }

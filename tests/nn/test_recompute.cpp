@@ -110,8 +110,8 @@ TEST_CASE("gpt: all blocks but the last are recomputed, and random numbers go on
   CHECK(count("packed_self_attention") == 1);
   CHECK(tape.next_random_key().stream == plain.next_random_key().stream);
 
-  const std::unique_ptr<LanguageState> cache_owner = model.make_state();
-  LanguageState& cache = *cache_owner;
+  const std::unique_ptr<Cache> cache_owner = model.make_cache();
+  Cache& cache = *cache_owner;
   TapeOptions silent = no_grad;
   silent.recompute = true;
   Tape generating(silent);

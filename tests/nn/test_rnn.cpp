@@ -13,7 +13,7 @@ RnnConfig small_rnn(CellKind cell, DType dtype = DType::f64) {
   return {.vocab = 17, .stack = {.cell = cell, .layers = 2, .input_dim = 6, .dim = 9, .dtype = dtype}};
 }
 
-Tensor logits_of(const Rnn& model, const Tensor& ids, LanguageState* state) {
+Tensor logits_of(const Rnn& model, const Tensor& ids, Cache* state) {
   Tape tape(no_grad);
   return model.logits(model.forward(Variable::constant(tape, ids), state)).value();
 }
@@ -26,7 +26,7 @@ TEST_CASE("rnn: with a state, pieces of any lengths give the logits of the whole
     randomize(model);
     const Tensor ids = ids_tensor(random_ids(36, 17, 1), {3, 12});
     const Tensor expected = logits_of(model, ids, nullptr);
-    const std::unique_ptr<LanguageState> state = model.make_state();
+    const std::unique_ptr<Cache> state = model.make_cache();
     for (int round = 0; round < 2; ++round, state->clear()) {
       std::int64_t begin = 0;
       for (const std::int64_t length : {5, 1, 1, 4, 1}) {
@@ -119,7 +119,7 @@ TEST_CASE("rnn: dropout is the same for the same step, different for the next, a
 TEST_CASE("rnn: a state of another batch, stack or model is refused") {
   const Rnn model(small_rnn(CellKind::lstm));
   randomize(model);
-  const std::unique_ptr<LanguageState> state = model.make_state();
+  const std::unique_ptr<Cache> state = model.make_cache();
   logits_of(model, ids_tensor(random_ids(2, 17, 1), {2, 1}), state.get());
   CHECK_THROWS_WITH_AS(logits_of(model, ids_tensor(random_ids(3, 17, 1), {3, 1}), state.get()),
                        "recurrent: h0 is (2, 9): expected (3, 9)", Error);
@@ -128,6 +128,6 @@ TEST_CASE("rnn: a state of another batch, stack or model is refused") {
   CHECK_THROWS_WITH_AS(logits_of(model, ids_tensor(random_ids(2, 17, 1), {2, 1}), &shallow),
                        "recurrent stack: the state is of 1 layers, expected 2", Error);
   const Gpt gpt(small_gpt());
-  CHECK_THROWS_WITH_AS(logits_of(model, ids_tensor(random_ids(2, 17, 1), {2, 1}), gpt.make_state().get()),
-                       "rnn: the state is another model's", Error);
+  CHECK_THROWS_WITH_AS(logits_of(model, ids_tensor(random_ids(2, 17, 1), {2, 1}), gpt.make_cache().get()),
+                       "rnn: the cache is another model's", Error);
 }

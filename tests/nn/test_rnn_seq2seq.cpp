@@ -208,7 +208,7 @@ TEST_CASE(
 
       Tape tape(no_grad);
       EncoderOutput encoded = model.encode(tape, source);
-      const auto state = model.make_state(kLength, 9);
+      const auto state = model.make_cache(kLength, 9);
       const auto piece = [&](std::int64_t begin, std::int64_t end) {
         const Variable part = Variable::constant(tape, ids.slice(1, begin, end).contiguous());
         return model.logits(model.decode(part, encoded, state.get())).value();
@@ -217,14 +217,13 @@ TEST_CASE(
       CHECK(distance(piece(3, 4), expected.slice(1, 3, 4)) < tolerance);
 
       const std::int64_t order[] = {2, 0, 2, 5, 5, 3};  // within each sentence
-      state->select_targets(order);
+      state->select(order);
       ids = taken(ids, order);
       const Tensor reordered = logits_for(ids);
       CHECK(distance(piece(4, 6), reordered.slice(1, 4, 6)) < tolerance);
 
       const std::int64_t kept_rows[] = {3, 4, 5}, kept_sentence[] = {1};
-      state->select_targets(kept_rows);
-      state->select_sources(kept_sentence);
+      state->select(kept_rows);
       encoded = select_rows(encoded, kept_sentence);
       ids = taken(ids, kept_rows);
       CHECK(distance(piece(6, kLength), taken(reordered, kept_rows).slice(1, 6, kLength)) < tolerance);
@@ -329,12 +328,12 @@ TEST_CASE("rnn_seq2seq: what does not fit is refused") {
   const PairBatch batch = full_batch(config, 2, 3, 4);
   const auto decode = [&](std::int64_t rows, const EncoderDecoder& states_of, const TapeOptions& options) {
     Tape tape(options);
-    const auto state = states_of.make_state(4, 3);
+    const auto state = states_of.make_cache(4, 3);
     model.decode(Variable::constant(tape, Tensor::zeros({rows, 1}, DType::i32)), model.encode(tape, batch.source),
                  state.get());
   };
   CHECK_THROWS_WITH_AS(decode(3, model, no_grad), "rnn_seq2seq: 3 rows cannot share 2 encoded ones", Error);
-  CHECK_THROWS_WITH_AS(decode(2, model, {}), "rnn_seq2seq: a state works without recording only", Error);
+  CHECK_THROWS_WITH_AS(decode(2, model, {}), "rnn_seq2seq: a cache works without recording only", Error);
   CHECK_THROWS_WITH_AS(decode(2, Transformer(small_transformer()), no_grad),
-                       "rnn_seq2seq: the state is another model's", Error);
+                       "rnn_seq2seq: the cache is another model's", Error);
 }

@@ -37,7 +37,7 @@ std::vector<std::int64_t> row_of_each(std::int64_t rows, std::int64_t batch) {
 // A model that decodes with a cache, without recording.
 struct Decoding {
   Decoding(const Transformer& of, const SourceBatch& source)
-      : model(of), encoded(of.encode(tape, source)), cache(of.make_state(kLength, source.ids.size(1))) {}
+      : model(of), encoded(of.encode(tape, source)), cache(of.make_cache(kLength, source.ids.size(1))) {}
 
   // Logits of the next ids of each row, columns [begin, end).
   Tensor logits(const Tensor& ids, std::int64_t begin, std::int64_t end) {
@@ -48,7 +48,7 @@ struct Decoding {
   const Transformer& model;
   Tape tape{no_grad};
   EncoderOutput encoded;
-  std::unique_ptr<DecoderState> cache;
+  std::unique_ptr<Cache> cache;
 };
 
 Tensor columns(const Tensor& x, std::int64_t begin, std::int64_t end) { return x.slice(1, begin, end).contiguous(); }
@@ -85,7 +85,7 @@ TEST_CASE(
           CHECK(distance(decoding.logits(ids, begin, end), columns(expected, begin, end)) < tolerance);
           begin = end;
         }
-        for (const BlockCache& block : dynamic_cast<TransformerState&>(*decoding.cache).blocks) {
+        for (const BlockCache& block : dynamic_cast<StackCache&>(*decoding.cache).blocks) {
           CHECK(block.self.length() == kLength);
           CHECK(block.cross.length() == 9);
         }
@@ -102,16 +102,14 @@ TEST_CASE("transformer cache: hypotheses change places, and a finished sentence 
     decoding.logits(ids, 0, 5);
 
     const std::int64_t order[] = {2, 0, 2, 5, 5, 3};  // within each sentence
-    decoding.cache->select_targets(order);
+    decoding.cache->select(order);
     const Tensor reordered = taken(ids, order);
     const Tensor expected = logits_of(model, taken(source, row_of_each(6, 2)), reordered);
     CHECK(distance(decoding.logits(reordered, 5, 8), columns(expected, 5, 8)) < tolerance);
 
     const std::int64_t kept_rows[] = {3, 4, 5}, kept_sentence[] = {1};
-    decoding.cache->select_targets(kept_rows);
-    decoding.cache->select_sources(kept_sentence);
-    decoding.encoded = {Variable::constant(decoding.tape, taken(decoding.encoded.hidden.value(), kept_sentence)),
-                        taken(decoding.encoded.lengths, kept_sentence)};
+    decoding.cache->select(kept_rows);
+    decoding.encoded = select_rows(decoding.encoded, kept_sentence);
     CHECK(distance(decoding.logits(taken(reordered, kept_rows), 8, kLength),
                    columns(taken(expected, kept_rows), 8, kLength)) < tolerance);
   });
@@ -128,26 +126,55 @@ TEST_CASE("transformer cache: after its first piece the encoder's result is read
   CHECK(distance(decoding.logits(ids, 1, kLength), columns(expected, 1, kLength)) < 1e-12);
 }
 
+TEST_CASE("transformer cache: a source's rows may become more, and after clear() it serves other sources") {
+  const Transformer model(small_transformer());
+  randomize(model);
+  const SourceBatch source = random_source(model.config());
+  const Tensor ids = ids_tensor(random_ids(2 * kLength, 17, 5), {2, kLength});
+  Decoding decoding(model, source);
+  decoding.logits(ids, 0, 3);
+  const std::int64_t rows[] = {0, 0, 0, 1, 1, 1}, apart[] = {0, 1, 0}, uneven[] = {0, 3, 4};
+  decoding.cache->select(rows);
+  const Tensor more = taken(ids, rows);
+  const Tensor expected = logits_of(model, taken(source, rows), more);
+  CHECK(distance(decoding.logits(more, 3, 5), columns(expected, 3, 5)) < 1e-12);
+  CHECK(decoding.cache->tensors().size() == 8);  // keys and values of two blocks, of targets and sources
+  for (const auto& [name, tensor] : decoding.cache->tensors()) {
+    CHECK(tensor.size(0) == (name.find("self") != name.npos ? 6 : 2));
+  }
+  CHECK_THROWS_WITH_AS(decoding.cache->select(uneven),
+                       "select: expected as many rows side by side for each source, got row 4 at position 2", Error);
+  CHECK(selected_sources(rows, 1) == std::vector<std::int64_t>{0, 1});
+  CHECK(selected_sources(apart, 2) == std::vector<std::int64_t>{0});
+  CHECK_THROWS_AS(selected_sources(uneven, 3), Error);
+
+  decoding.cache->clear();
+  const std::int64_t second[] = {1};
+  decoding.encoded = select_rows(decoding.encoded, second);
+  const Tensor alone = taken(ids, second);
+  CHECK(distance(decoding.logits(alone, 0, kLength), logits_of(model, taken(source, second), alone)) < 1e-12);
+}
+
 TEST_CASE("transformer cache: errors past its capacities and the context, and while recording") {
   const Transformer model(small_transformer());
   randomize(model);
   const Tensor ids = Tensor::zeros({2, 20}, DType::i32);
   const SourceBatch source = random_source(model.config());
-  const auto decode = [&](const std::unique_ptr<DecoderState>& cache, std::int64_t length, const TapeOptions& options) {
+  const auto decode = [&](const std::unique_ptr<Cache>& cache, std::int64_t length, const TapeOptions& options) {
     Tape tape(options);
     const EncoderOutput encoded = model.encode(tape, source);
     model.decode(Variable::constant(tape, ids.slice(1, 0, length).contiguous()), encoded, cache.get());
   };
-  const auto few = model.make_state(4, 9);
+  const auto few = model.make_cache(4, 9);
   decode(few, 3, no_grad);
   CHECK_THROWS_WITH_AS(decode(few, 2, no_grad), "key/value cache: 3 tokens and 2 more exceed its capacity of 4", Error);
   CHECK_NOTHROW(decode(few, 1, no_grad));
 
-  const auto short_source = model.make_state(12, 8);
+  const auto short_source = model.make_cache(12, 8);
   CHECK_THROWS_WITH_AS(decode(short_source, 1, no_grad),
                        "key/value cache: 0 tokens and 9 more exceed its capacity of 8", Error);
 
-  const auto cache = model.make_state(12, 9);
+  const auto cache = model.make_cache(12, 9);
   CHECK_THROWS_WITH_AS(decode(cache, 1, {}), "attention: a key/value cache works without recording only", Error);
   decode(cache, 12, no_grad);
   CHECK_THROWS_WITH_AS(decode(cache, 1, no_grad), "positions: 13 tokens are more than the context of 12", Error);

@@ -211,7 +211,7 @@ TEST_CASE("translation: BLEU is that of greedy translations of the first sentenc
     for (std::size_t i = 0; i < count; ++i) {
       const SentencePair& pair = toy.data.valid_pairs()[i];
       const auto lines = translate_lines(toy.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
-                                         std::span(&pair.source, 1), {.beam = 1});
+                                         std::span(&pair.source, 1), {.search = {.beam = 1}});
       bleu.add(lines[0].texts[0], pair.target);
     }
     return bleu.score().score;

@@ -1,14 +1,16 @@
-// Small encoder-decoders, and beam search over them written out plainly.
+// Small models, and beam search over them written out plainly.
 #pragma once
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "autograd/tape/tape.h"
 #include "generate/translator.h"
+#include "nn/interfaces/causal_model.h"
 #include "nn/models/transformer.h"
 
 namespace tapeformer {
@@ -63,41 +65,55 @@ inline std::vector<Ids> random_sources(std::int64_t count, std::uint64_t seed = 
   return sources;
 }
 
-// What a model says of one source, by full passes for this source alone.
+inline Tensor row_tensor(const Ids& ids) {
+  return Tensor::from(std::span<const std::int32_t>(ids), {1, std::ssize(ids)});
+}
+
+// What a model says of the tokens that follow one source, or one prompt, by full passes for this row alone.
 class Oracle {
  public:
   Oracle(const EncoderDecoder& model, const Ids& source, const PairSymbols& symbols = kSymbols)
-      : model_(model), source_(source), symbols_(symbols) {
-    source_.push_back(symbols.source.end);
+      : begin_{symbols.target.begin}, symbols_(symbols.target), must_end_(true) {
+    Ids ended = source;
+    ended.push_back(symbols.source.end);
+    logits_ = [&model, ended](const Ids& ids) {
+      Tape tape(no_grad);
+      const Tensor length = Tensor::from({static_cast<std::int32_t>(ended.size())}, {1});
+      const EncoderOutput encoded = model.encode(tape, {row_tensor(ended), length});
+      return model.logits(model.decode(Variable::constant(tape, row_tensor(ids)), encoded)).value();
+    };
+  }
+  // Texts end at `end`, or are cut; −1: there is no end.
+  Oracle(const CausalModel& model, const Ids& prompt, std::int32_t end)
+      : begin_(prompt), symbols_{.begin = -1, .end = end, .padding = -1}, must_end_(false) {
+    logits_ = [&model](const Ids& ids) {
+      Tape tape(no_grad);
+      return model.logits(model.forward(Variable::constant(tape, row_tensor(ids)))).value();
+    };
   }
 
-  // log P of every id behind the target ids so far.
+  // log P of every id behind the ids so far.
   const std::vector<double>& next(const Ids& ids) {
     const auto [known, is_new] = known_.try_emplace(ids);
     if (is_new) known->second = log_softmax_of(last_logits(ids));
     return known->second;
   }
 
-  // log P of the ids and the end.
-  double log_probability(const Ids& ids) {
-    double sum = next(ids)[symbols_.target.end];
+  // log P of the ids and the end, or of the ids alone.
+  double log_probability(const Ids& ids, bool with_end = true) {
+    double sum = with_end ? next(ids)[symbols_.end] : 0;
     for (std::size_t i = 0; i < ids.size(); ++i) sum += next(Ids(ids.begin(), ids.begin() + i))[ids[i]];
     return sum;
   }
 
-  const SentenceSymbols& symbols() const { return symbols_.target; }
+  const SentenceSymbols& symbols() const { return symbols_; }
+  bool must_end() const { return must_end_; }
 
  private:
   std::vector<double> last_logits(const Ids& ids) const {
-    Ids inputs{symbols_.target.begin};
+    Ids inputs = begin_;
     inputs.insert(inputs.end(), ids.begin(), ids.end());
-    const auto tensor = [](const Ids& values) {
-      return Tensor::from(std::span<const std::int32_t>(values), {1, static_cast<std::int64_t>(values.size())});
-    };
-    Tape tape(no_grad);
-    const Tensor length = Tensor::from({static_cast<std::int32_t>(source_.size())}, {1});
-    const EncoderOutput encoded = model_.encode(tape, {tensor(source_), length});
-    const Tensor logits = model_.logits(model_.decode(Variable::constant(tape, tensor(inputs)), encoded)).value();
+    const Tensor logits = logits_(inputs);
     return logits.slice(1, logits.size(1) - 1, logits.size(1)).to(DType::f64).to_vector<double>();
   }
 
@@ -109,9 +125,10 @@ class Oracle {
     return logits;
   }
 
-  const EncoderDecoder& model_;
-  Ids source_;
-  const PairSymbols symbols_;
+  Ids begin_;
+  SentenceSymbols symbols_;
+  bool must_end_;  // whether only the end may be the last token
+  std::function<Tensor(const Ids&)> logits_;
   std::map<Ids, std::vector<double>> known_;
 };
 
@@ -123,7 +140,31 @@ inline void sort_by_score(Hypotheses& hypotheses) {
   std::ranges::stable_sort(hypotheses, std::greater<>(), &Hypothesis::score);
 }
 
-// Beam search as translator.h says, except that it goes on to the greatest length whatever has finished; `done_at`
+// Every sequence that may follow, with its score; best first.
+inline Hypotheses all_continuations(Oracle& oracle, std::int64_t vocab, std::int64_t max_length,
+                                    double length_penalty) {
+  const SentenceSymbols& symbols = oracle.symbols();
+  Hypotheses all;
+  std::vector<Ids> sequences{{}};
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    const Ids ids = sequences[i];
+    const bool cut = std::ssize(ids) == max_length;
+    if (cut || symbols.end >= 0) {
+      const double log_p = oracle.log_probability(ids, !cut);
+      all.push_back({ids, log_p, score_of(log_p, ids.size() - (cut ? 1 : 0), length_penalty)});
+    }
+    if (std::ssize(ids) == max_length - (oracle.must_end() ? 1 : 0)) continue;
+    for (std::int32_t id = 0; id < vocab; ++id) {
+      if (id == symbols.begin || id == symbols.end || id == symbols.padding) continue;
+      sequences.push_back(ids);
+      sequences.back().push_back(id);
+    }
+  }
+  sort_by_score(all);
+  return all;
+}
+
+// Beam search as beam_search.h says, except that it goes on to the greatest length whatever has finished; `done_at`
 // becomes the length at which it could have stopped.
 inline Hypotheses reference_search(Oracle& oracle, const BeamOptions& options, std::int64_t max_length,
                                    std::int64_t* done_at = nullptr) {
@@ -140,7 +181,8 @@ inline Hypotheses reference_search(Oracle& oracle, const BeamOptions& options, s
     for (const Open& hypothesis : open) {
       const std::vector<double>& log_p = oracle.next(hypothesis.ids);
       for (std::int32_t id = 0; id < static_cast<std::int32_t>(log_p.size()); ++id) {
-        const bool allowed = length < max_length && id != symbols.begin && id != symbols.padding;
+        const bool allowed =
+            (length < max_length || !oracle.must_end()) && id != symbols.begin && id != symbols.padding;
         if (!allowed && id != symbols.end) continue;
         all.push_back({hypothesis.ids, hypothesis.log_probability + log_p[id]});
         all.back().ids.push_back(id);
@@ -150,12 +192,13 @@ inline Hypotheses reference_search(Oracle& oracle, const BeamOptions& options, s
     if (std::ssize(all) > options.beam) all.resize(options.beam);
     open.clear();
     for (Open& hypothesis : all) {
-      if (hypothesis.ids.back() != symbols.end) {
+      const bool ended = hypothesis.ids.back() == symbols.end;
+      if (!ended && length < max_length) {
         open.push_back(std::move(hypothesis));
         continue;
       }
-      hypothesis.ids.pop_back();
-      const double score = score_of(hypothesis.log_probability, hypothesis.ids.size(), options.length_penalty);
+      if (ended) hypothesis.ids.pop_back();
+      const double score = score_of(hypothesis.log_probability, length - 1, options.length_penalty);
       finished.push_back({hypothesis.ids, hypothesis.log_probability, score});
     }
     sort_by_score(finished);

@@ -1,0 +1,70 @@
+// Beam search (Graves 2012; with the length penalty of Wu et al. 2016, GNMT, equation 14).
+#pragma once
+
+#include "generate/decoder.h"
+
+namespace tapeformer {
+
+struct BeamOptions {
+  std::int64_t beam = 1;        // the number of hypotheses kept at each length; 1: greedy, always the likeliest token
+  double length_penalty = 0.6;  // α: the score of a finished hypothesis is log P / ((5 + tokens)/6)^α
+  std::int64_t n_best = 1;      // the number of hypotheses returned for each row, at most `beam`
+};
+
+struct Hypothesis {
+  std::vector<std::int32_t> ids;  // the tokens that follow the beginning of the row, without the end token
+  double log_probability = 0;     // of the ids, and of the end token unless the hypothesis was cut
+  double score = 0;
+};
+
+// Throws UsageError for options out of range.
+void check_options(const BeamOptions& options);
+
+// Searches for the likeliest continuations of several rows at once. At each length the search keeps the `beam`
+// likeliest continuations of all hypotheses of a row; of equal ones it prefers the earlier hypothesis, then the lower
+// id. The end token finishes a hypothesis. At max_length a hypothesis can only end, or it is cut there
+// (DecodingRules::must_end). The search for a row stops when no live hypothesis can reach the score of the n-th best
+// finished one. Throws Error if the model's predictions are not finite numbers.
+class BeamSearch : public DecodingStrategy {
+ public:
+  // All rows begin with the same number of ids.
+  BeamSearch(const std::vector<RowStart>& starts, DecodingRules rules, const BeamOptions& options);
+
+  // There is one row for each search at first, and then `beam` rows: row s·beam + i is hypothesis i of search s.
+  TokenRows rows() const override;
+  std::vector<std::int64_t> extend(const Tensor& logits) override;
+  // Returns the n best hypotheses of each row, best first, in the order of `starts`.
+  std::vector<std::vector<Hypothesis>> take_results() { return std::move(results_); }
+
+ private:
+  struct Live {
+    std::vector<std::int32_t> ids;  // the beginning of the row, and the tokens of the hypothesis so far
+    double log_probability;         // −∞: an unused entry of the beam
+  };
+  // The search for the continuations of one row.
+  struct Search {
+    std::size_t index;                  // in the results
+    std::string name;                   // in error messages
+    std::int64_t begin;                 // the position of the first token of a hypothesis
+    std::int64_t max_length;            // of a hypothesis, in tokens with the end token
+    std::vector<Live> live;             // unused entries last
+    std::vector<std::int64_t> parents;  // live[i] continues hypothesis parents[i] of the step before
+    std::vector<Hypothesis> finished;   // best first
+  };
+  struct Candidate;
+
+  template <class T>
+  std::vector<Candidate> candidates(const Search& search, const T* log_p, std::int64_t vocab) const;
+  // Goes on with `best`, the best continuations of the hypotheses of one row.
+  void advance(Search& search, const std::vector<Candidate>& best) const;
+  double penalty(std::int64_t length) const;
+  bool is_done(const Search& search) const;
+
+  const DecodingRules rules_;
+  const BeamOptions options_;
+  std::int64_t length_ = 0;  // the number of tokens that have followed the beginnings
+  std::vector<Search> searches_;
+  std::vector<std::vector<Hypothesis>> results_;
+};
+
+}  // namespace tapeformer
