@@ -61,7 +61,7 @@ void print_fill(const FillArguments& arguments) {
       for (const auto& [id, probability] : mask.candidates) {
         tokens.push_back({{"id", id}, {"token", run.tokenizer->token_bytes(id)}, {"probability", probability}});
       }
-      all.push_back({{"place", mask.place}, {"tokens", tokens}});
+      all.push_back({{"place", mask.position}, {"tokens", tokens}});
     }
     std::cout << dump({{"masks", all}, {"matmul", word_of(kernels::MatmulPrecisionScope::current())}}) << '\n';
     return;
