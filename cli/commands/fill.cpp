@@ -40,7 +40,7 @@ Json json_of(const std::vector<FilledMask>& masks, const Tokenizer& tokenizer) {
     for (const auto& [id, probability] : mask.candidates) {
       tokens.push_back({{"id", id}, {"token", tokenizer.token_bytes(id)}, {"probability", probability}});
     }
-    all.push_back({{"place", mask.place}, {"tokens", tokens}});
+    all.push_back({{"place", mask.position}, {"tokens", tokens}});
   }
   return {{"masks", all}, {"matmul", word_of(kernels::MatmulPrecisionScope::current())}};
 }

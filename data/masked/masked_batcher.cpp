@@ -17,7 +17,7 @@ constexpr std::uint64_t kEvaluationSeed = 1;
 
 MaskedBatcher::MaskedBatcher(TokenView tokens, const Tokenizer& tokenizer, const MaskedRowOptions& options)
     : tokens_(tokens), masker_(tokenizer, options.rates), symbols_(masked_symbols(tokenizer)), options_(options) {
-  const std::int64_t room = options.length - options.marks();
+  const std::int64_t room = options.length - options.special_tokens();
   check(options.length >= options.shortest(), "masked rows: expected at least ", options.shortest(), " tokens, got ",
         options.length);
   check(options.batch >= 1, "masked rows: expected at least 1 in a batch, got ", options.batch);

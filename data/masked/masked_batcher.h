@@ -28,8 +28,10 @@ struct MaskedRowOptions {
   MaskRates rates = {};
   std::uint64_t seed = 1;  // seed of draw()
 
-  std::int64_t marks() const { return pairs ? 3 : 2; }       // the number of special tokens: [CLS] and each [SEP]
-  std::int64_t shortest() const { return 2 * marks() - 1; }  // the length of a row with one token in each segment
+  std::int64_t special_tokens() const { return pairs ? 3 : 2; }  // the number of special tokens: [CLS] and each [SEP]
+  std::int64_t shortest() const {
+    return 2 * special_tokens() - 1;
+  }  // the length of a row with one token in each segment
 };
 
 // A row is [CLS], as many tokens of the text as fit, and [SEP]. With pairs the tokens are two segments of equal length

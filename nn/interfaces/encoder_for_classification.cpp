@@ -40,7 +40,7 @@ class ParametersRead : public OpObserver {
 
 EncoderForClassification::EncoderForClassification(std::unique_ptr<Model> encoder, const ClassificationOptions& options)
     : encoder_(std::move(encoder)), options_(options), dropout_(options.dropout) {
-  check(options.labels > 0, "labelling model: expected at least one label, got ", options.labels);
+  check(options.labels > 0, "encoder for classification: expected at least one label, got ", options.labels);
   register_module("", *encoder_);
   ParametersRead observer(encoder_->named_parameters());
   const std::vector<Tensor> layers = layers_of_one_token(*encoder_, &observer);

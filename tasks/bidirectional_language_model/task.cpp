@@ -1,7 +1,7 @@
 #include <sstream>
 
-#include "tasks/bidirectional_language_model/encoder_evaluation.h"
-#include "tasks/bidirectional_language_model/encoder_objective.h"
+#include "tasks/bidirectional_language_model/bidirectional_evaluation.h"
+#include "tasks/bidirectional_language_model/bidirectional_objective.h"
 #include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/text/text_task.h"
@@ -47,7 +47,7 @@ TaskRow bidirectional_language_model_task() {
       .check = check_bidirectional,
       .prepare = prepare_text,
       .dummy = dummy_text,
-      .make = make_text_objective<EncoderObjective>,
+      .make = make_text_objective<BidirectionalObjective>,
       .evaluate = evaluate_bidirectional};
 }
 

@@ -35,7 +35,7 @@ void check_labels(const ResolvedConfig& config) {
 
 // The mean sizes of the rows of the examples.
 struct MeanRow {
-  double tokens = 0, places = 0;
+  double tokens = 0, positions = 0;
 };
 
 // Computes the means from a sample of the examples.
@@ -48,18 +48,18 @@ MeanRow mean_row(const TaskData& data, const ResolvedConfig& config, const Encod
   for (std::size_t i = 0; i < data.train.size(); i += distance) {
     for (const LabelledRow& row : encoder.encode(data.train[i], str_cat("data.labels: example ", i + 1, ": "))) {
       sum.tokens += static_cast<double>(row.ids.size());
-      sum.places += static_cast<double>(row.places.size());
+      sum.positions += static_cast<double>(row.positions.size());
       ++rows;
     }
   }
-  return {sum.tokens / rows, sum.places / rows};
+  return {sum.tokens / rows, sum.positions / rows};
 }
 
 double task_flops(ForwardFlops forward, const MeanRow& row, double classifier, const ResolvedConfig& config) {
   forward.other -= forward.head;
   const double encoder =
       config.task.freeze ? forward.blocks + forward.other : training_flops(forward, config.train.recompute);
-  return encoder + 3 * 2 * classifier * row.places / row.tokens;
+  return encoder + 3 * 2 * classifier * row.positions / row.tokens;
 }
 
 struct LabelData : ObjectiveDataOf<TaskData> {

@@ -23,9 +23,9 @@ RowEncoder::RowEncoder(const LabelTask& task, const Model& model, const Tokenize
       context_(model.context()),
       is_causal_(model.is_causal()) {}
 
-std::int64_t RowEncoder::place_in_piece(const EncodedWords& encoded, std::size_t piece) const {
-  const std::int64_t place = is_causal_ ? encoded.begins[piece + 1] - 1 : encoded.firsts[piece];
-  return place - encoded.begins[piece];
+std::int64_t RowEncoder::position_in_piece(const EncodedWords& encoded, std::size_t piece) const {
+  const std::int64_t position = is_causal_ ? encoded.begins[piece + 1] - 1 : encoded.firsts[piece];
+  return position - encoded.begins[piece];
 }
 
 EncodedWords RowEncoder::encode_pieces(const LabelledExample& example, const std::string& where) const {
@@ -41,9 +41,9 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
   if (task_.points) return {encode_question(example, where)};
   const std::span<const std::string> pieces = example.pieces;
   const EncodedWords encoded = encode_pieces(example, where);
-  const std::int64_t total = std::ssize(encoded.ids), marks = symbols_ ? 2 : 0;
+  const std::int64_t total = std::ssize(encoded.ids), special = symbols_ ? 2 : 0;
   check(total > 0, where, "expected text, got none");
-  const std::int64_t room = context_.value_or(total + marks) - marks;
+  const std::int64_t room = context_.value_or(total + special) - special;
   const std::int64_t parts = (total + room - 1) / room, enough = (total + parts - 1) / parts;
 
   std::vector<LabelledRow> rows;
@@ -60,7 +60,7 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
     }
     LabelledRow& row = rows.back();
     const std::int64_t first = std::ssize(row.ids), whole_text = symbols_ ? 0 : first + size - 1;
-    row.places.push_back(task_.pooled ? whole_text : first + place_in_piece(encoded, i));
+    row.positions.push_back(task_.pooled ? whole_text : first + position_in_piece(encoded, i));
     row.ids.insert(row.ids.end(), encoded.ids.begin() + begin, encoded.ids.begin() + begin + size);
     used += size;
     row.cut += whole - size;
@@ -75,9 +75,9 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
 
 LabelledRow RowEncoder::encode_question(const LabelledExample& example, const std::string& where) const {
   const EncodedWords encoded = encode_pieces(example, where);
-  const std::int64_t question = encoded.begins[1], marks = symbols_ ? 3 : 0;
+  const std::int64_t question = encoded.begins[1], special = symbols_ ? 3 : 0;
   // For the tokens of question and text.
-  const std::int64_t room = context_.value_or(std::ssize(encoded.ids) + marks) - marks;
+  const std::int64_t room = context_.value_or(std::ssize(encoded.ids) + special) - special;
   const auto tokens = [&](std::int64_t begin, std::int64_t end) {
     return std::span(encoded.ids).subspan(begin, end - begin);
   };
@@ -97,13 +97,13 @@ LabelledRow RowEncoder::encode_question(const LabelledExample& example, const st
       continue;
     }
     if (answers) {
-      last = static_cast<std::int32_t>(row.places.size());
+      last = static_cast<std::int32_t>(row.positions.size());
       if (first == kIgnoredTarget) first = last;
     }
-    row.places.push_back(std::ssize(row.ids) + place_in_piece(encoded, i));
+    row.positions.push_back(std::ssize(row.ids) + position_in_piece(encoded, i));
     append(tokens(encoded.begins[i], encoded.begins[i + 1]));
   }
-  check(!row.places.empty(), where, "the question has ", question, " tokens, and no word of a text behind it ",
+  check(!row.positions.empty(), where, "the question has ", question, " tokens, and no word of a text behind it ",
         context_ ? str_cat("fits into the model's context, ", *context_) : "was given");
   if (symbols_) row.ids.push_back(symbols_->separator);
   row.targets = whole ? std::vector{first, last} : std::vector{kIgnoredTarget, kIgnoredTarget};
@@ -152,17 +152,17 @@ std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std:
 LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows) {
   std::vector<std::span<const std::int32_t>> ids;
   for (const LabelledRow* row : rows) ids.emplace_back(row->ids);
-  LabelledBatch batch{.rows = padded_rows(tape, ids), .places = {}, .targets = {}, .counts = {}};
+  LabelledBatch batch{.rows = padded_rows(tape, ids), .positions = {}, .targets = {}, .counts = {}};
   const std::int64_t length = batch.rows.input_ids.size(1);
-  std::vector<std::int32_t> places;
+  std::vector<std::int32_t> positions;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (const std::int64_t place : rows[i]->places) {
-      places.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(i) * length + place));
+    for (const std::int64_t position : rows[i]->positions) {
+      positions.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(i) * length + position));
     }
-    batch.counts.push_back(std::ssize(rows[i]->places));
+    batch.counts.push_back(std::ssize(rows[i]->positions));
     batch.targets.insert(batch.targets.end(), rows[i]->targets.begin(), rows[i]->targets.end());
   }
-  batch.places = Tensor::from(std::span<const std::int32_t>(places), {std::ssize(places)});
+  batch.positions = Tensor::from(std::span<const std::int32_t>(positions), {std::ssize(positions)});
   return batch;
 }
 
@@ -239,7 +239,7 @@ std::vector<PredictedLabel> predict_labels(const EncoderForClassification& model
     for (const LabelledRow& row : rows.subspan(begin, end - begin)) part.push_back(&row);
     Tape tape(no_grad);
     const LabelledBatch asked = batch_of(tape, part);
-    const Variable logits = model.logits(asked.rows, asked.places);
+    const Variable logits = model.logits(asked.rows, asked.positions);
     if (task.points) {
       for (const Variable& of_row : pointing_logits(logits, asked)) {
         append_predictions(tape, of_row, predicted);

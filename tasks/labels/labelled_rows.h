@@ -20,9 +20,9 @@ namespace tapeformer {
 // predicts its label.
 struct LabelledRow {
   std::vector<std::int32_t> ids;
-  std::vector<std::int64_t> places;
+  std::vector<std::int64_t> positions;
   // The index of each label in the list of labels; kIgnoredTarget for labels that the list lacks. In a task that
-  // points: the first and the last word of the answer, as indices into `places`; kIgnoredTarget where the answer is
+  // points: the first and the last word of the answer, as indices into `positions`; kIgnoredTarget where the answer is
   // unknown or beyond the text that is read.
   std::vector<std::int32_t> targets;
   std::int64_t line = 0;  // LabelledExample::line
@@ -54,7 +54,7 @@ class RowEncoder {
   LabelledRow encode_question(const LabelledExample& example, const std::string& where) const;
   // The position of the token that predicts a piece's label: the last one where the model is causal, since no other has
   // seen the whole piece; else the first one of the piece itself, not the space before it.
-  std::int64_t place_in_piece(const EncodedWords& encoded, std::size_t piece) const;
+  std::int64_t position_in_piece(const EncodedWords& encoded, std::size_t piece) const;
 
   const LabelTask& task_;
   const Tokenizer& tokenizer_;
@@ -71,7 +71,7 @@ std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std:
 // Rows on a tape with the arguments of EncoderForClassification::logits(), and the targets i32 (N).
 struct LabelledBatch {
   Batch rows;
-  Tensor places;
+  Tensor positions;
   std::vector<std::int32_t> targets;
   std::vector<std::int64_t> counts;  // the number of labelled positions in each row
 };

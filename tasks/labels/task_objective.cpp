@@ -41,18 +41,18 @@ std::vector<double> balanced_weights(std::span<const LabelledRow> rows, std::int
 Variable weighted_cross_entropy(const Variable& logits, std::span<const std::int32_t> targets,
                                 std::span<const double> weights, double normalizer) {
   const std::int64_t labels = logits.size(1);
-  std::vector<std::int32_t> places;
+  std::vector<std::int32_t> indices;
   std::vector<float> factors;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (targets[i] == kIgnoredTarget) continue;
-    places.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(i) * labels) + targets[i]);
+    indices.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(i) * labels) + targets[i]);
     factors.push_back(static_cast<float>(-weights[targets[i]] / normalizer));
   }
   Tape& tape = *logits.tape();
-  const std::int64_t count = std::ssize(places);
+  const std::int64_t count = std::ssize(indices);
   const Variable log_p =
       embedding(reshape(log_softmax(logits), {-1, 1}),
-                Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(places), {count})));
+                Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(indices), {count})));
   return sum(mul(log_p, Variable::constant(tape, Tensor::from(std::span<const float>(factors), {count, 1}))));
 }
 
@@ -131,7 +131,7 @@ StepSize TaskObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
 Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   const LabelledBatch batch = batch_of(tape, rows(step, micro_step * config_.train.batch, config_.train.batch));
   if (std::ranges::all_of(batch.targets, [](std::int32_t target) { return target == kIgnoredTarget; })) return {};
-  const Variable logits = model_->logits(batch.rows, batch.places);
+  const Variable logits = model_->logits(batch.rows, batch.positions);
   if (!weights_.empty()) return weighted_cross_entropy(logits, batch.targets, weights_, mean.targets);
   const CrossEntropyOptions options{.smoothing = config_.train.label_smoothing,
                                     .z_loss = config_.train.z_loss,

@@ -126,10 +126,10 @@ Evaluation pseudo_likelihood(const MaskedLanguageModel& model, const MaskedBatch
   };
   for (std::int64_t w = 0; w < rows.windows(); ++w) {
     rows.plain(w, row);
-    for (std::int64_t place = 0; place < row.lengths[0]; ++place) {
-      if (!rows.masker().can_choose(row.ids[place])) continue;
+    for (std::int64_t position = 0; position < row.lengths[0]; ++position) {
+      if (!rows.masker().can_choose(row.ids[position])) continue;
       pending.length = row.length;
-      const std::int64_t at = pending.rows++ * row.length + place;
+      const std::int64_t at = pending.rows++ * row.length + position;
       append(pending.ids, row.ids), append(pending.targets, row.targets);
       append(pending.lengths, row.lengths);
       append(pending.segments, row.segments), append(pending.sentence_labels, row.sentence_labels);

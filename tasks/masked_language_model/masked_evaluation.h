@@ -41,7 +41,7 @@ struct FilledMask {
     std::int32_t id;
     double probability;
   };
-  std::int64_t place;                 // index of the position in the ids
+  std::int64_t position;              // index of the position in the ids
   std::vector<Candidate> candidates;  // the most probable first
 };
 // The `top` most probable tokens for each [MASK] of a row, without those of `except`. All masks are filled in one

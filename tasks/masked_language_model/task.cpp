@@ -31,7 +31,7 @@ std::string optimum_of_corpus(const ResolvedConfig& config) {
                        config.data.document == DocumentEnd::none;
   const MaskedRowOptions rows = masked_row_options(config, 1);
   if (!letters || rows.pairs) return "";
-  const auto optimum = corpus_masked_optimum(config.data.corpus, rows.length - rows.marks(), rows.rates);
+  const auto optimum = corpus_masked_optimum(config.data.corpus, rows.length - rows.special_tokens(), rows.rates);
   if (!optimum) return "";
   std::ostringstream line;
   line << "the corpus " << config.data.corpus << " has a masked optimum of " << optimum->nats
@@ -48,8 +48,8 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   MaskedRowOptions options = masked_row_options(run.config, request.batch);
   options.length = window_context(run.model->context(), request.context ? request.context : options.length);
   if (options.length < options.shortest()) {
-    fail_usage("eval: --context: expected at least ", options.shortest(), " tokens, of which ", options.marks(),
-               " are [CLS] and [SEP], got ", options.length);
+    fail_usage("eval: --context: expected at least ", options.shortest(), " tokens, of which ",
+               options.special_tokens(), " are [CLS] and [SEP], got ", options.length);
   }
   const std::span<const std::int32_t> ids = text.ids;
   const MaskedBatcher rows(ids, *run.tokenizer, options);

@@ -167,6 +167,22 @@ TEST_CASE("bilm: padded rows have the vectors, the loss and the gradients that t
   }
 }
 
+TEST_CASE("bilm: its features are the last layer's vectors, and the head's parameters follow those of the model") {
+  const Bilm model(small_bilm(CellKind::lstm));
+  randomize(model);
+  Tape tape(no_grad);
+  const Batch batch{.input_ids = Variable::constant(tape, ids_tensor(random_ids(12, 17, 5), {2, 6}))};
+  CHECK(same_bits(model.features(batch).value().contiguous(), model.hidden_states(batch).back().value().contiguous()));
+  std::vector<std::string> names;
+  for (const NamedParameter& parameter : model.named_parameters()) names.push_back(parameter.name);
+  names.insert(names.end(), {"head.weight", "head.bias"});
+  std::vector<std::string> with_head;
+  for (const NamedParameter& parameter : BidirectionalBilm(small_bilm(CellKind::lstm)).named_parameters()) {
+    with_head.push_back(parameter.name);
+  }
+  CHECK(with_head == names);
+}
+
 TEST_CASE("bilm: the directions have layers of their own, and the embedding and the head in common") {
   const std::int64_t first = 4 * (6 * 9 + 9 * 9 + 2 * 9), second = 4 * (9 * 9 + 9 * 9 + 2 * 9);
   const BidirectionalBilm model(small_bilm(CellKind::lstm));

@@ -50,7 +50,7 @@ void add_gradients(const EncoderForClassification& model) {
 
 }  // namespace
 
-TEST_CASE("labelling model: the encoder's parameters keep their names and come first, in bert and in gpt") {
+TEST_CASE("encoder for classification: the encoder's parameters keep their names and come first, in bert and in gpt") {
   for (auto* make : {small_bert, small_gpt}) {
     const auto encoder = make();
     const std::vector<NamedParameter> names = encoder->named_parameters();
@@ -63,7 +63,7 @@ TEST_CASE("labelling model: the encoder's parameters keep their names and come f
   }
 }
 
-TEST_CASE("labelling model: padding changes no logit, and a row's logits are those that it has alone") {
+TEST_CASE("encoder for classification: padding changes no logit, and a row's logits are those that it has alone") {
   for (auto* make : {small_bert, small_gpt}) {
     const EncoderForClassification model(make(), {.labels = 3, .mix = true});
     model.initialize_parameters(1);
@@ -77,7 +77,8 @@ TEST_CASE("labelling model: padding changes no logit, and a row's logits are tho
 }
 
 TEST_CASE(
-    "labelling model: a frozen encoder gets no gradient, and the classifier gets that of one that is not frozen") {
+    "encoder for classification: a frozen encoder gets no gradient, and the classifier gets that of one that is not "
+    "frozen") {
   const EncoderForClassification frozen(small_bert(), {.labels = 3, .freeze = true}), free(small_bert(), {.labels = 3});
   for (const EncoderForClassification* model : {&frozen, &free}) {
     model->initialize_parameters(1);
@@ -96,7 +97,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("labelling model: rates fall from layer to layer, down to the embeddings") {
+TEST_CASE("encoder for classification: rates fall from layer to layer, down to the embeddings") {
   const EncoderForClassification model(small_gpt(), {.labels = 3});
   const ParameterRates rates = model.rates(0.5);
   CHECK(rates("task.output.weight") == 1);
@@ -107,7 +108,7 @@ TEST_CASE("labelling model: rates fall from layer to layer, down to the embeddin
   CHECK(rates("token_embedding.weight") == 0.25);
 }
 
-TEST_CASE("labelling model: what learns is what a gradient reaches, in every family") {
+TEST_CASE("encoder for classification: what learns is what a gradient reaches, in every family") {
   for (const ModelFamily& family : model_families()) {
     if (!family.reads_text()) continue;
     for (const bool mix : {false, true}) {

@@ -22,7 +22,9 @@ Variable logits_of(Tape& tape, const EncoderForClassification& model) {
 
 }  // namespace
 
-TEST_CASE("labelling model: a mixture has a weight for every layer of a causal model, and a gradient reaches each") {
+TEST_CASE(
+    "encoder for classification: a mixture has a weight for every layer of a causal model, and a gradient reaches "
+    "each") {
   GptConfig gpt{.vocab = 11, .context = 8, .layers = 2, .block = {}};
   gpt.block.dim = 8, gpt.block.heads = 2, gpt.block.ff_dim = 16, gpt.block.dtype = DType::f64;
   const RnnConfig rnn{.vocab = 11, .stack = {.layers = 2, .input_dim = 8, .dim = 8, .dtype = DType::f64}};
@@ -66,7 +68,7 @@ TEST_CASE("labelling model: a mixture has a weight for every layer of a causal m
   }
 }
 
-TEST_CASE("labelling model: a mixture of layers of different widths is refused in one line") {
+TEST_CASE("encoder for classification: a mixture of layers of different widths is refused in one line") {
   const NplmConfig nplm{.vocab = 11, .order = 3, .embedding_dim = 4, .dim = 6};
   const auto make = [&](bool mix) {
     return EncoderForClassification(std::make_unique<Nplm>(nplm), {.labels = 3, .mix = mix});

@@ -5,7 +5,7 @@
 
 #include "core/parallel.h"
 #include "nn/models/transformer.h"
-#include "tasks/bidirectional_language_model/encoder_evaluation.h"
+#include "tasks/bidirectional_language_model/bidirectional_evaluation.h"
 #include "tests/nn/support.h"
 #include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"

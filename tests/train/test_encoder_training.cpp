@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "tasks/bidirectional_language_model/encoder_evaluation.h"
+#include "tasks/bidirectional_language_model/bidirectional_evaluation.h"
 #include "tests/train/toy.h"
 
 using namespace tapeformer;

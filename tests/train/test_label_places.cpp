@@ -61,9 +61,9 @@ TEST_CASE("tag: a causal model reads a word's last token, others its first one, 
       const TaskData& data = toy.objective.data();
       const RowEncoder encoder(find_label_task("tag"), toy.objective.model().encoder(), *data.tokenizer, data.labels);
       const LabelledRow row = encoder.encode({{"tab", "tap", "tan"}, {"", "", ""}}, "x: ").front();
-      REQUIRE(row.places.size() == 3);
+      REQUIRE(row.positions.size() == 3);
       std::vector<std::string> tokens;
-      for (const std::int64_t place : row.places) tokens.emplace_back(data.tokenizer->token_bytes(row.ids[place]));
+      for (const std::int64_t place : row.positions) tokens.emplace_back(data.tokenizer->token_bytes(row.ids[place]));
       if (kind == TokenizerKind::word) {
         CHECK(tokens == std::vector<std::string>{"tab", " tap", " tan"});
         continue;

@@ -276,8 +276,8 @@ TEST_CASE("fill: the likeliest tokens of every mask, all masks read at once, and
   const std::vector<std::int32_t> ids{1, mask, 5, 7, mask, 2};
   const std::vector<FilledMask> masks = fill_masks(toy.model, ids, mask, toy.model.vocab() + 9);
   REQUIRE(masks.size() == 2);
-  CHECK(masks[0].place == 1);
-  CHECK(masks[1].place == 4);
+  CHECK(masks[0].position == 1);
+  CHECK(masks[1].position == 4);
   for (const FilledMask& filled : masks) {
     REQUIRE(std::ssize(filled.candidates) == toy.model.vocab());
     double sum = 0, before = 1;
@@ -287,7 +287,7 @@ TEST_CASE("fill: the likeliest tokens of every mask, all masks read at once, and
       MaskedBatch row;
       row.rows = 1, row.length = 6, row.ids = ids, row.lengths = {6};
       row.targets.assign(6, kIgnoredTarget);
-      row.targets[filled.place] = candidate.id;
+      row.targets[filled.position] = candidate.id;
       CHECK(std::exp(-nats_of_row(toy.model, row, 0)) == doctest::Approx(candidate.probability).epsilon(1e-4));
     }
     CHECK(sum == doctest::Approx(1));
@@ -355,7 +355,7 @@ TEST_CASE("masked training: a masked token leaves no trace: another one in its p
     };
     const auto features_of = [&](const MaskedBatch& batch) {
       Tape tape(no_grad);
-      return toy.model.forward(masked_rows(tape, batch).text).value().to_vector<float>();
+      return toy.model.features(masked_rows(tape, batch).text).value().to_vector<float>();
     };
     const MaskedBatch before = batch_of(text);
     const std::vector<float> features = features_of(before);

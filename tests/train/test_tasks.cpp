@@ -255,12 +255,12 @@ TEST_CASE("tasks: a question's text is read as far as it fits, and an answer beh
   CHECK(ids()[0] == cls);
   CHECK(ids()[3] == sep);
   CHECK(ids()[6] == sep);
-  CHECK(encoder.encode(example, "x: ").front().places == std::vector<std::int64_t>{4, 5});
+  CHECK(encoder.encode(example, "x: ").front().positions == std::vector<std::int64_t>{4, 5});
   CHECK(encoder.encode(example, "x: ").front().targets == std::vector<std::int32_t>{1, 1});
   for (int i = 0; i < 30; ++i) example.pieces.push_back("old"), example.labels.push_back("");
   example.labels[5] = "answer";
   CHECK(ids().size() == 24);
-  CHECK(encoder.encode(example, "x: ").front().places.size() == 19);
+  CHECK(encoder.encode(example, "x: ").front().positions.size() == 19);
   CHECK(encoder.encode(example, "x: ").front().targets == std::vector<std::int32_t>{1, 4});
   example.labels[25] = "answer";
   CHECK(encoder.encode(example, "x: ").front().targets == std::vector<std::int32_t>{kIgnoredTarget, kIgnoredTarget});
@@ -276,21 +276,22 @@ TEST_CASE("tasks: files of questions, and the overlap of an answer with the righ
   folder.write("a.jsonl",
                "{\"question\": \"who?\", \"text\": \"The old cat saw Tom Thumb.\", \"answer\": \"Tom Thumb\"}\n");
   for (const char* name : {"a.tsv", "a.jsonl"}) {
-    const std::vector<LabelledExample> examples = span.read(folder.path / name, {}).examples;
+    const std::vector<LabelledExample> examples = span.functions.read(folder.path / name, {}).examples;
     REQUIRE(examples.size() == 1);
     CHECK(examples[0].pieces == std::vector<std::string>{"who?", "The", "old", "cat", "saw", "Tom", "Thumb."});
     CHECK(examples[0].labels == std::vector<std::string>{"", "", "", "", "", "answer", "answer"});
   }
   const auto refused = [&](const char* text, const char* message) {
     folder.write("b.tsv", text);
-    CHECK_THROWS_WITH_AS(span.read(folder.path / "b.tsv", {}), doctest::Contains(message), Error);
+    CHECK_THROWS_WITH_AS(span.functions.read(folder.path / "b.tsv", {}), doctest::Contains(message), Error);
   };
   refused("a\tb\n", "b.tsv:1: expected a question, a tab, a text, a tab and an answer, got \"a\tb\"");
   refused("a\tb c\td\n", "b.tsv:1: the words \"d\" of the answer are not in the text");
   refused("a\tb c\t\n", "b.tsv:1: expected a question, a text and an answer, got an empty answer");
-  CHECK_THROWS_WITH_AS(span.parse("a", "line 1: "), "line 1: expected a question, a tab and a text, got \"a\"", Error);
+  CHECK_THROWS_WITH_AS(span.functions.parse("a", "line 1: "),
+                       "line 1: expected a question, a tab and a text, got \"a\"", Error);
 
-  const std::vector<LabelledExample> examples = span.read(folder.path / "a.tsv", {}).examples;
+  const std::vector<LabelledExample> examples = span.functions.read(folder.path / "a.tsv", {}).examples;
   const auto score = [&](std::int64_t first, std::int64_t last) {
     const std::vector<PredictedLabel> pair{{first, {}}, {last, {}}};
     const std::vector<std::span<const PredictedLabel>> predicted{pair};
@@ -320,8 +321,8 @@ TEST_CASE(
     CHECK(row.ids.size() > 10);  // no row is a short rest
     CHECK(row.ids.front() == *data.tokenizer->special("[CLS]"));
     CHECK(row.ids.back() == *data.tokenizer->special("[SEP]"));
-    for (std::size_t i = 0; i < row.places.size(); ++i, ++pieces) {
-      const std::string_view token = data.tokenizer->token_bytes(row.ids[row.places[i]]);
+    for (std::size_t i = 0; i < row.positions.size(); ++i, ++pieces) {
+      const std::string_view token = data.tokenizer->token_bytes(row.ids[row.positions[i]]);
       CHECK(token == (pieces == 0 ? "" : " ") + example.pieces[pieces].substr(0, token.size() - (pieces > 0)));
       CHECK(data.labels[row.targets[i]] == example.labels[pieces]);
     }
@@ -334,7 +335,7 @@ TEST_CASE(
   const std::vector<LabelledRow> beginning = whole.encode({{text}, {"unknown"}}, "x: ");
   REQUIRE(beginning.size() == 1);
   CHECK(beginning[0].ids.size() == 24);
-  CHECK(beginning[0].places == std::vector<std::int64_t>{0});
+  CHECK(beginning[0].positions == std::vector<std::int64_t>{0});
   CHECK(beginning[0].targets == std::vector<std::int32_t>{kIgnoredTarget});
   CHECK_THROWS_WITH_AS(encoder.encode({{"the" + text}, {""}}, "line 3: "),
                        doctest::Contains("has 101 tokens, the model reads at most 22"), Error);
@@ -358,7 +359,7 @@ TEST_CASE("tasks: files of labels in lines and in JSON lines, and lines that are
       "{\"words\": [\"the\", \"dog\"], \"labels\": [\"O\", \"B-X\"]}\n{\"words\": [\"runs\"], \"labels\": [\"\"]}\n");
   const LabelTask &tag = find_label_task("tag"), &classify = find_label_task("classify");
   for (const char* name : {"a.tsv", "a.jsonl"}) {
-    const std::vector<LabelledExample> examples = tag.read(folder.path / name, {}).examples;
+    const std::vector<LabelledExample> examples = tag.functions.read(folder.path / name, {}).examples;
     REQUIRE(examples.size() == 2);
     CHECK(examples[0].pieces == std::vector<std::string>{"the", "dog"});
     CHECK(examples[0].labels == std::vector<std::string>{"O", "B-X"});
@@ -368,7 +369,7 @@ TEST_CASE("tasks: files of labels in lines and in JSON lines, and lines that are
   folder.write("b.jsonl",
                "{\"text\": \"a film\\tof note\", \"label\": \"good\"}\n\n{\"label\": \"bad\", \"text\": \"none\"}\n");
   for (const char* name : {"b.tsv", "b.jsonl"}) {
-    const std::vector<LabelledExample> examples = classify.read(folder.path / name, {}).examples;
+    const std::vector<LabelledExample> examples = classify.functions.read(folder.path / name, {}).examples;
     REQUIRE(examples.size() == 2);
     CHECK(examples[0].pieces == std::vector<std::string>{"a film\tof note"});
     CHECK(examples[0].labels == std::vector<std::string>{"good"});
@@ -384,5 +385,5 @@ TEST_CASE("tasks: files of labels in lines and in JSON lines, and lines that are
           "c.jsonl:1: expected a string in the field \"text\"");
   refused(tag, "c.jsonl", "{\"words\": [\"a\"], \"labels\": []}\n",
           "c.jsonl:1: got 1 words and 0 labels: expected as many");
-  CHECK(tag.parse(" the  dog ", "").pieces == std::vector<std::string>{"the", "dog"});
+  CHECK(tag.functions.parse(" the  dog ", "").pieces == std::vector<std::string>{"the", "dog"});
 }

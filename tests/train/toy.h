@@ -15,7 +15,7 @@
 #include "autograd/tape/tape.h"
 #include "autograd/tensor/allocator.h"
 #include "data/synthetic/corpora.h"
-#include "tasks/bidirectional_language_model/encoder_objective.h"
+#include "tasks/bidirectional_language_model/bidirectional_objective.h"
 #include "tasks/common/models.h"
 #include "tasks/language_model/language_objective.h"
 #include "tasks/masked_language_model/masked_objective.h"
@@ -104,7 +104,7 @@ struct ToyOf {
   std::vector<float> weights() const { return slab.values().to_vector<float>(); }
 };
 using Toy = ToyOf<LanguageObjective>;
-using EncoderToy = ToyOf<EncoderObjective>;
+using EncoderToy = ToyOf<BidirectionalObjective>;
 using MaskedToy = ToyOf<MaskedObjective>;
 using SkipGramToy = ToyOf<SkipGramObjective>;
 using TranslationToy = ToyOf<TranslationObjective>;

@@ -1,4 +1,4 @@
-#include "tasks/bidirectional_language_model/encoder_evaluation.h"
+#include "tasks/bidirectional_language_model/bidirectional_evaluation.h"
 
 #include <algorithm>
 

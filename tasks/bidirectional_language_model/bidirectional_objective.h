@@ -7,10 +7,10 @@
 
 namespace tapeformer {
 
-class EncoderObjective : public TextObjectiveOf<BidirectionalLanguageModel> {
+class BidirectionalObjective : public TextObjectiveOf<BidirectionalLanguageModel> {
  public:
   // Makes the model that the configuration describes.
-  EncoderObjective(const ResolvedConfig& config, LanguageData data);
+  BidirectionalObjective(const ResolvedConfig& config, LanguageData data);
 
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   Evaluation evaluate(const ProgressCallback& progress) override;
