@@ -1,4 +1,3 @@
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
@@ -78,7 +78,7 @@ class TextGenerator {
   void converse() {
     const bool typed = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
     if (typed)
-      spdlog::info(
+      log_info(
           "type a line and Enter; an empty line begins a new text; Ctrl-C ends an answer, Ctrl-D the conversation");
     const std::string_view line_end = knows(*run_.tokenizer, "\n") ? "\n" : "";
     std::vector<std::int32_t> text;
@@ -111,7 +111,7 @@ class TextGenerator {
   void warn_of_unseen(std::span<const std::int32_t> ids, std::string_view what) const {
     const std::size_t seen = seen_part(*run_.model, ids).size();
     if (seen == ids.size()) return;
-    spdlog::warn("{} has {} tokens: the model sees only the last {}", what, ids.size(), seen);
+    log_warning("{} has {} tokens: the model sees only the last {}", what, ids.size(), seen);
   }
 
   // Writes the text that follows `beginning`, or a JSON object with `prompt`. Returns the generated tokens.
@@ -159,7 +159,7 @@ class TextGenerator {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
   }
   void tell_speed() {
-    spdlog::info("{} tokens, {} tokens/s", tokens_, format_rate(rate(tokens_, seconds_)));
+    log_info("{} tokens, {} tokens/s", tokens_, format_rate(rate(tokens_, seconds_)));
     tokens_ = 0, seconds_ = 0;
   }
 

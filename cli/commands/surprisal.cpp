@@ -1,4 +1,3 @@
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -8,6 +7,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/surprisal_colors.h"
@@ -204,7 +204,7 @@ void score_pairs(const SurprisalArguments& arguments) {
   }
   ProgressLine::clear_visible();
   if (skipped.total() > 0) {
-    spdlog::warn("{} of {} pairs are not scored: {}", skipped.total(), text.pairs().size(), describe(skipped, limits));
+    log_warning("{} of {} pairs are not scored: {}", skipped.total(), text.pairs().size(), describe(skipped, limits));
   }
   if (!arguments.out.empty()) write_page(arguments, page);
   check(count > 0, text.origin(), ": none of ", text.pairs().size(), " sentence pairs can be scored");

@@ -1,8 +1,5 @@
 #include "tokenizer/tokenizer.h"
 
-#include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
-
 #include <charconv>
 #include <iostream>
 #include <limits>
@@ -10,6 +7,8 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/tokenizer_info.h"
+#include "cli/terminal/joined.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
@@ -67,11 +66,11 @@ std::size_t read_bytes_option(const std::string& text) {
 }
 
 void warn_of(const TextNotes& notes) {
-  for (const std::string& line : notes.lines()) spdlog::warn("{}", line);
+  for (const std::string& line : notes.lines()) log_warning("{}", line);
 }
 
 void save(const Tokenizer& tokenizer, const std::string& path) {
-  for (const std::string& line : tokenizer.save(path)) spdlog::warn("{}", line);
+  for (const std::string& line : tokenizer.save(path)) log_warning("{}", line);
 }
 
 void train_tokenizer(const TokenizerArguments& arguments) {
@@ -88,9 +87,9 @@ void train_tokenizer(const TokenizerArguments& arguments) {
   warn_of(reader.notes());
   save(*tokenizer, arguments.out);
   if (options.kind != "char" && tokenizer->vocab_size() < options.vocab) {
-    spdlog::warn("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);
+    log_warning("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);
   }
-  spdlog::info("{} tokens from {} bytes of text: {}", tokenizer->vocab_size(), reader.position(), arguments.out);
+  log_info("{} tokens from {} bytes of text: {}", tokenizer->vocab_size(), reader.position(), arguments.out);
 }
 
 std::unique_ptr<Tokenizer> load(const TokenizerArguments& arguments) {
@@ -98,7 +97,7 @@ std::unique_ptr<Tokenizer> load(const TokenizerArguments& arguments) {
 }
 
 void print_ids(std::span<const std::int32_t> ids, std::string_view separator) {
-  print_line("{}", fmt::join(ids, separator));
+  print_line("{}", joined(ids, separator));
 }
 
 void encode_input(TokenizerArguments& arguments) {
@@ -143,7 +142,7 @@ void show_tokenizer(const TokenizerArguments& arguments) {
 void convert_tokenizer(const TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   save(*tokenizer, arguments.out);
-  spdlog::info("{} tokens: {}", tokenizer->vocab_size(), arguments.out);
+  log_info("{} tokens: {}", tokenizer->vocab_size(), arguments.out);
 }
 
 Option document_option(TokenizerArguments& arguments) {

@@ -1,4 +1,3 @@
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <iostream>
@@ -9,6 +8,7 @@
 #include "cli/commands/commands.h"
 #include "cli/options/input_lines.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/terminal.h"
 #include "core/files.h"
 #include "core/text/utf8.h"
@@ -111,7 +111,7 @@ void translate_input(const TranslateArguments& arguments) {
     for (std::size_t i = 0; i < views.size(); ++i) {
       const std::size_t invalid = find_invalid_utf8(views[i]);
       if (invalid != std::string_view::npos) {
-        spdlog::warn("line {}: invalid UTF-8 at byte {}; U+FFFD is translated in its place", number + i + 1, invalid);
+        log_warning("line {}: invalid UTF-8 at byte {}; U+FFFD is translated in its place", number + i + 1, invalid);
       }
     }
     const auto translations = translate_lines(*run.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
@@ -119,8 +119,8 @@ void translate_input(const TranslateArguments& arguments) {
     for (std::size_t i = 0; i < lines.size(); ++i, ++number) {
       const LineTranslation& line = translations[i];
       if (line.dropped_tokens > 0) {
-        spdlog::warn("line {}: longer than the model's context of {} tokens: its last {} are not translated",
-                     number + 1, run.model->context().value_or(0), line.dropped_tokens);
+        log_warning("line {}: longer than the model's context of {} tokens: its last {} are not translated", number + 1,
+                    run.model->context().value_or(0), line.dropped_tokens);
       }
       alignments.write(run, line);
       if (options.n_best == 1) {
