@@ -9,6 +9,7 @@
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
+#include "cli/terminal/results.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "core/text/numbers.h"
@@ -66,7 +67,7 @@ class TextGenerator {
     const Beginning beginning = beginning_of(run_, arguments_.prompt);
     warn_of_unseen(beginning.ids, "the prompt");
     for (std::int64_t i = 0; i < arguments_.samples; ++i) {
-      if (arguments_.samples > 1 && !arguments_.json) std::cout << "--- seed " << options_.seed << " ---\n";
+      if (arguments_.samples > 1 && !arguments_.json) print_line("--- seed {} ---", options_.seed);
       continue_text(arguments_.prompt, beginning, [] { return true; });
       ++options_.seed;
     }
@@ -82,7 +83,11 @@ class TextGenerator {
           "type a line and Enter; an empty line begins a new text; Ctrl-C ends an answer, Ctrl-D the conversation");
     const std::string_view line_end = knows(*run_.tokenizer, "\n") ? "\n" : "";
     std::vector<std::int32_t> text;
-    for (std::string line; (typed ? std::cout << "> " << std::flush : std::cout) && std::getline(std::cin, line);) {
+    const auto read_line = [&](std::string& line) {
+      if (typed) print_text("> "), flush_results();
+      return static_cast<bool>(std::getline(std::cin, line));
+    };
+    for (std::string line; read_line(line);) {
       if (line.empty()) {
         text.clear();
         continue;
@@ -100,7 +105,7 @@ class TextGenerator {
       if (typed) tell_speed();
       ++options_.seed;
     }
-    if (typed) std::cout << '\n';
+    if (typed) print_line("");
   }
 
  private:
@@ -124,7 +129,7 @@ class TextGenerator {
     const auto show = [&](std::string_view part) {
       text += part;
       if (!arguments_.json) output.write(part);
-      std::cout << std::flush;  // so that the reader of a pipe sees each token at once too
+      flush_results();  // so that the reader of a pipe sees each token at once too
     };
     if (!arguments_.json) output.write(beginning.shown);
     const double begin = ProgressLine::steady_seconds();
@@ -140,16 +145,20 @@ class TextGenerator {
     tokens_ += tokens, seconds_ += seconds;
     if (!arguments_.json) {
       output.finish();
-      std::cout << '\n' << std::flush;  // before the speed, which goes to standard error
+      print_line("");
+      flush_results();  // before the speed, which goes to standard error
     } else {
       const char* const end = stops.stopped()             ? "stop"
                               : interrupted               ? "interrupted"
                               : tokens == options_.tokens ? "length"
                                                           : "end_of_text";
-      using Json = nlohmann::ordered_json;
-      const Json json{{"prompt", prompt},      {"text", text}, {"tokens", tokens},
-                      {"seed", options_.seed}, {"end", end},   {"tokens_per_s", rate(tokens, seconds)}};
-      std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+      print_json({{"prompt", prompt},
+                  {"text", text},
+                  {"tokens", tokens},
+                  {"seed", options_.seed},
+                  {"end", end},
+                  {"tokens_per_s", rate(tokens, seconds)}});
+      flush_results();
     }
     // If a --stop text ended the generated text, the stop text itself is not part of it.
     return stops.stopped() ? run_.tokenizer->encode(text) : ids;
