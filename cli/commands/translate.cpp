@@ -1,6 +1,5 @@
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +8,7 @@
 #include "cli/options/input_lines.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
+#include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "core/files.h"
 #include "core/text/utf8.h"
@@ -52,10 +52,10 @@ class AlignmentWriter {
         for (const std::int32_t id : ids) list.push_back(tokenizer.token_bytes(id));
         return list;
       };
-      const nlohmann::ordered_json object{{"source", tokens(*both.source, line.source, both.symbols.source.end)},
-                                          {"target", tokens(*both.target, line.target, both.symbols.target.end)},
-                                          {"weights", weights}};
-      json_->append(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+      json_->append(json_text({{"source", tokens(*both.source, line.source, both.symbols.source.end)},
+                               {"target", tokens(*both.target, line.target, both.symbols.target.end)},
+                               {"weights", weights}}) +
+                    '\n');
     }
     if (pharaoh_) pharaoh_->append(format_alignment(links_of(weights)) + '\n');
   }
@@ -124,14 +124,14 @@ void translate_input(const TranslateArguments& arguments) {
       }
       alignments.write(run, line);
       if (options.n_best == 1) {
-        std::cout << one_line(line.texts[0]) << '\n';
+        print_line("{}", one_line(line.texts[0]));
         continue;
       }
       for (std::size_t best = 0; best < line.texts.size(); ++best) {
-        std::cout << number + 1 << '\t' << line.scores[best] << '\t' << one_line(line.texts[best]) << '\n';
+        print_line("{}\t{:g}\t{}", number + 1, line.scores[best], one_line(line.texts[best]));
       }
     }
-    std::cout << std::flush;
+    flush_results();
   }
   alignments.commit();
 }
