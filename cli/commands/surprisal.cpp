@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/scored_tokens.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
@@ -95,13 +96,7 @@ class TokenWriter {
         {"id", id}, {"token", tokenizer_.token_bytes(id)}, {"nats", value(1)}, {"bits", value(std::numbers::ln2)}};
     if (ranked_) {
       json["rank"] = score ? Json(score->rank) : Json(nullptr);
-      json["likeliest"] = Json::array();
-      if (score) {
-        for (const auto& [other, probability] : score->likeliest) {
-          json["likeliest"].push_back(
-              {{"id", other}, {"token", tokenizer_.token_bytes(other)}, {"probability", probability}});
-        }
-      }
+      json["likeliest"] = score ? tokens_json(score->likeliest, tokenizer_, "probability") : Json::array();
     }
     print_text((first_ ? "" : ",") + json_text(json));
     first_ = false;
