@@ -1,7 +1,6 @@
 // tapeformer: trains transformers on CPU. stdout has results, stderr progress and messages; the exit code is 1 for a
 // failure, 2 for wrong usage or configuration.
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "cli/commands/commands.h"
 #include "cli/options/parser.h"
 #include "cli/options/usage.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
@@ -50,7 +50,7 @@ bool asks_to_train(std::span<char*> words) {
 
 void warn_of_slow_blas() {
   if (kernels::blas_uses_openmp()) return;
-  spdlog::warn(
+  log_warning(
       "{} starts threads beside those of the training loop, which makes it two to three times slower: install "
       "libopenblas-openmp-dev",
       kernels::blas_description());

@@ -1,11 +1,11 @@
 #include "data/synthetic/corpora.h"
 
-#include <spdlog/spdlog.h>
-
 #include <memory>
 #include <optional>
 
 #include "cli/commands/commands.h"
+#include "cli/terminal/joined.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "core/error.h"
 
@@ -37,17 +37,11 @@ void print_corpus(const CorpusArguments& arguments) {
     print_text(line_of(arguments.name, line, arguments.seed));
   }
   if (arguments.alignment) return;
-  if (entropy) spdlog::info("{}: entropy rate {:.4f} nats per character", arguments.name, *entropy);
+  if (entropy) log_info("{}: entropy rate {:.4f} nats per character", arguments.name, *entropy);
   if (masked) {
-    spdlog::info("{}: masked optimum {:.4f} nats per chosen letter, {:.2f} % right, in rows of {} letters",
-                 arguments.name, masked->nats, 100 * masked->accuracy, *arguments.row);
+    log_info("{}: masked optimum {:.4f} nats per chosen letter, {:.2f} % right, in rows of {} letters", arguments.name,
+             masked->nats, 100 * masked->accuracy, *arguments.row);
   }
-}
-
-std::string known_names() {
-  std::string names;
-  for (std::string_view name : corpus_names()) names += (names.empty() ? "" : ", ") + std::string(name);
-  return names;
 }
 
 }  // namespace
@@ -57,7 +51,7 @@ Command corpus_command() {
   return {.name = "corpus",
           .help = "Print a generated corpus: plain text, or source and target separated by a tab",
           .options =
-              {{"name", &arguments->name, "Which: " + known_names(), {.required = true}},
+              {{"name", &arguments->name, "Which: " + joined(corpus_names(), ", "), {.required = true}},
                {"--lines", &arguments->lines, "Lines [1000]", {.least = 1}},
                {"--seed", &arguments->seed, "The same seed gives the same text [1]", {.least = 0}},
                {"--row",

@@ -1,4 +1,3 @@
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +8,7 @@
 #include "cli/commands/commands.h"
 #include "cli/options/input_lines.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "core/files.h"
 #include "core/text/visible_text.h"
@@ -151,8 +151,8 @@ void write_vectors(const EmbedArguments& arguments) {
   }
   writer.commit();
   if (unknown > 0) {
-    spdlog::warn("{} of {} tokens are words or characters that the vocabulary does not have: all have the vector of {}",
-                 unknown, tokens, run.tokenizer->token_bytes(*run.tokenizer->unknown_id()));
+    log_warning("{} of {} tokens are words or characters that the vocabulary does not have: all have the vector of {}",
+                unknown, tokens, run.tokenizer->token_bytes(*run.tokenizer->unknown_id()));
   }
 }
 

@@ -2,9 +2,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/scored_tokens.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/results.h"
-#include "cli/terminal/terminal.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
 #include "tokenizer/masked_symbols.h"
 
@@ -36,11 +36,7 @@ std::vector<std::int32_t> row_of(const std::string& text, const Tokenizer& token
 Json json_of(const std::vector<FilledMask>& masks, const Tokenizer& tokenizer) {
   Json all = Json::array();
   for (const FilledMask& mask : masks) {
-    Json tokens = Json::array();
-    for (const auto& [id, probability] : mask.candidates) {
-      tokens.push_back({{"id", id}, {"token", tokenizer.token_bytes(id)}, {"probability", probability}});
-    }
-    all.push_back({{"place", mask.position}, {"tokens", tokens}});
+    all.push_back({{"place", mask.position}, {"tokens", tokens_json(mask.candidates, tokenizer, "probability")}});
   }
   return {{"masks", all}, {"matmul", word_of(kernels::MatmulPrecisionScope::current())}};
 }
@@ -49,11 +45,7 @@ std::string text_of(const std::vector<FilledMask>& masks, const Tokenizer& token
   std::string text;
   for (std::size_t i = 0; i < masks.size(); ++i) {
     if (masks.size() > 1) text += fmt::format("{}{} {}\n", i ? "\n" : "", kMaskToken, i + 1);
-    Table table({{.width = 8, .right = true, .gap = 0}, {}});
-    for (const auto& [id, probability] : masks[i].candidates) {
-      table.add({fmt::format("{:.4f}", probability), json_text(tokenizer.token_bytes(id))});
-    }
-    text += output_text(table.text());
+    text += tokens_text(masks[i].candidates, tokenizer);
   }
   return text;
 }

@@ -1,4 +1,3 @@
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +7,9 @@
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
+#include "cli/terminal/results.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "core/text/numbers.h"
@@ -67,7 +68,7 @@ class TextGenerator {
     const Beginning beginning = beginning_of(run_, arguments_.prompt);
     warn_of_unseen(beginning.ids, "the prompt");
     for (std::int64_t i = 0; i < arguments_.samples; ++i) {
-      if (arguments_.samples > 1 && !arguments_.json) std::cout << "--- seed " << options_.seed << " ---\n";
+      if (arguments_.samples > 1 && !arguments_.json) print_line("--- seed {} ---", options_.seed);
       continue_text(arguments_.prompt, beginning, [] { return true; });
       ++options_.seed;
     }
@@ -90,18 +91,18 @@ class TextGenerator {
       const std::string text = run_.tokenizer->decode(hypothesis.ids);
       const std::int64_t tokens = std::ssize(hypothesis.ids);
       if (arguments_.json) {
-        print({{"prompt", arguments_.prompt},
-               {"text", text},
-               {"tokens", tokens},
-               {"score", hypothesis.score},
-               {"log_probability", hypothesis.log_probability},
-               {"end", tokens == options_.tokens ? "length" : "end_of_text"}});
+        print_json({{"prompt", arguments_.prompt},
+                    {"text", text},
+                    {"tokens", tokens},
+                    {"score", hypothesis.score},
+                    {"log_probability", hypothesis.log_probability},
+                    {"end", tokens == options_.tokens ? "length" : "end_of_text"}});
         continue;
       }
-      if (found.size() > 1) std::cout << "--- score " << hypothesis.score << " ---\n";
+      if (found.size() > 1) print_line("--- score {:g} ---", hypothesis.score);
       TextOutput output;
       output.write(beginning.shown), output.write(text), output.finish();
-      std::cout << std::endl;
+      print_line("");
     }
     tell_speed();
   }
@@ -111,11 +112,15 @@ class TextGenerator {
   void converse() {
     const bool typed = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
     if (typed)
-      spdlog::info(
+      log_info(
           "type a line and Enter; an empty line begins a new text; Ctrl-C ends an answer, Ctrl-D the conversation");
     const std::string_view line_end = knows(*run_.tokenizer, "\n") ? "\n" : "";
     std::vector<std::int32_t> text;
-    for (std::string line; (typed ? std::cout << "> " << std::flush : std::cout) && std::getline(std::cin, line);) {
+    const auto read_line = [&](std::string& line) {
+      if (typed) print_text("> "), flush_results();
+      return static_cast<bool>(std::getline(std::cin, line));
+    };
+    for (std::string line; read_line(line);) {
       if (line.empty()) {
         text.clear();
         continue;
@@ -133,14 +138,10 @@ class TextGenerator {
       if (typed) tell_speed();
       ++options_.seed;
     }
-    if (typed) std::cout << '\n';
+    if (typed) print_line("");
   }
 
  private:
-  using Json = nlohmann::ordered_json;
-  static void print(const Json& json) {
-    std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
-  }
   static void append(std::vector<std::int32_t>& text, const std::vector<std::int32_t>& more) {
     text.insert(text.end(), more.begin(), more.end());
   }
@@ -148,7 +149,7 @@ class TextGenerator {
   void warn_of_unseen(std::span<const std::int32_t> ids, std::string_view what) const {
     const std::size_t seen = seen_part(*run_.model, ids).size();
     if (seen == ids.size()) return;
-    spdlog::warn("{} has {} tokens: the model sees only the last {}", what, ids.size(), seen);
+    log_warning("{} has {} tokens: the model sees only the last {}", what, ids.size(), seen);
   }
 
   // Writes the text that follows `beginning`, or a JSON object with `prompt`. Returns the generated tokens.
@@ -161,7 +162,7 @@ class TextGenerator {
     const auto show = [&](std::string_view part) {
       text += part;
       if (!arguments_.json) output.write(part);
-      std::cout << std::flush;  // so that the reader of a pipe sees each token at once too
+      flush_results();  // so that the reader of a pipe sees each token at once too
     };
     if (!arguments_.json) output.write(beginning.shown);
     const double begin = ProgressLine::steady_seconds();
@@ -177,18 +178,20 @@ class TextGenerator {
     tokens_ += tokens, seconds_ += seconds;
     if (!arguments_.json) {
       output.finish();
-      std::cout << '\n' << std::flush;  // before the speed, which goes to standard error
+      print_line("");
+      flush_results();  // before the speed, which goes to standard error
     } else {
       const char* const end = stops.stopped()             ? "stop"
                               : interrupted               ? "interrupted"
                               : tokens == options_.tokens ? "length"
                                                           : "end_of_text";
-      print({{"prompt", prompt},
-             {"text", text},
-             {"tokens", tokens},
-             {"seed", options_.seed},
-             {"end", end},
-             {"tokens_per_s", rate(tokens, seconds)}});
+      print_json({{"prompt", prompt},
+                  {"text", text},
+                  {"tokens", tokens},
+                  {"seed", options_.seed},
+                  {"end", end},
+                  {"tokens_per_s", rate(tokens, seconds)}});
+      flush_results();
     }
     // If a --stop text ended the generated text, the stop text itself is not part of it.
     return stops.stopped() ? run_.tokenizer->encode(text) : ids;
@@ -198,7 +201,7 @@ class TextGenerator {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
   }
   void tell_speed() {
-    spdlog::info("{} tokens, {} tokens/s", tokens_, format_rate(rate(tokens_, seconds_)));
+    log_info("{} tokens, {} tokens/s", tokens_, format_rate(rate(tokens_, seconds_)));
     tokens_ = 0, seconds_ = 0;
   }
 

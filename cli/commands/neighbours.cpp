@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/scored_tokens.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/results.h"
-#include "cli/terminal/terminal.h"
 #include "tasks/analysis/trained_embedder.h"
 
 namespace tapeformer::cli {
@@ -31,11 +31,7 @@ struct Found {
 Json json_of(const std::vector<Found>& words, const Tokenizer& tokenizer) {
   Json all = Json::array();
   for (const Found& found : words) {
-    Json list = Json::array();
-    for (const auto& [id, similarity] : found.neighbours) {
-      list.push_back({{"id", id}, {"token", tokenizer.token_bytes(id)}, {"similarity", similarity}});
-    }
-    all.push_back({{"word", found.word}, {"neighbours", list}});
+    all.push_back({{"word", found.word}, {"neighbours", tokens_json(found.neighbours, tokenizer, "similarity")}});
   }
   return {{"words", all}, {"matmul", word_of(kernels::MatmulPrecisionScope::current())}};
 }
@@ -44,11 +40,7 @@ std::string text_of(const std::vector<Found>& words, const Tokenizer& tokenizer)
   std::string text;
   for (const Found& found : words) {
     if (words.size() > 1) text += str_cat(text.empty() ? "" : "\n", found.word, "\n");
-    Table table({{.width = 8, .right = true, .gap = 0}, {}});
-    for (const auto& [id, similarity] : found.neighbours) {
-      table.add({fmt::format("{:.4f}", similarity), json_text(tokenizer.token_bytes(id))});
-    }
-    text += output_text(table.text());
+    text += tokens_text(found.neighbours, tokenizer);
   }
   return text;
 }

@@ -1,4 +1,3 @@
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <functional>
@@ -10,6 +9,7 @@
 #include "cli/commands/commands.h"
 #include "cli/options/input_lines.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "data/text/labelled_table.h"
@@ -115,15 +115,15 @@ class Predictor {
         read(question);
         rows = encoder_.encode(question.example, where);
       } catch (const Error& error) {
-        spdlog::error("{}", error.what());
+        log_error("{}", error.what());
         ++refused_;
       }
     }
     question.has_answer = !rows.empty();
     if (question.has_answer) question.cut_tokens = rows.front().cut;
     if (question.cut_tokens > 0) {
-      spdlog::warn("{}longer than the model's context of {} tokens: its last {} are not read", where,
-                   run_.model->encoder().context().value_or(0), question.cut_tokens);
+      log_warning("{}longer than the model's context of {} tokens: its last {} are not read", where,
+                  run_.model->encoder().context().value_or(0), question.cut_tokens);
     }
     questions_.push_back(std::move(question));
     std::ranges::move(rows, std::back_inserter(rows_));

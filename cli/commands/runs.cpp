@@ -1,4 +1,3 @@
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <limits>
@@ -7,6 +6,7 @@
 #include <utility>
 
 #include "cli/commands/commands.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "core/text/numbers.h"
@@ -80,7 +80,7 @@ void print_runs(const RunsArguments& arguments) {
     try {
       runs.push_back(summarize_run(run));
     } catch (const std::exception& error) {  // a damaged run must not hide the others
-      spdlog::warn("{}: {}", run.root.string(), error.what());
+      log_warning("{}: {}", run.root.string(), error.what());
     }
   }
   if (arguments.sort != "name")

@@ -1,4 +1,3 @@
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -7,7 +6,9 @@
 #include <numbers>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/scored_tokens.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/surprisal_colors.h"
@@ -95,13 +96,7 @@ class TokenWriter {
         {"id", id}, {"token", tokenizer_.token_bytes(id)}, {"nats", value(1)}, {"bits", value(std::numbers::ln2)}};
     if (ranked_) {
       json["rank"] = score ? Json(score->rank) : Json(nullptr);
-      json["likeliest"] = Json::array();
-      if (score) {
-        for (const auto& [other, probability] : score->likeliest) {
-          json["likeliest"].push_back(
-              {{"id", other}, {"token", tokenizer_.token_bytes(other)}, {"probability", probability}});
-        }
-      }
+      json["likeliest"] = score ? tokens_json(score->likeliest, tokenizer_, "probability") : Json::array();
     }
     print_text((first_ ? "" : ",") + json_text(json));
     first_ = false;
@@ -204,7 +199,7 @@ void score_pairs(const SurprisalArguments& arguments) {
   }
   ProgressLine::clear_visible();
   if (skipped.total() > 0) {
-    spdlog::warn("{} of {} pairs are not scored: {}", skipped.total(), text.pairs().size(), describe(skipped, limits));
+    log_warning("{} of {} pairs are not scored: {}", skipped.total(), text.pairs().size(), describe(skipped, limits));
   }
   if (!arguments.out.empty()) write_page(arguments, page);
   check(count > 0, text.origin(), ": none of ", text.pairs().size(), " sentence pairs can be scored");

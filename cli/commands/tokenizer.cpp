@@ -1,15 +1,16 @@
 #include "tokenizer/tokenizer.h"
 
-#include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
-
+#include <algorithm>
 #include <charconv>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <memory>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/tokenizer_info.h"
+#include "cli/terminal/joined.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
@@ -67,11 +68,11 @@ std::size_t read_bytes_option(const std::string& text) {
 }
 
 void warn_of(const TextNotes& notes) {
-  for (const std::string& line : notes.lines()) spdlog::warn("{}", line);
+  for (const std::string& line : notes.lines()) log_warning("{}", line);
 }
 
 void save(const Tokenizer& tokenizer, const std::string& path) {
-  for (const std::string& line : tokenizer.save(path)) spdlog::warn("{}", line);
+  for (const std::string& line : tokenizer.save(path)) log_warning("{}", line);
 }
 
 void train_tokenizer(const TokenizerArguments& arguments) {
@@ -88,9 +89,9 @@ void train_tokenizer(const TokenizerArguments& arguments) {
   warn_of(reader.notes());
   save(*tokenizer, arguments.out);
   if (options.kind != "char" && tokenizer->vocab_size() < options.vocab) {
-    spdlog::warn("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);
+    log_warning("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);
   }
-  spdlog::info("{} tokens from {} bytes of text: {}", tokenizer->vocab_size(), reader.position(), arguments.out);
+  log_info("{} tokens from {} bytes of text: {}", tokenizer->vocab_size(), reader.position(), arguments.out);
 }
 
 std::unique_ptr<Tokenizer> load(const TokenizerArguments& arguments) {
@@ -98,7 +99,7 @@ std::unique_ptr<Tokenizer> load(const TokenizerArguments& arguments) {
 }
 
 void print_ids(std::span<const std::int32_t> ids, std::string_view separator) {
-  print_line("{}", fmt::join(ids, separator));
+  print_line("{}", joined(ids, separator));
 }
 
 void encode_input(TokenizerArguments& arguments) {
@@ -143,7 +144,7 @@ void show_tokenizer(const TokenizerArguments& arguments) {
 void convert_tokenizer(const TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   save(*tokenizer, arguments.out);
-  spdlog::info("{} tokens: {}", tokenizer->vocab_size(), arguments.out);
+  log_info("{} tokens: {}", tokenizer->vocab_size(), arguments.out);
 }
 
 Option document_option(TokenizerArguments& arguments) {
@@ -168,24 +169,22 @@ Option out_option(TokenizerArguments& arguments) {
           {.required = true}};
 }
 
-Option file_argument(TokenizerArguments& arguments) {
-  return {"file",
-          &arguments.file,
-          "FILE.json of Hugging Face, FILE.tiktoken, or GPT-2's: a folder with vocab.json and merges.txt",
-          {.required = true}};
-}
-
-// The options --pattern and --special say what a tokenizer's file does not.
-Option file_pattern_option(TokenizerArguments& arguments) {
-  return {"--pattern", [&](const std::string& name) { arguments.of_file.pattern = read_pattern(name); },
-          "How text is split, if the file does not say it: gpt2 or cl100k"};
-}
-
-Option file_special_option(TokenizerArguments& arguments) {
-  return {"--special",
-          &arguments.of_file.special_tokens,
-          "NAME or NAME=ID of a token that is not in the file; may be repeated",
-          {.values = ListValues::one_each}};
+// The options of a command that reads a tokenizer's file: those of the file, and `more`. --pattern and --special say
+// what the file may leave open.
+std::vector<Option> with_file(TokenizerArguments& arguments, std::vector<Option> more) {
+  std::vector<Option> options{
+      {"file",
+       &arguments.file,
+       "FILE.json of Hugging Face, FILE.tiktoken, or GPT-2's: a folder with vocab.json and merges.txt",
+       {.required = true}},
+      {"--pattern", [&](const std::string& name) { arguments.of_file.pattern = read_pattern(name); },
+       "How text is split, if the file does not say it: gpt2 or cl100k"},
+      {"--special",
+       &arguments.of_file.special_tokens,
+       "NAME or NAME=ID of a token that is not in the file; may be repeated",
+       {.values = ListValues::one_each}}};
+  std::ranges::move(more, std::back_inserter(options));
+  return options;
 }
 
 Command tokenizer_train(const SharedArguments& shared) {
@@ -215,23 +214,20 @@ Command tokenizer_train(const SharedArguments& shared) {
 
 Command tokenizer_encode(const SharedArguments& shared) {
   TokenizerArguments& arguments = *shared;
-  return {.name = "encode",
-          .help = "Convert text to ids",
-          .options = {file_argument(arguments),
-                      file_pattern_option(arguments),
-                      file_special_option(arguments),
-                      document_option(arguments),
-                      text_field_option(arguments),
-                      texts_argument(arguments, false),
-                      {"--lines", &arguments.lines, "One line of ids per line of standard input"}},
-          .run = [&] { encode_input(arguments); }};
+  return {
+      .name = "encode",
+      .help = "Convert text to ids",
+      .options = with_file(arguments, {document_option(arguments),
+                                       text_field_option(arguments),
+                                       texts_argument(arguments, false),
+                                       {"--lines", &arguments.lines, "One line of ids per line of standard input"}}),
+      .run = [shared] { encode_input(*shared); }};
 }
 
 Command tokenizer_decode(const SharedArguments& shared) {
-  TokenizerArguments& arguments = *shared;
   return {.name = "decode",
           .help = "Convert ids on standard input to text",
-          .options = {file_argument(arguments), file_pattern_option(arguments), file_special_option(arguments)},
+          .options = with_file(*shared, {}),
           .run = [shared] { decode_input(*shared); }};
 }
 
@@ -239,23 +235,18 @@ Command tokenizer_info(const SharedArguments& shared) {
   TokenizerArguments& arguments = *shared;
   return {.name = "info",
           .help = "Show what a tokenizer holds, how it splits a text and how well it compresses files",
-          .options = {file_argument(arguments),
-                      file_pattern_option(arguments),
-                      file_special_option(arguments),
-                      document_option(arguments),
-                      text_field_option(arguments),
-                      texts_argument(arguments, false),
-                      {"--text", &arguments.info.text, "Show how it splits"},
-                      {"--json", &arguments.info.json, "As JSON"}},
+          .options = with_file(arguments, {document_option(arguments),
+                                           text_field_option(arguments),
+                                           texts_argument(arguments, false),
+                                           {"--text", &arguments.info.text, "Show how it splits"},
+                                           {"--json", &arguments.info.json, "As JSON"}}),
           .run = [shared] { show_tokenizer(*shared); }};
 }
 
 Command tokenizer_convert(const SharedArguments& shared) {
-  TokenizerArguments& arguments = *shared;
   return {.name = "convert",
           .help = "Convert from one file format to another",
-          .options = {file_argument(arguments), file_pattern_option(arguments), file_special_option(arguments),
-                      out_option(arguments)},
+          .options = with_file(*shared, {out_option(*shared)}),
           .run = [shared] { convert_tokenizer(*shared); }};
 }
 

@@ -1,10 +1,11 @@
-#include <spdlog/spdlog.h>
 
 #include <cstdio>
 #include <memory>
 
 #include "cli/commands/commands.h"
 #include "cli/options/config_options.h"
+#include "cli/terminal/messages.h"
+#include "cli/terminal/terminal.h"
 #include "cli/training/runs.h"
 #include "cli/training/training.h"
 #include "train/distributed/launch.h"
@@ -22,12 +23,12 @@ void train_as_rank(const TrainArguments& arguments) {
     fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
   }
   const auto ranks = join_ranks(tell_lost_rank);
-  if (!ranks->is_root()) spdlog::set_level(spdlog::level::off);
+  if (!ranks->is_root()) be_silent();
   try {
     arguments.resume.empty() ? start_run(arguments, *ranks) : continue_run(arguments, *ranks);
   } catch (const StoppedBeforeTraining&) {
-    spdlog::info("stopped before the training began: {}",
-                 arguments.out.empty() ? "the run is as it was" : "no run was made");
+    log_info("stopped before the training began: {}",
+             arguments.out.empty() ? "the run is as it was" : "no run was made");
   }
   ranks->finish_job();
 }

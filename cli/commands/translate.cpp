@@ -1,7 +1,5 @@
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +7,8 @@
 #include "cli/commands/commands.h"
 #include "cli/options/input_lines.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
+#include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "core/files.h"
 #include "core/text/utf8.h"
@@ -52,10 +52,10 @@ class AlignmentWriter {
         for (const std::int32_t id : ids) list.push_back(tokenizer.token_bytes(id));
         return list;
       };
-      const nlohmann::ordered_json object{{"source", tokens(*both.source, line.source, both.symbols.source.end)},
-                                          {"target", tokens(*both.target, line.target, both.symbols.target.end)},
-                                          {"weights", weights}};
-      json_->append(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+      json_->append(json_text({{"source", tokens(*both.source, line.source, both.symbols.source.end)},
+                               {"target", tokens(*both.target, line.target, both.symbols.target.end)},
+                               {"weights", weights}}) +
+                    '\n');
     }
     if (pharaoh_) pharaoh_->append(format_alignment(links_of(weights)) + '\n');
   }
@@ -112,7 +112,7 @@ void translate_input(const TranslateArguments& arguments) {
     for (std::size_t i = 0; i < views.size(); ++i) {
       const std::size_t invalid = find_invalid_utf8(views[i]);
       if (invalid != std::string_view::npos) {
-        spdlog::warn("line {}: invalid UTF-8 at byte {}; U+FFFD is translated in its place", number + i + 1, invalid);
+        log_warning("line {}: invalid UTF-8 at byte {}; U+FFFD is translated in its place", number + i + 1, invalid);
       }
     }
     const auto translations = translate_lines(*run.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
@@ -120,19 +120,19 @@ void translate_input(const TranslateArguments& arguments) {
     for (std::size_t i = 0; i < lines.size(); ++i, ++number) {
       const LineTranslation& line = translations[i];
       if (line.dropped_tokens > 0) {
-        spdlog::warn("line {}: longer than the model's context of {} tokens: its last {} are not translated",
-                     number + 1, run.model->context().value_or(0), line.dropped_tokens);
+        log_warning("line {}: longer than the model's context of {} tokens: its last {} are not translated", number + 1,
+                    run.model->context().value_or(0), line.dropped_tokens);
       }
       alignments.write(run, line);
       if (options.search.n_best == 1) {
-        std::cout << one_line(line.texts[0]) << '\n';
+        print_line("{}", one_line(line.texts[0]));
         continue;
       }
       for (std::size_t best = 0; best < line.texts.size(); ++best) {
-        std::cout << number + 1 << '\t' << line.scores[best] << '\t' << one_line(line.texts[best]) << '\n';
+        print_line("{}\t{:g}\t{}", number + 1, line.scores[best], one_line(line.texts[best]));
       }
     }
-    std::cout << std::flush;
+    flush_results();
   }
   alignments.commit();
 }
@@ -146,10 +146,7 @@ Command translate_command() {
   std::vector<Option> table = {
       run_argument(arguments->run),
       checkpoint_option(arguments->run),
-      {"--beam",
-       &search.beam,
-       "Hypotheses kept at each length; 1: greedy [5]",
-       {.least = 1, .most = kMostHypotheses}},
+      {"--beam", &search.beam, "Hypotheses kept at each length; 1: greedy [5]", {.least = 1, .most = kMostHypotheses}},
       {"--length-penalty", &search.length_penalty,
        "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]"},
       {"--n-best", &search.n_best, "Print so many translations a line: number, score, text [1]", {.least = 1}},
@@ -158,10 +155,7 @@ Command translate_command() {
        "Draw each translation at random, with no search",
        {.excludes = {"--beam", "--length-penalty", "--n-best"}}},
       {"--batch", &options.batch, "Sentences at once; the translations do not depend on it [64]", {.least = 1}},
-      {"--max-length",
-       &options.max_length,
-       "Tokens of a translation, at most [the model's context]",
-       {.least = 1}},
+      {"--max-length", &options.max_length, "Tokens of a translation, at most [the model's context]", {.least = 1}},
       matmul_option(arguments->matmul),
       {"--no-cache", &arguments->no_cache, "Without the key/value cache: slower, the same translations"},
       {"--alignments", &arguments->alignments,

@@ -1,6 +1,5 @@
 #include "cli/info/info.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "autograd/tensor/allocator.h"
 #include "cli/options/config_options.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "core/memory.h"
 #include "core/parallel.h"
@@ -148,7 +148,7 @@ ResolvedConfig read_config(const std::string& target, const std::optional<RunFol
     require_run_files(*run, run->checkpoint(*step));
   }
   ResolvedConfig config = resolve(std::move(values));
-  for (const std::string& note : notes) spdlog::info("{}", note);
+  for (const std::string& note : notes) log_info("{}", note);
   return config;
 }
 

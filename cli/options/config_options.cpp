@@ -1,6 +1,6 @@
 #include "cli/options/config_options.h"
-
-#include <spdlog/spdlog.h>
+#include "cli/terminal/joined.h"
+#include "cli/terminal/messages.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -27,15 +27,9 @@ void make_paths_absolute(Config& config) {
   }
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
-  return text;
-}
-
 std::string option_help(const ConfigKey& key) {
   std::string help = key.help;
-  if (!key.allowed.empty()) help += str_cat(" {", joined(key.allowed), "}");
+  if (!key.allowed.empty()) help += str_cat(" {", joined(key.allowed, ","), "}");
   if (!key.default_value.empty())
     help += str_cat(" [", key.default_value == "\n" ? "a newline" : key.default_value, "]");
   return help;
@@ -73,7 +67,7 @@ ResolvedConfig new_config(Config config, const ConfigOverrides& overrides) {
   make_paths_absolute(config);
   std::ranges::move(imply_model(config), std::back_inserter(notes));
   ResolvedConfig resolved = resolve(std::move(config));
-  for (const std::string& note : notes) spdlog::info("{}", note);
+  for (const std::string& note : notes) log_info("{}", note);
   return resolved;
 }
 

@@ -1,6 +1,5 @@
 #include "cli/options/run_model.h"
-
-#include <spdlog/spdlog.h>
+#include "cli/terminal/messages.h"
 
 #include "cli/options/usage.h"
 #include "generate/generator.h"
@@ -8,11 +7,11 @@
 
 namespace tapeformer::cli {
 
-void warn(const std::string& line) { spdlog::warn("{}", line); }
+void warn(const std::string& line) { log_warning("{}", line); }
 
 void tell(const TrainedModel& trained) {
   for (const std::string& warning : trained.warnings) warn(warning);
-  spdlog::info("weights: {}", trained.checkpoint_text);
+  log_info("weights: {}", trained.checkpoint_text);
 }
 
 Option run_argument(ModelSource& run) {

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "core/text/utf8.h"
 #include "core/text/visible_text.h"
@@ -77,6 +78,14 @@ void set_up_log() {
   spdlog::set_formatter(std::move(formatter));
 }
 
+void log_line(MessageKind kind, const std::string& text) {
+  const auto level = kind == MessageKind::info      ? spdlog::level::info
+                     : kind == MessageKind::warning ? spdlog::level::warn
+                                                    : spdlog::level::err;
+  spdlog::default_logger_raw()->log(level, spdlog::string_view_t(text));
+}
+
+void be_silent() { spdlog::set_level(spdlog::level::off); }
 void be_quiet() { spdlog::set_level(spdlog::level::warn); }
 bool is_quiet() { return !spdlog::should_log(spdlog::level::info); }
 

@@ -28,6 +28,8 @@ void set_up_log();
 
 // Implements --quiet: from now on standard error shows only warnings and errors.
 void be_quiet();
+// From now on the log shows nothing.
+void be_silent();
 bool is_quiet();
 
 // Text for standard output: printable_text() on a terminal, unchanged elsewhere.

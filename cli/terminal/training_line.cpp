@@ -1,6 +1,6 @@
 #include "cli/terminal/training_line.h"
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

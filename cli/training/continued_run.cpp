@@ -1,4 +1,3 @@
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <iterator>
@@ -6,6 +5,8 @@
 #include <utility>
 
 #include "cli/options/config_options.h"
+#include "cli/terminal/joined.h"
+#include "cli/terminal/messages.h"
 #include "cli/training/run_setup.h"
 #include "cli/training/runs.h"
 #include "cli/training/training.h"
@@ -26,12 +27,6 @@ struct Continuation {
   std::optional<double> max_minutes;  // the time limit of this process, if the options give one
 };
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
-  return all;
-}
-
 // Whether the run's configuration was edited by hand. The user must confirm that this is intended.
 bool is_changed_by_hand(const RunFolder& run, const std::optional<std::filesystem::path>& copy,
                         const TrainArguments& arguments) {
@@ -43,7 +38,7 @@ bool is_changed_by_hand(const RunFolder& run, const std::optional<std::filesyste
     fail_usage(error.what(), advice);
   }
   if (!changes.empty() && !arguments.accept_changes) {
-    fail_usage(run.config().string(), " was changed by hand, or damaged: ", joined(changes),
+    fail_usage(run.config().string(), " was changed by hand, or damaged: ", joined(changes, ", "),
                ": give --accept-changes to go on so", advice);
   }
   return !changes.empty();
@@ -75,7 +70,7 @@ Continuation continued_config(const RunReference& reference, std::optional<std::
 std::int64_t find_step(const RunReference& reference, Communicator& ranks) {
   std::vector<std::string> warnings;
   const std::int64_t step = ranks.sum_of(ranks.is_root() ? usable_checkpoint(reference, warnings) : 0);
-  for (const std::string& warning : warnings) spdlog::warn("{}", warning);
+  for (const std::string& warning : warnings) log_warning("{}", warning);
   require_run_files(reference.run, reference.run.checkpoint(step));
   return step;
 }
@@ -87,9 +82,9 @@ TrainingState load_state(const RunFolder& run, std::int64_t step, Objective& obj
   objective.load_recurrent_state(
       state.recurrent_state);  // train() does it too: here what does not fit is refused before the run is changed
   if (state.data_hash != objective.facts().data_hash) {
-    spdlog::warn("the training text is another than the run began with: what follows is not what it would have been");
+    log_warning("the training text is another than the run began with: what follows is not what it would have been");
   }
-  if (const auto told = take_terms(state, objective, config)) spdlog::warn("{}", *told);
+  if (const auto told = take_terms(state, objective, config)) log_warning("{}", *told);
   state.data_hash = objective.facts().data_hash;
   return state;
 }
@@ -116,7 +111,7 @@ void mark_best_of(const RunFolder& run, const TrainingState& state) {
 
 void cut_metrics(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state) {
   const std::string note = truncate_metrics(run.metrics(), state.step, state.step < config.train.steps, state.metrics);
-  if (!note.empty()) spdlog::warn("{}", note);
+  if (!note.empty()) log_warning("{}", note);
 }
 
 // Resets the run's folder to the moment of `state`. `named`: the user has named the checkpoint.
@@ -125,7 +120,7 @@ void go_back(const RunFolder& run, const ResolvedConfig& config, const TrainingS
     write_file_atomically(run.config(), text);
   cut_metrics(run, config, state);
   if (!named) {  // the newest undamaged checkpoint was chosen: later ones are damaged
-    for (const std::string& note : set_aside_checkpoints_after(run, state.step)) spdlog::warn("{}", note);
+    for (const std::string& note : set_aside_checkpoints_after(run, state.step)) log_warning("{}", note);
   }
   remove_checkpoints_after(run, state.step);
   remove_average(run);
@@ -160,9 +155,9 @@ ContinuedRun prepare(const RunReference& reference, std::optional<std::int64_t> 
 
 void tell(const ContinuedRun& continued) {
   const Continuation& continuation = continued.continuation;
-  spdlog::info("resumed at step {}", continued.training.state.step);
-  for (const std::string& change : continuation.changes) spdlog::info("{}", change);
-  if (continuation.max_minutes) spdlog::info("train.max_minutes is {} for this process", *continuation.max_minutes);
+  log_info("resumed at step {}", continued.training.state.step);
+  for (const std::string& change : continuation.changes) log_info("{}", change);
+  if (continuation.max_minutes) log_info("train.max_minutes is {} for this process", *continuation.max_minutes);
 }
 
 void resume(const TrainArguments& arguments, const RunReference& reference, Communicator& ranks) {
@@ -195,7 +190,7 @@ void copy_earlier_checkpoints(const RunFolder& from, const RunFolder& to, const 
     try {
       copy_checkpoint(from, step, to);
     } catch (const Error& error) {  // the checkpoint is damaged: the new run continues without it
-      spdlog::warn("{}", error.what());
+      log_warning("{}", error.what());
     }
   }
 }

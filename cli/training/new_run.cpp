@@ -1,6 +1,6 @@
-#include <spdlog/spdlog.h>
 
 #include "cli/options/config_options.h"
+#include "cli/terminal/messages.h"
 #include "cli/training/run_setup.h"
 #include "cli/training/runs.h"
 #include "cli/training/training.h"
@@ -36,9 +36,8 @@ void start_run(const TrainArguments& arguments, Communicator& ranks) {
   const bool has_weights = !config.train.init_from.empty();
   objective.model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   if (has_weights) {
-    for (const std::string& line : load_initial_weights(config, objective.initial_part())) spdlog::warn("{}", line);
-    spdlog::info("the weights {}are those of {}", initial_tokenizers ? "and the tokenizer " : "",
-                 config.train.init_from);
+    for (const std::string& line : load_initial_weights(config, objective.initial_part())) log_warning("{}", line);
+    log_info("the weights {}are those of {}", initial_tokenizers ? "and the tokenizer " : "", config.train.init_from);
   }
   Training training = make_training(config, std::move(work), ranks);
   const std::string config_toml = to_toml(config);

@@ -1,10 +1,10 @@
 #include "cli/training/training.h"
 
-#include <spdlog/spdlog.h>
-
 #include <chrono>
 #include <utility>
 
+#include "cli/terminal/joined.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
@@ -41,7 +41,7 @@ class ReportRefresh {
     try {
       write_run_report({&run_, 1}, run_.report());
     } catch (const std::exception& error) {  // a failed picture must not end a training
-      spdlog::warn("{}: not written: {}", run_.report().string(), error.what());
+      log_warning("{}: not written: {}", run_.report().string(), error.what());
     }
     due_ = Clock::now() + 20 * (Clock::now() - begin);
   }
@@ -67,10 +67,10 @@ JobFacts data_and_weights(const Objective& objective, const ParameterSlab& slab,
 
 void tell_ranks(const ResolvedConfig& config, const Communicator& ranks) {
   if (ranks.size() == 1) return;
-  spdlog::info("{} ranks share the {} micro-steps of a step", ranks.size(), config.train.accumulate);
+  log_info("{} ranks share the {} micro-steps of a step", ranks.size(), config.train.accumulate);
   if (config.train.accumulate % ranks.size() == 0) return;
-  spdlog::warn("train.accumulate is {}, no multiple of the ranks: those with fewer micro-steps wait for the others",
-               config.train.accumulate);
+  log_warning("train.accumulate is {}, no multiple of the ranks: those with fewer micro-steps wait for the others",
+              config.train.accumulate);
 }
 
 void throw_if_stopped() {
@@ -95,17 +95,17 @@ std::unique_ptr<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& conf
 
 // Says what is trained, with which means, and what is unusual about it.
 void tell_beginning(const ResolvedConfig& config, const Objective& objective, const TrainingState& state) {
-  for (const std::string& line : objective.facts().warnings) spdlog::warn("{}", line);
-  if (!objective.can_evaluate()) spdlog::warn("{}: nothing will be evaluated", objective.validation().missing);
-  for (const std::string& line : objective.facts().description) spdlog::info("{}", line);
+  for (const std::string& line : objective.facts().warnings) log_warning("{}", line);
+  if (!objective.can_evaluate()) log_warning("{}: nothing will be evaluated", objective.validation().missing);
+  for (const std::string& line : objective.facts().description) log_info("{}", line);
   const kernels::MatmulPrecision precision = matmul_precision(config);
-  if (const std::string warning = matmul_warning(precision); !warning.empty()) spdlog::warn("{}", warning);
+  if (const std::string warning = matmul_warning(precision); !warning.empty()) log_warning("{}", warning);
   const bool of_environment = config.train.threads == 0 && threads_of_environment();
-  spdlog::info("{} threads{}; matrix products: {}", thread_count(), of_environment ? " (OMP_NUM_THREADS)" : "",
-               describe_matmul(precision));
+  log_info("{} threads{}; matrix products: {}", thread_count(), of_environment ? " (OMP_NUM_THREADS)" : "",
+           describe_matmul(precision));
   tell_ranks(config, objective.ranks());
   if (state.step >= config.train.steps) {
-    spdlog::info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
+    log_info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
   }
 }
 
@@ -120,8 +120,8 @@ void tell_evaluation(const std::string& what, const Evaluation& evaluation, std:
   for (const auto& [name, value] : evaluation.measures) measures += fmt::format(", {} {:.4f}", name, value);
   const std::string perplexity =
       task.has_perplexity ? ", perplexity " + format_perplexity(evaluation.perplexity()) : "";
-  spdlog::info("{}: validation loss {:.4f}{}{}{}{}", what, evaluation.loss(), parts.empty() ? "" : parts + ")",
-               perplexity, measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
+  log_info("{}: validation loss {:.4f}{}{}{}{}", what, evaluation.loss(), parts.empty() ? "" : parts + ")", perplexity,
+           measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
 }
 
 void tell_end(TrainEnd end, const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
@@ -129,14 +129,14 @@ void tell_end(TrainEnd end, const ResolvedConfig& config, const Objective& objec
   if (end == TrainEnd::early_stopped) {
     const std::string_view measure = objective.task().metric;
     const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);
-    spdlog::info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
+    log_info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
   }
   if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
     print_summary(config, objective, state, run);
     return print_next_commands(config, run);
   }
-  spdlog::info("{} at step {}; go on with: tapeformer train --resume {}",
-               end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
+  log_info("{} at step {}; go on with: tapeformer train --resume {}",
+           end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
 }
 
 }  // namespace
@@ -198,13 +198,13 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
     report.refresh_if_due();
   };
   TrainingPace pace;
-  const StopNotice notice(StopSignal::requested, pace, [](const std::string& line) { spdlog::info("{}", line); });
+  const StopNotice notice(StopSignal::requested, pace, [](const std::string& line) { log_info("{}", line); });
   const TrainHooks hooks{.progress = [&](const ProgressState& now) { progress.step(now); },
                          .evaluating = [] { return show_progress("evaluating"); },
                          .evaluated = evaluated,
                          .averaged =
                              [&](std::span<const std::int64_t> steps) {
-                               spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
+                               log_info("averaged the checkpoints of the steps {}", joined(steps, ", "));
                              },
                          .average_evaluated =
                              [&](const Evaluation& evaluation, std::optional<double> bleu) {

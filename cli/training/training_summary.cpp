@@ -1,12 +1,11 @@
 #include "cli/training/training_summary.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "data/synthetic/corpora.h"
 #include "train/run/chosen_checkpoint.h"
@@ -100,8 +99,8 @@ void print_next_commands(const ResolvedConfig& config, const RunFolder& run) {
   const char* begin = "next:";
   for (const std::string_view command : config.task_row().next_commands) {
     const auto at = command.find('%');
-    spdlog::info("{} tapeformer {}{}{}", begin, command.substr(0, at), shell_word(run.root.string()),
-                 command.substr(at + 1));
+    log_info("{} tapeformer {}{}{}", begin, command.substr(0, at), shell_word(run.root.string()),
+             command.substr(at + 1));
     begin = "     ";
   }
 }
