@@ -54,7 +54,7 @@ TEST_CASE("rnn_seq2seq: a target's token reaches its own place and the later one
 }
 
 TEST_CASE(
-    "rnn_seq2seq: with a state, pieces of any lengths give the logits of the whole target, for every hypothesis") {
+    "rnn_seq2seq: with a cache, pieces of any lengths give the logits of the whole target, for every hypothesis") {
   constexpr std::int64_t kRows = 6, kLength = 8;
   const std::int64_t source_lengths[] = {9, 4}, target_lengths[] = {1, 1};
   const std::vector<std::int64_t> sentence{0, 0, 0, 1, 1, 1};
@@ -73,22 +73,22 @@ TEST_CASE(
 
       Tape tape(no_grad);
       EncoderOutput encoded = model.encode(tape, source);
-      const auto state = model.make_cache(kLength, 9);
+      const auto cache = model.make_cache(kLength, 9);
       const auto piece = [&](std::int64_t begin, std::int64_t end) {
         const Variable part = Variable::constant(tape, ids.slice(1, begin, end).contiguous());
-        return model.logits(model.decode(part, encoded, state.get())).value();
+        return model.logits(model.decode(part, encoded, cache.get())).value();
       };
       CHECK(distance(piece(0, 3), expected.slice(1, 0, 3)) < tolerance);
       CHECK(distance(piece(3, 4), expected.slice(1, 3, 4)) < tolerance);
 
       const std::int64_t order[] = {2, 0, 2, 5, 5, 3};  // within each sentence
-      state->select(order);
+      cache->select(order);
       ids = select_rows(ids, order);
       const Tensor reordered = logits_for(ids);
       CHECK(distance(piece(4, 6), reordered.slice(1, 4, 6)) < tolerance);
 
       const std::int64_t kept_rows[] = {3, 4, 5}, kept_sentence[] = {1};
-      state->select(kept_rows);
+      cache->select(kept_rows);
       encoded = select_rows(encoded, kept_sentence);
       ids = select_rows(ids, kept_rows);
       CHECK(distance(piece(6, kLength), select_rows(reordered, kept_rows).slice(1, 6, kLength)) < tolerance);
@@ -193,9 +193,9 @@ TEST_CASE("rnn_seq2seq: what does not fit is refused") {
   const PairBatch batch = full_batch(config, 2, 3, 4);
   const auto decode = [&](std::int64_t rows, const SequenceToSequence& states_of, const TapeOptions& options) {
     Tape tape(options);
-    const auto state = states_of.make_cache(4, 3);
+    const auto cache = states_of.make_cache(4, 3);
     model.decode(Variable::constant(tape, Tensor::zeros({rows, 1}, DType::i32)), model.encode(tape, batch.source),
-                 state.get());
+                 cache.get());
   };
   CHECK_THROWS_WITH_AS(decode(3, model, no_grad), "rnn_seq2seq: 3 rows cannot share 2 encoded ones", Error);
   CHECK_THROWS_WITH_AS(decode(2, model, {}), "rnn_seq2seq: a cache works without recording only", Error);
