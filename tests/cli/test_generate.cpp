@@ -48,6 +48,42 @@ TEST_CASE("generate: several samples have seeds that follow each other, and stop
   CHECK(result_of(box, command + "--seed 4 --stop", {stop}) == "Once" + text.substr(0, text.find(stop)) + "\n");
 }
 
+TEST_CASE("generate: a beam search prints the best texts with their scores, the same without the cache") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 20");
+  const std::string command = "generate run --prompt Once --tokens 12 --beam ";
+  const std::string best = result_of(box, command + "4");
+  CHECK(result_of(box, command + "4 --no-cache") == best);
+  CHECK(result_of(box, command + "1") == result_of(box, "generate run --prompt Once --tokens 12 --temperature 0"));
+
+  const std::vector<Json> texts = objects(result_of(box, command + "4 --n-best 3 --json"));
+  REQUIRE(texts.size() == 3);
+  CHECK(keys_of(texts[0]) == std::vector<std::string>{"prompt", "text", "tokens", "score", "log_probability", "end"});
+  CHECK("Once" + texts[0]["text"].get<std::string>() + "\n" == best);
+  CHECK(texts[0]["score"] >= texts[1]["score"]);
+  CHECK(texts[1]["score"] >= texts[2]["score"]);
+  for (const Json& text : texts) {
+    CHECK(text["log_probability"] < 0);
+    CHECK((text["tokens"] == 12) == (text["end"] == "length"));
+  }
+  const std::string several = result_of(box, command + "4 --n-best 3");
+  CHECK(several.starts_with("--- score -"));
+  CHECK(several.find(" ---\n" + best) < several.find("--- score", 1));
+
+  for (const std::string other :
+       {"--temperature 1", "--top-k 3", "--top-p 0.5", "--seed 3", "--samples 2", "--stop x", "--interactive"}) {
+    const std::string name = other.substr(0, other.find(' '));
+    check_error(box, kUsage, name + " excludes --beam (see --help)", "generate run --tokens 2 --beam 3 " + other);
+  }
+  for (const std::string other : {"--n-best", "--length-penalty"}) {
+    check_error(box, kUsage, other + " requires --beam (see --help)", "generate run --tokens 2 " + other + " 1");
+  }
+  check_error(box, kUsage, "n-best: expected 1 to 3 (the beam), got 4", "generate run --beam 3 --n-best 4");
+  check_error(box, kUsage, "--beam: expected a whole number from 1 to 1000, got 0 (see --help)",
+              "generate run --beam 0");
+}
+
 TEST_CASE("generate: a prompt longer than the context is continued from its end, and a warning says so") {
   const Sandbox box;
   box.prepare_tiny_run();

@@ -59,6 +59,8 @@ TEST_CASE("recurrent model: every command that reads a language model works, or 
   const Outcome text = box.run("generate run --prompt The --tokens 300 --temperature 0");
   CHECK(text.exit_code == 0);
   CHECK(text.out.size() > 300);  // there is no context that could be full
+  const std::string search = "generate run --prompt The --tokens 30 --beam 3 --n-best 2";
+  CHECK(result_of(box, search) == result_of(box, search + " --no-cache"));
   const Outcome eval = box.run("eval run --text text.txt --batch 1 --json");
   const auto json = nlohmann::ordered_json::parse(eval.out);
   CHECK(json["context"].is_null());

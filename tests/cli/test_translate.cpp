@@ -95,6 +95,26 @@ TEST_CASE("translate: neither the batch nor the cache changes a translation") {
   }
 }
 
+TEST_CASE("translate: --sample draws translations by the line and the seed alone") {
+  const Sandbox& box = trained();
+  const std::string input = box.read("source.txt").substr(0, 300) + "\n\n";
+  const std::string drawn = translated(box, "run --sample --temperature 2", input);
+  CHECK(std::count(drawn.begin(), drawn.end(), '\n') == std::count(input.begin(), input.end(), '\n'));
+  for (const std::string other : {" --batch 1", " --batch 3", " --no-cache"}) {
+    CHECK(translated(box, "run --sample --temperature 2" + other, input) == drawn);
+  }
+  CHECK(translated(box, "run --sample --temperature 2 --seed 2", input) != drawn);
+  CHECK(translated(box, "run --sample --temperature 0", input) == translated(box, "run --beam 1", input));
+  CHECK(translated(box, "run --sample --top-k 1", input) == translated(box, "run --beam 1", input));
+  for (const std::string other : {"--beam", "--n-best", "--length-penalty"}) {
+    check_error(box, kUsage, other + " excludes --sample (see --help)", "translate run --sample " + other + " 1");
+  }
+  for (const std::string other : {"--temperature", "--top-k", "--top-p", "--seed"}) {
+    check_error(box, kUsage, other + " requires --sample (see --help)", "translate run " + other + " 1");
+  }
+  check_error(box, kUsage, "temperature: expected 0 or more, got -1", "translate run --sample --temperature -1");
+}
+
 TEST_CASE("translate: the n best, with their line and score") {
   const Sandbox& box = trained();
   const auto lines = lines_of(translated(box, "run --beam 4 --n-best 3", "abcd\n\nhello\n"));

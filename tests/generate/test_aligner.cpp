@@ -85,8 +85,8 @@ TEST_CASE("align: the weights of a Transformer's hypotheses are those of each al
     };
     const EncoderOutput encoded =
         model.encode(tape, {tensor(kSource, 1), Tensor::from({static_cast<std::int32_t>(kSource.size())}, {1})});
-    const auto state = model.make_cache(kContext, 4);
-    model.decode(Variable::constant(tape, tensor(inputs, rows)), encoded, cached ? state.get() : nullptr);
+    const auto cache = model.make_cache(kContext, 4);
+    model.decode(Variable::constant(tape, tensor(inputs, rows)), encoded, cached ? cache.get() : nullptr);
     return weights;
   };
   for (const bool cached : {false, true}) {

@@ -125,7 +125,9 @@ std::vector<BlockConfig> configs() {
   plain.residual_init = plain.init;
   BlockConfig wide = plain;
   wide.head_dim = 2, wide.value_dim = 7;
-  return {plain, wide, modern(plain)};
+  BlockConfig grouped = modern(plain);
+  grouped.heads = 4, grouped.kv_heads = 2;
+  return {plain, wide, grouped};
 }
 
 }  // namespace
@@ -135,8 +137,7 @@ TEST_CASE("attention observer: weights and outputs of the heads of self-attentio
   const Tensor lengths = Tensor::from<std::int32_t>({4, 6}, {kRows});
   const Tensor begin = Tensor::from<std::int32_t>({0, 0, 2, 2, 2, 2, 0, 1, 1, 1, 4, 4}, {kRows, kLength});
   const Tensor x = normal({kRows, kLength, 12}, 3);
-  for (BlockConfig config : configs()) {
-    if (config.kv_heads) config.heads = 4, config.kv_heads = 2;
+  for (const BlockConfig& config : configs()) {
     MultiHeadAttention attention(config);
     attention.initialize_parameters(1);
     const auto state = attention.state_dict();
@@ -185,7 +186,6 @@ TEST_CASE("attention observer: weights and outputs of the heads of cross-attenti
   const Tensor x = normal({kRows, kLength, 12}, 3), source = normal({kRows, kSource, 12}, 4);
   for (BlockConfig config : configs()) {
     config.rotary.reset();  // nothing turns in cross-attention
-    if (config.kv_heads) config.heads = 4, config.kv_heads = 2;
     CrossAttention attention(config);
     attention.initialize_parameters(1);
     const auto state = attention.state_dict();

@@ -17,9 +17,9 @@ Tensor rounded(const Tensor& x) {
   return y;
 }
 
-Tensor logits_in(const CausalModel& model, const Tensor& ids, Cache* state = nullptr) {
+Tensor logits_in(const CausalModel& model, const Tensor& ids, Cache* cache = nullptr) {
   Tape tape({.record = false});
-  return model.logits(model.forward(Variable::constant(tape, ids), state)).value().clone();
+  return model.logits(model.forward(Variable::constant(tape, ids), cache)).value().clone();
 }
 
 void save(const Module& model, const std::filesystem::path& file) {
@@ -28,33 +28,41 @@ void save(const Module& model, const std::filesystem::path& file) {
   write_safetensors(file, parameters);
 }
 
+// Returns a model with the weights of `model`, whose matrices (is_matrix) are held in bf16, and rounds those of
+// `model`.
+template <class Model, class IsMatrix>
+std::unique_ptr<Model> halved(const Model& model, const IsMatrix& is_matrix) {
+  const TempFolder folder;
+  save(model, folder.path / "model.safetensors");
+  const Bf16Weights scope;
+  auto half = std::make_unique<Model>(model.config());
+  half->load_state_dict(SafetensorsFile(folder.path / "model.safetensors"));
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    const Tensor& value = parameter.variable.value();
+    if (is_matrix(parameter)) value.copy_from(rounded(value));
+    CHECK(half->state_dict().at(parameter.name).dtype() == (is_matrix(parameter) ? DType::bf16 : DType::f32));
+  }
+  return half;
+}
+
 }  // namespace
 
 TEST_CASE("bf16 weights: a model gives what it gives in medium with matrices that are rounded beforehand") {
   const kernels::MatmulPrecisionScope precision(kernels::MatmulPrecision::medium);
-  const TempFolder folder;
   for (GptConfig config : architectures(DType::f32)) {
     CAPTURE(name_of(config));
     const Gpt model(config);
     randomize(model);
-    save(model, folder.path / "model.safetensors");
-
-    const Bf16Weights scope;
-    const Gpt half(config);
-    half.load_state_dict(SafetensorsFile(folder.path / "model.safetensors"));
-    for (const NamedParameter& parameter : model.named_parameters()) {
-      const Tensor& value = parameter.variable.value();
-      const bool is_matrix = value.rank() == 2 && parameter.name != "position_embedding.weight";
-      if (is_matrix) value.copy_from(rounded(value));
-      CHECK(half.state_dict().at(parameter.name).dtype() == (is_matrix ? DType::bf16 : DType::f32));
-    }
+    const std::unique_ptr<Gpt> half = halved(model, [](const NamedParameter& parameter) {
+      return parameter.variable.value().rank() == 2 && parameter.name != "position_embedding.weight";
+    });
     const Tensor ids = Tensor::from<std::int32_t>({1, 5, 3, 8, 2, 16, 0, 4, 4, 9}, {1, 10});
     const std::vector<float> expected = logits_in(model, ids).to_vector<float>();
-    CHECK(logits_in(half, ids).to_vector<float>() == expected);  // ten rows: the same kernel
+    CHECK(logits_in(*half, ids).to_vector<float>() == expected);  // ten rows: the same kernel
     // Token by token: dot products, which add up in another order.
-    const auto state = half.make_cache();
+    const auto cache = half->make_cache();
     for (std::int64_t i = 0; i < 10; ++i) {
-      const std::vector<float> got = logits_in(half, ids.slice(1, i, i + 1).clone(), state.get()).to_vector<float>();
+      const std::vector<float> got = logits_in(*half, ids.slice(1, i, i + 1).clone(), cache.get()).to_vector<float>();
       for (std::int64_t j = 0; j < config.vocab; ++j) {
         REQUIRE(got[j] == doctest::Approx(expected[i * config.vocab + j]).epsilon(1e-4).scale(1));
       }
@@ -64,22 +72,14 @@ TEST_CASE("bf16 weights: a model gives what it gives in medium with matrices tha
 
 TEST_CASE("bf16 weights: those of recurrent layers too") {
   const kernels::MatmulPrecisionScope precision(kernels::MatmulPrecision::medium);
-  const TempFolder folder;
   const RnnConfig config{.vocab = 17, .stack = {.layers = 2, .input_dim = 12, .dim = 20}};
   const Rnn model(config);
   randomize(model);
-  save(model, folder.path / "model.safetensors");
-  const Bf16Weights scope;
-  const Rnn half(config);
-  half.load_state_dict(SafetensorsFile(folder.path / "model.safetensors"));
-  for (const NamedParameter& parameter : model.named_parameters()) {
-    const Tensor& value = parameter.variable.value();
-    if (value.rank() == 2) value.copy_from(rounded(value));
-    CHECK(half.state_dict().at(parameter.name).dtype() == (value.rank() == 2 ? DType::bf16 : DType::f32));
-  }
+  const std::unique_ptr<Rnn> half =
+      halved(model, [](const NamedParameter& parameter) { return parameter.variable.value().rank() == 2; });
   const Tensor ids = Tensor::from<std::int32_t>({1, 5, 3, 8, 2, 16, 0, 4, 4, 9}, {1, 10});
   const std::vector<float> expected = logits_in(model, ids).to_vector<float>(),
-                           got = logits_in(half, ids).to_vector<float>();
+                           got = logits_in(*half, ids).to_vector<float>();
   for (std::size_t i = 0; i < got.size(); ++i) REQUIRE(got[i] == doctest::Approx(expected[i]).epsilon(1e-4).scale(1));
 }
 

@@ -59,6 +59,17 @@ Tensor part(const Tensor& x, const Document& document) {
   return x.slice(0, document.row, document.row + 1).slice(1, document.begin, document.end).contiguous();
 }
 
+// Calls body(model, plain) for every architecture with rows of 150 tokens; `plain` reads such a row as one text.
+template <class Body>
+void for_each_packed(const Body& body) {
+  for (const GptConfig& architecture : architectures()) {
+    CAPTURE(name_of(architecture));
+    const Gpt model(with_documents(architecture, 150));
+    randomize(model);
+    body(model, PlainGpt(model));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("documents: where they begin in a row, and the positions in them") {
@@ -74,42 +85,32 @@ TEST_CASE("documents: where they begin in a row, and the positions in them") {
 }
 
 TEST_CASE("documents: a packed row gives the logits of each document alone") {
-  for (const GptConfig& architecture : architectures()) {
-    CAPTURE(name_of(architecture));
-    const GptConfig config = with_documents(architecture, 150);
-    const Gpt model(config);
-    randomize(model);
-    const PlainGpt plain(model);
-    const Tensor ids = ids_tensor(two_rows(config), {2, 150}), packed = logits_of(model, ids);
-    const std::vector<Document> documents = documents_of(two_rows(config), 2);
+  for_each_packed([](const Gpt& model, const PlainGpt& plain) {
+    const Tensor ids = ids_tensor(two_rows(model.config()), {2, 150}), packed = logits_of(model, ids);
+    const std::vector<Document> documents = documents_of(two_rows(model.config()), 2);
     REQUIRE(documents.size() == 9 + 4);
     for (const Document& document : documents) {
       CAPTURE(document.begin);
       CHECK(distance(part(packed, document), logits_of(plain, part(ids, document))) < 1e-12);
     }
-  }
+  });
 }
 
 TEST_CASE("documents: the gradients of a packed row are those of its documents alone, added up") {
-  for (const GptConfig& architecture : architectures()) {
-    CAPTURE(name_of(architecture));
-    const GptConfig config = with_documents(architecture, 150);
-    const Gpt model(config);
-    randomize(model);
-    const PlainGpt plain(model);
-    const Tensor ids = ids_tensor(two_rows(config), {2, 150});
-    std::vector<std::int32_t> scored = random_ids(300, config.vocab, 3);
+  for_each_packed([](const Gpt& model, const PlainGpt& plain) {
+    const Tensor ids = ids_tensor(two_rows(model.config()), {2, 150});
+    std::vector<std::int32_t> scored = random_ids(300, model.config().vocab, 3);
     for (std::size_t i = 0; i < scored.size(); i += 7) scored[i] = -1;
     const Tensor targets = ids_tensor(scored, {2, 150});
     const CrossEntropyOptions options{.smoothing = 0.1, .normalizer = 123};
     double alone = 0;
-    for (const Document& document : documents_of(two_rows(config), 2)) {
+    for (const Document& document : documents_of(two_rows(model.config()), 2)) {
       alone += add_gradients(plain, part(ids, document), part(targets, document), options);
     }
     const double packed = add_gradients(model, ids, targets, options);
     CHECK(packed == doctest::Approx(alone).epsilon(1e-13));
     CHECK(distance(gradients_of(model), gradients_of(plain)) < 1e-12);
-  }
+  });
 }
 
 TEST_CASE("documents: a changed token changes its own document from there on, and no other, bit for bit") {

@@ -81,11 +81,11 @@ TEST_CASE("modern blocks: rotary positions have no parameters and reach beyond t
     const Tensor longer = logits_of(*model, ids);
     CHECK(distance(logits_of(*model, ids.slice(1, 0, 12).contiguous()), longer.slice(1, 0, 12)) < 1e-5);
     // Token by token with the cache, far behind the context too.
-    const std::unique_ptr<Cache> state = model->make_cache();
+    const std::unique_ptr<Cache> cache = model->make_cache();
     for (std::int64_t t = 0; t < 40; ++t) {
       Tape tape(no_grad);
       const Variable one = Variable::constant(tape, ids.slice(1, t, t + 1).contiguous());
-      const Tensor logits = model->logits(model->forward(one, state.get())).value();
+      const Tensor logits = model->logits(model->forward(one, cache.get())).value();
       CHECK(distance(logits, longer.slice(1, t, t + 1)) < 1e-5);
     }
   }
@@ -127,11 +127,11 @@ TEST_CASE("modern blocks: the cache of grouped queries takes the share of its he
     const Gpt model(config);
     randomize(model);
     const Tensor ids = ids_tensor(random_ids(64, config.vocab, 1), {1, 64});
-    const std::unique_ptr<Cache> state = model.make_cache();
+    const std::unique_ptr<Cache> cache = model.make_cache();
     const std::int64_t before = memory_stats().in_use;
     {
       Tape tape(no_grad);
-      model.forward(Variable::constant(tape, ids), state.get());
+      model.forward(Variable::constant(tape, ids), cache.get());
     }
     return memory_stats().in_use - before;
   };

@@ -53,9 +53,9 @@ std::vector<double> logits_by_hand(const Nplm& model, std::span<const std::int32
   return logits;
 }
 
-Tensor logits_of(const Nplm& model, const Tensor& ids, Cache* state) {
+Tensor logits_of(const Nplm& model, const Tensor& ids, Cache* cache) {
   Tape tape(no_grad);
-  return model.logits(model.forward(Variable::constant(tape, ids), state)).value();
+  return model.logits(model.forward(Variable::constant(tape, ids), cache)).value();
 }
 
 }  // namespace
@@ -77,20 +77,20 @@ TEST_CASE("nplm: the logits are b + W x + U tanh(d + H x) of the last n − 1 to
   }
 }
 
-TEST_CASE("nplm: with a state, pieces of any lengths give the logits of the whole text") {
+TEST_CASE("nplm: with a cache, pieces of any lengths give the logits of the whole text") {
   for (const NplmConfig& config : all_configs()) {
     CAPTURE(name_of(config));
     const Nplm model(config);
     randomize(model);
     const Tensor ids = ids_tensor(random_ids(36, 17, 1), {3, 12});
     const Tensor expected = tapeformer::logits_of(model, ids);
-    const std::unique_ptr<Cache> state = model.make_cache();
-    for (int round = 0; round < 2; ++round, state->clear()) {
+    const std::unique_ptr<Cache> cache = model.make_cache();
+    for (int round = 0; round < 2; ++round, cache->clear()) {
       std::int64_t begin = 0;
       for (const std::int64_t length : {1, 1, 5, 1, 3, 1}) {
         const Tensor piece = ids.slice(1, begin, begin + length).contiguous();
         const Tensor part = expected.slice(1, begin, begin + length).contiguous();
-        CHECK(distance(logits_of(model, piece, state.get()), part) < 1e-13);
+        CHECK(distance(logits_of(model, piece, cache.get()), part) < 1e-13);
         begin += length;
       }
     }
@@ -188,7 +188,7 @@ TEST_CASE("nplm: its parameters, and what it refuses") {
   const Tensor ids = ids_tensor(random_ids(3, 17, 1), {1, 3});
   CHECK_THROWS_WITH_AS(model.forward(Variable::constant(tape, ids), other.get()), "nplm: the cache is another model's",
                        Error);
-  const auto state = model.make_cache();
-  CHECK_THROWS_WITH_AS(model.forward(Variable::constant(recording, ids), state.get()),
+  const auto cache = model.make_cache();
+  CHECK_THROWS_WITH_AS(model.forward(Variable::constant(recording, ids), cache.get()),
                        "nplm: a cache works without recording only", Error);
 }

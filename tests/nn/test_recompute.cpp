@@ -56,15 +56,21 @@ void check_same_bits(const Module& model, const AddGradients& add_gradients) {
   CHECK(same_bits(again.second, plain.second));
 }
 
+// Returns a configuration with a block to recompute in the middle, and with dropout.
+template <class Config>
+Config dropping(Config config) {
+  config.layers = 3;
+  config.block.dropout = config.block.attention_dropout = 0.2;
+  return config;
+}
+
 }  // namespace
 
 TEST_CASE("gpt: recomputed blocks give the same loss and gradients to the bit, in every architecture") {
   for (DType dtype : {DType::f64, DType::f32}) {
-    for (GptConfig config : architectures(dtype)) {
+    for (const GptConfig& config : architectures(dtype)) {
       CAPTURE(name_of(config));
-      config.layers = 3;
-      config.block.dropout = config.block.attention_dropout = 0.2;
-      const Gpt model(config);
+      const Gpt model(dropping(config));
       randomize(model);
       const Tensor ids = ids_tensor(random_ids(48, config.vocab, 1), {4, 12});
       std::vector<std::int32_t> scored = random_ids(48, config.vocab, 2);
@@ -79,11 +85,9 @@ TEST_CASE("gpt: recomputed blocks give the same loss and gradients to the bit, i
 
 TEST_CASE("transformer: recomputed blocks give the same loss and gradients to the bit, the encoder's too") {
   for (DType dtype : {DType::f64, DType::f32}) {
-    for (TransformerConfig config : transformer_architectures(dtype)) {
+    for (const TransformerConfig& config : transformer_architectures(dtype)) {
       CAPTURE(name_of(config));
-      config.layers = 3;
-      config.block.dropout = config.block.attention_dropout = 0.2;
-      const Transformer model(config);
+      const Transformer model(dropping(config));
       randomize(model);
       const std::int64_t source_lengths[] = {9, 4, 1}, target_lengths[] = {3, 8, 5};
       const PairBatch batch = batch_of(config, random_pairs(config, source_lengths, target_lengths), 9, 8);

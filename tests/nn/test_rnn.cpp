@@ -13,25 +13,25 @@ RnnConfig small_rnn(CellKind cell, DType dtype = DType::f64) {
   return {.vocab = 17, .stack = {.cell = cell, .layers = 2, .input_dim = 6, .dim = 9, .dtype = dtype}};
 }
 
-Tensor logits_of(const Rnn& model, const Tensor& ids, Cache* state) {
+Tensor logits_of(const Rnn& model, const Tensor& ids, Cache* cache) {
   Tape tape(no_grad);
-  return model.logits(model.forward(Variable::constant(tape, ids), state)).value();
+  return model.logits(model.forward(Variable::constant(tape, ids), cache)).value();
 }
 
 }  // namespace
 
-TEST_CASE("rnn: with a state, pieces of any lengths give the logits of the whole text") {
+TEST_CASE("rnn: with a cache, pieces of any lengths give the logits of the whole text") {
   for (const CellKind cell : kCells) {
     const Rnn model(small_rnn(cell));
     randomize(model);
     const Tensor ids = ids_tensor(random_ids(36, 17, 1), {3, 12});
     const Tensor expected = logits_of(model, ids, nullptr);
-    const std::unique_ptr<Cache> state = model.make_cache();
-    for (int round = 0; round < 2; ++round, state->clear()) {
+    const std::unique_ptr<Cache> cache = model.make_cache();
+    for (int round = 0; round < 2; ++round, cache->clear()) {
       std::int64_t begin = 0;
       for (const std::int64_t length : {5, 1, 1, 4, 1}) {
         const Tensor piece = ids.slice(1, begin, begin + length);
-        CHECK(distance(logits_of(model, piece, state.get()), expected.slice(1, begin, begin + length)) < 1e-13);
+        CHECK(distance(logits_of(model, piece, cache.get()), expected.slice(1, begin, begin + length)) < 1e-13);
         begin += length;
       }
     }
@@ -119,9 +119,9 @@ TEST_CASE("rnn: dropout is the same for the same step, different for the next, a
 TEST_CASE("rnn: a state of another batch, stack or model is refused") {
   const Rnn model(small_rnn(CellKind::lstm));
   randomize(model);
-  const std::unique_ptr<Cache> state = model.make_cache();
-  logits_of(model, ids_tensor(random_ids(2, 17, 1), {2, 1}), state.get());
-  CHECK_THROWS_WITH_AS(logits_of(model, ids_tensor(random_ids(3, 17, 1), {3, 1}), state.get()),
+  const std::unique_ptr<Cache> cache = model.make_cache();
+  logits_of(model, ids_tensor(random_ids(2, 17, 1), {2, 1}), cache.get());
+  CHECK_THROWS_WITH_AS(logits_of(model, ids_tensor(random_ids(3, 17, 1), {3, 1}), cache.get()),
                        "recurrent: h0 is (2, 9): expected (3, 9)", Error);
   RecurrentState shallow;
   shallow.layers.resize(1);

@@ -1,68 +1,13 @@
 // The recurrent encoder-decoder: what padding may not do, its state, its gradients, its attention and what it refuses.
-#include "nn/models/rnn_seq2seq.h"
-
 #include <numeric>
 
 #include "autograd/tensor/allocator.h"
 #include "nn/optim/optimizers.h"
-#include "tests/nn/transformer_support.h"
+#include "tests/nn/encoder_decoders.h"
 
 using namespace tapeformer;
 
 namespace {
-
-constexpr std::int64_t kSourceLengths[] = {9, 4, 1, 6}, kTargetLengths[] = {3, 8, 5, 1};  // 17 targets
-
-RnnSeq2SeqConfig small_config(AttentionScore score, AttentionOrder order, DType dtype = DType::f64) {
-  return {.source_vocab = 17,
-          .target_vocab = 17,
-          .stack = {.cell = CellKind::gru, .input_dim = 6, .dim = 8, .dtype = dtype},
-          .score = score,
-          .order = order};
-}
-
-// Every score in both orders, and among them every cell, direction, depth and way of tying.
-std::vector<RnnSeq2SeqConfig> all_configs(DType dtype = DType::f64) {
-  std::vector<RnnSeq2SeqConfig> configs;
-  for (const AttentionOrder order : {AttentionOrder::previous, AttentionOrder::current}) {
-    for (const AttentionScore score :
-         {AttentionScore::none, AttentionScore::dot, AttentionScore::bilinear, AttentionScore::additive}) {
-      const std::size_t i = configs.size();
-      RnnSeq2SeqConfig config = small_config(score, order, dtype);
-      config.stack.cell = i % 3 == 0 ? CellKind::gru : i % 3 == 1 ? CellKind::lstm : CellKind::tanh;
-      config.stack.layers = 1 + static_cast<std::int64_t>(i / 2 % 2);
-      const bool forward = i / 2 % 3 == 0 || score == AttentionScore::none;
-      config.encoder = forward ? EncoderKind::forward : EncoderKind::bidirectional;
-      config.tied = i % 3 == 0 ? TiedEmbeddings::all : i % 3 == 1 ? TiedEmbeddings::output : TiedEmbeddings::none;
-      if (config.tied != TiedEmbeddings::all) config.source_vocab = 13;
-      configs.push_back(config);
-    }
-  }
-  return configs;
-}
-
-std::string name_of(const RnnSeq2SeqConfig& config) {
-  return str_cat(word_of(config.score), ", ", word_of(config.order), ", ", word_of(config.stack.cell), ", ",
-                 config.stack.layers, " layers, ", word_of(config.encoder), ", tied ", word_of(config.tied));
-}
-
-Tensor part(const Tensor& x, std::int64_t row, std::int64_t begin, std::int64_t end) {
-  return x.slice(0, row, row + 1).slice(1, begin, end).contiguous();
-}
-
-std::pair<double, Gradients> step(const EncoderDecoder& model, const PairBatch& batch, double normalizer = 0) {
-  model.zero_grad();
-  const double loss = add_gradients(model, batch, {.smoothing = 0.1, .normalizer = normalizer});
-  return {loss, gradients_of(model)};
-}
-
-Tensor taken(const Tensor& from, std::span<const std::int64_t> rows) {
-  Dims sizes = from.sizes();
-  sizes[0] = std::ssize(rows);
-  const Tensor to = Tensor::empty(sizes, from.dtype());
-  for (std::int64_t i = 0; i < sizes[0]; ++i) to.slice(0, i, i + 1).copy_from(from.slice(0, rows[i], rows[i] + 1));
-  return to;
-}
 
 // The weights that a model shows while it decodes.
 Tensor shown_weights(const EncoderDecoder& model, const SourceBatch& source, const Tensor& inputs) {
@@ -79,46 +24,16 @@ Tensor shown_weights(const EncoderDecoder& model, const SourceBatch& source, con
 
 }  // namespace
 
-TEST_CASE("rnn_seq2seq: a batch's loss and gradients are those of its sentences alone, whatever its padding holds") {
-  for (const RnnSeq2SeqConfig& config : all_configs()) {
-    CAPTURE(name_of(config));
-    const RnnSeq2Seq model(config);
-    randomize(model);
-    const auto pairs = random_pairs(config, kSourceLengths, kTargetLengths);
-    model.zero_grad();
-    double expected_loss = 0;
-    for (std::size_t row = 0; row < pairs.size(); ++row) {
-      const PairBatch alone =
-          batch_of(config, std::span(pairs).subspan(row, 1), kSourceLengths[row], kTargetLengths[row]);
-      expected_loss += add_gradients(model, alone, {.smoothing = 0.1, .normalizer = 17});
-    }
-    const Gradients expected = gradients_of(model);
-    CHECK(expected.size() == model.named_parameters().size());
-    const auto [loss, gradients] = step(model, batch_of(config, pairs, 12, 11, 1));
-    CHECK(loss == doctest::Approx(expected_loss).epsilon(1e-13));
-    CHECK(distance(gradients, expected) < 1e-12);
-    const auto [loss_again, gradients_again] = step(model, batch_of(config, pairs, 12, 11, 50));
-    CHECK(loss_again == loss);
-    CHECK(same_bits(gradients_again, gradients));
-  }
-}
-
 TEST_CASE("rnn_seq2seq: a target's token reaches its own place and the later ones, a source's all, padding none") {
-  for (const RnnSeq2SeqConfig& config : all_configs()) {
+  for (const RnnSeq2SeqConfig& config : rnn_seq2seq_architectures()) {
     CAPTURE(name_of(config));
     const RnnSeq2Seq model(config);
     randomize(model);
     const PairBatch batch = batch_of(config, random_pairs(config, kSourceLengths, kTargetLengths), 9, 8);
     const Tensor before = logits_of(model, batch.source, batch.inputs);
-    const auto changed = [](const Tensor& ids, std::int64_t row, std::int64_t place) {
-      const Tensor copy = ids.clone();
-      std::int32_t& id = copy.data<std::int32_t>()[row * ids.size(1) + place];
-      id = (id + 1) % 13;
-      return copy;
-    };
     for (const std::int64_t place : {0, 3, 7}) {
       CAPTURE(place);
-      const Tensor after = logits_of(model, batch.source, changed(batch.inputs, 1, place));
+      const Tensor after = logits_of(model, batch.source, with_changed_id(batch.inputs, 1, place, 13));
       for (std::int64_t row = 0; row < 4; ++row) {
         for (std::int64_t t = 0; t < 8; ++t) {
           CHECK(same_bits(part(after, row, t, t + 1), part(before, row, t, t + 1)) == (row != 1 || t < place));
@@ -127,7 +42,8 @@ TEST_CASE("rnn_seq2seq: a target's token reaches its own place and the later one
     }
     for (const std::int64_t place : {0, 3, 4, 8}) {  // row 1 has four tokens
       CAPTURE(place);
-      const Tensor after = logits_of(model, {changed(batch.source.ids, 1, place), batch.source.lengths}, batch.inputs);
+      const Tensor after =
+          logits_of(model, {with_changed_id(batch.source.ids, 1, place, 13), batch.source.lengths}, batch.inputs);
       for (std::int64_t row = 0; row < 4; ++row) {
         for (std::int64_t t = 0; t < 8; ++t) {
           CHECK(same_bits(part(after, row, t, t + 1), part(before, row, t, t + 1)) == (row != 1 || place >= 4));
@@ -137,70 +53,19 @@ TEST_CASE("rnn_seq2seq: a target's token reaches its own place and the later one
   }
 }
 
-TEST_CASE("rnn_seq2seq: two micro-steps give the loss and gradients of one step with both halves") {
-  for (const RnnSeq2SeqConfig& config : all_configs()) {
-    CAPTURE(name_of(config));
-    const RnnSeq2Seq model(config);
-    randomize(model);
-    const auto pairs = random_pairs(config, kSourceLengths, kTargetLengths);
-    const auto whole = step(model, batch_of(config, pairs, 9, 8));
-    model.zero_grad();
-    double sum = 0;
-    for (const std::size_t begin : {0, 2}) {
-      sum += add_gradients(model, batch_of(config, std::span(pairs).subspan(begin, 2), 9, 8),
-                           {.smoothing = 0.1, .normalizer = 17});
-    }
-    CHECK(sum == doctest::Approx(whole.first).epsilon(1e-13));
-    CHECK(distance(gradients_of(model), whole.second) < 1e-12);
-  }
-}
-
-TEST_CASE("rnn_seq2seq: a row without source and targets changes neither loss nor gradients") {
-  for (const RnnSeq2SeqConfig& config : all_configs()) {
-    CAPTURE(name_of(config));
-    const RnnSeq2Seq model(config);
-    randomize(model);
-    auto pairs = random_pairs(config, kSourceLengths, kTargetLengths);
-    const auto expected = step(model, batch_of(config, pairs, 9, 8));
-    pairs.insert(pairs.begin() + 1, SentencePair());
-    const auto got = step(model, batch_of(config, pairs, 9, 8));
-    CHECK(got.first == doctest::Approx(expected.first).epsilon(1e-13));
-    CHECK(distance(got.second, expected.second) < 1e-12);
-  }
-}
-
-TEST_CASE("rnn_seq2seq: gradients match finite differences") {
-  for (const RnnSeq2SeqConfig& config : all_configs()) {
-    CAPTURE(name_of(config));
-    const RnnSeq2Seq model(config);
-    randomize(model);
-    const PairBatch batch = batch_of(config, random_pairs(config, kSourceLengths, kTargetLengths), 9, 8);
-    const Gradients gradients = step(model, batch).second;
-    const auto loss = [&] {
-      Tape tape(no_grad);
-      return model
-          .loss(batch.source, Variable::constant(tape, batch.inputs), Variable::constant(tape, batch.targets),
-                {.smoothing = 0.1})
-          .value()
-          .item();
-    };
-    check_gradients(model, gradients, loss, 1e-5);  // those of additive attention are small
-  }
-}
-
 TEST_CASE(
-    "rnn_seq2seq: with a state, pieces of any lengths give the logits of the whole target, for every hypothesis") {
+    "rnn_seq2seq: with a cache, pieces of any lengths give the logits of the whole target, for every hypothesis") {
   constexpr std::int64_t kRows = 6, kLength = 8;
   const std::int64_t source_lengths[] = {9, 4}, target_lengths[] = {1, 1};
   const std::vector<std::int64_t> sentence{0, 0, 0, 1, 1, 1};
   for (const auto& [dtype, tolerance] : {std::pair{DType::f64, 1e-12}, {DType::f32, 1e-5}}) {
-    for (const RnnSeq2SeqConfig& config : all_configs(dtype)) {
+    for (const RnnSeq2SeqConfig& config : rnn_seq2seq_architectures(dtype)) {
       CAPTURE(name_of(config));
       const RnnSeq2Seq model(config);
       randomize(model);
       const SourceBatch source = batch_of(config, random_pairs(config, source_lengths, target_lengths), 9, 1).source;
       const auto logits_for = [&](const Tensor& ids) {
-        return logits_of(model, {taken(source.ids, sentence), taken(source.lengths, sentence)}, ids);
+        return logits_of(model, {select_rows(source.ids, sentence), select_rows(source.lengths, sentence)}, ids);
       };
       Tensor ids = ids_tensor(random_ids(kRows * kLength, 17, 2), {kRows, kLength});
       const Tensor expected = logits_for(ids);
@@ -208,31 +73,31 @@ TEST_CASE(
 
       Tape tape(no_grad);
       EncoderOutput encoded = model.encode(tape, source);
-      const auto state = model.make_cache(kLength, 9);
+      const auto cache = model.make_cache(kLength, 9);
       const auto piece = [&](std::int64_t begin, std::int64_t end) {
         const Variable part = Variable::constant(tape, ids.slice(1, begin, end).contiguous());
-        return model.logits(model.decode(part, encoded, state.get())).value();
+        return model.logits(model.decode(part, encoded, cache.get())).value();
       };
       CHECK(distance(piece(0, 3), expected.slice(1, 0, 3)) < tolerance);
       CHECK(distance(piece(3, 4), expected.slice(1, 3, 4)) < tolerance);
 
       const std::int64_t order[] = {2, 0, 2, 5, 5, 3};  // within each sentence
-      state->select(order);
-      ids = taken(ids, order);
+      cache->select(order);
+      ids = select_rows(ids, order);
       const Tensor reordered = logits_for(ids);
       CHECK(distance(piece(4, 6), reordered.slice(1, 4, 6)) < tolerance);
 
       const std::int64_t kept_rows[] = {3, 4, 5}, kept_sentence[] = {1};
-      state->select(kept_rows);
+      cache->select(kept_rows);
       encoded = select_rows(encoded, kept_sentence);
-      ids = taken(ids, kept_rows);
-      CHECK(distance(piece(6, kLength), taken(reordered, kept_rows).slice(1, 6, kLength)) < tolerance);
+      ids = select_rows(ids, kept_rows);
+      CHECK(distance(piece(6, kLength), select_rows(reordered, kept_rows).slice(1, 6, kLength)) < tolerance);
     }
   }
 }
 
 TEST_CASE("rnn_seq2seq: the attention shows its weights, which sum to 1 and leave padding out") {
-  for (const RnnSeq2SeqConfig& config : all_configs()) {
+  for (const RnnSeq2SeqConfig& config : rnn_seq2seq_architectures()) {
     if (config.score == AttentionScore::none) continue;
     CAPTURE(name_of(config));
     const RnnSeq2Seq model(config);
@@ -251,7 +116,7 @@ TEST_CASE("rnn_seq2seq: the attention shows its weights, which sum to 1 and leav
 }
 
 TEST_CASE("rnn_seq2seq: parameters are those of the papers' formulas, with half of the width in each direction") {
-  RnnSeq2SeqConfig config = small_config(AttentionScore::additive, AttentionOrder::previous);
+  RnnSeq2SeqConfig config = small_rnn_seq2seq(AttentionScore::additive, AttentionOrder::previous);
   config.tied = TiedEmbeddings::none;
   const RnnSeq2Seq model(config);
   CHECK(model.parameter_count("source_embedding.") == 17 * 6);
@@ -273,7 +138,7 @@ TEST_CASE("rnn_seq2seq: parameters are those of the papers' formulas, with half 
 }
 
 TEST_CASE("rnn_seq2seq: dropout is the same for the same step, different for the next, and off in evaluation") {
-  for (RnnSeq2SeqConfig config : all_configs()) {
+  for (RnnSeq2SeqConfig config : rnn_seq2seq_architectures()) {
     CAPTURE(name_of(config));
     const RnnSeq2Seq plain(config);
     config.stack.dropout = 0.5;
@@ -290,7 +155,7 @@ TEST_CASE("rnn_seq2seq: dropout is the same for the same step, different for the
 }
 
 TEST_CASE("rnn_seq2seq: a training loop asks the system for nothing after its first step") {
-  for (RnnSeq2SeqConfig config : all_configs(DType::f32)) {
+  for (RnnSeq2SeqConfig config : rnn_seq2seq_architectures(DType::f32)) {
     CAPTURE(name_of(config));
     config.stack.dropout = 0.2;
     release_cached_memory();
@@ -314,7 +179,7 @@ TEST_CASE("rnn_seq2seq: a training loop asks the system for nothing after its fi
 }
 
 TEST_CASE("rnn_seq2seq: what does not fit is refused") {
-  RnnSeq2SeqConfig config = small_config(AttentionScore::additive, AttentionOrder::previous);
+  RnnSeq2SeqConfig config = small_rnn_seq2seq(AttentionScore::additive, AttentionOrder::previous);
   config.stack.dim = 7;
   CHECK_THROWS_WITH_AS(RnnSeq2Seq{config},
                        "recurrent encoder: dim is 7: expected an even width, half of it for each direction", Error);
@@ -328,9 +193,9 @@ TEST_CASE("rnn_seq2seq: what does not fit is refused") {
   const PairBatch batch = full_batch(config, 2, 3, 4);
   const auto decode = [&](std::int64_t rows, const EncoderDecoder& states_of, const TapeOptions& options) {
     Tape tape(options);
-    const auto state = states_of.make_cache(4, 3);
+    const auto cache = states_of.make_cache(4, 3);
     model.decode(Variable::constant(tape, Tensor::zeros({rows, 1}, DType::i32)), model.encode(tape, batch.source),
-                 state.get());
+                 cache.get());
   };
   CHECK_THROWS_WITH_AS(decode(3, model, no_grad), "rnn_seq2seq: 3 rows cannot share 2 encoded ones", Error);
   CHECK_THROWS_WITH_AS(decode(2, model, {}), "rnn_seq2seq: a cache works without recording only", Error);

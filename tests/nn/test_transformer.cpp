@@ -1,24 +1,9 @@
-// The encoder-decoder: who sees whom, what padding may not do, and its gradients by finite differences.
-#include "tests/nn/transformer_support.h"
+// The encoder-decoder Transformer: who sees whom, and what padding may not do.
+#include "tests/nn/encoder_decoders.h"
 
 using namespace tapeformer;
 
 namespace {
-
-constexpr std::int64_t kSourceLengths[] = {9, 4, 1, 6}, kTargetLengths[] = {3, 8, 5, 1};  // 17 targets
-
-// A copy whose id at (row, place) is another.
-Tensor with_changed_id(const Tensor& ids, std::int64_t row, std::int64_t place, std::int64_t vocab) {
-  const Tensor copy = ids.clone();
-  std::int32_t& id = copy.slice(0, row, row + 1).slice(1, place, place + 1).data<std::int32_t>()[0];
-  id = static_cast<std::int32_t>((id + 1) % vocab);
-  return copy;
-}
-
-// x (B, T, n): the positions [begin, end) of one row.
-Tensor part(const Tensor& x, std::int64_t row, std::int64_t begin, std::int64_t end) {
-  return x.slice(0, row, row + 1).slice(1, begin, end).contiguous();
-}
 
 Tensor encoding(const Transformer& model, const SourceBatch& source) {
   Tape tape(no_grad);
@@ -79,22 +64,6 @@ void check_source_mask(const Transformer& model, const PairBatch& batch, std::sp
   }
 }
 
-// Loss and gradients of a batch, from zero.
-std::pair<double, Gradients> step(const Transformer& model, const PairBatch& batch, double normalizer = 0) {
-  model.zero_grad();
-  const double loss = add_gradients(model, batch, {.smoothing = 0.1, .normalizer = normalizer});
-  return {loss, gradients_of(model)};
-}
-
-double loss_of(const Transformer& model, const PairBatch& batch) {
-  Tape tape(no_grad);
-  return model
-      .loss(batch.source, Variable::constant(tape, batch.inputs), Variable::constant(tape, batch.targets),
-            {.smoothing = 0.1})
-      .value()
-      .item();
-}
-
 }  // namespace
 
 TEST_CASE("transformer: a target's token reaches its own place and the later ones, a source's all, padding none") {
@@ -140,62 +109,5 @@ TEST_CASE("transformer: a batch's logits are those of its sentences alone") {
         CHECK(distance(part(together, row, 0, length), logits_of(model, alone.source, alone.inputs)) < tolerance);
       }
     }
-  }
-}
-
-TEST_CASE("transformer: a batch's loss and gradients are those of its sentences alone, by their share of the targets") {
-  for (const TransformerConfig& config : transformer_architectures()) {
-    CAPTURE(name_of(config));
-    const Transformer model(config);
-    randomize(model);
-    const auto pairs = random_pairs(config, kSourceLengths, kTargetLengths);
-    model.zero_grad();
-    double expected_loss = 0;
-    for (std::size_t row = 0; row < pairs.size(); ++row) {
-      const PairBatch alone =
-          batch_of(config, std::span(pairs).subspan(row, 1), kSourceLengths[row], kTargetLengths[row]);
-      expected_loss += add_gradients(model, alone, {.smoothing = 0.1, .normalizer = 17});
-    }
-    const Gradients expected = gradients_of(model);
-    CHECK(expected.size() == model.named_parameters().size());
-
-    for (const auto& [source_size, target_size] : {std::pair{9, 8}, {12, 12}}) {
-      const PairBatch batch = batch_of(config, pairs, source_size, target_size, 1);
-      const auto [loss, gradients] = step(model, batch);  // divided by the number of targets: 17
-      CHECK(loss == doctest::Approx(expected_loss).epsilon(1e-13));
-      CHECK(distance(gradients, expected) < 1e-12);
-      CHECK(step(model, batch, 17).first == loss);
-
-      const PairBatch refilled = batch_of(config, pairs, source_size, target_size, 50);
-      REQUIRE_FALSE(same_bits(refilled.source.ids, batch.source.ids));
-      const auto again = step(model, refilled);
-      CHECK(again.first == loss);
-      CHECK(same_bits(again.second, gradients));
-    }
-  }
-}
-
-TEST_CASE("transformer: a row without source and targets changes neither loss nor gradients") {
-  for (const TransformerConfig& config : transformer_architectures()) {
-    CAPTURE(name_of(config));
-    const Transformer model(config);
-    randomize(model);
-    auto pairs = random_pairs(config, kSourceLengths, kTargetLengths);
-    const auto expected = step(model, batch_of(config, pairs, 9, 8));
-    pairs.insert(pairs.begin() + 1, SentencePair());
-    const auto got = step(model, batch_of(config, pairs, 9, 8));
-    CHECK(got.first == doctest::Approx(expected.first).epsilon(1e-13));
-    CHECK(distance(got.second, expected.second) < 1e-12);
-  }
-}
-
-TEST_CASE("transformer: gradients match finite differences") {
-  for (const TransformerConfig& config : transformer_architectures()) {
-    CAPTURE(name_of(config));
-    const Transformer model(config);
-    randomize(model);
-    const PairBatch batch = batch_of(config, random_pairs(config, kSourceLengths, kTargetLengths), 9, 8);
-    const Gradients gradients = step(model, batch).second;
-    check_gradients(model, gradients, [&] { return loss_of(model, batch); });
   }
 }
