@@ -99,7 +99,7 @@ compare() { # NAME RANKS ARGUMENTS…
   for side in old new; do
     rm -rf "$work/${side:?}"
     "${run[@]}" "${program[$side]}" train "$@" --train.steps "$steps" --train.threads 1 --train.log_every 1 \
-      --checkpoint.every 0 --eval.bleu_every 0 --out "$work/$side" >"$work/$side.log" 2>&1 || true
+      --checkpoint.every 0 --eval.bleu_every 0 --out "$work/$side" >"$work/$side.log" 2>&1 </dev/null || true
   done
   if [ -e "$work/old/checkpoints/latest" ] && [ -e "$work/new/checkpoints/latest" ]; then
     result=$(differences | paste -sd ';')
