@@ -89,6 +89,21 @@ TEST_CASE("resume: SIGTERM and SIGINT save the last whole step, and say how to g
   }
 }
 
+TEST_CASE("resume: SIGTERM in a step of very many micro-steps gives it up at once, and the step before is saved") {
+  const Sandbox box;
+  box.prepare_tiny_run();
+  box.train("run", "--train.steps 4");
+  const auto process = box.start("train --resume run --train.steps 5 --train.accumulate 20000");
+  wait_until(*process, [&] { return box.read("run/config.toml").find("accumulate = 20000 ") != std::string::npos; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  process->send(SIGTERM);
+  const Outcome stopped = process->wait();
+  INFO(stopped.err);
+  CHECK(stopped.exit_code == 0);
+  CHECK(stopped.tells("stopped at step 4; go on with: tapeformer train --resume run\n"));
+  CHECK(box.read("run/checkpoints/latest") == checkpoint_name(4) + "\n");
+}
+
 TEST_CASE("resume: damage is told, and the run goes on from the checkpoint before") {
   const Sandbox box;
   box.prepare_tiny_run();
