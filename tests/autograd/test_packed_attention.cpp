@@ -9,8 +9,6 @@ using namespace tapeformer;
 
 namespace {
 
-using Inputs = std::span<const Variable>;
-
 constexpr std::int64_t kHeads = 2;
 
 // (B, T, h·d) → (B, h, T, d)
