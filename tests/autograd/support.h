@@ -12,8 +12,6 @@
 
 namespace tapeformer {
 
-using Inputs = std::span<const Variable>;
-
 // A constant beside x: on its tape, of its dtype.
 inline Variable beside(const Variable& x, const Tensor& values) {
   return Variable::constant(*x.tape(), values.to(x.dtype()));

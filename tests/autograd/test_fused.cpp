@@ -10,6 +10,8 @@ using namespace tapeformer;
 
 namespace {
 
+using Inputs = std::span<const Variable>;
+
 Tensor full(const Dims& sizes, DType dtype, double value) { return Tensor::full(sizes, dtype, value); }
 
 // Additive mask (B, 1, T_q, T_k): 0 where key j may be seen, −∞ elsewhere.

@@ -8,6 +8,8 @@ using namespace tapeformer;
 
 namespace {
 
+using Inputs = std::span<const Variable>;
+
 // −Σ target distribution · log p / normalizer
 Variable cross_entropy_twin(const Variable& logits, const std::vector<std::int32_t>& targets,
                             const CrossEntropyOptions& options) {

@@ -9,6 +9,8 @@ using namespace tapeformer;
 
 namespace {
 
+using Inputs = std::span<const Variable>;
+
 constexpr std::int64_t kHeads = 2;
 
 // (B, T, h·d) → (B, h, T, d)

@@ -12,6 +12,7 @@ using namespace tapeformer;
 
 namespace {
 
+using Inputs = std::span<const Variable>;
 using Function = std::function<Variable(const Variable&)>;
 
 constexpr RandomKey kKey{.seed = 5, .step = 2};

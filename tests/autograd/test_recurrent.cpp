@@ -10,6 +10,8 @@ using namespace tapeformer;
 
 namespace {
 
+using Inputs = std::span<const Variable>;
+
 std::int64_t gates_of(CellKind cell) { return cell == CellKind::lstm ? 4 : cell == CellKind::gru ? 3 : 1; }
 
 struct State {

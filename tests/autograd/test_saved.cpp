@@ -11,6 +11,8 @@ using namespace tapeformer;
 
 namespace {
 
+using Inputs = std::span<const Variable>;
+
 // y = x, which backward can "compute" again; counts how often it does.
 struct Cheap {
   static constexpr const char* kName = "test_cheap";
