@@ -12,6 +12,11 @@
 
 namespace tapeformer {
 
+// A constant beside x: on its tape, of its dtype.
+inline Variable beside(const Variable& x, const Tensor& values) {
+  return Variable::constant(*x.tape(), values.to(x.dtype()));
+}
+
 // The elements of any floating tensor, in row-major order, as double.
 inline std::vector<double> values_of(const Tensor& tensor) { return tensor.to(DType::f64).to_vector<double>(); }
 

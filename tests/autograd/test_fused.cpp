@@ -14,9 +14,6 @@ using Inputs = std::span<const Variable>;
 
 Tensor full(const Dims& sizes, DType dtype, double value) { return Tensor::full(sizes, dtype, value); }
 
-// A constant beside x: on its tape, of its dtype.
-Variable beside(const Variable& x, const Tensor& values) { return Variable::constant(*x.tape(), values.to(x.dtype())); }
-
 // Additive mask (B, 1, T_q, T_k): 0 where key j may be seen, −∞ elsewhere.
 Tensor attention_mask(std::int64_t batches, std::int64_t queries, std::int64_t keys, const AttentionOptions& options) {
   const Tensor mask = full({batches, 1, queries, keys}, DType::f64, 0);
@@ -56,29 +53,6 @@ void check_attention(std::int64_t batches, std::int64_t heads, std::int64_t quer
   const TapeOptions training{.training = true, .random = {.seed = 5, .step = 2}};
   check_twins([&](Inputs in) { return scaled_dot_product_attention(in[0], in[1], in[2], options); },
               [&](Inputs in) { return attention_twin(in[0], in[1], in[2], options); }, inputs, training);
-}
-
-// −Σ target distribution · log p / normalizer
-Variable cross_entropy_twin(const Variable& logits, const std::vector<std::int32_t>& targets,
-                            const CrossEntropyOptions& options) {
-  const std::int64_t rows = logits.size(0), vocab = logits.size(1);
-  const Tensor weights = full({rows, vocab}, DType::f64, 0), is_scored = full({rows, 1}, DType::f64, 0);
-  double scored = 0;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const std::int32_t target = targets[static_cast<std::size_t>(i)];
-    if (target < 0) continue;
-    const Tensor row = weights.slice(0, i, i + 1);
-    row.fill(-options.smoothing / static_cast<double>(vocab));
-    row.data<double>()[target] -= 1 - options.smoothing;
-    is_scored.slice(0, i, i + 1).fill(1);
-    ++scored;
-  }
-  const double normalizer = options.normalizer > 0 ? options.normalizer : std::max(scored, 1.0);
-  const Variable plain = sum(mul(log_softmax(logits), beside(logits, weights)));
-  if (options.z_loss == 0) return scale(plain, 1 / normalizer);
-  const Variable z = log(sum(exp(logits), -1, true));
-  const Variable squares = sum(mul(mul(z, z), beside(logits, is_scored)));
-  return scale(add(plain, scale(squares, options.z_loss)), 1 / normalizer);
 }
 
 }  // namespace
@@ -225,93 +199,6 @@ TEST_CASE("feed_forward: a gated one agrees with its composite twin") {
             return feed_forward(in[0], {in[1], Variable(), in[3], Variable()}, kind);
           },
           [&](Inputs in) { return linear(hidden(kind, linear(in[0], in[1], {})), in[3], {}); }, inputs);
-    }
-  }
-}
-
-TEST_CASE("cross_entropy and linear_cross_entropy: agree with their composite twins") {
-  const std::vector<std::int32_t> targets{3, -1, 0, 6, 6, -100, 2};
-  const std::vector<Tensor> logits{random_normal({7, 11}, 1)};
-  const std::vector<Tensor> factors{random_normal({7, 5}, 2), random_normal({11, 5}, 3), random_normal({11}, 4)};
-  for (const CrossEntropyOptions& options :
-       {CrossEntropyOptions{}, CrossEntropyOptions{.smoothing = 0.1}, CrossEntropyOptions{.normalizer = 64},
-        CrossEntropyOptions{.smoothing = 0.25, .normalizer = 3.5}, CrossEntropyOptions{.z_loss = 0.1},
-        CrossEntropyOptions{.smoothing = 0.1, .z_loss = 0.03, .normalizer = 5}}) {
-    const auto ids = [&](const Variable& x) {
-      return Variable::constant(*x.tape(), Tensor::from(std::span<const std::int32_t>(targets), {7}));
-    };
-    check_twins([&](Inputs in) { return cross_entropy(in[0], ids(in[0]), options); },
-                [&](Inputs in) { return cross_entropy_twin(in[0], targets, options); }, logits);
-    for (std::size_t count : {2, 3}) {
-      const auto bias = [&](Inputs in) { return count == 3 ? in[2] : Variable(); };
-      check_twins([&](Inputs in) { return linear_cross_entropy(in[0], in[1], bias(in), ids(in[0]), options); },
-                  [&](Inputs in) { return cross_entropy_twin(linear(in[0], in[1], bias(in)), targets, options); },
-                  std::span(factors).first(count));
-    }
-  }
-}
-
-TEST_CASE("linear_cross_entropy: several chunks of rows agree with cross_entropy of all logits") {
-  constexpr std::int64_t kVocab = 1 << 18, kRows = 67;  // chunks of 22, 22 and 23 rows
-  const std::vector<Tensor> inputs{random_normal({kRows, 2}, 1), random_normal({kVocab, 2}, 2),
-                                   random_normal({kVocab}, 3)};
-  std::vector<std::int32_t> targets;
-  for (std::int32_t i = 0; i < kRows; ++i) targets.push_back(i % 9 == 4 ? -1 : i * 3571 % kVocab);
-  const auto ids = [&](const Variable& x) {
-    return Variable::constant(*x.tape(), Tensor::from(std::span<const std::int32_t>(targets), {kRows}));
-  };
-  const CrossEntropyOptions options{.smoothing = 0.1};
-  check_twins([&](Inputs in) { return linear_cross_entropy(in[0], in[1], in[2], ids(in[0]), options); },
-              [&](Inputs in) { return cross_entropy(linear(in[0], in[1], in[2]), ids(in[0]), options); }, inputs);
-}
-
-TEST_CASE("linear_cross_entropy: a deferred loss has its value, and the same gradients to the bit, after backward") {
-  const Tensor targets = Tensor::from<std::int32_t>({3, -1, 0, 6}, {4});
-  const auto run = [&](bool deferred, bool record) {
-    const Variable x = Variable::parameter(random_normal({4, 5}, 1, DType::f32));
-    const Variable weight = Variable::parameter(random_normal({11, 5}, 2, DType::f32));
-    Tape tape({.record = record});
-    const Variable loss = linear_cross_entropy(x, weight, {}, Variable::constant(tape, targets),
-                                               {.smoothing = 0.1, .deferred = deferred});
-    if (record) {
-      CHECK(std::isnan(loss.value().item()) == deferred);
-      tape.backward(loss);
-    }
-    std::vector<float> result{static_cast<float>(loss.value().item())};
-    for (const Variable& parameter : {x, weight}) {
-      if (!record) continue;
-      const std::vector<float> gradient = parameter.grad().to_vector<float>();
-      result.insert(result.end(), gradient.begin(), gradient.end());
-    }
-    return result;
-  };
-  CHECK(run(true, true) == run(false, true));
-  CHECK(run(true, false) == run(false, false));
-}
-
-TEST_CASE("cross_entropy and linear_cross_entropy: with smoothing, the loss without it is reported beside") {
-  const Tensor targets = Tensor::from<std::int32_t>({3, -1, 0, 4, 2, 2}, {6});
-  const Tensor hidden = random_normal({6, 8}, 1), table = random_normal({5, 8}, 2);
-  for (const bool deferred : {false, true}) {
-    for (const bool is_linear : {false, true}) {
-      const auto loss_of = [&](const CrossEntropyOptions& options) {
-        const Variable x = Variable::parameter(hidden.clone()), weight = Variable::parameter(table.clone());
-        Tape tape;
-        const Variable rows = x.on(tape), head = weight.on(tape), ids = Variable::constant(tape, targets);
-        const Variable loss = is_linear ? linear_cross_entropy(rows, head, {}, ids, options)
-                                        : cross_entropy(linear(rows, head, {}), ids, options);
-        tape.backward(loss);
-        return loss.value().item();
-      };
-      double nll = 0;
-      const double plain = loss_of({.normalizer = 7, .deferred = deferred});
-      const double smoothed = loss_of({.smoothing = 0.3, .normalizer = 7, .deferred = deferred, .nll = &nll});
-      CHECK(nll == doctest::Approx(plain).epsilon(1e-12));
-      CHECK(smoothed == loss_of({.smoothing = 0.3, .normalizer = 7, .deferred = deferred}));
-      double without_z = 0;
-      CHECK(loss_of({.z_loss = 0.1, .normalizer = 7, .deferred = deferred, .nll = &without_z}) > plain + 0.01);
-      CHECK(without_z == doctest::Approx(plain).epsilon(1e-12));
-      CHECK(smoothed != plain);
     }
   }
 }

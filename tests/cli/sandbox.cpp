@@ -14,70 +14,11 @@
 #include <sstream>
 #include <utility>
 
+#include "tests/cli/toys.h"
+
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char* kTinyConfig = R"([model]
-layers = 2
-heads = 2
-dim = 32
-context = 16
-dropout = 0.1
-[tokenizer]
-kind = "char"
-[data]
-text = "text.txt"
-[optimizer]
-lr = 1e-2
-[schedule]
-warmup = 5
-total = 1000
-[train]
-steps = 60
-batch = 8
-accumulate = 2
-log_every = 1
-threads = 1
-[eval]
-every = 5
-batches = 4
-[checkpoint]
-every = 4
-keep = 3
-)";
-
-constexpr const char* kTinyTranslationConfig = R"([model]
-type = "transformer"
-layers = 1
-heads = 2
-dim = 32
-context = 16
-dropout = 0.1
-norm = "pre"
-[tokenizer]
-kind = "char"
-[data]
-pairs = "pairs.tsv"
-[optimizer]
-lr = 5e-3
-[schedule]
-warmup = 5
-[train]
-steps = 40
-batch_tokens = 96
-accumulate = 2
-label_smoothing = 0.1
-log_every = 1
-threads = 1
-[eval]
-every = 8
-bleu_every = 0
-[checkpoint]
-every = 4
-keep = 3
-average = 2
-)";
 
 // Standard input, output or error of the child becomes a file.
 void redirect(int fd, const fs::path& path, int flags) {
@@ -189,27 +130,50 @@ Outcome Sandbox::run(std::string_view words, const std::vector<std::string>& mor
   return start(words, more, input)->wait();
 }
 
-void Sandbox::prepare_tiny_run() const {
-  write("text.txt", run("corpus stories --lines 60").out);
-  write("tiny.toml", kTinyConfig);
+Outcome Sandbox::succeed(std::string_view words, const std::vector<std::string>& more, std::string_view input) const {
+  Outcome outcome = run(words, more, input);
+  CAPTURE(words);
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  return outcome;
 }
 
-void Sandbox::prepare_tiny_translation() const {
-  write("pairs.tsv", run("corpus reverse --lines 200").out);
-  write("tiny.toml", kTinyTranslationConfig);
+void Sandbox::prepare_toy(const std::string& name) const {
+  const ToyConfig& toy = find_toy(name);
+  write("tiny.toml", toy.toml());
+  if (toy.data == "text") write("text.txt", result_of(*this, "corpus stories --lines 60"));
+  if (toy.data == "pairs") write("pairs.tsv", result_of(*this, "corpus reverse --lines 200"));
+  if (toy.data == "labels") {
+    write("train.tsv", result_of(*this, "corpus stories --labels --lines 40 --seed 2"));
+    write("valid.tsv", result_of(*this, "corpus stories --labels --lines 10 --seed 3"));
+  }
+}
+
+void Sandbox::write_valid() const {
+  const std::string text = read("text.txt");
+  write("valid.txt", text.substr(static_cast<std::size_t>(static_cast<double>(text.size()) * (1 - 0.1))));
+}
+
+void Sandbox::write_sides() const {
+  std::string source, target;
+  for (const std::string& line : lines_in(read("pairs.tsv"))) {
+    source += line.substr(0, line.find('\t')) + "\n";
+    target += line.substr(line.find('\t') + 1) + "\n";
+  }
+  write("source.txt", source);
+  write("target.txt", target);
 }
 
 void Sandbox::train(const std::string& name, std::string_view options) const {
-  const Outcome outcome = run("train tiny.toml --out " + name + " " + std::string(options));
-  INFO(outcome.err);
-  REQUIRE(outcome.exit_code == 0);
+  succeed("train tiny.toml --out " + name + " " + std::string(options));
 }
 
 std::vector<nlohmann::ordered_json> Sandbox::metrics(const std::string& run) const {
   std::vector<nlohmann::ordered_json> lines;
   const std::string text = read(run + "/metrics.jsonl");
-  std::istringstream stream(text.substr(0, text.rfind('\n') + 1));
-  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::ordered_json::parse(line));
+  for (const std::string& line : lines_in(text.substr(0, text.rfind('\n') + 1))) {
+    lines.push_back(nlohmann::ordered_json::parse(line));
+  }
   return lines;
 }
 
@@ -234,19 +198,26 @@ void check_error(const Sandbox& box, int exit_code, const std::string& message, 
   CHECK_FALSE(box.has("new"));
 }
 
+void check_errors(const Sandbox& box, int exit_code, std::initializer_list<FailingCommand> commands) {
+  for (const FailingCommand& command : commands) check_error(box, exit_code, command.message, command.words);
+}
+
 std::string result_of(const Sandbox& box, std::string_view words, const std::vector<std::string>& more,
                       std::string_view input) {
-  const Outcome outcome = box.run(words, more, input);
-  INFO(outcome.err);
-  CAPTURE(words);
-  REQUIRE(outcome.exit_code == 0);
-  return outcome.out;
+  return box.succeed(words, more, input).out;
 }
 
 nlohmann::ordered_json json_of(const Sandbox& box, std::string_view words, const std::vector<std::string>& more) {
   const std::string text = result_of(box, words, more);
   CHECK(text.find('\n') == text.size() - 1);
   return nlohmann::ordered_json::parse(text);
+}
+
+std::vector<std::string> lines_in(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
 }
 
 std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {

@@ -45,8 +45,14 @@ class Process {
 // The folder is the working folder of all its commands, so that paths are short; the cache of token files is in it.
 class Sandbox {
  public:
+  Sandbox() = default;
+  // With a toy in it, as by prepare_toy().
+  explicit Sandbox(const std::string& toy) { prepare_toy(toy); }
+
   // The command's words apart by spaces, and after them `more` for what has spaces in it.
   Outcome run(std::string_view words, const std::vector<std::string>& more = {}, std::string_view input = {}) const;
+  // The same of a command that must succeed.
+  Outcome succeed(std::string_view words, const std::vector<std::string>& more = {}, std::string_view input = {}) const;
   std::unique_ptr<Process> start(std::string_view words, const std::vector<std::string>& more = {},
                                  std::string_view input = {}) const;
 
@@ -56,10 +62,13 @@ class Sandbox {
   std::string run_on_terminal(int columns, const std::string& command, std::string_view input = {},
                               int columns_later = 0) const;
 
-  // text.txt, some generated stories, and tiny.toml, a model that learns a little from them in a second.
-  void prepare_tiny_run() const;
-  // pairs.tsv, some words and their reverse, and tiny.toml, an encoder-decoder that learns a little from them.
-  void prepare_tiny_translation() const;
+  // tiny.toml, the configuration of a toy (tests/cli/toys.h), and the file that it trains on: text.txt, some generated
+  // stories; pairs.tsv, some words and their reverse; or train.tsv, stories with labels, and valid.tsv beside it.
+  void prepare_toy(const std::string& name) const;
+  // valid.txt, the part of text.txt by which a training on it validates.
+  void write_valid() const;
+  // source.txt and target.txt, the two sides of pairs.tsv.
+  void write_sides() const;
   // `tapeformer train tiny.toml --out NAME` with options; fails the test when that fails.
   void train(const std::string& name, std::string_view options = {}) const;
 
@@ -83,9 +92,19 @@ inline constexpr int kFailure = 1, kUsage = 2;
 void check_error(const Sandbox& box, int exit_code, const std::string& message, std::string_view words,
                  const std::vector<std::string>& more = {}, std::string_view input = {});
 
+// The words of a command that fails, and its message.
+struct FailingCommand {
+  std::string_view words;
+  std::string message;
+};
+// check_error() for each of them.
+void check_errors(const Sandbox& box, int exit_code, std::initializer_list<FailingCommand> commands);
+
 // Standard output of a command that must succeed, and of one that must print a JSON object on one line.
 std::string result_of(const Sandbox& box, std::string_view words, const std::vector<std::string>& more = {},
                       std::string_view input = {});
 nlohmann::ordered_json json_of(const Sandbox& box, std::string_view words, const std::vector<std::string>& more = {});
+
+std::vector<std::string> lines_in(const std::string& text);
 
 std::vector<std::string> keys_of(const nlohmann::ordered_json& object);

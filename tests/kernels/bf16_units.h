@@ -2,13 +2,23 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "autograd/kernels/gemm/bf16/amx_product.h"
 #include "autograd/kernels/gemm/precision.h"
 
 namespace tapeformer {
+
+// x rounded to bf16 by its definition, in double: 8 significant bits, ties to even, subnormal numbers to zero.
+inline double rounded(double x) {
+  if (x == 0 || std::abs(x) < std::numeric_limits<float>::min()) return 0;
+  int exponent = 0;
+  const double mantissa = std::frexp(x, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
+}
 
 // The tiles of AMX in plain C++, so that the code for AMX runs on every CPU.
 struct EmulatedTiles {

@@ -4,10 +4,9 @@
 #include <functional>
 #include <limits>
 
-#include "autograd/ops/ops.h"
-#include "autograd/tape/tape.h"
 #include "core/error.h"
 #include "nn/optim/optimizers.h"
+#include "tests/nn/optimizer_support.h"
 #include "tests/temp_folder.h"
 
 using namespace tapeformer;
@@ -15,36 +14,6 @@ using namespace tapeformer;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// A matrix, a vector, and a parameter that no loss uses.
-struct ToyModule : Module {
-  explicit ToyModule(DType dtype)
-      : matrix(register_parameter("matrix", {3, 5}, dtype, Init::normal(1), ParameterKind::matrix)),
-        vector(register_parameter("vector", {5}, dtype, Init::normal(1))),
-        unused(register_parameter("unused", {2, 2}, dtype, Init::normal(1), ParameterKind::matrix)) {
-    initialize_parameters(1);
-  }
-  Variable matrix, vector, unused;
-};
-
-std::vector<double> numbers(const Tensor& tensor) { return tensor.to(DType::f64).to_vector<double>(); }
-
-std::vector<double> random_numbers(std::uint64_t seed, std::size_t count) {
-  RandomStream random({.seed = seed});
-  std::vector<double> values(count);
-  for (double& value : values) value = random.normal();
-  return values;
-}
-
-// Runs a backward whose gradients of matrix and vector are these numbers.
-void give_gradients(const ToyModule& toy, const std::vector<double>& matrix, const std::vector<double>& vector) {
-  Tape tape;
-  const auto dot = [&](const Variable& parameter, const std::vector<double>& gradient) {
-    const Tensor tensor = Tensor::from(std::span<const double>(gradient), parameter.sizes()).to(parameter.dtype());
-    return sum(mul(parameter, Variable::constant(tape, tensor)));
-  };
-  tape.backward(add(dot(toy.matrix, matrix), dot(toy.vector, vector)));
-}
 
 // The state of one parameter in double: its values and the slabs m and v beside them.
 struct Plain {
@@ -123,63 +92,6 @@ void check_close(const Tensor& tensor, const std::vector<double>& expected, doub
 }
 
 }  // namespace
-
-TEST_CASE("parameter slab: keeps the values, in order and on cache lines") {
-  const ToyModule toy(DType::f32);
-  std::vector<std::vector<double>> before;
-  for (const NamedParameter& parameter : toy.named_parameters()) before.push_back(numbers(parameter.variable.value()));
-  const ParameterSlab slab(toy);
-
-  REQUIRE(slab.parts().size() == 3);
-  const char* names[] = {"matrix", "vector", "unused"};
-  const bool matrices[] = {true, false, true};
-  std::int64_t end = 0;
-  for (std::size_t i = 0; i < 3; ++i) {
-    const ParameterSlab::Part& part = slab.parts()[i];
-    CHECK(part.name == names[i]);
-    CHECK((part.role.kind == ParameterKind::matrix) == matrices[i]);
-    CHECK(part.begin >= end);
-    CHECK(part.size == part.variable.value().numel());
-    CHECK(reinterpret_cast<std::uintptr_t>(part.variable.value().data<float>()) % 64 == 0);
-    CHECK(part.variable.value().shares_storage_with(slab.values()));
-    CHECK(part.variable.value().data<float>() == slab.values().data<float>() + part.begin);
-    CHECK(numbers(part.variable.value()) == before[i]);
-    for (std::int64_t gap = end; gap < part.begin; ++gap) CHECK(slab.values().data<float>()[gap] == 0);
-    end = part.begin + part.size;
-  }
-  CHECK(toy.matrix.value().shares_storage_with(slab.values()));  // the module's own handle sees the slab as well
-}
-
-TEST_CASE("parameter slab: gradients are gathered in it, and zero where no backward wrote") {
-  const ToyModule toy(DType::f64);
-  const ParameterSlab slab(toy);
-  slab.gradients().fill(7);  // left from before
-  slab.zero_grad();
-  const auto g = random_numbers(1, 15), h = random_numbers(2, 5);
-  give_gradients(toy, g, h);
-  give_gradients(toy, g, h);
-  slab.complete_gradients();
-  const std::vector<double> gathered = numbers(slab.gradients());
-  for (const ParameterSlab::Part& part : slab.parts()) {
-    for (std::int64_t i = 0; i < part.size; ++i) {
-      const double expected = part.name == "matrix" ? 2 * g[i] : part.name == "vector" ? 2 * h[i] : 0;
-      CHECK(gathered[part.begin + i] == expected);
-    }
-  }
-}
-
-TEST_CASE("parameter slab: refuses a module without parameters, or of two dtypes") {
-  struct Empty : Module {
-  } empty;
-  CHECK_THROWS_WITH_AS(ParameterSlab{empty}, "parameter slab: the model has no parameters", Error);
-  struct Mixed : Module {
-    Mixed() {
-      register_parameter("a", {2}, DType::f32, Init::normal(1));
-      register_parameter("b", {2}, DType::f64, Init::normal(1));
-    }
-  } mixed;
-  CHECK_THROWS_AS(ParameterSlab{mixed}, Error);
-}
 
 TEST_CASE("optimizer: every rule on the slab equals its formula in double, with clipping and decay of matrices") {
   for (RuleCase c : rule_cases()) {

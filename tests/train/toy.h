@@ -1,4 +1,4 @@
-// Small things that several tests of training share.
+// Everything that trains, made from a tiny configuration: what several tests of training share.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,11 +16,13 @@
 #include "data/synthetic/corpora.h"
 #include "tasks/bidirectional_language_model/bidirectional_objective.h"
 #include "tasks/common/models.h"
+#include "tasks/labels/task_objective.h"
 #include "tasks/language_model/language_objective.h"
 #include "tasks/masked_language_model/masked_objective.h"
 #include "tasks/skip_gram/skip_gram_objective.h"
 #include "tasks/translation/translation_objective.h"
 #include "tests/temp_folder.h"
+#include "tests/train/toy_configs.h"
 #include "train/config/config.h"
 #include "train/distributed/optim_config.h"
 #include "train/loop/trainer.h"
@@ -35,99 +36,75 @@ struct CacheFolder : TempFolder {
   ~CacheFolder() { ::unsetenv("TAPEFORMER_CACHE"); }
 };
 
-// A tiny model on a few lines of stories, a character a token.
-inline Config toy_config() {
-  Config config;
-  config.model.options["layers"] = 2;
-  config.model.options["heads"] = 2;
-  config.model.options["dim"] = 16;
-  config.model.options["context"] = 16;
-  config.tokenizer.kind = TokenizerKind::character;
-  config.data.corpus = "stories";
-  config.data.lines = 20;
-  config.schedule.warmup = 2;
-  config.train.steps = 6;
-  config.train.batch = 4;
-  return config;
-}
-
-// A tiny model of another family on the same lines.
-inline Config toy_config_of(const std::string& type, decltype(Config::Model::options) options) {
-  Config config = toy_config();
-  config.model.type = type;
-  config.model.options = std::move(options);
-  config.train.steps = 20;
-  return config;
-}
-
-// A tiny model that reverses words, a character a token: 36 pairs to train on, 4 for validation.
-inline Config translation_config() {
-  Config config = toy_config();
-  config.model.type = "transformer";
-  config.model.options["layers"] = 1;
-  config.data.corpus = "reverse";
-  config.data.lines = 40;
-  config.train.batch = 8;
-  config.eval.bleu_every = 0;
-  return config;
-}
-
-template <class Objective>
-auto prepare_data(const ResolvedConfig& config) {
-  if constexpr (std::is_same_v<Objective, TranslationObjective>) {
-    return prepare_translation_data(config);
-  } else {
-    return prepare_language_data(config);
-  }
-}
-
-// Everything that trains, made from a configuration.
-template <class Objective>
-struct ToyOf {
-  explicit ToyOf(const Config& with) : config(with) {
+// A model of any task on its data, with initial weights and an optimizer.
+struct AnyToy {
+  explicit AnyToy(const Config& with) : config(with) {
     model.initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   }
-  ToyOf() : ToyOf(toy_config()) {}
 
   Config config;
   ResolvedConfig resolved = resolve(config);
-  Objective objective{resolved, prepare_data<Objective>(resolved)};
-  decltype(std::declval<const Objective&>().data()) data = objective.data();
-  decltype(std::declval<const Objective&>().model()) model = objective.model();
-  ParameterSlab slab{model};
-  std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolved, slab);
+  const std::unique_ptr<Objective> owned_objective = make_objective(resolved);
+  Objective& objective = *owned_objective;
+  const Module& model = objective.model();
+  ParameterSlab slab{model, objective.rates()};
+  const std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolved, slab);
   Optimizer& optimizer = *owned_optimizer;
 
   StepResult step(std::int64_t number) {
     return train_step(objective, slab, optimizer, resolved, number, learning_rate(schedule_spec(resolved), number));
   }
+  void steps(std::int64_t first, std::int64_t last) {
+    for (std::int64_t number = first; number <= last; ++number) step(number);
+  }
   std::vector<float> weights() const { return slab.values().to_vector<float>(); }
+};
+
+// The same of a task that is known, so that its model and its data can be looked at.
+template <class TaskObjective>
+struct ToyOf : AnyToy {
+  explicit ToyOf(const Config& config = toy_config()) : AnyToy(config) {}
+
+  TaskObjective& objective = dynamic_cast<TaskObjective&>(*owned_objective);
+  decltype(std::declval<const TaskObjective&>().data()) data = objective.data();
+  decltype(std::declval<const TaskObjective&>().model()) model = objective.model();
 };
 using Toy = ToyOf<LanguageObjective>;
 using EncoderToy = ToyOf<BidirectionalObjective>;
 using MaskedToy = ToyOf<MaskedObjective>;
 using SkipGramToy = ToyOf<SkipGramObjective>;
 using TranslationToy = ToyOf<TranslationObjective>;
+using TaskToy = ToyOf<TaskObjective>;
 
 // Trains in a new run folder, and returns what was trained. With `cut`, training stops after that step, and resumes
 // from its checkpoint with new objects.
-template <class AnyToy>
-std::unique_ptr<AnyToy> trained(const Config& config, const std::filesystem::path& folder, std::int64_t cut = 0) {
+template <class AToy = AnyToy>
+std::unique_ptr<AToy> trained(const Config& config, const std::filesystem::path& folder, std::int64_t cut = 0) {
   const RunFolder run{folder};
   TrainingState state;
   const auto go_on = [&](const TrainHooks& hooks) {
-    auto toy = std::make_unique<AnyToy>(config);
+    auto toy = std::make_unique<AToy>(config);
     if (state.step > 0) state = load_checkpoint(run, state.step, toy->model, toy->optimizer);
     train(toy->objective, toy->slab, toy->optimizer, toy->resolved, run, state, hooks);
     return toy;
   };
-  AnyToy first(config);
+  const AnyToy first(config);
   create_run(run.root, to_toml(first.resolved), first.objective.facts().tokenizers);
   if (cut) {
     go_on({.stop_requested = [&] { return state.step == cut; }});
     REQUIRE(state.step == cut);
   }
   return go_on({});
+}
+
+// The values of all tensors, one tensor behind the other.
+inline std::vector<float> values_of(const NamedTensors& tensors) {
+  std::vector<float> all;
+  for (const auto& entry : tensors) {
+    const std::vector<float> values = entry.second.to_vector<float>();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
 }
 
 // The Euclidean norm of a − b.
@@ -138,16 +115,9 @@ inline double norm_of_difference(const std::vector<float>& a, const std::vector<
   return std::sqrt(squares);
 }
 
-// Steps after the second one ask the system for no memory, and leave none in use.
-template <class Objective>
-void check_steady_memory(ToyOf<Objective>& toy) {
-  toy.step(1), toy.step(2);
-  const MemoryStats first = memory_stats();
-  for (std::int64_t step = 3; step <= 12; ++step) {
-    toy.step(step);
-    CHECK(memory_stats().system_requests == first.system_requests);
-    CHECK(memory_stats().in_use == first.in_use);
-  }
-}
+// Checks that steps of `rows` rows have the same losses, gradients and recurrent states with each of these numbers of
+// micro-steps, of which the first is 1. The gradients may differ by `tolerance` of their norm. Weights do not change.
+void check_accumulation(Config config, std::int64_t rows, std::initializer_list<std::int64_t> micro_steps,
+                        std::int64_t steps, double tolerance);
 
 }  // namespace tapeformer

@@ -1,0 +1,132 @@
+// Text encoders from the command line: bidirectional language models, and probes of their layers.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
+
+using Json = nlohmann::ordered_json;
+
+TEST_CASE("bidirectional model: training and eval tell the loss of each direction and their mean") {
+  const Sandbox box("bilm");
+  const Outcome outcome = box.succeed("train tiny.toml --out run --train.steps 20");
+  INFO(outcome.err);
+  CHECK(outcome.tells("the loss is in nats per token, the mean of the predictions forward and backward\n"));
+  CHECK(outcome.tells(" (forward "));
+  const Json last = box.metrics("run").back();
+  CHECK(keys_of(last) == std::vector<std::string>{"step", "tokens", "eval_loss", "eval_perplexity", "eval_tokens",
+                                                  "eval_forward_loss", "eval_backward_loss", "eval_bits_per_byte",
+                                                  "elapsed_s", "peak_memory_bytes"});
+  CHECK(last["tokens"] == 20 * 2 * 4 * 16);
+  const double forward = last["eval_forward_loss"], backward = last["eval_backward_loss"];
+  CHECK(last["eval_loss"].get<double>() == doctest::Approx((forward + backward) / 2).epsilon(1e-12));
+
+  box.write_valid();
+  const Json result = json_of(box, "eval run --text valid.txt --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte", "forward",
+                                                    "backward", "context", "stride", "checkpoint", "matmul"});
+  CHECK(result["tokens"] == box.read("valid.txt").size() - 1);
+  CHECK(result["loss"].get<double>() == doctest::Approx(last["eval_loss"].get<double>()).epsilon(1e-6));
+  for (const auto& [name, loss] : {std::pair{"forward", forward}, {"backward", backward}}) {
+    CHECK(result[name]["loss"].get<double>() == doctest::Approx(loss).epsilon(1e-6));
+    CHECK(result[name]["perplexity"].get<double>() == doctest::Approx(std::exp(loss)).epsilon(1e-6));
+  }
+  CHECK(result["context"] == 16);
+  CHECK(json_of(box, "eval run --text valid.txt --context 100 --json")["context"] == 100);
+  const std::string table = result_of(box, "eval run --text valid.txt");
+  for (const char* word : {"by each prediction", "\nforward ", "\nbackward "}) CHECK(table.find(word) != table.npos);
+}
+
+TEST_CASE("bidirectional model: info counts its parameters, and commands that write text refuse it in one line") {
+  const Sandbox box("bilm");
+  box.train("run", "--train.steps 2");
+  const Json info = json_of(box, "info run --seconds 0 --json");
+  const std::int64_t vocab = info["vocab"], layer = 4 * (24 * 24 + 24 * 24 + 2 * 24);
+  CHECK(info["parameters"] == Json{{"embeddings", vocab * 24},
+                                   {"forward", 2 * layer},
+                                   {"backward", 2 * layer},
+                                   {"head", vocab * 24 + vocab},
+                                   {"total", 2 * vocab * 24 + 4 * layer + vocab}});
+  CHECK(info["flops_per_token"] == 3.0 * 2 * static_cast<double>(4 * layer + 2 * vocab * 24));
+  const std::string refusal =
+      "run: the model is a bilm, expected a language model; for bidirectional language models there are "
+      "probe, and eval with --text";
+  check_error(box, 1, refusal, "generate run --prompt The");
+  check_error(box, 1, refusal, "surprisal run --text text.txt");
+  check_error(box, 2,
+              "stride: expected 0 or 16 (the context), since the windows of a text encoder do not overlap, got 4",
+              "eval run --text text.txt --stride 4");
+  check_error(box, 2, "data.within_document: expected false for bilm, which reads on where a document ends, got true",
+              "train tiny.toml --out other --data.within_document true --data.document line");
+}
+
+TEST_CASE("probe: what 'it' is can be read from both directions together, and not from the embedding" * long_test()) {
+  const Sandbox box;
+  for (const auto& [name, seed] : {std::pair{"train", "2"}, {"valid", "3"}}) {
+    box.write(std::string(name) + ".tsv",
+              result_of(box, std::string("corpus cloze --labels --lines 200 --seed ") + seed));
+  }
+  const Outcome training = box.succeed(
+      "train --model.type bilm --model.cell gru --model.dim 64 --model.context 26 --tokenizer.kind word --data.corpus "
+      "cloze --data.lines 2000 --train.steps 1000 --train.batch 8 --train.matmul highest --optimizer.lr 1e-2 "
+      "--optimizer.weight_decay 0 --schedule.kind cosine --schedule.warmup 20 --eval.every 0 --out run");
+  INFO(training.err);
+  const std::string probe = "probe run --train train.tsv --valid valid.tsv --steps 600";
+  const Json result = json_of(box, probe + " --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"labels", "train_words", "valid_words", "accuracy", "majority",
+                                                    "layers", "gamma", "matmul"});
+  CHECK(result["accuracy"].get<double>() > 0.98);
+  CHECK(result["layers"].size() == 2);
+  CHECK(result["valid_words"] == 200);
+  CHECK(json_of(box, probe + " --layer 0 --json")["accuracy"].get<double>() < 0.65);
+  const std::string table = result_of(box, probe);
+  CHECK(table.starts_with("words     200 to learn from, 200 scored, 2 labels\naccuracy  "));
+  CHECK(table.find("\nlayers    0.") != table.npos);
+  check_error(box, 2, "layer: expected 0 (the embedding) to 1, got 2", probe + " --layer 2");
+  box.write("bad.tsv", "The\tdog\tcat\nran\tverb\n");
+  check_error(box, 1, "bad.tsv:1: expected a word, or a word, a tab and its label, got \"The\tdog\tcat\"",
+              "probe run --train bad.tsv --valid valid.tsv");
+}
+
+TEST_CASE("probe: a model that reads from the left knows what 'it' is at the last word, and not before" * long_test()) {
+  const Sandbox box;
+  for (const auto& [name, seed] : {std::pair{"train", "2"}, {"valid", "3"}}) {
+    const std::string lines = result_of(box, std::string("corpus cloze --labels --lines 200 --seed ") + seed);
+    box.write(std::string(name) + "-it.tsv", lines);
+    std::string moved, label;  // from "it" to the last word
+    for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
+      end = lines.find('\n', begin);
+      const std::string line = lines.substr(begin, end - begin);
+      if (line.starts_with("it\t")) label = line.substr(2);
+      moved += line.ends_with('.') ? line + label : line.substr(0, line.find('\t'));
+      moved += '\n';
+    }
+    box.write(std::string(name) + "-last.tsv", moved);
+  }
+  // The label of a word that the word before it decides.
+  std::string before;
+  for (int i = 0; i < 20; ++i) before += "The\ndidn't\tfirst\n\ndog\ndidn't\tsecond\n\n";
+  box.write("before.tsv", before);
+  for (const std::string model : {"gpt --model.layers 1 --model.heads 2 --model.context 26", "rnn --model.layers 1"}) {
+    CAPTURE(model);
+    const std::string run = model.substr(0, 3);
+    const Outcome training =
+        box.succeed("train --out " + run + " --model.type " + model +
+                    " --model.dim 64 --tokenizer.kind word --data.corpus cloze --data.lines 2000 --train.steps 100 "
+                    "--train.matmul highest --optimizer.lr 1e-2 --schedule.warmup 20 --eval.every 0");
+    INFO(training.err);
+    const auto accuracy = [&](const std::string& place) {
+      const Json result = json_of(
+          box, "probe " + run + " --train train-" + place + ".tsv --valid valid-" + place + ".tsv --steps 1000 --json");
+      CHECK(result["layers"].size() == 2);  // the embedding's share first
+      return result["accuracy"].get<double>();
+    };
+    CHECK(accuracy("last") > 0.98);
+    CHECK(accuracy("it") < 0.62);
+    const std::string layer = "probe " + run + " --train before.tsv --valid before.tsv --steps 100 --json --layer ";
+    CHECK(json_of(box, layer + "0")["accuracy"] == 0.5);  // the embedding knows of no other word
+    CHECK(json_of(box, layer + "1")["accuracy"] == 1);
+    check_error(box, 2, "layer: expected 0 (the embedding) to 1, got 2", layer + "2");
+  }
+}

@@ -1,0 +1,44 @@
+// Training of every task and family, killed and resumed.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/cli/toys.h"
+#include "tests/cli/training/resume_support.h"
+
+namespace {
+
+struct KilledRun {
+  std::string toy, options = "";
+  std::string kept = "";  // what a finished run must have in its folder, beside the files that all have
+};
+
+}  // namespace
+
+TEST_CASE("resume: a run of every task and family, killed at random steps, ends with the same bytes") {
+  const KilledRun runs[]{
+      {"rnn", "", "step-000024/carried.safetensors"},
+      {"nplm"},
+      {"bilm"},
+      {"bert"},
+      {"word2vec"},
+      // About ten steps an epoch: a kill comes anywhere in it.
+      {"transformer", "--optimizer.lr 0.05 --train.recompute true --eval.bleu_every 8 --eval.bleu_sentences 4",
+       "average"},
+      {"rnn_seq2seq", "", "average"},
+      {"tag", "--task.layer_decay 0.8"},
+      {"tag", "--task.freeze true"},
+  };
+  std::vector<std::string> tested{"gpt"};  // by the other tests of resume
+  for (const KilledRun& run : runs) {
+    CAPTURE(run.toy);
+    CAPTURE(run.options);
+    const Sandbox box(run.toy);
+    const std::string options = run.options + " --train.steps 24";
+    box.train("straight", options);
+    CHECK(box.has("straight/checkpoints/" + run.kept));
+    check_kills_at_steps(box, "straight", 2, options, 7);
+    tested.push_back(run.toy);
+  }
+  for (const ToyConfig& toy : toy_configs()) CHECK(std::ranges::count(tested, toy.name) > 0);
+}

@@ -1,0 +1,228 @@
+// Training by several ranks, here threads of one process: the same losses and weights as one process.
+#include <cmath>
+
+#include "nn/models/transformer.h"
+#include "tests/nn/support.h"
+#include "tests/train/distributed/rank_runs.h"
+#include "train/distributed/local_steps.h"
+#include "train/distributed/same_job.h"
+
+using namespace tapeformer;
+
+namespace {
+
+constexpr std::int64_t kBucket = 256;  // small, so that there are several
+
+// A model in f64 on random tokens: what a run cannot train, and where rounding is small.
+template <class Model>
+struct WideObjective : Objective {
+  WideObjective(const auto& config, std::int64_t micro_steps)
+      : Objective(resolve(Config())), net(config), micro_steps(micro_steps) {
+    randomize(net);
+  }
+  const Module& model() const override { return net; }
+  DataFacts facts() const override { return {}; }
+  StepSize step_size(std::int64_t, MicroSteps of) override {
+    return {of.size() * kRows * kLength, of.size() * kRows * kLength};
+  }
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro, const MeanOver& mean) override {
+    const auto ids = [&](std::uint64_t stream) {
+      const auto seed = static_cast<std::uint64_t>(1000 * step + 10 * micro) + stream;
+      return Variable::constant(tape, ids_tensor(random_ids(kRows * kLength, 17, seed), {kRows, kLength}));
+    };
+    const CrossEntropyOptions options{.normalizer = mean.targets};
+    if constexpr (std::is_same_v<Model, Gpt>) {
+      return net.loss(ids(1), ids(2), options);
+    } else {
+      const SourceBatch source{ids(3).value(), Tensor::full({kRows}, DType::i32, kLength)};
+      return net.loss(source, ids(1), ids(2), options);
+    }
+  }
+  ValidationFacts validation() const override { return {.missing = "no data"}; }
+  Evaluation evaluate(const ProgressCallback&) override { return {}; }
+
+  static constexpr std::int64_t kRows = 2, kLength = 6;
+  Model net;
+  std::int64_t micro_steps;
+};
+
+TransformerConfig small_transformer() {
+  TransformerConfig config;
+  config.source_vocab = config.target_vocab = 17;
+  config.context = 12, config.layers = 1;
+  config.block = {.dim = 16, .heads = 4, .ff_dim = 32, .dtype = DType::f64};
+  return config;
+}
+
+// What a job of ranks has trained: rank 0's losses and norms, and the weights of every rank.
+struct Trained {
+  std::vector<double> losses;
+  std::vector<Tensor> weights;
+};
+
+template <class Model, class ModelConfig>
+Trained train_wide(int ranks, const ModelConfig& model, const Config& with, std::int64_t steps = 30) {
+  const ResolvedConfig config = resolve(with);
+  Trained trained{{}, std::vector<Tensor>(ranks)};
+  run_ranks(ranks, [&](Communicator& own) {
+    WideObjective<Model> objective(model, config.train.accumulate);
+    objective.share_with(own);
+    const ParameterSlab slab(objective.model());
+    const MakeOptimizer make = [&](const ParameterSlab& part) { return make_optimizer(config, part); };
+    ShardedOptimizer optimizer(slab, config.optimizer.clip, make, own, config.train.comm, kBucket,
+                               find_optimizer_row(config.optimizer.name)->unit);
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      const StepResult result = train_step(objective, slab, optimizer, config, step, 3e-3);
+      if (own.is_root()) trained.losses.push_back(result.loss), trained.losses.push_back(result.grad_norm);
+    }
+    trained.weights[own.rank()] = slab.values().clone();
+  });
+  return trained;
+}
+
+template <class Model, class ModelConfig>
+void check_ranks_are_one_process(const ModelConfig& model, const Config& config = parallel_config(12)) {
+  const Trained whole = train_wide<Model>(1, model, config);
+  CHECK(whole.losses[1] > 0.5);  // clipped
+  for (const int ranks : {2, 3, 4}) {
+    CAPTURE(ranks);
+    const Trained parts = train_wide<Model>(ranks, model, config);
+    for (std::size_t i = 0; i < whole.losses.size(); ++i) {
+      CHECK(std::abs(parts.losses[i] - whole.losses[i]) <= 1e-12 * whole.losses[i]);
+    }
+    CHECK(distance(parts.weights[0], whole.weights[0]) <= 1e-12);
+    for (const Tensor& weights : parts.weights) CHECK(same_bits(weights, parts.weights[0]));
+    if (ranks == 3) CHECK(same_bits(train_wide<Model>(ranks, model, config).weights[0], parts.weights[0]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ranks: sums are taken in their order, texts come from all of them") {
+  run_ranks(3, [](Communicator& ranks) {
+    double values[] = {std::vector{1e16, 1.0, -1e16}[ranks.rank()], 0.5};
+    ranks.sum(values);
+    CHECK(values[0] == (1e16 + 1.0) + -1e16);
+    CHECK(values[1] == 1.5);
+    CHECK(ranks.any(ranks.rank() == 2));
+    CHECK_FALSE(ranks.any(false));
+    CHECK(ranks.gather(std::string(ranks.rank(), 'x')) == std::vector<std::string>{"", "x", "xx"});
+    const std::vector<std::string> own(ranks.rank(), std::string("a\0b", ranks.rank() + 1));
+    CHECK(ranks.gather_all(own) == std::vector{std::string("a\0", 2), std::string("a\0b", 3), std::string("a\0b", 3)});
+    CHECK(ranks.broadcast(str_cat("from ", ranks.rank())) == "from 0");
+    CHECK(ranks.share(7).size() == std::vector{2, 2, 3}[ranks.rank()]);
+  });
+  CHECK(Communicator::alone().broadcast("text") == "text");
+}
+
+TEST_CASE("ranks: a difference between them is refused, and told by its name") {
+  run_ranks(2, [](Communicator& ranks) {
+    require_same([] { return JobFacts{{"seed", "1"}, {"steps", "5"}}; }, ranks);
+  });
+  ThreadJob job(2);
+  Config config = toy_config();
+  const JobFacts first = program_and_config(resolve(config));
+  config.train.seed = 2;
+  config.train.threads = 7;  // says nothing of the result
+  const JobFacts other = program_and_config(resolve(config));
+  std::thread root([&] {
+    Communicator ranks(std::make_unique<ThreadTransport>(job, 0));
+    ranks.broadcast([&] {
+      std::string text;
+      for (const auto& [name, value] : first) text += name + '\0' + value + '\0';
+      return text;
+    }());
+  });
+  Communicator ranks(std::make_unique<ThreadTransport>(job, 1));
+  CHECK_THROWS_WITH_AS(require_same([&] { return other; }, ranks), "train.seed: expected 1, which rank 0 has, got 2",
+                       Error);
+  root.join();
+}
+
+TEST_CASE("ranks: 2, 3 and 4 of them train a gpt as one process does, in f64, with dropout and clipping") {
+  GptConfig config = small_gpt();
+  config.block.dropout = config.block.attention_dropout = 0.1;
+  check_ranks_are_one_process<Gpt>(config);
+}
+
+TEST_CASE("ranks: 2, 3 and 4 of them train an encoder-decoder as one process does, in f64") {
+  TransformerConfig config = small_transformer();
+  config.block.dropout = config.block.attention_dropout = 0.1;
+  check_ranks_are_one_process<Transformer>(config);
+}
+
+TEST_CASE("ranks: by Muon, 2, 3 and 4 of them train as one process does, in f64, each with whole matrices") {
+  Config config = parallel_config(12);
+  config.optimizer.name = "muon";
+  check_ranks_are_one_process<Gpt>(small_gpt(), config);
+  check_ranks_are_one_process<Gpt>(modern_gpt(), config);
+  check_ranks_are_one_process<Transformer>(small_transformer(), config);
+}
+
+TEST_CASE("ranks: shares of whole stretches cover the slab, nearly as large as each other") {
+  // Three layers of a stretch that may be cut and one that may not.
+  std::vector<GradientBuckets::Piece> whole;
+  for (const std::int64_t begin : {160, 1600, 3200}) whole.push_back({begin, begin + 1024});
+  constexpr std::int64_t kElements = 4800;
+  for (const int count : {2, 3, 4}) {
+    CAPTURE(count);
+    for (const std::int64_t bucket : {std::int64_t{0}, std::int64_t{256}, std::int64_t{2048}}) {
+      CAPTURE(bucket);
+      std::vector<std::vector<GradientBuckets::Piece>> own(count);
+      run_ranks(count, [&](Communicator& ranks) {
+        const GradientBuckets shares(
+            kElements, DType::f32, ranks, CommPrecision::fp32, [](std::size_t) {}, bucket, whole);
+        own[ranks.rank()] = shares.own();
+      });
+      std::vector<int> owners(kElements);
+      for (const auto& pieces : own) {
+        std::int64_t sum = 0;
+        for (const auto [begin, end] : pieces) {
+          sum += end - begin;
+          for (std::int64_t i = begin; i < end; ++i) ++owners[i];
+          for (const auto [first, last] : whole) {
+            const bool cuts = (begin > first && begin < last) || (end > first && end < last);
+            CHECK_FALSE(cuts);
+          }
+          CHECK(begin % ParameterSlab::kAlignment == 0);
+        }
+        CHECK(std::abs(sum - kElements / count) <= 1024);
+      }
+      CHECK(std::ranges::count(owners, 1) == kElements);
+    }
+  }
+}
+
+TEST_CASE("ranks: most gradients travel before backward has ended, where blocks are recomputed too") {
+  for (const bool recompute : {false, true}) {
+    CAPTURE(recompute);
+    run_ranks(2, [&](Communicator& ranks, const ThreadJob& job) {
+      WideObjective<Gpt> objective(small_gpt(), 2);
+      const ParameterSlab slab(objective.model());
+      const MakeOptimizer make = [&](const ParameterSlab& part) { return make_optimizer("sgd", part, {}); };
+      ShardedOptimizer optimizer(slab, 0, make, ranks, CommPrecision::fp32, kBucket);
+      slab.zero_grad();
+      Tape tape({.recompute = recompute, .gradient_observer = optimizer.gradient_observer()});
+      tape.backward(objective.micro_loss(tape, 1, ranks.rank(), {.micro_steps = 1, .targets = 1}));
+      ranks.barrier();
+      const auto buckets = static_cast<int>((slab.values().numel() + kBucket - 1) / kBucket);
+      CHECK(job.started / ranks.size() - 1 >= buckets * 3 / 4);
+      CHECK(job.started / ranks.size() - 1 <= buckets);
+      ranks.barrier();
+      CHECK(optimizer.gradient_norm() > 0);
+    });
+  }
+}
+
+TEST_CASE("ranks: with bf16 on the wire all have the same bits, near those of fp32") {
+  Config config = parallel_config(4);
+  const GptConfig model = small_gpt();
+  const Trained exact = train_wide<Gpt>(3, model, config, 10);
+  config.train.comm = CommPrecision::bf16;
+  const Trained rounded = train_wide<Gpt>(3, model, config, 10);
+  for (const Tensor& weights : rounded.weights) CHECK(same_bits(weights, rounded.weights[0]));
+  const double apart = distance(rounded.weights[0], exact.weights[0]);
+  CHECK(apart > 1e-8);
+  CHECK(apart < 1e-2);
+  CHECK(rounded.losses[18] == doctest::Approx(exact.losses[18]).epsilon(1e-3));
+}

@@ -1,0 +1,72 @@
+// What a step reports as its loss, for every task and any number of ranks.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "tests/train/thread_ranks.h"
+#include "tests/train/toy.h"
+#include "train/config/matmul_config.h"
+
+using namespace tapeformer;
+
+namespace {
+
+constexpr std::int64_t kMicroSteps = 4;
+
+double value_of(Objective& objective, std::int64_t step, std::int64_t micro, const MeanOver& mean) {
+  Tape tape(no_grad);
+  const Variable loss = objective.micro_loss(tape, step, micro, mean);
+  return loss.defined() ? loss.value().item() : 0;
+}
+
+// The loss of some micro-steps from each one by itself: Σ nats / Σ targets, and, where each row has a further loss
+// (next-sentence prediction), its mean over the micro-steps.
+double mean_loss(Objective& objective, std::int64_t step, MicroSteps micro_steps) {
+  double nats = 0, further = 0;
+  std::int64_t targets = 0;
+  for (std::int64_t micro = micro_steps.begin; micro < micro_steps.end; ++micro) {
+    const double of_rows = value_of(objective, step, micro, {.micro_steps = 1, .targets = 1e300});
+    nats += value_of(objective, step, micro, {.micro_steps = 1, .targets = 1}) - of_rows;
+    further += of_rows;
+    targets += objective.step_size(step, {micro, micro + 1}).targets;
+  }
+  return nats / static_cast<double>(targets) + further / static_cast<double>(micro_steps.size());
+}
+
+}  // namespace
+
+TEST_CASE("ranks: the loss of every task is the mean per target of the micro-steps that it is of") {
+  const CacheFolder folder;
+  constexpr std::int64_t kStep = 3;
+  for (const NamedConfig& toy : all_toys(folder)) {
+    CAPTURE(toy.name);
+    Config config = without_dropout(toy.config);
+    config.train.matmul = MatmulSetting::highest;
+    REQUIRE(config.train.accumulate == kMicroSteps);
+    const AnyToy alone(config);
+    const kernels::MatmulPrecisionScope precision(matmul_precision(alone.resolved));
+    for (const std::int64_t sync_every : {0, 1}) {
+      for (const int size : {1, 2, 4}) {
+        CAPTURE(sync_every);
+        CAPTURE(size);
+        config.train.sync_every = sync_every;
+        std::vector<std::unique_ptr<AnyToy>> toys;
+        for (int rank = 0; rank < size; ++rank) toys.push_back(std::make_unique<AnyToy>(config));
+        std::vector<double> losses(size);
+        run_ranks(size, [&](Communicator& ranks) {
+          AnyToy& own = *toys[ranks.rank()];
+          own.objective.share_with(ranks);
+          const auto optimizer = make_optimizer(own.resolved, own.slab, ranks);
+          losses[ranks.rank()] = train_step(own.objective, own.slab, *optimizer, own.resolved, kStep, 1e-3).loss;
+        });
+        for (int rank = 0; rank < size; ++rank) {
+          const MicroSteps mine{kMicroSteps * rank / size, kMicroSteps * (rank + 1) / size};
+          const MicroSteps all{0, kMicroSteps};
+          CAPTURE(rank);
+          CHECK(losses[rank] ==
+                doctest::Approx(mean_loss(alone.objective, kStep, sync_every ? mine : all)).epsilon(1e-5));
+        }
+      }
+    }
+  }
+}
