@@ -71,7 +71,8 @@ struct Config {
   struct Schedule {
     ScheduleKind kind = ScheduleKind::inverse_sqrt;
     std::int64_t warmup = -1, total = 0;
-    double min_lr = 0, factor = 0, decay = 0.5;
+    double min_lr = 0, factor = 0, decay = 0.5, cooldown = 0.2;
+    CooldownShape cooldown_shape = CooldownShape::linear;
     bool operator==(const Schedule&) const = default;
   };
   struct Train {

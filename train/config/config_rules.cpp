@@ -68,6 +68,7 @@ bool has_floor(ScheduleKind kind) {
   switch (kind) {
     case ScheduleKind::cosine:
     case ScheduleKind::linear:
+    case ScheduleKind::wsd:
       return true;
     case ScheduleKind::inverse_sqrt:
     case ScheduleKind::constant:

@@ -172,14 +172,17 @@ const std::vector<ConfigEntry>& common_entries() {
         schedule.key<&S::kind>("kind", "shape of the learning rate after warm-up"),
         schedule.key<&S::warmup>("warmup", "steps of linear warm-up (-1 = 4000 with schedule.factor, else 200)",
                                  at_least(-1), {.follows = "schedule.factor"}),
-        schedule.key<&S::total>("total", "step at which cosine and linear reach min_lr (0 = train.steps)", at_least(0),
-                                {.follows = "train.steps"}),
-        schedule.key<&S::min_lr>("min_lr", "last learning rate of cosine and linear", at_least(0)),
+        schedule.key<&S::total>("total", "step at which cosine, linear and wsd reach min_lr (0 = train.steps)",
+                                at_least(0), {.follows = "train.steps"}),
+        schedule.key<&S::min_lr>("min_lr", "last learning rate of cosine, linear and wsd", at_least(0)),
         schedule.key<&S::factor>(
             "factor", "above 0: the peak of inverse_sqrt is factor / sqrt(dim warmup), not optimizer.lr", at_least(0)),
         schedule.key<&S::decay>(
             "decay", "what plateau multiplies the rate by after an evaluation whose loss is not below the best",
             between(0, 1)),
+        schedule.key<&S::cooldown>("cooldown", "share of the steps, at their end, in which the rate of wsd falls",
+                                   KeyRange{.min = 0, .max = 1, .excludes_min = true}),
+        schedule.key<&S::cooldown_shape>("cooldown_shape", "how it falls: by 1 - t, or by 1 - sqrt(t)"),
 
         train.key<&T::steps>("steps", "optimizer steps", at_least(1)),
         train.key<&T::batch>("batch", "sequences in a micro-step", between(1, kMaxSize)),

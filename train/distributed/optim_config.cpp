@@ -37,7 +37,9 @@ ScheduleSpec schedule_spec(const ResolvedConfig& config) {
           .dim = config.model_dim().value_or(0),
           .warmup = config.schedule.warmup,
           .total = config.schedule.total,
-          .decay = config.schedule.decay};
+          .decay = config.schedule.decay,
+          .cooldown = config.schedule.cooldown,
+          .cooldown_shape = config.schedule.cooldown_shape};
 }
 
 }  // namespace tapeformer
