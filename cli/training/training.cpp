@@ -162,10 +162,11 @@ void train_run(const ResolvedConfig& config, const Work& work, const ParameterSl
       .evaluated = evaluated,
       .averaged =
           [&](std::span<const std::int64_t> steps) {
-            spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
+            config.train.ema > 0 ? spdlog::info("took the moving average of the weights up to step {}", steps.back())
+                                 : spdlog::info("averaged the checkpoints of the steps {}", fmt::join(steps, ", "));
           },
       .average_evaluated = [&](const Evaluation& evaluation,
-                               std::optional<double> bleu) { tell_evaluation("their average", evaluation, bleu); },
+                               std::optional<double> bleu) { tell_evaluation("the average", evaluation, bleu); },
       .stop_requested = StopSignal::requested,
       .max_minutes = max_minutes,
       .pace = &pace};

@@ -79,6 +79,7 @@ struct Config {
     std::int64_t steps = 2000, batch = 16, batch_tokens = 0, bptt = 0, accumulate = 1, length_groups = 1;
     double label_smoothing = 0;
     double z_loss = 0;
+    double ema = 0;
     double mask_rate = 0.15, mask_token = 0.8, mask_random = 0.1;
     std::int64_t seed = 1, threads = 0;
     bool recompute = false;

@@ -200,6 +200,11 @@ const std::vector<ConfigEntry>& common_entries() {
                                        fraction()),
         train.key<&T::z_loss>("z_loss", "weight of the squared log of the softmax's sum, added to each target's loss",
                               at_least(0)),
+        train.key<&T::ema>(
+            "ema",
+            "decay of a moving average of the weights over the steps, which is evaluated at the end (0 = "
+            "off; -1 = 1 - 10/steps; not beside checkpoint.average)",
+            KeyRange{.min = -1, .max = 1, .excludes_max = true}),
         train.key<&T::mask_rate>("mask_rate", "share of the tokens that a masked language model predicts",
                                  KeyRange{.min = 0, .max = 1, .excludes_min = true}, kFixed),
         train.key<&T::mask_token>("mask_token", "share of these tokens that become [MASK]", between(0, 1), kFixed),
