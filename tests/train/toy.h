@@ -94,7 +94,7 @@ struct ToyOf {
   Objective objective{resolved, prepare_data<Objective>(resolved)};
   decltype(std::declval<const Objective&>().data()) data = objective.data();
   decltype(std::declval<const Objective&>().model()) model = objective.model();
-  ParameterSlab slab{model};
+  ParameterSlab slab{model, objective.rates()};
   std::unique_ptr<Optimizer> owned_optimizer = make_optimizer(resolved, slab);
   Optimizer& optimizer = *owned_optimizer;
 

@@ -63,7 +63,7 @@ struct Config {
   };
   struct Optimizer {
     std::string name = "adamw";  // a name in the table of optimizers
-    double lr = 1e-3, clip = 1;
+    double lr = 1e-3, clip = 1, embedding_lr = 1, head_lr = 1;
     // The optimizer's own keys that are given, by name; the others have its defaults. Once resolved, all are here.
     std::map<std::string, KeyValue, std::less<>> options;
     bool operator==(const Optimizer&) const = default;

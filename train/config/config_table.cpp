@@ -168,6 +168,11 @@ const std::vector<ConfigEntry>& common_entries() {
         optimizer.key<&O::name>("name", "the rule by which gradients change the weights"),
         optimizer.key<&O::lr>("lr", "peak learning rate", at_least(0)),
         optimizer.key<&O::clip>("clip", "largest global norm of the gradient (0 = no limit)", at_least(0)),
+        optimizer.key<&O::embedding_lr>(
+            "embedding_lr", "factor of the learning rate of embeddings, a head that is tied to one among them",
+            above(0)),
+        optimizer.key<&O::head_lr>("head_lr", "factor of the learning rate of heads with weights of their own",
+                                   above(0)),
 
         schedule.key<&S::kind>("kind", "shape of the learning rate after warm-up"),
         schedule.key<&S::warmup>("warmup", "steps of linear warm-up (-1 = 4000 with schedule.factor, else 200)",
