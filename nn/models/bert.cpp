@@ -10,10 +10,10 @@
 
 namespace tapeformer {
 
-MaskedTokenHead::MaskedTokenHead(const BlockConfig& config, const Embedding& embedding)
+MaskedTokenHead::MaskedTokenHead(const BlockConfig& config, const Embedding& embedding, double softcap)
     : transform_(config.dim, config.dim, config.bias, config.init, config.dtype),
       norm_(make_norm(config)),
-      output_(embedding, /*tied=*/true, config.dim, /*with_bias=*/true, config.init, config.dtype) {
+      output_(embedding, /*tied=*/true, config.dim, /*with_bias=*/true, config.init, config.dtype, softcap) {
   register_module("transform", transform_);
   register_module("norm", *norm_);
   register_module("", output_);
@@ -31,7 +31,7 @@ Bert::Bert(const BertConfig& config)
       embedding_norm_(make_norm(config.block)),
       dropout_(config.block.dropout),
       stack_(config.block, config.layers),
-      head_(config.block, token_embedding_) {
+      head_(config.block, token_embedding_, config.logit_softcap) {
   check_rotary(config.position, config.block);
   check(!config.next_sentence || config.segments == 2, "bert: next-sentence prediction needs 2 segments, got ",
         config.segments);
@@ -116,8 +116,10 @@ BertConfig bert_config(const KeyValues& options, const ModelVocabulary& vocabula
                     .position = options.word<PositionKind>("position"),
                     .position_base = options.number("position_base"),
                     .segments = options.integer("segments"),
-                    .next_sentence = options.boolean("next_sentence")};
-  config.block.init = config.block.residual_init = Init::truncated_normal(options.number("init_std"));
+                    .next_sentence = options.boolean("next_sentence"),
+                    .logit_softcap = options.number("logit_softcap")};
+  config.block.init = Init::truncated_normal(options.number("init_std"));
+  if (!options.boolean("zero_init")) config.block.residual_init = config.block.init;
   return config;
 }
 

@@ -17,6 +17,7 @@ struct BertConfig {
   double position_base = 10000;
   std::int64_t segments = 1;   // number of segments of a row: 1, or 2 with an embedding for each
   bool next_sentence = false;  // whether the model has a pooler and next-sentence prediction
+  double logit_softcap = 0;    // the bound of the logits of tokens; 0: none
 };
 
 // Returns the row of the registry.
@@ -25,7 +26,7 @@ ModelFamily bert_family();
 // LN(GELU(h W + b)) Eᵀ + b′ with the token embedding E: h (…, dim) → (…, vocab).
 class MaskedTokenHead : public Module {
  public:
-  MaskedTokenHead(const BlockConfig& config, const Embedding& embedding);
+  MaskedTokenHead(const BlockConfig& config, const Embedding& embedding, double softcap);
   Variable logits(const Variable& features) const {
     return call([&] { return output_.logits(transformed(features)); });
   }
