@@ -73,7 +73,9 @@ TEST_CASE("switches: zero_init leaves the residual stream as it is at first, and
     plain->initialize_parameters(1), zero->initialize_parameters(1);
     const auto expected = plain->state_dict();
     int zeros = 0;
-    for (const auto& [name, tensor] : zero->state_dict()) {
+    for (const auto& entry : zero->state_dict()) {
+      const std::string& name = entry.first;
+      const Tensor& tensor = entry.second;
       CAPTURE(name);
       if (name.ends_with("attention.out.weight") || name.ends_with("feed_forward.down.weight")) {
         CHECK(std::ranges::all_of(tensor.to_vector<float>(), [](float value) { return value == 0; }));

@@ -439,9 +439,10 @@ TEST_CASE("ranks: the moving average is that of one process, and goes on with an
     for (const RunFolder& run : {several.run, changed.run}) {
       const auto average = read_safetensors(run.average() / "model.safetensors");
       REQUIRE(average.size() == expected.size());
-      for (const auto& [name, tensor] : average) {
+      for (const auto& entry : average) {
+        const std::string& name = entry.first;
         CAPTURE(name);
-        CHECK(largest_difference(tensor.to_vector<float>(), expected.at(name).to_vector<float>()) < 1e-5);
+        CHECK(largest_difference(entry.second.to_vector<float>(), expected.at(name).to_vector<float>()) < 1e-5);
       }
     }
   }

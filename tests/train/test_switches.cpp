@@ -112,7 +112,9 @@ TEST_CASE("switches: embeddings and heads have rates of their own under every op
       config.optimizer.head_lr = 0.25;
       const auto switched = changes_by_a_step(config);
       CHECK(switched.contains("head.weight") == !tied);
-      for (const auto& [name, change] : switched) {
+      for (const auto& entry : switched) {
+        const std::string& name = entry.first;
+        const double change = entry.second;
         CAPTURE(name);
         const double factor = name.find("embedding") != name.npos ? 3 : name == "head.weight" ? 0.25 : 1;
         if (factor == 1) {
