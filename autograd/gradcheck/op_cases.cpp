@@ -151,6 +151,7 @@ void add_functions(Table& t) {
   unary("softplus", softplus);
   unary("gelu", gelu);
   unary("gelu_tanh", gelu_tanh);
+  unary("softcap", [](const Variable& x) { return softcap(x, 1.3); });
   unary("softmax", softmax);
   unary("log_softmax", log_softmax);
   t.add("dropout", "", {t.normal({4, 5})}, [](Inputs in) { return dropout(in[0], 0.4); });
@@ -357,6 +358,9 @@ void add_losses(Table& t) {
     t.add("linear_cross_entropy", std::string("bias, ") + label,
           {t.normal({4, 3}), t.normal({5, 3}), t.normal({5}), targets},
           [option = option](Inputs in) { return linear_cross_entropy(in[0], in[1], in[2], in[3], option); });
+    t.add("linear_cross_entropy", std::string("capped, ") + label,
+          {t.normal({4, 3}), t.normal({5, 3}), t.normal({5}), targets},
+          [option = option](Inputs in) { return linear_cross_entropy(in[0], in[1], in[2], in[3], option, 1.3); });
     t.add("linear_cross_entropy", std::string("no bias, ") + label, {t.normal({4, 3}), t.normal({5, 3}), targets},
           [option = option](Inputs in) { return linear_cross_entropy(in[0], in[1], Variable(), in[2], option); });
   }

@@ -1,5 +1,6 @@
 #include "autograd/kernels/elementwise/activations.h"
 
+#include "autograd/kernels/elementwise/softcap.h"
 #include "autograd/ops/activations.h"
 #include "autograd/ops/helpers/op_helpers.h"
 
@@ -100,6 +101,25 @@ struct GeluTanh {
   }
 };
 
+// y = c·tanh(x/c);  dx = dy·(1 − (y/c)²)
+struct Softcap {
+  static constexpr const char* kName = "softcap";
+  double cap;
+  Tensor y = {};
+  Tensor forward(OpContext& context, const Tensor& in) {
+    const Tensor out = map(kName, in, [&]<class T>(T* to, const T* x, std::int64_t n) {
+      kernels::softcap_forward(to, x, static_cast<T>(cap), n);
+    });
+    if (context.recording()) y = out;
+    return out;
+  }
+  void backward(const Tensor& dy, GradSlot& dx) {
+    write_gradient(dx, [&, g = dy.contiguous()]<class T>(T* out, T beta) {
+      kernels::softcap_backward(out, g.data<T>(), y.data<T>(), static_cast<T>(cap), beta, g.numel());
+    });
+  }
+};
+
 }  // namespace
 
 Variable relu(const Variable& x) { return record(KeepsInput<Relu>{}, x); }
@@ -108,5 +128,9 @@ Variable sigmoid(const Variable& x) { return record(KeepsOutput<Sigmoid>{}, x); 
 Variable softplus(const Variable& x) { return record(KeepsInput<Softplus>{}, x); }
 Variable gelu(const Variable& x) { return record(KeepsInput<Gelu>{}, x); }
 Variable gelu_tanh(const Variable& x) { return record(KeepsInput<GeluTanh>{}, x); }
+Variable softcap(const Variable& x, double cap) {
+  check(cap > 0, "softcap: expected a cap above 0, got ", cap);
+  return record(Softcap{cap}, x);
+}
 
 }  // namespace tapeformer

@@ -204,11 +204,13 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
                          .evaluated = evaluated,
                          .averaged =
                              [&](std::span<const std::int64_t> steps) {
-                               log_info("averaged the checkpoints of the steps {}", joined(steps, ", "));
+                               config.train.ema > 0
+                                   ? log_info("took the moving average of the weights up to step {}", steps.back())
+                                   : log_info("averaged the checkpoints of the steps {}", joined(steps, ", "));
                              },
                          .average_evaluated =
                              [&](const Evaluation& evaluation, std::optional<double> bleu) {
-                               tell_evaluation("their average", evaluation, bleu, objective.task());
+                               tell_evaluation("the average", evaluation, bleu, objective.task());
                              },
                          .stop_requested = StopSignal::requested,
                          .max_minutes = max_minutes,

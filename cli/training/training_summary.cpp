@@ -29,16 +29,16 @@ void print_weights(const ResolvedConfig& config, const RunFolder& run, std::stri
                    std::span<const nlohmann::ordered_json> metrics) {
   const UsableCheckpoint meant = find_checkpoint(run.root);
   std::string line = "weights that commands read: " + meant.text;
-  if (config.checkpoint.average > 0) {
+  if (config.checkpoint.average > 0 || config.train.ema > 0) {
+    const std::string_view average = config.train.ema > 0 ? "the moving average" : "the average of the last ones";
     const std::string name = measure.empty() ? "loss" : std::string(measure);
     const auto value =
         metrics.empty() ? nlohmann::ordered_json() : metrics.back().value("average_" + name, nlohmann::ordered_json());
     if (value.is_number()) {
-      line +=
-          fmt::format("{}{} {:g}", meant.averaged ? ", validation " : "; the average of the last ones has validation ",
-                      name, value.get<double>());
+      line += fmt::format("{}{} {:g}", meant.averaged ? ", validation " : str_cat("; ", average, " has validation "),
+                          name, value.get<double>());
     } else {
-      line += "; the average of the last ones was not evaluated: --checkpoint average reads it";
+      line += str_cat("; ", average, " was not evaluated: --checkpoint average reads it");
     }
   }
   print_line("{}", line);

@@ -148,16 +148,28 @@ MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
   if (heads_.q_norm) register_module("q_norm", *heads_.q_norm);
   if (heads_.k_norm) register_module("k_norm", *heads_.k_norm);
   register_module("out", out);
+  if (config.value_residual) value_mix = register_parameter("value_mix", {1}, config.dtype, Init::constant(0.5));
 }
 
-Variable MultiHeadAttention::forward(Variable x, const SelfMask& mask, KeyValueCache* cache,
-                                     const Rotation& rotation) const {
-  return call([&] { return run(std::move(x), mask, cache, rotation); });
+Variable MultiHeadAttention::forward(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
+                                     const FirstValues& first) const {
+  return call([&] { return run(std::move(x), mask, cache, rotation, first); });
 }
 
-Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache* cache,
-                                 const Rotation& rotation) const {
-  const Variable packed = qkv.forward(x);
+Variable MultiHeadAttention::mix_values(const Variable& packed, std::int64_t begin, const FirstValues& first) const {
+  if (!first.keep && !value_mix.defined()) return packed;
+  const Variable own = slice(packed, 2, begin, packed.size(2));
+  if (first.keep) *first.keep = own;
+  if (!value_mix.defined()) return packed;
+  check(first.read.defined(), "attention: a value residual needs the values of the first layer");
+  const Variable mixed = add(first.read, mul(sub(own, first.read), value_mix));
+  return concat(std::array{slice(packed, 2, 0, begin), mixed}, -1);
+}
+
+Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
+                                 const FirstValues& first) const {
+  const std::int64_t keys = heads_.queries * heads_.dim, values = keys + heads_.keys * heads_.dim;
+  const Variable packed = mix_values(qkv.forward(x), values, first);
   x = {};
   const AttentionOptions options{
       .causal = mask.causal, .key_lengths = mask.lengths, .key_begin = mask.key_begin, .dropout = heads_.dropout};
@@ -166,7 +178,6 @@ Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache
   Tape& tape = *packed.tape();
   const TensorObserver* const observer = tape.options().observer;
   const Tensor rows = cache || observer ? packed.value() : Tensor();
-  const std::int64_t keys = heads_.queries * heads_.dim, values = keys + heads_.keys * heads_.dim;
   const auto transformed = [&](const Tensor& part, const std::unique_ptr<RmsNorm>& norm, std::int64_t heads) {
     const Variable x = Variable::constant(tape, part);
     return norm || rotation.table.defined() ? transform_heads(x, weight_of(norm), heads, transform) : x;

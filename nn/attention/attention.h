@@ -46,6 +46,12 @@ struct SelfMask {
   Tensor key_begin{};
 };
 
+// The values of the first layer, (B, T, g·d_v), for the layers whose BlockConfig has a value residual.
+struct FirstValues {
+  Variable read = {};        // what later layers mix into their own values
+  Variable* keep = nullptr;  // the first layer: where its values are put
+};
+
 // Returns the weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers. The op itself
 // never holds all weights at once.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options);
@@ -71,20 +77,25 @@ struct AttentionHeads : HeadLayout {
 
 // Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are
 // multiplied by W_O. x (B, T, dim) → (B, T, dim). If configured, groups of query heads share heads of K and V, and Q
-// and K are normalised and rotated by their positions.
+// and K are normalised and rotated by their positions. With a value residual the values are λ·V + (1 − λ)·V of the
+// first layer (Zhou et al. 2024), λ = value_mix (1), initially 0.5.
 class MultiHeadAttention : public Module {
  public:
   // Throws UsageError if head_dim is 0 and heads does not divide dim, or if kv_heads does not divide heads.
   explicit MultiHeadAttention(const BlockConfig& config);
   // With a cache, x continues the cached tokens, and its queries see them too; this needs a tape that does not record.
   // `rotation` is that of the tokens of x. If the caller moves x in, x can be freed as soon as Q, K and V are computed.
-  Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr,
-                   const Rotation& rotation = {}) const;
+  Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr, const Rotation& rotation = {},
+                   const FirstValues& first = {}) const;
 
   Linear qkv, out;
+  Variable value_mix;  // undefined without a value residual
 
  private:
-  Variable run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation) const;
+  Variable run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
+               const FirstValues& first) const;
+  // Returns the packed rows of Q, K and V with the mixed values; V begins at element `begin` of a row.
+  Variable mix_values(const Variable& packed, std::int64_t begin, const FirstValues& first) const;
 
   AttentionHeads heads_;
 };

@@ -62,7 +62,8 @@ Variable Block::forward(const Variable& in, const BlockContext& context, BlockCa
 
 Variable Block::run(const Variable& in, const BlockContext& context, BlockCache* cache) const {
   Variable x = residual(in, *attention_norm_, [&](Variable y) {
-    return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr, context.rotation);
+    return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr, context.rotation,
+                              context.first_values);
   });
   if (cross_attention_) {
     check(context.encoded.has_value(), "block: cross-attention needs an encoder's result");
@@ -100,12 +101,13 @@ NamedTensors StackCache::tensors() const {
 }
 
 BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cross)
-    : rotary_(config.rotary), head_dim_(head_dim(config)) {
+    : rotary_(config.rotary), head_dim_(head_dim(config)), value_residual_(config.value_residual) {
   BlockConfig block = config;
   if (block.residual_init.kind == Init::Kind::normal) {
     block.residual_init.value /= std::sqrt(static_cast<double>((cross ? 3 : 2) * layers));
   }
   for (std::int64_t i = 0; i < layers; ++i) {
+    block.value_residual = value_residual_ && i > 0;
     blocks_.push_back(std::make_unique<Block>(block, cross));
     register_module(str_cat("blocks.", i), *blocks_.back());
   }
@@ -129,12 +131,15 @@ Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCac
   Variable x = in;
   BlockContext context = given;
   if (rotary_) context.rotation = rotation_of(context.positions, x.size(1), head_dim_, *rotary_, x.value().dtype());
+  Variable first_values;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const bool keeps_values = value_residual_ && i == 0;
+    context.first_values = {.read = first_values, .keep = keeps_values ? &first_values : nullptr};
     const auto block = [module = blocks_[i].get(), context, own = cache ? &cache->blocks[i] : nullptr](
                            const Variable& y) { return module->forward(y, context, own); };
     // Backward begins with the last block, so recomputing its activations would hardly lower the peak of memory.
     const bool last = i + 1 == blocks_.size();
-    x = last ? block(x) : recompute(block, x);
+    x = last || keeps_values ? block(x) : recompute(block, x);
     if (last && final_norm_) x = final_norm_->forward(x);
     if (layers) layers->push_back(x);
   }

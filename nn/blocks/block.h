@@ -31,6 +31,7 @@ struct BlockContext {
   Positions positions = {};
   Rotation rotation = {};                     // the rotation for these positions; a BlockStack computes it
   std::optional<EncoderOutput> encoded = {};  // for blocks with cross-attention
+  FirstValues first_values = {};              // for blocks with a value residual; a BlockStack gives them
 };
 
 // The keys and values that one block has cached: `self` for the tokens so far, `cross` for the encoder's output.
@@ -82,8 +83,9 @@ class BlockStack : public Module {
   // additions (GPT-2).
   BlockStack(const BlockConfig& config, std::int64_t layers, bool cross = false);
   // x (B, T, dim) → (B, T, dim). With a cache, x continues the cached tokens. On a tape with options.recompute, each
-  // block except the last is recomputed, and the stack must live until backward. If `layers` is given, the output of
-  // each block is appended to it, that of the last block after the final norm.
+  // block except the last is recomputed (with a value residual also except the first, whose values others read), and
+  // the stack must live until backward. If `layers` is given, the output of each block is appended to it, that of the
+  // last block after the final norm.
   Variable forward(const Variable& x, const BlockContext& context = {}, StackCache* cache = nullptr,
                    std::vector<Variable>* layers = nullptr) const;
   // Returns an empty cache for `length` tokens, and for `encoded_length` tokens of the encoder's output.
@@ -94,6 +96,7 @@ class BlockStack : public Module {
 
   std::optional<Rotary> rotary_;
   std::int64_t head_dim_;
+  bool value_residual_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::unique_ptr<Norm> final_norm_;
 };

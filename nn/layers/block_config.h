@@ -36,11 +36,9 @@ struct Words<RotaryPairs> {
 };
 template <>
 struct Words<ActivationKind> {
-  static constexpr std::pair<ActivationKind, std::string_view> list[] = {{ActivationKind::gelu, "gelu"},
-                                                                         {ActivationKind::gelu_tanh, "gelu_tanh"},
-                                                                         {ActivationKind::relu, "relu"},
-                                                                         {ActivationKind::swiglu, "swiglu"},
-                                                                         {ActivationKind::geglu, "geglu"}};
+  static constexpr std::pair<ActivationKind, std::string_view> list[] = {
+      {ActivationKind::gelu, "gelu"},   {ActivationKind::gelu_tanh, "gelu_tanh"}, {ActivationKind::relu, "relu"},
+      {ActivationKind::relu2, "relu2"}, {ActivationKind::swiglu, "swiglu"},       {ActivationKind::geglu, "geglu"}};
 };
 
 // The angle of pair i of a head of width d grows by base^(−2i/d) from one position to the next.
@@ -64,6 +62,7 @@ struct BlockConfig {
   ActivationKind activation = ActivationKind::gelu;
   std::optional<Rotary> rotary = {};  // rotation of queries and keys in self-attention
   bool qk_norm = false;               // an RMS norm of each head's queries and keys, with learned weights
+  bool value_residual = false;        // self-attention mixes the first layer's values into its own
   bool bias = true;                   // whether linear layers and layer norms have a bias; RMSNorm has none
   double norm_eps = 1e-5;
   Init init = Init::normal(0.02);           // for matrices

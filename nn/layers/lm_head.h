@@ -15,12 +15,13 @@ struct TokenPrediction {
 // Returns the cross-entropy of logits (…, vocab) and one target (i32) for each of their rows.
 Variable loss_of_logits(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options);
 
-// Predicts tokens from features: logits = x Wᵀ + b. weight (vocab, dim), bias (vocab) or none.
+// Predicts tokens from features: logits = x Wᵀ + b, or softcap(x Wᵀ + b). weight (vocab, dim), bias (vocab) or none.
 class LMHead : public Module {
  public:
   // If `tied`, the weight is that of the embedding, which must be `dim` wide (Error otherwise); else the head has its
-  // own weight with the initial values `init`. A bias is initially zero.
-  LMHead(const Embedding& embedding, bool tied, std::int64_t dim, bool with_bias, const Init& init, DType dtype);
+  // own weight with the initial values `init`. A bias is initially zero. `softcap` bounds the logits; 0: no bound.
+  LMHead(const Embedding& embedding, bool tied, std::int64_t dim, bool with_bias, const Init& init, DType dtype,
+         double softcap = 0);
 
   // x (…, dim) → (…, vocab)
   Variable logits(const Variable& x) const;
@@ -30,6 +31,9 @@ class LMHead : public Module {
 
   Variable weight;
   Variable bias;  // undefined without bias
+
+ private:
+  double softcap_;
 };
 
 }  // namespace tapeformer

@@ -86,7 +86,8 @@ BertConfig bert_config(const KeyValues& options, const ModelVocabulary& vocabula
                     .position = options.word<PositionKind>("position"),
                     .position_base = options.number("position_base"),
                     .segments = options.integer("segments")};
-  config.block.init = config.block.residual_init = Init::truncated_normal(options.number("init_std"));
+  config.block.init = Init::truncated_normal(options.number("init_std"));
+  if (!options.boolean("zero_init")) config.block.residual_init = config.block.init;
   return config;
 }
 

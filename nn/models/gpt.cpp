@@ -27,7 +27,7 @@ Gpt::Gpt(const GptConfig& config)
       dropout_(config.block.dropout),
       stack_(config.block, config.layers),
       head_(token_embedding_, config.tie_embeddings, config.block.dim, /*with_bias=*/false, config.block.init,
-            config.block.dtype) {
+            config.block.dtype, config.logit_softcap) {
   check_rotary(config.position, config.block);
   register_module("token_embedding", token_embedding_);
   register_module("position_embedding", positions_);
@@ -75,6 +75,8 @@ std::vector<Key> gpt_keys() {
   std::vector<Key> keys =
       transformer_keys({.norm = NormPlace::pre, .activation = ActivationKind::gelu, .position = PositionKind::learned});
   keys.push_back(word_key("tie_embeddings", TiedEmbeddings::output, "embeddings that share weights with the head"));
+  keys.push_back({"value_residual", false,
+                  "the values of each layer's attention are mixed with those of the first layer, by a learned share"});
   return keys;
 }
 
@@ -87,14 +89,17 @@ void resolve_gpt(KeyValues& options, bool) {
 }
 
 GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary) {
-  return {.vocab = vocabulary.target,
-          .context = options.integer("context"),
-          .layers = options.integer("layers"),
-          .block = block_config(options),
-          .position = options.word<PositionKind>("position"),
-          .position_base = options.number("position_base"),
-          .tie_embeddings = options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none,
-          .document_token = vocabulary.document_token};
+  GptConfig config{.vocab = vocabulary.target,
+                   .context = options.integer("context"),
+                   .layers = options.integer("layers"),
+                   .block = block_config(options),
+                   .position = options.word<PositionKind>("position"),
+                   .position_base = options.number("position_base"),
+                   .tie_embeddings = options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none,
+                   .logit_softcap = options.number("logit_softcap"),
+                   .document_token = vocabulary.document_token};
+  config.block.value_residual = options.boolean("value_residual");
+  return config;
 }
 
 std::unique_ptr<CausalModel> make_gpt(const KeyValues& options, const ModelVocabulary& vocabulary) {

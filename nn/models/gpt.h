@@ -19,6 +19,7 @@ struct GptConfig {
   PositionKind position = PositionKind::learned;
   double position_base = 10000;
   bool tie_embeddings = true;  // whether the head's matrix is the token embedding
+  double logit_softcap = 0;    // the bound of the logits; 0: none
   // The token with which each document of a row begins. A token attends only within its document, whose positions count
   // from 0, so the output of a document does not depend on the others. The tokens before the first such token are a
   // document, too. -1: a row is one text.

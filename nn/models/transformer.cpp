@@ -31,7 +31,7 @@ Transformer::Transformer(const TransformerConfig& config)
       encoder_(config.block, config.layers),
       decoder_(config.block, config.layers, /*cross=*/true),
       head_(embeddings_.target, config.tied != TiedEmbeddings::none, config.block.dim, /*with_bias=*/false,
-            config.block.init, config.block.dtype) {
+            config.block.init, config.block.dtype, config.logit_softcap) {
   check_rotary(config.position, config.block);
   register_module("", embeddings_);
   register_module("source_position_embedding", source_positions_);
@@ -103,7 +103,8 @@ TransformerConfig transformer_config(const KeyValues& options, const ModelVocabu
           .block = block_config(options),
           .position = options.word<PositionKind>("position"),
           .position_base = options.number("position_base"),
-          .tied = options.word<TiedEmbeddings>("tie_embeddings")};
+          .tied = options.word<TiedEmbeddings>("tie_embeddings"),
+          .logit_softcap = options.number("logit_softcap")};
 }
 
 std::unique_ptr<EncoderDecoder> make_transformer(const KeyValues& options, const ModelVocabulary& vocabulary) {

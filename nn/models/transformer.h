@@ -18,6 +18,7 @@ struct TransformerConfig {
   PositionKind position = PositionKind::sinusoidal;
   double position_base = 10000;
   TiedEmbeddings tied = TiedEmbeddings::all;
+  double logit_softcap = 0;  // the bound of the logits; 0: none
 };
 
 // Returns the row of the registry.

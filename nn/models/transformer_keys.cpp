@@ -75,6 +75,9 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       {"norm_eps", 1e-5, "added to the variance in norms", above(0)},
       {"init_std", 0.0, "standard deviation of initial matrices (0 = 0.02 for gpt and bert, Xavier for transformer)",
        at_least(0)},
+      {"zero_init", false, "the output matrices of attention and feed-forward layers begin at zero"},
+      {"logit_softcap", 0.0,
+       "c: the logits are c tanh(logits / c), so that they stay within -c and c (0 = as they are)", at_least(0)},
   };
 }
 
@@ -129,7 +132,7 @@ BlockConfig block_config(const KeyValues& options) {
           .bias = options.boolean("bias"),
           .norm_eps = options.number("norm_eps"),
           .init = init,
-          .residual_init = init};
+          .residual_init = options.boolean("zero_init") ? Init::zeros() : init};
 }
 
 double attention_flops(const KeyValues& options, std::int64_t length) {

@@ -20,6 +20,7 @@ struct Init {
   double value = 0;  // the constant, the standard deviation, or the bound
   Shift shift = {};
 
+  static Init constant(double value) { return {Kind::constant, value}; }
   static Init zeros() { return {Kind::constant, 0}; }
   static Init ones() { return {Kind::constant, 1}; }
   static Init normal(double standard_deviation) { return {Kind::normal, standard_deviation}; }

@@ -1,8 +1,10 @@
 #include "nn/optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/kernels/reduce.h"
 
 namespace tapeformer {
@@ -59,6 +61,21 @@ double Optimizer::squared_norm() const {
 void Optimizer::apply(const OptimizerStep& step) {
   slab_.values().mark_changed();
   update(step);
+  if (average_.defined()) add_to_average(step.step);
+}
+
+void Optimizer::keep_moving_average(double decay) {
+  average_decay_ = decay;
+  average_ = add_state(std::string(kMovingAverage));
+}
+
+void Optimizer::add_to_average(std::int64_t step) const {
+  const double decay = std::min(average_decay_, 1 - 1 / static_cast<double>(step));
+  const Tensor& values = slab_.values();
+  dispatch_floating(values.dtype(), [&]<class T>(T) {
+    kernels::axpby(average_.data<T>(), static_cast<T>(1 - decay), values.data<T>(), static_cast<T>(decay),
+                   values.numel());
+  });
 }
 
 NamedTensors Optimizer::state() const {

@@ -43,6 +43,12 @@ class Optimizer {
   // while backward is still running. Null if the optimizer does not need this.
   virtual const GradientObserver* gradient_observer() { return nullptr; }
 
+  // From the next step on keeps an exponential moving average e of the parameters θ in the state, under the prefix
+  // kMovingAverage. After step t: e = d·e + (1 − d)·θ with d = min(decay, 1 − 1/t), so that e is the mean of all steps
+  // until there are 1/(1 − decay) of them, and the initial values are not part of it. Call it before state(), once.
+  void keep_moving_average(double decay);
+  static constexpr std::string_view kMovingAverage = "ema";
+
   // Returns the sum of the squares of all gradients in the slab.
   double squared_norm() const;
 
@@ -68,8 +74,13 @@ class Optimizer {
   // Applies the rule to slab().values() with slab().gradients(). Called only if the gradients are finite.
   virtual void update(const OptimizerStep& step) = 0;
 
+  // Adds the parameters after this step to the moving average.
+  void add_to_average(std::int64_t step) const;
+
   const ParameterSlab& slab_;
   double clip_;
+  double average_decay_ = 0;
+  Tensor average_;  // undefined without a moving average
   struct StateSlab {
     std::string prefix;
     Tensor values;

@@ -15,6 +15,14 @@ double progress(const ScheduleSpec& schedule, std::int64_t step) {
   return static_cast<double>(step - schedule.warmup) / static_cast<double>(schedule.total - schedule.warmup);
 }
 
+// Returns the progress from the beginning of the cool-down (0, also before it) to step `total` and beyond (1).
+double cooldown_progress(const ScheduleSpec& schedule, std::int64_t step) {
+  if (step >= schedule.total) return 1;
+  const auto total = static_cast<double>(schedule.total);
+  const double length = std::min(schedule.cooldown * total, total - static_cast<double>(schedule.warmup));
+  return std::max(0.0, 1 - (total - static_cast<double>(step)) / length);
+}
+
 }  // namespace
 
 double learning_rate(const ScheduleSpec& schedule, std::int64_t step, std::int64_t num_bad_epochs) {
@@ -37,6 +45,10 @@ double learning_rate(const ScheduleSpec& schedule, std::int64_t step, std::int64
       return schedule.peak;
     case ScheduleKind::plateau:
       return schedule.peak * std::pow(schedule.decay, static_cast<double>(num_bad_epochs));
+    case ScheduleKind::wsd: {
+      const double t = cooldown_progress(schedule, step);
+      return above_min(1 - (schedule.cooldown_shape == CooldownShape::sqrt ? std::sqrt(t) : t));
+    }
   }
   fail("learning_rate: not a kind of schedule: ", static_cast<int>(schedule.kind));
 }

@@ -7,7 +7,9 @@
 
 namespace tapeformer {
 
-enum class ScheduleKind { inverse_sqrt, cosine, linear, constant, plateau };
+enum class ScheduleKind { inverse_sqrt, cosine, linear, constant, plateau, wsd };
+// How the rate of wsd falls in its cool-down.
+enum class CooldownShape { linear, sqrt };
 
 template <>
 struct Words<ScheduleKind> {
@@ -15,18 +17,26 @@ struct Words<ScheduleKind> {
                                                                        {ScheduleKind::cosine, "cosine"},
                                                                        {ScheduleKind::linear, "linear"},
                                                                        {ScheduleKind::constant, "constant"},
-                                                                       {ScheduleKind::plateau, "plateau"}};
+                                                                       {ScheduleKind::plateau, "plateau"},
+                                                                       {ScheduleKind::wsd, "wsd"}};
+};
+template <>
+struct Words<CooldownShape> {
+  static constexpr std::pair<CooldownShape, std::string_view> list[] = {{CooldownShape::linear, "linear"},
+                                                                        {CooldownShape::sqrt, "sqrt"}};
 };
 
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::inverse_sqrt;
   double peak = 1e-3;
-  double min_lr = 0;        // cosine, linear: the rate from step `total` on
+  double min_lr = 0;        // cosine, linear, wsd: the rate from step `total` on
   double factor = 0;        // inverse_sqrt: if above 0, the paper's form, which does not use the peak
   std::int64_t dim = 0;     // the model's width, used by the paper's form
   std::int64_t warmup = 0;  // in steps; 0 or 1: no warm-up
-  std::int64_t total = 0;   // cosine, linear: the step that reaches min_lr
+  std::int64_t total = 0;   // cosine, linear, wsd: the step that reaches min_lr
   double decay = 0.5;       // plateau: the factor by which each evaluation without a new best loss multiplies the rate
+  double cooldown = 0.2;    // wsd: the share of the `total` steps, at their end, in which the rate falls
+  CooldownShape cooldown_shape = CooldownShape::linear;
 };
 
 // The learning rate of a step; steps are counted from 1. `num_bad_epochs` is the number of evaluations so far whose
@@ -41,6 +51,9 @@ struct ScheduleSpec {
 //   linear        min_lr + (peak − min_lr) · (1 − t)
 //   constant      peak
 //   plateau       peak · decay^num_bad_epochs     (Mikolov 2012: halved when the validation loss stalls)
+//   wsd           min_lr + (peak − min_lr) · (1 − t), or (1 − √t) for sqrt, where t goes from 0 at the beginning of the
+//                 cool-down to 1 at `total`; before it t is 0     (warm-up, stable, decay: Hu et al. 2024, Hägele et
+//                 al. 2024). The cool-down is cooldown · total steps long, or what warm-up leaves if that is less.
 // Without warm-up inverse_sqrt falls from step 1 on, as if warmup were 1.
 double learning_rate(const ScheduleSpec& schedule, std::int64_t step, std::int64_t num_bad_epochs = 0);
 

@@ -74,7 +74,7 @@ TaskObjective::TaskObjective(const ResolvedConfig& config, TaskData data)
   if (config.task.class_weights == ClassWeights::balanced) weights_ = balanced_weights(train_, model_->labels());
 }
 
-ParameterRates TaskObjective::rates() const { return model_->rates(config_.task.layer_decay); }
+ParameterRates TaskObjective::layer_rates() const { return model_->rates(config_.task.layer_decay); }
 
 DataFacts TaskObjective::facts() const {
   const ParameterRates rates = this->rates();

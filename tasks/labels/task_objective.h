@@ -17,7 +17,6 @@ class TaskObjective : public Objective {
   const TaskData& data() const { return data_; }
   const EncoderForClassification& model() const override { return *model_; }
   const Module& initial_part() const override { return model_->encoder(); }
-  ParameterRates rates() const override;
   DataFacts facts() const override;
   // The labels of their examples, and all tokens that the model reads: few of them have a label, or even only one in
   // a text.
@@ -27,6 +26,7 @@ class TaskObjective : public Objective {
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:
+  ParameterRates layer_rates() const override;
   // The row of this number in all rows that training reads, counted from 0.
   const LabelledRow& row(std::int64_t number);
   std::vector<const LabelledRow*> rows(std::int64_t step, std::int64_t begin, std::int64_t count);

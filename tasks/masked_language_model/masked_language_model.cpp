@@ -18,10 +18,10 @@ Tensor row_tensor(const std::vector<std::int32_t>& values) {
 
 }  // namespace
 
-MaskedLMHead::MaskedLMHead(const BlockConfig& config, const Embedding& embedding)
+MaskedLMHead::MaskedLMHead(const BlockConfig& config, const Embedding& embedding, double softcap)
     : transform_(config.dim, config.dim, config.bias, config.init, config.dtype),
       norm_(make_norm(config)),
-      output_(embedding, /*tied=*/true, config.dim, /*with_bias=*/true, config.init, config.dtype) {
+      output_(embedding, /*tied=*/true, config.dim, /*with_bias=*/true, config.init, config.dtype, softcap) {
   register_module("transform", transform_);
   register_module("norm", *norm_);
   register_module("", output_);
@@ -46,8 +46,9 @@ TokenPrediction scored_positions(const Variable& features, const Tensor& targets
           row_tensor(scored)};
 }
 
-MaskedLanguageModel::MaskedLanguageModel(std::unique_ptr<Model> model, const BlockConfig& blocks, bool next_sentence)
-    : ModelWithHeads(std::move(model)), head_(blocks, embedding()) {
+MaskedLanguageModel::MaskedLanguageModel(std::unique_ptr<Model> model, const BlockConfig& blocks, bool next_sentence,
+                                         double logit_softcap)
+    : ModelWithHeads(std::move(model)), head_(blocks, embedding(), logit_softcap) {
   if (next_sentence) {
     pooler_ = std::make_unique<Linear>(blocks.dim, blocks.dim, true, blocks.init, blocks.dtype);
     next_sentence_ = std::make_unique<Linear>(blocks.dim, 2, true, blocks.init, blocks.dtype, ParameterKind::head);
@@ -83,7 +84,8 @@ std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedCo
   auto model = make_model_for("masked_language_model", config, vocabulary);
   BlockConfig blocks = block_config(options);
   blocks.init = Init::truncated_normal(options.number("init_std"));
-  return std::make_unique<MaskedLanguageModel>(std::move(model), blocks, options.boolean("next_sentence"));
+  return std::make_unique<MaskedLanguageModel>(std::move(model), blocks, options.boolean("next_sentence"),
+                                               options.number("logit_softcap"));
 }
 
 }  // namespace tapeformer

@@ -14,8 +14,9 @@ namespace tapeformer {
 // LN(GELU(h W + b)) Eᵀ + b′ with the token embedding E: h (…, dim) → (…, vocab).
 class MaskedLMHead : public Module {
  public:
-  // The width, the norm and the initial values are those of the model's blocks.
-  MaskedLMHead(const BlockConfig& config, const Embedding& embedding);
+  // The width, the norm and the initial values are those of the model's blocks. `softcap` bounds the logits; 0: it does
+  // not.
+  MaskedLMHead(const BlockConfig& config, const Embedding& embedding, double softcap);
   Variable logits(const Variable& features) const {
     return call([&] { return output_.logits(transformed(features)); });
   }
@@ -49,8 +50,10 @@ TokenPrediction scored_positions(const Variable& features, const Tensor& targets
 // Next-sentence prediction is a linear layer on tanh(h W + b), where h is the vector of the first token, [CLS].
 class MaskedLanguageModel : public ModelWithHeads {
  public:
-  // The heads have the width, the norm and the initial values of the model's blocks.
-  MaskedLanguageModel(std::unique_ptr<Model> model, const BlockConfig& blocks, bool next_sentence);
+  // The heads have the width, the norm and the initial values of the model's blocks. `logit_softcap` is the bound of
+  // the logits of tokens; 0: none.
+  MaskedLanguageModel(std::unique_ptr<Model> model, const BlockConfig& blocks, bool next_sentence,
+                      double logit_softcap = 0);
 
   // Features (…, F) → logits (…, vocab).
   Variable logits(const Variable& features) const { return head_.logits(features); }

@@ -152,9 +152,11 @@ TEST_CASE("linear: agrees with its composite twin") {
 
 TEST_CASE("feed_forward: agrees with its composite twin") {
   const auto activate = [](ActivationKind kind, const Variable& x) {
+    if (kind == ActivationKind::relu2) return square(relu(x));
     return kind == ActivationKind::relu ? relu(x) : kind == ActivationKind::gelu ? gelu(x) : gelu_tanh(x);
   };
-  for (const ActivationKind kind : {ActivationKind::gelu, ActivationKind::gelu_tanh, ActivationKind::relu}) {
+  for (const ActivationKind kind :
+       {ActivationKind::gelu, ActivationKind::gelu_tanh, ActivationKind::relu, ActivationKind::relu2}) {
     for (const Dims& sizes : {Dims{6}, Dims{5, 6}, Dims{2, 40, 6}}) {
       const std::vector<Tensor> inputs{random_normal(sizes, 1),  random_normal({6}, 2), random_normal({6}, 3),
                                        random_normal({9, 6}, 4), random_normal({9}, 5), random_normal({7, 9}, 6),

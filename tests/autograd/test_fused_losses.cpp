@@ -53,6 +53,10 @@ TEST_CASE("cross_entropy and linear_cross_entropy: agree with their composite tw
       check_twins([&](Inputs in) { return linear_cross_entropy(in[0], in[1], bias(in), ids(in[0]), options); },
                   [&](Inputs in) { return cross_entropy_twin(linear(in[0], in[1], bias(in)), targets, options); },
                   std::span(factors).first(count));
+      const auto capped = [&](Inputs in) { return scale(tanh(scale(linear(in[0], in[1], bias(in)), 1 / 1.5)), 1.5); };
+      check_twins([&](Inputs in) { return linear_cross_entropy(in[0], in[1], bias(in), ids(in[0]), options, 1.5); },
+                  [&](Inputs in) { return cross_entropy_twin(capped(in), targets, options); },
+                  std::span(factors).first(count));
     }
   }
 }
@@ -71,14 +75,23 @@ TEST_CASE("linear_cross_entropy: several chunks of rows agree with cross_entropy
               [&](Inputs in) { return cross_entropy(linear(in[0], in[1], in[2]), ids(in[0]), options); }, inputs);
 }
 
+TEST_CASE("softcap: agrees with its composite twin and stays within its cap") {
+  const std::vector<Tensor> inputs{random_normal({4, 7}, 1)};
+  check_twins([](Inputs in) { return softcap(in[0], 0.7); },
+              [](Inputs in) { return scale(tanh(scale(in[0], 1 / 0.7)), 0.7); }, inputs);
+  Tape tape(no_grad);
+  const Variable x = Variable::constant(tape, Tensor::from<double>({-1e6, 0, 3, INFINITY}, {4}));
+  CHECK(softcap(x, 15).value().to_vector<double>() == std::vector<double>{-15, 0, 15 * std::tanh(0.2), 15});
+}
+
 TEST_CASE("linear_cross_entropy: a deferred loss has its value, and the same gradients to the bit, after backward") {
   const Tensor targets = Tensor::from<std::int32_t>({3, -1, 0, 6}, {4});
-  const auto run = [&](bool deferred, bool record) {
+  const auto run = [&](bool deferred, bool record, double cap = 0) {
     const Variable x = Variable::parameter(random_normal({4, 5}, 1, DType::f32));
     const Variable weight = Variable::parameter(random_normal({11, 5}, 2, DType::f32));
     Tape tape({.record = record});
     const Variable loss = linear_cross_entropy(x, weight, {}, Variable::constant(tape, targets),
-                                               {.smoothing = 0.1, .deferred = deferred});
+                                               {.smoothing = 0.1, .deferred = deferred}, cap);
     if (record) {
       CHECK(std::isnan(loss.value().item()) == deferred);
       tape.backward(loss);
@@ -93,6 +106,8 @@ TEST_CASE("linear_cross_entropy: a deferred loss has its value, and the same gra
   };
   CHECK(run(true, true) == run(false, true));
   CHECK(run(true, false) == run(false, false));
+  CHECK(run(true, true, 0.8) == run(false, true, 0.8));
+  CHECK(run(true, true, 0.8) != run(true, true));
 }
 
 TEST_CASE("cross_entropy and linear_cross_entropy: with smoothing, the loss without it is reported beside") {

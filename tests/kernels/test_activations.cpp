@@ -7,6 +7,7 @@
 #include <string>
 
 #include "autograd/kernels/elementwise/elementwise.h"
+#include "autograd/kernels/elementwise/softcap.h"
 #include "tests/kernels/kernel_test.h"
 
 using namespace tapeformer;
@@ -47,13 +48,38 @@ Real gelu_tanh_slope(Real x) {
   return s + x * s * logistic(-twice_u(x)) * kTwiceRoot * (1 + 3 * 0.044715L * x * x);
 }
 
+constexpr double kCap = 2.5;
+template <class T>
+void softcap_forward(T* y, const T* x, std::int64_t n) {
+  kernels::softcap_forward(y, x, static_cast<T>(kCap), n);
+}
+template <class T>
+void softcap_backward(T* dx, const T* dy, const T* y, T beta, std::int64_t n) {
+  kernels::softcap_backward(dx, dy, y, static_cast<T>(kCap), beta, n);
+}
+Real softcap(Real x) { return kCap * std::tanh(x / kCap); }
+Real softcap_slope(Real y) { return 1 - y * y / (kCap * kCap); }
+
 template <class T>
 std::vector<Activation<T>> activations() {
   return {{"relu", relu_forward<T>, relu_backward<T>, relu, relu_slope},
           {"tanh", tanh_forward<T>, tanh_backward<T>, tanh_of, tanh_slope, true},
           {"sigmoid", sigmoid_forward<T>, sigmoid_backward<T>, logistic, sigmoid_slope, true},
+          {"softcap", ::softcap_forward<T>, ::softcap_backward<T>, softcap, softcap_slope, true},
           {"gelu", gelu_forward<T>, gelu_backward<T>, gelu, gelu_slope},
           {"gelu_tanh", gelu_tanh_forward<T>, gelu_tanh_backward<T>, gelu_tanh, gelu_tanh_slope}};
+}
+
+// The square of relu by relu's kernel.
+template <class T>
+void relu_squared(T* y, const T* x, std::int64_t n) {
+  relu_forward(y, x, n);
+  for (std::int64_t i = 0; i < n; ++i) y[i] *= y[i];
+}
+template <class T>
+void relu_squared_backward(T* dx, const T* dy, const T* x, T, std::int64_t n) {
+  relu_forward(dx, x, n);
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * (2 * dx[i]);
 }
 
 // Calls f(activation) for each activation under each instruction set.
@@ -115,11 +141,12 @@ TEST_CASE_TEMPLATE("activations: infinities give the limits, NaN gives NaN", T, 
     const Array<T> ones(5, 1);
     x[0] = -infinity, x[1] = infinity, x[2] = nan, x[3] = -largest, x[4] = largest;
     activation.forward(y, x, 5);
-    CHECK(difference(y[0], activation.name == "tanh" ? -1 : 0) < 1e-30);
-    CHECK(y[1] == (bounded ? 1 : infinity));
+    CHECK(difference(y[0], activation.name == "tanh" ? -1 : activation.name == "softcap" ? -kCap : 0) < 1e-30);
+    const T bound = activation.name == "softcap" ? kCap : 1;
+    CHECK(y[1] == (bounded ? bound : infinity));
     CHECK(std::isnan(y[2]));
     CHECK(y[3] == y[0]);
-    CHECK(y[4] == (bounded ? 1 : largest));
+    CHECK(y[4] == (bounded ? bound : largest));
     activation.backward(dx, ones, bounded ? y : x, 0, 5);
     const T right = bounded ? 0 : 1;
     CHECK(std::abs(dx[0]) < 1e-30);
@@ -153,7 +180,8 @@ TEST_CASE_TEMPLATE("bias_activation: the same bits as separate kernels for the b
   };
   const Case cases[] = {{ActivationKind::gelu, gelu_forward<T>, gelu_backward<T>},
                         {ActivationKind::gelu_tanh, gelu_tanh_forward<T>, gelu_tanh_backward<T>},
-                        {ActivationKind::relu, relu_forward<T>, relu_backward<T>}};
+                        {ActivationKind::relu, relu_forward<T>, relu_backward<T>},
+                        {ActivationKind::relu2, relu_squared<T>, relu_squared_backward<T>}};
   for_each_simd_target([&] {
     for (const Case& c : cases) {
       for (std::int64_t cols : {1, 7, 16, 45, 300}) {

@@ -14,11 +14,12 @@ using namespace tapeformer::kernels;
 namespace {
 
 template <class T>
-void check_cross_entropy(std::int64_t rows, std::int64_t vocab, double smoothing, double z_loss) {
+void check_cross_entropy(std::int64_t rows, std::int64_t vocab, double smoothing, double z_loss, double cap = 0) {
   CAPTURE(rows);
   CAPTURE(vocab);
   CAPTURE(smoothing);
   CAPTURE(z_loss);
+  CAPTURE(cap);
   const Array<T> logits = random_array<T>(rows * vocab, 1, -8, 8), dloss = random_array<T>(rows, 2);
   Array<std::int32_t> targets(rows, kIgnoredTarget);
   RandomStream random(RandomKey{.seed = 3});
@@ -46,21 +47,23 @@ void check_cross_entropy(std::int64_t rows, std::int64_t vocab, double smoothing
     if (targets[row] < 0) return 0;
     const double p = std::exp(logits[i] - log_sum_exp_expected[row]);
     const double of_p = 1 + 2 * z_loss * static_cast<double>(log_sum_exp_expected[row]);
-    return dloss[row] * (p * of_p - (v == targets[row] ? 1 - smoothing : 0) - smoothing / vocab);
+    const double of_cap = cap > 0 ? 1 - std::pow(double{logits[i]} / cap, 2) : 1;
+    return dloss[row] * (p * of_p - (v == targets[row] ? 1 - smoothing : 0) - smoothing / vocab) * of_cap;
   };
   check_accumulates<T>(
       rows * vocab,
       [&](T* out, T beta) {
-        cross_entropy_backward<T>(out, dloss, logits, log_sum_exp, targets, rows, vocab, smoothing, beta, z_loss);
+        cross_entropy_backward<T>(out, dloss, logits, log_sum_exp, targets, rows, vocab, smoothing, beta, z_loss, cap);
       },
       gradient);
   Array<T> in_place = logits;
-  cross_entropy_backward<T>(in_place, dloss, in_place, log_sum_exp, targets, rows, vocab, smoothing, 0, z_loss);
+  cross_entropy_backward<T>(in_place, dloss, in_place, log_sum_exp, targets, rows, vocab, smoothing, 0, z_loss, cap);
   CHECK(worst_error(in_place, gradient) <= kTolerance<T>);
 
   // Forward and backward together give the same bits.
   Array<T> visited = logits, loss_again(rows), log_sum_exp_again(rows);
-  cross_entropy_in_place<T>(loss_again, log_sum_exp_again, visited, dloss, targets, rows, vocab, smoothing, z_loss);
+  cross_entropy_in_place<T>(loss_again, log_sum_exp_again, visited, dloss, targets, rows, vocab, smoothing, z_loss,
+                            cap);
   CHECK(std::equal(visited.data(), visited.data() + rows * vocab, in_place.data()));
   CHECK(std::equal(loss_again.data(), loss_again.data() + rows, loss.data()));
   CHECK(std::equal(log_sum_exp_again.data(), log_sum_exp_again.data() + rows, log_sum_exp.data()));
@@ -75,6 +78,7 @@ TEST_CASE_TEMPLATE("cross_entropy: losses and gradients against plain loops in d
       check_cross_entropy<T>(5, 50257, smoothing, 0);
       check_cross_entropy<T>(600, 65, smoothing, 0);
       for (std::int64_t vocab : {1, 7, 65}) check_cross_entropy<T>(9, vocab, smoothing, 0.01);
+      for (std::int64_t vocab : {1, 7, 65}) check_cross_entropy<T>(9, vocab, smoothing, 0.01, 10);
     }
   });
 }

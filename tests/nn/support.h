@@ -39,8 +39,18 @@ inline GptConfig modern_gpt(DType dtype = DType::f64) {
   return config;
 }
 
-// The architectures that the code tells apart: pre- and post-norm, each with learned and with sinusoidal positions, and
-// a modern one.
+// A GPT with the other switches of the blocks and the head: ReLU², a value residual and bounded logits.
+inline GptConfig switched_gpt(DType dtype = DType::f64) {
+  GptConfig config = small_gpt(dtype);
+  config.layers = 3;  // the last layer reads the first one's values, not those of the layer before
+  config.block.activation = ActivationKind::relu2, config.block.value_residual = true;
+  config.block.kv_heads = 2;
+  config.logit_softcap = 3;
+  return config;
+}
+
+// The architectures that the code tells apart: pre- and post-norm, each with learned and with sinusoidal positions, a
+// modern one, and one with the other switches.
 inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
   std::vector<GptConfig> configs;
   for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
@@ -54,11 +64,13 @@ inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
     }
   }
   configs.push_back(modern_gpt(dtype));
+  configs.push_back(switched_gpt(dtype));
   return configs;
 }
 
 inline std::string name_of(const GptConfig& config) {
   if (config.block.norm_kind == NormKind::rms) return "modern";
+  if (config.block.value_residual) return "switched";
   return str_cat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
                  config.position == PositionKind::learned ? "learned" : "sinusoidal", " positions");
 }

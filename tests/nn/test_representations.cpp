@@ -55,7 +55,7 @@ Tensor features_of(const CausalModel& model, const std::vector<std::int32_t>& id
 TEST_CASE("vectors: editing tokens 4 and 5 changes none of tokens 1 to 3 in a causal model, and all in the others") {
   for (const GptConfig& config : architectures()) {
     CAPTURE(name_of(config));
-    check_edit(Gpt(config), 2);
+    check_edit(Gpt(config), config.layers);
   }
   const RecurrentConfig stack{.cell = CellKind::lstm, .layers = 2, .input_dim = 6, .dim = 9, .dtype = DType::f64};
   check_edit(Rnn({.vocab = 17, .stack = stack}), 2);

@@ -75,6 +75,30 @@ TEST_CASE("schedule: linear and constant") {
   CHECK(learning_rate(schedule, 1) == near(1e-3));
 }
 
+TEST_CASE("schedule: wsd warms up, stays at its peak and cools down over the last share of the steps") {
+  ScheduleSpec wsd{.kind = ScheduleKind::wsd, .peak = 1e-3, .min_lr = 1e-4, .warmup = 100, .total = 2000};
+  CHECK(learning_rate(wsd, 50) == near(5e-4));
+  for (const std::int64_t step : {100, 101, 1000, 1600}) CHECK(learning_rate(wsd, step) == near(1e-3));
+  CHECK(learning_rate(wsd, 1601) == near(1e-3 - 9e-4 / 400));
+  CHECK(learning_rate(wsd, 1700) == near(1e-4 + 9e-4 * 0.75));
+  CHECK(learning_rate(wsd, 2000) == near(1e-4));
+  CHECK(learning_rate(wsd, 2001) == near(1e-4));
+  wsd.cooldown_shape = CooldownShape::sqrt;
+  CHECK(learning_rate(wsd, 1600) == near(1e-3));
+  CHECK(learning_rate(wsd, 1700) == near(1e-4 + 9e-4 * 0.5));
+  CHECK(learning_rate(wsd, 2000) == near(1e-4));
+  wsd.total = 3000, wsd.cooldown = 0.1;  // more steps move the cool-down
+  CHECK(learning_rate(wsd, 2700) == near(1e-3));
+  CHECK(learning_rate(wsd, 2775) == near(1e-4 + 9e-4 * 0.5));
+}
+
+TEST_CASE("schedule: a cool-down that would begin in the warm-up begins behind it") {
+  const ScheduleSpec wsd{.kind = ScheduleKind::wsd, .peak = 1e-3, .warmup = 60, .total = 100, .cooldown = 1};
+  CHECK(learning_rate(wsd, 60) == near(1e-3));
+  CHECK(learning_rate(wsd, 80) == near(5e-4));
+  CHECK(learning_rate(wsd, 100) == 0);
+}
+
 TEST_CASE("schedule: a run shorter than its warm-up ends in it") {
   const ScheduleSpec cosine{.kind = ScheduleKind::cosine, .peak = 1e-3, .min_lr = 1e-4, .warmup = 100, .total = 50};
   CHECK(learning_rate(cosine, 50) == near(5e-4));
@@ -87,7 +111,7 @@ TEST_CASE("schedule: steps are counted from 1") {
 
 TEST_CASE("schedule: every kind has one word") {
   const std::vector<std::string> words = words_of<ScheduleKind>();
-  CHECK(words == std::vector<std::string>{"inverse_sqrt", "cosine", "linear", "constant", "plateau"});
+  CHECK(words == std::vector<std::string>{"inverse_sqrt", "cosine", "linear", "constant", "plateau", "wsd"});
   for (std::size_t i = 0; i < words.size(); ++i) {
     CHECK(value_of<ScheduleKind>(words[i]) == static_cast<ScheduleKind>(i));
     CHECK(word_of(static_cast<ScheduleKind>(i)) == words[i]);

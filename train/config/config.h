@@ -63,7 +63,7 @@ struct Config {
   };
   struct Optimizer {
     std::string name = "adamw";  // a name in the table of optimizers
-    double lr = 1e-3, clip = 1;
+    double lr = 1e-3, clip = 1, embedding_lr = 1, head_lr = 1;
     // The optimizer's own keys that are given, by name; the others have its defaults. Once resolved, all are here.
     std::map<std::string, KeyValue, std::less<>> options;
     bool operator==(const Optimizer&) const = default;
@@ -71,13 +71,15 @@ struct Config {
   struct Schedule {
     ScheduleKind kind = ScheduleKind::inverse_sqrt;
     std::int64_t warmup = -1, total = 0;
-    double min_lr = 0, factor = 0, decay = 0.5;
+    double min_lr = 0, factor = 0, decay = 0.5, cooldown = 0.2;
+    CooldownShape cooldown_shape = CooldownShape::linear;
     bool operator==(const Schedule&) const = default;
   };
   struct Train {
     std::int64_t steps = 2000, batch = 16, batch_tokens = 0, bptt = 0, accumulate = 1, length_groups = 1;
     double label_smoothing = 0;
     double z_loss = 0;
+    double ema = 0;
     double mask_rate = 0.15, mask_token = 0.8, mask_random = 0.1;
     std::int64_t seed = 1, threads = 0;
     bool recompute = false;

@@ -68,6 +68,7 @@ bool has_floor(ScheduleKind kind) {
   switch (kind) {
     case ScheduleKind::cosine:
     case ScheduleKind::linear:
+    case ScheduleKind::wsd:
       return true;
     case ScheduleKind::inverse_sqrt:
     case ScheduleKind::constant:
@@ -97,6 +98,12 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.schedule.kind != ScheduleKind::plateau || config.eval.every > 0,
           "schedule.kind: expected eval.every above 0 beside plateau, which follows the evaluations, got ",
           config.eval.every);
+  require(config.train.ema >= 0, "train.ema: expected a decay of at least 0, or -1, got ", config.train.ema);
+  require(config.train.ema == 0 || config.checkpoint.average == 0,
+          "train.ema: expected 0 beside checkpoint.average, since a run has one average, got ", config.train.ema);
+  require(config.train.ema == 0 || config.train.sync_every == 0,
+          "train.ema: expected 0 beside train.sync_every, with which each rank has weights of its own, got ",
+          config.train.ema);
   const ModelFamily& family = resolved.family();
   require(config.train.bptt == 0 || family.bptt > 0, "train.bptt: expected 0 for ", family.name,
           ", which carries no state from row to row, got ", config.train.bptt);
@@ -147,6 +154,7 @@ void derive(Config& config, const ModelFamily& family, std::int64_t window) {
   if (config.schedule.total == 0) config.schedule.total = config.train.steps;
   if (config.train.matmul == MatmulSetting::automatic) config.train.matmul = fastest_matmul();
   if (config.train.bptt == 0) config.train.bptt = family.bptt;
+  if (config.train.ema == -1) config.train.ema = 1 - 1 / std::max(2.0, 0.1 * static_cast<double>(config.train.steps));
   if (config.eval.stride == 0 && family.bptt == 0) config.eval.stride = window;
   if (config.checkpoint.keep > 0) config.checkpoint.keep = std::max(config.checkpoint.keep, config.checkpoint.average);
 }

@@ -168,18 +168,26 @@ const std::vector<ConfigEntry>& common_entries() {
         optimizer.key<&O::name>("name", "the rule by which gradients change the weights"),
         optimizer.key<&O::lr>("lr", "peak learning rate", at_least(0)),
         optimizer.key<&O::clip>("clip", "largest global norm of the gradient (0 = no limit)", at_least(0)),
+        optimizer.key<&O::embedding_lr>(
+            "embedding_lr", "factor of the learning rate of embeddings, a head that is tied to one among them",
+            above(0)),
+        optimizer.key<&O::head_lr>("head_lr", "factor of the learning rate of heads with weights of their own",
+                                   above(0)),
 
         schedule.key<&S::kind>("kind", "shape of the learning rate after warm-up"),
         schedule.key<&S::warmup>("warmup", "steps of linear warm-up (-1 = 4000 with schedule.factor, else 200)",
                                  at_least(-1), {.follows = "schedule.factor"}),
-        schedule.key<&S::total>("total", "step at which cosine and linear reach min_lr (0 = train.steps)", at_least(0),
-                                {.follows = "train.steps"}),
-        schedule.key<&S::min_lr>("min_lr", "last learning rate of cosine and linear", at_least(0)),
+        schedule.key<&S::total>("total", "step at which cosine, linear and wsd reach min_lr (0 = train.steps)",
+                                at_least(0), {.follows = "train.steps"}),
+        schedule.key<&S::min_lr>("min_lr", "last learning rate of cosine, linear and wsd", at_least(0)),
         schedule.key<&S::factor>(
             "factor", "above 0: the peak of inverse_sqrt is factor / sqrt(dim warmup), not optimizer.lr", at_least(0)),
         schedule.key<&S::decay>(
             "decay", "what plateau multiplies the rate by after an evaluation whose loss is not below the best",
             between(0, 1)),
+        schedule.key<&S::cooldown>("cooldown", "share of the steps, at their end, in which the rate of wsd falls",
+                                   KeyRange{.min = 0, .max = 1, .excludes_min = true}),
+        schedule.key<&S::cooldown_shape>("cooldown_shape", "how it falls: by 1 - t, or by 1 - sqrt(t)"),
 
         train.key<&T::steps>("steps", "optimizer steps", at_least(1)),
         train.key<&T::batch>("batch", "sequences in a micro-step", between(1, kMaxSize)),
@@ -197,6 +205,11 @@ const std::vector<ConfigEntry>& common_entries() {
                                        fraction()),
         train.key<&T::z_loss>("z_loss", "weight of the squared log of the softmax's sum, added to each target's loss",
                               at_least(0)),
+        train.key<&T::ema>(
+            "ema",
+            "decay of a moving average of the weights over the steps, which is evaluated at the end (0 = "
+            "off; -1 = 1 - 10/steps; not beside checkpoint.average)",
+            KeyRange{.min = -1, .max = 1, .excludes_max = true}),
         train.key<&T::mask_rate>("mask_rate", "share of the tokens that a masked language model predicts",
                                  KeyRange{.min = 0, .max = 1, .excludes_min = true}, kFixed),
         train.key<&T::mask_token>("mask_token", "share of these tokens that become [MASK]", between(0, 1), kFixed),

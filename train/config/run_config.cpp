@@ -58,6 +58,10 @@ std::vector<std::string> check_resume(const ResolvedConfig& stored, const Resolv
                resumed.optimizer.name, ", which would keep ", after,
                ": train.init_from begins a new run with the weights");
   }
+  if ((stored.train.ema > 0) != (resumed.train.ema > 0)) {
+    fail_usage("train.ema: the run has ", stored.train.ema, ", got ", resumed.train.ema,
+               ": a moving average begins with the run and goes on to its end");
+  }
   std::vector<std::string> changes;
   for (const ConfigEntry& entry : config_entries(resumed.values())) {
     const KeyValue before = entry.get(stored.values()), after = entry.get(resumed.values());

@@ -5,7 +5,9 @@
 namespace tapeformer {
 
 std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab) {
-  return find_optimizer_row(config.optimizer.name)->make(slab, optimizer_options(config));
+  auto optimizer = find_optimizer_row(config.optimizer.name)->make(slab, optimizer_options(config));
+  if (config.train.ema > 0) optimizer->keep_moving_average(config.train.ema);
+  return optimizer;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab,
@@ -24,7 +26,8 @@ std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const Pa
 }
 
 std::int64_t numbers_per_parameter(const ResolvedConfig& config, ParameterKind kind) {
-  const std::int64_t state = find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config), kind);
+  const std::int64_t state = find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config), kind) +
+                             (config.train.ema > 0 ? 1 : 0);
   if (config.train.sync_every == 0) return state;
   return state + 1 + (config.train.outer_momentum > 0 ? 1 : 0);
 }
@@ -37,7 +40,9 @@ ScheduleSpec schedule_spec(const ResolvedConfig& config) {
           .dim = config.model_dim().value_or(0),
           .warmup = config.schedule.warmup,
           .total = config.schedule.total,
-          .decay = config.schedule.decay};
+          .decay = config.schedule.decay,
+          .cooldown = config.schedule.cooldown,
+          .cooldown_shape = config.schedule.cooldown_shape};
 }
 
 }  // namespace tapeformer

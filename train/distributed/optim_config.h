@@ -13,7 +13,8 @@ std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const Pa
 // steps by itself. Keeps a reference to the ranks.
 std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab, Communicator& ranks);
 // How many numbers the optimizer of a single process stores for each element of a parameter of this kind, beside its
-// value and gradient: its state, and with train.sync_every also the shared values and the momentum of the outer step.
+// value and gradient: its state, the moving average of train.ema, and with train.sync_every also the shared values and
+// the momentum of the outer step.
 std::int64_t numbers_per_parameter(const ResolvedConfig& config, ParameterKind kind);
 ScheduleSpec schedule_spec(const ResolvedConfig& config);
 

@@ -1,9 +1,27 @@
 #include "train/loop/objective.h"
 
+#include <map>
+
 #include "core/error.h"
 #include "train/loop/objective_data.h"
 
 namespace tapeformer {
+
+ParameterRates Objective::rates() const {
+  const ParameterRates of_layers = layer_rates();
+  const Config::Optimizer& optimizer = config_.optimizer;
+  if (optimizer.embedding_lr == 1 && optimizer.head_lr == 1) return of_layers;
+  const auto of_kind = [&](ParameterKind kind) {
+    if (kind == ParameterKind::embedding) return optimizer.embedding_lr;
+    return kind == ParameterKind::head ? optimizer.head_lr : 1.0;
+  };
+  std::map<std::string, double, std::less<>> factors;
+  for (const NamedParameter& parameter : model().named_parameters()) {
+    const double of_layer = of_layers ? of_layers(parameter.name) : 1;
+    factors[parameter.name] = of_layer * of_kind(parameter.role.kind);
+  }
+  return [factors = std::move(factors)](std::string_view name) { return factors.find(name)->second; };
+}
 
 void Objective::load_recurrent_state(const NamedTensors& state) {
   if (recurrent()) return recurrent()->load(state);

@@ -97,8 +97,9 @@ class Objective {
   virtual const Module& model() const = 0;
   // The part of the model that train.init_from sets; the other parameters are initialized at random.
   virtual const Module& initial_part() const { return model(); }
-  // The learning-rate factors of the parameters, for the optimizer's slab.
-  virtual ParameterRates rates() const { return {}; }
+  // The learning-rate factors of the parameters, for the optimizer's slab: those of their layers, times
+  // optimizer.embedding_lr or optimizer.head_lr.
+  ParameterRates rates() const;
   virtual DataFacts facts() const = 0;
 
   // What these micro-steps of a step score together.
@@ -137,6 +138,9 @@ class Objective {
   NllLoss nll_{config_.train.label_smoothing > 0 || config_.train.z_loss > 0};
 
  private:
+  // The factors that depend on the layer (task.layer_decay); 0 for a parameter that is not trained.
+  virtual ParameterRates layer_rates() const { return {}; }
+
   Communicator* ranks_ = &Communicator::alone();
 };
 

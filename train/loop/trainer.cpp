@@ -85,7 +85,9 @@ class Trainer {
     save();
     finish_publishing();
     if (is_last()) end = TrainEnd::finished;
-    if (config_.checkpoint.average > 0 && (end == TrainEnd::finished || end == TrainEnd::early_stopped)) average();
+    if ((config_.checkpoint.average > 0 || config_.train.ema > 0) &&
+        (end == TrainEnd::finished || end == TrainEnd::early_stopped))
+      average();
     require_folder();
     return end;
   }
@@ -259,7 +261,7 @@ class Trainer {
   void average() {
     StagedAverage average;
     if (ranks_.is_root()) {
-      average = stage_average(run_, config_.checkpoint.average);
+      average = config_.train.ema > 0 ? stage_moving_average(run_) : stage_average(run_, config_.checkpoint.average);
       if (hooks_.averaged) hooks_.averaged(average.steps);
     }
     if (objective_.can_evaluate()) {

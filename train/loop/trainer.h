@@ -31,7 +31,7 @@ struct TrainHooks {
   std::function<void(const ProgressState&)> progress = {};  // called after every step
   std::function<ProgressCallback()> evaluating = {};  // called for every evaluation; the result shows its progress
   std::function<void(std::int64_t step, const Evaluation&, std::optional<double> bleu)> evaluated = {};
-  // Called at the end, with the steps of the checkpoints that were averaged.
+  // Called at the end, with the steps of the checkpoints that the average is made from.
   std::function<void(std::span<const std::int64_t> steps)> averaged = {};
   // Called after that, with the evaluation of the average.
   std::function<void(const Evaluation&, std::optional<double> bleu)> average_evaluated = {};
@@ -48,10 +48,10 @@ enum class TrainEnd { finished, early_stopped, stopped, out_of_time };
 
 // Trains from state.step to config.train.steps, and writes metrics, evaluations and checkpoints to the run's folder.
 // `state` is updated with every step. The training ends early, or at once, when the cost() of eval.patience evaluations
-// in a row was not below the best. At its end it writes the average that checkpoint.average asks for, with its
-// evaluation. It stops with a checkpoint when hooks.stop_requested returns true, and after the time limit. A stop gives
-// up the step under way, and saves the state after the last whole step; with train.sync_every it waits for the end of
-// the round.
+// in a row was not below the best. At its end it writes the average that checkpoint.average or train.ema asks
+// for, with its evaluation. It stops with a checkpoint when hooks.stop_requested returns true, and after the time
+// limit. A stop gives up the step under way, and saves the state after the last whole step; with train.sync_every it
+// waits for the end of the round.
 //
 // The last step is always evaluated and its metrics written, even where the schedule does not ask for that. Such an
 // extra evaluation must not influence a run that is given more steps: it counts neither as the best nor for patience,

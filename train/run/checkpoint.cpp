@@ -127,6 +127,30 @@ std::filesystem::path checkpoint_config(const RunFolder& run, const std::filesys
   return is_there(own) ? own : run.config();
 }
 
+namespace {
+
+// Stages weights that were made from the checkpoints of these steps, with more fields for the state.
+StagedAverage stage_weights(const RunFolder& run, std::vector<std::int64_t> steps, const NamedTensors& weights,
+                            nlohmann::ordered_json fields) {
+  const std::filesystem::path last = run.checkpoint(steps.back());
+  const std::string config = read_file(checkpoint_config(run, last));
+  const auto write = [&](const std::filesystem::path& staging) {
+    write_text(staging / kConfigFile, config);
+    write_safetensors(staging / kModelFile, weights, {{"format", "pt"}});
+  };
+  const auto state = read_checkpoint_state(last);
+  if (state.contains("run_files")) fields["run_files"] = state["run_files"];
+  auto checkpoint = StagedCheckpoint::average(run, steps.back(), fields, write);
+  return {std::move(steps), std::move(checkpoint)};
+}
+
+void require_valid(const std::filesystem::path& checkpoint) {
+  const auto reason = verify_checkpoint(checkpoint);
+  check(!reason.has_value(), "cannot average ", checkpoint.string(), ": ", reason.value_or(""));
+}
+
+}  // namespace
+
 StagedAverage stage_average(const RunFolder& run, std::int64_t count) {
   const std::vector<std::int64_t> all = list_checkpoints(run);
   check(!all.empty(), run.root.string(), ": no checkpoints to average");
@@ -137,8 +161,7 @@ StagedAverage stage_average(const RunFolder& run, std::int64_t count) {
   std::vector<SafetensorsFile> files;
   for (const std::int64_t step : steps) {
     const std::filesystem::path folder = run.checkpoint(step);
-    const auto reason = verify_checkpoint(folder);
-    check(!reason.has_value(), "cannot average ", folder.string(), ": ", reason.value_or(""));
+    require_valid(folder);
     files.emplace_back(folder / kModelFile);
   }
   NamedTensors means;
@@ -148,16 +171,25 @@ StagedAverage stage_average(const RunFolder& run, std::int64_t count) {
     for (double& value : sum.span<double>()) value /= static_cast<double>(files.size());
     means.emplace_back(name, sum.to(entry.dtype()));
   }
-  const std::string config = read_file(checkpoint_config(run, run.checkpoint(steps.back())));
-  const auto write = [&](const std::filesystem::path& staging) {
-    write_text(staging / kConfigFile, config);
-    write_safetensors(staging / kModelFile, means, {{"format", "pt"}});
-  };
-  nlohmann::ordered_json fields = {{"averaged", steps}};
-  const auto state = read_checkpoint_state(run.checkpoint(steps.back()));
-  if (state.contains("run_files")) fields["run_files"] = state["run_files"];
-  auto checkpoint = StagedCheckpoint::average(run, steps.back(), fields, write);
-  return {std::move(steps), std::move(checkpoint)};
+  const nlohmann::ordered_json fields = {{"averaged", steps}};
+  return stage_weights(run, std::move(steps), means, fields);
+}
+
+StagedAverage stage_moving_average(const RunFolder& run) {
+  const std::vector<std::int64_t> all = list_checkpoints(run);
+  check(!all.empty(), run.root.string(), ": no checkpoints to average");
+  const std::filesystem::path folder = run.checkpoint(all.back());
+  require_valid(folder);
+  const SafetensorsFile file(folder / kModelFile);
+  const OptimizerShares shares(folder);
+  NamedTensors weights, averages;
+  for (const auto& [name, entry] : file.entries()) {
+    weights.emplace_back(name, file.read(name));
+    const std::string average = str_cat(Optimizer::kMovingAverage, ".", name);
+    if (shares.contains(average)) averages.emplace_back(average, weights.back().second);
+  }
+  shares.read(averages);  // into the memory of `weights`
+  return stage_weights(run, {all.back()}, weights, {{"moving_average", true}});
 }
 
 }  // namespace tapeformer

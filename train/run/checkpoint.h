@@ -80,13 +80,16 @@ std::filesystem::path checkpoint_weights(const std::filesystem::path& folder);
 // version wrote.
 std::filesystem::path checkpoint_config(const RunFolder& run, const std::filesystem::path& folder);
 
-// The mean of the weights of the last `count` checkpoints: regular ones and the newest one, or fewer if there are
-// fewer. Its files are in RunFolder::average_staging() until it is published as the run's average.
+// An average of the weights. Its files are in RunFolder::average_staging() until it is published as the run's average.
 struct StagedAverage {
-  std::vector<std::int64_t> steps;  // the steps of the averaged checkpoints
+  std::vector<std::int64_t> steps;  // the steps of the checkpoints that it was made from
   std::unique_ptr<StagedCheckpoint> checkpoint;
 };
-// Throws Error when one of the checkpoints does not verify.
+// The mean of the weights of the last `count` checkpoints: regular ones and the newest one, or fewer if there are
+// fewer. Throws Error when one of the checkpoints does not verify.
 StagedAverage stage_average(const RunFolder& run, std::int64_t count);
+// The moving average that the optimizer of the newest checkpoint has kept (train.ema); parameters that are not trained
+// have their own values. Throws Error when the checkpoint does not verify.
+StagedAverage stage_moving_average(const RunFolder& run);
 
 }  // namespace tapeformer

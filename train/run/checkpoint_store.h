@@ -2,7 +2,8 @@
 //
 //   checkpoints/step-000500/      the caller's files, and state.json
 //   checkpoints/latest, best      names of the newest and the best
-//   checkpoints/average/          the mean of the last regular checkpoints, once the run is finished
+//   checkpoints/average/          the mean of the last regular checkpoints, or the moving average of the weights, once
+//                                 the run is finished
 //   checkpoints/step-000500.damaged     one that did not verify when the run was resumed: never read
 //   checkpoints/.step-000500.partial    being written, or being removed: never read (.average.partial too)
 //   checkpoints/.step-000500.replaced   the old one, until a new one of the same name has replaced it

@@ -83,12 +83,15 @@ bool average_is_best(const RunFolder& run, std::vector<std::string>& warnings) {
 }
 
 UsableCheckpoint averaged(const RunFolder& run) {
-  const auto step = read_checkpoint_state(run.average()).at("step").get<std::int64_t>();
+  const nlohmann::ordered_json state = read_checkpoint_state(run.average());
+  const auto step = state.at("step").get<std::int64_t>();
+  const std::string_view what =
+      state.value("moving_average", false) ? "moving average of the weights" : "average of the last checkpoints";
   return {.run = run,
           .folder = run.average(),
           .step = step,
           .averaged = true,
-          .text = str_cat("average of the last checkpoints up to step ", step),
+          .text = str_cat(what, " up to step ", step),
           .warnings = {}};
 }
 

@@ -28,7 +28,7 @@ struct UsableCheckpoint {
   RunFolder run;
   std::filesystem::path folder;
   std::int64_t step = 0;
-  bool averaged = false;              // whether it is the average of the checkpoints up to that step
+  bool averaged = false;              // whether it is an average up to that step
   std::string text = {};              // "step 500 (best)"
   std::vector<std::string> warnings;  // about damaged checkpoints that were skipped
 };

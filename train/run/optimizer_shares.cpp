@@ -72,10 +72,31 @@ void OptimizerShares::load(Optimizer& optimizer, int rank, int ranks) const {
   // Older versions also saved moments of parameters that no gradient reaches in fine-tuning.
   const bool has_more = files_.front().entries().size() > places.size();
   if (files_.size() == 1 && ranks == 1 && !has_more) return optimizer.load_state(files_.front());
-  load_parts(places, rank);
+  check_kinds(places);
+  read_parts(places, rank);
 }
 
-void OptimizerShares::load_parts(const NamedTensors& places, int rank) const {
+bool OptimizerShares::contains(std::string_view name) const {
+  return std::ranges::any_of(files_, [&](const SafetensorsFile& file) {
+    return std::ranges::any_of(file.entries(), [&](const auto& entry) { return PartName(entry.first).whole == name; });
+  });
+}
+
+// Throws Error unless the files have the same kinds of state for each parameter as `places`.
+void OptimizerShares::check_kinds(const NamedTensors& places) const {
+  std::set<std::string> names, wanted;
+  for (const SafetensorsFile& file : files_) {
+    for (const auto& [name, entry] : file.entries()) names.insert(PartName(name).whole);
+  }
+  for (const auto& [name, place] : places) wanted.insert(PartName(name).whole);
+  std::map<std::string, std::set<std::string>> found_kinds = kinds_of_state(names);
+  for (const auto& [parameter, expected] : kinds_of_state(wanted)) {
+    check(found_kinds[parameter] == expected, "optimizer state: ", parameter, ": expected ", joined(expected), ", got ",
+          joined(found_kinds[parameter]));
+  }
+}
+
+void OptimizerShares::read_parts(const NamedTensors& places, int rank) const {
   struct Stored {
     std::size_t file;
     std::string name;
@@ -83,20 +104,12 @@ void OptimizerShares::load_parts(const NamedTensors& places, int rank) const {
     DType dtype;
   };
   std::map<std::string, std::vector<Stored>> stored;  // by the whole's name; the file of `rank` comes first
-  std::set<std::string> names, wanted;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const std::size_t file = (static_cast<std::size_t>(rank) + i) % files_.size();
     for (const auto& [name, entry] : files_[file].entries()) {
       const PartName part(name);
       stored[part.whole].push_back({file, name, part.begin, entry.sizes().product(), entry.dtype()});
-      names.insert(part.whole);
     }
-  }
-  for (const auto& [name, place] : places) wanted.insert(PartName(name).whole);
-  std::map<std::string, std::set<std::string>> found_kinds = kinds_of_state(names);
-  for (const auto& [parameter, expected] : kinds_of_state(wanted)) {
-    check(found_kinds[parameter] == expected, "optimizer state: ", parameter, ": expected ", joined(expected), ", got ",
-          joined(found_kinds[parameter]));
   }
 
   std::vector<std::vector<Piece>> plan;

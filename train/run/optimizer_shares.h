@@ -26,8 +26,14 @@ class OptimizerShares {
   // a part is missing or does not fit.
   void load(Optimizer& optimizer, int rank, int ranks) const;
 
+  // Whether the files have a tensor of this name, whole or in stretches.
+  bool contains(std::string_view name) const;
+  // Reads these tensors of whole parameters. Throws Error, and changes nothing, when a part is missing or does not fit.
+  void read(const NamedTensors& places) const { read_parts(places, 0); }
+
  private:
-  void load_parts(const NamedTensors& places, int rank) const;
+  void check_kinds(const NamedTensors& places) const;
+  void read_parts(const NamedTensors& places, int rank) const;
 
   std::vector<SafetensorsFile> files_;
 };

@@ -67,6 +67,14 @@ struct Relu {
   }
 };
 
+struct ReluSquared {
+  template <class D, class V = hn::Vec<D>>
+  static HWY_INLINE ValueAndSlope<V> at(D d, V x) {
+    const V positive = at_least(x, hn::Zero(d));
+    return {hn::Mul(positive, positive), hn::Add(positive, positive)};
+  }
+};
+
 // x Φ(x) = max(x, 0) − |x| Φ(−|x|): neither side cancels, and the result at −∞ is finite.
 struct Gelu {
   template <class D, class V = hn::Vec<D>>
@@ -147,6 +155,8 @@ HWY_INLINE void with_activation(ActivationKind kind, const F& f) {
   switch (kind) {
     case ActivationKind::relu:
       return f(Relu());
+    case ActivationKind::relu2:
+      return f(ReluSquared());
     case ActivationKind::gelu:
       return f(Gelu());
     case ActivationKind::gelu_tanh:

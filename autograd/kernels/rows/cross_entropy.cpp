@@ -42,7 +42,7 @@ void cross_entropy_forward(T* loss, T* log_sum_exp, const T* logits, const std::
 template <class T>
 void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T* log_sum_exp,
                             const std::int32_t* targets, std::int64_t rows, std::int64_t vocab, double smoothing,
-                            T beta, double z_loss) {
+                            T beta, double z_loss, double softcap) {
   for (std::int64_t row = 0; row < rows; ++row, dlogits += vocab, logits += vocab) {
     if (targets[row] < 0) {
       map(dlogits, beta, vocab, [](auto d) SIMD_LAMBDA { return hn::Zero(d); });
@@ -54,8 +54,20 @@ void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T
       const auto p = exp(d, hn::Sub(x, hn::Set(d, shift)));
       return hn::Mul(hn::MulSub(p, hn::Set(d, of_p), hn::Set(d, uniform)), hn::Set(d, scale));
     };
-    map(dlogits, beta, vocab, gradient, logits);
-    dlogits[targets[row]] -= static_cast<T>(scale * (1 - smoothing));
+    double of_target = scale * (1 - smoothing);
+    if (softcap > 0) {
+      const T cap = static_cast<T>(softcap), target = logits[targets[row]];
+      const double per_square = 1 / (softcap * softcap);
+      of_target *= (double{cap} - target) * (double{cap} + target) * per_square;
+      const auto gradient_before_cap = [=](auto d, auto x) SIMD_LAMBDA {
+        const auto limit = hn::Set(d, cap), slope = hn::Mul(hn::Sub(limit, x), hn::Add(limit, x));
+        return hn::Mul(gradient(d, x), hn::Mul(slope, hn::Set(d, static_cast<T>(per_square))));
+      };
+      map(dlogits, beta, vocab, gradient_before_cap, logits);
+    } else {
+      map(dlogits, beta, vocab, gradient, logits);
+    }
+    dlogits[targets[row]] -= static_cast<T>(of_target);
   }
 }
 
@@ -84,26 +96,26 @@ SIMD_EXPORT(cross_entropy_backward);
 template <class T>
 void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T* log_sum_exp,
                             const std::int32_t* targets, std::int64_t rows, std::int64_t vocab, double smoothing,
-                            T beta, double z_loss) {
+                            T beta, double z_loss, double softcap) {
   const Span span(SpanKind::kernel, "cross_entropy_backward", {.bytes = 2.0 * sizeof(T) * rows * vocab});
   parallel_for(0, rows, rows_per_chunk(vocab), [&](auto row, auto end) {
     SIMD_CALL(cross_entropy_backward, T)
     (dlogits + row * vocab, dloss + row, logits + row * vocab, log_sum_exp + row, targets + row, end - row, vocab,
-     smoothing, beta, z_loss);
+     smoothing, beta, z_loss, softcap);
   });
 }
 SIMD_INSTANTIATE(cross_entropy_backward);
 
 template <class T>
 void cross_entropy_in_place(T* loss, T* log_sum_exp, T* logits, const T* dloss, const std::int32_t* targets,
-                            std::int64_t rows, std::int64_t vocab, double smoothing, double z_loss) {
+                            std::int64_t rows, std::int64_t vocab, double smoothing, double z_loss, double softcap) {
   const Span span(SpanKind::kernel, "cross_entropy_in_place", {.bytes = 2.0 * sizeof(T) * rows * vocab});
   parallel_for(0, rows, rows_per_chunk(vocab), [&](auto row, auto end) {
     for (; row < end; ++row) {
       T* const z = logits + row * vocab;
       SIMD_CALL(cross_entropy_forward, T)(loss + row, log_sum_exp + row, z, targets + row, 1, vocab, smoothing, z_loss);
       SIMD_CALL(cross_entropy_backward, T)
-      (z, dloss + row, z, log_sum_exp + row, targets + row, 1, vocab, smoothing, T{0}, z_loss);
+      (z, dloss + row, z, log_sum_exp + row, targets + row, 1, vocab, smoothing, T{0}, z_loss, softcap);
     }
   });
 }

@@ -17,15 +17,17 @@ void cross_entropy_forward(T* loss, T* log_sum_exp, const T* logits, const std::
                            std::int64_t vocab, double smoothing, double z_loss = 0);
 
 // dlogits = beta·dlogits + dloss_i·(p·(1 + 2ζ·s_i) − (1 − ε)·onehot(target) − ε/V), with p from log_sum_exp. dlogits
-// may be logits.
+// may be logits. With softcap = c > 0 the logits are c·tanh(z/c), and the gradient is that of z: it is multiplied by
+// 1 − (logits/c)².
 template <class T>
 void cross_entropy_backward(T* dlogits, const T* dloss, const T* logits, const T* log_sum_exp,
                             const std::int32_t* targets, std::int64_t rows, std::int64_t vocab, double smoothing,
-                            T beta, double z_loss = 0);
+                            T beta, double z_loss = 0, double softcap = 0);
 
 // Forward and backward together, each row while it is in the cache: logits become dlogits (beta 0).
 template <class T>
 void cross_entropy_in_place(T* loss, T* log_sum_exp, T* logits, const T* dloss, const std::int32_t* targets,
-                            std::int64_t rows, std::int64_t vocab, double smoothing, double z_loss = 0);
+                            std::int64_t rows, std::int64_t vocab, double smoothing, double z_loss = 0,
+                            double softcap = 0);
 
 }  // namespace tapeformer::kernels

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "autograd/kernels/elementwise/elementwise.h"
+#include "autograd/kernels/elementwise/softcap.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows/cross_entropy.h"
@@ -17,13 +18,14 @@ namespace {
 constexpr std::int64_t kChunkElements = std::int64_t{26} << 20;
 constexpr std::int64_t kMinChunkRows = 32;
 
-// z = x Wᵀ + b;  y = Σ_i cross_entropy(z_i, target_i) / normalizer
-//   dz, the gradient of the logits, as in cross_entropy.cpp;  dx = dz W, dW = dzᵀ x, db = Σ_i dz_i
+// z = x Wᵀ + b, or softcap(x Wᵀ + b, cap);  y = Σ_i cross_entropy(z_i, target_i) / normalizer
+//   dz, the gradient of x Wᵀ + b, as in cross_entropy.cpp and softcap;  dx = dz W, dW = dzᵀ x, db = Σ_i dz_i
 // Backward computes each chunk's logits again and uses the log-sum-exp that forward kept. A deferred loss computes the
 // logits only in backward, and its value is NaN until then.
 struct LinearCrossEntropy {
   static constexpr const char* kName = "linear_cross_entropy";
   CrossEntropyOptions options;
+  double cap;
   Tensor x = {}, weight = {}, bias = {}, targets = {}, log_sum_exp = {}, row_loss = {}, value = {};
   bool deferred = false;
   double target_logits = 0;  // their sum, computed only if options.nll is given
@@ -47,6 +49,7 @@ struct LinearCrossEntropy {
     kernels::gemm(z, vocab, {x.data<T>() + begin * dim, dim}, {weight.data<T>(), dim, true}, rows, vocab, dim, T{1},
                   T{0});
     if (bias.defined()) kernels::add_bias(z, bias.data<T>(), rows, vocab);
+    if (cap > 0) kernels::softcap_forward(z, z, static_cast<T>(cap), rows * vocab);
   }
 
   template <class T>
@@ -97,10 +100,11 @@ struct LinearCrossEntropy {
         if (deferred) {
           add_target_logits(dz, begin, rows);
           kernels::cross_entropy_in_place(row_loss.data<T>() + begin, log_sum_exp.data<T>() + begin, dz,
-                                          dloss.data<T>() + begin, ids, rows, vocab, options.smoothing, options.z_loss);
+                                          dloss.data<T>() + begin, ids, rows, vocab, options.smoothing, options.z_loss,
+                                          cap);
         } else {
           kernels::cross_entropy_backward(dz, dloss.data<T>() + begin, dz, log_sum_exp.data<T>() + begin, ids, rows,
-                                          vocab, options.smoothing, T{0}, options.z_loss);
+                                          vocab, options.smoothing, T{0}, options.z_loss, cap);
         }
         const auto beta = [&](const GradTarget& t) { return begin == 0 ? T(t.beta) : T{1}; };
         if (to_x.tensor.defined()) {
@@ -123,15 +127,16 @@ struct LinearCrossEntropy {
 }  // namespace
 
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Variable& targets,
-                              const CrossEntropyOptions& options) {
+                              const CrossEntropyOptions& options, double cap) {
   check(x.value().rank() == 2 && weight.value().rank() == 2 && x.size(1) == weight.size(1),
         "linear_cross_entropy: x is ", x.sizes(), ", weight is ", weight.sizes(),
         ": expected x (N, dim) and weight (V, dim)");
   check(!bias.defined() || bias.sizes() == Dims{weight.size(0)}, "linear_cross_entropy: weight is ", weight.sizes(),
         ", bias is ", bias.sizes(), ": expected bias (", weight.size(0), ")");
+  check(cap >= 0, "linear_cross_entropy: expected a cap of at least 0, got ", cap);
   const CrossEntropyOptions checked =
       checked_options("linear_cross_entropy", targets.value(), x.size(0), weight.size(0), options);
-  return record(LinearCrossEntropy{checked}, x, weight, bias, targets);
+  return record(LinearCrossEntropy{checked, cap}, x, weight, bias, targets);
 }
 
 }  // namespace tapeformer

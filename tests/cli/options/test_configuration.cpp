@@ -79,7 +79,7 @@ TEST_CASE("configuration: data of the command line replaces the file's, and it s
 
 TEST_CASE("configuration: a run goes on with more steps at the rates of a longer schedule") {
   const Sandbox box("gpt");
-  for (const std::string kind : {"cosine", "linear"}) {
+  for (const std::string kind : {"cosine", "linear", "wsd"}) {
     CAPTURE(kind);
     const std::string options = "--schedule.total 0 --schedule.kind " + kind;
     box.train(kind, options + " --train.steps 10");

@@ -31,6 +31,12 @@ TEST_CASE("schedule: made from a configuration") {
   CHECK(kind("inverse_sqrt") == ScheduleKind::inverse_sqrt);
   CHECK(kind("cosine") == ScheduleKind::cosine);
   CHECK(kind("constant") == ScheduleKind::constant);
+  CHECK(kind("wsd") == ScheduleKind::wsd);
+  apply_override(config, "schedule.cooldown", "0.5");
+  apply_override(config, "schedule.cooldown_shape", "sqrt");
+  CHECK(schedule_spec(resolve(config)).cooldown == 0.5);
+  CHECK(schedule_spec(resolve(config)).cooldown_shape == CooldownShape::sqrt);
+  CHECK_THROWS_AS(apply_override(config, "schedule.cooldown", "0"), UsageError);
 }
 
 TEST_CASE("optimizer: made from a configuration") {

@@ -156,6 +156,8 @@ TEST_CASE("ranks: by Muon, 2, 3 and 4 of them train as one process does, in f64,
   config.optimizer.name = "muon";
   check_ranks_are_one_process<Gpt>(small_gpt(), config);
   check_ranks_are_one_process<Gpt>(modern_gpt(), config);
+  config.train.ema = 0.9;
+  check_ranks_are_one_process<Gpt>(switched_gpt(), config);
   check_ranks_are_one_process<Transformer>(small_transformer(), config);
 }
 

@@ -99,16 +99,48 @@ TEST_CASE("ranks: they share the evaluation of the average, and have the weights
   Config config = run_config(4);
   ParallelRun without = parallel_run(folder, "without", config);
   without.train(3, 8);
-  config.checkpoint.average = 2;
-  ParallelRun averaged = parallel_run(folder, "averaged", config);
-  averaged.train(3, 8);
-  CHECK(averaged.weights == without.weights);
-  const auto line = read_metrics(averaged.run.metrics()).back();
-  REQUIRE(line.contains("averaged"));
-  Toy alone(config);
-  load_weights(averaged.run, averaged.run.average(), alone.model);
-  const kernels::MatmulPrecisionScope precision(matmul_precision(alone.resolved));  // of the training
-  CHECK(line["average_loss"].get<double>() == doctest::Approx(alone.objective.evaluate({}).loss()).epsilon(1e-6));
+  for (const bool moving : {false, true}) {
+    CAPTURE(moving);
+    config.train.ema = moving ? 0.75 : 0;
+    config.checkpoint.average = moving ? 0 : 2;
+    ParallelRun averaged = parallel_run(folder, moving ? "moving" : "averaged", config);
+    averaged.train(3, 8);
+    CHECK(averaged.weights == without.weights);
+    const auto line = read_metrics(averaged.run.metrics()).back();
+    REQUIRE(line.contains("averaged"));
+    Toy alone(config);
+    load_weights(averaged.run, averaged.run.average(), alone.model);
+    const kernels::MatmulPrecisionScope precision(matmul_precision(alone.resolved));  // of the training
+    CHECK(line["average_loss"].get<double>() == doctest::Approx(alone.objective.evaluate({}).loss()).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("ranks: the moving average is that of one process, and goes on with another number of ranks") {
+  const CacheFolder folder;
+  for (const std::string optimizer : {"adamw", "muon"}) {
+    CAPTURE(optimizer);
+    Config config = run_config(4);
+    config.train.ema = 0.75;
+    config.train.matmul = MatmulSetting::highest;
+    config.optimizer.name = optimizer;
+    ParallelRun whole = parallel_run(folder, optimizer + "-1", config);
+    whole.train(1, 8);
+    ParallelRun several = parallel_run(folder, optimizer + "-3", config);
+    several.train(3, 8);
+    ParallelRun changed = parallel_run(folder, optimizer + "-changed", config);
+    changed.train(2, 4);
+    changed.train(3, 8);
+    const auto expected = read_safetensors(whole.run.average() / "model.safetensors");
+    for (const RunFolder& run : {several.run, changed.run}) {
+      const auto average = read_safetensors(run.average() / "model.safetensors");
+      REQUIRE(average.size() == expected.size());
+      for (const auto& entry : average) {
+        const std::string& name = entry.first;
+        CAPTURE(name);
+        CHECK(largest_difference(entry.second.to_vector<float>(), expected.at(name).to_vector<float>()) < 1e-5);
+      }
+    }
+  }
 }
 
 TEST_CASE(

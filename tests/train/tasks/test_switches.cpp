@@ -1,0 +1,176 @@
+// The switches of the model, the optimizer and the schedule, alone and all together.
+#include <map>
+#include <set>
+
+#include "core/files.h"
+#include "core/parallel.h"
+#include "tests/train/config/config_support.h"
+#include "tests/train/toy.h"
+
+using namespace tapeformer;
+
+namespace {
+
+// Everything that can be switched on at once.
+Config switched_config() {
+  Config config = toy_config();
+  config.model.options["layers"] = 3;
+  config.model.options["activation"] = std::string("relu2");
+  config.model.options["qk_norm"] = true;
+  config.model.options["zero_init"] = true;
+  config.model.options["value_residual"] = true;
+  config.model.options["logit_softcap"] = 15.0;
+  config.model.options["tie_embeddings"] = std::string("none");
+  config.model.options["dropout"] = 0.1;
+  config.optimizer.name = "muon";
+  config.optimizer.lr = 0.02;
+  config.optimizer.embedding_lr = 4;
+  config.optimizer.head_lr = 0.5;
+  config.schedule.kind = ScheduleKind::wsd;
+  config.schedule.cooldown = 0.5;
+  config.schedule.cooldown_shape = CooldownShape::sqrt;
+  config.train.steps = 12;
+  config.train.ema = -1;
+  config.train.accumulate = 2;
+  config.eval.every = 4;
+  return config;
+}
+
+std::map<std::string, std::vector<double>> values_of(const Module& model) {
+  std::map<std::string, std::vector<double>> values;
+  for (const auto& [name, tensor] : model.state_dict()) values.emplace(name, tensor.to(DType::f64).to_vector<double>());
+  return values;
+}
+
+// The largest change of a parameter's elements by one step.
+std::map<std::string, double> changes_by_a_step(const Config& config) {
+  Toy toy(config);
+  const auto before = values_of(toy.model);
+  toy.step(1);
+  std::map<std::string, double> changes;
+  for (const auto& [name, values] : values_of(toy.model)) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      changes[name] = std::max(changes[name], std::abs(values[i] - before.at(name)[i]));
+    }
+  }
+  return changes;
+}
+
+}  // namespace
+
+TEST_CASE("switches: all together, a run that was cut in two ends with the same bytes, recomputed or not") {
+  const CacheFolder folder;
+  Config config = switched_config();
+  const RunFolder whole{folder.path / "whole"}, cut{folder.path / "cut"}, again{folder.path / "again"};
+  const auto toy = trained<Toy>(config, whole.root);
+  CHECK(toy->resolved.train.ema == 0.5);
+  trained<Toy>(config, cut.root, 7);
+  config.train.recompute = true;
+  trained<Toy>(config, again.root, 3);
+  for (const std::string file :
+       {"step-000012/model.safetensors", "step-000012/optimizer.safetensors", "average/model.safetensors"}) {
+    CAPTURE(file);
+    const std::string bytes = read_file(whole.root / "checkpoints" / file);
+    CHECK(bytes == read_file(cut.root / "checkpoints" / file));
+    CHECK(bytes == read_file(again.root / "checkpoints" / file));
+  }
+}
+
+TEST_CASE("switches: all together, the same bits for any number of threads") {
+  const CacheFolder folder;
+  const int threads = thread_count();
+  std::vector<std::vector<float>> weights, averages;
+  for (const int count : {1, 3}) {
+    set_thread_count(count);
+    Toy toy(switched_config());
+    for (std::int64_t step = 1; step <= 4; ++step) toy.step(step);
+    weights.push_back(toy.weights());
+    for (const auto& [name, tensor] : toy.optimizer.state()) {
+      if (name.starts_with("ema.")) averages.push_back(tensor.to_vector<float>());
+    }
+  }
+  set_thread_count(threads);
+  CHECK(weights[0] == weights[1]);
+  const auto half = static_cast<std::ptrdiff_t>(averages.size() / 2);
+  CHECK(std::equal(averages.begin(), averages.begin() + half, averages.begin() + half, averages.end()));
+}
+
+TEST_CASE("switches: embeddings and heads have rates of their own under every optimizer") {
+  const CacheFolder folder;
+  for (const std::string optimizer : {"adamw", "adam", "sgd", "muon"}) {
+    for (const bool tied : {false, true}) {
+      CAPTURE(optimizer);
+      CAPTURE(tied);
+      Config config = toy_config();
+      config.model.options["tie_embeddings"] = std::string(tied ? "output" : "none");
+      config.optimizer.name = optimizer;
+      config.optimizer.options["weight_decay"] = 0.0;
+      config.optimizer.lr = 0.01;
+      config.schedule.warmup = 0;
+      const auto plain = changes_by_a_step(config);
+      config.optimizer.embedding_lr = 3;
+      config.optimizer.head_lr = 0.25;
+      const auto switched = changes_by_a_step(config);
+      CHECK(switched.contains("head.weight") == !tied);
+      for (const auto& entry : switched) {
+        const std::string& name = entry.first;
+        const double change = entry.second;
+        CAPTURE(name);
+        const double factor = name.find("embedding") != name.npos ? 3 : name == "head.weight" ? 0.25 : 1;
+        if (factor == 1) {
+          CHECK(change == plain.at(name));
+        } else {
+          CHECK(plain.at(name) > 1e-5);
+          CHECK(change == doctest::Approx(factor * plain.at(name)).epsilon(1e-2));
+        }
+      }
+    }
+  }
+  Config config = toy_config();
+  CHECK_THROWS_WITH_AS(apply_override(config, "optimizer.head_lr", "0"),
+                       "optimizer.head_lr: expected value > 0, got 0.0", UsageError);
+}
+
+TEST_CASE("switches: in fine-tuning the rates of embeddings and heads come on top of those of the layers") {
+  const CacheFolder folder;
+  const TempFolder data;
+  write_file_atomically(data.path / "labels.tsv", "a\tone two\nb\ttwo one\na\tone one\nb\ttwo two\n");
+  Config config = toy_config();
+  config.model.type = "bert";
+  config.data.corpus.clear();
+  config.data.labels = data.path / "labels.tsv";
+  config.data.valid_fraction = 0;
+  config.task.kind = "classify";
+  config.task.layer_decay = 0.5;
+  const TaskToy plain(config);
+  config.optimizer.embedding_lr = 3;
+  config.optimizer.head_lr = 5;
+  const TaskToy switched(config);
+  const ParameterRates before = plain.objective.rates(), after = switched.objective.rates();
+  std::set<double> factors;
+  for (const NamedParameter& parameter : switched.model.named_parameters()) {
+    if (before(parameter.name) == 0) continue;
+    const double factor = after(parameter.name) / before(parameter.name);
+    factors.insert(factor);
+    const ParameterKind kind = parameter.role.kind;
+    CHECK(factor == (kind == ParameterKind::embedding ? 3 : kind == ParameterKind::head ? 5 : 1));
+  }
+  CHECK(factors == std::set<double>{1, 3, 5});
+}
+
+TEST_CASE("switches: a family that has no use for one refuses it by its name") {
+  const auto refused = [](const std::string& type, const std::string& key) {
+    try {
+      resolved({"model.type=" + type, key});
+    } catch (const UsageError& error) {
+      return std::string(error.what()).starts_with(key.substr(0, key.find('=')) + ": " + type + " has no such key");
+    }
+    return false;
+  };
+  CHECK(refused("bert", "model.value_residual=true"));
+  CHECK(refused("transformer", "model.value_residual=true"));
+  CHECK(refused("rnn", "model.logit_softcap=15"));
+  CHECK(refused("nplm", "model.zero_init=true"));
+  CHECK_FALSE(refused("gpt", "model.value_residual=true"));
+  CHECK_FALSE(refused("bert", "model.logit_softcap=15"));
+}
