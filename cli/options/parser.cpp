@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "cli/options/usage.h"
@@ -15,11 +16,6 @@
 
 namespace tapeformer::cli {
 namespace {
-
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
 
 // Whether the text is a whole number that fits into 64 bits, and which.
 struct WholeNumber {
@@ -50,12 +46,17 @@ std::string refuse_not_finite(const std::string& text) {
 }
 
 CLI::Option* add_target(CLI::App& app, const Option& option) {
-  return std::visit(Overloaded{[&](bool* flag) { return app.add_flag(option.name, *flag, option.help); },
-                               [&](const std::function<void(const std::string&)>& receive) {
-                                 return app.add_option_function<std::string>(option.name, receive, option.help);
-                               },
-                               [&](auto* variable) { return app.add_option(option.name, *variable, option.help); }},
-                    option.target);
+  return std::visit(
+      [&]<class Target>(const Target& target) {
+        if constexpr (std::is_same_v<Target, bool*>) {
+          return app.add_flag(option.name, *target, option.help);
+        } else if constexpr (std::is_pointer_v<Target>) {
+          return app.add_option(option.name, *target, option.help);
+        } else {
+          return app.add_option_function<std::string>(option.name, target, option.help);
+        }
+      },
+      option.target);
 }
 
 void add_checks(CLI::Option& added, const Option& option) {
