@@ -12,7 +12,8 @@
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
-#include "data/text/labelled_table.h"
+#include "data/labels/conll.h"
+#include "data/labels/labelled_table.h"
 #include "tasks/labels/labelled_rows.h"
 #include "tasks/labels/trained_labeller.h"
 
