@@ -16,7 +16,7 @@ void check_bidirectional(const ResolvedConfig& config) {
 }
 
 // A product costs two operations per weight; each direction goes through the head.
-double head_flops(const ResolvedConfig& config, const Module&, const ModelVocabulary& vocabulary) {
+double both_heads_flops(const ResolvedConfig& config, const Module&, const ModelVocabulary& vocabulary) {
   return 2 * 2 * static_cast<double>(vocabulary.target * config.model.options.integer("dim"));
 }
 
@@ -43,7 +43,7 @@ TaskRow bidirectional_language_model_task() {
       .commands = "for bidirectional language models there are probe, and eval with --text",
       .next_commands = {"eval % --text FILE", "embed % --text TEXT"},
       .eval_input = "text",
-      .heads = {.make = make_bidirectional_language_model, .parts = {{"head", "head", {"head."}}}, .flops = head_flops},
+      .heads = {.make = make_bidirectional_language_model, .parts = {{"head", "head", {"head."}}}, .flops = both_heads_flops},
       .check = check_bidirectional,
       .prepare = prepare_text,
       .dummy = dummy_text,

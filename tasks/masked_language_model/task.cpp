@@ -19,7 +19,7 @@ void check_masked(const ResolvedConfig& config) {
 }
 
 // A product costs two operations per weight. Only the masked positions, usually 15 %, go through the head.
-double head_flops(const ResolvedConfig& config, const Module& model, const ModelVocabulary& vocabulary) {
+double masked_head_flops(const ResolvedConfig& config, const Module& model, const ModelVocabulary& vocabulary) {
   constexpr double kMasked = 0.15;
   const std::int64_t dim = config.model.options.integer("dim");
   return kMasked * 2 * static_cast<double>(model.parameter_count("head.") + vocabulary.target * dim);
@@ -108,7 +108,7 @@ TaskRow masked_language_model_task() {
                     .parts = {{"pooler", "pooler", {"pooler."}},
                               {"head", "masked tokens' head", {"head."}, true},
                               {"next_sentence", "next-sentence head", {"next_sentence."}, true}},
-                    .flops = head_flops},
+                    .flops = masked_head_flops},
           .check = check_masked,
           .prepare = prepare_text,
           .dummy = dummy_text,

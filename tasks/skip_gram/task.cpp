@@ -23,7 +23,7 @@ void check_skip_gram(const ResolvedConfig& config) {
 }
 
 // Each centre needs one product of two vectors for each of its contexts and for each negative.
-double head_flops(const ResolvedConfig& config, const Module&, const ModelVocabulary&) {
+double skip_gram_flops(const ResolvedConfig& config, const Module&, const ModelVocabulary&) {
   const SkipGramOptions options = skip_gram_options(config, 1);
   return 2 * static_cast<double>(options.contexts() * (1 + options.negatives) * config.model.options.integer("dim"));
 }
@@ -64,7 +64,7 @@ TaskRow skip_gram_task() {
           .has_perplexity = false,
           .heads = {.make = make_skip_gram_model,
                     .parts = {{"contexts", "context embedding", {"context_embedding."}, true}},
-                    .flops = head_flops},
+                    .flops = skip_gram_flops},
           .check = check_skip_gram,
           .prepare = prepare_text,
           .dummy = dummy_text,
