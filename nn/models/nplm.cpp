@@ -56,7 +56,7 @@ Variable Nplm::with_those_before(const Variable& embedded) const {
   return parts.size() == 1 ? parts[0] : concat(parts, -1);
 }
 
-Variable Nplm::features(const Variable& x) const {
+Variable Nplm::features_of(const Variable& x) const {
   const Variable h = dropout_.forward(tanh(hidden_.forward(x)));
   const Variable both[] = {h, x};
   return config_.direct ? concat(both, -1) : h;
@@ -76,13 +76,13 @@ Variable Nplm::forward(const Variable& ids, Cache* cache) const {
   return call([&] {
     Variable x = dropout_.forward(with_those_before(token_embedding_.forward(all)));
     if (length > ids.size(1)) x = slice(x, 1, length - ids.size(1), length);
-    return features(x);
+    return features_of(x);
   });
 }
 
 std::vector<Variable> Nplm::hidden_states(const Batch& batch) const {
   const Variable embedded = token_embedding_.forward(only_ids(batch, "nplm"));
-  return {embedded, call([&] { return features(dropout_.forward(with_those_before(embedded))); })};
+  return {embedded, call([&] { return features_of(dropout_.forward(with_those_before(embedded))); })};
 }
 
 namespace {

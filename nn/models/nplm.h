@@ -45,7 +45,7 @@ class Nplm : public CausalModel {
   // Embeddings C(w_t) (B, T, embedding_dim) → x (B, T, (n − 1)·embedding_dim).
   Variable with_those_before(const Variable& embedded) const;
   // x → [tanh(d + H x); x], or tanh(d + H x) unless `direct`.
-  Variable features(const Variable& x) const;
+  Variable features_of(const Variable& x) const;
 
   NplmConfig config_;
   Embedding token_embedding_;

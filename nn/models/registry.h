@@ -20,8 +20,8 @@ struct ModelVocabulary {
   std::int32_t document_token = -1;     // Model::document_token()
 };
 
-// A family makes a model of one kind, by the way in which data flow: a CausalModel, an EncoderDecoder, or any other
-// Model, which reads a whole batch at once.
+// The makers of the kinds of models. A model's kind is the way in which its data flow: that of a causal model, of an
+// encoder-decoder, or another one, as in an encoder whose tokens see both sides.
 using CausalModelMaker = std::function<std::unique_ptr<CausalModel>(const KeyValues&, const ModelVocabulary&)>;
 using EncoderDecoderMaker = std::function<std::unique_ptr<EncoderDecoder>(const KeyValues&, const ModelVocabulary&)>;
 using ModelMaker = std::function<std::unique_ptr<Model>(const KeyValues&, const ModelVocabulary&)>;
@@ -76,7 +76,7 @@ struct ModelFamily {
   // Whether train.recompute has an effect on the model's blocks.
   bool recomputes = false;
 
-  // Calls `make`. The first function throws UsageError for a family whose model is no Model.
+  // Call `make`. make_model() throws UsageError for the family of an OtherModelMaker.
   std::unique_ptr<Model> make_model(const KeyValues& options, const ModelVocabulary& vocabulary) const;
   std::unique_ptr<Module> make_module(const KeyValues& options, const ModelVocabulary& vocabulary) const;
   bool is_causal() const { return std::holds_alternative<CausalModelMaker>(make); }

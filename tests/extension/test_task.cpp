@@ -297,6 +297,8 @@ TEST_CASE("toy task: it is refused where it does not fit, in a line") {
   CHECK(message([&] {
           load_run<TrainedTextModel>(folder.path / "run");
         }).ends_with("run: the model is a captioner, expected a model of plain text; for captioners there is eval"));
+  CHECK(message([&] { find_model_family("captioner").make_model(resolve(caption_config()).model.options, {}); }) ==
+        "model.type: expected a model that gives the tokens of a text vectors, got captioner, which is none");
   Config config = caption_config();
   config.data.text = {"a.txt"};
   CHECK_THROWS_WITH_AS(resolve(config), "model.type: captioner makes its images, got data.text", UsageError);
