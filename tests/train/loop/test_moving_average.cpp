@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
-#include "tests/train/config_support.h"
+#include "tests/train/config/config_support.h"
 #include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
 #include "train/config/run_config.h"
