@@ -11,26 +11,26 @@ SampledRows::SampledRows(const std::vector<RowStart>& starts, const std::vector<
     : rules_(std::move(rules)), options_(options), on_token_(std::move(on_token)) {
   check_options(options);
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    if (starts[i].max_length > 0) rows_.push_back({i, starts[i], keys[i]});
+    if (starts[i].max_length > 0) rows_.push_back({starts[i], i, keys[i]});
   }
 }
 
 TokenRows SampledRows::rows() const {
   TokenRows rows;
-  for (const Row& row : rows_) rows.emplace_back(row.row.ids);
+  for (const Row& row : rows_) rows.emplace_back(row.ids);
   return rows;
 }
 
 std::int32_t SampledRows::next_token(const Row& row, std::span<const float> logits) const {
-  if (rules_.must_end && length_ == row.row.max_length) return rules_.end;
+  if (rules_.must_end && length_ == row.max_length) return rules_.end;
   RandomKey key = row.key;
   key.step = static_cast<std::uint32_t>(length_ - 1);
-  if (rules_.excluded.empty()) return sample_token(logits, options_, key, row.row.name);
+  if (rules_.excluded.empty()) return sample_token(logits, options_, key, row.name);
   std::vector<float> allowed(logits.begin(), logits.end());
   for (const std::int32_t id : rules_.excluded) {
     if (id != rules_.end) allowed[id] = -std::numeric_limits<float>::infinity();
   }
-  return sample_token(allowed, options_, key, row.row.name);
+  return sample_token(allowed, options_, key, row.name);
 }
 
 std::vector<std::int64_t> SampledRows::extend(const Tensor& logits) {
@@ -48,8 +48,8 @@ std::vector<std::int64_t> SampledRows::extend(const Tensor& logits) {
   for (std::int64_t i = 0; i < std::ssize(rows_); ++i) {
     Row& row = rows_[i];
     if (!on_token_(row.index, tokens[i], logits_of(i))) continue;
-    if (tokens[i] == rules_.end || length_ == row.row.max_length) continue;
-    row.row.ids.push_back(tokens[i]);
+    if (tokens[i] == rules_.end || length_ == row.max_length) continue;
+    row.ids.push_back(tokens[i]);
     selected.push_back(i);
     kept.push_back(std::move(row));
   }

@@ -24,9 +24,8 @@ class SampledRows : public DecodingStrategy {
   std::vector<std::int64_t> extend(const Tensor& logits) override;
 
  private:
-  struct Row {
+  struct Row : RowStart {
     std::size_t index;
-    RowStart row;
     RandomKey key;
   };
   std::int32_t next_token(const Row& row, std::span<const float> logits) const;

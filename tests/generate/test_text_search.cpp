@@ -53,13 +53,13 @@ TEST_CASE("search_texts: a beam as wide as everything finds the best texts that 
   constexpr std::int64_t kTokens = 4;
   for (const std::uint64_t seed : {1, 2, 3}) {
     for (const auto& model : models_of(DType::f64, seed)) {
-      for (const auto& [end, count] : {std::pair{kEnd, 121}, {-1, 256}}) {
+      for (const std::int32_t end : {kEnd, -1}) {
         CAPTURE(end);
         Oracle oracle(*model, kPrompt, end);
         for (const double length_penalty : {0.0, 0.6, 2.0}) {
           CAPTURE(length_penalty);
           const Hypotheses expected = all_continuations(oracle, kLetters, kTokens, length_penalty);
-          REQUIRE(std::ssize(expected) == count);
+          REQUIRE(expected.size() == (end < 0 ? 256 : 121));
           for (const std::int64_t n_best : {1, 20}) {
             const BeamOptions search{.beam = 256, .length_penalty = length_penalty, .n_best = n_best};
             const TextSearchOptions options{.search = search, .tokens = kTokens, .stop_token = end};
