@@ -7,6 +7,15 @@ using namespace tapeformer;
 
 namespace {
 
+Config local_config(std::int64_t micro_steps, std::int64_t sync_every, double outer_lr, double outer_momentum) {
+  Config config = parallel_config(micro_steps);
+  config.train.sync_every = sync_every;
+  config.train.outer_lr = outer_lr;
+  config.train.outer_momentum = outer_momentum;
+  config.eval.every = config.checkpoint.every = 0;
+  return config;
+}
+
 // Calls f on two ranks, with a toy that they train together and another that each trains by itself. step(number) makes
 // a step of both.
 void train_beside(const Config& config, const std::function<void(Communicator& ranks, Toy& together, Toy& alone,
@@ -27,12 +36,7 @@ void train_beside(const Config& config, const std::function<void(Communicator& r
 
 TEST_CASE("local steps: with every step shared and an outer rate of 1 they are averages of the ranks' own steps") {
   const CacheFolder folder;
-  Config config = parallel_config(4);
-  config.train.sync_every = 1;
-  config.train.outer_lr = 1;
-  config.train.outer_momentum = 0;
-  config.eval.every = config.checkpoint.every = 0;
-  train_beside(config, [](Communicator& ranks, Toy& toy, Toy& expected, const auto& make_step) {
+  train_beside(local_config(4, 1, 1, 0), [](Communicator& ranks, Toy& toy, Toy& expected, const auto& make_step) {
     for (std::int64_t step = 1; step <= 5; ++step) {
       make_step(step);
       const std::vector<float> own = expected.weights();
@@ -48,13 +52,7 @@ TEST_CASE("local steps: with every step shared and an outer rate of 1 they are a
 
 TEST_CASE("local steps: three of them, then an outer step of Nesterov's momentum by the mean change") {
   const CacheFolder folder;
-  Config config = parallel_config(2);
-  config.train.sync_every = 3;
-  config.train.outer_lr = 0.7;
-  config.train.outer_momentum = 0.9;
-  config.train.steps = 6;
-  config.eval.every = config.checkpoint.every = 0;
-  train_beside(config, [](Communicator& ranks, Toy& toy, Toy& expected, const auto& make_step) {
+  train_beside(local_config(2, 3, 0.7, 0.9), [](Communicator& ranks, Toy& toy, Toy& expected, const auto& make_step) {
     std::vector<float> shared = expected.weights();
     std::vector<double> velocity(shared.size(), 0);
     for (std::int64_t step = 1; step <= 6; ++step) {
