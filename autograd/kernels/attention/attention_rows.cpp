@@ -5,12 +5,6 @@
 #include <limits>
 
 #include "autograd/kernels/elementwise/dropout.h"
-#include "autograd/kernels/simd/simd.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/attention/attention_rows.cpp"
-#include "hwy/foreach_target.h"
-// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/rows/softmax-inl.h"
 #include "autograd/kernels/simd/philox-inl.h"
 #include "autograd/kernels/simd/simd-inl.h"

@@ -1,11 +1,5 @@
 #include "autograd/kernels/gemm/band_gemm.h"
 
-#include "autograd/kernels/simd/simd.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/band_gemm.cpp"
-#include "hwy/foreach_target.h"
-// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();

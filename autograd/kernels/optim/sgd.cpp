@@ -1,14 +1,8 @@
 #include "autograd/kernels/optim/sgd.h"
 
-#include "autograd/kernels/simd/simd.h"
+#include "autograd/kernels/simd/simd-inl.h"
 #include "core/parallel.h"
 #include "core/profile.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/optim/sgd.cpp"
-#include "hwy/foreach_target.h"
-// Once per target, so after it.
-#include "autograd/kernels/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

@@ -2,15 +2,9 @@
 
 #include <cmath>
 
-#include "autograd/kernels/simd/simd.h"
+#include "autograd/kernels/rows/softmax-inl.h"
 #include "core/parallel.h"
 #include "core/profile.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/rows/cross_entropy.cpp"
-#include "hwy/foreach_target.h"
-// Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/rows/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

@@ -4,15 +4,9 @@
 
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/scratch.h"
-#include "autograd/kernels/simd/simd.h"
+#include "autograd/kernels/simd/simd-inl.h"
 #include "core/parallel.h"
 #include "core/profile.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/rows/layer_norm.cpp"
-#include "hwy/foreach_target.h"
-// Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

@@ -4,15 +4,9 @@
 
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/scratch.h"
-#include "autograd/kernels/simd/simd.h"
+#include "autograd/kernels/simd/simd-inl.h"
 #include "core/parallel.h"
 #include "core/profile.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/rows/rms_norm.cpp"
-#include "hwy/foreach_target.h"
-// Once per target, so after it.
-#include "autograd/kernels/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {

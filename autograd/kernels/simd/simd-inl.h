@@ -11,6 +11,10 @@
 #include <array>
 #include <cstdint>
 
+#include "autograd/kernels/simd/simd.h"
+#ifndef HIGHWAY_HWY_FOREACH_TARGET_H_
+#error "a file of kernels belongs to a unit: tapeformer_simd_unit() in autograd/kernels/CMakeLists.txt"
+#endif
 #include "hwy/highway.h"
 
 // For lambdas that take or return vectors: Highway's target attributes do not reach them by themselves, and a call that

@@ -1,12 +1,8 @@
-// The beginning of every kernel that is written with Highway. Each such .cpp is compiled once per instruction set
-// (AVX-512, AVX2 and plain C++) and the best one that the CPU has is chosen at run time. Kernels of double, which serve
-// gradient checks and tests, are compiled once, for the instruction set that every CPU has: they would double the time
-// of a build. The pattern:
+// The beginning of every kernel that is written with Highway. Such a .cpp is compiled once per instruction set
+// (AVX-512, AVX2 and plain C++), and the best one that the CPU has is chosen at run time. Kernels of double, which
+// serve gradient checks and tests, are compiled once, for the instruction set that every CPU has: they would double the
+// time of a build. The pattern:
 //
-//   #include "autograd/kernels/simd/simd.h"
-//   #undef HWY_TARGET_INCLUDE
-//   #define HWY_TARGET_INCLUDE "autograd/kernels/<this file>.cpp"
-//   #include "hwy/foreach_target.h"
 //   #include "autograd/kernels/simd/simd-inl.h"
 //
 //   HWY_BEFORE_NAMESPACE();
@@ -25,6 +21,9 @@
 //   SIMD_INSTANTIATE(square);
 //   }
 //   #endif
+//
+// CMakeLists.txt makes one unit of several such files (simd_unit.cpp.in), which Highway includes again for each
+// instruction set: its headers are read once for all of them. So names in HWY_NAMESPACE must differ within a unit.
 #pragma once
 
 #include <algorithm>

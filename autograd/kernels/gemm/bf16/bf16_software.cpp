@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "autograd/kernels/gemm/bf16/bf16_unit_functions.h"
-#include "autograd/kernels/simd/simd.h"
+#include "autograd/kernels/simd/simd-inl.h"
 
 #ifndef BF16_SOFTWARE_SIZES
 #define BF16_SOFTWARE_SIZES
@@ -11,28 +11,22 @@ constexpr std::int64_t kRows = 12, kDepth = 256, kRowDistance = kDepth + 32;
 }
 #endif
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/bf16/bf16_software.cpp"
-#include "hwy/foreach_target.h"
-// Included once per target, so it must come after foreach_target.h.
-#include "autograd/kernels/simd/simd-inl.h"
-
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
 using PanelTag = hn::CappedTag<float, 16>;
-constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 4;  // of the sums that stay in registers
+constexpr int kSumRows = HWY_TARGET <= HWY_AVX3 ? 12 : 4;  // of the sums that stay in registers
 
-// kTileRows rows and kVectors vectors of columns of a tile. A pair of bf16 is widened to two floats.
-template <int kTileRows, int kVectors>
+// kSumRows rows and kVectors vectors of columns of a tile. A pair of bf16 is widened to two floats.
+template <int kSumRows, int kVectors>
 void multiply_rows(float* c, std::int64_t ldc, const Bf16* a, const Bf16* b, std::int64_t columns, std::int64_t depth,
                    float alpha, float beta) {
   const PanelTag d;
   const hn::RebindToUnsigned<PanelTag> bits;
   const auto even = [&](auto pair) SIMD_LAMBDA { return hn::BitCast(d, hn::ShiftLeft<16>(pair)); };
   const auto odd = [&](auto pair) SIMD_LAMBDA { return hn::BitCast(d, hn::And(pair, hn::Set(bits, 0xFFFF0000U))); };
-  hn::Vec<PanelTag> sums[kTileRows][kVectors];
-  SIMD_UNROLL for (int i = 0; i < kTileRows; ++i) {
+  hn::Vec<PanelTag> sums[kSumRows][kVectors];
+  SIMD_UNROLL for (int i = 0; i < kSumRows; ++i) {
     SIMD_UNROLL for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::Zero(d);
   }
   for (std::int64_t p = 0; p < depth; p += 2, a += 2, b += 2 * kPanelColumns) {
@@ -41,7 +35,7 @@ void multiply_rows(float* c, std::int64_t ldc, const Bf16* a, const Bf16* b, std
       const auto pairs = hn::LoadU(bits, reinterpret_cast<const std::uint32_t*>(b) + v * lanes(d));
       b_even[v] = even(pairs), b_odd[v] = odd(pairs);
     }
-    SIMD_UNROLL for (int i = 0; i < kTileRows; ++i) {
+    SIMD_UNROLL for (int i = 0; i < kSumRows; ++i) {
       std::uint32_t pair;
       std::memcpy(&pair, a + i * kRowDistance, sizeof(pair));
       const auto row = hn::Set(bits, pair);
@@ -51,7 +45,7 @@ void multiply_rows(float* c, std::int64_t ldc, const Bf16* a, const Bf16* b, std
       }
     }
   }
-  SIMD_UNROLL for (int i = 0; i < kTileRows; ++i) {
+  SIMD_UNROLL for (int i = 0; i < kSumRows; ++i) {
     SIMD_UNROLL for (int v = 0; v < kVectors; ++v) {
       const std::int64_t left = columns - v * lanes(d);
       if (left > 0) {
@@ -69,9 +63,9 @@ void multiply_bf16(float* c, std::int64_t ldc, const Bf16* a, const Bf16* b, std
   constexpr int kVectors = hn::MaxLanes(PanelTag()) == 1 ? 4 : 2;
   const std::int64_t step = kVectors * lanes(PanelTag());
   for (std::int64_t j = 0; j < columns; j += step) {
-    for (std::int64_t i = 0; i < rows; i += kTileRows) {
-      const auto multiply = i + kTileRows <= rows ? multiply_rows<kTileRows, kVectors> : multiply_rows<1, kVectors>;
-      const std::int64_t end = i + kTileRows <= rows ? i + 1 : rows;
+    for (std::int64_t i = 0; i < rows; i += kSumRows) {
+      const auto multiply = i + kSumRows <= rows ? multiply_rows<kSumRows, kVectors> : multiply_rows<1, kVectors>;
+      const std::int64_t end = i + kSumRows <= rows ? i + 1 : rows;
       for (std::int64_t row = i; row < end; ++row) {
         multiply(c + row * ldc + j, ldc, a + row * kRowDistance, b + 2 * j, columns - j, depth, alpha, beta);
       }
