@@ -25,10 +25,10 @@ struct KeyRange {
   double min, max;
   bool excludes_min = false, excludes_max = false;
 };
-inline KeyRange at_least(double min) { return {min, std::numeric_limits<double>::infinity()}; }
-inline KeyRange above(double min) { return {min, std::numeric_limits<double>::infinity(), true}; }
-inline KeyRange between(double min, double max) { return {min, max}; }
-inline KeyRange fraction() { return {0, 1, false, true}; }
+constexpr KeyRange at_least(double min) { return {min, std::numeric_limits<double>::infinity()}; }
+constexpr KeyRange above(double min) { return {min, std::numeric_limits<double>::infinity(), true}; }
+constexpr KeyRange between(double min, double max) { return {min, max}; }
+constexpr KeyRange fraction() { return {0, 1, false, true}; }
 inline constexpr double kMaxSize = 1 << 20;  // a width, length or count above this is assumed to be a typing error
 
 struct Key {

@@ -18,38 +18,60 @@ struct KeyFlags {
 };
 constexpr KeyFlags kFixed{.fixed = true};
 
-// One section of Config; it makes the entries of its keys.
+// How members of one type are read and written as values of keys.
+struct MemberType {
+  KeyValue (*get)(const void* member);
+  void (*set)(void* member, KeyValue value);
+  std::vector<std::string> (*words)();  // null for a type that is no enum
+};
+
+template <class T>
+constexpr MemberType kMemberType = {
+    [](const void* member) -> KeyValue { return *static_cast<const T*>(member); },
+    [](void* member, KeyValue value) { *static_cast<T*>(member) = std::get<T>(std::move(value)); }, nullptr};
+template <class T>
+requires std::is_enum_v<T>
+constexpr MemberType kMemberType<T> = {
+    [](const void* member) -> KeyValue { return word_of(*static_cast<const T*>(member)); },
+    [](void* member, KeyValue value) { *static_cast<T*>(member) = value_of<T>(std::get<std::string>(value)); },
+    words_of<T>};
+
+// A key that every configuration has, as plain data: a table of objects with strings and functions of their own would
+// take the compiler seconds.
+struct KeyRow {
+  const char *section, *key, *help;
+  std::optional<KeyRange> range;
+  KeyFlags flags;
+  const void* (*member)(const Config&);
+  const MemberType* type;
+};
+
+ConfigEntry entry_of(const KeyRow& row) {
+  const auto get = [&row](const Config& config) { return row.type->get(row.member(config)); };
+  const auto set = [&row](Config& config, KeyValue value) {
+    row.type->set(const_cast<void*>(row.member(config)), std::move(value));
+  };
+  Key key{.name = row.key,
+          .default_value = get(Config{}),
+          .help = row.help,
+          .follows = row.flags.follows,
+          .may_change = !row.flags.fixed};
+  if (row.range) key.allowed = *row.range;
+  if (row.type->words) key.allowed = row.type->words();
+  return {row.section, std::move(key), get, set};
+}
+
+// One section of Config; it makes the rows of its keys.
 template <auto Section>
 struct SectionOf {
   const char* name;
 
   template <auto Member>
-  ConfigEntry key(const char* key, std::string help, decltype(Key::allowed) allowed = {}, KeyFlags flags = {}) const {
+  constexpr KeyRow key(const char* key, const char* help, std::optional<KeyRange> range = {},
+                       KeyFlags flags = {}) const {
     using Type = std::remove_cvref_t<decltype(std::declval<Config>().*Section.*Member)>;
-    if constexpr (std::is_enum_v<Type>) allowed = words_of<Type>();
-    const auto get = [](const Config& config) -> KeyValue {
-      if constexpr (std::is_enum_v<Type>) {
-        return word_of(config.*Section.*Member);
-      } else {
-        return config.*Section.*Member;
-      }
-    };
-    const auto set = [](Config& config, KeyValue value) {
-      if constexpr (std::is_enum_v<Type>) {
-        config.*Section.*Member = value_of<Type>(std::get<std::string>(value));
-      } else {
-        config.*Section.*Member = std::get<Type>(std::move(value));
-      }
-    };
-    return {name,
-            {.name = key,
-             .default_value = get(Config{}),
-             .help = std::move(help),
-             .allowed = std::move(allowed),
-             .follows = flags.follows,
-             .may_change = !flags.fixed},
-            get,
-            set};
+    const auto member = [](const Config& config) -> const void* { return &(config.*Section.*Member); };
+    return {name, key, help, range, flags, member, &kMemberType<Type>};
   }
 };
 
@@ -67,11 +89,11 @@ std::vector<std::string> task_names() {
   return names;
 }
 
-// The help of task.kind: "tag = a label for each word, …".
+// What the help of task.kind says of the tasks: "tag = a label for each word; …; ".
 std::string task_help() {
   std::string help;
   for (const TaskRow& task : task_rows()) {
-    if (task.fine_tunes) help += str_cat(help.empty() ? "" : "; ", task.name, " = ", task.help);
+    if (task.fine_tunes) help += str_cat(task.name, " = ", task.help, "; ");
   }
   return help;
 }
@@ -88,17 +110,17 @@ const std::vector<ConfigEntry>& common_entries() {
   using T = Config::Train;
   using E = Config::Eval;
   using C = Config::Checkpoint;
-  constexpr SectionOf<&Config::model> model{"model"};
-  constexpr SectionOf<&Config::tokenizer> tokenizer{"tokenizer"};
-  constexpr SectionOf<&Config::data> data{"data"};
-  constexpr SectionOf<&Config::task> task{"task"};
-  constexpr SectionOf<&Config::optimizer> optimizer{"optimizer"};
-  constexpr SectionOf<&Config::schedule> schedule{"schedule"};
-  constexpr SectionOf<&Config::train> train{"train"};
-  constexpr SectionOf<&Config::eval> eval{"eval"};
-  constexpr SectionOf<&Config::checkpoint> checkpoint{"checkpoint"};
-  static const std::vector<ConfigEntry> entries = [&] {
-    std::vector<ConfigEntry> table = {
+  static constexpr SectionOf<&Config::model> model{"model"};
+  static constexpr SectionOf<&Config::tokenizer> tokenizer{"tokenizer"};
+  static constexpr SectionOf<&Config::data> data{"data"};
+  static constexpr SectionOf<&Config::task> task{"task"};
+  static constexpr SectionOf<&Config::optimizer> optimizer{"optimizer"};
+  static constexpr SectionOf<&Config::schedule> schedule{"schedule"};
+  static constexpr SectionOf<&Config::train> train{"train"};
+  static constexpr SectionOf<&Config::eval> eval{"eval"};
+  static constexpr SectionOf<&Config::checkpoint> checkpoint{"checkpoint"};
+  static const std::vector<ConfigEntry> entries = [] {
+    static constexpr KeyRow rows[] = {
         model.key<&M::type>("type", "model family", {}, kFixed),
 
         tokenizer.key<&K::kind>("kind", "tokens: characters, words, or byte-level byte pair encoding", {}, kFixed),
@@ -153,9 +175,8 @@ const std::vector<ConfigEntry>& common_entries() {
         data.key<&D::seed>("seed", "seed of the generated corpus, and of the labelled examples that validate",
                            at_least(0)),
 
-        task.key<&L::kind>(
-            "kind", "what the model is fine-tuned for (" + task_help() + "; none = trained for what its family is for)",
-            {}, kFixed),
+        task.key<&L::kind>("kind", "what the model is fine-tuned for (none = trained for what its family is for)", {},
+                           kFixed),
         task.key<&L::freeze>("freeze", "the encoder stays as it is: only the classifier on its vectors learns", {},
                              kFixed),
         task.key<&L::mix>("mix", "the classifier reads a learned mixture of all layers, not the last one", {}, kFixed),
@@ -267,11 +288,15 @@ const std::vector<ConfigEntry>& common_entries() {
         checkpoint.key<&C::average>("average", "checkpoints whose weights are averaged at the end (0 = off)",
                                     at_least(0)),
     };
+    std::vector<ConfigEntry> table;
+    for (const KeyRow& row : rows) table.push_back(entry_of(row));
     const auto entry = [&](std::string_view name) {
       return std::ranges::find(table, name, [](const ConfigEntry& e) { return e.name(); });
     };
     entry("model.type")->registered = family_names;
     entry("task.kind")->registered = task_names;
+    std::string& help = entry("task.kind")->key.help;
+    help.insert(help.find("none ="), task_help());
     entry("optimizer.name")->registered = optimizer_names;
     return table;
   }();

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "nn/optim/optimizers.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
 
