@@ -13,7 +13,8 @@
 #include "cli/options/run_model.h"
 #include "cli/options/usage.h"
 #include "cli/terminal/terminal.h"
-#include "data/text/labelled_table.h"
+#include "data/labels/conll.h"
+#include "data/labels/labelled_table.h"
 #include "tasks/labels/labelled_rows.h"
 #include "tasks/labels/trained_labeller.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/progress.h"
-#include "data/text/labelled_text.h"
+#include "data/labels/labelled_text.h"
 #include "nn/interfaces/text_encoder.h"
 #include "tokenizer/tokenizer.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/labels/labelled_table.h"
 #include "data/scores/labels.h"
-#include "data/text/labelled_table.h"
 
 namespace tapeformer {
 

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text/lines.h"
-#include "data/text/labelled_text.h"
+#include "data/labels/labelled_text.h"
 #include "data/text/text.h"
 #include "tasks/labels/task.h"
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/labels/labelled_text.h"
 #include "data/synthetic/corpora.h"
 #include "data/synthetic/stories_grammar.h"
 #include "data/synthetic/tales_grammar.h"
-#include "data/text/labelled_text.h"
 
 using namespace tapeformer;
 

@@ -1,11 +1,11 @@
 // Labelled text in the formats that people have.
-#include "data/text/labelled_table.h"
+#include "data/labels/labelled_table.h"
 
 #include <doctest/doctest.h>
 
 #include "core/error.h"
-#include "data/text/csv.h"
-#include "data/text/labelled_text.h"
+#include "data/labels/csv.h"
+#include "data/labels/labelled_text.h"
 
 using namespace tapeformer;
 

@@ -1,5 +1,5 @@
 // Sentences of labelled words, and the generated corpora that have labels.
-#include "data/text/labelled_text.h"
+#include "data/labels/labelled_text.h"
 
 #include <doctest/doctest.h>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/keys.h"
+#include "data/labels/labelled_format.h"
 #include "data/scores/bleu.h"
-#include "data/text/labelled_format.h"
 
 namespace tapeformer {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/text/labelled_format.h"
+#include "data/labels/labelled_format.h"
 
 namespace tapeformer {
 
@@ -43,16 +43,6 @@ LabelledTable parse_table(std::string_view text, const std::string& origin, cons
 LabelFormat format_of(std::string_view text, const std::string& origin, const TableShape& shape,
                       const LabelledFormat& format);
 
-// The columns of a line in CoNLL format: separated by tabs if the line has one, else by spaces.
-std::vector<std::string> conll_columns(std::string_view line);
-// Whether a line in CoNLL format ends a sentence: it is empty, or -DOCSTART-.
-bool ends_conll_sentence(std::string_view line);
-// Whether a line in CoNLL format is a word with this number of columns. It is not if it ends a sentence, is a comment,
-// or is a CoNLL-U word that represents several words or is not written ("1-2", "1.1").
-bool is_conll_word(std::string_view line, std::size_t columns);
-// The usual index of the word among this number of columns: the first one; in CoNLL-U the word's number comes before
-// it.
-std::int64_t conll_word_place(std::size_t columns);
 // Converts a column number, as in LabelledFormat, to an index below `count`. Throws Error that begins with `where` for
 // a number out of range.
 std::int64_t column_place(std::string_view number, std::int64_t count, const std::string& where);

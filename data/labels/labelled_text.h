@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/text/labelled_table.h"
+#include "data/labels/labelled_table.h"
 
 namespace tapeformer {
 

@@ -1,4 +1,4 @@
-#include "data/text/labelled_text.h"
+#include "data/labels/labelled_text.h"
 
 #include "core/error.h"
 #include "data/text/text.h"

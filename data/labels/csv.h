@@ -1,11 +1,11 @@
-// Reads comma-separated values (RFC 4180).
+// Reads comma-separated values (RFC 4180), and values separated by tabs.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "data/text/labelled_table.h"
+#include "data/labels/labelled_table.h"
 
 namespace tapeformer {
 
@@ -14,5 +14,10 @@ namespace tapeformer {
 // line for text behind a closing quote, a quote within a field that does not begin with one, and quotes that are not
 // closed.
 std::vector<TableRow> csv_rows(std::string_view text, const std::string& origin);
+
+// The lines of a text as rows of fields separated by tabs; an empty line is a row without fields.
+std::vector<TableRow> tab_rows(std::string_view text);
+// The parts of a line between separators; "" has one, which is empty.
+std::vector<std::string> split_fields(std::string_view line, char separator);
 
 }  // namespace tapeformer

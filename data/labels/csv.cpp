@@ -1,8 +1,9 @@
-#include "data/text/csv.h"
+#include "data/labels/csv.h"
 
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/text/lines.h"
 
 namespace tapeformer {
 namespace {
@@ -72,6 +73,25 @@ class CsvReader {
 
 std::vector<TableRow> csv_rows(std::string_view text, const std::string& origin) {
   return CsvReader(text, origin).rows();
+}
+
+std::vector<TableRow> tab_rows(std::string_view text) {
+  std::vector<TableRow> rows;
+  std::int64_t number = 0;
+  for (const std::string_view line : split_lines(text)) {
+    rows.push_back({++number, line.empty() ? std::vector<std::string>() : split_fields(line, '\t')});
+  }
+  return rows;
+}
+
+std::vector<std::string> split_fields(std::string_view line, char separator) {
+  std::vector<std::string> fields;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find(separator, begin), line.size());
+    fields.emplace_back(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return fields;
 }
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-#include "data/text/labelled_table.h"
+#include "data/labels/labelled_table.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,16 +10,15 @@
 #include "core/json.h"
 #include "core/text/lines.h"
 #include "core/text/utf8.h"
+#include "data/labels/conll.h"
+#include "data/labels/csv.h"
 #include "data/text/byte_reader.h"
-#include "data/text/csv.h"
 #include "data/text/text.h"
 
 namespace tapeformer {
 namespace {
 
-constexpr std::string_view kFastTextLabel = "__label__", kDocumentStart = "-DOCSTART-";
-constexpr std::size_t kConlluColumns = 10;
-constexpr std::int64_t kConlluUpos = 3;  // the index of this column
+constexpr std::string_view kFastTextLabel = "__label__";
 
 bool is_label(std::string_view column) { return column == "label" || column == "answer"; }
 
@@ -61,51 +60,6 @@ std::string joined(std::span<const std::string> fields, char separator) {
   for (const std::string& field : fields)
     line.append(&field == fields.data() ? "" : std::string(1, separator)).append(field);
   return line;
-}
-
-std::vector<std::string> split_fields(std::string_view line, char separator) {
-  std::vector<std::string> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(separator, begin), line.size());
-    fields.emplace_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return fields;
-}
-
-std::vector<TableRow> tab_rows(std::string_view text) {
-  std::vector<TableRow> rows;
-  std::int64_t number = 0;
-  for (const std::string_view line : split_lines(text)) {
-    rows.push_back({++number, line.empty() ? std::vector<std::string>() : split_fields(line, '\t')});
-  }
-  return rows;
-}
-
-std::size_t count_conll_columns(std::span<const std::string_view> lines) {
-  for (const std::string_view line : lines) {
-    if (!ends_conll_sentence(line) && !line.starts_with('#')) return conll_columns(line).size();
-  }
-  return 0;
-}
-
-std::vector<TableRow> conll_rows(std::string_view text, const std::string& origin) {
-  const std::vector<std::string_view> lines = split_lines(text);
-  const std::size_t columns = count_conll_columns(lines);
-  std::vector<TableRow> rows;
-  std::int64_t number = 0;
-  for (const std::string_view line : lines) {
-    ++number;
-    if (is_conll_word(line, columns)) {
-      std::vector<std::string> fields = conll_columns(line);
-      check(fields.size() == columns, origin, ":", number, ": expected ", columns,
-            " columns as in the first word's line, got ", fields.size());
-      rows.push_back({number, std::move(fields)});
-    } else if (ends_conll_sentence(line)) {
-      rows.push_back({number, {}});
-    }
-  }
-  return rows;
 }
 
 std::vector<TableRow> fasttext_rows(std::string_view text, const std::string& origin) {
@@ -200,8 +154,7 @@ class Columns {
       if (const auto place = usual_place(column)) return *place;
     }
     if (told_ == LabelFormat::conll) {
-      if (!is_label(column)) return conll_word_place(first_.size());
-      return first_.size() == kConlluColumns ? kConlluUpos : std::ssize(first_) - 1;
+      return is_label(column) ? conll_label_place(first_.size()) : conll_word_place(first_.size());
     }
     check(told_ != LabelFormat::csv || format_.header == HeaderLine::no, where_,
           "expected a first line that names the ", "column of the ", column, ", got \"", joined(first_, ','),
@@ -265,39 +218,7 @@ LabelledTable table_of(std::vector<TableRow> rows, const std::string& origin, co
   return table;
 }
 
-bool seems_conll(std::string_view text) {
-  const std::vector<std::string_view> lines = split_lines(text);
-  const std::size_t columns = count_conll_columns(lines);
-  bool has_tab = false, all_alike = columns > 1, has_more = false;
-  for (const std::string_view line : lines) {
-    if (line.starts_with(kDocumentStart)) return true;
-    if (!is_conll_word(line, columns)) continue;
-    has_tab = has_tab || line.find('\t') != line.npos;
-    has_more = has_more || std::ranges::count(line, '\t') > 1;
-    all_alike = all_alike && conll_columns(line).size() == columns;
-  }
-  return all_alike && (has_more || !has_tab);
-}
-
 }  // namespace
-
-std::vector<std::string> conll_columns(std::string_view line) {
-  if (line.find('\t') != line.npos) return split_fields(line, '\t');
-  std::vector<std::string> columns = split_fields(line, ' ');
-  std::erase(columns, "");
-  return columns;
-}
-
-bool ends_conll_sentence(std::string_view line) { return line.empty() || line.starts_with(kDocumentStart); }
-
-bool is_conll_word(std::string_view line, std::size_t columns) {
-  if (ends_conll_sentence(line)) return false;
-  const std::vector<std::string> fields = conll_columns(line);
-  if (line.starts_with('#') && (line.find(" = ") != line.npos || fields.size() != columns)) return false;
-  return fields.size() != kConlluColumns || fields[0].find_first_of("-.") == std::string::npos;
-}
-
-std::int64_t conll_word_place(std::size_t columns) { return columns == kConlluColumns ? 1 : 0; }
 
 std::int64_t column_place(std::string_view number, std::int64_t count, const std::string& where) {
   std::int64_t place = 0;

@@ -1,0 +1,80 @@
+#include "data/labels/conll.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text/lines.h"
+#include "data/labels/csv.h"
+
+namespace tapeformer {
+namespace {
+
+constexpr std::string_view kDocumentStart = "-DOCSTART-";
+constexpr std::size_t kConlluColumns = 10;
+constexpr std::int64_t kConlluUpos = 3;  // the index of this column
+
+std::size_t count_conll_columns(std::span<const std::string_view> lines) {
+  for (const std::string_view line : lines) {
+    if (!ends_conll_sentence(line) && !line.starts_with('#')) return conll_columns(line).size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<std::string> conll_columns(std::string_view line) {
+  if (line.find('\t') != line.npos) return split_fields(line, '\t');
+  std::vector<std::string> columns = split_fields(line, ' ');
+  std::erase(columns, "");
+  return columns;
+}
+
+bool ends_conll_sentence(std::string_view line) { return line.empty() || line.starts_with(kDocumentStart); }
+
+bool is_conll_word(std::string_view line, std::size_t columns) {
+  if (ends_conll_sentence(line)) return false;
+  const std::vector<std::string> fields = conll_columns(line);
+  if (line.starts_with('#') && (line.find(" = ") != line.npos || fields.size() != columns)) return false;
+  return fields.size() != kConlluColumns || fields[0].find_first_of("-.") == std::string::npos;
+}
+
+std::int64_t conll_word_place(std::size_t columns) { return columns == kConlluColumns ? 1 : 0; }
+
+std::int64_t conll_label_place(std::size_t columns) {
+  return columns == kConlluColumns ? kConlluUpos : static_cast<std::int64_t>(columns) - 1;
+}
+
+std::vector<TableRow> conll_rows(std::string_view text, const std::string& origin) {
+  const std::vector<std::string_view> lines = split_lines(text);
+  const std::size_t columns = count_conll_columns(lines);
+  std::vector<TableRow> rows;
+  std::int64_t number = 0;
+  for (const std::string_view line : lines) {
+    ++number;
+    if (is_conll_word(line, columns)) {
+      std::vector<std::string> fields = conll_columns(line);
+      check(fields.size() == columns, origin, ":", number, ": expected ", columns,
+            " columns as in the first word's line, got ", fields.size());
+      rows.push_back({number, std::move(fields)});
+    } else if (ends_conll_sentence(line)) {
+      rows.push_back({number, {}});
+    }
+  }
+  return rows;
+}
+
+bool seems_conll(std::string_view text) {
+  const std::vector<std::string_view> lines = split_lines(text);
+  const std::size_t columns = count_conll_columns(lines);
+  bool has_tab = false, all_alike = columns > 1, has_more = false;
+  for (const std::string_view line : lines) {
+    if (line.starts_with(kDocumentStart)) return true;
+    if (!is_conll_word(line, columns)) continue;
+    has_tab = has_tab || line.find('\t') != line.npos;
+    has_more = has_more || std::ranges::count(line, '\t') > 1;
+    all_alike = all_alike && conll_columns(line).size() == columns;
+  }
+  return all_alike && (has_more || !has_tab);
+}
+
+}  // namespace tapeformer
