@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "train/config/matmul_config.h"
+#include "train/loop/finite_values.h"
 #include "train/loop/layer_watch.h"
-#include "train/loop/nan_trace.h"
 
 namespace tapeformer {
 

@@ -10,7 +10,7 @@
 #include "train/distributed/optim_config.h"
 #include "train/loop/finite_values.h"
 #include "train/loop/layer_watch.h"
-#include "train/loop/nan_trace.h"
+#include "train/loop/metrics_lines.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
 
@@ -177,13 +177,7 @@ class Trainer {
     const bool is_scheduled = number == 1 || is_due(config_.train.log_every) || watch;
     if (is_scheduled || is_last()) {
       require_folder();
-      nlohmann::ordered_json line = {{"step", number}, {"tokens", state_.tokens}, {"loss", result.loss}};
-      if (result.nll_loss) line["unsmoothed_loss"] = *result.nll_loss;
-      line.update({{"lr", lr},
-                   {"grad_norm", result.grad_norm},
-                   {"tokens_per_s", tokens_per_s_},
-                   {"elapsed_s", state_.elapsed_s},
-                   {"peak_memory_bytes", peak_resident_bytes()}});
+      nlohmann::ordered_json line = step_line(state_, result, lr, tokens_per_s_);
       if (waiting) line["waiting"] = *waiting;
       if (watch) line["watch"] = watch->norms();
       if (!is_scheduled) line[kAtEnd] = true;
@@ -215,11 +209,11 @@ class Trainer {
     const bool is_scheduled = is_due(config_.eval.every);
     require_finite_values(slab_, optimizer_, state_.step);
     const Evaluation evaluation = objective_.evaluate(hooks_.evaluating ? hooks_.evaluating() : ProgressCallback());
-    require_finite("validation loss", evaluation.loss());
+    require_finite_loss("validation loss", evaluation.loss(), objective_, config_, state_.step);
     evaluated_step_ = state_.step;
     nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}};
     const std::optional<double> bleu = bleu_is_due() ? objective_.bleu() : std::nullopt;
-    add_measures(line, "eval_", evaluation, bleu);
+    add_measures(line, "eval_", objective_, config_, evaluation, bleu);
     line["elapsed_s"] = state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
     line["peak_memory_bytes"] = peak_resident_bytes();
     if (!is_scheduled) {
@@ -239,20 +233,6 @@ class Trainer {
     return true;
   }
 
-  void add_measures(nlohmann::ordered_json& line, const std::string& prefix, const Evaluation& evaluation,
-                    const std::optional<double>& bleu) const {
-    line[prefix + "loss"] = evaluation.loss();
-    if (objective_.task().has_perplexity) line[prefix + "perplexity"] = evaluation.perplexity();
-    line[prefix + "tokens"] = evaluation.tokens;
-    for (const Evaluation::Part& part : evaluation.parts) {
-      line[str_cat(prefix, part.name, "_loss")] = evaluation.part(part).loss();
-    }
-    for (const auto& [name, value] : evaluation.measures) line[prefix + name] = value;
-    if (config_.eval.batches == 0 && objective_.has_bits_per_byte())
-      line[prefix + "bits_per_byte"] = evaluation.bits_per_byte(objective_.validation().bytes);
-    if (bleu) line[prefix + "bleu"] = *bleu;
-  }
-
   // The average may be worse than the best checkpoint, as it is where the weights still change much: so it is evaluated
   // in the same way, and find_checkpoint() chooses by the result. Afterwards the weights are again those of the last
   // step.
@@ -269,7 +249,7 @@ class Trainer {
       const std::optional<double> bleu = config_.eval.bleu_every > 0 ? objective_.bleu() : std::nullopt;
       load_weights(run_, run_.checkpoint(state_.step), objective_.model());
       nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}, {"averaged", average.steps}};
-      add_measures(line, "average_", evaluation, bleu);
+      add_measures(line, "average_", objective_, config_, evaluation, bleu);
       write_metrics(line);
       if (average.checkpoint && state_.best_step > 0 && std::isfinite(evaluation.cost()))
         average.checkpoint->add_fields({{"cost", evaluation.cost()}, {"best_loss", state_.best_loss}});
@@ -282,37 +262,7 @@ class Trainer {
 
   void write_samples() {
     begin_piece("text for a look");
-    nlohmann::ordered_json samples = nlohmann::ordered_json::array();
-    for (const TextSample& sample : objective_.samples()) {
-      samples.push_back({{"input", sample.input}, {"output", sample.output}});
-      if (!sample.reference.empty()) samples.back()["reference"] = sample.reference;
-    }
-    write_metrics({{"step", state_.step}, {"samples", std::move(samples)}});
-  }
-
-  // Throws Error if a number that was computed with the weights after a step is not finite. Its origin is searched for
-  // in the batch of the step.
-  void require_finite(const char* what, double value) const {
-    if (std::isfinite(value)) return;
-    fail("step ", state_.step, ": the ", what, " is ", value,
-         cause_of_nan(objective_, config_, state_.step, objective_.hold_recurrent_state()));
-  }
-
-  // Finite weights may still be too large for a forward pass: unless an evaluation of this step has just succeeded, a
-  // forward pass on a batch of the step tries them.
-  void require_usable_weights() {
-    require_finite_values(slab_, optimizer_, state_.step);
-    if (evaluated_step_ == state_.step) return;
-    Tape tape(no_grad);
-    Variable part;
-    const MicroSteps mine = ranks_.share(config_.train.accumulate);
-    const MeanOver mean = objective_.mean_over(state_.step, mine);
-    for (std::int64_t micro = mine.begin; micro < mine.end && !part.defined(); ++micro) {
-      part = objective_.micro_loss(tape, state_.step, micro, mean);
-    }
-    if (!part.defined()) return;  // a step without targets
-    const double loss = part.value().item();
-    require_finite("loss after the update", loss);
+    write_metrics({{"step", state_.step}, {"samples", samples_json(objective_.samples())}});
   }
 
   // Training waits until the files of the checkpoint are written to the system's cache, and for the publication of the
@@ -320,7 +270,8 @@ class Trainer {
   void save() {
     if (saved_step_ == state_.step) return;
     begin_piece("checkpoint");
-    require_usable_weights();
+    require_finite_values(slab_, optimizer_, state_.step);
+    if (evaluated_step_ != state_.step) require_usable_weights(objective_, config_, state_.step);
     finish_publishing();
     require_folder();
     saved_step_ = state_.step;

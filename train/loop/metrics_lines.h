@@ -1,0 +1,24 @@
+// What the lines of metrics.jsonl say of a step, an evaluation and samples.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "train/loop/objective.h"
+#include "train/loop/train_step.h"
+#include "train/run/checkpoint.h"
+
+namespace tapeformer {
+
+// The line of the step that led to `state`.
+nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& result, double lr, double tokens_per_s);
+
+// Adds the results of an evaluation to a line, under names that begin with `prefix`.
+void add_measures(nlohmann::ordered_json& line, const std::string& prefix, const Objective& objective,
+                  const ResolvedConfig& config, const Evaluation& evaluation, const std::optional<double>& bleu);
+
+nlohmann::ordered_json samples_json(std::span<const TextSample> samples);
+
+}  // namespace tapeformer
