@@ -9,9 +9,9 @@ namespace tapeformer {
 namespace {
 
 // Random streams that differ from those of ops, which are 0, 1, 2, …
-constexpr std::uint64_t kRowStream = mix64(0x736b6970726f77);       // "skiprow"
+constexpr std::uint64_t kSkipRowStream = mix64(0x736b6970726f77);   // "skiprow"
 constexpr std::uint64_t kNegativeStream = mix64(0x736b69706e6567);  // "skipneg"
-constexpr std::uint64_t kEvaluationSeed = 1;
+constexpr std::uint64_t kSkipEvaluationSeed = 1;
 
 }  // namespace
 
@@ -75,7 +75,7 @@ void SkipGramBatcher::draw(std::uint32_t step, std::uint32_t micro_step, SkipGra
     // Instead of the micro-step, the key has the row's number in the whole step, so that the division into micro-steps
     // has no influence.
     const auto step_row = static_cast<std::uint32_t>(micro_step * options_.batch + row);
-    const RandomKey key{options_.seed, step, step_row, kRowStream};
+    const RandomKey key{options_.seed, step, step_row, kSkipRowStream};
     append(static_cast<std::int64_t>(RandomStream(key).below(places)), options_.row, key, out);
   }
 }
@@ -91,7 +91,7 @@ void SkipGramBatcher::fill(std::int64_t i, SkipGramBatch& out) const {
   for (std::int64_t row = i * options_.batch; row < (i + 1) * options_.batch; ++row) {
     const std::int64_t begin = row * options_.row, left = centers() - begin;
     if (left <= 0) break;
-    const RandomKey key{kEvaluationSeed, 0, static_cast<std::uint32_t>(row), kRowStream};
+    const RandomKey key{kSkipEvaluationSeed, 0, static_cast<std::uint32_t>(row), kSkipRowStream};
     append(begin, std::min(options_.row, left), key, out);
   }
 }

@@ -10,7 +10,7 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::size_t kPartBytes = std::size_t{1} << 18;
+constexpr std::size_t kCountedBytes = std::size_t{1} << 18;
 
 class CountsInMemory : public PretokenCounts {
  public:
@@ -38,7 +38,7 @@ void PretokenCounter::count(std::string_view text, PretokenTable& table) {
 }
 
 void PretokenCounter::add(std::span<const std::string_view> texts) {
-  const std::vector<std::string_view> parts = cut_texts(texts, kPartBytes);
+  const std::vector<std::string_view> parts = cut_texts(texts, kCountedBytes);
   parallel_chunks(static_cast<std::int64_t>(parts.size()), 1, [&](std::int64_t chunk, std::int64_t, std::int64_t) {
     PretokenTable table;
     {

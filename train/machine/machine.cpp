@@ -15,6 +15,7 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "train/config/matmul_config.h"
+#include "train/machine/build_name.h"
 
 namespace tapeformer {
 namespace {
@@ -53,7 +54,7 @@ Json describe_machine(const ResolvedConfig& config) {
           {"system", str_cat(system.sysname, " ", system.release, " ", architecture)},
           {"threads", thread_count()},
           {"matmul", describe_matmul(matmul_precision(config))},
-          {"tapeformer", TAPEFORMER_BUILD},
+          {"tapeformer", build_name()},
           {"compiler", compiler()},
           {"openblas", kernels::blas_description()}};
 }
