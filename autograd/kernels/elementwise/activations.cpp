@@ -91,40 +91,27 @@ struct GeluTanh {
 };
 
 template <class Activation, class T>
-HWY_INLINE void activate(T* y, const T* x, std::int64_t n) {
+void activate(T* y, const T* x, std::int64_t n) {
   map(
       y, T{0}, n, [](auto d, auto x) SIMD_LAMBDA { return Activation::at(d, x).value; }, x);
 }
 template <class Activation, class T>
-HWY_INLINE void activate_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
+void activate_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
   const auto gradient = [](auto d, auto dy, auto x) SIMD_LAMBDA { return hn::Mul(dy, Activation::at(d, x).slope); };
   map(dx, beta, n, gradient, dy, x);
 }
-
 template <class T>
-void relu_forward(T* y, const T* x, std::int64_t n) {
-  activate<Relu>(y, x, n);
-}
+constexpr auto& relu_forward = activate<Relu, T>;
 template <class T>
-void relu_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
-  activate_backward<Relu>(dx, dy, x, beta, n);
-}
+constexpr auto& relu_backward = activate_backward<Relu, T>;
 template <class T>
-void gelu_forward(T* y, const T* x, std::int64_t n) {
-  activate<Gelu>(y, x, n);
-}
+constexpr auto& gelu_forward = activate<Gelu, T>;
 template <class T>
-void gelu_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
-  activate_backward<Gelu>(dx, dy, x, beta, n);
-}
+constexpr auto& gelu_backward = activate_backward<Gelu, T>;
 template <class T>
-void gelu_tanh_forward(T* y, const T* x, std::int64_t n) {
-  activate<GeluTanh>(y, x, n);
-}
+constexpr auto& gelu_tanh_forward = activate<GeluTanh, T>;
 template <class T>
-void gelu_tanh_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
-  activate_backward<GeluTanh>(dx, dy, x, beta, n);
-}
+constexpr auto& gelu_tanh_backward = activate_backward<GeluTanh, T>;
 
 // x σ(x), with the slope σ + x σ (1 − σ).
 struct Silu {

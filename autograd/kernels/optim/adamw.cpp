@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "autograd/kernels/optim/update_parts.h"
 #include "autograd/kernels/simd/simd-inl.h"
-#include "core/parallel.h"
 #include "core/profile.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -45,14 +45,9 @@ namespace tapeformer::kernels {
 SIMD_EXPORT(adamw);
 template <class T>
 void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::span<const DecayPart> parts) {
-  const std::int64_t n = parts.empty() ? 0 : parts.back().end;
-  const Span span(SpanKind::kernel, "adamw", {.bytes = 7.0 * sizeof(T) * n});
-  parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for_each_decay(parts, begin, end, [&](std::int64_t i, std::int64_t stop, const DecayPart& part) {
-      auto scaled = step;
-      scaled.lr *= part.rate;
-      SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, scaled, part.weight_decay, stop - i);
-    });
+  const Span span(SpanKind::kernel, "adamw", {.bytes = 7.0 * sizeof(T) * element_count(parts)});
+  update_parts(parts, step, [&](auto i, auto count, const auto& scaled, double weight_decay) {
+    SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, scaled, weight_decay, count);
   });
 }
 SIMD_INSTANTIATE(adamw);

@@ -14,6 +14,8 @@ struct DecayPart {
   double rate = 1;  // what the step's learning rate is multiplied by
 };
 
+inline std::int64_t element_count(std::span<const DecayPart> parts) { return parts.empty() ? 0 : parts.back().end; }
+
 // Calls f(i, stop, part) for each stretch [i, stop) of [begin, end) that lies in one part. The parts must reach
 // up to `end`.
 template <class F>

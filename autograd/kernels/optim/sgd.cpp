@@ -1,7 +1,7 @@
 #include "autograd/kernels/optim/sgd.h"
 
+#include "autograd/kernels/optim/update_parts.h"
 #include "autograd/kernels/simd/simd-inl.h"
-#include "core/parallel.h"
 #include "core/profile.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,14 +36,10 @@ namespace tapeformer::kernels {
 SIMD_EXPORT(sgd);
 template <class T>
 void sgd(T* w, T* v, const T* grad, const SgdStep& step, std::span<const DecayPart> parts) {
-  const std::int64_t n = parts.empty() ? 0 : parts.back().end;
-  const Span span(SpanKind::kernel, "sgd", {.bytes = (step.momentum != 0 ? 5.0 : 3.0) * sizeof(T) * n});
-  parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for_each_decay(parts, begin, end, [&](std::int64_t i, std::int64_t stop, const DecayPart& part) {
-      auto scaled = step;
-      scaled.lr *= part.rate;
-      SIMD_CALL(sgd, T)(w + i, v == nullptr ? v : v + i, grad + i, scaled, part.weight_decay, stop - i);
-    });
+  const Span span(SpanKind::kernel, "sgd",
+                  {.bytes = (step.momentum != 0 ? 5.0 : 3.0) * sizeof(T) * element_count(parts)});
+  update_parts(parts, step, [&](auto i, auto count, const auto& scaled, double weight_decay) {
+    SIMD_CALL(sgd, T)(w + i, v == nullptr ? v : v + i, grad + i, scaled, weight_decay, count);
   });
 }
 SIMD_INSTANTIATE(sgd);
