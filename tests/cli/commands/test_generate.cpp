@@ -49,7 +49,7 @@ TEST_CASE("generate: several samples have seeds that follow each other, and stop
 
 TEST_CASE("generate: a beam search prints the best texts with their scores, the same without the cache") {
   const Sandbox box;
-  box.prepare_tiny_run();
+  box.prepare_toy("gpt");
   box.train("run", "--train.steps 20");
   const std::string command = "generate run --prompt Once --tokens 12 --beam ";
   const std::string best = result_of(box, command + "4");

@@ -87,7 +87,7 @@ TEST_CASE("resume: SIGTERM and SIGINT save the last whole step, and say how to g
 
 TEST_CASE("resume: SIGTERM in a step of very many micro-steps gives it up at once, and the step before is saved") {
   const Sandbox box;
-  box.prepare_tiny_run();
+  box.prepare_toy("gpt");
   box.train("run", "--train.steps 4");
   const auto process = box.start("train --resume run --train.steps 5 --train.accumulate 20000");
   wait_until(*process, [&] { return box.read("run/config.toml").find("accumulate = 20000 ") != std::string::npos; });
