@@ -30,7 +30,7 @@ std::vector<std::int64_t> selected_sources(std::span<const std::int64_t> rows, s
 }
 
 Variable EncoderDecoder::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
-                                  const CrossEntropyOptions& options) const {
+                              const CrossEntropyOptions& options) const {
   const EncoderOutput encoded = encode(*inputs.tape(), source);
   return loss_of_logits(logits(decode(inputs, encoded)), targets.value(), options);
 }

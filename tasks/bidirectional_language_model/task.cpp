@@ -36,19 +36,20 @@ EvalReport evaluate_bidirectional(const EvalRequest& request) {
 }  // namespace
 
 TaskRow bidirectional_language_model_task() {
-  return {
-      .name = "bidirectional_language_model",
-      .help = "each token from those before it, and from those behind it",
-      .model = "a bidirectional language model",
-      .commands = "for bidirectional language models there are probe, and eval with --text",
-      .next_commands = {"eval % --text FILE", "embed % --text TEXT"},
-      .eval_input = "text",
-      .heads = {.make = make_bidirectional_language_model, .parts = {{"head", "head", {"head."}}}, .flops = both_heads_flops},
-      .check = check_bidirectional,
-      .prepare = prepare_text,
-      .dummy = dummy_text,
-      .make = make_text_objective<BidirectionalObjective>,
-      .evaluate = evaluate_bidirectional};
+  return {.name = "bidirectional_language_model",
+          .help = "each token from those before it, and from those behind it",
+          .model = "a bidirectional language model",
+          .commands = "for bidirectional language models there are probe, and eval with --text",
+          .next_commands = {"eval % --text FILE", "embed % --text TEXT"},
+          .eval_input = "text",
+          .heads = {.make = make_bidirectional_language_model,
+                    .parts = {{"head", "head", {"head."}}},
+                    .flops = both_heads_flops},
+          .check = check_bidirectional,
+          .prepare = prepare_text,
+          .dummy = dummy_text,
+          .make = make_text_objective<BidirectionalObjective>,
+          .evaluate = evaluate_bidirectional};
 }
 
 }  // namespace tapeformer
