@@ -21,7 +21,7 @@ inline GptConfig gpt_config(const Work& work) {
                    .block = {.dim = work.dim, .heads = work.heads, .ff_dim = 4 * work.dim}};
   if (work.arch == "llama") {
     BlockConfig& block = config.block;
-    config.position = PositionKind::rotary, block.rotary = Rotary{};
+    config.position = Rotary{};
     block.kv_heads = llama_kv_heads(work), block.ff_dim = llama_ff_dim(work);
     block.norm_kind = NormKind::rms, block.activation = ActivationKind::swiglu;
     block.qk_norm = true, block.bias = false;

@@ -100,8 +100,9 @@ NamedTensors StackCache::tensors() const {
   return named;
 }
 
-BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, bool cross)
-    : rotary_(config.rotary), head_dim_(head_dim(config)), value_residual_(config.value_residual) {
+BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, const PositionConfig& position, bool cross)
+    : head_dim_(head_dim(config)), value_residual_(config.value_residual) {
+  if (const auto* const rotary = std::get_if<Rotary>(&position)) rotary_ = *rotary;
   BlockConfig block = config;
   if (block.residual_init.kind == Init::Kind::normal) {
     block.residual_init.value /= std::sqrt(static_cast<double>((cross ? 3 : 2) * layers));

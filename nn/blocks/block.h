@@ -81,7 +81,7 @@ class BlockStack : public Module {
  public:
   // If residual_init is normal, its standard deviation is divided by the square root of the number of residual
   // additions (GPT-2).
-  BlockStack(const BlockConfig& config, std::int64_t layers, bool cross = false);
+  BlockStack(const BlockConfig& config, std::int64_t layers, const PositionConfig& position, bool cross = false);
   // x (B, T, dim) → (B, T, dim). With a cache, x continues the cached tokens. On a tape with options.recompute, each
   // block except the last is recomputed (with a value residual also except the first, whose values others read), and
   // the stack must live until backward. If `layers` is given, the output of each block is appended to it, that of the
@@ -94,7 +94,7 @@ class BlockStack : public Module {
  private:
   Variable run(const Variable& x, const BlockContext& context, StackCache* cache, std::vector<Variable>* layers) const;
 
-  std::optional<Rotary> rotary_;
+  std::optional<Rotary> rotary_;  // where positions are rotary
   std::int64_t head_dim_;
   bool value_residual_;
   std::vector<std::unique_ptr<Block>> blocks_;

@@ -1,7 +1,7 @@
 // The configuration that all blocks of a model share.
 #pragma once
 
-#include <optional>
+#include <variant>
 
 #include "autograd/kernels/attention/rotary_pairs.h"
 #include "autograd/kernels/elementwise/activation_kind.h"
@@ -13,7 +13,7 @@ namespace tapeformer {
 
 enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
 enum class NormKind { layer, rms };  // Ba et al. 2016; Zhang & Sennrich 2019
-// A position embedding that is added to the token embedding, or a rotation of queries and keys (Su et al. 2021).
+// The kinds of positions by their words in a configuration; PositionConfig says what each kind needs.
 enum class PositionKind { learned, sinusoidal, rotary };
 
 template <>
@@ -41,11 +41,20 @@ struct Words<ActivationKind> {
       {ActivationKind::relu2, "relu2"}, {ActivationKind::swiglu, "swiglu"},       {ActivationKind::geglu, "geglu"}};
 };
 
-// The angle of pair i of a head of width d grows by base^(−2i/d) from one position to the next.
+// How a model knows the order of its tokens.
+// A learned vector for each position is added to the token embedding.
+struct LearnedPositions {};
+// Sines and cosines are added to it: sinusoidal_positions().
+struct SinusoidalPositions {
+  double base = 10000;
+};
+// Self-attention rotates queries and keys (Su et al. 2021). The angle of pair i of a head of width d grows by
+// base^(−2i/d) from one position to the next.
 struct Rotary {
   double base = 10000;
   RotaryPairs pairs = RotaryPairs::halves;
 };
+using PositionConfig = std::variant<LearnedPositions, SinusoidalPositions, Rotary>;
 
 struct BlockConfig {
   std::int64_t dim = 128;
@@ -60,10 +69,9 @@ struct BlockConfig {
   NormPlace norm = NormPlace::pre;
   NormKind norm_kind = NormKind::layer;
   ActivationKind activation = ActivationKind::gelu;
-  std::optional<Rotary> rotary = {};  // rotation of queries and keys in self-attention
-  bool qk_norm = false;               // an RMS norm of each head's queries and keys, with learned weights
-  bool value_residual = false;        // self-attention mixes the first layer's values into its own
-  bool bias = true;                   // whether linear layers and layer norms have a bias; RMSNorm has none
+  bool qk_norm = false;         // an RMS norm of each head's queries and keys, with learned weights
+  bool value_residual = false;  // self-attention mixes the first layer's values into its own
+  bool bias = true;             // whether linear layers and layer norms have a bias; RMSNorm has none
   double norm_eps = 1e-5;
   Init init = Init::normal(0.02);           // for matrices
   Init residual_init = Init::normal(0.02);  // for matrices whose output is added to the residual stream

@@ -31,19 +31,14 @@ Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64
           .pairs = rotary.pairs};
 }
 
-void check_rotary(PositionKind kind, const BlockConfig& blocks) {
-  check((kind == PositionKind::rotary) == blocks.rotary.has_value(), "positions: the kind is ", word_of(kind),
-        ", but the blocks ", blocks.rotary ? "turn" : "do not turn", " queries and keys");
-}
-
-PositionEmbedding::PositionEmbedding(PositionKind kind, std::int64_t context, std::int64_t dim, double base,
+PositionEmbedding::PositionEmbedding(const PositionConfig& config, std::int64_t context, std::int64_t dim,
                                      const Init& init, DType dtype)
-    : kind_(kind), context_(context) {
-  if (kind == PositionKind::learned) {
+    : config_(config), context_(context) {
+  if (const auto* const sinusoidal = std::get_if<SinusoidalPositions>(&config)) {
+    if (!ShapesOnly::active()) fixed_ = sinusoidal_positions(context, dim, sinusoidal->base, dtype);
+  } else if (has_vectors()) {
     weight_ = register_parameter("weight", {context, dim}, dtype, init, ParameterKind::embedding);
-  } else if (kind == PositionKind::sinusoidal && !ShapesOnly::active()) {
-    fixed_ = sinusoidal_positions(context, dim, base, dtype);
-  } else if (kind == PositionKind::rotary) {
+  } else {
     refuse_hooks("rotary positions have no vectors");
   }
 }
@@ -53,7 +48,7 @@ void PositionEmbedding::check_length(std::int64_t length) const {
 }
 
 Variable PositionEmbedding::forward(Tape& tape, const Positions& positions, std::int64_t length) const {
-  check(kind_ != PositionKind::rotary, "positions: rotary ones have no vectors");
+  check(has_vectors(), "positions: rotary ones have no vectors");
   check_length(positions.first + length);
   return call([&] {
     const auto& [first, of_tokens] = positions;
@@ -64,7 +59,7 @@ Variable PositionEmbedding::forward(Tape& tape, const Positions& positions, std:
 }
 
 Variable PositionEmbedding::add_to(const Variable& x, const Positions& positions) const {
-  return kind_ == PositionKind::rotary ? x : add(x, forward(*x.tape(), positions, x.size(1)));
+  return has_vectors() ? add(x, forward(*x.tape(), positions, x.size(1))) : x;
 }
 
 }  // namespace tapeformer

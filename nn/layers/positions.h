@@ -22,15 +22,12 @@ struct Positions {
 Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64_t d, const Rotary& rotary,
                      DType dtype);
 
-// Throws Error unless the kind of positions is rotary exactly if the blocks rotate queries and keys.
-void check_rotary(PositionKind kind, const BlockConfig& blocks);
-
 // A vector for each position below `context`: a learned table, or fixed sinusoids. Rotary positions have no vectors.
 class PositionEmbedding : public Module {
  public:
-  PositionEmbedding(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init,
+  PositionEmbedding(const PositionConfig& config, std::int64_t context, std::int64_t dim, const Init& init,
                     DType dtype);
-  bool has_vectors() const { return kind_ != PositionKind::rotary; }
+  bool has_vectors() const { return !std::holds_alternative<Rotary>(config_); }
   // Returns the vectors of `length` positions: (length, dim), or (B, length, dim) if positions.of_tokens is given.
   // Throws Error if first + length exceeds the context.
   Variable forward(Tape& tape, const Positions& positions, std::int64_t length) const;
@@ -40,7 +37,7 @@ class PositionEmbedding : public Module {
  private:
   void check_length(std::int64_t length) const;
 
-  PositionKind kind_;
+  PositionConfig config_;
   std::int64_t context_;
   Variable weight_;  // learned
   Tensor fixed_;     // sinusoidal

@@ -11,12 +11,10 @@ namespace tapeformer {
 Bert::Bert(const BertConfig& config)
     : config_(config),
       token_embedding_(config.vocab, config.block.dim, config.block.init, config.block.dtype),
-      positions_(config.position, config.context, config.block.dim, config.position_base, config.block.init,
-                 config.block.dtype),
+      positions_(config.position, config.context, config.block.dim, config.block.init, config.block.dtype),
       embedding_norm_(make_norm(config.block)),
       dropout_(config.block.dropout),
-      stack_(config.block, config.layers) {
-  check_rotary(config.position, config.block);
+      stack_(config.block, config.layers, config.position) {
   const std::int64_t dim = config.block.dim;
   register_module("token_embedding", token_embedding_);
   register_module("position_embedding", positions_);
@@ -83,8 +81,7 @@ BertConfig bert_config(const KeyValues& options, const ModelVocabulary& vocabula
                     .context = options.integer("context"),
                     .layers = options.integer("layers"),
                     .block = block_config(options),
-                    .position = options.word<PositionKind>("position"),
-                    .position_base = options.number("position_base"),
+                    .position = position_config(options),
                     .segments = options.integer("segments")};
   config.block.init = Init::truncated_normal(options.number("init_std"));
   if (!options.boolean("zero_init")) config.block.residual_init = config.block.init;

@@ -12,8 +12,7 @@ struct BertConfig {
   std::int64_t context = 128;
   std::int64_t layers = 4;
   BlockConfig block;
-  PositionKind position = PositionKind::learned;
-  double position_base = 10000;
+  PositionConfig position = LearnedPositions{};
   std::int64_t segments = 1;  // number of segments of a row: 1, or 2 with an embedding for each
 };
 

@@ -22,13 +22,11 @@ bool has_token(const Tensor& ids, std::int32_t token) {
 Gpt::Gpt(const GptConfig& config)
     : config_(config),
       token_embedding_(config.vocab, config.block.dim, config.block.init, config.block.dtype),
-      positions_(config.position, config.context, config.block.dim, config.position_base, config.block.init,
-                 config.block.dtype),
+      positions_(config.position, config.context, config.block.dim, config.block.init, config.block.dtype),
       dropout_(config.block.dropout),
-      stack_(config.block, config.layers),
+      stack_(config.block, config.layers, config.position),
       head_(token_embedding_, config.tie_embeddings, config.block.dim, /*with_bias=*/false, config.block.init,
             config.block.dtype, config.logit_softcap) {
-  check_rotary(config.position, config.block);
   register_module("token_embedding", token_embedding_);
   register_module("position_embedding", positions_);
   register_module("", stack_);
@@ -93,8 +91,7 @@ GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary
                    .context = options.integer("context"),
                    .layers = options.integer("layers"),
                    .block = block_config(options),
-                   .position = options.word<PositionKind>("position"),
-                   .position_base = options.number("position_base"),
+                   .position = position_config(options),
                    .tie_embeddings = options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none,
                    .logit_softcap = options.number("logit_softcap"),
                    .document_token = vocabulary.document_token};

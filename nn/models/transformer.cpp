@@ -23,16 +23,15 @@ Transformer::Transformer(const TransformerConfig& config)
                    .source_init = embedding_init(config.block),
                    .target_init = embedding_init(config.block),
                    .dtype = config.block.dtype}),
-      source_positions_(config.position, config.context, config.block.dim, config.position_base,
-                        embedding_init(config.block), config.block.dtype),
-      target_positions_(config.position, config.context, config.block.dim, config.position_base,
-                        embedding_init(config.block), config.block.dtype),
+      source_positions_(config.position, config.context, config.block.dim, embedding_init(config.block),
+                        config.block.dtype),
+      target_positions_(config.position, config.context, config.block.dim, embedding_init(config.block),
+                        config.block.dtype),
       dropout_(config.block.dropout),
-      encoder_(config.block, config.layers),
-      decoder_(config.block, config.layers, /*cross=*/true),
+      encoder_(config.block, config.layers, config.position),
+      decoder_(config.block, config.layers, config.position, /*cross=*/true),
       head_(embeddings_.target, config.tied != TiedEmbeddings::none, config.block.dim, /*with_bias=*/false,
             config.block.init, config.block.dtype, config.logit_softcap) {
-  check_rotary(config.position, config.block);
   register_module("", embeddings_);
   register_module("source_position_embedding", source_positions_);
   register_module("target_position_embedding", target_positions_);
@@ -101,8 +100,7 @@ TransformerConfig transformer_config(const KeyValues& options, const ModelVocabu
           .context = options.integer("context"),
           .layers = options.integer("layers"),
           .block = block_config(options),
-          .position = options.word<PositionKind>("position"),
-          .position_base = options.number("position_base"),
+          .position = position_config(options),
           .tied = options.word<TiedEmbeddings>("tie_embeddings"),
           .logit_softcap = options.number("logit_softcap")};
 }

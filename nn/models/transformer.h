@@ -15,8 +15,7 @@ struct TransformerConfig {
   std::int64_t context = 128;  // the largest number of tokens of a source, and of a target
   std::int64_t layers = 6;     // number of layers of the encoder, and of the decoder
   BlockConfig block;
-  PositionKind position = PositionKind::sinusoidal;
-  double position_base = 10000;
+  PositionConfig position = SinusoidalPositions{};
   TiedEmbeddings tied = TiedEmbeddings::all;
   double logit_softcap = 0;  // the bound of the logits; 0: none
 };

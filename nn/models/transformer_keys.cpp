@@ -112,10 +112,6 @@ void resolve_transformer_keys(KeyValues& options) {
 BlockConfig block_config(const KeyValues& options) {
   const double deviation = options.number("init_std");
   const Init init = deviation > 0 ? Init::normal(deviation) : Init::xavier_uniform();
-  std::optional<Rotary> rotary;
-  if (options.word<PositionKind>("position") == PositionKind::rotary) {
-    rotary = {.base = options.number("position_base"), .pairs = options.word<RotaryPairs>("rotary_pairs")};
-  }
   return {.dim = options.integer("dim"),
           .heads = options.integer("heads"),
           .kv_heads = options.integer("kv_heads"),
@@ -127,12 +123,24 @@ BlockConfig block_config(const KeyValues& options) {
           .norm = options.word<NormPlace>("norm"),
           .norm_kind = options.word<NormKind>("norm_kind"),
           .activation = options.word<ActivationKind>("activation"),
-          .rotary = rotary,
           .qk_norm = options.boolean("qk_norm"),
           .bias = options.boolean("bias"),
           .norm_eps = options.number("norm_eps"),
           .init = init,
           .residual_init = options.boolean("zero_init") ? Init::zeros() : init};
+}
+
+PositionConfig position_config(const KeyValues& options) {
+  const double base = options.number("position_base");
+  switch (options.word<PositionKind>("position")) {
+    case PositionKind::learned:
+      return LearnedPositions{};
+    case PositionKind::sinusoidal:
+      return SinusoidalPositions{base};
+    case PositionKind::rotary:
+      return Rotary{base, options.word<RotaryPairs>("rotary_pairs")};
+  }
+  fail("position: not a kind of positions");
 }
 
 double attention_flops(const KeyValues& options, std::int64_t length) {

@@ -33,6 +33,8 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults);
 void resolve_transformer_keys(KeyValues& options);
 // Returns the configuration of the block that resolved options describe.
 BlockConfig block_config(const KeyValues& options);
+// Returns the positions that they describe.
+PositionConfig position_config(const KeyValues& options);
 // Returns the operations per token of one layer's attention of T tokens to all T tokens: 2·T·h·d for the scores and
 // 2·T·h·d_v for the weighted sums of the values; 4·T·dim if h·d = h·d_v = dim. Causal attention costs half.
 double attention_flops(const KeyValues& options, std::int64_t length);

@@ -44,11 +44,11 @@ struct TestTransformer : Transformer {
     config.source_vocab = kSourceVocab, config.target_vocab = target_vocab, config.context = context, config.layers = 2;
     config.block = {.dim = 16, .heads = 4, .ff_dim = 32, .dropout = 0.5, .dtype = dtype};
     config.block.norm = seed % 2 == 0 ? NormPlace::pre : NormPlace::post;
-    config.position = seed / 2 % 2 == 0 ? PositionKind::learned : PositionKind::sinusoidal;
+    if (seed / 2 % 2 == 0) config.position = LearnedPositions{};
     config.tied = TiedEmbeddings::none;
     if (seed % 4 == 2) {  // the blocks of today's models
-      config.position = PositionKind::rotary;
-      config.block.rotary = Rotary{}, config.block.kv_heads = 2, config.block.qk_norm = true;
+      config.position = Rotary{};
+      config.block.kv_heads = 2, config.block.qk_norm = true;
     }
     return config;
   }

@@ -17,12 +17,12 @@ using Ids = std::vector<std::int32_t>;
 constexpr std::int64_t kVocab = 19, kContext = 16;
 const Ids kPrompt = {3, 1, 4, 1, 5};
 
-GptConfig config_of(NormPlace norm, PositionKind position, DType dtype) {
+GptConfig config_of(NormPlace norm, const PositionConfig& position, DType dtype) {
   GptConfig config;
   config.vocab = kVocab, config.context = kContext, config.layers = 2;
   config.block = {.dim = 16, .heads = 4, .ff_dim = 32, .dropout = 0.5, .norm = norm, .dtype = dtype};
   config.position = position;
-  if (position == PositionKind::rotary) config.block.rotary = Rotary{}, config.block.kv_heads = 2;
+  if (std::holds_alternative<Rotary>(position)) config.block.kv_heads = 2;
   return config;
 }
 
@@ -35,7 +35,7 @@ void randomize(const Gpt& model) {
 }
 
 struct TestModel : Gpt {
-  explicit TestModel(NormPlace norm = NormPlace::pre, PositionKind position = PositionKind::learned,
+  explicit TestModel(NormPlace norm = NormPlace::pre, const PositionConfig& position = LearnedPositions{},
                      DType dtype = DType::f64)
       : Gpt(config_of(norm, position, dtype)) {
     randomize(*this);
@@ -69,7 +69,8 @@ Ids long_prompt(std::int64_t length) {
 
 TEST_CASE("generate: with the cache the same tokens as without, within the context and far beyond its end") {
   for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
-    for (PositionKind position : {PositionKind::learned, PositionKind::sinusoidal, PositionKind::rotary}) {
+    for (const PositionConfig& position :
+         {PositionConfig(LearnedPositions{}), PositionConfig(SinusoidalPositions{}), PositionConfig(Rotary{})}) {
       const TestModel model(norm, position);
       for (std::int64_t prompt_length : {1, 5, 15, 16, 17, 40}) {
         CAPTURE(prompt_length);
@@ -88,7 +89,7 @@ TEST_CASE("generate: with the cache the same tokens as without, within the conte
 }
 
 TEST_CASE("generate: with the cache the same tokens as without, f32") {
-  const TestModel model(NormPlace::pre, PositionKind::learned, DType::f32);
+  const TestModel model(NormPlace::pre, LearnedPositions{}, DType::f32);
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     GenerateOptions options{.sampling = {.top_k = 10, .top_p = 0.9}, .tokens = 60, .seed = seed};
     const Ids cached = generate(model, kPrompt, options);
@@ -193,7 +194,7 @@ TEST_CASE("generate: hands out each token as soon as it is known, and ends befor
 }
 
 TEST_CASE("generate: a context of one token") {
-  GptConfig config = config_of(NormPlace::pre, PositionKind::learned, DType::f64);
+  GptConfig config = config_of(NormPlace::pre, LearnedPositions{}, DType::f64);
   config.context = 1;
   const Gpt model(config);
   randomize(model);
@@ -214,7 +215,7 @@ TEST_CASE("generate: errors for an empty prompt, bad options and ids outside the
 }
 
 TEST_CASE("generate: a model that keeps to documents looks at the last one that has begun") {
-  GptConfig config = config_of(NormPlace::pre, PositionKind::learned, DType::f64);
+  GptConfig config = config_of(NormPlace::pre, LearnedPositions{}, DType::f64);
   config.document_token = 7;
   const Gpt model(config);
   randomize(model);

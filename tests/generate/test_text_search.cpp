@@ -23,18 +23,17 @@ void randomize(const Module& model, std::uint64_t seed) {
   }
 }
 
-GptConfig gpt_of(PositionKind position, DType dtype) {
+GptConfig gpt_of(const PositionConfig& position, DType dtype) {
   GptConfig config;
   config.vocab = kLetters, config.context = kTextContext, config.layers = 2, config.position = position;
   config.block = {.dim = 8, .heads = 2, .ff_dim = 16, .dropout = 0.5, .dtype = dtype};
-  if (position == PositionKind::rotary) config.block.rotary = Rotary{};
   return config;
 }
 
 // A gpt of each kind of positions, an rnn of each cell, and an nplm.
 std::vector<std::unique_ptr<CausalModel>> models_of(DType dtype, std::uint64_t seed) {
   std::vector<std::unique_ptr<CausalModel>> models;
-  for (const PositionKind position : {PositionKind::learned, PositionKind::rotary}) {
+  for (const PositionConfig& position : {PositionConfig(LearnedPositions{}), PositionConfig(Rotary{})}) {
     models.push_back(std::make_unique<Gpt>(gpt_of(position, dtype)));
   }
   for (const CellKind cell : {CellKind::lstm, CellKind::gru, CellKind::tanh}) {
@@ -114,7 +113,7 @@ TEST_CASE("search_texts: the same bits with the cache as without, in f32 and bey
 }
 
 TEST_CASE("search_texts: a document ends a text, and the search sees the last one of the prompt alone") {
-  GptConfig config = gpt_of(PositionKind::learned, DType::f64);
+  GptConfig config = gpt_of(LearnedPositions{}, DType::f64);
   config.document_token = kEnd;
   const Gpt model(config);
   randomize(model, 6);
@@ -125,7 +124,7 @@ TEST_CASE("search_texts: a document ends a text, and the search sees the last on
 }
 
 TEST_CASE("search_texts: no tokens, and what is refused") {
-  const Gpt model(gpt_of(PositionKind::learned, DType::f64));
+  const Gpt model(gpt_of(LearnedPositions{}, DType::f64));
   randomize(model, 1);
   const Hypotheses none = search_texts(model, kPrompt, {.search = {.beam = 2}, .tokens = 0});
   REQUIRE(none.size() == 1);

@@ -23,19 +23,19 @@ inline GptConfig small_gpt(DType dtype = DType::f64) {
   return config;
 }
 
-// The blocks of today's models: RMS norms, rotary positions, grouped queries, QK-norm, SwiGLU, no biases. The heads'
-// widths are no share of dim.
+// The blocks of today's models, which go with rotary positions: RMS norms, grouped queries, QK-norm, SwiGLU, no biases.
+// The heads' widths are no share of dim.
 inline BlockConfig modern(BlockConfig block) {
   block.norm = NormPlace::pre, block.norm_kind = NormKind::rms, block.bias = false;
   block.activation = ActivationKind::swiglu;
-  block.rotary = Rotary{}, block.kv_heads = block.heads / 2, block.qk_norm = true;
+  block.kv_heads = block.heads / 2, block.qk_norm = true;
   block.head_dim = 6, block.value_dim = 5;
   return block;
 }
 inline GptConfig modern_gpt(DType dtype = DType::f64) {
   GptConfig config = small_gpt(dtype);
   config.block = modern(config.block);
-  config.position = PositionKind::rotary;
+  config.position = Rotary{};
   return config;
 }
 
@@ -54,11 +54,11 @@ inline GptConfig switched_gpt(DType dtype = DType::f64) {
 inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
   std::vector<GptConfig> configs;
   for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
-    for (PositionKind position : {PositionKind::learned, PositionKind::sinusoidal}) {
+    for (const bool learned : {true, false}) {
       GptConfig config = small_gpt(dtype);
       config.block.norm = norm;
-      config.position = position;
-      config.tie_embeddings = position == PositionKind::learned;
+      if (!learned) config.position = SinusoidalPositions{};
+      config.tie_embeddings = learned;
       config.block.bias = norm == NormPlace::pre;
       configs.push_back(config);
     }
@@ -72,7 +72,7 @@ inline std::string name_of(const GptConfig& config) {
   if (config.block.norm_kind == NormKind::rms) return "modern";
   if (config.block.value_residual) return "switched";
   return str_cat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
-                 config.position == PositionKind::learned ? "learned" : "sinusoidal", " positions");
+                 std::holds_alternative<LearnedPositions>(config.position) ? "learned" : "sinusoidal", " positions");
 }
 
 // Large random values for every parameter, biases and norms too (the gains around one), so that nothing is zero or

@@ -54,7 +54,8 @@ Matrix product(const Matrix& x, const std::map<std::string, Tensor>& state, cons
 }
 
 // The head's norm, then its rotation by the place of each row, where there are some.
-void transform(Matrix& heads, const BlockConfig& config, const double* weight) {
+void transform(Matrix& heads, const BlockConfig& config, const double* weight,
+               const std::optional<Rotary>& rotary = std::nullopt) {
   for (std::size_t place = 0; place < heads.size(); ++place) {
     std::vector<double>& x = heads[place];
     const std::size_t d = x.size();
@@ -63,9 +64,9 @@ void transform(Matrix& heads, const BlockConfig& config, const double* weight) {
       for (const double value : x) squares += value * value;
       for (std::size_t i = 0; i < d; ++i) x[i] *= weight[i] / std::sqrt(squares / double(d) + config.norm_eps);
     }
-    if (!config.rotary) continue;
+    if (!rotary) continue;
     for (std::size_t i = 0; i < d / 2; ++i) {
-      const double angle = double(place) * std::pow(config.rotary->base, -2.0 * double(i) / double(d));
+      const double angle = double(place) * std::pow(rotary->base, -2.0 * double(i) / double(d));
       const double a = x[i], b = x[i + d / 2];
       x[i] = a * std::cos(angle) - b * std::sin(angle), x[i + d / 2] = a * std::sin(angle) + b * std::cos(angle);
     }
@@ -143,11 +144,12 @@ TEST_CASE("attention observer: weights and outputs of the heads of self-attentio
     const auto state = attention.state_dict();
     const Widths widths = widths_of(config);
     const std::int64_t group = widths.group, d = widths.d, d_v = widths.d_v;
+    const std::optional<Rotary> rotary = config.qk_norm ? std::optional(Rotary{}) : std::nullopt;
     for (const SelfMask& mask : {SelfMask{}, SelfMask{.causal = false}, SelfMask{.causal = false, .lengths = lengths},
                                  SelfMask{.key_begin = begin}}) {
       Tensor output;
       const auto shown = shown_by([&](Tape& tape) {
-        const Rotation rotation = config.rotary ? rotation_of({}, kLength, d, *config.rotary, DType::f64) : Rotation{};
+        const Rotation rotation = rotary ? rotation_of({}, kLength, d, *rotary, DType::f64) : Rotation{};
         output = attention.forward(Variable::constant(tape, x), mask, nullptr, rotation).value().contiguous();
       });
       REQUIRE(shown.size() == 2);
@@ -169,8 +171,8 @@ TEST_CASE("attention observer: weights and outputs of the heads of self-attentio
           };
           Matrix q = part(h * d, d), k = part(keys, d);
           const Matrix v = part(of_v + h / group * d_v, d_v);
-          transform(q, config, config.qk_norm ? state.at("q_norm.weight").data<double>() : nullptr);
-          transform(k, config, config.qk_norm ? state.at("k_norm.weight").data<double>() : nullptr);
+          transform(q, config, config.qk_norm ? state.at("q_norm.weight").data<double>() : nullptr, rotary);
+          transform(k, config, config.qk_norm ? state.at("k_norm.weight").data<double>() : nullptr, rotary);
           const std::int64_t place = b * config.heads + h;
           check_head(weights.data<double>() + place * kLength * kLength,
                      heads.data<double>() + place * kLength * config.dim, q, k, v, sees, state.at("out.weight"), h);
@@ -184,8 +186,7 @@ TEST_CASE("attention observer: weights and outputs of the heads of cross-attenti
   constexpr std::int64_t kRows = 2, kLength = 3, kSource = 5;
   const Tensor lengths = Tensor::from<std::int32_t>({5, 2}, {kRows});
   const Tensor x = normal({kRows, kLength, 12}, 3), source = normal({kRows, kSource, 12}, 4);
-  for (BlockConfig config : configs()) {
-    config.rotary.reset();  // nothing turns in cross-attention
+  for (const BlockConfig& config : configs()) {
     CrossAttention attention(config);
     attention.initialize_parameters(1);
     const auto state = attention.state_dict();

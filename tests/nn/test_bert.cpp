@@ -18,7 +18,7 @@ BertConfig small_bert(DType dtype = DType::f64, NormPlace norm = NormPlace::post
 BertConfig modern_bert() {
   BertConfig config = small_bert();
   config.block = modern(config.block);
-  config.position = PositionKind::rotary;
+  config.position = Rotary{};
   return config;
 }
 

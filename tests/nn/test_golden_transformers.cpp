@@ -25,7 +25,7 @@ GptConfig post_norm_config(DType dtype) {
                   .activation = ActivationKind::relu,
                   .bias = false,
                   .dtype = dtype};
-  config.position = PositionKind::sinusoidal;
+  config.position = SinusoidalPositions{};
   config.tie_embeddings = false;
   return config;
 }
@@ -42,7 +42,7 @@ TransformerConfig pre_translator_config(DType dtype) {
   TransformerConfig config = translator_config(dtype);
   config.source_vocab = 17, config.target_vocab = 21;
   config.block.heads = 4, config.block.norm = NormPlace::pre, config.block.activation = ActivationKind::gelu;
-  config.position = PositionKind::learned;
+  config.position = LearnedPositions{};
   config.tied = TiedEmbeddings::none;
   return config;
 }
@@ -56,10 +56,9 @@ GptConfig llama_config(DType dtype) {
                   .ff_dim = 24,
                   .norm_kind = NormKind::rms,
                   .activation = ActivationKind::swiglu,
-                  .rotary = Rotary{},
                   .bias = false,
                   .dtype = dtype};
-  config.position = PositionKind::rotary;
+  config.position = Rotary{};
   return config;
 }
 
@@ -68,7 +67,7 @@ GptConfig interleaved_llama_config(DType dtype) {
   config.vocab = 19, config.context = 10;
   config.block.dim = 24, config.block.kv_heads = 1, config.block.ff_dim = 20;
   config.block.activation = ActivationKind::geglu;
-  config.block.rotary = {.base = 50, .pairs = RotaryPairs::interleaved};
+  config.position = Rotary{.base = 50, .pairs = RotaryPairs::interleaved};
   config.block.qk_norm = true;
   config.tie_embeddings = false;
   return config;
@@ -80,7 +79,7 @@ TransformerConfig llama_translator_config(DType dtype) {
   config.context = 9, config.layers = 2;
   config.block = llama_config(dtype).block;
   config.block.qk_norm = true;
-  config.position = PositionKind::rotary;
+  config.position = Rotary{};
   return config;
 }
 

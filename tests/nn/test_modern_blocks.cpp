@@ -87,13 +87,12 @@ TEST_CASE("modern blocks: a rotary model tells the order of tokens apart, and on
   };
   CHECK(distance_of_orders(model) > 1e-3);
   GptConfig still = config;  // the same without rotation: positions that are all alike
-  still.block.rotary.reset();
-  still.position = PositionKind::learned;
+  still.position = LearnedPositions{};
   const Gpt unordered(still);
   randomize(unordered);
   unordered.state_dict().at("position_embedding.weight").fill(0);
   CHECK(distance_of_orders(unordered) < 1e-12);
-  config.block.rotary->base = 7;
+  config.position = Rotary{.base = 7};
   const Gpt other(config);
   other.load_state_dict(model.state_dict());
   CHECK(distance(logits_of(other, ids_tensor(random_ids(12, 17, 1), {1, 12})),
@@ -178,10 +177,6 @@ TEST_CASE("modern blocks: errors name the key, what it takes and what it got") {
   GptConfig config = small_gpt();
   config.block.kv_heads = 3;
   CHECK_THROWS_WITH_AS(Gpt{config}, "model.kv_heads: 3 does not divide model.heads, which is 4", UsageError);
-  config = small_gpt();
-  config.position = PositionKind::rotary;
-  CHECK_THROWS_WITH_AS(Gpt{config}, "positions: the kind is rotary, but the blocks do not turn queries and keys",
-                       Error);
 }
 
 TEST_CASE("modern blocks: gradients of a gpt and of a transformer match finite differences") {

@@ -35,7 +35,7 @@ TEST_CASE("transformer: the paper's base configuration has 63,082,496 parameters
   {
     TransformerConfig config;
     config.source_vocab = config.target_vocab = 37000;
-    config.position = PositionKind::sinusoidal;
+    config.position = SinusoidalPositions{};
     config.block = {.dim = 512, .heads = 8, .ff_dim = 2048, .norm = NormPlace::post};
     const std::int64_t before = memory_stats().in_use;
     reset_peak_memory();
@@ -61,7 +61,7 @@ TEST_CASE("gpt: parameter counts follow from the parts") {
   config.tie_embeddings = false;
   CHECK(Gpt(config).parameter_count() == 2 * v * d + t * d + layers * block + 2 * d);
   config.block.bias = false;
-  config.position = PositionKind::sinusoidal;
+  config.position = SinusoidalPositions{};
   config.block.norm = NormPlace::post;
   CHECK(Gpt(config).parameter_count() == 2 * v * d + layers * (4 * d * d + 2 * d * f + 2 * d));
 }
@@ -80,7 +80,7 @@ TEST_CASE("gpt: parameter names in the order of registration, a tied weight once
   config.layers = 2;
   config.block.bias = false;
   config.block.norm = NormPlace::post;
-  config.position = PositionKind::sinusoidal;
+  config.position = SinusoidalPositions{};
   config.tie_embeddings = false;
   CHECK(names_of(Gpt(config)) ==
         std::vector<std::string>{
@@ -113,7 +113,7 @@ TEST_CASE("transformer: parameter names in the order of registration") {
   config.tied = TiedEmbeddings::output;
   check_names({"source_embedding.weight", "target_embedding.weight"}, {});
   config.tied = TiedEmbeddings::none;
-  config.position = PositionKind::learned;
+  config.position = LearnedPositions{};
   check_names({"source_embedding.weight", "target_embedding.weight", "source_position_embedding.weight",
                "target_position_embedding.weight"},
               {"head.weight"});

@@ -37,7 +37,7 @@ TEST_CASE("sinusoidal positions: any shift is a fixed rotation of every pair") {
 }
 
 TEST_CASE("positions: learned rows from any first position, with a gradient in those rows alone") {
-  const PositionEmbedding positions(PositionKind::learned, 6, 3, 10000, Init::normal(1), DType::f64);
+  const PositionEmbedding positions(LearnedPositions{}, 6, 3, Init::normal(1), DType::f64);
   positions.initialize_parameters(3);
   REQUIRE(positions.parameter_count() == 18);
   const Variable weight = positions.named_parameters()[0].variable;
@@ -51,7 +51,7 @@ TEST_CASE("positions: learned rows from any first position, with a gradient in t
 }
 
 TEST_CASE("positions: sinusoids have no parameters and begin at any first position") {
-  const PositionEmbedding positions(PositionKind::sinusoidal, 6, 4, 100, {}, DType::f64);
+  const PositionEmbedding positions(SinusoidalPositions{100}, 6, 4, {}, DType::f64);
   CHECK(positions.named_parameters().empty());
   Tape tape;
   CHECK(same_bits(positions.forward(tape, {.first = 2}, 3).value(),
@@ -59,8 +59,8 @@ TEST_CASE("positions: sinusoids have no parameters and begin at any first positi
 }
 
 TEST_CASE("positions: an error past the context") {
-  for (PositionKind kind : {PositionKind::learned, PositionKind::sinusoidal}) {
-    const PositionEmbedding positions(kind, 6, 4, 100, Init::normal(1), DType::f64);
+  for (const PositionConfig& config : {PositionConfig(LearnedPositions{}), PositionConfig(SinusoidalPositions{100})}) {
+    const PositionEmbedding positions(config, 6, 4, Init::normal(1), DType::f64);
     Tape tape;
     CHECK_NOTHROW(positions.forward(tape, {.first = 5}, 1));
     CHECK_THROWS_WITH_AS(positions.forward(tape, {.first = 5}, 2), "positions: 7 tokens are more than the context of 6",

@@ -20,13 +20,12 @@ inline TransformerConfig small_transformer(DType dtype = DType::f64) {
 inline std::vector<TransformerConfig> transformer_architectures(DType dtype = DType::f64) {
   std::vector<TransformerConfig> configs(4, small_transformer(dtype));
   configs[1].block.norm = NormPlace::pre, configs[1].block.activation = ActivationKind::gelu;
-  configs[1].position = PositionKind::learned;
+  configs[1].position = LearnedPositions{};
   configs[1].tied = TiedEmbeddings::none, configs[1].source_vocab = 13;
   configs[2].block.bias = false;
   configs[2].tied = TiedEmbeddings::output, configs[2].target_vocab = 19;
   configs[3].block = modern(configs[3].block);
-  configs[3].block.rotary->pairs = RotaryPairs::interleaved;
-  configs[3].position = PositionKind::rotary;
+  configs[3].position = Rotary{.pairs = RotaryPairs::interleaved};
   return configs;
 }
 

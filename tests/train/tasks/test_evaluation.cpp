@@ -192,7 +192,7 @@ TEST_CASE("evaluation: a batch of more windows than the text has is one of all o
 
 TEST_CASE("evaluation: a context far above the length of the text is that length") {
   GptConfig config = bigram_config();
-  config.position = PositionKind::rotary, config.block.rotary = Rotary{};
+  config.position = Rotary{};
   const Gpt model(config);
   make_bigram(model);
   const std::vector<std::int32_t> tokens = some_tokens(100, 3);
