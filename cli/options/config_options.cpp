@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "data/text/byte_reader.h"
+#include "train/config/other_names.h"
 #include "train/loop/initial_weights.h"
 
 namespace tapeformer::cli {
@@ -51,6 +52,15 @@ void add_config_options(Command& command, ConfigOverrides& overrides) {
                             .group = "[" + key.name.substr(0, key.name.find('.')) + "]",
                             .only_in_help_all = std::ranges::find(kShortHelp, key.name) == std::end(kShortHelp)};
     command.options.push_back({"--" + key.name, &overrides[key.name], option_help(key), rules});
+  }
+  for (const auto& [former, name] : kRenamedKeys) {
+    command.options.push_back({str_cat("--", former),
+                               &overrides[std::string(name)],
+                               str_cat("The former name of --", name),
+                               {.values = ListValues::last,
+                                .shows_type = false,
+                                .group = str_cat("[", name.substr(0, name.find('.')), "]"),
+                                .only_in_help_all = true}});
   }
   command.help_all = "Print this with all keys of a configuration";
   command.help_end = str_cat("--help-all lists all ", config_keys().size(), " keys of a configuration.");

@@ -21,7 +21,7 @@ void require_no_masks(const ResolvedConfig& config) {
     require(config.train.*value == defaults.*value, "train.", key, ": expected ", defaults.*value, " for ",
             config.family().name, ", which masks no tokens, got ", config.train.*value);
   };
-  is_default("mask_rate", &Config::Train::mask_rate);
+  is_default("mlm_probability", &Config::Train::mlm_probability);
   is_default("mask_token", &Config::Train::mask_token);
   is_default("mask_random", &Config::Train::mask_random);
 }

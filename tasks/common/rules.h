@@ -12,7 +12,7 @@ void require(bool condition, const Parts&... parts) {
 
 // Requires that rows are cut from one text: no parallel text, and no batches by tokens or by length.
 void require_plain_text(const ResolvedConfig& config);
-// Requires the default values of train.mask_rate and its companions, for a task that masks no tokens.
+// Requires the default values of train.mlm_probability and its companions, for a task that masks no tokens.
 void require_no_masks(const ResolvedConfig& config);
 // Requires evaluation windows that do not overlap.
 void require_separate_windows(const ResolvedConfig& config);

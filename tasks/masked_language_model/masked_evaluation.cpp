@@ -50,7 +50,7 @@ MaskedRowOptions masked_row_options(const ResolvedConfig& config, std::int64_t b
   return {.batch = batch,
           .length = config.block_size(),
           .pairs = config.model.options.boolean("next_sentence"),
-          .rates = {train.mask_rate, train.mask_token, train.mask_random},
+          .rates = {train.mlm_probability, train.mask_token, train.mask_random},
           .seed = static_cast<std::uint64_t>(train.seed)};
 }
 

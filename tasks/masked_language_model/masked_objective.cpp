@@ -11,7 +11,7 @@ MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data
       train_(data_.train.view(), *data_.tokenizer, masked_row_options(config, config.train.batch)),
       batches_(config.train.accumulate) {
   loss_description_ =
-      str_cat("the loss is in ", task().loss_unit, ": ", 100 * config_.train.mask_rate,
+      str_cat("the loss is in ", task().loss_unit, ": ", 100 * config_.train.mlm_probability,
               " % of the tokens are chosen, anew in every step",
               model_->predicts_next_sentence() ? "; next-sentence prediction adds its own in training" : "");
   if (!data_.valid) return;

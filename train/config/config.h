@@ -80,7 +80,7 @@ struct Config {
     double label_smoothing = 0;
     double z_loss = 0;
     double ema = 0;
-    double mask_rate = 0.15, mask_token = 0.8, mask_random = 0.1;
+    double mlm_probability = 0.15, mask_token = 0.8, mask_random = 0.1;
     std::int64_t seed = 1, threads = 0;
     bool recompute = false;
     MatmulSetting matmul = MatmulSetting::automatic;

@@ -223,6 +223,9 @@ std::vector<ConfigEntry> config_entries(const Config& config) {
 }
 
 std::optional<ConfigEntry> find_config_entry(std::string_view section, std::string_view key, const Config& config) {
+  for (const RenamedKey& renamed : kRenamedKeys) {
+    if (renamed.former == str_cat(section, ".", key)) key = renamed.name.substr(section.size() + 1);
+  }
   for (const ConfigEntry& entry : common_entries()) {
     if (entry.section == section && entry.key.name == key) return with_registered_words(entry);
   }

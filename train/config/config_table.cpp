@@ -231,8 +231,8 @@ const std::vector<ConfigEntry>& common_entries() {
             "decay of a moving average of the weights over the steps, which is evaluated at the end (0 = "
             "off; -1 = 1 - 10/steps; not beside checkpoint.average)",
             KeyRange{.min = -1, .max = 1, .excludes_max = true}),
-        train.key<&T::mask_rate>("mask_rate", "share of the tokens that a masked language model predicts",
-                                 KeyRange{.min = 0, .max = 1, .excludes_min = true}, kFixed),
+        train.key<&T::mlm_probability>("mlm_probability", "share of the tokens that a masked language model predicts",
+                                       KeyRange{.min = 0, .max = 1, .excludes_min = true}, kFixed),
         train.key<&T::mask_token>("mask_token", "share of these tokens that become [MASK]", between(0, 1), kFixed),
         train.key<&T::mask_random>("mask_random", "share that become a random token; the others stay", between(0, 1),
                                    kFixed),

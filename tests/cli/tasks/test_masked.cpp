@@ -54,10 +54,11 @@ TEST_CASE(
   check_error(box, 2, "context: expected 1 to 18 (the model's), got 19", "eval run --text valid.txt --context 19");
   check_error(box, 2, "eval: --context: expected at least 5 tokens, of which 3 are [CLS] and [SEP], got 4",
               "eval run --text valid.txt --context 4");
-  check_error(box, 2,
-              "train.mask_rate: the run has 0.15, got 0.3: it says what the model, its tokens or its task are, which "
-              "cannot change on resume",
-              "train --resume run --train.steps 30 --train.mask_rate 0.3");
+  check_error(
+      box, 2,
+      "train.mlm_probability: the run has 0.15, got 0.3: it says what the model, its tokens or its task are, which "
+      "cannot change on resume",
+      "train --resume run --train.steps 30 --train.mask_rate 0.3");  // the former name
   check_error(box, 2, "eval: --stride: expected none, since the windows of masked text do not overlap",
               "eval run --text valid.txt --stride 4");
 }
@@ -94,7 +95,7 @@ TEST_CASE("masked language model: the summary of a run on a Markov chain tells t
 TEST_CASE(
     "masked language model: a text of which nothing is chosen has a pseudo-perplexity, and unknown tokens count") {
   const Sandbox box("bert");
-  box.train("run", "--train.steps 2 --train.mask_rate 0.01 --tokenizer.kind word");
+  box.train("run", "--train.steps 2 --train.mlm_probability 0.01 --tokenizer.kind word");
   const std::string text = box.read("text.txt");
   box.write("short.txt", text.substr(0, text.find(' ')) + " zzzz");
   const Json result = json_of(box, "eval run --text short.txt --json");
@@ -123,7 +124,7 @@ TEST_CASE("fill: the likeliest tokens at every mask, with their probabilities") 
   box.write("tiny.toml", find_toy("bert").toml());
   const Outcome training = box.succeed(
       "train tiny.toml --out run --data.text words.txt --tokenizer.kind word --train.steps 400 --train.batch 16 "
-      "--train.mask_rate 0.3 --model.dropout 0 --model.init_std 0.1 --model.next_sentence false --eval.every 0");
+      "--train.mlm_probability 0.3 --model.dropout 0 --model.init_std 0.1 --model.next_sentence false --eval.every 0");
   INFO(training.err);
   const Json result = json_of(box, "fill run --json --text", {"the [MASK] sat down"});
   CHECK(keys_of(result) == std::vector<std::string>{"masks", "matmul"});

@@ -315,3 +315,14 @@ TEST_CASE("config: what other programs call a key leads to a key that there is")
   CHECK(key_of_other_name("learning-rate") == "optimizer.lr");
   CHECK(key_of_other_name("layers").empty());
 }
+
+TEST_CASE("config: a key's former name is read, and the new one is written") {
+  const Config config = parse_config("[model]\ntype = \"bert\"\n[train]\nmask_rate = 0.25\n", "x.toml");
+  CHECK(config.train.mlm_probability == 0.25);
+  Config changed;
+  apply_override(changed, "train.mask_rate", "0.5");
+  CHECK(changed.train.mlm_probability == 0.5);
+  const std::string written = to_toml(resolve(config));
+  CHECK(written.find("\nmlm_probability = 0.25 ") != written.npos);
+  CHECK(written.find("mask_rate") == written.npos);
+}

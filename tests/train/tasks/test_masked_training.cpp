@@ -32,7 +32,7 @@ TEST_CASE("masked training: a step scores the chosen tokens alone, and begins wi
 TEST_CASE("masked training: a step of which nothing is chosen changes no gradient, and its micro-steps have no loss") {
   const CacheFolder folder;
   Config config = bert_config();
-  config.train.mask_rate = 1e-9;
+  config.train.mlm_probability = 1e-9;
   MaskedToy toy(config);
   CHECK(toy.objective.step_size(1, {0, 1}).targets == 0);
   CHECK(toy.objective.step_size(1, {0, 1}).tokens == 4 * 18);
@@ -83,7 +83,7 @@ TEST_CASE(
                           {"context", std::int64_t{10}},
                           {"init_std", 0.1}};
   learn_quickly(config, {.steps = 800, .batch = 128, .lr = 3e-3});
-  config.train.mask_rate = 0.3;
+  config.train.mlm_probability = 0.3;
   MaskedToy toy(config);
   toy.steps(1, config.train.steps);
   const Evaluation result = toy.objective.evaluate({});
@@ -135,13 +135,13 @@ TEST_CASE("masked training: what it is not made for is refused") {
   check_refused(bert, "train.mask_random", "0.3",
                 "train.mask_random: expected at most 0.2, since train.mask_token is 0.8, got 0.3");
   Config none = bert;
-  none.train.mask_rate = 0;
-  CHECK_THROWS_WITH_AS(resolve(none), "train.mask_rate: expected 0 < value <= 1, got 0.0", UsageError);
+  none.train.mlm_probability = 0;
+  CHECK_THROWS_WITH_AS(resolve(none), "train.mlm_probability: expected 0 < value <= 1, got 0.0", UsageError);
   Config pairs = bert;
   pairs.data.corpus = "";
   check_refused(pairs, "data.pairs", "pairs.tsv",
                 "model.type: bert trains on data.text or data.corpus, got data.pairs");
-  check_refused({}, "train.mask_rate", "0.3", "train.mask_rate: expected 0.15 for gpt, which masks no tokens, got 0.3");
+  check_refused({}, "train.mlm_probability", "0.3", "train.mlm_probability: expected 0.15 for gpt, which masks no tokens, got 0.3");
   check_refused({}, "train.mask_token", "1", "train.mask_token: expected 0.8 for gpt, which masks no tokens, got 1");
   check_refused({}, "train.mask_random", "0", "train.mask_random: expected 0.1 for gpt, which masks no tokens, got 0");
 }
