@@ -135,7 +135,7 @@ OpCheck check_op(const std::string& op, std::span<const OpCase> rows) {
         total.worst = result.worst, total.error = result.error, total.tolerance = result.tolerance;
     }
   }
-  if (total.checks == 0) total = {.op = op, .ok = false, .message = op + ": no row in autograd/gradcheck/op_cases.cpp"};
+  if (total.checks == 0) total = {.op = op, .ok = false, .message = op + ": no row in autograd/gradcheck/*_cases.cpp"};
   return total;
 }
 

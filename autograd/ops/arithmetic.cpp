@@ -1,6 +1,7 @@
 #include "autograd/ops/arithmetic.h"
 #include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/ops/helpers/binary.h"
+#include "autograd/ops/helpers/unary.h"
 
 namespace tapeformer {
 namespace {
@@ -120,35 +121,10 @@ struct Square {
 };
 
 // y = e^x;  dx = dy·y
-struct Exp {
-  static constexpr const char* kName = "exp";
-  Tensor y;
-  Tensor forward(OpContext& context, const Tensor& x) {
-    const Tensor out = map(kName, x, [](auto* y, const auto* in, std::int64_t n) { kernels::exp_forward(y, in, n); });
-    if (context.recording()) y = out;
-    return out;
-  }
-  void backward(const Tensor& dy, GradSlot& dx) {
-    write_gradient(dx, [&, g = dy.contiguous()]<class T>(T* out, T beta) {
-      kernels::mul(out, g.data<T>(), y.data<T>(), beta, y.numel());
-    });
-  }
-};
+using Exp = KeepsOutput<"exp", [](auto... a) { kernels::exp_forward(a...); }, [](auto... a) { kernels::mul(a...); }>;
 
 // y = ln x;  dx = dy/x
-struct Log {
-  static constexpr const char* kName = "log";
-  Saved x;
-  Tensor forward(OpContext& context, const Tensor& in) {
-    x = context.save(0, in);
-    return map(kName, in, [](auto* y, const auto* in, std::int64_t n) { kernels::log_forward(y, in, n); });
-  }
-  void backward(const Tensor& dy, GradSlot& dx) {
-    write_gradient(dx, [&, g = dy.contiguous(), divisor = x.get().contiguous()]<class T>(T* out, T beta) {
-      kernels::div(out, g.data<T>(), divisor.data<T>(), beta, g.numel());
-    });
-  }
-};
+using Log = SavesInput<"log", [](auto... a) { kernels::log_forward(a...); }, [](auto... a) { kernels::div(a...); }>;
 
 // y = √x;  dx = dy/(2y)
 struct Sqrt {

@@ -2,24 +2,14 @@
 
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/helpers/binary.h"
+#include "autograd/ops/helpers/unary.h"
 
 namespace tapeformer {
 namespace {
 
 // y = |x|;  dx = dy·sign(x)
-struct Abs {
-  static constexpr const char* kName = "abs";
-  Saved x;
-  Tensor forward(OpContext& context, const Tensor& in) {
-    x = context.save(0, in);
-    return map(kName, in, [](auto* y, const auto* in, std::int64_t n) { kernels::abs_forward(y, in, n); });
-  }
-  void backward(const Tensor& dy, GradSlot& dx) {
-    write_gradient(dx, [&, source = x.get().contiguous(), g = dy.contiguous()]<class T>(T* out, T beta) {
-      kernels::abs_backward(out, g.data<T>(), source.data<T>(), beta, g.numel());
-    });
-  }
-};
+using Abs =
+    SavesInput<"abs", [](auto... a) { kernels::abs_forward(a...); }, [](auto... a) { kernels::abs_backward(a...); }>;
 
 // y = min(max(x, low), high);  dx = dy·[low ≤ x ≤ high]
 struct Clamp {
@@ -40,44 +30,38 @@ struct Clamp {
   }
 };
 
-// Writes the gradient of a in min(a, b): da = dy·([a < b] + ½[a = b]).
-void write_gradient_of_smaller(GradSlot& da, const Tensor& dy, const Saved& a, const Saved& b) {
-  write_gradient(da, [&, left = a.get().contiguous(), right = b.get().contiguous()]<class T>(T* out, T beta) {
-    kernels::smaller_backward(out, dy.data<T>(), left.data<T>(), right.data<T>(), beta, dy.numel());
-  });
-}
+// One of a and b at each element. The kernel of backward writes the gradient of the first of two, which are a and b for
+// da, and b and a for db.
+template <OpName kText, auto kForward, auto kBackward>
+struct OneOfTwo {
+  static constexpr const char* kName = kText.text;
+  Saved a, b;
+  Tensor forward(OpContext& context, const Tensor& left, const Tensor& right) {
+    a = context.save(0, left), b = context.save(1, right);
+    return map_pair(kName, left, right, kForward);
+  }
+  void backward(const Tensor& dy, GradSlot& da, GradSlot& db) {
+    const auto write = [g = dy.contiguous()](GradSlot& slot, const Saved& its, const Saved& other) {
+      write_gradient(slot, [&, x = its.get().contiguous(), z = other.get().contiguous()]<class T>(T* out, T beta) {
+        kBackward(out, g.data<T>(), x.data<T>(), z.data<T>(), beta, g.numel());
+      });
+    };
+    write(da, a, b);
+    write(db, b, a);
+  }
+};
 
 // y = min(a, b);  da = dy·([a < b] + ½[a = b]), db = dy·([b < a] + ½[a = b])
-struct Minimum {
-  static constexpr const char* kName = "minimum";
-  Saved a, b;
-  Tensor forward(OpContext& context, const Tensor& left, const Tensor& right) {
-    a = context.save(0, left), b = context.save(1, right);
-    return map_pair(kName, left, right,
-                    [](auto* y, auto* x, auto* z, std::int64_t n) { kernels::minimum_forward(y, x, z, n); });
-  }
-  void backward(const Tensor& dy, GradSlot& da, GradSlot& db) {
-    const Tensor g = dy.contiguous();
-    write_gradient_of_smaller(da, g, a, b);
-    write_gradient_of_smaller(db, g, b, a);
-  }
-};
+using Minimum = OneOfTwo<"minimum", [](auto... a) { kernels::minimum_forward(a...); },
+                         [](auto* da, auto* dy, auto* a, auto* b, auto beta, std::int64_t n) {
+                           kernels::smaller_backward(da, dy, a, b, beta, n);
+                         }>;
 
 // y = max(a, b);  da = dy·([a > b] + ½[a = b]), db = dy·([b > a] + ½[a = b])
-struct Maximum {
-  static constexpr const char* kName = "maximum";
-  Saved a, b;
-  Tensor forward(OpContext& context, const Tensor& left, const Tensor& right) {
-    a = context.save(0, left), b = context.save(1, right);
-    return map_pair(kName, left, right,
-                    [](auto* y, auto* x, auto* z, std::int64_t n) { kernels::maximum_forward(y, x, z, n); });
-  }
-  void backward(const Tensor& dy, GradSlot& da, GradSlot& db) {
-    const Tensor g = dy.contiguous();
-    write_gradient_of_smaller(da, g, b, a);
-    write_gradient_of_smaller(db, g, a, b);
-  }
-};
+using Maximum = OneOfTwo<"maximum", [](auto... a) { kernels::maximum_forward(a...); },
+                         [](auto* da, auto* dy, auto* a, auto* b, auto beta, std::int64_t n) {
+                           kernels::smaller_backward(da, dy, b, a, beta, n);
+                         }>;
 
 }  // namespace
 

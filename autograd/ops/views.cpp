@@ -34,10 +34,7 @@ struct Slice {
 struct Expand {
   static constexpr const char* kName = "expand";
   Dims from, to;
-  Tensor forward(OpContext&, const Tensor& x) {
-    from = x.sizes();
-    return x.expand(to);
-  }
+  Tensor forward(OpContext&, const Tensor& x) { return x.expand(to); }
   void backward(const Tensor& dy, GradSlot& dx) { dx.accumulate(sum_to(dy, from)); }
 };
 
@@ -45,10 +42,7 @@ struct Expand {
 struct Reshape {
   static constexpr const char* kName = "reshape";
   Dims from, to;
-  Tensor forward(OpContext&, const Tensor& x) {
-    from = x.sizes();
-    return x.reshape(to);
-  }
+  Tensor forward(OpContext&, const Tensor& x) { return x.reshape(to); }
   void backward(const Tensor& dy, GradSlot& dx) { dx.accumulate(dy.reshape(from)); }
 };
 
@@ -152,10 +146,13 @@ Variable slice(const Variable& x, int axis, std::int64_t start, std::int64_t sto
   return record(Slice{axis, start, stop, step}, x);
 }
 
-Variable expand(const Variable& x, const Dims& sizes) { return record(Expand{{}, sizes}, x); }
+Variable expand(const Variable& x, const Dims& sizes) {
+  common_tape("expand", {&x});
+  return record(Expand{x.sizes(), sizes}, x);
+}
 
 Variable reshape(const Variable& x, const Dims& sizes) {
-  return record(Reshape{{}, x.value().layout().reshape_sizes(sizes)}, x);
+  return record(Reshape{x.sizes(), x.value().layout().reshape_sizes(sizes)}, x);
 }
 
 std::vector<Variable> split(const Variable& x, std::span<const std::int64_t> sizes, int axis) {

@@ -4,14 +4,13 @@
 
 #include "core/error.h"
 #include "core/ignored_target.h"
+#include "data/text/row_keys.h"
 
 namespace tapeformer {
 namespace {
 
-// Random streams that differ from those of ops, which are 0, 1, 2, …
 constexpr std::uint64_t kRowStream = mix64(0x6d61736b726f77);   // "maskrow"
 constexpr std::uint64_t kMaskStream = mix64(0x6d61736b746f6b);  // "masktok"
-constexpr std::uint64_t kEvaluationSeed = 1;
 
 }  // namespace
 
@@ -63,10 +62,7 @@ void MaskedBatcher::draw(std::uint32_t step, std::uint32_t micro_step, MaskedBat
   check(tokens_.size() >= block_size(), "text is too short: ", tokens_.size(), " tokens, but a row has ", block_size());
   resize(options_.batch, out);
   for (std::int64_t row = 0; row < options_.batch; ++row) {
-    // Instead of the micro-step, the key has the row's number in the whole step, so that the division into micro-steps
-    // has no influence.
-    const auto step_row = static_cast<std::uint32_t>(micro_step * options_.batch + row);
-    const RandomKey key{options_.seed, step, step_row, kMaskStream};
+    const RandomKey key = training_row_key(options_.seed, step, micro_step, options_.batch, row, kMaskStream);
     RandomStream random(key.with_stream(kRowStream));
     const auto begin = static_cast<std::int64_t>(random.below(tokens_.size() - block_size() + 1));
     RowPlan plan{{begin, first_}, {begin + first_, second_}, 0};
@@ -98,7 +94,7 @@ void MaskedBatcher::fill(std::int64_t i, MaskedBatch& out) const {
       plan.second = window((w / 2 + exchanging / 2) % exchanging * 2 + 1).second;
       plan.label = 1;
     }
-    const RandomKey key{kEvaluationSeed, 0, static_cast<std::uint32_t>(w), kMaskStream};
+    const RandomKey key = evaluation_row_key(w, kMaskStream);
     write(plan, &key, w - begin, out);
   }
 }

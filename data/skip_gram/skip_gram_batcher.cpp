@@ -4,14 +4,13 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "data/text/row_keys.h"
 
 namespace tapeformer {
 namespace {
 
-// Random streams that differ from those of ops, which are 0, 1, 2, …
 constexpr std::uint64_t kSkipRowStream = mix64(0x736b6970726f77);   // "skiprow"
 constexpr std::uint64_t kNegativeStream = mix64(0x736b69706e6567);  // "skipneg"
-constexpr std::uint64_t kSkipEvaluationSeed = 1;
 
 }  // namespace
 
@@ -72,10 +71,7 @@ void SkipGramBatcher::draw(std::uint32_t step, std::uint32_t micro_step, SkipGra
         options_.row + 2 * options_.window);
   out.centers.clear(), out.outputs.clear();
   for (std::int64_t row = 0; row < options_.batch; ++row) {
-    // Instead of the micro-step, the key has the row's number in the whole step, so that the division into micro-steps
-    // has no influence.
-    const auto step_row = static_cast<std::uint32_t>(micro_step * options_.batch + row);
-    const RandomKey key{options_.seed, step, step_row, kSkipRowStream};
+    const RandomKey key = training_row_key(options_.seed, step, micro_step, options_.batch, row, kSkipRowStream);
     append(static_cast<std::int64_t>(RandomStream(key).below(places)), options_.row, key, out);
   }
 }
@@ -91,7 +87,7 @@ void SkipGramBatcher::fill(std::int64_t i, SkipGramBatch& out) const {
   for (std::int64_t row = i * options_.batch; row < (i + 1) * options_.batch; ++row) {
     const std::int64_t begin = row * options_.row, left = centers() - begin;
     if (left <= 0) break;
-    const RandomKey key{kSkipEvaluationSeed, 0, static_cast<std::uint32_t>(row), kSkipRowStream};
+    const RandomKey key = evaluation_row_key(row, kSkipRowStream);
     append(begin, std::min(options_.row, left), key, out);
   }
 }

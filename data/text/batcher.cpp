@@ -4,13 +4,13 @@
 #include <span>
 
 #include "core/error.h"
-#include "core/random.h"
+#include "data/text/row_keys.h"
 
 namespace tapeformer {
 
 namespace {
 
-constexpr std::uint64_t kBatcherStream = 0x6261746368657221;  // differs from the streams of ops, which are 0, 1, 2, …
+constexpr std::uint64_t kBatcherStream = 0x6261746368657221;
 
 void check_shape(std::int64_t batch, std::int64_t context) {
   check(batch >= 1, "batch: expected at least 1 sequence, got ", batch);
@@ -34,10 +34,7 @@ TextBatcher::TextBatcher(TokenView tokens, std::int64_t batch, std::int64_t cont
 }
 
 std::int64_t TextBatcher::place(std::uint32_t step, std::uint32_t micro_step, std::int64_t row) const {
-  // Instead of the micro-step, the key has the row's number in the whole batch, so that the division into micro-steps
-  // has no influence.
-  const auto step_row = static_cast<std::uint32_t>(micro_step * batch_ + row);
-  RandomStream random(RandomKey{seed_, step, step_row, kBatcherStream});
+  RandomStream random(training_row_key(seed_, step, micro_step, batch_, row, kBatcherStream));
   return static_cast<std::int64_t>(random.below(tokens_.size() - context_));
 }
 

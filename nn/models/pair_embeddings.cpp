@@ -22,4 +22,9 @@ PairEmbeddings::PairEmbeddings(const PairEmbeddingsConfig& config)
   register_tied("target_embedding.weight", target.weight);
 }
 
+PairModel::PairModel(const PairEmbeddingsConfig& embeddings, const PairHeadConfig& head)
+    : embeddings_(embeddings),
+      head_(embeddings_.target, embeddings.tied != TiedEmbeddings::none, embeddings.dim, head.with_bias, head.init,
+            embeddings.dtype, head.softcap) {}
+
 }  // namespace tapeformer

@@ -1,7 +1,9 @@
-// The token embeddings of an encoder-decoder.
+// The token embeddings of an encoder-decoder, and what the encoder-decoders of the library share beside them.
 #pragma once
 
+#include "nn/interfaces/encoder_decoder.h"
 #include "nn/layers/layers.h"
+#include "nn/layers/lm_head.h"
 #include "nn/models/transformer_keys.h"
 
 namespace tapeformer {
@@ -21,6 +23,29 @@ class PairEmbeddings : public Module {
   explicit PairEmbeddings(const PairEmbeddingsConfig& config);
 
   Embedding source, target;
+};
+
+// The initial state of the head that predicts target tokens, beside the weight that may be tied to an embedding.
+struct PairHeadConfig {
+  bool with_bias = false;
+  Init init;           // of the weight; not used where it is tied
+  double softcap = 0;  // the bound of the logits; 0: none
+};
+
+// An encoder-decoder with an embedding for each language and one head. A subclass registers both, in its own order.
+class PairModel : public EncoderDecoder {
+ public:
+  std::int64_t vocab() const override { return embeddings_.source.weight.size(0); }
+  std::int64_t target_vocab() const override { return embeddings_.target.weight.size(0); }
+  const Embedding* token_embedding() const override { return &embeddings_.source; }
+  Variable logits(const Variable& features) const override { return head_.logits(features); }
+
+ protected:
+  // Throws UsageError as PairEmbeddings does.
+  PairModel(const PairEmbeddingsConfig& embeddings, const PairHeadConfig& head);
+
+  PairEmbeddings embeddings_;
+  LMHead head_;
 };
 
 }  // namespace tapeformer

@@ -91,20 +91,19 @@ class RnnSeq2Seq::DecoderCache : public Cache {
 };
 
 RnnSeq2Seq::RnnSeq2Seq(const RnnSeq2SeqConfig& config)
-    : config_(config),
-      embeddings_({.source_vocab = config.source_vocab,
-                   .target_vocab = config.target_vocab,
-                   .dim = config.stack.input_dim,
-                   .tied = config.tied,
-                   .source_init = embedding_init(config, config.tied == TiedEmbeddings::all),
-                   .target_init = embedding_init(config, config.tied == TiedEmbeddings::output),
-                   .dtype = config.stack.dtype}),
+    : PairModel({.source_vocab = config.source_vocab,
+                 .target_vocab = config.target_vocab,
+                 .dim = config.stack.input_dim,
+                 .tied = config.tied,
+                 .source_init = embedding_init(config, config.tied == TiedEmbeddings::all),
+                 .target_init = embedding_init(config, config.tied == TiedEmbeddings::output),
+                 .dtype = config.stack.dtype},
+                {.with_bias = true, .init = Init::uniform_fan_in(config.stack.input_dim)}),
+      config_(config),
       dropout_(config.stack.dropout),
       encoder_(config.stack, config.encoder),
       readout_(readout_input(config), config.stack.input_dim, /*with_bias=*/true, Init::xavier_uniform(),
-               config.stack.dtype),
-      head_(embeddings_.target, config.tied != TiedEmbeddings::none, config.stack.input_dim, /*with_bias=*/true,
-            Init::uniform_fan_in(config.stack.input_dim), config.stack.dtype) {
+               config.stack.dtype) {
   const RecurrentConfig& stack = config.stack;
   register_module("", embeddings_);
   register_module("encoder", encoder_);
@@ -243,8 +242,6 @@ Variable RnnSeq2Seq::decode(const Variable& ids, const EncoderOutput& source, Ca
   if (own) own->keep(memory);
   return transpose(features, 0, 1);
 }
-
-Variable RnnSeq2Seq::logits(const Variable& features) const { return head_.logits(features); }
 
 Variable RnnSeq2Seq::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                           const CrossEntropyOptions& options) const {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "nn/layers/lm_head.h"
 #include "nn/models/pair_embeddings.h"
 #include "nn/models/registry.h"
 #include "nn/recurrent/recurrent_attention.h"
@@ -44,18 +43,15 @@ ModelFamily rnn_seq2seq_family();
 // maxout instead of tanh here. Without attention there is no c_t and no input feeding. The initial state of a decoder
 // layer is the last state of the encoder layer; after a bidirectional encoder it is s_0 = tanh(W ←h_1), with c_0 = s_0
 // for an LSTM. Dropout is applied to the embeddings, between layers and to r_t.
-class RnnSeq2Seq : public EncoderDecoder {
+class RnnSeq2Seq : public PairModel {
  public:
   // Throws UsageError if all embeddings are tied but the vocabularies differ in size, and Error for a bidirectional
   // encoder of odd width.
   explicit RnnSeq2Seq(const RnnSeq2SeqConfig& config);
 
   const RnnSeq2SeqConfig& config() const { return config_; }
-  std::int64_t vocab() const override { return config_.source_vocab; }
-  std::int64_t target_vocab() const override { return config_.target_vocab; }
   std::optional<std::int64_t> context() const override { return std::nullopt; }
   bool is_causal() const override { return config_.encoder == EncoderKind::forward; }
-  const Embedding* token_embedding() const override { return &embeddings_.source; }
   std::unique_ptr<Cache> make_cache(std::int64_t length, std::int64_t source_length) const override;
 
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const override;
@@ -63,7 +59,6 @@ class RnnSeq2Seq : public EncoderDecoder {
   std::vector<Variable> hidden_states(const Batch& batch) const override;
   // The features are r_t (R, T, embedding).
   Variable decode(const Variable& ids, const EncoderOutput& source, Cache* cache = nullptr) const override;
-  Variable logits(const Variable& features) const override;
   // The logits are never in memory all at once.
   Variable loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                 const CrossEntropyOptions& options) const override;
@@ -92,14 +87,12 @@ class RnnSeq2Seq : public EncoderDecoder {
   Variable run_layers(const Variable& input, Memory& memory) const;
 
   RnnSeq2SeqConfig config_;
-  PairEmbeddings embeddings_;
   Dropout dropout_;
   RecurrentEncoder encoder_;
   std::vector<std::unique_ptr<Linear>> bridges_;   // one for each layer, for a bidirectional encoder only
   std::unique_ptr<RecurrentAttention> attention_;  // null: no attention
   std::vector<std::unique_ptr<RecurrentLayer>> layers_;
   Linear readout_;
-  LMHead head_;
 };
 
 }  // namespace tapeformer

@@ -15,23 +15,22 @@ Init embedding_init(const BlockConfig& block) { return Init::normal(1 / std::sqr
 }  // namespace
 
 Transformer::Transformer(const TransformerConfig& config)
-    : config_(config),
-      embeddings_({.source_vocab = config.source_vocab,
-                   .target_vocab = config.target_vocab,
-                   .dim = config.block.dim,
-                   .tied = config.tied,
-                   .source_init = embedding_init(config.block),
-                   .target_init = embedding_init(config.block),
-                   .dtype = config.block.dtype}),
+    : PairModel({.source_vocab = config.source_vocab,
+                 .target_vocab = config.target_vocab,
+                 .dim = config.block.dim,
+                 .tied = config.tied,
+                 .source_init = embedding_init(config.block),
+                 .target_init = embedding_init(config.block),
+                 .dtype = config.block.dtype},
+                {.with_bias = false, .init = config.block.init, .softcap = config.logit_softcap}),
+      config_(config),
       source_positions_(config.position, config.context, config.block.dim, embedding_init(config.block),
                         config.block.dtype),
       target_positions_(config.position, config.context, config.block.dim, embedding_init(config.block),
                         config.block.dtype),
       dropout_(config.block.dropout),
       encoder_(config.block, config.layers, config.position),
-      decoder_(config.block, config.layers, config.position, /*cross=*/true),
-      head_(embeddings_.target, config.tied != TiedEmbeddings::none, config.block.dim, /*with_bias=*/false,
-            config.block.init, config.block.dtype, config.logit_softcap) {
+      decoder_(config.block, config.layers, config.position, /*cross=*/true) {
   register_module("", embeddings_);
   register_module("source_position_embedding", source_positions_);
   register_module("target_position_embedding", target_positions_);
@@ -71,8 +70,6 @@ Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, C
     return decoder_.forward(x, {.positions = {.first = first}, .encoded = source}, own);
   });
 }
-
-Variable Transformer::logits(const Variable& features) const { return head_.logits(features); }
 
 Variable Transformer::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                            const CrossEntropyOptions& options) const {

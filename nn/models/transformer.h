@@ -3,7 +3,6 @@
 #pragma once
 
 #include "nn/blocks/block.h"
-#include "nn/layers/lm_head.h"
 #include "nn/layers/positions.h"
 #include "nn/models/pair_embeddings.h"
 #include "nn/models/registry.h"
@@ -24,16 +23,13 @@ struct TransformerConfig {
 ModelFamily transformer_family();
 
 // The initial values of embeddings are normal with standard deviation 1/√dim; embeddings are multiplied by √dim.
-class Transformer : public EncoderDecoder {
+class Transformer : public PairModel {
  public:
   // Throws UsageError if all embeddings are tied but the vocabularies differ in size.
   explicit Transformer(const TransformerConfig& config);
 
   const TransformerConfig& config() const { return config_; }
-  std::int64_t vocab() const override { return config_.source_vocab; }
-  std::int64_t target_vocab() const override { return config_.target_vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
-  const Embedding* token_embedding() const override { return &embeddings_.source; }
   const PositionEmbedding* position_embedding() const override { return &source_positions_; }
   std::unique_ptr<Cache> make_cache(std::int64_t length, std::int64_t source_length) const override {
     return decoder_.make_cache(length, source_length);
@@ -46,7 +42,6 @@ class Transformer : public EncoderDecoder {
   std::vector<Variable> hidden_states(const Batch& batch) const override;
   // The features are the decoder's residual stream (R, T, dim).
   Variable decode(const Variable& ids, const EncoderOutput& source, Cache* cache = nullptr) const override;
-  Variable logits(const Variable& features) const override;
   // The logits are never in memory all at once.
   Variable loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                 const CrossEntropyOptions& options) const override;
@@ -60,11 +55,9 @@ class Transformer : public EncoderDecoder {
                  std::int64_t first) const;
 
   TransformerConfig config_;
-  PairEmbeddings embeddings_;
   PositionEmbedding source_positions_, target_positions_;
   Dropout dropout_;
   BlockStack encoder_, decoder_;
-  LMHead head_;
 };
 
 }  // namespace tapeformer

@@ -65,17 +65,11 @@ ModelFamily bigram_family() {
 const bool registered = (register_model_family(bigram_family()), true);
 
 Config bigram_config() {
-  Config config;
-  config.model.type = "bigram";
-  config.tokenizer.kind = TokenizerKind::character;
-  config.data.corpus = "stories";
+  Config config = toy_config_of("bigram", {});
   config.data.lines = 300;
   config.optimizer.lr = 0.1;
-  config.schedule.warmup = 2;
-  config.train.steps = 300;
-  config.train.batch = 8;
-  config.eval.every = 100;
-  config.checkpoint.every = 100;
+  config.train.steps = 300, config.train.batch = 8;
+  config.eval.every = config.checkpoint.every = 100;
   return config;
 }
 

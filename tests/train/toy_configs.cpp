@@ -64,22 +64,18 @@ Config word2vec_config() {
 Config tag_config(const TempFolder& folder, const std::string& type) {
   std::string text;
   for (std::int64_t line = 0; line < 30; ++line) text += labelled_corpus_line("stories", line, 1);
-  Config config;
-  config.model.type = type;
-  config.model.options = {{"layers", kTwo}, {"dim", std::int64_t{16}}};
+  Config config = toy_config_of(type, {{"layers", kTwo}, {"dim", std::int64_t{16}}});
   if (type == "bert" || type == "gpt") {
     config.model.options["heads"] = kTwo;
     config.model.options["context"] = std::int64_t{24};
   }
   config.tokenizer.kind = TokenizerKind::word;
+  config.data.corpus = "";
   config.data.labels = folder.write("tag.tsv", text).string();
   config.data.valid_fraction = 0.2;
   config.task.kind = "tag";
   config.optimizer.lr = 1e-2;
-  config.schedule.warmup = 2;
   config.train.matmul = MatmulSetting::highest;
-  config.train.steps = 20;
-  config.train.batch = 4;
   return config;
 }
 
@@ -158,9 +154,7 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
     if (config.model.type == "bilm") config.model.options["residual"] = true;
     const bool smooths = config.model.type != "word2vec" && config.task.class_weights == ClassWeights::none;
     config.train.label_smoothing = smooths ? 0.1 : 0;
-    config.train.batch = 2;
-    config.train.accumulate = 4;
-    config.train.steps = 10;
+    config.train.steps = 10, config.train.batch = 2, config.train.accumulate = 4;
     config.eval.every = 6;
     config.checkpoint.every = 4;
   }

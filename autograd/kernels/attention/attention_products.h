@@ -1,6 +1,6 @@
 // The matrix products of attention over the keys of one task, on the calling thread: BandProducts in the tensors' own
 // type, Bf16Products with operands that are rounded to bf16. Both have the same members. They are private to
-// attention.cpp.
+// attention.cpp and attention_backward.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The row-by-row parts of attention between its matrix products, on the scores of one block of query rows. They are
-// private to attention.cpp and run on the calling thread.
+// private to attention.cpp and attention_backward.cpp, and run on the calling thread.
 #pragma once
 
 #include <algorithm>

@@ -206,12 +206,9 @@ TEST_CASE("train: evaluation in the middle changes nothing that follows") {
 
 TEST_CASE("train: what it writes, and when") {
   Config config = toy_config();
-  config.train.steps = 9;
-  config.train.accumulate = 3;
-  config.train.log_every = 4;
+  config.train.steps = 9, config.train.accumulate = 3, config.train.log_every = 4;
   config.eval.every = 6;
-  config.checkpoint.every = 4;
-  config.checkpoint.keep = 2;
+  config.checkpoint.every = 4, config.checkpoint.keep = 2;
   std::vector<ProgressState> progress;
   const TrainHooks hooks{
       .progress = [&](const ProgressState& state) { progress.push_back(state); },

@@ -25,25 +25,18 @@ Config words_config(const TempFolder& folder, const std::string& type, Tokenizer
     text += '\n';
   }
   folder.write("words.tsv", text);
-  Config config;
-  config.model.type = type;
-  config.model.options = {{"dim", std::int64_t{32}}};
-  if (type != "word2vec" && type != "nplm") config.model.options["layers"] = std::int64_t{1};
-  if (type == "bert" || type == "gpt") config.model.options["heads"] = std::int64_t{2};
-  if (type == "bert" || type == "gpt") config.model.options["context"] = std::int64_t{24};
+  Config config = tag_config(folder, type);
+  config.model.options["dim"] = std::int64_t{32};
+  config.model.options["layers"] = std::int64_t{1};
+  if (type == "word2vec" || type == "nplm") config.model.options.erase("layers");
   if (type == "nplm") config.model.options["order"] = std::int64_t{6};
   config.tokenizer.kind = kind;
   // Two merges: a word has several tokens. bert has special tokens beside the bytes.
   config.tokenizer.vocab = kind != TokenizerKind::bpe ? 1000 : type == "bert" ? 263 : 259;
   config.data.labels = folder.path / "words.tsv";
-  config.data.valid_fraction = 0.2;
-  config.task.kind = "tag";
   config.task.dropout = 0;
-  config.optimizer.lr = 1e-2;
   config.schedule.warmup = 5;
-  config.train.matmul = MatmulSetting::highest;
-  config.train.steps = 100;
-  config.train.batch = 8;
+  config.train.steps = 100, config.train.batch = 8;
   return config;
 }
 

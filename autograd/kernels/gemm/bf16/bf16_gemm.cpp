@@ -42,94 +42,119 @@ template <class T>
   }
 }
 
+// The blocks of k that are packed at a time: begin to end − 1.
+struct BlockRange {
+  std::int64_t begin, end;
+  std::int64_t size() const { return end - begin; }
+};
+
 // The smaller operand is packed first, by all threads, some blocks of k at a time. Then each task packs the same blocks
 // of some panels of the other operand and multiplies them with all of the first. Meanwhile the memory that it will pack
 // next is fetched.
 template <class T>
-void blocked_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<T> b,
-                  std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
-  const PanelLayout left{unit, Side::left, split, m, k}, right{unit, Side::right, split, n, k};
-  const PackSource rows{a.data, a.ld, !a.transposed};
-  const PackSourceOf<T> columns{b.data, b.ld, b.transposed};
-  const bool share_rows = m <= n;
-  const PanelLayout &shared = share_rows ? left : right, &own = share_rows ? right : left;
-  const auto pack = [&](bool is_left, Bf16* to, std::int64_t block, std::int64_t panel) {
-    is_left ? left.pack_block(to, rows, block, panel) : right.pack_block(to, columns, block, panel);
-  };
+class BlockedProduct {
+ public:
+  BlockedProduct(const Bf16Unit& unit, bool split, MatrixView<float> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
+                 std::int64_t k)
+      : left_{unit, Side::left, split, m, k},
+        right_{unit, Side::right, split, n, k},
+        rows_{a.data, a.ld, !a.transposed},
+        columns_{b.data, b.ld, b.transposed},
+        share_rows_(m <= n),
+        threads_(available_threads()),
+        panels_per_task_(std::clamp<std::int64_t>(own().panels() / (kTasksPerThread * threads_), 1, kMostPanels)),
+        fetches_(own().size * k > kCachedElements) {}
 
-  const int threads = available_threads();
-  const std::int64_t panels_per_task =
-      std::clamp<std::int64_t>(own.panels() / (kTasksPerThread * threads), 1, kMostPanels);
-  const std::int64_t blocks_at_once = std::clamp<std::int64_t>(
-      std::min(kSharedElements / shared.block_room(), kOwnElements / (panels_per_task * own.panel_room())), 1,
-      shared.blocks());
-  const bool fetches = own.size * k > kCachedElements;
-  const Scratch<Bf16> memory(blocks_at_once * shared.block_room());
-
-  for (std::int64_t first_block = 0; first_block < shared.blocks(); first_block += blocks_at_once) {
-    const std::int64_t end_block = std::min(shared.blocks(), first_block + blocks_at_once);
-    const auto shared_panel = [&](std::int64_t block, std::int64_t panel) {
-      return memory.data() + (block - first_block) * shared.block_room() + panel * shared.panel_room();
-    };
-    parallel_for(0, (end_block - first_block) * shared.panels(), panels_per_task, [&](auto i, auto end) {
-      for (; i < end; ++i) {
-        const std::int64_t block = first_block + i / shared.panels(), panel = i % shared.panels();
-        pack(share_rows, shared_panel(block, panel), block, panel);
-      }
-    });
-    parallel_for(0, own.panels(), panels_per_task, [&](std::int64_t first, std::int64_t last) {
-      const Scratch<Bf16> own_memory((end_block - first_block) * (last - first) * own.panel_room());
-      const auto own_panel = [&](std::int64_t block, std::int64_t panel) {
-        return own_memory.data() + ((block - first_block) * (last - first) + panel - first) * own.panel_room();
-      };
-      const auto multiply = [&](std::int64_t block, std::int64_t i, std::int64_t j) {
-        multiply_panels(left, right, c + i * unit.rows * ldc + j * kPanelColumns, ldc,
-                        share_rows ? shared_panel(block, i) : own_panel(block, i),
-                        share_rows ? own_panel(block, j) : shared_panel(block, j), left.count(i), right.count(j),
-                        left.depth(block), alpha, block == 0 ? beta : 1);
-      };
-      // Fetches a part of the panel that this thread may expect to pack next, since tasks begin in order.
-      const auto prefetch = [&](std::int64_t block, std::int64_t panel, std::int64_t part)
-          __attribute__((always_inline)) {
-        panel += panels_per_task * threads;
-        if (!fetches || panel >= own.panels()) return;
-        const std::int64_t begin = block * unit.depth, end = begin + own.depth(block);
-        if (share_rows) {
-          prefetch_panel(columns, own, panel, begin, end, part, shared.panels());
-        } else {
-          prefetch_panel(rows, own, panel, begin, end, part, shared.panels());
+  // c (m, n), rows ldc apart = beta·c + alpha·a·b
+  void write(float* c, std::int64_t ldc, float alpha, float beta) const {
+    const std::int64_t blocks_at_once = std::clamp<std::int64_t>(
+        std::min(kSharedElements / shared().block_room(), kOwnElements / (panels_per_task_ * own().panel_room())), 1,
+        shared().blocks());
+    const Scratch<Bf16> memory(blocks_at_once * shared().block_room());
+    for (std::int64_t begin = 0; begin < shared().blocks(); begin += blocks_at_once) {
+      const BlockRange blocks{begin, std::min(shared().blocks(), begin + blocks_at_once)};
+      parallel_for(0, blocks.size() * shared().panels(), panels_per_task_, [&](auto i, auto end) {
+        for (; i < end; ++i) {
+          const std::int64_t block = blocks.begin + i / shared().panels(), panel = i % shared().panels();
+          pack(share_rows_, shared_panel(memory.data(), blocks, block, panel), block, panel);
         }
-      };
-      unit.begin();
-      for (std::int64_t block = first_block; block < end_block; ++block) {
-        for (std::int64_t panel = first; panel < last; ++panel)
-          pack(!share_rows, own_panel(block, panel), block, panel);
-      }
-      // All blocks of k in turn for the sums of one shared panel, which stay in the cache.
-      for (std::int64_t i = 0; i < shared.panels(); ++i) {
-        for (std::int64_t block = first_block; block < end_block; ++block) {
-          for (std::int64_t j = first; j < last; ++j) {
-            prefetch(block, j, i);
-            share_rows ? multiply(block, i, j) : multiply(block, j, i);
-          }
-        }
-      }
-      unit.end();
-    });
+      });
+      parallel_for(0, own().panels(), panels_per_task_, [&](std::int64_t first, std::int64_t last) {
+        multiply(c, ldc, alpha, beta, memory.data(), blocks, first, last);
+      });
+    }
   }
-}
+
+ private:
+  const PanelLayout& shared() const { return share_rows_ ? left_ : right_; }
+  const PanelLayout& own() const { return share_rows_ ? right_ : left_; }
+  void pack(bool is_left, Bf16* to, std::int64_t block, std::int64_t panel) const {
+    is_left ? left_.pack_block(to, rows_, block, panel) : right_.pack_block(to, columns_, block, panel);
+  }
+  Bf16* shared_panel(Bf16* memory, const BlockRange& blocks, std::int64_t block, std::int64_t panel) const {
+    return memory + (block - blocks.begin) * shared().block_room() + panel * shared().panel_room();
+  }
+  // Fetches a part of the panel that this thread may expect to pack next, since tasks begin in order.
+  [[gnu::always_inline]] inline void prefetch(std::int64_t block, std::int64_t panel, std::int64_t part) const {
+    panel += panels_per_task_ * threads_;
+    if (!fetches_ || panel >= own().panels()) return;
+    const std::int64_t begin = block * left_.unit.depth, end = begin + own().depth(block);
+    if (share_rows_) {
+      prefetch_panel(columns_, own(), panel, begin, end, part, shared().panels());
+    } else {
+      prefetch_panel(rows_, own(), panel, begin, end, part, shared().panels());
+    }
+  }
+
+  // A task: multiplies the blocks of all shared panels with those of its own panels, `first` to last − 1.
+  void multiply(float* c, std::int64_t ldc, float alpha, float beta, Bf16* shared_memory, const BlockRange& blocks,
+                std::int64_t first, std::int64_t last) const {
+    const Scratch<Bf16> own_memory(blocks.size() * (last - first) * own().panel_room());
+    const auto own_panel = [&](std::int64_t block, std::int64_t panel) {
+      return own_memory.data() + ((block - blocks.begin) * (last - first) + panel - first) * own().panel_room();
+    };
+    const auto multiply = [&](std::int64_t block, std::int64_t i, std::int64_t j) {
+      multiply_panels(left_, right_, c + i * left_.unit.rows * ldc + j * kPanelColumns, ldc,
+                      share_rows_ ? shared_panel(shared_memory, blocks, block, i) : own_panel(block, i),
+                      share_rows_ ? own_panel(block, j) : shared_panel(shared_memory, blocks, block, j), left_.count(i),
+                      right_.count(j), left_.depth(block), alpha, block == 0 ? beta : 1);
+    };
+    left_.unit.begin();
+    for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
+      for (std::int64_t panel = first; panel < last; ++panel) pack(!share_rows_, own_panel(block, panel), block, panel);
+    }
+    // All blocks of k in turn for the sums of one shared panel, which stay in the cache.
+    for (std::int64_t i = 0; i < shared().panels(); ++i) {
+      for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
+        for (std::int64_t j = first; j < last; ++j) {
+          prefetch(block, j, i);
+          share_rows_ ? multiply(block, i, j) : multiply(block, j, i);
+        }
+      }
+    }
+    left_.unit.end();
+  }
+
+  PanelLayout left_, right_;
+  PackSource rows_;
+  PackSourceOf<T> columns_;
+  bool share_rows_;
+  int threads_;
+  std::int64_t panels_per_task_;
+  bool fetches_;
+};
 
 }  // namespace
 
 void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<float> b,
                std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
-  blocked_gemm(unit, split, c, ldc, a, b, m, n, k, alpha, beta);
+  BlockedProduct<float>(unit, split, a, b, m, n, k).write(c, ldc, alpha, beta);
 }
 
 void bf16_gemm(const Bf16Unit& unit, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b,
                std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
   check(b.transposed, "bf16_gemm: expected the rounded matrix transposed");
-  blocked_gemm(unit, false, c, ldc, a, b, m, n, k, alpha, beta);
+  BlockedProduct<Bf16>(unit, false, a, b, m, n, k).write(c, ldc, alpha, beta);
 }
 
 void packed_gemm(float* c, std::int64_t ldc, const PackSource& a, std::int64_t m, const PackedColumns& b,

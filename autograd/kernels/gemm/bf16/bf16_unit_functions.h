@@ -1,32 +1,27 @@
 // What units share, for their tables: see Bf16Unit.
 #pragma once
 
+#include <type_traits>
+
 #include "autograd/kernels/gemm/bf16/bf16_unit.h"
 
 namespace tapeformer::kernels {
 
-// For CPUs with AVX512_BF16.
-bool has_avx512_bf16();
-void pack_rows_avx512(Bf16* high, Bf16* low, std::int64_t row_distance, const PackSource& source, std::int64_t count,
-                      std::int64_t depth);
-void pack_columns_avx512(Bf16* high, Bf16* low, const PackSource& source, std::int64_t count, std::int64_t depth);
-void pack_rounded_columns_avx512(Bf16* to, const Bf16* columns, std::int64_t ld, std::int64_t count,
-                                 std::int64_t depth);
-void multiply_few_rows_avx512(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const Bf16* b,
-                              std::int64_t ldb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
-                              float beta);
-void round_and_multiply_few_rows_avx512(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda,
-                                        const PackSource& b, std::int64_t m, std::int64_t n, std::int64_t k,
-                                        float alpha, float beta);
+// The types of the functions that Bf16Unit points to.
+template <class Pointer>
+using FunctionOf = std::remove_pointer_t<Pointer>;
+using PackRows = FunctionOf<decltype(Bf16Unit::pack_rows)>;
+using PackColumns = FunctionOf<decltype(Bf16Unit::pack_columns)>;
+using PackRoundedColumns = FunctionOf<decltype(Bf16Unit::pack_rounded_columns)>;
+using MultiplyFewRows = FunctionOf<decltype(Bf16Unit::multiply_few_rows)>;
+using RoundAndMultiplyFewRows = FunctionOf<decltype(Bf16Unit::round_and_multiply_few_rows)>;
 
-// For any CPU.
-void pack_rows_by_software(Bf16* high, Bf16* low, std::int64_t row_distance, const PackSource& source,
-                           std::int64_t count, std::int64_t depth);
-void pack_columns_by_software(Bf16* high, Bf16* low, const PackSource& source, std::int64_t count, std::int64_t depth);
-void pack_rounded_columns_by_software(Bf16* to, const Bf16* columns, std::int64_t ld, std::int64_t count,
-                                      std::int64_t depth);
-void multiply_few_rows_by_software(float* c, std::int64_t ldc, const Bf16* a, std::int64_t lda, const Bf16* b,
-                                   std::int64_t ldb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
-                                   float beta);
+// Those with avx512 in their names need a CPU with AVX512_BF16; the others run on any.
+bool has_avx512_bf16();
+PackRows pack_rows_avx512, pack_rows_by_software;
+PackColumns pack_columns_avx512, pack_columns_by_software;
+PackRoundedColumns pack_rounded_columns_avx512, pack_rounded_columns_by_software;
+MultiplyFewRows multiply_few_rows_avx512, multiply_few_rows_by_software;
+RoundAndMultiplyFewRows round_and_multiply_few_rows_avx512;
 
 }  // namespace tapeformer::kernels
