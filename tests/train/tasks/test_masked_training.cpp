@@ -141,7 +141,8 @@ TEST_CASE("masked training: what it is not made for is refused") {
   pairs.data.corpus = "";
   check_refused(pairs, "data.pairs", "pairs.tsv",
                 "model.type: bert trains on data.text or data.corpus, got data.pairs");
-  check_refused({}, "train.mlm_probability", "0.3", "train.mlm_probability: expected 0.15 for gpt, which masks no tokens, got 0.3");
+  check_refused({}, "train.mlm_probability", "0.3",
+                "train.mlm_probability: expected 0.15 for gpt, which masks no tokens, got 0.3");
   check_refused({}, "train.mask_token", "1", "train.mask_token: expected 0.8 for gpt, which masks no tokens, got 1");
   check_refused({}, "train.mask_random", "0", "train.mask_random: expected 0.1 for gpt, which masks no tokens, got 0");
 }
