@@ -13,7 +13,8 @@ namespace tapeformer {
 
 enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
 enum class NormKind { layer, rms };  // Ba et al. 2016; Zhang & Sennrich 2019
-// A position embedding that is added to the token embedding, or a rotation of queries and keys (Su et al. 2021).
+// learned and sinusoidal: a position embedding is added to the token embedding. rotary: queries and keys are rotated
+// (Su et al. 2021).
 enum class PositionKind { learned, sinusoidal, rotary };
 
 template <>
@@ -41,7 +42,8 @@ struct Words<ActivationKind> {
       {ActivationKind::relu2, "relu2"}, {ActivationKind::swiglu, "swiglu"},       {ActivationKind::geglu, "geglu"}};
 };
 
-// The angle of pair i of a head of width d grows by base^(−2i/d) from one position to the next.
+// Rotary positions: from one position to the next, pair i of the elements of a head of width d is rotated by the
+// further angle base^(−2i/d).
 struct Rotary {
   double base = 10000;
   RotaryPairs pairs = RotaryPairs::halves;
@@ -50,8 +52,7 @@ struct Rotary {
 struct BlockConfig {
   std::int64_t dim = 128;
   std::int64_t heads = 4;
-  std::int64_t kv_heads =
-      0;  // number of heads of keys and values, shared by groups of query heads; 0: as many as heads
+  std::int64_t kv_heads = 0;     // heads of keys and values, which groups of query heads share; 0: as many as heads
   std::int64_t head_dim = 0;     // width of a head's queries and keys; 0: dim / heads
   std::int64_t value_dim = 0;    // width of a head's values; 0: head_dim
   std::int64_t ff_dim = 512;     // width of the feed-forward layer after its activation

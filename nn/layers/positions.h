@@ -15,17 +15,18 @@ Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, 
 // The positions of the tokens of a batch.
 struct Positions {
   std::int64_t first = 0;  // token t of every row has position first + t
-  Tensor of_tokens{};      // unless this i32 (B, T) gives each token's position
+  Tensor of_tokens{};      // i32 (B, T): the position of each token, used instead of `first`; undefined: not used
 };
 
-// Returns the rotation of `length` tokens at these positions, for heads of width d.
+// Returns the rotation of the queries and keys of `length` tokens at these positions, for heads of width d.
 Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64_t d, const Rotary& rotary,
                      DType dtype);
 
-// Throws Error unless the kind of positions is rotary exactly if the blocks rotate queries and keys.
+// Throws Error if the kind of positions is rotary but the blocks do not rotate queries and keys, or the reverse.
 void check_rotary(PositionKind kind, const BlockConfig& blocks);
 
-// A vector for each position below `context`: a learned table, or fixed sinusoids. Rotary positions have no vectors.
+// Has a vector for each position below `context`: a learned table, or fixed sinusoids. For rotary positions it has no
+// vectors.
 class PositionEmbedding : public Module {
  public:
   PositionEmbedding(PositionKind kind, std::int64_t context, std::int64_t dim, double base, const Init& init,
