@@ -2,15 +2,12 @@
 
 #include "autograd/kernels/gemm/batch_invariant.h"
 #include "autograd/tape/tape.h"
+#include "generate/teacher_forcing.h"
 
 namespace tapeformer {
 namespace {
 
-Tensor row_of(const std::vector<std::int32_t>& ids) {
-  return Tensor::from(std::span<const std::int32_t>(ids), {1, std::ssize(ids)});
-}
-
-// The range [begin, end) of layers or heads (there are `count`) over which the weights are averaged.
+// Returns the range [begin, end) of the `count` layers or heads over which the weights are averaged.
 std::pair<std::int64_t, std::int64_t> range_of(const char* what, std::optional<std::int64_t> wanted,
                                                std::int64_t count) {
   if (!wanted) return {0, count};
@@ -23,9 +20,8 @@ std::pair<std::int64_t, std::int64_t> range_of(const char* what, std::optional<s
 std::vector<std::vector<double>> align(const EncoderDecoder& model, std::span<const std::int32_t> source,
                                        std::span<const std::int32_t> target, const PairSymbols& symbols,
                                        const AlignmentHeads& heads) {
-  std::vector<std::int32_t> source_ids(source.begin(), source.end()), inputs{symbols.target.begin};
-  source_ids.push_back(symbols.source.end);
-  inputs.insert(inputs.end(), target.begin(), target.end());
+  const TeacherForcedPair pair = teacher_forced_pair(source, target, symbols);
+  const std::int64_t source_length = pair.source.ids.size(1), target_length = pair.inputs.size(1);
 
   std::vector<Tensor> layers;  // (1, heads, T, S) each
   const TensorObserver observer = [&](std::string_view name, const std::function<Tensor()>& weights) {
@@ -33,16 +29,15 @@ std::vector<std::vector<double>> align(const EncoderDecoder& model, std::span<co
   };
   const kernels::BatchInvariant batch_invariant;
   Tape tape({.record = false, .observer = &observer});
-  const Tensor length = Tensor::from({static_cast<std::int32_t>(source_ids.size())}, {1});
-  model.decode(Variable::constant(tape, row_of(inputs)), model.encode(tape, {row_of(source_ids), length}));
+  model.decode(Variable::constant(tape, pair.inputs), model.encode(tape, pair.source));
   if (layers.empty()) fail_usage("alignments: the model has no attention from target to source");
 
   const auto [first_layer, last_layer] = range_of("layer", heads.layer, std::ssize(layers));
   const auto [first_head, last_head] = range_of("head", heads.head, layers.front().size(1));
-  std::vector<std::vector<double>> rows(inputs.size(), std::vector<double>(source_ids.size(), 0));
+  std::vector<std::vector<double>> rows(target_length, std::vector<double>(source_length, 0));
   const double share = 1.0 / static_cast<double>((last_layer - first_layer) * (last_head - first_head));
   for (std::int64_t layer = first_layer; layer < last_layer; ++layer) {
-    const double* weight = layers[layer].data<double>() + first_head * std::ssize(inputs) * std::ssize(source_ids);
+    const double* weight = layers[layer].data<double>() + first_head * target_length * source_length;
     for (std::int64_t head = first_head; head < last_head; ++head) {
       for (std::vector<double>& row : rows) {
         for (double& sum : row) sum += share * *weight++;

@@ -9,8 +9,8 @@
 
 namespace tapeformer {
 
-// The layer and head of the decoder's cross-attention whose weights are read, from 0. If one is not given, the weights
-// are averaged over all of them.
+// The layer and the head of the decoder's cross-attention whose weights are read, counted from 0. If the layer is not
+// given, the weights are averaged over all layers; likewise for the head.
 struct AlignmentHeads {
   std::optional<std::int64_t> layer = {}, head = {};
 };

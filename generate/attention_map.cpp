@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "autograd/tape/tape.h"
+#include "generate/teacher_forcing.h"
 #include "nn/attention/attention.h"
 
 namespace tapeformer {
@@ -69,16 +70,13 @@ AttentionMap attention_of(const Model& model, std::span<const std::int32_t> ids)
 
 std::vector<AttentionMap> attention_of(const EncoderDecoder& model, std::span<const std::int32_t> source,
                                        std::span<const std::int32_t> target, const PairSymbols& symbols) {
-  std::vector<std::int32_t> source_ids(source.begin(), source.end()), inputs{symbols.target.begin};
-  source_ids.push_back(symbols.source.end);
-  inputs.insert(inputs.end(), target.begin(), target.end());
+  const TeacherForcedPair pair = teacher_forced_pair(source, target, symbols);
   std::size_t encoder_layers = 0;
   Collector all;
   collect(all, [&](Tape& tape) {
-    const Tensor length = Tensor::from({static_cast<std::int32_t>(source_ids.size())}, {1});
-    const EncoderOutput encoded = model.encode(tape, {row_of(source_ids), length});
+    const EncoderOutput encoded = model.encode(tape, pair.source);
     encoder_layers = all.self.weights.size();
-    model.decode(Variable::constant(tape, row_of(inputs)), encoded);
+    model.decode(Variable::constant(tape, pair.inputs), encoded);
   });
   std::vector<AttentionMap> maps;
   const auto part = [&](const char* name, const std::vector<Tensor>& weights, const std::vector<Tensor>& outputs,

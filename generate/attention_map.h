@@ -11,7 +11,7 @@
 
 namespace tapeformer {
 
-// The attention of all layers of a stack, from each of T queries to S keys.
+// The attention weights of all layers of an encoder or decoder, from each of T queries to S keys.
 struct AttentionMap {
   std::string name;             // "self"; for an encoder-decoder "encoder", "decoder" or "cross"
   std::vector<Tensor> weights;  // (heads, T, S) f64 for each layer; the weights of a query sum to 1
@@ -19,7 +19,7 @@ struct AttentionMap {
                                 // empty for recurrent decoders, which have no such heads
 };
 
-// Each throws UsageError for a model without attention.
+// Return the attention of a forward pass over these tokens. Each throws UsageError for a model without attention.
 AttentionMap attention_of(const CausalModel& model, std::span<const std::int32_t> ids);
 AttentionMap attention_of(const Model& model, std::span<const std::int32_t> ids);
 // The keys of "encoder" and "cross" are the source's tokens and its end token. The queries of "decoder" and "cross" are

@@ -47,7 +47,7 @@ class BeamSearch : public DecodingStrategy {
     std::string name;                   // in error messages
     std::int64_t begin;                 // the position of the first token of a hypothesis
     std::int64_t max_length;            // of a hypothesis, in tokens with the end token
-    std::vector<Live> live;             // unused entries last
+    std::vector<Live> live;             // the hypotheses that have not ended; unused entries last
     std::vector<std::int64_t> parents;  // live[i] continues hypothesis parents[i] of the step before
     std::vector<Hypothesis> finished;   // best first
   };
@@ -55,14 +55,14 @@ class BeamSearch : public DecodingStrategy {
 
   template <class T>
   std::vector<Candidate> candidates(const Search& search, const T* log_p, std::int64_t vocab) const;
-  // Goes on with `best`, the best continuations of the hypotheses of one row.
+  // Extends the search for one row by one token: replaces its hypotheses by `best`, their best continuations.
   void advance(Search& search, const std::vector<Candidate>& best) const;
   double penalty(std::int64_t length) const;
   bool is_done(const Search& search) const;
 
   const DecodingRules rules_;
   const BeamOptions options_;
-  std::int64_t length_ = 0;  // the number of tokens that have followed the beginnings
+  std::int64_t length_ = 0;  // the number of tokens that each row has so far beyond its beginning
   std::vector<Search> searches_;
   std::vector<std::vector<Hypothesis>> results_;
 };

@@ -1,4 +1,5 @@
-// What a decode loop needs of a model, for all models that predict the next token.
+// The decode loop for all models that predict the next token, and the interfaces of its two sides: a Decoder (the
+// model), and a DecodingStrategy (sampling or beam search).
 #pragma once
 
 #include "autograd/tape/tape.h"
@@ -14,8 +15,8 @@ using TokenRows = std::vector<std::span<const std::int32_t>>;
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  // Returns the logits (R, vocab) of the token after each of R rows. The rows are those of the call before, after
-  // select(), with one more token each.
+  // Returns the logits (R, vocab) of the token after each of R rows. The rows must be those of the previous call, as
+  // select() has rearranged them, with one more token each.
   virtual Tensor next_logits(const TokenRows& rows) = 0;
   // Replaces row i by the old row rows[i], as Cache::select() does.
   virtual void select(std::span<const std::int64_t> rows) = 0;
@@ -23,10 +24,10 @@ class Decoder {
 
 // Continues texts by a model that reads no source. When the context is full, the older half is dropped, and decoding
 // continues from the newer half; a model without a limit drops nothing. After a document token the model sees nothing
-// before it. The first rows must be such as seen_part() returns.
+// before it. The rows of the first call must be what seen_part() returns.
 class CausalDecoder : public Decoder {
  public:
-  // Without the cache the model reads all that it sees for each token.
+  // Without the cache the model reads its whole context again for each token.
   CausalDecoder(const CausalModel& model, bool use_cache) : model_(model), use_cache_(use_cache) {}
 
   // Throws Error if a document begins in some of the rows and not in the others.
@@ -58,36 +59,37 @@ class TargetDecoder : public Decoder {
   const EncoderDecoder& model_;
   Tape tape_{no_grad};
   EncoderOutput encoded_;
-  std::unique_ptr<Cache> cache_;  // null: without
-  std::int64_t rows_, read_ = 0;  // the rows; the number of tokens that the cache has read
+  std::unique_ptr<Cache> cache_;  // null: no cache
+  std::int64_t rows_, read_ = 0;  // the number of rows; the number of tokens that the cache has read
 };
 
-// A row as it begins, and how far it may go.
+// The tokens with which a row begins, and how many may follow.
 struct RowStart {
   std::vector<std::int32_t> ids;  // a prompt, or the begin token
   std::int64_t max_length;        // the number of tokens that may follow, the end token included
   std::string name;               // of the row in error messages
 };
 
-// The tokens that may follow.
+// Which tokens may follow the beginning of a row.
 struct DecodingRules {
-  std::int32_t end = -1;                    // ends a row; -1: there is none
-  std::vector<std::int32_t> excluded = {};  // never follow, except the end
-  bool must_end = false;                    // whether only the end may be the last of max_length tokens
+  std::int32_t end = -1;                    // the end token; -1: there is none
+  std::vector<std::int32_t> excluded = {};  // tokens that never follow; the end token always may
+  bool must_end = false;                    // whether the last of max_length tokens must be the end token
 };
 
-// How a batch of rows goes on after each step: by sampling, or by a beam search.
+// Chooses the next tokens of a batch of rows: by sampling, or by a beam search.
 class DecodingStrategy {
  public:
   virtual ~DecodingStrategy() = default;
-  // Returns the rows that go on, all of the same length; none when the work is done. They are valid until extend().
+  // Returns the rows that need a next token, all of the same length; none when the work is done. They are valid until
+  // extend().
   virtual TokenRows rows() const = 0;
-  // Chooses tokens by the logits (R, vocab) of the rows. Returns for each row that goes on which of the rows before it
-  // continues.
+  // Chooses the next tokens from the logits (R, vocab) of rows(). Returns, for each row that rows() has afterwards, the
+  // index of the row that it continues among those before the call.
   virtual std::vector<std::int64_t> extend(const Tensor& logits) = 0;
 };
 
-// Extends the rows token by token until none goes on.
+// Extends the strategy's rows token by token until none is left.
 void decode(Decoder& decoder, DecodingStrategy& strategy);
 
 }  // namespace tapeformer

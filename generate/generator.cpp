@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::uint64_t kStream = mix64(0x73616d706c65);  // "sample"
+constexpr std::uint64_t kSamplingStream = mix64(0x73616d706c65);  // the bytes of "sample"
 
 RowStart start_of(const CausalModel& model, std::span<const std::int32_t> prompt, std::int64_t tokens) {
   check(!prompt.empty(), "generate: the prompt has no tokens");
@@ -35,7 +35,7 @@ std::vector<std::int32_t> generate(const CausalModel& model, std::span<const std
                                    const GenerateOptions& options, const std::function<bool(std::int32_t)>& on_token) {
   const RowStart start = start_of(model, prompt, options.tokens);
   std::vector<std::int32_t> generated;
-  SampledRows strategy({start}, {{.seed = options.seed, .stream = kStream}}, {.end = options.stop_token},
+  SampledRows strategy({start}, {{.seed = options.seed, .stream = kSamplingStream}}, {.end = options.stop_token},
                        options.sampling, [&](std::size_t, std::int32_t token, std::span<const float>) {
                          if (token == options.stop_token) return false;
                          generated.push_back(token);

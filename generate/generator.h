@@ -28,16 +28,16 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const Causal
 // has a document token.
 std::span<const std::int32_t> seen_part(const CausalModel& model, std::span<const std::int32_t> prompt);
 
-// Continues the seen part of a prompt, which needs at least one token (Error otherwise). Calls on_token with each new
-// token as soon as it is known; generation ends if on_token returns false. CausalDecoder says what the model sees of
-// the text. Token i is drawn with the key (seed, step = i).
+// Continues the seen part of a prompt by sampling. Throws Error for a prompt without tokens. Calls on_token with each
+// new token as soon as it is known; generation ends if on_token returns false. The comment on CausalDecoder says how
+// much of a long text the model sees. Token i is drawn with the key (seed, step = i).
 std::vector<std::int32_t> generate(const CausalModel& model, std::span<const std::int32_t> prompt,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token = {});
 
 struct TextSearchOptions {
   BeamOptions search = {};
-  std::int64_t tokens = 200;     // a text without the stop token is cut after so many tokens
+  std::int64_t tokens = 200;     // a text that has not reached the stop token is cut after so many tokens
   std::int32_t stop_token = -1;  // ends a text; -1: the model's document token, if it has one
   bool use_cache = true;         // false: a full forward pass for every token (same texts, slower)
 };

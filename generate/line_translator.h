@@ -12,8 +12,8 @@ struct LineTranslation {
   std::vector<std::string> texts;            // best first; a line of white space has one empty text
   std::vector<double> scores;                // Hypothesis::score of each text
   std::vector<std::int32_t> source, target;  // the ids that were translated; the ids of the best text
-  std::int64_t dropped_tokens =
-      0;  // the number of tokens cut off at the end of a source that is longer than the model's context
+  // The number of tokens that were cut off at the end of a source that is longer than the model's context.
+  std::int64_t dropped_tokens = 0;
 };
 
 // Translates lines of text. Each byte that is not valid UTF-8 is read as U+FFFD. The translation of a line does not

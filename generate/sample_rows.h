@@ -9,11 +9,11 @@
 
 namespace tapeformer {
 
-// Draws the tokens of each row on its own: token i with the key of its row and step = i.
+// Draws the tokens of each row independently of the other rows: token i with the key of its row and step = i.
 class SampledRows : public DecodingStrategy {
  public:
-  // Is called with the index of a row, the token that was drawn for it, which may be the end, and the logits of the
-  // model. The row ends if it returns false.
+  // A function that is called with the index of a row, the token that was drawn for it (which may be the end token),
+  // and the logits of the model. The row ends if the function returns false.
   using OnToken = std::function<bool(std::size_t row, std::int32_t token, std::span<const float> logits)>;
 
   // All rows begin with the same number of ids; `keys` has a key for each. Throws UsageError for options out of range.
@@ -33,7 +33,7 @@ class SampledRows : public DecodingStrategy {
   const DecodingRules rules_;
   const SamplingOptions options_;
   const OnToken on_token_;
-  std::int64_t length_ = 0;  // the number of tokens that have followed the beginnings
+  std::int64_t length_ = 0;  // the number of tokens that each row has so far beyond its beginning
   std::vector<Row> rows_;
 };
 

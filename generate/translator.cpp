@@ -11,7 +11,7 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::uint64_t kTranslationStream = mix64(0x7472616e736c6174);  // "translat"
+constexpr std::uint64_t kTranslationStream = mix64(0x7472616e736c6174);  // the bytes of "translat"
 
 using Ids = std::vector<std::int32_t>;
 

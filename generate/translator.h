@@ -26,11 +26,11 @@ struct TranslateOptions {
 void check_options(const TranslateOptions& options);
 
 // Returns the n best translations of each source (ids without begin and end tokens), best first, in the order of the
-// sources, or for each source the one that was drawn, whose score is its log P. The begin and padding tokens are left
-// out, and at max_length a translation can only end. The result for a source does not depend on the other sources; what
-// is drawn is a function of the source and the seed. Throws Error if a source is empty or, with its end token, longer
-// than the context, and if the model's predictions are not finite numbers. Calls `progress` with the fraction of the
-// sources that is done.
+// sources. With sampling there is one translation of each source, and its score is its log P. Translations have no
+// begin and padding tokens; one of max_length tokens ends with the end token. The result for a source does not depend
+// on the other sources; a sampled translation is a function of the source and the seed. Throws Error if a source is
+// empty or, with its end token, longer than the context, and if the model's predictions are not finite numbers. Calls
+// `progress` with the fraction of the sources that is done.
 std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model,
                                                std::span<const std::vector<std::int32_t>> sources,
                                                const PairSymbols& symbols, const TranslateOptions& options,

@@ -52,7 +52,7 @@ Tensor heads_of(const Tensor& rows, std::int64_t heads) {
   return rows.reshape({rows.size(0), rows.size(1), heads, rows.size(2) / heads}).transpose(1, 2);
 }
 
-// Attention of queries (B, T, h·d) to the keys and values of a cache → (B, T, h·d_v).
+// Computes the attention of queries (B, T, h·d) to the keys and values of a cache → (B, T, h·d_v).
 Variable attend_to(const KeyValueCache& cache, const Variable& queries, std::int64_t heads,
                    const AttentionOptions& options) {
   const auto constant = [&](const Tensor& x) { return Variable::constant(*queries.tape(), x); };
@@ -98,17 +98,17 @@ void require_no_recording(const Tape& tape) {
 
 }  // namespace
 
-// Makes room for `length` tokens with the batch, heads and widths of k and v, and keeps the cached tokens.
+// Allocates memory for `length` tokens with the batch, heads and widths of k and v, and keeps the cached tokens.
 void KeyValueCache::reserve(const Tensor& k, const Tensor& v, std::int64_t length) {
-  constexpr std::int64_t kLeast = 16;
-  const std::int64_t held = keys_.defined() ? keys_.size(2) : 0;
+  constexpr std::int64_t kLeastLength = 16;
+  const std::int64_t allocated = keys_.defined() ? keys_.size(2) : 0;
   const bool same_rows = keys_.defined() && keys_.size(0) == k.size(0);
   check(same_rows || length_ == 0, "key/value cache: holds a batch of ", keys_.defined() ? keys_.size(0) : 0, ", got ",
         k.size(0));
-  if (same_rows && length <= held) return;
-  const std::int64_t room = std::min(capacity_, std::max({length, 2 * held, kLeast}));
+  if (same_rows && length <= allocated) return;
+  const std::int64_t grown_length = std::min(capacity_, std::max({length, 2 * allocated, kLeastLength}));
   const auto grow = [&](Tensor& tensor, const Tensor& like) {
-    const Tensor grown = Tensor::empty({like.size(0), like.size(1), room, like.size(3)}, like.dtype());
+    const Tensor grown = Tensor::empty({like.size(0), like.size(1), grown_length, like.size(3)}, like.dtype());
     if (length_ > 0) grown.slice(2, 0, length_).copy_from(tensor.slice(2, 0, length_));
     tensor = grown;
   };

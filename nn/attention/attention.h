@@ -34,10 +34,10 @@ class KeyValueCache {
   void reserve(const Tensor& k, const Tensor& v, std::int64_t length);
 
   std::int64_t capacity_, length_ = 0;
-  Tensor keys_, values_;  // (B, g, room, d) and (B, g, room, d_v)
+  Tensor keys_, values_;  // (B, g, allocated length, d) and (B, g, allocated length, d_v)
 };
 
-// The mask of self-attention: the tokens of its own sequence to which a token may attend.
+// The mask of self-attention, which says to which tokens of its own row a token may attend.
 struct SelfMask {
   bool causal = true;  // a token attends only to tokens up to itself
   Tensor lengths{};  // i32 (B): tokens at or past a row's length are padding, to which no token attends; undefined: no
@@ -46,10 +46,10 @@ struct SelfMask {
   Tensor key_begin{};
 };
 
-// The values of the first layer, (B, T, g·d_v), for the layers whose BlockConfig has a value residual.
+// Passes the values of the first layer, (B, T, g·d_v), to the later layers, whose BlockConfig has a value residual.
 struct FirstValues {
-  Variable read = {};        // what later layers mix into their own values
-  Variable* keep = nullptr;  // the first layer: where its values are put
+  Variable read = {};        // in a later layer: the first layer's values, which it mixes into its own
+  Variable* keep = nullptr;  // in the first layer: where it stores its values
 };
 
 // Returns the weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers. The op itself
@@ -57,10 +57,14 @@ struct FirstValues {
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options);
 
 // The names of the tensors that self-attention without a cache passes to its tape's observer (TapeOptions), layer after
-// layer: - its weights (R, h, T, T), before dropout; the weights of a query sum to 1; - what each head adds to the
-// residual stream, (R, h, T, dim): the weighted mean of its values, times its columns of
-//   W_O. The sum over all heads, plus the bias of W_O, is the output of the layer.
-// The names for cross-attention are in sequence_to_sequence.h.
+// layer.
+//
+// kSelfAttentionWeights: its weights (R, h, T, T) before dropout; the weights of a query sum to 1.
+//
+// kSelfAttentionHeads: what each head adds to the residual stream, (R, h, T, dim): the weighted mean of its values,
+// times its columns of W_O. The sum over all heads, plus the bias of W_O, is the output of the layer.
+//
+// The names for cross-attention are in encoder_decoder.h.
 inline constexpr std::string_view kSelfAttentionWeights = "self_attention.weights";
 inline constexpr std::string_view kSelfAttentionHeads = "self_attention.heads";
 
@@ -71,14 +75,14 @@ struct AttentionHeads : HeadLayout {
 
   std::int64_t dim;                         // the width of a head's queries and keys
   std::unique_ptr<RmsNorm> q_norm, k_norm;  // null: none
-  HeadTransform transform;                  // without a rotation
-  double dropout;                           // of the weights
+  HeadTransform transform;                  // its rotation is set in each forward pass
+  double dropout;                           // on attention weights
 };
 
 // Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are
 // multiplied by W_O. x (B, T, dim) → (B, T, dim). If configured, groups of query heads share heads of K and V, and Q
-// and K are normalised and rotated by their positions. With a value residual the values are λ·V + (1 − λ)·V of the
-// first layer (Zhou et al. 2024), λ = value_mix (1), initially 0.5.
+// and K are normalised and rotated by their positions. With a value residual the values are λ·V + (1 − λ)·V₁, where V₁
+// are the first layer's values (Zhou et al. 2024), and λ = value_mix (1) is initially 0.5.
 class MultiHeadAttention : public Module {
  public:
   // Throws UsageError if head_dim is 0 and heads does not divide dim, or if kv_heads does not divide heads.
@@ -94,7 +98,7 @@ class MultiHeadAttention : public Module {
  private:
   Variable run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
                const FirstValues& first) const;
-  // Returns the packed rows of Q, K and V with the mixed values; V begins at element `begin` of a row.
+  // Returns the packed rows of Q, K and V with the values mixed as `first` says; V begins at element `begin` of a row.
   Variable mix_values(const Variable& packed, std::int64_t begin, const FirstValues& first) const;
 
   AttentionHeads heads_;

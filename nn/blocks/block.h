@@ -11,8 +11,8 @@
 
 namespace tapeformer {
 
-// act(x W₁ᵀ + b₁) W₂ᵀ + b₂: x (…, dim) → (…, dim). With a gated activation, the first half of the rows of W₁ makes the
-// gate, and the second half makes the factor that the gate multiplies (parameters gate_up.weight and gate_up.bias).
+// act(x W₁ᵀ + b₁) W₂ᵀ + b₂: x (…, dim) → (…, dim). With a gated activation, W₁ has 2·ff_dim rows (parameters
+// gate_up.weight and gate_up.bias): the first half computes the gate, and the second half what the gate multiplies.
 class FeedForward : public Module {
  public:
   explicit FeedForward(const BlockConfig& config);
@@ -39,8 +39,8 @@ struct BlockCache {
   KeyValueCache self, cross{0};
 };
 
-// Self-attention, cross-attention if `cross`, and a feed-forward layer. Each has dropout, a residual connection and a
-// norm, before or after the layer as configured.
+// A block has up to three sublayers: self-attention, cross-attention if `cross`, and a feed-forward layer. Each
+// sublayer has dropout, a residual connection and a norm, which comes before or after it as configured.
 class Block : public Module {
  public:
   explicit Block(const BlockConfig& config, bool cross = false);
@@ -68,7 +68,8 @@ class StackCache : public Cache {
   explicit StackCache(std::vector<BlockCache> caches) : blocks(std::move(caches)) {}
   void clear() override;
   void select(std::span<const std::int64_t> rows) override;
-  // Returns blocks.I.self.keys and blocks.I.self.values (B, g, length, d) for each block, and those of `cross`.
+  // Returns for each block I: blocks.I.self.keys (B, g, length, d), blocks.I.self.values (B, g, length, d_v), and with
+  // cross-attention blocks.I.cross.keys and blocks.I.cross.values.
   NamedTensors tensors() const override;
   // The number of tokens that were read.
   std::int64_t length() const { return blocks.front().self.length(); }
@@ -82,10 +83,10 @@ class BlockStack : public Module {
   // If residual_init is normal, its standard deviation is divided by the square root of the number of residual
   // additions (GPT-2).
   BlockStack(const BlockConfig& config, std::int64_t layers, const PositionConfig& position, bool cross = false);
-  // x (B, T, dim) → (B, T, dim). With a cache, x continues the cached tokens. On a tape with options.recompute, each
-  // block except the last is recomputed (with a value residual also except the first, whose values others read), and
-  // the stack must live until backward. If `layers` is given, the output of each block is appended to it, that of the
-  // last block after the final norm.
+  // x (B, T, dim) → (B, T, dim). With a cache, x continues the cached tokens. On a tape with options.recompute,
+  // backward recomputes each block except the last, and with a value residual also except the first, whose values the
+  // other blocks read; the stack must then live until backward. If `layers` is given, the output of each block is
+  // appended to it, that of the last block after the final norm.
   Variable forward(const Variable& x, const BlockContext& context = {}, StackCache* cache = nullptr,
                    std::vector<Variable>* layers = nullptr) const;
   // Returns an empty cache for `length` tokens, and for `encoded_length` tokens of the encoder's output.

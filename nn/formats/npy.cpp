@@ -12,7 +12,8 @@ static_assert(std::endian::native == std::endian::little, "the values are writte
 constexpr std::size_t kHeaderBytes = 128;  // a multiple of 64, large enough for sizes of any number of digits
 constexpr std::size_t kBufferBytes = 1 << 16;
 
-// The magic string, the version, the length of the rest, and a Python dictionary, padded with spaces.
+// Returns the header: the magic string, the version, the length of the rest, and a Python dictionary, padded with
+// spaces.
 std::string header_of(std::int64_t rows, std::int64_t width) {
   constexpr std::size_t kDictionary = kHeaderBytes - 10;
   std::string header("\x93NUMPY\x01\x00", 8);

@@ -45,7 +45,7 @@ DType parse_dtype(const std::string& name) {
 
 using nlohmann::json;
 
-// The JSON library would also convert 1.5 and true to whole numbers.
+// Returns the whole number. The JSON library alone would also convert 1.5 and true.
 std::uint64_t whole_number(const json& value) {
   check(value.is_number_unsigned(), "expected a whole number, got ", value.dump());
   return value.get<std::uint64_t>();
@@ -59,7 +59,7 @@ struct Place {
   std::vector<std::int64_t> shape;
 };
 
-// Throws Error unless the number of bytes is the one that dtype and shape need.
+// Reads a tensor's entry of the header. Throws Error unless its number of bytes is the one that dtype and shape need.
 Place read_place(const std::string& name, const json& entry) {
   const json& offsets = entry.at("data_offsets");
   check(offsets.is_array() && offsets.size() == 2, "data_offsets: expected two numbers, got ", offsets.dump());

@@ -16,7 +16,7 @@ Tensor select_rows(const Tensor& x, std::span<const std::int64_t> rows) {
   std::iota(all.begin(), all.end(), 0);
   if (std::ranges::equal(rows, all)) return x;
 
-  constexpr std::int64_t kElements = 1 << 14;  // that a thread copies at least
+  constexpr std::int64_t kElements = 1 << 14;  // the least number of elements that a thread copies
   Dims sizes = x.sizes();
   sizes[0] = std::ssize(rows);
   const Tensor from = x.contiguous(), to = Tensor::empty(sizes, x.dtype());

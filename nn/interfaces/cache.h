@@ -1,4 +1,5 @@
-// What a model keeps of the tokens that it has read, so that the next token costs little.
+// The cache of a model: what it keeps of the tokens that it has read, so that it need not read them again for the next
+// token.
 #pragma once
 
 #include <memory>
@@ -16,11 +17,12 @@ class Cache {
   // Forgets all tokens. The next ids may have another number of rows.
   virtual void clear() = 0;
   // Replaces row i by the old row rows[i]. A row may be used several times, or not at all. In an encoder-decoder the
-  // rows of a source must stay side by side, as many for each source (selected_sources()); a source that loses all its
-  // rows is dropped. Throws Error for a row that is not there. Does nothing if no token was read.
+  // rows of a source must stay side by side, and all sources must keep the same number of rows (selected_sources()); a
+  // source that loses all its rows is dropped. Throws Error for a row that is not there. Does nothing if no token was
+  // read.
   virtual void select(std::span<const std::int64_t> rows) = 0;
-  // Returns the tensors that make up the cache, with names in a fixed order; nothing if no token was read. They share
-  // its memory.
+  // Returns the named tensors of the cache in a fixed order; an empty list if no token was read. They share the memory
+  // of the cache.
   virtual NamedTensors tensors() const = 0;
 };
 

@@ -13,12 +13,13 @@ class RecurrentModel;
 // The number of tokens that evaluation scores in one window, for a model without a context limit.
 inline constexpr std::int64_t kUnlimitedWindow = 1024;
 
-// Padding follows a row's tokens, so none of them sees it, and the lengths of a batch have no influence on the vectors.
-// The hidden states of the last layer are the features of forward().
+// A position sees only itself and earlier positions. Padding follows the tokens of a row, so no token sees it, and the
+// lengths of a batch do not change the vectors of tokens. The last of the hidden_states() is what forward() returns.
 class CausalModel : public Model {
  public:
   bool is_causal() const final { return true; }
-  // The model as one that can go on from the state that the row before left; null for other models.
+  // Returns this model as a RecurrentModel, which can continue from the state after the previous row; null if it is
+  // none.
   virtual const RecurrentModel* recurrent() const { return nullptr; }
 
   // Returns a cache that has read nothing yet.

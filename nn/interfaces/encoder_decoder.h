@@ -24,7 +24,7 @@ struct EncoderOutput {
   // The initial states of a recurrent decoder, (B, …) each, in the model's own order; empty for other decoders.
   std::vector<Variable> initial = {};
 };
-// Returns the output for the sources `rows`, on a tape that does not record.
+// Returns the encoder's output for the sources rows[0], rows[1], …, on a tape that does not record.
 EncoderOutput select_rows(const EncoderOutput& encoded, std::span<const std::int64_t> rows);
 
 // Returns the sources to which the target rows `rows` belong, in order, if rows i·n … (i + 1)·n − 1 belong to source i,
@@ -34,11 +34,12 @@ std::vector<std::int64_t> selected_sources(std::span<const std::int64_t> rows, s
 // The name under which a decoder passes its cross-attention weights to its tape's observer (TapeOptions): (R, heads, T,
 // S), before dropout, layer after layer.
 inline constexpr std::string_view kCrossAttentionWeights = "cross_attention.weights";
-// The name for what each head of a Transformer adds to the residual stream, (R, heads, T, dim), as kSelfAttentionHeads.
+// The name under which a Transformer's decoder passes what each head of cross-attention adds to the residual stream,
+// (R, heads, T, dim); see kSelfAttentionHeads.
 inline constexpr std::string_view kCrossAttentionHeads = "cross_attention.heads";
 
-// As a Model, it is its encoder: it reads sources and gives their positions vectors. context() limits sources and
-// targets.
+// The members of Model concern the encoder alone: hidden_states() are the encoder's vectors of the sources. context()
+// limits sources and targets.
 class EncoderDecoder : public Model {
  public:
   virtual std::int64_t target_vocab() const = 0;

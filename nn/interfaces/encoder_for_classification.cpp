@@ -69,8 +69,9 @@ Variable EncoderForClassification::vectors(const Batch& batch) const {
   std::vector<Variable> layers;
   if (options_.freeze) {
     Tape& tape = *batch.inputs().tape();
-    Tape apart(no_grad);
-    for (const Variable& layer : read(batch.on(apart))) layers.push_back(Variable::constant(tape, layer.value()));
+    Tape encoder_tape(no_grad);
+    for (const Variable& layer : read(batch.on(encoder_tape)))
+      layers.push_back(Variable::constant(tape, layer.value()));
   } else {
     layers = read(batch);
   }
@@ -88,17 +89,17 @@ Variable EncoderForClassification::logits(const Batch& batch, const Tensor& posi
 }
 
 ParameterRates EncoderForClassification::rates(double decay) const {
-  // The rate of each parameter, by its name; it depends on the number of layers that follow the parameter.
+  // The rate of a parameter depends on the number of layers that follow it.
   std::map<std::string, double, std::less<>> rates;
   std::int64_t layers = 0;
   const std::vector<NamedParameter> parameters = encoder_->named_parameters();
   for (const NamedParameter& parameter : parameters)
     layers = std::max(layers, layer_number(parameter.name).value_or(-1) + 1);
-  bool behind = false;  // whether a layer has come already
+  bool seen_layer = false;
   for (const NamedParameter& parameter : parameters) {
     const std::int64_t layer = layer_number(parameter.name).value_or(-1);
-    behind = behind || layer >= 0;
-    const std::int64_t following = layer >= 0 ? layers - layer - 1 : behind ? 0 : layers;
+    seen_layer = seen_layer || layer >= 0;
+    const std::int64_t following = layer >= 0 ? layers - layer - 1 : seen_layer ? 0 : layers;
     const auto same = [&](const Variable& read) { return read.same_parameter(parameter.variable); };
     const bool learns = !options_.freeze && std::ranges::any_of(read_, same);
     rates[parameter.name] = learns ? std::pow(decay, static_cast<double>(following)) : 0;

@@ -8,7 +8,8 @@
 
 namespace tapeformer {
 
-// Returns the vectors of one token in each layer, (1, 1, F). The observer receives the ops that compute them.
+// Runs the encoder on a single token, and returns its vector in each layer, (1, 1, F). The observer receives the ops
+// that compute them.
 std::vector<Tensor> layers_of_one_token(const Model& encoder, OpObserver* observer = nullptr);
 
 // Throws UsageError "WHAT: …" unless all layers have the same width, which a mixture of them needs.

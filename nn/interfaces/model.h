@@ -25,9 +25,9 @@ struct Batch {
   // (B, T, F): vectors in place of tokens, such as those of an image's patches. Undefined for text.
   Variable input_features = {};
 
-  // The input that is defined.
+  // Returns input_ids or input_features, whichever is defined.
   const Variable& inputs() const { return input_ids.defined() ? input_ids : input_features; }
-  // `lengths`, or T for every row.
+  // Returns `lengths` if defined, else T for every row.
   Tensor row_lengths() const;
   // Returns the batch as constants of another tape.
   Batch on(Tape& tape) const;

@@ -7,8 +7,8 @@
 
 namespace tapeformer {
 
-// Reads batches as the model does. The model's parameters come first and keep their names; a derived class registers
-// those of its heads after them.
+// Reads the same batches as the model, and has the same hidden states. The model's parameters come first and keep their
+// names; a derived class registers those of its heads after them.
 class ModelWithHeads : public Model {
  public:
   std::int64_t vocab() const override { return model_->vocab(); }

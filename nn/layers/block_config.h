@@ -48,8 +48,8 @@ struct LearnedPositions {};
 struct SinusoidalPositions {
   double base = 10000;
 };
-// Self-attention rotates queries and keys (Su et al. 2021). The angle of pair i of a head of width d grows by
-// base^(−2i/d) from one position to the next.
+// Self-attention rotates queries and keys (Su et al. 2021). From one position to the next, pair i of the elements of a
+// head of width d is rotated by the further angle base^(−2i/d).
 struct Rotary {
   double base = 10000;
   RotaryPairs pairs = RotaryPairs::halves;
@@ -59,8 +59,7 @@ using PositionConfig = std::variant<LearnedPositions, SinusoidalPositions, Rotar
 struct BlockConfig {
   std::int64_t dim = 128;
   std::int64_t heads = 4;
-  std::int64_t kv_heads =
-      0;  // number of heads of keys and values, shared by groups of query heads; 0: as many as heads
+  std::int64_t kv_heads = 0;     // heads of keys and values, which groups of query heads share; 0: as many as heads
   std::int64_t head_dim = 0;     // width of a head's queries and keys; 0: dim / heads
   std::int64_t value_dim = 0;    // width of a head's values; 0: head_dim
   std::int64_t ff_dim = 512;     // width of the feed-forward layer after its activation

@@ -1,4 +1,4 @@
-// The elementary layers.
+// Elementary layers: Linear, Embedding and Dropout.
 #pragma once
 
 #include "nn/module/module.h"

@@ -15,14 +15,15 @@ Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, 
 // The positions of the tokens of a batch.
 struct Positions {
   std::int64_t first = 0;  // token t of every row has position first + t
-  Tensor of_tokens{};      // unless this i32 (B, T) gives each token's position
+  Tensor of_tokens{};      // i32 (B, T): the position of each token, used instead of `first`; undefined: not used
 };
 
-// Returns the rotation of `length` tokens at these positions, for heads of width d.
+// Returns the rotation of the queries and keys of `length` tokens at these positions, for heads of width d.
 Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64_t d, const Rotary& rotary,
                      DType dtype);
 
-// A vector for each position below `context`: a learned table, or fixed sinusoids. Rotary positions have no vectors.
+// Has a vector for each position below `context`: a learned table, or fixed sinusoids. For rotary positions it has no
+// vectors.
 class PositionEmbedding : public Module {
  public:
   PositionEmbedding(const PositionConfig& config, std::int64_t context, std::int64_t dim, const Init& init,

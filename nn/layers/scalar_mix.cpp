@@ -13,12 +13,12 @@ ScalarMix::ScalarMix(std::int64_t layers, DType dtype)
 
 Variable ScalarMix::forward(std::span<const Variable> layers) const {
   const auto count = static_cast<std::int64_t>(layers.size());
-  check(count == weight.size(0), "layer mix: got ", count, " layers, expected ", weight.size(0));
+  check(count == weight.size(0), "scalar mix: got ", count, " layers, expected ", weight.size(0));
   return call([&] {
     const Variable shares = mul(softmax(weight.on(*layers[0].tape())), gamma);
     Variable sum;
     for (std::int64_t j = 0; j < count; ++j) {
-      check(layers[j].sizes() == layers[0].sizes(), "layer mix: layer ", j, " is ", layers[j].sizes(), ", layer 0 is ",
+      check(layers[j].sizes() == layers[0].sizes(), "scalar mix: layer ", j, " is ", layers[j].sizes(), ", layer 0 is ",
             layers[0].sizes(), ": expected the same sizes");
       const Variable part = mul(layers[j], slice(shares, 0, j, j + 1));
       sum = j == 0 ? part : add(sum, part);

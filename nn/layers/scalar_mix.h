@@ -1,4 +1,4 @@
-// A learned mixture of the layers of a model.
+// A learned weighted sum of the layers of a model, as AllenNLP's ScalarMix.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 namespace tapeformer {
 
 // ELMo's vector of a token: γ Σ_j s_j h_j, s = softmax(w), over the vectors h_j of all layers (Peters et al. 2018,
-// equation 1). weight (layers) is w, initially zero, so that all layers have the same share. gamma (1) is initially
+// equation 1). weight (layers) is w, initially zero, so that all layers have the same weight. gamma (1) is initially
 // one.
 class ScalarMix : public Module {
  public:
@@ -16,7 +16,7 @@ class ScalarMix : public Module {
   // Returns the mixture of the layers. Their number must be that of the constructor, and all must have the same sizes
   // (Error otherwise).
   Variable forward(std::span<const Variable> layers) const;
-  // Returns s, the share of each layer.
+  // Returns s, the normalised weight of each layer.
   std::vector<double> shares() const;
 
   Variable weight, gamma;

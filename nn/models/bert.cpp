@@ -44,8 +44,12 @@ Variable Bert::encode(const Batch& batch, const Variable& x, std::vector<Variabl
 }
 
 std::vector<Variable> Bert::hidden_states(const Batch& batch) const {
-  std::vector<Variable> layers{embed(batch)};
-  encode(batch, Variable(layers.front()), &layers);
+  std::vector<Variable> layers;
+  const Variable features = call([&] {
+    layers.push_back(embed(batch));
+    return encode(batch, Variable(layers.front()), &layers);
+  });
+  layers.back() = features;
   return layers;
 }
 

@@ -1,4 +1,4 @@
-// BERT's encoder (Devlin et al. 2019), which learns from masked tokens.
+// BERT's encoder (Devlin et al. 2019), which is pre-trained by predicting masked tokens.
 #pragma once
 
 #include "nn/blocks/block.h"

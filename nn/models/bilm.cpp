@@ -6,7 +6,7 @@
 namespace tapeformer {
 namespace {
 
-// Puts a (T, B, F) and b beside each other: (B, T, 2·F).
+// Concatenates the vectors of a and b, (T, B, F) each, and puts the batch first: (B, T, 2·F).
 Variable side_by_side(const Variable& a, const Variable& b) {
   const Variable parts[] = {a, b};
   return transpose(concat(parts, 2), 0, 1);

@@ -1,4 +1,5 @@
-// The model of bidirectional language modelling. ELMo's vectors are mixtures of its layers (Peters et al. 2018).
+// ELMo's bidirectional language model (Peters et al. 2018): two recurrent stacks that read a text in opposite
+// directions.
 #pragma once
 
 #include "nn/models/registry.h"
@@ -28,7 +29,7 @@ class Bilm : public Model {
   // Returns h_0 = [x; x] (B, T, 2·input_dim), and h_j = [→h_j; ←h_j] (B, T, 2·dim) for each layer j.
   std::vector<Variable> hidden_states(const Batch& batch) const override;
   // Returns h_L (B, T, 2·dim). Its first half depends only on a token and those before it, its second half only on the
-  // token and those behind it.
+  // token and those after it.
   Variable features(const Batch& batch) const override;
 
  private:

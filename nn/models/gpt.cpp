@@ -12,7 +12,7 @@
 namespace tapeformer {
 namespace {
 
-bool has_token(const Tensor& ids, std::int32_t token) {
+bool contains(const Tensor& ids, std::int32_t token) {
   const Tensor dense = ids.contiguous();
   return std::ranges::find(dense.span<std::int32_t>(), token) != dense.span<std::int32_t>().end();
 }
@@ -45,7 +45,7 @@ Variable Gpt::run(const Variable& ids, Cache* cache, std::vector<Variable>* laye
     mask.key_begin = documents.first_tokens;
     positions.of_tokens = documents.positions;
   } else {
-    check(token < 0 || !has_token(ids.value().slice(1, first == 0, length), token),
+    check(token < 0 || !contains(ids.value().slice(1, first == 0, length), token),
           "gpt: the key/value cache holds one document, but another one begins");
   }
   const Variable x = dropout_.forward(positions_.add_to(token_embedding_.forward(ids), positions));

@@ -43,7 +43,7 @@ Nplm::Nplm(const NplmConfig& config)
 
 std::unique_ptr<Cache> Nplm::make_cache() const { return std::make_unique<NplmCache>(); }
 
-Variable Nplm::with_those_before(const Variable& embedded) const {
+Variable Nplm::context_window(const Variable& embedded) const {
   const std::int64_t batch = embedded.size(0), length = embedded.size(1), width = embedded.size(2);
   std::vector<Variable> parts{embedded};
   for (std::int64_t back = 1; back < config_.order - 1; ++back) {
@@ -74,7 +74,7 @@ Variable Nplm::forward(const Variable& ids, Cache* cache) const {
   const std::int64_t length = all.size(1), kept = std::min(length, config_.order - 2);
   if (own) own->ids = kept > 0 ? all.value().slice(1, length - kept, length).clone() : Tensor();
   return call([&] {
-    Variable x = dropout_.forward(with_those_before(token_embedding_.forward(all)));
+    Variable x = dropout_.forward(context_window(token_embedding_.forward(all)));
     if (length > ids.size(1)) x = slice(x, 1, length - ids.size(1), length);
     return features_of(x);
   });
@@ -82,7 +82,7 @@ Variable Nplm::forward(const Variable& ids, Cache* cache) const {
 
 std::vector<Variable> Nplm::hidden_states(const Batch& batch) const {
   const Variable embedded = token_embedding_.forward(only_ids(batch, "nplm"));
-  return {embedded, call([&] { return features_of(dropout_.forward(with_those_before(embedded))); })};
+  return {embedded, call([&] { return features_of(dropout_.forward(context_window(embedded))); })};
 }
 
 namespace {

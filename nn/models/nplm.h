@@ -42,9 +42,10 @@ class Nplm : public CausalModel {
   }
 
  private:
-  // Embeddings C(w_t) (B, T, embedding_dim) → x (B, T, (n − 1)·embedding_dim).
-  Variable with_those_before(const Variable& embedded) const;
-  // x → [tanh(d + H x); x], or tanh(d + H x) unless `direct`.
+  // Joins the embedding of each token with those of the n − 2 tokens before it: C(w_t) (B, T, embedding_dim) → x (B, T,
+  // (n − 1)·embedding_dim).
+  Variable context_window(const Variable& embedded) const;
+  // Computes the features: x → [tanh(d + H x); x] if `direct`, else tanh(d + H x).
   Variable features_of(const Variable& x) const;
 
   NplmConfig config_;

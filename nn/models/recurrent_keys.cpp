@@ -1,7 +1,5 @@
 #include "nn/models/recurrent_keys.h"
 
-#include <cmath>
-
 #include "nn/models/transformer_keys.h"
 
 namespace tapeformer {
@@ -49,7 +47,7 @@ bool ties_embeddings(const KeyValues& options) {
   return options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none;
 }
 
-Init head_init(const RecurrentConfig& stack) { return Init::uniform(1 / std::sqrt(static_cast<double>(stack.dim))); }
+Init head_init(const RecurrentConfig& stack) { return Init::uniform_fan_in(stack.dim); }
 
 Init embedding_init(const RecurrentConfig& stack, bool tied) { return tied ? head_init(stack) : Init::normal(1); }
 

@@ -1,4 +1,4 @@
-// The configuration keys that the families made of recurrent layers share, and their initial values.
+// The configuration keys that the recurrent families share, and the initial values of their parameters.
 #pragma once
 
 #include "core/keys.h"
@@ -7,16 +7,16 @@
 namespace tapeformer {
 
 std::vector<Key> recurrent_keys();
-// The key for the width of token embeddings; 0 (the default) means `dim`.
+// Returns the key for the width of token embeddings; 0 (the default) means `dim`.
 Key embedding_dim_key();
-// Computes the final values of embedding_dim and tie_embeddings, and checks them (ModelFamily::resolve).
+// Replaces embedding_dim 0 by dim and tie_embeddings "all" by "output", and checks both (ModelFamily::resolve).
 void resolve_recurrent_keys(KeyValues& options);
 // Returns the configuration that resolved options describe.
 RecurrentConfig recurrent_config(const KeyValues& options);
 bool ties_embeddings(const KeyValues& options);
 
-// Initial values: a head is uniform in ±1/√dim, as torch.nn.Linear; an embedding is standard normal, as
-// torch.nn.Embedding, unless it is tied to the head.
+// Return the initial values of a head, uniform in ±1/√dim as in torch.nn.Linear, and of an embedding: standard normal
+// as in torch.nn.Embedding, or those of the head if it is tied to it.
 Init head_init(const RecurrentConfig& stack);
 Init embedding_init(const RecurrentConfig& stack, bool tied);
 

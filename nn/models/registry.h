@@ -13,20 +13,21 @@
 
 namespace tapeformer {
 
-// The facts about its tokens that a model needs.
+// The vocabulary that a model is made for.
 struct ModelVocabulary {
   std::int64_t source = 0, target = 0;  // sizes; for a language model both are the size of its vocabulary
   bool joint = true;                    // whether source and target have the same vocabulary
   std::int32_t document_token = -1;     // Model::document_token()
 };
 
-// The makers of the kinds of models. A model's kind is the way in which its data flow: that of a causal model, of an
-// encoder-decoder, or another one, as in an encoder whose tokens see both sides.
+// Functions that make a model. Their types distinguish models by how data flow through them: causal models,
+// encoder-decoders, and other models, such as an encoder whose tokens see both sides.
 using CausalModelMaker = std::function<std::unique_ptr<CausalModel>(const KeyValues&, const ModelVocabulary&)>;
 using EncoderDecoderMaker = std::function<std::unique_ptr<EncoderDecoder>(const KeyValues&, const ModelVocabulary&)>;
 using ModelMaker = std::function<std::unique_ptr<Model>(const KeyValues&, const ModelVocabulary&)>;
 
-// A model of no kind that this library knows, or one that reads something other than text: its task alone calls it.
+// Makes a module that is none of these models, or that reads something other than text. Only the family's own task can
+// use it.
 struct OtherModelMaker {
   std::function<std::unique_ptr<Module>(const KeyValues&, const ModelVocabulary&)> make;
   std::unique_ptr<Module> operator()(const KeyValues& options, const ModelVocabulary& vocabulary) const {
@@ -34,7 +35,7 @@ struct OtherModelMaker {
   }
 };
 
-// A part of a model, for the count of its parameters: those whose names begin with one of the prefixes.
+// A part of a model whose parameters `info` counts: those whose names begin with one of the prefixes.
 struct ModelPart {
   std::string key, label;  // the key in JSON; the text for people
   std::vector<std::string> prefixes;
@@ -54,11 +55,11 @@ struct ForwardFlops {
 struct ModelFamily {
   std::string name;  // model.type
   std::string help;  // one line
-  std::string task;  // the task for which it is trained, a name in the table of tasks ("language_model")
+  std::string task;  // the task on which it is trained, a name in the table of tasks ("language_model")
   // The keys of the section [model], apart from type. Families that share a key give it the same type.
   std::vector<Key> keys;
-  // Replaces values that depend on others (ff_dim 0: 4·dim), and throws UsageError, beginning with "model.KEY: ", if
-  // values contradict each other. A second call changes nothing. `joint`: source and target share a vocabulary.
+  // Replaces values that depend on others (ff_dim 0 becomes 4·dim). Throws UsageError, which begins with "model.KEY: ",
+  // if values contradict each other. A second call changes nothing. `joint`: source and target share a vocabulary.
   std::function<void(KeyValues& options, bool joint)> resolve;
   // Makes the model that resolved options describe.
   std::variant<CausalModelMaker, EncoderDecoderMaker, ModelMaker, OtherModelMaker> make;
@@ -76,11 +77,11 @@ struct ModelFamily {
   // Whether train.recompute has an effect on the model's blocks.
   bool recomputes = false;
 
-  // Call `make`. make_model() throws UsageError for the family of an OtherModelMaker.
+  // Both call `make`. make_model() throws UsageError if `make` is an OtherModelMaker.
   std::unique_ptr<Model> make_model(const KeyValues& options, const ModelVocabulary& vocabulary) const;
   std::unique_ptr<Module> make_module(const KeyValues& options, const ModelVocabulary& vocabulary) const;
   bool is_causal() const { return std::holds_alternative<CausalModelMaker>(make); }
-  // Whether the model reads one text and gives each of its tokens a vector.
+  // Whether the model reads one text (not a source and a target) and gives each of its tokens a vector.
   bool reads_text() const { return !is_encoder_decoder() && !std::holds_alternative<OtherModelMaker>(make); }
   bool is_encoder_decoder() const { return std::holds_alternative<EncoderDecoderMaker>(make); }
 };

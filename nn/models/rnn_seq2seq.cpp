@@ -13,15 +13,16 @@
 namespace tapeformer {
 namespace {
 
-// An embedding is initialised as torch.nn.Embedding, or as torch.nn.Linear if it is tied to the head.
+// Returns the initial values of an embedding: those of torch.nn.Embedding, or of torch.nn.Linear if it is tied to the
+// head.
 Init embedding_init(const RnnSeq2SeqConfig& config, bool is_head) {
   return is_head ? Init::uniform_fan_in(config.stack.input_dim) : Init::normal(1);
 }
 
 bool attends(const RnnSeq2SeqConfig& config) { return config.score != AttentionScore::none; }
 
-// Returns the width of the decoder's other input beside the embedding: of the context c_t (previous), of r_{t−1}
-// (current), or 0.
+// Returns the width of the input that the decoder has in addition to the embedding: the context c_t (previous), r_{t−1}
+// (current), or none (0).
 std::int64_t extra_width(const RnnSeq2SeqConfig& config) {
   if (!attends(config)) return 0;
   return config.order == AttentionOrder::previous ? config.stack.dim : config.stack.input_dim;

@@ -8,12 +8,13 @@ namespace {
 
 constexpr std::int64_t kHeads = 4;  // the default
 
-// A dropout probability may change during training.
+// Returns the key as one that a resumed run may change.
 Key changeable(Key key) {
   key.may_change = true;
   return key;
 }
 
+// Returns the key with a default that is derived from the key `other`.
 Key following(std::string other, Key key) {
   key.follows = std::move(other);
   return key;

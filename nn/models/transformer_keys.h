@@ -28,8 +28,8 @@ struct TransformerDefaults {
 };
 
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults);
-// Computes the final values of ff_dim and attention_dropout, and checks that the keys do not contradict each other
-// (ModelFamily::resolve).
+// Replaces the values of ff_dim and attention_dropout that stand for others, and checks that the keys do not contradict
+// each other (ModelFamily::resolve).
 void resolve_transformer_keys(KeyValues& options);
 // Returns the configuration of the block that resolved options describe.
 BlockConfig block_config(const KeyValues& options);

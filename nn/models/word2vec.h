@@ -1,4 +1,4 @@
-// Word vectors (Mikolov et al. 2013): an embedding that training by its task makes useful by itself.
+// Word vectors (Mikolov et al. 2013): the model is only a table of token embeddings, which the task skip_gram trains.
 #pragma once
 
 #include "nn/layers/layers.h"
@@ -14,8 +14,8 @@ struct Word2vecConfig {
 // Returns the row of the registry.
 ModelFamily word2vec_family();
 
-// The vector of a token is a row of token_embedding.weight (vocab, dim), whatever its neighbours are. The initial
-// values are those of word2vec.c, uniform in ±1/(2·dim).
+// The vector of a token is a row of token_embedding.weight (vocab, dim); it does not depend on the tokens around it.
+// The initial values are those of word2vec.c, uniform in ±1/(2·dim).
 class Word2vec : public Model {
  public:
   explicit Word2vec(const Word2vecConfig& config);

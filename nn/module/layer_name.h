@@ -11,7 +11,7 @@ namespace tapeformer {
 // no part is a number.
 std::string_view layer_name(std::string_view parameter);
 
-// Returns that number (3), or nothing.
+// Returns the number at the end of layer_name(): 3 for "blocks.3.attention.qkv.weight"; nullopt if no part is a number.
 std::optional<std::int64_t> layer_number(std::string_view parameter);
 
 }  // namespace tapeformer

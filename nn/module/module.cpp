@@ -12,8 +12,8 @@ namespace {
 thread_local int shapes_only = 0;
 thread_local bool bf16_weights = false;
 
-// Throws Error unless the state has exactly these parameters, with their sizes and dtypes. Value has sizes() and
-// dtype().
+// Throws Error unless the state has exactly these parameters, with their sizes and dtypes. `Value` is a Tensor or a
+// SafetensorsFile::Entry.
 template <class Value>
 void check_fit(const std::vector<NamedParameter>& parameters, const std::map<std::string, Value>& state) {
   for (const NamedParameter& parameter : parameters) {
@@ -38,8 +38,8 @@ ShapesOnly::ShapesOnly() { ++shapes_only; }
 ShapesOnly::~ShapesOnly() { --shapes_only; }
 bool ShapesOnly::active() { return shapes_only > 0; }
 
-Bf16Weights::Bf16Weights(bool on) : before_(std::exchange(bf16_weights, on)) {}
-Bf16Weights::~Bf16Weights() { bf16_weights = before_; }
+Bf16Weights::Bf16Weights(bool on) : previous_(std::exchange(bf16_weights, on)) {}
+Bf16Weights::~Bf16Weights() { bf16_weights = previous_; }
 
 Variable Module::register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
                                  const ParameterRole& role) {

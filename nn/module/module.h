@@ -43,7 +43,7 @@ class Bf16Weights {
   Bf16Weights& operator=(const Bf16Weights&) = delete;
 
  private:
-  bool before_;
+  bool previous_;
 };
 
 struct NamedModule {
@@ -100,7 +100,7 @@ class Module {
   bool has_hooks() const { return hooks_ && !hooks_->empty(); }
   // From now on, registering a hook throws Error with the message `why`. This is for modules whose forward is never
   // called because the op of another module does their work.
-  void refuse_hooks(std::string why) { no_hooks_ = std::move(why); }
+  void refuse_hooks(std::string why) { why_no_hooks_ = std::move(why); }
 
   // Returns the output of body() after the hooks have been called with it. Every forward pass that supports hooks uses
   // this. Without hooks it costs one branch.
@@ -138,7 +138,7 @@ class Module {
   };
   std::vector<Entry> entries_;
   mutable std::shared_ptr<detail::ModuleHooks> hooks_;  // null until the first hook is registered
-  std::string no_hooks_;
+  std::string why_no_hooks_;                            // empty: hooks are allowed
 };
 
 }  // namespace tapeformer

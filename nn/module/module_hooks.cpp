@@ -7,8 +7,8 @@ namespace tapeformer {
 
 constinit thread_local std::vector<const Module*>* detail::running_modules = nullptr;
 
-RunningModules::RunningModules() : before_(std::exchange(detail::running_modules, &modules_)) {}
-RunningModules::~RunningModules() { detail::running_modules = before_; }
+RunningModules::RunningModules() : previous_(std::exchange(detail::running_modules, &modules_)) {}
+RunningModules::~RunningModules() { detail::running_modules = previous_; }
 
 void HookHandle::remove() {
   if (const auto hooks = std::exchange(hooks_, {}).lock())
@@ -16,7 +16,7 @@ void HookHandle::remove() {
 }
 
 detail::ModuleHooks& Module::hooks(const char* what) const {
-  check(no_hooks_.empty(), what, ": ", no_hooks_);
+  check(why_no_hooks_.empty(), what, ": ", why_no_hooks_);
   if (!hooks_) hooks_ = std::make_shared<detail::ModuleHooks>();
   return *hooks_;
 }

@@ -85,7 +85,7 @@ class RunningModules {
 
  private:
   std::vector<const Module*> modules_;
-  std::vector<const Module*>* before_;
+  std::vector<const Module*>* previous_;
 };
 
 }  // namespace tapeformer

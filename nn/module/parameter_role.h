@@ -24,10 +24,12 @@ struct Words<ParameterKind> {
                                                                         {ParameterKind::head, "head"}};
 };
 
-// The role of a parameter, given where it is registered.
+// The role of a parameter: its kind, and the matrices that it consists of. The module that registers the parameter
+// gives it.
 struct ParameterRole {
   ParameterRole(ParameterKind kind) : kind(kind) {}
-  // Several matrices stacked along the rows for one product, such as queries, keys and values, or the gates of a cell.
+  // Returns the role of a parameter that stacks several matrices along its rows, so that one product computes them all:
+  // the queries, keys and values of an attention layer, or the gates of a cell.
   static ParameterRole stacked(std::vector<std::int64_t> heights) {
     ParameterRole role = ParameterKind::matrix;
     role.heights = std::move(heights);

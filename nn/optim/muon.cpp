@@ -30,9 +30,9 @@ class Muon : public Optimizer {
   void update_matrix(std::size_t i, const OptimizerStep& step) const;
 
   struct Matrix {
-    std::int64_t begin, momentum;  // the index of its first element, in the slab and in momentum_
+    std::int64_t begin, momentum_begin;  // the index of its first element, in the slab and in momentum_
     std::int64_t rows, cols;
-    double rate;
+    double rate;  // the factor of the learning rate
   };
   // A run of neighbouring parameters that are not matrices.
   struct Others {
@@ -60,7 +60,7 @@ Muon::Muon(const ParameterSlab& slab, const KeyValues& options)
       adamw_rate_(options.number("lr") > 0 ? options.number("adamw_lr") / options.number("lr") : 0) {
   const std::vector<ParameterSlab::Part>& parts = slab.parts();
   if (std::ranges::any_of(parts, is_matrix)) momentum_ = add_state("momentum", is_matrix);
-  std::int64_t momentum = 0;
+  std::int64_t momentum_begin = 0;
   for (auto part = parts.begin(); part != parts.end();) {
     if (!is_matrix(*part)) {
       const std::int64_t begin = part->begin;
@@ -75,10 +75,10 @@ Muon::Muon(const ParameterSlab& slab, const KeyValues& options)
     if (heights.empty()) heights = {part->sizes[0]};
     std::int64_t first = 0;
     for (const std::int64_t rows : heights) {
-      matrices_.push_back({part->begin + first, momentum + first, rows, cols, part->rate});
+      matrices_.push_back({part->begin + first, momentum_begin + first, rows, cols, part->rate});
       first += rows * cols;
     }
-    momentum += ParameterSlab::padded(part->size);
+    momentum_begin += ParameterSlab::padded(part->size);
     ++part;
   }
 }
@@ -101,19 +101,19 @@ void Muon::update(const OptimizerStep& step) {
 
 template <class T>
 void Muon::update_matrix(std::size_t i, const OptimizerStep& step) const {
-  const auto& [begin, momentum, rows, cols, rate] = matrices_[i];
+  const auto& [begin, momentum_begin, rows, cols, rate] = matrices_[i];
   const std::int64_t size = rows * cols;
   const auto beta = static_cast<T>(beta_), scale = static_cast<T>(step.gradient_scale);
   T* const w = slab().values().data<T>() + begin;
-  T* const m = momentum_.data<T>() + momentum;
+  T* const m = momentum_.data<T>() + momentum_begin;
   const T* const gradient = slab().gradients().data<T>() + begin;
   kernels::axpby(m, scale, gradient, beta, size);
   const kernels::Scratch<T> x(size);
   kernels::axpby(x.data(), nesterov_ ? beta : T{1}, m, T{0}, size);
   if (nesterov_) kernels::axpby(x.data(), scale, gradient, T{1}, size);
   kernels::orthogonalize(x.data(), rows, cols);
-  const double lr = step.lr * rate, height = static_cast<double>(rows) / static_cast<double>(cols);
-  kernels::axpby(w, static_cast<T>(-lr * std::sqrt(std::max(1.0, height))), x.data(),
+  const double lr = step.lr * rate, aspect = static_cast<double>(rows) / static_cast<double>(cols);
+  kernels::axpby(w, static_cast<T>(-lr * std::sqrt(std::max(1.0, aspect))), x.data(),
                  static_cast<T>(1 - lr * weight_decay_), size);
 }
 

@@ -10,8 +10,8 @@
 namespace tapeformer {
 namespace {
 
-// Throws Error unless the state has exactly the names of `places`, with their sizes and dtypes. Value has sizes() and
-// dtype().
+// Throws Error unless the state has exactly the names of `places`, with their sizes and dtypes. `Value` is a Tensor or
+// a SafetensorsFile::Entry.
 template <class Value>
 void check_fit(const NamedTensors& places, const std::map<std::string, Value>& state) {
   std::set<std::string> known;

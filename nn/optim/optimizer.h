@@ -1,4 +1,4 @@
-// The interface of optimizers: steps over the slabs of a model, and a state that checkpoints store.
+// The interface of optimizers: they update the parameters in a slab, and have a state that checkpoints store.
 #pragma once
 
 #include <functional>
@@ -43,7 +43,7 @@ class Optimizer {
   // while backward is still running. Null if the optimizer does not need this.
   virtual const GradientObserver* gradient_observer() { return nullptr; }
 
-  // From the next step on keeps an exponential moving average e of the parameters θ in the state, under the prefix
+  // From the next step on, keeps an exponential moving average e of the parameters θ in the state, under the prefix
   // kMovingAverage. After step t: e = d·e + (1 − d)·θ with d = min(decay, 1 − 1/t), so that e is the mean of all steps
   // until there are 1/(1 − decay) of them, and the initial values are not part of it. Call it before state(), once.
   void keep_moving_average(double decay);

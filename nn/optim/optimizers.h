@@ -13,8 +13,8 @@
 
 namespace tapeformer {
 
-// The unit of an optimizer's update: a new value depends on the gradient and the state of this element only, or of its
-// whole matrix. A matrix must then not be cut.
+// What a new value depends on: the gradient and the state of this element only, or of its whole matrix. With `matrix`,
+// the slabs of several ranks must not cut a matrix.
 enum class OptimizerUnit { element, matrix };
 
 // The description of one optimizer.
@@ -23,7 +23,7 @@ struct OptimizerRow {
   std::string help;  // one line
   // Its own keys of the section [optimizer]. If several optimizers have the same key, it has the same type in all.
   std::vector<Key> keys;
-  // Returns how many numbers the optimizer keeps for each element of a parameter of this kind.
+  // Returns how many numbers the optimizer's state has for each element of a parameter of this kind.
   int (*state_slabs)(const KeyValues& options, ParameterKind kind);
   // Makes the optimizer from the result of optimizer_options(). The optimizer keeps a reference to the slab. Throws
   // UsageError if the options contradict each other.

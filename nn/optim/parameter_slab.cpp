@@ -52,7 +52,7 @@ ParameterSlab ParameterSlab::at_one_rate(const Tensor& values, const Tensor& gra
   return slab;
 }
 
-std::optional<std::int64_t> ParameterSlab::place_of(const Tensor& gradient) const {
+std::optional<std::int64_t> ParameterSlab::gradient_offset(const Tensor& gradient) const {
   if (!gradient.shares_storage_with(gradients_)) return std::nullopt;
   return gradient.layout().offset - gradients_.layout().offset;
 }

@@ -20,7 +20,7 @@ class ParameterSlab {
     Variable variable;         // undefined in a slab made by part()
     std::int64_t begin, size;  // in elements, from the slab's start
     ParameterRole role;
-    double rate;  // ParameterRates
+    double rate;  // the factor of the learning rate (ParameterRates)
     Dims sizes;
   };
 
@@ -41,9 +41,9 @@ class ParameterSlab {
   ParameterSlab at_one_rate(const Tensor& values, const Tensor& gradients) const;
   static constexpr std::int64_t kAlignment = 16;  // in elements: each parameter begins on a cache line
 
-  // Returns the index of a parameter's gradient in gradients(), or nothing for a tensor that is not there, such as the
-  // gradient of a parameter that is not trained.
-  std::optional<std::int64_t> place_of(const Tensor& gradient) const;
+  // Returns the index in gradients() where this gradient of a parameter begins; nullopt if the tensor is not in the
+  // slab, such as the gradient of a parameter that is not trained.
+  std::optional<std::int64_t> gradient_offset(const Tensor& gradient) const;
   // Returns the number of elements that a parameter occupies in a slab, a multiple of kAlignment.
   static constexpr std::int64_t padded(std::int64_t elements) {
     return (elements + kAlignment - 1) / kAlignment * kAlignment;

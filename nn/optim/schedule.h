@@ -8,7 +8,7 @@
 namespace tapeformer {
 
 enum class ScheduleKind { inverse_sqrt, cosine, linear, constant, plateau, wsd };
-// How the rate of wsd falls in its cool-down.
+// The curve by which the rate of wsd falls in its cool-down.
 enum class CooldownShape { linear, sqrt };
 
 template <>
@@ -39,8 +39,8 @@ struct ScheduleSpec {
   CooldownShape cooldown_shape = CooldownShape::linear;
 };
 
-// The learning rate of a step; steps are counted from 1. `num_bad_epochs` is the number of evaluations so far whose
-// loss was not below the best one before. Throws Error for a step below 1.
+// Returns the learning rate of a step; steps are counted from 1. `num_bad_epochs` is the number of evaluations so far
+// whose loss was not below the best one before. Throws Error for a step below 1.
 //
 // While step <= warmup the rate is peak · step / warmup. After that:
 //   inverse_sqrt  peak · √(warmup / step)

@@ -2,13 +2,13 @@
 
 namespace tapeformer {
 
-Key weight_decay_key(double own) {
+Key weight_decay_key(double default_decay) {
   return {.name = "weight_decay",
           .default_value = -1.0,
           .help = "decay of matrices",
           .allowed = at_least(-1),
           .follows = "optimizer.name",
-          .stands_for = own};
+          .stands_for = default_decay};
 }
 
 std::vector<kernels::DecayPart> decay_matrices(const ParameterSlab& slab, double weight_decay) {

@@ -9,11 +9,11 @@
 
 namespace tapeformer {
 
-// Returns the key weight_decay. Its default -1 means `own`, the optimizer's default.
-Key weight_decay_key(double own);
+// Returns the key weight_decay. Its default -1 stands for `default_decay`, which each optimizer chooses.
+Key weight_decay_key(double default_decay);
 
-// Returns the parts of the whole slab with their rates. As in GPT-2 and nanoGPT, parameters with two axes have this
-// weight decay, and vectors (biases and norms) have none.
+// Divides the slab into parts, each with its weight decay and learning-rate factor. As in GPT-2 and nanoGPT, parameters
+// with two axes have this weight decay, and vectors (biases and norms) have none.
 std::vector<kernels::DecayPart> decay_matrices(const ParameterSlab& slab, double weight_decay);
 
 }  // namespace tapeformer

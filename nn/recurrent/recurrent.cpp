@@ -1,7 +1,6 @@
 #include "nn/recurrent/recurrent.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "autograd/kernels/recurrent/recurrent.h"
@@ -29,7 +28,7 @@ Tensor last_of(const Variable& states) {
 RecurrentLayer::RecurrentLayer(const RecurrentConfig& config, std::int64_t in) : cell_(config.cell) {
   const std::int64_t gates = kernels::gate_count(cell_) * config.dim;
   const ParameterRole role = ParameterRole::stacked(std::vector(kernels::gate_count(cell_), config.dim));
-  const Init init = Init::uniform(1 / std::sqrt(static_cast<double>(config.dim)));
+  const Init init = Init::uniform_fan_in(config.dim);
   Init input_bias = init;
   if (cell_ == CellKind::lstm) input_bias.shift = {config.dim, 2 * config.dim, config.forget_bias};
   weight_ih = register_matrix("weight_ih", {gates, in}, config.dtype, init, role);
@@ -38,17 +37,17 @@ RecurrentLayer::RecurrentLayer(const RecurrentConfig& config, std::int64_t in) :
   bias_hh = register_parameter("bias_hh", {gates}, config.dtype, init);
 }
 
-RecurrentStates RecurrentLayer::forward(const Variable& x, const RecurrentStates& before, bool reverse,
+RecurrentStates RecurrentLayer::forward(const Variable& x, const RecurrentStates& initial, bool reverse,
                                         const Tensor& lengths) const {
   const detail::ModuleScope scope(*this);  // the input product also belongs to the layer
-  return forward_input(linear(x, weight_ih, bias_ih), before, reverse, lengths);
+  return forward_input(linear(x, weight_ih, bias_ih), initial, reverse, lengths);
 }
 
-RecurrentStates RecurrentLayer::forward_input(const Variable& input, const RecurrentStates& before, bool reverse,
+RecurrentStates RecurrentLayer::forward_input(const Variable& input, const RecurrentStates& initial, bool reverse,
                                               const Tensor& lengths) const {
   RecurrentStates states;
   states.h = call([&] {
-    states = recurrent(input, before.h, before.c, weight_hh, bias_hh,
+    states = recurrent(input, initial.h, initial.c, weight_hh, bias_hh,
                        {.cell = cell_, .reverse = reverse, .lengths = lengths});
     return states.h;
   });
@@ -108,19 +107,19 @@ std::vector<Variable> RecurrentStack::layer_states(const Variable& x, bool rever
 std::vector<Variable> RecurrentStack::read(const Variable& x, const Reading& reading) const {
   RecurrentState* const state = reading.state;
   const std::size_t count = layers_.size();
-  const bool goes_on = state && !state->layers.empty();
-  check(!goes_on || state->layers.size() == count, "recurrent stack: the state is of ",
-        goes_on ? state->layers.size() : 0, " layers, expected ", count);
-  if (state && !goes_on) state->layers.resize(count);
+  const bool continues = state && !state->layers.empty();
+  check(!continues || state->layers.size() == count, "recurrent stack: the state is of ",
+        continues ? state->layers.size() : 0, " layers, expected ", count);
+  if (state && !continues) state->layers.resize(count);
   std::vector<Variable> outputs;
   const Variable last = call([&] {
     for (std::size_t i = 0; i < count; ++i) {
-      RecurrentStates before;
-      if (goes_on) {
-        before = {constant_or_none(*x.tape(), state->layers[i].h), constant_or_none(*x.tape(), state->layers[i].c)};
+      RecurrentStates initial;
+      if (continues) {
+        initial = {constant_or_none(*x.tape(), state->layers[i].h), constant_or_none(*x.tape(), state->layers[i].c)};
       }
       const Variable in = i == 0 ? x : dropout_.forward(outputs.back());
-      const RecurrentStates states = layers_[i]->forward(in, before, reading.reverse, reading.lengths);
+      const RecurrentStates states = layers_[i]->forward(in, initial, reading.reverse, reading.lengths);
       if (state) state->layers[i] = {last_of(states.h), last_of(states.c)};
       outputs.push_back(residual_ && i > 0 ? add(states.h, in) : states.h);
     }

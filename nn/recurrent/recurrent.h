@@ -23,7 +23,7 @@ struct RecurrentConfig {
   std::int64_t input_dim = 0, dim = 0;  // width of the first layer's input, and of every layer's state
   double dropout = 0;                   // between layers, never between time steps
   double forget_bias = 0;               // added to the initial bias of an LSTM's forget gate (Gers et al. 2000)
-  bool residual = false;                // every layer but the first adds its input to its states
+  bool residual = false;                // every layer except the first adds its input to its states
   DType dtype = DType::f32;
 };
 
@@ -32,11 +32,12 @@ struct RecurrentConfig {
 class RecurrentLayer : public Module {
  public:
   RecurrentLayer(const RecurrentConfig& config, std::int64_t in);
-  // x (T, B, in) → the states at all times. `before` (B, dim) is the initial state; undefined: zeros.
-  RecurrentStates forward(const Variable& x, const RecurrentStates& before, bool reverse = false,
+  // x (T, B, in) → the states at all times (T, B, dim). `initial` is the state (B, dim) before the first time step;
+  // undefined: zeros. `reverse` and `lengths` are those of RecurrentOptions.
+  RecurrentStates forward(const Variable& x, const RecurrentStates& initial, bool reverse = false,
                           const Tensor& lengths = {}) const;
   // Does the same for input (T, B, G·dim) = x weight_ihᵀ + bias_ih, which the caller has computed.
-  RecurrentStates forward_input(const Variable& input, const RecurrentStates& before, bool reverse = false,
+  RecurrentStates forward_input(const Variable& input, const RecurrentStates& initial, bool reverse = false,
                                 const Tensor& lengths = {}) const;
 
   Variable weight_ih, weight_hh, bias_ih, bias_hh;
@@ -48,7 +49,7 @@ class RecurrentLayer : public Module {
 // Returns the states (B, dim) at one time of states (T, B, dim).
 RecurrentStates states_at(const RecurrentStates& states, std::int64_t time);
 
-// The state of a stack of layers after the tokens that it has read.
+// The states of all layers of a stack after the tokens that it has read.
 class RecurrentState : public Cache {
  public:
   struct Layer {

@@ -1,7 +1,5 @@
 #include "nn/recurrent/recurrent_attention.h"
 
-#include <cmath>
-
 #include "autograd/ops/helpers/products.h"
 #include "autograd/ops/views.h"
 #include "nn/attention/attention.h"
@@ -14,8 +12,7 @@ RecurrentAttention::RecurrentAttention(AttentionScore score, std::int64_t dim, D
   key_weight_ = register_matrix("key.weight", {dim, dim}, dtype, Init::xavier_uniform());
   if (score == AttentionScore::bilinear) return;
   query_weight_ = register_matrix("query.weight", {dim, dim}, dtype, Init::xavier_uniform());
-  score_weight_ =
-      register_parameter("score.weight", {dim}, dtype, Init::uniform(1 / std::sqrt(static_cast<double>(dim))));
+  score_weight_ = register_parameter("score.weight", {dim}, dtype, Init::uniform_fan_in(dim));
 }
 
 Variable RecurrentAttention::keys(const Variable& hidden) const {

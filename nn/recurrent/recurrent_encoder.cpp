@@ -42,7 +42,7 @@ RecurrentEncoder::Result RecurrentEncoder::run(const Variable& x, const Tensor& 
     const RecurrentStates forward = forward_[i]->forward(below, {}, false, lengths);
     std::vector<Variable> directions{forward.h};
     if (backward_.empty()) {
-      result.last.push_back(states_at(forward, x.size(0) - 1));  // padding does not change the state of the last token
+      result.last.push_back(states_at(forward, x.size(0) - 1));  // padding leaves the state of the last token as it is
     } else {
       const RecurrentStates backward = backward_[i]->forward(below, {}, true, lengths);
       result.last.push_back(states_at(backward, 0));

@@ -136,7 +136,7 @@ Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t m
   const CrossEntropyOptions options{.smoothing = config_.train.label_smoothing,
                                     .z_loss = config_.train.z_loss,
                                     .normalizer = mean.targets,
-                                    .nll = nll_.place()};
+                                    .nll = nll_.accumulator()};
   const auto loss = [&](const Variable& rows, std::span<const std::int32_t> targets) {
     return cross_entropy(rows, Variable::constant(tape, Tensor::from(targets, {std::ssize(targets)})), options);
   };

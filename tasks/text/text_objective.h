@@ -42,7 +42,7 @@ class TextObjective : public Objective {
             .z_loss = config_.train.z_loss,
             .normalizer = normalizer,
             .deferred = true,
-            .nll = nll_.place()};
+            .nll = nll_.accumulator()};
   }
   struct MicroStep {
     std::uint32_t step, micro_step;

@@ -68,7 +68,7 @@ Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::in
                        .z_loss = config_.train.z_loss,
                        .normalizer = mean.targets,
                        .deferred = true,
-                       .nll = nll_.place()});
+                       .nll = nll_.accumulator()});
 }
 
 Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {

@@ -188,6 +188,19 @@ TEST_CASE("hooks: what a forward hook puts in the place of an output is what the
   }
 }
 
+TEST_CASE("hooks: the hook of a model changes its features and its last hidden states alike") {
+  const Gpt gpt(small_gpt());
+  const Bert bert({.vocab = 17, .context = 12, .layers = 2, .block = small_gpt().block});
+  const std::vector<const Model*> models{&gpt, &bert};
+  for (const Model* const model : models) {
+    randomize(*model);
+    const HookHandle twice = model->register_forward_hook([](const Module&, const Variable& y) { return scale(y, 2); });
+    Tape tape(no_grad);
+    const Batch batch{.input_ids = Variable::constant(tape, ids_tensor(random_ids(20, 17, 1), {2, 10}))};
+    CHECK(same_bits(model->hidden_states(batch).back().value(), model->features(batch).value()));
+  }
+}
+
 TEST_CASE("hooks: a backward hook sees the derivative of the loss by the output, also in a fused op") {
   for (const char* const name : {"blocks.0", "blocks.0.attention.qkv", "blocks.1.feed_forward.up",
                                  "blocks.1.feed_forward.down", "blocks.1.feed_forward", "final_norm", ""}) {

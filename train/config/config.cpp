@@ -25,7 +25,7 @@ std::string describe(const toml::node& node) {
   return node.is_table() ? "a section" : "a date or time";
 }
 
-// The node as a value of the wanted type, if it is one.
+// Returns the node as a value of the wanted type, if it is one.
 std::optional<KeyValue> convert(const toml::node& node, KeyType type) {
   switch (type) {
     case KeyType::integer:
@@ -55,7 +55,7 @@ std::optional<KeyValue> convert(const toml::node& node, KeyType type) {
   return std::nullopt;
 }
 
-// Splits "section.key"; the section is empty when there is no dot.
+// Splits "section.key"; the section is empty if there is no dot.
 std::pair<std::string_view, std::string_view> split_name(std::string_view name) {
   const std::size_t dot = name.find('.');
   if (dot == name.npos) return {"", name};
@@ -75,7 +75,7 @@ class Reader {
   explicit Reader(const std::string& origin) : origin_(origin) {}
 
   Config read(const toml::table& file) {
-    // These two come first, as they decide what the other keys of their sections mean.
+    // These keys come first, because they decide which other keys their sections have.
     for (const auto& [section, key] : kRowNames) {
       if (const auto row = file[section][key]; row) read_key(section, key, *row.node());
     }
@@ -204,7 +204,7 @@ bool is_given(const ConfigOverrides& overrides, const std::string& name) {
   return given != overrides.end() && !given->second.empty() && given->second != std::vector<std::string>{""};
 }
 
-// Clears the key unless it is empty or was given as an override, and says so.
+// Sets the key to its default unless it was given as an override. If that changes it, adds a line about it to `notes`.
 void replace_data_key(Config& config, const std::string& name, const std::string& by, const ConfigOverrides& overrides,
                       std::vector<std::string>& notes) {
   const auto [section, key] = split_name(name);

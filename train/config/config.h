@@ -22,8 +22,8 @@
 
 namespace tapeformer {
 
-// The help texts in config_table.cpp give meanings and units. Some values refer to another one, as their help says (0
-// for "as many as train.steps"): resolve() replaces them.
+// The help texts in config_table.cpp give meanings and units. Some values stand for another one, as their help says
+// (schedule.total = 0 stands for train.steps): resolve() replaces them.
 struct Config {
   struct Model {
     std::string type = "gpt";    // a name in the registry of model families
@@ -50,7 +50,7 @@ struct Config {
     HeaderLine labels_header = HeaderLine::automatic;
     std::string label_column, text_column;
     std::int64_t lines = 20000, seed = 1;
-    // How labelled text is read.
+    // Returns how labelled text is read.
     LabelledFormat labelled_format() const { return {labels_format, labels_header, label_column, text_column}; }
     bool operator==(const Data&) const = default;
   };
@@ -118,8 +118,8 @@ struct Config {
   Train train;
   Eval eval;
   Checkpoint checkpoint;
-  // The keys whose values were derived from other keys when the configuration was written ("schedule.total"): resolve()
-  // derives them again. It is nullopt for a file that no run wrote.
+  // The keys whose values were derived from other keys when the program wrote the file ("schedule.total"): resolve()
+  // derives them again. nullopt: a user wrote the file.
   std::optional<std::vector<std::string>> derived = std::nullopt;
   bool operator==(const Config&) const = default;
 };
@@ -154,17 +154,18 @@ class ResolvedConfig {
   const Config::Checkpoint& checkpoint;
 
   const ModelFamily& family() const { return find_model_family(model.type); }
-  // What the model is trained for: task.kind, or else the task of its family.
+  // Returns the task on which the model is trained: task.kind, or else the task of its family.
   const TaskRow& task_row() const { return find_task_row(task.kind == kNoTask ? family().task : task.kind); }
-  // model.context and model.dim; nullopt where the family has no such key.
+  // Return model.context and model.dim; nullopt if the family has no such key.
   std::optional<std::int64_t> context() const { return integer_option("context"); }
   std::optional<std::int64_t> model_dim() const { return integer_option("dim"); }
-  // The number of tokens in a row of a language model's batch: the model's context, train.bptt for a recurrent model,
-  // or a fixed number for a model without a limit.
+  // Returns the number of tokens in a row of a language model's batch: train.bptt for a recurrent model, else the
+  // model's context, or a fixed number for a model without a limit.
   std::int64_t block_size() const { return train.bptt ? train.bptt : context().value_or(kUnlimitedRowTokens); }
   static constexpr std::int64_t kUnlimitedRowTokens = 128;
 
-  // The same values as a configuration that gives every key. `derived` lists the keys that were derived from others.
+  // Returns the same values as a Config in which every key is given. Its `derived` lists the keys that were derived
+  // from others.
   const Config& values() const { return values_->config; }
   bool operator==(const ResolvedConfig& other) const { return values() == other.values(); }
 
@@ -175,40 +176,41 @@ class ResolvedConfig {
 // Reads a configuration. Keys that are not given keep their defaults. Throws UsageError, one line `origin:line: …`, for
 // a syntax error, an unknown key or section (naming the nearest known one), a wrong type or a value out of range.
 Config parse_config(std::string_view text, const std::string& origin);
-// The same for a file. Also throws Error, when the file cannot be opened.
+// Reads a configuration from a file, in the same way. Also throws Error if the file cannot be opened.
 Config load_config(const std::filesystem::path& path);
 
-// Sets one key as the command line gives it: apply_override(config, "model.layers", "4"). Booleans are true or false; a
-// list is comma-separated, and several values (a repeated option) are joined. Throws UsageError as parse_config
-// does, and for several values where the key is no list.
+// Sets one key to what the command line gives: apply_override(config, "model.layers", "4"). Booleans are true or false;
+// a list is comma-separated, and several values (a repeated option) are joined. Throws UsageError as parse_config()
+// does, and for several values of a key that is no list.
 void apply_override(Config& config, std::string_view name, std::span<const std::string> values);
 void apply_override(Config& config, std::string_view name, const std::string& value);
 
 // The values that the command line gives, by key; a key without values is not given.
 using ConfigOverrides = std::map<std::string, std::vector<std::string>>;
-// Sets all of them, model.type and optimizer.name first. Training data of another kind than the configuration's
-// replaces it, together with its validation data; another optimizer replaces the values of keys that it does not have.
-// Returns a line about each key whose value was replaced in this way.
+// Sets all these keys, model.type and optimizer.name first. If they name training data of another kind, the data of the
+// configuration is removed, together with its validation data. If they name another optimizer, values of keys that it
+// does not have are removed. Returns a line about each value that was removed.
 std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& overrides);
 
 // Replaces every value that refers to another key, and checks all values: first each key by itself, then the rules
-// across keys. Throws UsageError. A configuration without any training data passes: `info` needs none. Resolving the
-// values() of the result gives the same result again.
+// across keys. Throws UsageError. A configuration without training data is allowed, because `info` needs none.
+// Resolving the values() of the result gives the same result again.
 ResolvedConfig resolve(Config config);
-// The kinds of training data that a configuration names, each as the user would write it ("data.text").
+// Returns the keys of the kinds of training data that a configuration names, such as "data.text".
 std::vector<std::string> data_kinds(const Config::Data& data);
 // Throws UsageError unless the configuration names training data.
 void require_data(const ResolvedConfig& config);
 
-// The keys of the optimizer with their values, lr and clip among them.
+// Returns the keys of the optimizer with their values, including lr and clip.
 KeyValues optimizer_options(const ResolvedConfig& config);
 
-// The TOML text of the configuration: every key with its help as a comment, and `derived`. Parsing and resolving it
-// gives an equal configuration. Its first line has a checksum of the others. Throws UsageError for a string that is not
-// UTF-8.
+// Returns the TOML text of the configuration: every key with its help as a comment, and `derived`. Parsing and
+// resolving it gives an equal configuration. Its first line has a checksum of the others. Throws UsageError for a
+// string that is not UTF-8.
 std::string to_toml(const ResolvedConfig& config);
 
-// Whether the text is unchanged since to_toml() wrote it. Older versions wrote no checksum.
+// Returns whether the text is unchanged since to_toml() wrote it: whether it has the right checksum. Older versions
+// wrote none.
 bool is_unchanged(std::string_view toml);
 bool has_checksum(std::string_view toml);
 

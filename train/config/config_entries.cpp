@@ -24,7 +24,7 @@ const Key* find_key(const KeyOwner& owner, std::string_view name) {
   return key == owner.keys.end() ? nullptr : &*key;
 }
 
-// The rows that add keys to a section, beside the common ones.
+// Returns the rows that add keys to a section, beside the common keys.
 std::vector<KeyOwner> owners_of(std::string_view section) {
   std::vector<KeyOwner> owners;
   if (section == "model") {
@@ -35,12 +35,12 @@ std::vector<KeyOwner> owners_of(std::string_view section) {
   return owners;
 }
 
-// The row that the configuration names.
+// Returns the name of the row that the configuration chooses.
 std::string_view chosen_owner(std::string_view section, const Config& config) {
   return section == "model" ? config.model.type : config.optimizer.name;
 }
 
-// The values of the keys that the rows of the section own.
+// Returns the given values of the keys that belong to the rows of the section.
 template <class AnyConfig>
 auto& options_of(const std::string& section, AnyConfig& config) {
   return section == "model" ? config.model.options : config.optimizer.options;
@@ -74,7 +74,7 @@ ConfigEntry own_entry(const std::string& section, Key key) {
   return {section, std::move(key), get, set};
 }
 
-// The names of the keys that the rows of a section have, each once.
+// Returns the names of the keys that the rows of a section have, each once.
 std::vector<std::string> own_keys(std::string_view section) {
   std::vector<std::string> names;
   for (const KeyOwner& owner : owners_of(section)) {
@@ -99,7 +99,7 @@ struct KnownKey {
   std::string section, key;
 };
 
-// All keys: the common ones, and those of all rows, each once.
+// Returns all keys, each once: the common ones, and those of all rows.
 std::vector<KnownKey> known_keys() {
   std::vector<KnownKey> known;
   for_each_section(
@@ -112,7 +112,7 @@ std::vector<KnownKey> known_keys() {
   return known;
 }
 
-// "pre for gpt, post for transformer" where the values differ, else an empty string.
+// Returns "pre for gpt, post for transformer" if the values differ, else "".
 template <class ValueOf>
 std::string differing_values(const std::vector<KeyOwner>& owners, const std::string& name, const ValueOf& value_of) {
   std::string text;
@@ -125,7 +125,7 @@ std::string differing_values(const std::vector<KeyOwner>& owners, const std::str
   return differ ? text : "";
 }
 
-// The meaning that some rows give to a key that they share.
+// A meaning that one or more rows (`owners`) give to a key.
 struct KeyMeaning {
   std::string help;
   std::vector<std::string> words, owners;
@@ -152,8 +152,8 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return text;
 }
 
-// The help of a key that several rows have: every meaning, with its words unless all rows have the same words, and with
-// its owners unless all rows have the key.
+// Returns the help of a key that several rows have: every meaning, with its words unless these are the same for all,
+// and with its owners unless all rows give the key this meaning.
 std::string help_of(const std::vector<KeyMeaning>& meanings, bool same_words, bool of_all) {
   std::string help;
   for (const KeyMeaning& meaning : meanings) {
@@ -166,7 +166,7 @@ std::string help_of(const std::vector<KeyMeaning>& meanings, bool same_words, bo
   return help;
 }
 
-// Merges the key as all rows of a section have it into one ConfigKey.
+// Returns one ConfigKey for a key that several rows of a section may have, with different help and defaults.
 ConfigKey own_config_key(const std::string& section, const std::string& name) {
   const std::vector<KeyOwner> all = owners_of(section);
   std::vector<KeyOwner> owners;
@@ -177,7 +177,7 @@ ConfigKey own_config_key(const std::string& section, const std::string& name) {
   const bool one_type = std::ranges::all_of(owners, [&](const KeyOwner& owner) {
     return find_key(owner, name)->type() == find_key(owners.front(), name)->type();
   });
-  // A row whose own default is "auto" explains in its help what that means.
+  // If the default of a row is "auto", its help explains what that means.
   const auto is_auto = [&](const KeyOwner& owner) {
     return find_key(owner, name)->default_value == KeyValue(std::string(kAuto));
   };
@@ -210,7 +210,7 @@ ConfigKey own_config_key(const std::string& section, const std::string& name) {
 }  // namespace
 
 std::vector<ConfigEntry> config_entries(const Config& config) {
-  find_model_family(config.model.type);  // Throws when there is no such family.
+  find_model_family(config.model.type);  // throws if there is no such family
   std::vector<ConfigEntry> entries;
   for_each_section([&](ConfigEntry entry) { entries.push_back(std::move(entry)); },
                    [&](const std::string& section) {

@@ -63,8 +63,8 @@ void check_tokenizer(const Config::Tokenizer& tokenizer) {
           tokenizer.vocab);
 }
 
-// Whether the learning rate ends at schedule.min_lr.
-bool has_floor(ScheduleKind kind) {
+// Returns whether the learning rate ends at schedule.min_lr.
+bool ends_at_min_lr(ScheduleKind kind) {
   switch (kind) {
     case ScheduleKind::cosine:
     case ScheduleKind::linear:
@@ -87,7 +87,7 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
           "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
           ", got ", config.train.length_groups);
-  require(!has_floor(config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
+  require(!ends_at_min_lr(config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
           "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
           config.schedule.min_lr);
   require(config.schedule.factor == 0 || resolved.model_dim(), "schedule.factor: expected 0, since ",
@@ -132,7 +132,7 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
           context.value_or(0), ", got ", config.eval.stride);
 }
 
-// All keys of the family: those given keep their values, the others get their defaults.
+// Returns all keys of the family: those that are given keep their values, the others get their defaults.
 KeyValues family_options(const Config::Model& model, const ModelFamily& family) {
   KeyValues options(family.keys);
   for (const auto& [name, value] : model.options) {
@@ -146,7 +146,9 @@ KeyValues family_options(const Config::Model& model, const ModelFamily& family) 
   return options;
 }
 
-void derive(Config& config, const ModelFamily& family, std::int64_t window) {
+// Replaces values that stand for another one. `context` is the number of tokens that an evaluation scores in one window
+// by default.
+void derive(Config& config, const ModelFamily& family, std::int64_t context) {
   const OptimizerRow& optimizer = *find_optimizer_row(config.optimizer.name);
   const KeyValues options = optimizer_options(optimizer, config.optimizer.options);
   for (const Key& key : optimizer.keys) config.optimizer.options[key.name] = options.get(key.name);
@@ -155,7 +157,7 @@ void derive(Config& config, const ModelFamily& family, std::int64_t window) {
   if (config.train.matmul == MatmulSetting::automatic) config.train.matmul = fastest_matmul();
   if (config.train.bptt == 0) config.train.bptt = family.bptt;
   if (config.train.ema == -1) config.train.ema = 1 - 1 / std::max(2.0, 0.1 * static_cast<double>(config.train.steps));
-  if (config.eval.stride == 0 && family.bptt == 0) config.eval.stride = window;
+  if (config.eval.stride == 0 && family.bptt == 0) config.eval.stride = context;
   if (config.checkpoint.keep > 0) config.checkpoint.keep = std::max(config.checkpoint.keep, config.checkpoint.average);
 }
 

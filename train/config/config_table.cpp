@@ -13,7 +13,7 @@ namespace {
 
 // Optional properties of a key.
 struct KeyFlags {
-  bool fixed = false;        // it describes the model, its tokens or its task: a resumed run cannot change it
+  bool fixed = false;  // a resumed run cannot change the key, because it describes the model, its tokens or its task
   const char* follows = "";  // Key::follows
 };
 constexpr KeyFlags kFixed{.fixed = true};
@@ -22,7 +22,7 @@ constexpr KeyFlags kFixed{.fixed = true};
 struct MemberType {
   KeyValue (*get)(const void* member);
   void (*set)(void* member, KeyValue value);
-  std::vector<std::string> (*words)();  // null for a type that is no enum
+  std::vector<std::string> (*words)();  // the words of an enum; null for other types
 };
 
 template <class T>
@@ -89,7 +89,7 @@ std::vector<std::string> task_names() {
   return names;
 }
 
-// What the help of task.kind says of the tasks: "tag = a label for each word; …; ".
+// Returns the part of the help of task.kind that lists the tasks: "tag = a label for each word; …; ".
 std::string task_help() {
   std::string help;
   for (const TaskRow& task : task_rows()) {

@@ -24,28 +24,28 @@ struct ConfigEntry {
   std::string name() const { return section + "." + key.name; }
 };
 
-// The keys that every configuration has.
+// Returns the keys that every configuration has.
 const std::vector<ConfigEntry>& common_entries();
 
-// The entries of a configuration with this model.type and optimizer.name, section by section. Throws UsageError for an
-// unknown type; an unknown optimizer has no keys of its own.
+// Returns the entries of a configuration with this model.type and optimizer.name, section by section. Throws UsageError
+// for an unknown type; an unknown optimizer has no keys of its own.
 std::vector<ConfigEntry> config_entries(const Config& config);
 
-// The entry of "section.key"; nullopt where there is none. A model's key is looked up in its family first, then in the
-// first family that has it, since the type may still change until the configuration is resolved. The same holds for
-// optimizers.
+// Returns the entry of "section.key"; nullopt if there is none. A key of a model is looked up in the configuration's
+// family first, then in the other families, because model.type may still change until the configuration is resolved. A
+// key of an optimizer is looked up in the same way.
 std::optional<ConfigEntry> find_config_entry(std::string_view section, std::string_view key, const Config& config);
 
 // Removes the values of keys that the optimizer does not have, and returns their full names with the values.
 std::vector<std::pair<std::string, KeyValue>> remove_foreign_options(Config::Optimizer& optimizer);
 
-// The known name nearest to an unknown one: the one that key_of_other_name() gives, else the one with the most similar
-// key, even in another section; among equals, the section that was written wins.
+// Returns the known name that is most similar to an unknown one: key_of_other_name() if it gives one, else the name
+// with the most similar key, even in another section; of equally similar ones, that in the given section.
 std::string nearest_config_name(std::string_view section, std::string_view key);
 std::string nearest_config_section(std::string_view section);
 bool is_config_section(std::string_view section);
 
-// A key of a family or an optimizer that has this value gets its default. Every such key that takes words accepts it.
+// The word that gives a key its default. Every key of a family or an optimizer whose values are words accepts it.
 inline constexpr std::string_view kAuto = "auto";
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-// The words that the configuration uses for the values of an enum, where the enum's own header does not list them.
+// Enums of the configuration, and the words for the values of enums whose own headers do not list them.
 #pragma once
 
 #include "core/keys.h"

@@ -1,4 +1,4 @@
-// The values of keys as text: how files and the command line write them, and how error messages describe them.
+// Conversions between values of keys and text, for files, the command line and error messages.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace tapeformer {
 
-// The name of a type in messages, such as "a whole number".
+// Returns the name of a type for messages, such as "a whole number".
 const char* expected_text(KeyType type);
-// Parses a value as the command line gives it; nullopt when it has another type. A list is separated by commas.
+// Parses a value from the command line; nullopt if the text is no value of this type. A list is separated by commas.
 std::optional<KeyValue> parse_key_value(const std::string& text, KeyType type);
-// Formats a value as the command line gives it.
+// Formats a value as one would write it on the command line.
 std::string command_line_text(const KeyValue& value);
 // Formats a value for TOML; a double reads back to the same bits. Throws UsageError for a string that is not UTF-8.
 std::string format_key_value(const KeyValue& value);
@@ -21,7 +21,7 @@ std::string format_key_value(const KeyValue& value);
 // section.
 void check_key_value(const std::string& name, const Key& key, const KeyValue& value, const std::string& where);
 
-// The words that a key accepts; empty where any string is allowed.
+// Returns the words that a key accepts; empty if any string is allowed.
 std::vector<std::string> allowed_words(const Key& key);
 
 }  // namespace tapeformer

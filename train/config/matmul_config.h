@@ -8,18 +8,18 @@
 
 namespace tapeformer {
 
-// What `auto` means on this CPU: medium where the CPU multiplies bf16, else highest.
+// Returns what `auto` means on this CPU: medium if the CPU can multiply bf16 numbers, else highest.
 MatmulSetting fastest_matmul();
 
-// The precision that a setting names. Throws Error for `automatic`, which resolve() must have replaced.
+// Returns the precision that a setting names. Throws Error for `automatic`, which resolve() should have replaced.
 kernels::MatmulPrecision matmul_precision(MatmulSetting setting);
 inline kernels::MatmulPrecision matmul_precision(const ResolvedConfig& config) {
   return matmul_precision(config.train.matmul);
 }
 
-// A description such as "medium: bf16, by AVX512_BF16, sums in f32".
+// Returns a description such as "medium: bf16, by AVX512_BF16, sums in f32".
 std::string describe_matmul(kernels::MatmulPrecision precision);
-// Why the precision is slow on this CPU; empty if it is not.
+// Returns a warning if this precision is slower than `highest` on this CPU, else "".
 std::string matmul_warning(kernels::MatmulPrecision precision);
 
 }  // namespace tapeformer

@@ -1,12 +1,12 @@
-// Names that other programs, and older versions of this one, use for our configuration keys.
+// The names that nanoGPT, llm.c and Hugging Face use for configuration keys of tapeformer, and former names of keys.
 #pragma once
 
 #include <string_view>
 
 namespace tapeformer {
 
-// The key "section.key" that nanoGPT, llm.c or Hugging Face's Trainer call `name` ("n_layer", "max_iters",
-// "num_hidden_layers"); _ and - are equal in names. Empty for any other name.
+// Returns the key "section.key" that these programs call `name` ("n_layer", "max_iters", "num_hidden_layers"); _ and -
+// are equal in names. Returns "" for any other name.
 std::string_view key_of_other_name(std::string_view name);
 
 // A key that older versions called `former`. Both names work in files and on the command line; files are written with

@@ -12,7 +12,7 @@ namespace tapeformer {
 
 Config load_run_config(const std::filesystem::path& path) {
   Config run = load_config(path);
-  // Older versions wrote the keys of all optimizers.
+  // Older versions wrote the keys of all optimizers into every file.
   remove_foreign_options(run.optimizer);
   return run;
 }
@@ -30,7 +30,7 @@ std::vector<std::string> changes_by_hand(const std::filesystem::path& config,
   std::vector<std::string> changes;
   if (before.model.type != after.model.type) {
     changes.push_back(str_cat("model.type was ", before.model.type, " and is ", after.model.type));
-    return changes;  // the keys of another optimizer cannot be compared with these
+    return changes;  // the keys of different model families cannot be compared
   }
   const auto shown = [](const KeyValue& value) {
     const std::string shown = command_line_text(value);

@@ -1,5 +1,4 @@
-// The ranks of a job, as training and evaluation see them: processes that do the same steps, each on its share of the
-// work.
+// The communication between the ranks of a job: processes that do the same steps, each on its share of the work.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ class Communicator {
  public:
   // Without a transport, the process is alone (rank 0 of 1).
   explicit Communicator(std::unique_ptr<Transport> transport = nullptr);
-  // The communicator of a process that is alone.
+  // Returns the communicator of a process that is alone.
   static Communicator& alone();
 
   int rank() const { return rank_; }
@@ -38,11 +37,11 @@ class Communicator {
   void sum(std::span<double> values);
   double sum(double value);
   std::int64_t sum_of(std::int64_t count) { return static_cast<std::int64_t>(sum(static_cast<double>(count))); }
-  // Whether the flag is set on at least one rank.
+  // Returns whether the flag is set on at least one rank.
   bool any(bool flag) { return sum(flag ? 1.0 : 0.0) > 0; }
   // Returns the texts of all ranks, in the order of the ranks.
   std::vector<std::string> gather(std::string_view text);
-  // The same for a list of texts from each rank: returns all of them, those of rank 0 first.
+  // Gathers a list of texts from each rank: returns all texts in one list, those of rank 0 first.
   std::vector<std::string> gather_all(std::span<const std::string> texts);
   // Returns the text of rank 0 on all ranks.
   std::string broadcast(std::string_view text);
@@ -52,16 +51,17 @@ class Communicator {
   // All-gathers the rows of a row-major matrix: each rank gives the rows of share(rows), and receives the others.
   void gather_rows(void* matrix, std::int64_t rows, std::int64_t row_bytes);
 
-  // Start transfers, as Transport does; finish() waits for one, and must be called for each.
+  // Start a transfer as the functions of Transport with these names do, and return its handle. finish() waits for the
+  // transfer, and must be called for each.
   int start_all_to_all(const void* send, std::span<const std::int64_t> send_bytes, void* receive,
                        std::span<const std::int64_t> receive_bytes);
   int start_all_gather(void* buffer, std::span<const std::int64_t> bytes);
   bool is_done(int transfer) { return transport_->is_done(transfer); }
   void finish(int transfer);
-  // The seconds that this process has waited for others so far.
+  // Returns the seconds that this process has spent in finish() so far, waiting for other ranks.
   double waited_s() const { return waited_s_; }
 
-  // Ends the job when every rank has succeeded.
+  // Ends the job as a success. Returns when every rank has called it.
   void finish_job();
 
  private:

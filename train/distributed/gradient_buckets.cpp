@@ -17,7 +17,7 @@ using kernels::Bf16;
 
 constexpr std::int64_t kGrain = 1 << 14;  // elements in a chunk of a parallel loop
 
-// A slab as raw bytes.
+// Returns the memory of a slab from this element on, as raw bytes.
 template <class T>
 char* bytes_of(const Tensor& tensor, std::int64_t element) {
   return reinterpret_cast<char*>(tensor.data<T>() + element);
@@ -105,23 +105,23 @@ void GradientBuckets::make_buckets(std::int64_t elements, std::int64_t length) {
   }
 }
 
-// The unsplittable stretch that a cut at `place` would divide; null if there is none.
-const GradientBuckets::Piece* GradientBuckets::whole_around(std::int64_t place) const {
-  const auto next = std::ranges::upper_bound(whole_, place, {}, &Piece::end);
-  return next != whole_.end() && next->begin < place ? &*next : nullptr;
+// Returns the unsplittable stretch that a cut before this element would divide; null if there is none.
+const GradientBuckets::Piece* GradientBuckets::whole_around(std::int64_t element) const {
+  const auto next = std::ranges::upper_bound(whole_, element, {}, &Piece::end);
+  return next != whole_.end() && next->begin < element ? &*next : nullptr;
 }
 
-// The beginnings of the bucket's pieces in the order of the ranks, and the end of the last one. The pieces have equal
-// size if possible; else they make the numbers of elements that the ranks have so far, `loads`, as equal as the
+// Returns the beginnings of the bucket's pieces in the order of the ranks, and the end of the last one. The pieces have
+// equal size if possible; else they make the numbers of elements that the ranks have so far, `loads`, as equal as the
 // unsplittable stretches allow.
 std::vector<std::int64_t> GradientBuckets::cuts(std::int64_t begin, std::int64_t end,
                                                 std::vector<std::int64_t>& loads) const {
   constexpr std::int64_t kUnit = ParameterSlab::kAlignment;
   const int ranks = ranks_.size();
-  std::vector<std::int64_t> places{begin};
+  std::vector<std::int64_t> bounds{begin};
   if (whole_.empty()) {
-    for (int r = 0; r < ranks; ++r) places.push_back(begin + ranks_.share((end - begin) / kUnit, r).end * kUnit);
-    return places;
+    for (int r = 0; r < ranks; ++r) bounds.push_back(begin + ranks_.share((end - begin) / kUnit, r).end * kUnit);
+    return bounds;
   }
   const std::int64_t all = std::accumulate(loads.begin(), loads.end(), end - begin);
   std::vector<std::int64_t> wanted;
@@ -132,14 +132,14 @@ std::vector<std::int64_t> GradientBuckets::cuts(std::int64_t begin, std::int64_t
   for (int r = 0; r < ranks; ++r) {
     share += static_cast<double>(wanted[r]) / sum;
     const auto units = static_cast<std::int64_t>(std::llround(share * static_cast<double>((end - begin) / kUnit)));
-    std::int64_t place = r + 1 == ranks ? end : std::clamp(begin + units * kUnit, places.back(), end);
-    if (const Piece* const whole = whole_around(place)) {
-      place = place - whole->begin < whole->end - place ? whole->begin : whole->end;
+    std::int64_t bound = r + 1 == ranks ? end : std::clamp(begin + units * kUnit, bounds.back(), end);
+    if (const Piece* const whole = whole_around(bound)) {
+      bound = bound - whole->begin < whole->end - bound ? whole->begin : whole->end;
     }
-    loads[r] += place - places.back();
-    places.push_back(place);
+    loads[r] += bound - bounds.back();
+    bounds.push_back(bound);
   }
-  return places;
+  return bounds;
 }
 
 std::int64_t GradientBuckets::wire_size() const {
@@ -181,22 +181,22 @@ void GradientBuckets::reduce(const Tensor& slab) {
 
 void GradientBuckets::start_reducing(const Tensor& slab) {
   const Bucket& bucket = buckets_[buckets_.size() - 1 - started_];
-  const std::size_t place = started_++ % most_under_way_;
+  const std::size_t buffer = started_++ % most_under_way_;
   const std::vector<std::int64_t> own(ranks_.size(), (bucket.own.end - bucket.own.begin) * wire_size());
   dispatch_floating(dtype_, [&]<class T>(T) {
     const void* sent = bytes_of<T>(slab, bucket.begin);
     void* received = nullptr;
     if (rounds_) {
-      received = received_[place].data<Bf16>();
+      received = received_[buffer].data<Bf16>();
       const T* const values = slab.data<T>() + bucket.begin;
-      Bf16* const rounded = sent_[place].data<Bf16>();
+      Bf16* const rounded = sent_[buffer].data<Bf16>();
       for_each(bucket.end - bucket.begin,
                [&](std::int64_t k) { rounded[k] = kernels::round_to_bf16(static_cast<float>(values[k])); });
       sent = rounded;
     } else {
-      received = received_[place].data<T>();
+      received = received_[buffer].data<T>();
     }
-    under_way_.push_back({&bucket, ranks_.start_all_to_all(sent, piece_bytes(bucket), received, own), place});
+    under_way_.push_back({&bucket, ranks_.start_all_to_all(sent, piece_bytes(bucket), received, own), buffer});
   });
 }
 
@@ -208,10 +208,10 @@ void GradientBuckets::add_up_oldest(const Tensor& slab) {
   dispatch_floating(dtype_, [&]<class T>(T) {
     T* const sums = slab.data<T>() + own.begin;
     if (rounds_) {
-      const Bf16* const mine = sent_[oldest.place].data<Bf16>() + (own.begin - oldest.bucket->begin);
-      add_up(sums, mine, received_[oldest.place].data<Bf16>(), count, rank, ranks_.size());
+      const Bf16* const mine = sent_[oldest.buffer].data<Bf16>() + (own.begin - oldest.bucket->begin);
+      add_up(sums, mine, received_[oldest.buffer].data<Bf16>(), count, rank, ranks_.size());
     } else {
-      add_up(sums, sums, received_[oldest.place].data<T>(), count, rank, ranks_.size());
+      add_up(sums, sums, received_[oldest.buffer].data<T>(), count, rank, ranks_.size());
     }
   });
   if (count > 0) summed_(oldest.bucket->own_index);
@@ -221,8 +221,8 @@ void GradientBuckets::gather(const Tensor& slab, const std::function<void(std::s
   if (ranks_.size() == 1) return update(0);
   std::size_t started = 0;
   for (const Bucket& bucket : buckets_) {
-    if (under_way_.size() == most_under_way_) take_oldest(slab);
-    const std::size_t place = started++ % most_under_way_;
+    if (under_way_.size() == most_under_way_) receive_oldest(slab);
+    const std::size_t buffer = started++ % most_under_way_;
     const std::int64_t first = bucket.own.begin, count = bucket.own.end - first;
     dispatch_floating(dtype_, [&]<class T>(T) {
       T* const values = slab.data<T>() + first;
@@ -231,26 +231,26 @@ void GradientBuckets::gather(const Tensor& slab, const std::function<void(std::s
       void* pieces = slab.data<T>() + bucket.begin;
       if (rounds_) {
         const T* const before = before_.data<T>();
-        Bf16* const changes = received_[place].data<Bf16>();
+        Bf16* const changes = received_[buffer].data<Bf16>();
         for_each(count, [&](std::int64_t k) {
           changes[first - bucket.begin + k] = kernels::round_to_bf16(static_cast<float>(values[k] - before[k]));
           values[k] = before[k];
         });
         pieces = changes;
       }
-      under_way_.push_back({&bucket, ranks_.start_all_gather(pieces, piece_bytes(bucket)), place});
+      under_way_.push_back({&bucket, ranks_.start_all_gather(pieces, piece_bytes(bucket)), buffer});
     });
   }
-  while (!under_way_.empty()) take_oldest(slab);
+  while (!under_way_.empty()) receive_oldest(slab);
   slab.mark_changed();
 }
 
-void GradientBuckets::take_oldest(const Tensor& slab) {
+void GradientBuckets::receive_oldest(const Tensor& slab) {
   const UnderWay oldest = finish_oldest();
   if (!rounds_) return;  // all pieces have arrived
   const std::int64_t begin = oldest.bucket->begin, count = oldest.bucket->end - begin;
   dispatch_floating(dtype_, [&]<class T>(T) {
-    const Bf16* const changes = received_[oldest.place].data<Bf16>();
+    const Bf16* const changes = received_[oldest.buffer].data<Bf16>();
     T* const values = slab.data<T>() + begin;
     for_each(count, [&](std::int64_t k) { values[k] += kernels::widen(changes[k]); });
   });

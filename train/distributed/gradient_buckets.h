@@ -1,4 +1,5 @@
-// A slab of parameters or gradients that is sharded over the ranks: a reduce-scatter and an all-gather in buckets.
+// The reduce-scatter of the gradients and the all-gather of the parameters, in buckets, for slabs that are sharded over
+// the ranks.
 #pragma once
 
 #include <deque>
@@ -21,25 +22,26 @@ class GradientBuckets {
   };
 
   // For slabs of `elements`, a multiple of ParameterSlab::kAlignment; pieces begin at such multiples too. With bf16,
-  // the data that travels is rounded: gradients, and the changes of the weights. reduce() and ready() call summed(i),
-  // which may not be empty, when own()[i] has its sums, while these are still in the cache; the last piece comes first.
-  // `bucket` is in elements; 0: kBucket, or more for many ranks. `whole` lists stretches that no piece may split, in
-  // order and with bounds at multiples of kAlignment: with them, the ranks' shares of the slab are nearly equal, but
-  // not their shares of each bucket, and a bucket is at least as large as the largest stretch.
+  // the data that travels is rounded: gradients, and the changes of the weights. reduce() and ready() call summed(i) as
+  // soon as own()[i] has its sums, while these are still in the CPU's cache; the last piece comes first. `summed` must
+  // not be empty. `bucket` is in elements; 0: kBucket, or more for many ranks. `whole` lists stretches that no piece
+  // may split, in order and with bounds at multiples of kAlignment: with them, the ranks' shares of the slab are nearly
+  // equal, but not their shares of each bucket, and a bucket is at least as large as the largest stretch.
   GradientBuckets(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
                   std::function<void(std::size_t)> summed, std::int64_t bucket = 0, std::vector<Piece> whole = {});
   static constexpr std::int64_t kBucket = 1 << 19, kLeastPiece = 1 << 15;
-  // Buckets under way at a time; fewer, where they are larger than asked for.
+  // The largest number of buckets that travel at a time. It is lower if `whole` makes the buckets larger than `bucket`.
   static constexpr std::size_t kUnderWay = 8;
 
-  // The pieces of this rank, in order.
+  // Returns the pieces of this rank, in order.
   const std::vector<Piece>& own() const { return own_; }
 
   // A reduce-scatter (an all-to-all of pieces, then local sums): the own pieces of `slab` become their sums over the
   // ranks, added in the order of the ranks. The other pieces keep their values.
   void reduce(const Tensor& slab);
-  // Called before reduce(), while the slab is still being written: says that the elements [begin, end), multiples of
-  // kAlignment, have their final values. Buckets that are ready begin to travel. Each element is reported once.
+  // Says that the elements [begin, end), multiples of kAlignment, have their final values. Call it before reduce(),
+  // while other elements are still being written, and once for each element. Buckets all of whose elements are ready
+  // begin to travel.
   void ready(const Tensor& slab, std::int64_t begin, std::int64_t end);
   // Calls update(i) for own()[i], which changes that piece of `slab`, and sends the piece to all ranks. What travels as
   // bf16 is also rounded on its own rank, so that the slabs of all ranks have the same bits.
@@ -56,16 +58,16 @@ class GradientBuckets {
   struct UnderWay {
     const Bucket* bucket;
     int transfer;
-    std::size_t place;  // the index of the bucket's buffers
+    std::size_t buffer;  // the index of the bucket's buffers in sent_ and received_
   };
   void make_buckets(std::int64_t elements, std::int64_t length);
   std::vector<std::int64_t> cuts(std::int64_t begin, std::int64_t end, std::vector<std::int64_t>& loads) const;
-  const Piece* whole_around(std::int64_t place) const;
+  const Piece* whole_around(std::int64_t element) const;
   std::vector<std::int64_t> piece_bytes(const Bucket& bucket) const;
   std::int64_t wire_size() const;
-  void start_reducing(const Tensor& slab);  // the next bucket
-  void add_up_oldest(const Tensor& slab);   // the oldest bucket that reduce() has under way
-  void take_oldest(const Tensor& slab);     // the oldest bucket that gather() has under way
+  void start_reducing(const Tensor& slab);  // sends the next bucket
+  void add_up_oldest(const Tensor& slab);   // adds up the oldest bucket that reduce() has sent
+  void receive_oldest(const Tensor& slab);  // finishes the oldest bucket that gather() has sent
   UnderWay finish_oldest();
 
   Communicator& ranks_;
@@ -76,7 +78,7 @@ class GradientBuckets {
   std::vector<Bucket> buckets_;
   std::size_t most_under_way_ = kUnderWay;
   std::vector<Piece> own_;
-  // One buffer of each kind for every bucket under way. A buffer of sent_ is used only for rounded data.
+  // One buffer of each kind for every bucket that travels. The buffers of sent_ are used only for rounded data.
   Tensor sent_[kUnderWay], received_[kUnderWay];
   Tensor before_;            // a piece, before gather() has changed it
   std::size_t started_ = 0;  // the number of buckets that reduce() has started, counted from the last one

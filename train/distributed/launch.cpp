@@ -41,8 +41,8 @@ ConnectFunction* load_module() {
   return reinterpret_cast<ConnectFunction*>(connect);
 }
 
-// The host and the cores that this process may use.
-std::string place() {
+// Returns a text that is the same for processes that may use the same cores of the same host.
+std::string host_and_cores() {
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
   cpu_set_t allowed;
@@ -85,8 +85,8 @@ std::optional<int> threads_of_environment() {
 int threads_of_rank(Communicator& ranks) {
   if (const auto wanted = threads_of_environment()) return *wanted;
   if (ranks.size() == 1) return default_thread_count();
-  const std::vector<std::string> places = ranks.gather(place());
-  const auto sharing = static_cast<int>(std::ranges::count(places, places[ranks.rank()]));
+  const std::vector<std::string> cores = ranks.gather(host_and_cores());
+  const auto sharing = static_cast<int>(std::ranges::count(cores, cores[ranks.rank()]));
   return std::max(1, default_thread_count() / sharing);
 }
 

@@ -9,10 +9,10 @@
 
 namespace tapeformer {
 
-// The rank that the process was started as; nullopt when it was started alone.
+// Returns the rank that the process was started as; nullopt if it was started alone.
 std::optional<int> launched_rank();
 
-// "rank 2: " for messages of such a process, else an empty string.
+// Returns the beginning of this process's messages: "rank 2: ", or "" if it was started alone.
 std::string rank_prefix();
 
 // Joins the other ranks; a process that was started alone becomes rank 0 of 1. The MPI module libtapeformer_mpi.so is
@@ -21,11 +21,11 @@ std::string rank_prefix();
 // line about it. Throws Error when the module is missing or cannot be loaded.
 std::unique_ptr<Communicator> join_ranks(void (*lost)(const char* message));
 
-// The number of threads that OMP_NUM_THREADS asks for; nullopt where it gives no number.
+// Returns the number of threads that OMP_NUM_THREADS asks for; nullopt if it gives no number.
 std::optional<int> threads_of_environment();
 
-// The number of threads for this rank: that of OMP_NUM_THREADS, or the number of cores that it may use, divided by the
-// number of ranks that are bound to the same cores. Every rank calls it.
+// Returns the number of threads for this rank: that of OMP_NUM_THREADS, or the number of cores that it may use, divided
+// by the number of ranks that are bound to the same cores. Every rank calls it.
 int threads_of_rank(Communicator& ranks);
 
 }  // namespace tapeformer

@@ -7,7 +7,7 @@ namespace tapeformer {
 
 struct LocalStepsOptions {
   std::int64_t sync_every;    // H: the number of local steps between two outer steps
-  double outer_lr, momentum;  // those of the outer step
+  double outer_lr, momentum;  // the learning rate and the momentum of the outer step
 };
 
 // Each rank steps with its own optimizer and its own gradients, which it clips itself. Every H steps begin from values
@@ -17,13 +17,13 @@ struct LocalStepsOptions {
 // the ranks differ.
 class LocalStepsOptimizer : public Optimizer {
  public:
-  // `make` makes the local optimizer. The other parameters are those of ShardedOptimizer. Steps are counted from 1; the
-  // step after a multiple of H begins from values that all ranks share.
+  // `make` makes the local optimizer; the last parameters are those of ShardedOptimizer. Steps are counted from 1.
+  // Before step k·H + 1 the values of all ranks must be the same.
   LocalStepsOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make,
                       const LocalStepsOptions& options, Communicator& ranks, CommPrecision precision,
                       std::int64_t bucket = 0);
 
-  // The state of the local optimizer, and that of the outer one with "outer." before its names.
+  // Returns the state of the local optimizer, and that of the outer one under names that begin with "outer.".
   NamedTensors state() const override;
 
  private:

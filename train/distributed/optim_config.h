@@ -8,13 +8,14 @@
 
 namespace tapeformer {
 
+// Makes the optimizer of a single process.
 std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab);
-// The same for a job of several ranks: the optimizer's state is sharded over them; with train.sync_every each rank
-// steps by itself. Keeps a reference to the ranks.
+// Makes the optimizer of one of several ranks, over which its state is sharded; with train.sync_every each rank steps
+// by itself. Keeps a reference to the ranks.
 std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab, Communicator& ranks);
-// How many numbers the optimizer of a single process stores for each element of a parameter of this kind, beside its
-// value and gradient: its state, the moving average of train.ema, and with train.sync_every also the shared values and
-// the momentum of the outer step.
+// Returns how many numbers the optimizer of a single process stores for each element of a parameter of this kind,
+// beside its value and gradient: its state, the moving average of train.ema, and with train.sync_every also the shared
+// values and the momentum of the outer step.
 std::int64_t numbers_per_parameter(const ResolvedConfig& config, ParameterKind kind);
 ScheduleSpec schedule_spec(const ResolvedConfig& config);
 

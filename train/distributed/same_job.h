@@ -14,15 +14,15 @@ namespace tapeformer {
 // Facts that must be the same on all ranks: names, with their values as text.
 using JobFacts = std::vector<std::pair<std::string, std::string>>;
 
-// The program's own file, and every configuration key except those that do not change the result (train.threads,
-// train.max_minutes).
+// Returns the checksum of the program's file, and every configuration key except those that do not change the result
+// (train.threads, train.max_minutes).
 JobFacts program_and_config(const ResolvedConfig& config);
 
-// Throws UsageError where there are more ranks than micro-steps in a step.
+// Throws UsageError if there are more ranks than micro-steps in a step.
 void require_micro_steps(const ResolvedConfig& config, const Communicator& ranks);
 
-// On a rank that differs from rank 0, throws Error about the first difference. Every rank calls it. `facts` is called
-// only where there are several ranks.
+// Throws Error on a rank whose facts differ from those of rank 0, and names the first difference. Every rank calls it.
+// Calls `facts` only if there are several ranks.
 void require_same(const std::function<JobFacts()>& facts, Communicator& ranks);
 
 }  // namespace tapeformer

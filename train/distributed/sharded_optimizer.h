@@ -15,8 +15,9 @@ namespace tapeformer {
 // gradient_observer().
 class ShardedOptimizer : public Optimizer {
  public:
-  // `make` makes the optimizer of a piece, which has whole matrices where `unit` requires it; `clip` bounds the norm of
-  // all gradients together. `bucket` is that of GradientBuckets. Keeps references to the slab and the ranks.
+  // `make` makes the optimizer of a piece, which has whole matrices if `unit` requires it; `clip` is the largest norm
+  // of all gradients together. `bucket` is the parameter of GradientBuckets. Keeps references to the slab and the
+  // ranks.
   ShardedOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make, Communicator& ranks,
                    CommPrecision precision, std::int64_t bucket = 0, OptimizerUnit unit = OptimizerUnit::element);
 
@@ -35,7 +36,7 @@ class ShardedOptimizer : public Optimizer {
     double squared_norm = 0;  // of the summed gradients
   };
   Communicator& ranks_;
-  GradientBuckets shares_;
+  GradientBuckets buckets_;
   std::vector<std::unique_ptr<Piece>> pieces_;
   const GradientObserver observer_ = [this](const Tensor& gradient) { gradient_is_ready(gradient); };
 };

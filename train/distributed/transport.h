@@ -31,9 +31,9 @@ class Transport {
   virtual void finish() = 0;
 };
 
-// The function that a module exports by the name kConnectName: it joins the job that this process was started for. When
-// a rank has been silent for `silence_s` seconds (killed, stopped or cut off), the whole job ends: `lost` is called
-// with one line about it, from another thread, and the process ends with exit code 1. Throws std::runtime_error.
+// The function that a module exports by the name kConnectName: it joins the job that this process belongs to. When a
+// rank has been silent for `silence_s` seconds (killed, stopped or cut off), the whole job ends: `lost` is called with
+// one line about it, from another thread, and the process ends with exit code 1. Throws std::runtime_error.
 using ConnectFunction = Transport*(double silence_s, void (*lost)(const char* message));
 inline constexpr const char* kConnectName = "tapeformer_connect";
 

@@ -87,7 +87,7 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   std::unique_ptr<ObjectiveData> data = read(config);
   const bool shapes_vary = config.task_row().reads_sentences;
 
-  // Reserved before the bound is set: most of this address space is never used.
+  // These buffers are reserved before the bound is set, because most of their address space is never used.
   kernels::reserve_blas_buffers(thread_count());
   const MemoryBound bound;
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
@@ -103,7 +103,7 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   const std::int64_t state_bytes = memory_stats().in_use;
 
   // Updates with gradients of zero. The first one, like the first step, is slow because the system has to provide the
-  // memory. It is counted only where a step is so slow that this hardly matters.
+  // memory. It is counted only if a step is so slow that this hardly matters.
   std::vector<double> steps, updates;
   for (int i = 0; i < (seconds > 0 ? 3 : 1); ++i) {
     const Stopwatch watch;
@@ -154,11 +154,10 @@ ResolvedConfig with_rows(const ResolvedConfig& config, std::int64_t rows) {
 
 DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRunOptions& options) {
   const std::int64_t rows = micro_step_rows(config);
-  // Rows of the larger of the two smaller micro-steps.
+  // The smallest size of the larger of the two micro-steps from which the result is extrapolated.
   const std::int64_t least = config.train.batch_tokens > 0 ? 128 : 2;
   const double share = options.expected_micro_seconds > 0 ? options.seconds / options.expected_micro_seconds : 1;
-  // Returns nullopt where the memory does not suffice; but the smallest possible micro-step must fit. Earlier
-  // measurements keep no memory.
+  // Returns nullopt if the memory does not suffice, but throws if it does not suffice for the smallest micro-step.
   const auto try_rows = [&](std::int64_t tried, double seconds) -> std::optional<Measurement> {
     const auto measured = [&] { return measure(with_rows(config, tried), read, seconds, options.progress); };
     try {

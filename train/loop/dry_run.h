@@ -21,19 +21,20 @@ struct DryRunOptions {
 struct DryRun {
   double step_seconds = 0;
   std::optional<double> evaluation_seconds;  // of one evaluation of the run; nullopt without validation data
-  std::int64_t activation_bytes = 0;         // the peak of the tensors' memory, without what the optimizer works on
-  std::int64_t peak_bytes = 0;               // the peak resident memory of the process (peak_resident_bytes())
+  std::int64_t activation_bytes = 0;  // the peak memory of tensors, without parameters, gradients and optimizer state
+  std::int64_t peak_bytes = 0;        // the peak resident memory of the process (peak_resident_bytes())
   // Whether the numbers are extrapolated from smaller micro-steps, because a whole one takes too much time or memory.
   bool scaled = false;
-  std::int64_t row_bytes = 0;
+  std::int64_t row_bytes = 0;  // if scaled: the resident memory that each further row of a micro-step needs
 };
 
-// The size of a micro-step: train.batch, or the tokens of train.batch_tokens.
+// Returns the size of a micro-step: train.batch rows, or train.batch_tokens tokens if that key is set.
 std::int64_t micro_step_rows(const ResolvedConfig& config);
-// The configuration with micro-steps of this many rows. Throws UsageError as resolve() does.
+// Returns the configuration with micro-steps of this size. Throws UsageError as resolve() does.
 ResolvedConfig with_rows(const ResolvedConfig& config, std::int64_t rows);
 
-// Throws OutOfMemory or std::bad_alloc when even the smallest micro-step needs more memory than there is.
+// Measures training with this configuration. Throws OutOfMemory or std::bad_alloc if even the smallest micro-step needs
+// more memory than there is.
 DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRunOptions& options = {});
 
 }  // namespace tapeformer

@@ -16,7 +16,8 @@ struct Evaluation {
   // Σ −ln P(token | the tokens before it in its window or stream; with data.within_document, only those in its
   // document)
   double nats = 0;
-  // One prediction of a model that predicts each token in several ways, with its own nats; `nats` is then their mean.
+  // One way of predicting, for a model that predicts each token in several ways. `nats` above is then the mean of all
+  // parts.
   struct Part {
     std::string name;
     double nats;
@@ -29,10 +30,10 @@ struct Evaluation {
   std::string metric = {};
 
   double loss() const { return nats / static_cast<double>(tokens); }  // nats per token
-  // One of the parts as an evaluation of its own.
+  // Returns one of the parts as an evaluation of its own.
   Evaluation part(const Part& part) const { return {.tokens = tokens, .nats = part.nats}; }
   double perplexity() const;  // exp(loss)
-  // The number that is smallest for the best checkpoint: the loss, or 1 − the metric.
+  // Returns the number that is smallest for the best checkpoint: the loss, or 1 − the metric.
   double cost() const;
   double bits_per_byte(std::int64_t bytes) const;  // nats/(ln 2 · bytes)
 };
@@ -40,7 +41,7 @@ struct Evaluation {
 // Sums tokens, nats and parts over the ranks.
 void add_over_ranks(Evaluation& evaluation, Communicator& ranks);
 
-// Throws Error when the loss is not finite.
+// Throws Error if the loss is not finite.
 void require_finite(const Evaluation& evaluation);
 
 }  // namespace tapeformer

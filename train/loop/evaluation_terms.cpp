@@ -5,10 +5,11 @@
 namespace tapeformer {
 namespace {
 
-// The keys that say how validation data is scored, among those that a resumed run may change.
+// Returns the keys that say how validation data is scored, among those that a resumed run may change, with their
+// values.
 std::string scored_by(const ResolvedConfig& config) {
   std::string text = str_cat("eval.batches = ", config.eval.batches, ", eval.stride = ", config.eval.stride);
-  // train.batch matters where the number of batches is limited, and where a recurrent model reads that many streams.
+  // train.batch matters if the number of batches is limited, and for a recurrent model, which reads that many streams.
   if (config.eval.batches > 0 || config.family().bptt > 0) text += str_cat(", train.batch = ", config.train.batch);
   if (config.eval.batches > 0) text += str_cat(", train.batch_tokens = ", config.train.batch_tokens);
   return text;
@@ -25,21 +26,21 @@ TrainingState first_state(const Objective& objective, const ResolvedConfig& conf
 }
 
 std::optional<std::string> take_terms(TrainingState& state, const Objective& objective, const ResolvedConfig& config) {
-  const std::uint64_t text = objective.facts().valid_hash;
-  if (text == 0) return std::nullopt;  // nothing is evaluated now: the terms of the earlier evaluations stay
+  const std::uint64_t valid_hash = objective.facts().valid_hash;
+  if (valid_hash == 0) return std::nullopt;  // nothing is evaluated now: the terms of the earlier evaluations stay
   const std::string now = scored_by(config);
-  std::optional<std::string> told;
-  if (state.valid_hash != 0 && state.valid_hash != text) {
-    told = "the validation text is another than before";
+  std::optional<std::string> change;
+  if (state.valid_hash != 0 && state.valid_hash != valid_hash) {
+    change = "the validation text is another than before";
   } else if (!state.scored_by.empty() && state.scored_by != now) {
-    told = str_cat("validation is scored by ", now, ", and was by ", state.scored_by);
+    change = str_cat("validation is scored by ", now, ", and was by ", state.scored_by);
   }
-  state.valid_hash = text;
+  state.valid_hash = valid_hash;
   state.scored_by = now;
-  if (!told || state.best_step == 0) return std::nullopt;
+  if (!change || state.best_step == 0) return std::nullopt;
   state.best_loss = 0, state.best_step = 0;
   state.scheduled_best.reset();
-  return *told + ": its losses do not compare with the earlier ones, and the best one is looked for anew";
+  return *change + ": its losses do not compare with the earlier ones, and the best one is looked for anew";
 }
 
 void require_evaluations(const Objective& objective, const ResolvedConfig& config) {

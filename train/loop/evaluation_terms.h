@@ -1,5 +1,5 @@
-// The terms of an evaluation: what its result depends on beside the weights. Only results on equal terms are
-// comparable.
+// The terms of an evaluation are everything on which its result depends, except the weights: the validation data, and
+// how it is scored. Only results on the same terms can be compared.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace tapeformer {
 
-// The training state of a run before its first step.
+// Returns the training state of a run before its first step.
 TrainingState first_state(const Objective& objective, const ResolvedConfig& config);
 
-// Updates the terms in `state`, of a run that continues with this objective. If the validation data, or how it is
-// scored, has changed, then the best evaluation, the patience and the plateau's comparison are reset; the learning rate
-// that a plateau has reached is kept. Returns a message about this for the user, if there is one.
+// Updates the terms in `state` when a run continues with this objective. If they have changed, the run forgets its best
+// evaluation, with which eval.patience and the plateau schedule compare; the learning rate that the plateau schedule
+// has reached is kept. Then returns a message about this for the user, else nullopt.
 std::optional<std::string> take_terms(TrainingState& state, const Objective& objective, const ResolvedConfig& config);
 
-// Throws UsageError where a key depends on evaluations but there is nothing to evaluate.
+// Throws UsageError if a key depends on evaluations but there is nothing to evaluate.
 void require_evaluations(const Objective& objective, const ResolvedConfig& config);
 
 }  // namespace tapeformer

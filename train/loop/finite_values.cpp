@@ -29,8 +29,8 @@ std::optional<std::int64_t> first_bad(const Tensor& dense) {
 
 std::string text_of(double value) { return std::isnan(value) ? "nan" : str_cat(value); }
 
-// Describes the first value that is not finite: "nan at (0, 3), beside 0.5, -1, [nan], 2". Empty where all values are
-// finite, or where the tensor holds no real numbers.
+// Describes the first value that is not finite: "nan at (0, 3), beside 0.5, -1, [nan], 2". Returns "" if all values are
+// finite, or if the tensor has no floating-point numbers.
 std::string describe_bad(const Tensor& tensor) {
   if (!tensor.defined() || tensor.dtype() == DType::i32 || tensor.numel() == 0) return "";
   const Tensor dense = tensor.dtype() == DType::bf16 ? tensor.to(DType::f32) : tensor.contiguous();
@@ -114,7 +114,8 @@ class NanTracer : public OpObserver {
   }
 
  private:
-  // The module and the inputs of an op; a name is empty where an optional input is absent.
+  // The module that an op belongs to, and its inputs: their names ("" if an optional input is absent), and descriptions
+  // of their values that are not finite.
   struct Inputs {
     std::string where;
     std::vector<std::string> names, bad;
@@ -145,14 +146,14 @@ class NanTracer : public OpObserver {
 
 }  // namespace
 
-// The forward runs do not record, so that the loss is computed in its own op, and not only in backward.
+// The tape of the forward passes does not record, because a recorded loss may be computed only in backward.
 std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
-                      const std::function<void()>& go_back) {
+                      const std::function<void()>& restore_state) {
   const MicroSteps all{0, config.train.accumulate};
   const MeanOver mean = objective.mean_over(step, all);
   try {
     for (const bool forward : {true, false}) {
-      go_back();
+      restore_state();
       objective.model().zero_grad();
       for (std::int64_t micro = all.begin; micro < all.end; ++micro) {
         NanTracer tracer(objective.model(), forward);
@@ -171,9 +172,9 @@ std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::i
 }
 
 std::string cause_of_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
-                         const std::function<void()>& go_back) {
+                         const std::function<void()>& restore_state) {
   if (!config.train.trace_nan) return str_cat("; train.trace_nan = true names the op that made it; ", kSlowerAdvice);
-  const std::string found = trace_nan(objective, config, step, go_back);
+  const std::string found = trace_nan(objective, config, step, restore_state);
   return str_cat(found.empty() ? "" : "; ", found, "; ", kSlowerAdvice);
 }
 

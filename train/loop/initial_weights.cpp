@@ -48,7 +48,7 @@ std::vector<std::string> other_tokenizers(const ResolvedConfig& config, const Ru
 
 // Takes the family of the other run, and the keys of its shape that are not given. Returns a line about those that
 // differ from the defaults.
-std::vector<std::string> imply_by_run(Config& config, const Config& initial) {
+std::vector<std::string> imply_from_run(Config& config, const Config& initial) {
   Config::Model& model = config.model;
   std::string taken;
   const auto take = [&](std::string_view key, std::string_view value) {
@@ -90,7 +90,7 @@ std::vector<std::string> differences(const ResolvedConfig& config, const Resolve
 std::vector<std::string> imply_model(Config& config) {
   const std::string& path = config.train.init_from;
   if (const auto initial = path.empty() ? std::nullopt : initial_run(path)) {
-    return imply_by_run(config, load_run_config(find_run(*initial).run.config()));
+    return imply_from_run(config, load_run_config(find_run(*initial).run.config()));
   }
   const bool parallel = !config.data.source.empty() || !config.data.target.empty() || !config.data.pairs.empty();
   if (config.model.type_is_given || !parallel) return {};

@@ -11,12 +11,13 @@
 
 namespace tapeformer {
 
-// The layer that a parameter belongs to: its name up to the first number, "encoder.blocks.3" of
-// "encoder.blocks.3.attention.qkv.weight" (layer_name()); without one, the name of the module: "final_norm".
+// Returns the layer that a parameter belongs to: layer_name(), "encoder.blocks.3" for
+// "encoder.blocks.3.attention.qkv.weight", or, if that is empty, the module's name, "final_norm" for
+// "final_norm.weight".
 std::string layer_of_parameter(std::string_view name);
 
-// An object is made before a step, sees the gradients when they are complete, and gives the norms after the step. It
-// registers hooks that see the outputs of the layers, and removes them in its destructor.
+// Make an object before a step, call see_gradients() during the step, and norms() after it. While the object lives,
+// hooks of the model's layers give it their outputs.
 class LayerWatch {
  public:
   // The model and the slab must outlive the object.
@@ -25,7 +26,7 @@ class LayerWatch {
   // Call it before the optimizer uses the gradients, which may overwrite them.
   void see_gradients();
 
-  // {"blocks.0": {"grad", "weight", "activation"}, …} in the order of the trainable parameters: the norm of the
+  // Returns {"blocks.0": {"grad", "weight", "activation"}, …} in the order of the trainable parameters: the norm of the
   // gradients before clipping, the norm of the weights after the step, and, for a layer with a number, the root mean
   // square of its outputs.
   nlohmann::ordered_json norms() const;

@@ -1,4 +1,4 @@
-// What the lines of metrics.jsonl say of a step, an evaluation and samples.
+// Makes the JSON that metrics.jsonl has for a step, an evaluation and samples.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,7 +12,7 @@
 
 namespace tapeformer {
 
-// The line of the step that led to `state`.
+// Returns the line for a step that was just done; `state` is the state after it.
 nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& result, double lr, double tokens_per_s);
 
 // Adds the results of an evaluation to a line, under names that begin with `prefix`.

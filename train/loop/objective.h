@@ -18,13 +18,16 @@
 
 namespace tapeformer {
 
-// Accumulates the loss without label smoothing and z-loss, for objectives that have one of these.
+// Sums the plain cross-entropy of micro-steps (negative log-likelihood), if the loss that is minimised has label
+// smoothing or a z-loss.
 class NllLoss {
  public:
   // `wanted`: whether there is label smoothing or a z-loss.
   explicit NllLoss(bool wanted) : wanted_(wanted) {}
-  // A pointer for CrossEntropyOptions::unsmoothed.
-  double* place() { return wanted_ ? &sum_ : nullptr; }
+  // Returns CrossEntropyOptions::nll for a micro-step: where backward adds the plain cross-entropy; null if it is not
+  // wanted.
+  double* accumulator() { return wanted_ ? &sum_ : nullptr; }
+  // Returns the sum since the last call; nullopt if it is not wanted.
   std::optional<double> take() { return wanted_ ? std::optional(std::exchange(sum_, 0)) : std::nullopt; }
 
  private:
@@ -38,48 +41,51 @@ struct TextSample {
   std::string input, output, reference = {};
 };
 
-// The options of the tape of a training micro-step.
+// Returns the options of the tape of a training micro-step.
 TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::int64_t micro_step);
 
-// A range of micro-steps of one step: those of one rank, or all.
+// A range [begin, end) of the micro-steps of one step: those of one rank, or all.
 using MicroSteps = Communicator::Share;
 
-// The divisor of the mean loss: a number of micro-steps, and the number of targets that they score together.
+// What the loss is the mean over: a number of micro-steps, and the number of targets that they have together.
 struct MeanOver {
   std::int64_t micro_steps;
   double targets;
 };
 
-// What the targets of some micro-steps are, and the tokens that they count as: their targets, where nearly every token
-// is one.
+// The size of some micro-steps: the number of targets that their loss scores, and the number of tokens that progress
+// and metrics report. These are the targets if nearly every token is a target, else all tokens that the model reads.
 struct StepSize {
   std::int64_t targets = 0, tokens = 0;
 };
 
-// What a run's folder keeps of the data, and what a user should know of it.
+// What an objective knows about its data: what the run's folder stores of it, and lines for the user.
 struct DataFacts {
   RunTokenizers tokenizers = {};
   std::uint64_t data_hash = 0;   // of the training data, so that a resume can tell when it has changed
-  std::uint64_t valid_hash = 0;  // of the validation data; 0 where there is none
-  // What is trained, a line each, and what is wrong with the data.
+  std::uint64_t valid_hash = 0;  // of the validation data; 0 if there is none
+  // Lines about what is trained on, and lines about what is wrong with the data.
   std::vector<std::string> description = {}, warnings = {};
 };
 
+// What an objective knows about its validation data.
 struct ValidationFacts {
   std::string missing = {};            // why nothing can be evaluated; empty: it can
-  std::int64_t tokens = 0, bytes = 0;  // what evaluate() scores of the whole validation data; the bytes of its text
-  double unknown_share = 0;            // of the tokens; above kMaxUnknownShare bits per byte are withheld
+  std::int64_t tokens = 0, bytes = 0;  // of all validation data: the tokens that evaluate() scores, the bytes of text
+  double unknown_share = 0;  // the share of unknown tokens; above kMaxUnknownShare bits per byte are not given
 };
 
-// The state that a recurrent model hands from one step to the next.
+// The training state that a recurrent model has in addition to its weights: the recurrent state with which each row of
+// the next step begins.
 class RecurrentTraining {
  public:
   virtual ~RecurrentTraining() = default;
-  // The states of all ranks, for checkpoints. Nothing before the first step.
+  // Returns the recurrent states of all ranks, for checkpoints. Empty before the first step.
   virtual NamedTensors state() const = 0;
-  // Goes on with the state of a checkpoint. Throws Error when it is of another batch.
+  // Continues with the state of a checkpoint. Throws Error if the state has another batch size.
   virtual void load(const NamedTensors& state) = 0;
-  // Holds this rank's state of now, without a copy: calling the result goes back to it. The object must live.
+  // Returns a function that restores the state that this rank has now. The state is not copied. The object must live as
+  // long as the function.
   virtual std::function<void()> hold() = 0;
 };
 
@@ -90,35 +96,38 @@ class Objective {
 
   const TaskRow& task() const { return config_.task_row(); }
 
-  // The ranks that share the micro-steps of every step, and the evaluations; one rank, unless share_with() was called.
+  // The ranks that share the micro-steps of every step, and the evaluations. It is one rank unless share_with() was
+  // called.
   Communicator& ranks() const { return *ranks_; }
   void share_with(Communicator& ranks) { ranks_ = &ranks; }
 
   virtual const Module& model() const = 0;
   // The part of the model that train.init_from sets; the other parameters are initialized at random.
   virtual const Module& initial_part() const { return model(); }
-  // The learning-rate factors of the parameters, for the optimizer's slab: those of their layers, times
+  // Returns the learning-rate factors of the parameters, for the optimizer's slab: the factors of their layers, times
   // optimizer.embedding_lr or optimizer.head_lr.
   ParameterRates rates() const;
   virtual DataFacts facts() const = 0;
 
-  // What these micro-steps of a step score together.
+  // Returns the size of these micro-steps of a step.
   virtual StepSize step_size(std::int64_t step, MicroSteps micro_steps) = 0;
-  // The mean over these micro-steps. Their number of targets may be 0, as nothing is divided by it then.
+  // Returns the divisor of the mean over these micro-steps. It counts no targets as 1 target, because then there is no
+  // loss to divide.
   MeanOver mean_over(std::int64_t step, MicroSteps micro_steps) {
     const std::int64_t targets = std::max<std::int64_t>(step_size(step, micro_steps).targets, 1);
     return {micro_steps.size(), static_cast<double>(targets)};
   }
-  // The contribution of one micro-step to the mean loss over the micro-steps of `mean`: its summed negative
-  // log-likelihood divided by the number of all their targets, so that losses and gradients add up to those of the
-  // mean. The value may be known only after backward. Undefined where the micro-step has nothing to score.
+  // Returns the contribution of one micro-step to the mean loss over the micro-steps of `mean`: its summed negative
+  // log-likelihood divided by mean.targets, so that the losses and gradients of all micro-steps add up to those of the
+  // mean. The value may be known only after backward. Undefined if the micro-step has no targets.
   virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) = 0;
-  // Where labels are smoothed or there is a z-loss: the plain cross-entropy, summed over the micro-steps since the last
-  // call. Known when their backward has passed.
+  // Returns the plain cross-entropy, summed over the micro-steps since the last call, after their backward passes;
+  // nullopt if the loss has neither label smoothing nor a z-loss, since it is the plain cross-entropy then.
   std::optional<double> take_nll_loss() { return nll_.take(); }
-  // Null where training has no state beside the weights.
+  // Null if training has no state other than the weights.
   virtual RecurrentTraining* recurrent() { return nullptr; }
-  // recurrent()'s, where there is one.
+  // Call state(), load() and hold() of recurrent(). If recurrent() is null, the state is empty, loading another one
+  // throws Error, and the function of hold does nothing.
   NamedTensors recurrent_state() { return recurrent() ? recurrent()->state() : NamedTensors(); }
   void load_recurrent_state(const NamedTensors& state);
   std::function<void()> hold_recurrent_state();
@@ -126,11 +135,12 @@ class Objective {
   virtual ValidationFacts validation() const = 0;
   bool can_evaluate() const { return validation().missing.empty(); }
   virtual Evaluation evaluate(const ProgressCallback& progress) = 0;
-  // Whether the loss is that of the text, so that it can be given in bits per byte.
+  // Whether the loss is the negative log-likelihood of a text, so that it can be given in bits per byte.
   bool has_bits_per_byte() const { return task().has_perplexity && validation().unknown_share <= kMaxUnknownShare; }
-  // BLEU of the model's own output for the validation data; nothing where that is no translation.
+  // Returns the BLEU of the model's translations of the validation data; nullopt if the task has no BLEU.
   virtual std::optional<double> bleu() { return std::nullopt; }
-  // The samples for train.sample_every; empty where the model generates no text. They do not influence the training.
+  // Returns the samples for train.sample_every; empty if the model generates no text. They do not influence the
+  // training.
   virtual std::vector<TextSample> samples() { return {}; }
 
  protected:
@@ -138,7 +148,7 @@ class Objective {
   NllLoss nll_{config_.train.label_smoothing > 0 || config_.train.z_loss > 0};
 
  private:
-  // The factors that depend on the layer (task.layer_decay); 0 for a parameter that is not trained.
+  // Returns the factors that depend on the layer (task.layer_decay); 0 for a parameter that is not trained.
   virtual ParameterRates layer_rates() const { return {}; }
 
   Communicator* ranks_ = &Communicator::alone();

@@ -1,4 +1,4 @@
-// The training data of any kind of objective: it is read before the model is made.
+// The training data of an objective, whose model does not exist yet when the data is read.
 #pragma once
 
 #include <functional>
@@ -12,36 +12,37 @@
 
 namespace tapeformer {
 
-// The model and the computation of a training, for the command `info`.
+// The size and the cost of a training, for the command `info`.
 struct TrainingShape {
   std::unique_ptr<Module> model;  // as the objective makes it
   ParameterRates rates = {};
   std::vector<ModelPart> parts = {};  // the parts that the task adds to the family's model
   double block_size = 0;              // mean number of tokens in a row
-  // Floating point operations of a training step for each token that the model reads, computed from those of the
-  // family's forward pass.
+  // Returns the floating-point operations of a training step for each token that the model reads, given those of the
+  // forward pass of the family's model.
   std::function<double(const ForwardFlops&)> flops;
 };
 
-// Backward takes twice the products of the forward pass. Recomputing repeats the forward of all blocks but the last.
+// Returns the operations of a training step, given those of its forward pass: backward takes twice as many, and
+// recomputing repeats the forward pass of all blocks except the last.
 double training_flops(const ForwardFlops& forward, bool recompute);
 
 struct ObjectiveData {
   virtual ~ObjectiveData() = default;
-  // The vocabulary of a model on this data.
+  // Returns the vocabulary of a model that is trained on this data.
   virtual ModelVocabulary vocabulary(const ResolvedConfig& config) const = 0;
-  // Allocates no memory for parameters under ShapesOnly.
+  // Makes the model to see its size. While a ShapesOnly object lives, the parameters get no memory.
   virtual TrainingShape shape(const ResolvedConfig& config) const;
 };
 
-// The data of a kind of tasks, wrapped as ObjectiveData; data_of() takes it out again.
+// The data of some tasks, wrapped as ObjectiveData; take_data() unwraps it.
 template <class Data>
 struct ObjectiveDataOf : ObjectiveData {
   explicit ObjectiveDataOf(Data data) : data(std::move(data)) {}
   Data data;
 };
 
-// Takes the data for TaskRow::make out of what the row's own prepare() or dummy() gave.
+// Unwraps, in TaskRow::make, what the same row's prepare() or dummy() has returned.
 template <class Data>
 Data take_data(std::unique_ptr<ObjectiveData> data) {
   return std::move(static_cast<ObjectiveDataOf<Data>&>(*data).data);

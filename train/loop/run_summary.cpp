@@ -27,7 +27,7 @@ std::string data_of(const Config::Data& data) {
   return {};
 }
 
-// The number of parameters in the newest checkpoint; nullopt where there is none, or where it was just removed.
+// Returns the number of parameters in the newest checkpoint; nullopt if there is none, or if it was just removed.
 std::optional<std::int64_t> parameters_of(const RunFolder& run) {
   const auto latest = latest_step(run);
   if (!latest) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<std::int64_t> parameters_of(const RunFolder& run) {
   return parameters;
 }
 
-// The number that a line of metrics.jsonl has under this key; nullopt where it has none.
+// Returns the number that a line of metrics.jsonl has under this key; nullopt if it has none.
 std::optional<double> number_of(const nlohmann::ordered_json& line, const std::string& key) {
   const auto found = line.find(key);
   return found != line.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
@@ -82,12 +82,12 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
       if (better || prefix == "eval_") take_bleu(summary, number_of(line, prefix + "bleu"));
     }
   }
-  for (const std::string_view telling : {metric, std::string_view("bleu"), std::string_view("accuracy")}) {
-    if (summary.measure.empty() && summary.measured(telling)) summary.measure = telling;
+  for (const std::string_view informative : {metric, std::string_view("bleu"), std::string_view("accuracy")}) {
+    if (summary.measure.empty() && summary.measured(informative)) summary.measure = informative;
   }
 }
 
-// Whether eval.patience has ended the run.
+// Returns whether eval.patience has ended the run.
 bool is_stopped_early(const RunFolder& run, const ResolvedConfig& config) {
   const auto latest = latest_step(run);
   if (!latest) return false;

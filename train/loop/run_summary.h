@@ -18,24 +18,26 @@ struct RunSummary {
   std::optional<std::int64_t> parameters;  // of the newest checkpoint; nullopt while there is none
   std::string data;                        // the training data: a file, a corpus, …
   std::int64_t step = 0, steps = 0;        // the last step in metrics.jsonl, and the last step to do
-  std::string unit;  // of the loss: "nats per token"; losses of different units cannot be compared
-  // The best evaluation: that of the best checkpoint, or that of the average if it is better.
+  std::string unit;  // the unit of the loss: "nats per token"; losses with different units cannot be compared
+  // The results of the best evaluation: that of the best checkpoint, or that of the average if it is better.
   std::optional<double> best_loss, bits_per_byte;
   // Its other metrics, by name. BLEU, which not every evaluation has, comes last.
   std::vector<std::pair<std::string, double>> measures;
-  // The most informative of them: the one that chooses the best checkpoint, else BLEU, else the accuracy.
+  // The name of the most informative of these metrics: the one that chooses the best checkpoint, else BLEU, else the
+  // accuracy; "" if there is none of them.
   std::string measure;
   double elapsed_s = 0;
   // "running" (a process trains it now), "finished", "stopped early" (by eval.patience), or "stopped" (before its end).
   std::string state;
 
+  // Returns the metric with this name in `measures`, if there is one.
   std::optional<double> measured(std::string_view name) const;
 };
 
-// Throws Error when a file of the run is damaged.
+// Reads the summary of a run. Throws Error if a file of the run is damaged.
 RunSummary summarize_run(const RunFolder& run);
-// The runs in a folder, at any depth, ordered by their paths; if the folder is a run, only that run. Throws Error when
-// it is no folder.
+// Returns the runs in a folder, at any depth, ordered by their paths; if the folder is a run itself, only that run.
+// Throws Error if it is no folder.
 std::vector<RunFolder> runs_below(const std::filesystem::path& folder);
 
 }  // namespace tapeformer

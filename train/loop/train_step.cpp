@@ -13,19 +13,19 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   StepResult result;
   objective.take_nll_loss();  // discards the loss of micro-steps outside a step
-  const std::function<void()> go_back = objective.hold_recurrent_state();
+  const std::function<void()> restore_state = objective.hold_recurrent_state();
   Communicator& ranks = objective.ranks();
   const MicroSteps all{0, config.train.accumulate}, mine = ranks.share(config.train.accumulate);
   // With train.sync_every, each rank takes the mean over its own micro-steps.
   const bool together = config.train.sync_every == 0;
   const MeanOver mean = objective.mean_over(step, together ? all : mine);
-  const std::int64_t of_every_rank = all.size() / ranks.size();  // the smallest number of micro-steps of a rank
+  const std::int64_t least_steps = all.size() / ranks.size();  // the smallest number of micro-steps of a rank
   slab.zero_grad();
   for (std::int64_t micro = mine.begin; micro < mine.end; ++micro) {
-    // Asks before a rank's last micro-step at the latest: gradients begin to travel in the last one.
+    // The last time to ask is before a rank's last micro-step, in which gradients begin to travel.
     const std::int64_t done = micro - mine.begin;
-    if (hooks.stop && done > 0 && done < of_every_rank && hooks.stop(done)) {
-      go_back();
+    if (hooks.stop && done > 0 && done < least_steps && hooks.stop(done)) {
+      restore_state();
       return {.given_up = true};
     }
     TapeOptions options = training_tape(config, step, micro);
@@ -47,7 +47,7 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   }
   const auto require_finite = [&](double value, const char* what) {
     if (std::isfinite(value)) return;
-    fail("step ", step, ": the ", what, " is ", value, cause_of_nan(objective, config, step, go_back));
+    fail("step ", step, ": the ", what, " is ", value, cause_of_nan(objective, config, step, restore_state));
   };
   require_finite(result.loss, "loss");
   require_finite(result.grad_norm, "gradient's norm");

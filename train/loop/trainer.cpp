@@ -21,8 +21,8 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Seconds between two times that the ranks ask each other whether to stop, within a step.
-constexpr double kAskRanks_s = 1;
+// Within a step, the ranks ask each other whether to stop about once in so many seconds.
+constexpr double kSecondsBetweenVotes = 1;
 
 // The state of one call of train().
 class Trainer {
@@ -45,7 +45,7 @@ class Trainer {
         elapsed_before_(state.elapsed_s),
         saved_step_(state.step) {
     if (ranks_.is_root()) metrics_.emplace(run.metrics());
-    if (state_.scheduled_best && !is_last()) go_on_from_scheduled();
+    if (state_.scheduled_best && !is_last()) restore_scheduled_best();
     objective_.load_recurrent_state(state_.recurrent_state);
   }
 
@@ -77,7 +77,8 @@ class Trainer {
         if (patience_is_out()) end = TrainEnd::early_stopped;
       }
       if (ranks_.is_root() && is_due(config_.train.sample_every)) write_samples();
-      // Saves after everything else that a step writes: a run that is killed resumes behind the checkpoint.
+      // The checkpoint comes after everything else that a step writes: a run that is killed resumes after the
+      // checkpoint.
       if (is_best || is_due(config_.checkpoint.every) || is_last() || votes.save) save();
       if (votes.stop) end = TrainEnd::stopped;
       if (votes.time_is_out) end = TrainEnd::out_of_time;
@@ -103,13 +104,14 @@ class Trainer {
     if (ranks_.size() > 1) {
       const double micro_step_s = votes[3] / static_cast<double>(config_.train.accumulate);
       const double most = static_cast<double>(config_.train.accumulate);
-      ask_every_ = static_cast<std::int64_t>(std::clamp(std::ceil(kAskRanks_s / micro_step_s), 1.0, most));
+      ask_every_ = static_cast<std::int64_t>(std::clamp(std::ceil(kSecondsBetweenVotes / micro_step_s), 1.0, most));
     }
     return {votes[0] > 0, votes[1] > 0, votes[2] > 0};
   }
 
   bool stop_requested() const { return hooks_.stop_requested && hooks_.stop_requested(); }
-  // Called between two micro-steps: whether any rank was asked to stop. Asking each other takes time on a slow network.
+  // Called between two micro-steps; returns whether any rank was asked to stop. It does not ask the other ranks every
+  // time, because that takes time on a slow network.
   bool agree_to_stop(std::int64_t done) {
     if (done % ask_every_ != 0) return false;
     begin_piece("micro-step");
@@ -124,12 +126,12 @@ class Trainer {
   bool minutes_due() const {
     return config_.checkpoint.every_minutes > 0 && seconds_since(saved_) >= 60 * config_.checkpoint.every_minutes;
   }
-  // Whether a run that nothing interrupts has a checkpoint of this step: averages use only such checkpoints. The end of
-  // a run is one too (stage_average() adds it), but no longer when the run is given more steps.
+  // Returns whether an uninterrupted run would have a checkpoint of this step. Averages use only such checkpoints, and
+  // the last one (stage_average() adds it), which is not regular any more when the run continues with more steps.
   bool is_regular() const { return is_due(config_.checkpoint.every); }
 
-  // Throws when the run's folder was removed, renamed or replaced. It must not be made again: the run would continue in
-  // another place than its configuration and earlier checkpoints.
+  // Throws Error if the run's folder was removed, renamed or replaced. The folder must not be created again: then the
+  // run would continue in another place than its configuration and earlier checkpoints.
   void require_folder() const {
     check(folder_.in_place(), run_.root.string(), ": the run's folder has been removed or renamed during the training");
   }
@@ -142,9 +144,9 @@ class Trainer {
   }
   bool bleu_is_due() const { return bleu_is_scheduled() || (config_.eval.bleu_every > 0 && is_last()); }
 
-  // Called when the run is given more steps: the evaluation at its former end, which the schedule did not ask for, is
-  // forgotten.
-  void go_on_from_scheduled() {
+  // Called when a finished run continues with more steps: makes the last evaluation for which eval.every asked the best
+  // one again, instead of the extra evaluation at the run's former end.
+  void restore_scheduled_best() {
     const BestEvaluation best = *std::exchange(state_.scheduled_best, std::nullopt);
     state_.best_loss = best.loss;
     state_.best_step = best.step;
@@ -235,9 +237,9 @@ class Trainer {
     return true;
   }
 
-  // The average may be worse than the best checkpoint, as it is where the weights still change much: so it is evaluated
-  // in the same way, and find_checkpoint() chooses by the result. Afterwards the weights are again those of the last
-  // step.
+  // Makes and evaluates the average. It may be worse than the best checkpoint, for example if the weights still changed
+  // much, so find_checkpoint() chooses between them by this evaluation. Afterwards the model has the weights of the
+  // last step again.
   void average() {
     StagedAverage average;
     if (ranks_.is_root()) {
@@ -245,7 +247,7 @@ class Trainer {
       if (hooks_.averaged) hooks_.averaged(average.steps);
     }
     if (objective_.can_evaluate()) {
-      ranks_.barrier();  // waits until its files exist
+      ranks_.barrier();  // waits until rank 0 has written the files of the average
       load_weights(run_, run_.average_staging(), objective_.model());
       const Evaluation evaluation = objective_.evaluate(hooks_.evaluating ? hooks_.evaluating() : ProgressCallback());
       const std::optional<double> bleu = config_.eval.bleu_every > 0 ? objective_.bleu() : std::nullopt;
@@ -267,8 +269,8 @@ class Trainer {
     write_metrics({{"step", state_.step}, {"samples", samples_json(objective_.samples())}});
   }
 
-  // Training waits until the files of the checkpoint are written to the system's cache, and for the publication of the
-  // checkpoint before it, but not for the disk.
+  // Saves a checkpoint. Training waits until its files are in the system's file cache and the previous checkpoint is
+  // published, but not until they are on disk.
   void save() {
     if (saved_step_ == state_.step) return;
     begin_piece("checkpoint");
@@ -294,7 +296,8 @@ class Trainer {
     publishing_ = std::async(std::launch::async | std::launch::deferred, std::move(publish));
   }
 
-  // Also true for a deferred publication, for which the system had no thread: finish_publishing() runs it.
+  // Returns whether the publication has ended. Also true if it was deferred because the system had no thread for it:
+  // then finish_publishing() runs it.
   bool publishing_ended() const {
     return publishing_.valid() && publishing_.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
   }
@@ -323,7 +326,7 @@ class Trainer {
   std::int64_t saved_step_, evaluated_step_ = -1;
   std::chrono::steady_clock::time_point saved_ = begin_;
   double tokens_per_s_ = 0;
-  double step_s_ = 0;           // of the last step
+  double step_s_ = 0;           // the seconds that the last step took
   std::int64_t ask_every_ = 1;  // the number of micro-steps after which ranks ask each other whether to stop
   const std::function<bool(std::int64_t)> stop_between_ = [this](std::int64_t done) { return agree_to_stop(done); };
   const double waited_before_ = ranks_.waited_s();

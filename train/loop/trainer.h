@@ -13,10 +13,10 @@
 
 namespace tapeformer {
 
-// The progress of a run.
+// The progress of a run, for display.
 struct ProgressState {
   std::int64_t step = 0, steps = 0;
-  std::int64_t first_step = 0;  // the steps that were done before this process began (resume)
+  std::int64_t first_step = 0;  // the number of steps that were done before this process began (resume)
   double loss = 0;              // StepResult::loss
   double lr = 0;
   double tokens_per_s = 0;
@@ -31,31 +31,30 @@ struct TrainHooks {
   std::function<void(const ProgressState&)> progress = {};  // called after every step
   std::function<ProgressCallback()> evaluating = {};  // called for every evaluation; the result shows its progress
   std::function<void(std::int64_t step, const Evaluation&, std::optional<double> bleu)> evaluated = {};
-  // Called at the end, with the steps of the checkpoints that the average is made from.
+  // Called at the end if there is an average, with the steps of the checkpoints that it is made from.
   std::function<void(std::span<const std::int64_t> steps)> averaged = {};
-  // Called after that, with the evaluation of the average.
+  // Called when the average has been evaluated.
   std::function<void(const Evaluation&, std::optional<double> bleu)> average_evaluated = {};
-  // Called after every step, and between micro-steps (with several ranks about once a second).
+  // Called after every step, and between micro-steps (with several ranks about once a second); returns whether to stop.
   std::function<bool()> stop_requested = {};
   std::optional<double> max_minutes = {};  // the time limit of this process; if not set, train.max_minutes
-  TrainingPace* pace = nullptr;            // is told which piece of work the training does
+  TrainingPace* pace = nullptr;            // receives the name of each piece of work that the training begins
 };
 
-// Whether eval.patience evaluations in a row were not better than the best one, so that the run ends early.
+// Returns whether eval.patience evaluations in a row were not better than the best one, so that the run ends early.
 bool patience_is_out(const ResolvedConfig& config, std::int64_t step, std::int64_t best_step);
 
 enum class TrainEnd { finished, early_stopped, stopped, out_of_time };
 
 // Trains from state.step to config.train.steps, and writes metrics, evaluations and checkpoints to the run's folder.
-// `state` is updated with every step. The training ends early, or at once, when the cost() of eval.patience evaluations
-// in a row was not below the best. At its end it writes the average that checkpoint.average or train.ema asks
-// for, with its evaluation. It stops with a checkpoint when hooks.stop_requested returns true, and after the time
-// limit. A stop gives up the step under way, and saves the state after the last whole step; with train.sync_every it
-// waits for the end of the round.
-//
-// The last step is always evaluated and its metrics written, even where the schedule does not ask for that. Such an
-// extra evaluation must not influence a run that is given more steps: it counts neither as the best nor for patience,
-// and the lines of metrics that are marked as extra are to be removed (truncate_metrics).
+// `state` is updated with every step. The training ends early when the cost() of eval.patience evaluations in a row was
+// not below the best; a resumed run may end at once for that reason. At its end, the training writes the average for
+// which checkpoint.average or train.ema asks, and evaluates it. It stops with a checkpoint when hooks.stop_requested
+// returns true, and after the time limit. A stop gives up the present step, and saves the state after the last whole
+// step; with train.sync_every it waits for the end of the round. The last step is always evaluated and its metrics
+// written, even if eval.every and train.log_every do not ask for that. Such an extra evaluation must not influence a
+// run that is given more steps: it counts neither as the best nor for patience, and truncate_metrics() must remove the
+// lines of metrics that are marked as extra (kAtEnd).
 //
 // Throws Error when a loss, a gradient or a weight is not finite: weights are checked, and tried on a batch, before
 // they are saved, so that the latest checkpoint is always usable. Also throws Error when the run's folder has been

@@ -9,16 +9,17 @@
 
 namespace tapeformer {
 
-// The training reports which piece of work it begins; it cannot stop within a piece: a micro-step, an evaluation.
-// Another thread may ask for the estimate meanwhile.
+// The training reports each piece of work that it begins, such as a micro-step or an evaluation; it cannot stop within
+// a piece. Another thread may ask for the estimate at any time.
 class TrainingPace {
  public:
-  // Says that the piece before has ended and this one begins.
+  // Says that the previous piece has ended and this one begins.
   void begin(const std::string& piece);
 
   struct Now {
     std::string piece;  // empty before the first one
-    // Estimated by the last piece of this kind; nullopt where this is the first one.
+    // The estimate, which assumes that the piece takes as long as the last piece with the same name; nullopt if this is
+    // the first one.
     std::optional<double> seconds_left = {};
   };
   Now now() const;
@@ -28,7 +29,7 @@ class TrainingPace {
   mutable std::mutex mutex_;
   std::string piece_;
   Clock::time_point begin_;
-  std::map<std::string, double> seconds_;  // of the last piece of each kind
+  std::map<std::string, double> seconds_;  // how long the last piece with each name took
 };
 
 }  // namespace tapeformer

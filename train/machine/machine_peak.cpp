@@ -21,7 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The fastest of several products of (1024, 1024) matrices: other processes can only make a product slower.
+// Returns the speed of the fastest of several products of (1024, 1024) matrices: other processes can only make a
+// product slower.
 double measure_peak_flops(kernels::MatmulPrecision precision) {
   using Clock = std::chrono::steady_clock;
   constexpr std::int64_t kSize = 1024;
@@ -42,7 +43,7 @@ double measure_peak_flops(kernels::MatmulPrecision precision) {
   return kFlops / best;
 }
 
-// The stored peak; it is measured when none is stored, or with `again`.
+// Returns the stored peak. Measures it first if none is stored, or if `again`.
 double peak_flops(kernels::MatmulPrecision precision, int threads, bool again) {
   const std::filesystem::path file = token_cache_folder() / "machine.json";
   const std::string cpu = cpu_name(), setting = str_cat(word_of(precision), ", threads: ", threads);
@@ -54,8 +55,8 @@ double peak_flops(kernels::MatmulPrecision precision, int threads, bool again) {
   }
   if (!known.is_object()) known = Json::object();  // a missing or damaged file
   if (!known[cpu].is_object()) known[cpu] = Json::object();
-  Json& place = known[cpu][setting];
-  const double kept = place.is_number() ? place.get<double>() : 0;
+  Json& stored = known[cpu][setting];
+  const double kept = stored.is_number() ? stored.get<double>() : 0;
   if (kept > 0 && !again) return kept;
   const int before = thread_count();
   set_thread_count(threads);
@@ -63,7 +64,7 @@ double peak_flops(kernels::MatmulPrecision precision, int threads, bool again) {
   set_thread_count(before);
   reset_peak_resident();
   if (peak == kept) return kept;
-  place = peak;
+  stored = peak;
   std::filesystem::create_directories(file.parent_path(), error);
   try {
     write_file_atomically(file, known.dump(2) + "\n");

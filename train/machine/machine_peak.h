@@ -5,9 +5,9 @@
 
 namespace tapeformer {
 
-// The floating point operations a second of a large product of f32 matrices, in this precision and with this number of
-// threads; a training step can be compared with it. It is measured once, in a fifth of a second, and stored by the
-// CPU's name in the file machine.json in the folder of the token cache; remove that file to measure again. A
+// Returns the floating-point operations per second of a large product of f32 matrices, in this precision and with this
+// number of threads; a training step can be compared with it. It is measured once, in a fifth of a second, and stored
+// under the CPU's name in the file machine.json in the folder of the token cache; remove that file to measure again. A
 // measurement resets the process's peak memory: call it before the work whose memory is to be measured.
 double machine_peak_flops(kernels::MatmulPrecision precision, int threads);
 // Measures again, and stores and returns the larger of the old and the new peak. It is for work that was faster than

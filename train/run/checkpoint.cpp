@@ -16,9 +16,10 @@ namespace {
 
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kConfigFile = "config.toml";
-constexpr const char* kCarriedFile = "carried.safetensors";
+constexpr const char* kRecurrentStateFile = "carried.safetensors";
 
-// Call it only in a catch block: it rethrows an IoError, and reports any other error as weights that do not fit.
+// Rethrows an IoError, and reports any other error as a file that does not fit the model. Call it only in a catch
+// block.
 [[noreturn]] void fail_to_fit(const std::filesystem::path& what, const RunFolder& run, const std::exception& error) {
   if (dynamic_cast<const IoError*>(&error)) throw;
   fail(what.string(), " does not fit the model of ", run.config().string(), ": ", error.what());
@@ -59,7 +60,7 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
         write_safetensors(staging / kModelFile, weights, {{"format", "pt"}});
       }
     };
-    if (!state.recurrent_state.empty()) write_safetensors(staging / kCarriedFile, state.recurrent_state);
+    if (!state.recurrent_state.empty()) write_safetensors(staging / kRecurrentStateFile, state.recurrent_state);
     parallel_for(0, 2, 1, write);  // both at once: the time is spent copying to the file cache, not on the disk
     ranks.barrier();               // waits until all shares are written
   };
@@ -99,8 +100,8 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
       state.scheduled_best = {best->at("loss").get<double>(), best->at("step").get<std::int64_t>()};
     }
     shares.load(optimizer, ranks.rank(), ranks.size());
-    if (is_there(folder / kCarriedFile)) {
-      for (auto& [name, tensor] : read_safetensors(folder / kCarriedFile))
+    if (is_there(folder / kRecurrentStateFile)) {
+      for (auto& [name, tensor] : read_safetensors(folder / kRecurrentStateFile))
         state.recurrent_state.emplace_back(name, tensor);
     }
   } catch (const std::exception& error) {

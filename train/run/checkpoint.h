@@ -31,18 +31,18 @@ struct TrainingState {
   // If the best evaluation is an extra one at the end of the run (eval.every did not ask for it): the best one before
   // it, with step 0 if there is none. A run that is given more steps continues with that.
   std::optional<BestEvaluation> scheduled_best = {};
-  // The state of learning_rate() for schedule.kind = plateau; 0 for the other schedules.
+  // The argument of learning_rate() for schedule.kind = plateau; 0 for the other schedules.
   std::int64_t num_bad_epochs = 0;
   // Hashes of the training and of the validation data, so that a resume can tell when they have changed; 0: unknown.
   std::uint64_t data_hash = 0, valid_hash = 0;
   std::string scored_by = {};    // how the validation data was scored, see evaluation_terms.h; empty: unknown
   RunFileHashes run_files = {};  // hashes of the tokenizers and labels; empty for a checkpoint of an older version
   MetricsMark metrics = {};      // the content of metrics.jsonl at that moment
-  // Objective::recurrent_state(), in the file carried.safetensors; there is no file where it is empty.
+  // Objective::recurrent_state(), stored in the file carried.safetensors; if it is empty, there is no such file.
   NamedTensors recurrent_state = {};
 };
 
-// The step whose checkpoint is kept for the case that the run is given more steps; 0: none.
+// Returns the step of a checkpoint that must be kept because the run may continue with more steps; 0: none.
 inline std::int64_t kept_best(const TrainingState& state) {
   return state.scheduled_best ? state.scheduled_best->step : 0;
 }
@@ -53,9 +53,9 @@ struct CheckpointOptions {
   bool regular = true;           // false: saved outside the schedule; averages leave it out
 };
 
-// Writes model.safetensors, optimizer.safetensors and config.toml to a staging folder; publish() will make a checkpoint
-// of them and `state`. The files have the present values, so the caller may continue training at once. The system's
-// file cache keeps the bytes until they are on disk, so no copy of the weights is made in memory.
+// Writes model.safetensors, optimizer.safetensors and config.toml to a staging folder; publish() then makes a
+// checkpoint of them and `state`. The files already have the present values, so the caller may continue training at
+// once. The system's file cache keeps the bytes until they are on disk, so no copy of the weights is made in memory.
 //
 // With several ranks, all call it: each writes its share of the optimizer's state,
 // optimizer-00001-of-00004.safetensors, and rank 0 the other files. Only rank 0 gets a checkpoint to publish, the
@@ -65,8 +65,8 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
                                                    const CheckpointOptions& options,
                                                    Communicator& ranks = Communicator::alone());
 
-// Reads a checkpoint into model and optimizer, each tensor straight into its memory. Throws Error, and changes no
-// weight, when it does not fit them. The number of ranks may differ from that of the run that saved it.
+// Reads a checkpoint into model and optimizer, each tensor directly into its memory. Throws Error, and changes no
+// weight, if it does not fit them. The number of ranks may differ from that of the run that saved it.
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer,
                               const Communicator& ranks = Communicator::alone());
 
@@ -74,10 +74,10 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
 // folder, when they do not fit.
 void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model);
 
-// The file of the weights in the folder of a checkpoint or an average.
+// Returns the path of the weights in the folder of a checkpoint or an average.
 std::filesystem::path checkpoint_weights(const std::filesystem::path& folder);
-// The configuration file that a checkpoint or average was trained with: its own, or the run's for one that an older
-// version wrote.
+// Returns the path of the configuration with which a checkpoint or average was trained: its own, or the run's if an
+// older version wrote the checkpoint.
 std::filesystem::path checkpoint_config(const RunFolder& run, const std::filesystem::path& folder);
 
 // An average of the weights. Its files are in RunFolder::average_staging() until it is published as the run's average.
@@ -85,11 +85,11 @@ struct StagedAverage {
   std::vector<std::int64_t> steps;  // the steps of the checkpoints that it was made from
   std::unique_ptr<StagedCheckpoint> checkpoint;
 };
-// The mean of the weights of the last `count` checkpoints: regular ones and the newest one, or fewer if there are
-// fewer. Throws Error when one of the checkpoints does not verify.
+// Stages the mean of the weights of the last `count` checkpoints (fewer if there are fewer), among the regular ones and
+// the newest one. Throws Error if one of them does not verify.
 StagedAverage stage_average(const RunFolder& run, std::int64_t count);
-// The moving average that the optimizer of the newest checkpoint has kept (train.ema); parameters that are not trained
-// have their own values. Throws Error when the checkpoint does not verify.
+// Stages the moving average that the optimizer of the newest checkpoint has kept (train.ema); parameters that are not
+// trained keep their values. Throws Error if the checkpoint does not verify.
 StagedAverage stage_moving_average(const RunFolder& run);
 
 }  // namespace tapeformer

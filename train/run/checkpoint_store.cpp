@@ -47,7 +47,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-// The file is read in pieces, as it may be as large as the free memory.
+// Returns the size and the checksum of a file. Reads it in pieces, because it may be larger than the free memory.
 Json describe_file(const fs::path& path) {
   const InputFile file(path);
   Hasher hasher;
@@ -71,23 +71,26 @@ void remove_whole(const RunFolder& run, std::string_view name) {
 
 void remove_checkpoint(const RunFolder& run, std::int64_t step) { remove_whole(run, checkpoint_name(step)); }
 
-// The step that `latest` or `best` names, whether or not that checkpoint exists.
-std::optional<std::int64_t> read_name(const fs::path& path) {
+// Returns the step that the file `latest` or `best` names, whether or not that checkpoint exists.
+std::optional<std::int64_t> read_step_name(const fs::path& path) {
   if (!is_file(path)) return std::nullopt;
   const std::string text = read_file(path);
   return checkpoint_step(std::string_view(text).substr(0, text.find('\n')));
 }
 
+// Returns the step that the file names; nullopt if that checkpoint does not exist.
 std::optional<std::int64_t> named_checkpoint(const RunFolder& run, const fs::path& path) {
-  for (auto step = read_name(path);;) {
+  for (auto step = read_step_name(path);;) {
     if (!step || is_folder(run.checkpoint(*step))) return step;
-    const auto again = read_name(path);  // the training may have published another checkpoint meanwhile
+    const auto again = read_step_name(path);  // the training may have published another checkpoint meanwhile
     if (again == step) return std::nullopt;
     step = again;
   }
 }
 
-void write_name(const fs::path& path, std::int64_t step) { write_file_atomically(path, checkpoint_name(step) + "\n"); }
+void write_step_name(const fs::path& path, std::int64_t step) {
+  write_file_atomically(path, checkpoint_name(step) + "\n");
+}
 
 // Syncs every file of the staging folder to disk, and writes state.json with their checksums last.
 void seal(const fs::path& staging, std::int64_t step, const Json& state) {
@@ -110,10 +113,10 @@ void seal(const fs::path& staging, std::int64_t step, const Json& state) {
 // Throws CheckpointGone when a checkpoint that it reads is removed or replaced meanwhile.
 NewestCheckpoint search_newest(const RunFolder& run) {
   NewestCheckpoint newest;
-  const auto latest = read_name(run.latest());
+  const auto latest = read_step_name(run.latest());
   const std::vector<std::int64_t> steps = list_checkpoints(run);
   if (latest && !is_folder(run.checkpoint(*latest))) {
-    if (read_name(run.latest()) != latest) throw CheckpointGone("`latest` has changed");
+    if (read_step_name(run.latest()) != latest) throw CheckpointGone("`latest` has changed");
     newest.skipped.push_back(run.checkpoint(*latest).string() + ": no such folder, yet `latest` names it");
   }
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
@@ -184,7 +187,7 @@ void StagedCheckpoint::publish() {
   sync_to_disk(run_.checkpoints());
   remove_path(replaced);
   sync_to_disk(run_.root);  // the first checkpoint creates the folder `checkpoints`
-  if (name_ != kAverage) write_name(run_.latest(), step_);
+  if (name_ != kAverage) write_step_name(run_.latest(), step_);
 }
 
 Json read_checkpoint_state(const fs::path& checkpoint) {
@@ -254,7 +257,7 @@ std::optional<std::int64_t> best_step(const RunFolder& run) { return named_check
 
 void mark_best(const RunFolder& run, std::int64_t step) {
   check(is_folder(run.checkpoint(step)), "cannot mark the best: ", run.checkpoint(step).string(), " does not exist");
-  write_name(run.best(), step);
+  write_step_name(run.best(), step);
 }
 
 void remove_average(const RunFolder& run) {
@@ -296,10 +299,10 @@ void copy_checkpoint(const RunFolder& from, std::int64_t step, const RunFolder& 
 }
 
 void remove_checkpoints_after(const RunFolder& run, std::int64_t step) {
-  const auto best = read_name(run.best()), latest = read_name(run.latest());
+  const auto best = read_step_name(run.best()), latest = read_step_name(run.latest());
   if (best && *best > step) remove_path(run.best());
   if (is_folder(run.checkpoint(step))) {
-    if (latest != step) write_name(run.latest(), step);
+    if (latest != step) write_step_name(run.latest(), step);
   } else if (latest && *latest > step) {
     remove_path(run.latest());
   }

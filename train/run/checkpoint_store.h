@@ -40,7 +40,7 @@ class StagedCheckpoint {
   // exceptions of write_files; then nothing has changed. The run's folder must exist; it is never created here.
   StagedCheckpoint(const RunFolder& run, std::int64_t step, const nlohmann::ordered_json& state,
                    const std::function<void(const std::filesystem::path& staging)>& write_files);
-  // The same for the average of the checkpoints up to a step. `latest` never names it.
+  // Stages an average of the weights up to a step, in the same way. `latest` never names it.
   static std::unique_ptr<StagedCheckpoint> average(
       const RunFolder& run, std::int64_t step, const nlohmann::ordered_json& state,
       const std::function<void(const std::filesystem::path& staging)>& write_files);
@@ -67,21 +67,21 @@ class StagedCheckpoint {
 };
 
 // Returns the reason why a checkpoint must not be used, in one line; nullopt when every file exists with the bytes that
-// were written. Throws IoError where the system refuses to read it, as that is no damage.
+// were written. Throws IoError if the system refuses to read it, because that is no damage.
 std::optional<std::string> verify_checkpoint(const std::filesystem::path& checkpoint);
-// The same, beside a training that prunes. Throws CheckpointGone when the checkpoint is removed meanwhile.
+// Verifies a checkpoint while a training may remove it: throws CheckpointGone if that happens.
 std::optional<std::string> verify_beside_training(const std::filesystem::path& checkpoint);
 
-// The fields of state.json without its checksum. Throws Error when the file is missing or damaged.
+// Returns the fields of state.json without its checksum. Throws Error if the file is missing or damaged.
 nlohmann::ordered_json read_checkpoint_state(const std::filesystem::path& checkpoint);
 
-// The steps of the published checkpoints, ascending, including damaged ones.
+// Returns the steps of the published checkpoints, ascending, including damaged ones.
 std::vector<std::int64_t> list_checkpoints(const RunFolder& run);
-// The steps of the regular checkpoints. A checkpoint of an older version, whose state does not say it, counts as
-// regular.
+// Returns the steps of the regular checkpoints. A checkpoint of an older version, which has no field "regular", counts
+// as regular.
 std::vector<std::int64_t> list_regular_checkpoints(const RunFolder& run);
 
-// Says that a checkpoint was removed while it was read, by a training that prunes: look for another one.
+// Thrown if a training removes a checkpoint while it is read: look for another one.
 class CheckpointGone : public Error {
  public:
   using Error::Error;
@@ -113,22 +113,23 @@ auto while_in_place(const std::filesystem::path& folder, const Call& call) {
 
 struct NewestCheckpoint {
   std::optional<std::int64_t> step;  // nullopt: the run has no usable checkpoint
-  // The newer checkpoints that do not verify, each as "path: reason"; the user must be told.
+  // The newer checkpoints that do not verify, each as "path: reason". The caller must report them to the user.
   std::vector<std::string> skipped;
 };
-// Safe beside a training: a checkpoint that is removed during the search is not mistaken for a damaged one.
+// Finds the newest checkpoint that verifies. A training may go on meanwhile: a checkpoint that it removes during the
+// search is not mistaken for a damaged one.
 NewestCheckpoint newest_valid_checkpoint(const RunFolder& run);
 
-// The steps that `latest` and `best` name; nullopt while there is no such file or no such checkpoint.
+// Return the step that `latest` or `best` names; nullopt if there is no such file or no such checkpoint.
 std::optional<std::int64_t> latest_step(const RunFolder& run);
 std::optional<std::int64_t> best_step(const RunFolder& run);
-// Throws Error when the run has no checkpoint of that step.
+// Makes `best` name the checkpoint of this step. Throws Error if the run has no such checkpoint.
 void mark_best(const RunFolder& run, std::int64_t step);
 
-// Removes the average, if there is one: it would be out of date in a run that continues.
+// Removes the average, if there is one. Call it for a run that continues, in which the average would be out of date.
 void remove_average(const RunFolder& run);
-// Removes all checkpoints except the last `keep` (0: keeps all), the last `average` regular ones, the best, the latest
-// and that of the step `also` (0: none).
+// Removes all checkpoints except the last `keep` (0: keeps all), the last `average` regular ones, the best, the latest,
+// and the checkpoint of the step `also` (0: none).
 void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t average = 0, std::int64_t also = 0);
 // Copies the checkpoint into another run that is being made: on return its files are on disk, and `latest` of that run
 // names it. Throws Error when it does not verify.
@@ -138,7 +139,7 @@ void copy_checkpoint(const RunFolder& from, std::int64_t step, const RunFolder& 
 void remove_checkpoints_after(const RunFolder& run, std::int64_t step);
 
 // Renames the checkpoints after a step, which are damaged, to "step-000500.damaged": they are no longer read, but
-// somebody may still need them. Returns a line about each for the user.
+// somebody may still need them. Returns a line for the user about each of them.
 std::vector<std::string> set_aside_checkpoints_after(const RunFolder& run, std::int64_t step);
 
 // Removes, or moves back, the leftovers of a killed process. Call it under the lock, before writing.

@@ -12,7 +12,7 @@ namespace {
 
 bool has_average(const RunFolder& run) { return is_folder(run.average()); }
 
-// The step and its names, such as "step 500 (best, latest)".
+// Returns the step with its names as text: "step 500 (best, latest)".
 std::string text_of(const RunFolder& run, std::int64_t step) {
   std::string names;
   if (best_step(run) == step) names = "best";
@@ -20,7 +20,8 @@ std::string text_of(const RunFolder& run, std::int64_t step) {
   return str_cat("step ", step, names.empty() ? "" : " (" + names + ")");
 }
 
-// What the user can choose in a run: "steps 100, 150 (best), 200 (latest) and the average".
+// Returns a text that lists what the user can choose in a run: "step 100, step 150 (best), step 200 (latest) and the
+// average".
 std::string choices(const RunFolder& run) {
   constexpr std::size_t kMostListed = 12;
   const std::vector<std::int64_t> steps = list_checkpoints(run);
@@ -45,7 +46,7 @@ std::optional<std::int64_t> step_of(const RunFolder& run, const std::string& wor
   return is_folder(run.checkpoint(step)) ? std::optional(step) : std::nullopt;
 }
 
-// The checkpoint that the path and --checkpoint name together.
+// Returns the checkpoint that the path and --checkpoint name together; none if both name only the run.
 RunReference reference_of(const ModelSource& source) {
   RunReference reference = find_run(source.path);
   const std::string& word = source.checkpoint;
@@ -120,7 +121,7 @@ UsableCheckpoint best_checkpoint(const RunFolder& run) {
   return of_step(run, newest, std::move(warnings));
 }
 
-// find_checkpoint() without checking the run's tokenizers and labels.
+// Does the work of find_checkpoint() except the check of the run's tokenizers and labels.
 UsableCheckpoint choose(const ModelSource& source) {
   const RunReference reference = reference_of(source);
   const RunFolder& run = reference.run;

@@ -51,8 +51,8 @@ auto with_checkpoint(const ModelSource& source, const Use& use) {
   });
 }
 
-// The step of the named checkpoint or, where none is named, of the newest one that verifies; adds a warning for each
-// newer one that does not. Throws Error when the named one does not verify, or there is none.
+// Returns the step of the named checkpoint, or if none is named, of the newest one that verifies; adds a warning for
+// each newer one that does not. Throws Error if the named one does not verify, or if none does.
 std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::string>& warnings);
 
 }  // namespace tapeformer

@@ -7,16 +7,16 @@
 
 namespace tapeformer {
 
-// rename(2). Throws Error.
+// Renames a file or folder, and replaces a file that has the new name. Throws Error.
 void rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// A free name beside a damaged file or folder, to keep it under: "NAME.damaged", or "NAME.damaged-2" and so on.
+// Returns a free name under which a damaged file or folder can be kept: "NAME.damaged", or "NAME.damaged-2" and so on.
 std::filesystem::path name_for_damaged(const std::filesystem::path& path);
 
 // Removes a file or a whole folder, if it exists. Throws Error.
 void remove_path(const std::filesystem::path& path);
 
-// A folder that is held open, to check whether its path still leads to it.
+// Holds a folder open, to check whether its path still leads to it.
 class HeldFolder {
  public:
   // If the path does not exist, in_place() is false.

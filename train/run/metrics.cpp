@@ -36,13 +36,13 @@ Json parse(std::string_view line) {
   }
 }
 
-// The complete lines: a last line without its newline is left out.
+// Returns the complete lines: a last line without its newline is left out.
 std::vector<std::string_view> whole_lines(std::string_view bytes) {
   return split_lines(bytes.substr(0, bytes.rfind('\n') + 1));
 }
 
-// The part of a line, with its end, that stays when the run continues: without what was written only because the run
-// ended.
+// Returns what stays of a line, with its newline, when the run continues: everything that was not written only because
+// the run ended.
 std::string lasting_part(Json json, std::string_view line) {
   if (json.contains("averaged")) return "";
   const auto at_end = json.find(kAtEnd);

@@ -11,8 +11,9 @@
 
 namespace tapeformer {
 
-// Identifies the part of metrics.jsonl that existed when a checkpoint was saved, without the lines that are removed
-// when a run continues from its end. It has 0 bytes in a checkpoint of an older version.
+// Identifies the part of metrics.jsonl that existed when a checkpoint was saved, so that a resumed run notices if it
+// has changed. Lines that a run loses when it continues from its end are left out. A checkpoint of an older version has
+// 0 bytes.
 struct MetricsMark {
   std::int64_t bytes = 0;
   std::uint64_t hash = 0;
@@ -46,20 +47,20 @@ class MetricsWriter {
   std::int64_t bytes_ = 0;
 };
 
-// The key for what was written only because the run ended: its value is true (the whole line), or the name of a key in
-// the line.
+// The key that marks what was written only because the run ended. Its value is true for the whole line, or the name of
+// one key of the line.
 inline constexpr const char* kAtEnd = "at_end";
 
 // Removes the lines after `step`, the lines of an average (it does not belong to a run that continues), and lines that
 // a crash has left incomplete, so that a resumed run has each line once. If the run `goes_on` from that step, also
-// removes what was written only because it ended there. If the beginning of the file does not match the mark, a copy of
-// the file is kept beside it, and a message about that is returned, else "". The file is replaced as a whole or not at
-// all; a missing file is not created. Throws Error.
+// removes what was written only because it ended there. If the file does not begin with what the mark describes, keeps
+// a copy of it and returns a message about that, else "". The file is replaced as a whole or not at all; a missing file
+// is not created. Throws Error.
 std::string truncate_metrics(const std::filesystem::path& path, std::int64_t step, bool goes_on = false,
                              const MetricsMark& mark = {});
 
-// All lines in order, without a last line that is still being written. Throws Error naming path and line for any other
-// line that is not a metrics object, and when the file is missing.
+// Returns all lines in order, without a last line that is still being written. Throws Error, which names the file and
+// the line, for any other line that is not a metrics object, and if the file is missing.
 std::vector<nlohmann::ordered_json> read_metrics(const std::filesystem::path& path);
 
 }  // namespace tapeformer

@@ -22,11 +22,11 @@ struct PartName {
   std::int64_t begin = 0;
 };
 
-// A stretch of a parameter's state in a file, and where it is copied to.
+// A stretch of a parameter's state in a file, and its destination.
 struct Piece {
   std::size_t file;
   std::string name;
-  // In elements: the offset in the file's tensor, the offset in the destination, and the length.
+  // The offset in the file's tensor, the offset in the destination, and the length, in elements.
   std::int64_t from, to, count;
 };
 

@@ -10,7 +10,8 @@
 
 namespace tapeformer {
 
-// "optimizer.safetensors" for a single process, else a name such as "optimizer-00001-of-00004.safetensors".
+// Returns the name of a rank's file: "optimizer.safetensors" for a single process, else for example
+// "optimizer-00001-of-00004.safetensors".
 std::string optimizer_file(int rank, int ranks);
 
 // Reads the files as one state: a tensor PREFIX.NAME is the state of a whole parameter, and PREFIX.NAME@FIRST is a
@@ -20,13 +21,13 @@ class OptimizerShares {
   // Throws Error when there is no file, one is missing, or one is damaged.
   explicit OptimizerShares(const std::filesystem::path& folder);
 
-  // Reads every part of the state of the optimizer, which is rank `rank` of `ranks`, from whichever file has it. A
-  // state that several files have whole, each its own (the moments of ranks that step by themselves), is read from the
-  // file of `rank`; if there are fewer files than ranks, they are used in turn. Throws Error, and changes nothing, when
-  // a part is missing or does not fit.
+  // Reads every part of the state of the optimizer of rank `rank` of `ranks`, from whichever file has it. If each file
+  // has a whole state of its own, as after ranks that stepped by themselves (train.sync_every), it is read from the
+  // file of `rank`; if there are fewer files than ranks, rank r reads file r modulo their number. Throws Error, and
+  // changes nothing, when a part is missing or does not fit.
   void load(Optimizer& optimizer, int rank, int ranks) const;
 
-  // Whether the files have a tensor of this name, whole or in stretches.
+  // Returns whether the files have a tensor of this name, whole or in stretches.
   bool contains(std::string_view name) const;
   // Reads these tensors of whole parameters. Throws Error, and changes nothing, when a part is missing or does not fit.
   void read(const NamedTensors& places) const { read_parts(places, 0); }

@@ -1,5 +1,4 @@
-// Detects overfitting: the training continued after the minimum of the validation loss, and only the training loss
-// fell.
+// Detects overfitting: after the minimum of the validation loss, only the training loss fell.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +9,16 @@
 namespace tapeformer {
 
 struct Overfitting {
-  std::int64_t step = 0;      // of the best evaluation
-  double best = 0, last = 0;  // the validation loss there, and of the last evaluation
-  // The mean training losses before the best and before the last evaluation, since the evaluation before each.
+  std::int64_t step = 0;      // the step of the best evaluation
+  double best = 0, last = 0;  // the validation losses of the best and of the last evaluation
+  // The mean training loss between the best evaluation and the evaluation before it, and likewise for the last
+  // evaluation.
   double before = 0, after = 0;
 };
 
 // `lines` are those of metrics.jsonl; the evaluation at `best_step` has the smallest loss. Returns nullopt unless the
-// last validation loss is more than a fiftieth above that, while the training loss fell and is below the validation
-// loss.
+// last validation loss is more than 2 % above the smallest one, while the training loss fell and is below the
+// validation loss.
 std::optional<Overfitting> find_overfitting(std::span<const nlohmann::ordered_json> lines, std::int64_t best_step);
 
 }  // namespace tapeformer

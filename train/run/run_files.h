@@ -12,7 +12,7 @@ namespace tapeformer {
 
 using RunFileHashes = std::map<std::string, std::string>;  // by the files' names
 
-// The hashes of the present files of the folder.
+// Returns the hashes of the present files of the folder.
 RunFileHashes hash_run_files(const RunFolder& run);
 
 // Throws Error when one of the files has changed since the checkpoint was saved. A checkpoint of an older version has

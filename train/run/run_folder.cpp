@@ -32,7 +32,7 @@ fs::path plain(const fs::path& path) {
 // The name of config.toml while the run is being made. It is renamed when everything else is written.
 fs::path unfinished_config(const RunFolder& run) { return run.root / "config.toml.unfinished"; }
 
-// Whether a process is making a run here, or was killed while it did.
+// Returns whether a process is making a run here, or was killed while it did.
 bool is_unfinished(const RunFolder& run) { return is_there(unfinished_config(run)) && !is_there(run.config()); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The folder of a run: the paths of its files, how it is made, and which process may write to it.
+// The folder of a run: the paths of its files, its creation, and the lock that allows one process to write to it.
 //
 //   RUN/config.toml            the complete resolved configuration; a folder that has it is a run. While the run is
 //                              made its name is config.toml.unfinished
@@ -62,18 +62,19 @@ struct RunTokenizers {
 RunFolder create_run(const std::filesystem::path& root, std::string_view config_toml, const RunTokenizers& tokenizers,
                      const std::function<void(const RunFolder&)>& prepare = {});
 
-// What the argument RUN of the command line refers to: a run's folder, one checkpoint in it
-// (RUN/checkpoints/step-000500, or RUN/checkpoints/latest or best), or RUN/checkpoints/average.
+// What the argument RUN of the command line names: a run's folder, one checkpoint in it (RUN/checkpoints/step-000500,
+// or RUN/checkpoints/latest or best), or RUN/checkpoints/average.
 struct RunReference {
   RunFolder run;
   std::optional<std::int64_t> step;  // of the checkpoint, if the path names one
   bool average = false;              // the path names the average
 };
 
-// Throws Error when there is no such run or checkpoint. Only reads, so a run in training is not disturbed.
+// Finds what a path names. Throws Error if there is no such run or checkpoint. Only reads, so a training is not
+// disturbed.
 RunReference find_run(const std::filesystem::path& path);
 
-// Whether a process is training the run now.
+// Returns whether a process is training the run now.
 bool is_in_training(const RunFolder& run);
 
 // The exclusive right to write to a run, held until destruction or the end of the process.

@@ -2,8 +2,8 @@
 //
 // A background thread advances the transfers while the program computes, and sends heartbeats: every rank regularly
 // sends a byte to the next one, and a rank whose byte does not arrive in time counts as lost. So a transfer may take as
-// long as the slowest rank computes, and yet the job never waits for a rank that is dead or stopped. A thread that
-// waits for a transfer advances it itself. Only one thread calls MPI at a time.
+// long as the slowest rank computes, and yet the job never waits for a rank that is dead or stopped. A thread in wait()
+// advances the transfers itself. Only one thread calls MPI at a time.
 #include <mpi.h>
 #include <sched.h>
 
@@ -86,7 +86,7 @@ class MpiTransport : public tapeformer::Transport {
   }
   bool is_done(int transfer) override {
     const std::lock_guard lock(mutex_);
-    go_on();
+    advance_transfers();
     return std::ranges::find(running_, transfer, &Transfer::number) == running_.end();
   }
   void wait(int transfer) override {
@@ -123,7 +123,7 @@ class MpiTransport : public tapeformer::Transport {
   void run() {
     std::unique_lock lock(mutex_);
     while (!ended_) {
-      go_on();
+      advance_transfers();
       if (running_.empty() || waiting_) {
         wake_.wait_for(lock, std::chrono::duration<double>(beat_s() / 4));
       } else {
@@ -144,7 +144,7 @@ class MpiTransport : public tapeformer::Transport {
 
   // The following functions are called with the mutex held.
 
-  void go_on() {
+  void advance_transfers() {
     std::erase_if(running_, [&](Transfer& transfer) {
       int done = 0;
       require(MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE));
@@ -154,9 +154,9 @@ class MpiTransport : public tapeformer::Transport {
   }
 
   double beat_s() const { return std::min(1.0, silence_s_ / 8); }
-  int before() const { return (rank_ + size_ - 1) % size_; }
+  int previous_rank() const { return (rank_ + size_ - 1) % size_; }
 
-  void listen() { require(MPI_Irecv(&heard_byte_, 1, MPI_BYTE, before(), 0, beats_, &heard_)); }
+  void listen() { require(MPI_Irecv(&heard_byte_, 1, MPI_BYTE, previous_rank(), 0, beats_, &heard_)); }
 
   void beat() {
     const Clock::time_point now = Clock::now();
@@ -171,7 +171,8 @@ class MpiTransport : public tapeformer::Transport {
       listen();
     }
     if (silence_ > silence_s_) {
-      fail("rank " + std::to_string(before()) + " has been silent for " + std::to_string(static_cast<int>(silence_s_)) +
+      fail("rank " + std::to_string(previous_rank()) + " has been silent for " +
+           std::to_string(static_cast<int>(silence_s_)) +
            " s (killed, stopped or cut off): the job ends, and its last checkpoint is whole");
     }
     if (seconds_between(last_beat_, now) < beat_s()) return;

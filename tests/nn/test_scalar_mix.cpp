@@ -16,7 +16,7 @@ Tensor random_tensor(const Dims& sizes, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("layer mix: it begins as the mean of the layers, and follows its weights and gamma") {
+TEST_CASE("scalar mix: it begins as the mean of the layers, and follows its weights and gamma") {
   const ScalarMix mix(3, DType::f64);
   mix.initialize_parameters(1);
   const auto mixture = [&] {
@@ -33,7 +33,7 @@ TEST_CASE("layer mix: it begins as the mean of the layers, and follows its weigh
   CHECK(mixture()[0] == doctest::Approx(2 * (1 + 20 + 500) / 8.0));
 }
 
-TEST_CASE("layer mix: gradients match finite differences") {
+TEST_CASE("scalar mix: gradients match finite differences") {
   const ScalarMix mix(3, DType::f64);
   randomize(mix);
   std::vector<Tensor> values;
@@ -52,12 +52,12 @@ TEST_CASE("layer mix: gradients match finite differences") {
   });
 }
 
-TEST_CASE("layer mix: another number of layers, and layers of different sizes, are refused") {
+TEST_CASE("scalar mix: another number of layers, and layers of different sizes, are refused") {
   const ScalarMix mix(2, DType::f64);
   Tape tape(no_grad);
   const Variable layers[] = {Variable::constant(tape, Tensor::zeros({2, 4}, DType::f64)),
                              Variable::constant(tape, Tensor::zeros({2, 6}, DType::f64))};
-  CHECK_THROWS_WITH_AS(mix.forward(std::span(layers).first(1)), "layer mix: got 1 layers, expected 2", Error);
-  CHECK_THROWS_WITH_AS(mix.forward(layers), "layer mix: layer 1 is (2, 6), layer 0 is (2, 4): expected the same sizes",
+  CHECK_THROWS_WITH_AS(mix.forward(std::span(layers).first(1)), "scalar mix: got 1 layers, expected 2", Error);
+  CHECK_THROWS_WITH_AS(mix.forward(layers), "scalar mix: layer 1 is (2, 6), layer 0 is (2, 4): expected the same sizes",
                        Error);
 }
