@@ -31,9 +31,9 @@
 namespace tapeformer::cli {
 namespace {
 
-// If the caller has closed descriptor 0, 1 or 2, the first file that is opened would get its number, and messages would
-// be written into it. So a descriptor takes its place that fails as the closed one does: standard input cannot be read,
-// the others cannot be written.
+// If the caller has closed descriptor 0, 1 or 2, the next file to be opened would get its number, and messages would be
+// written into that file. So this function opens a descriptor in its place that fails as the closed one does: standard
+// input cannot be read, the others cannot be written.
 void open_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -69,8 +69,8 @@ void print_error(std::string message) {
   std::cerr << "tapeformer: " << rank_prefix() << printable_text(shortened(message)) << '\n';
 }
 
-// While an object lives, a result that cannot be written throws, in any command, until an error is printed. It must not
-// live longer: at the end of the process standard output is flushed once more, where nothing would catch the exception.
+// While an object lives, writing a result throws std::ios::failure if it fails. The object must not live until the end
+// of the process, when standard output is flushed once more and nothing would catch the exception.
 struct RequiredOutput {
   RequiredOutput() { std::cout.exceptions(std::ios::badbit); }
   ~RequiredOutput() { std::cout.exceptions(std::ios::goodbit); }
@@ -120,7 +120,7 @@ int run(int argc, char** argv) {
 }  // namespace tapeformer::cli
 
 int main(int argc, char** argv) {
-  // Made first, so that a training that is asked to stop at any moment ends in order.
+  // This comes first, so that a signal at any later moment lets the training save its work.
   std::optional<tapeformer::StopSignal> stop;
   if (tapeformer::cli::asks_to_train({argv, static_cast<std::size_t>(argc)})) stop.emplace();
   tapeformer::cli::open_standard_descriptors();

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 namespace {
@@ -21,12 +22,8 @@ std::string checksum(const Json& object) {
 
 // A key quoted for an error message, shortened if it is long.
 std::string quoted(std::string key) {
-  constexpr std::size_t kMost = 60;
-  if (key.size() > kMost) {
-    std::size_t end = kMost;
-    while ((key[end] & 0xC0) == 0x80) --end;  // do not cut within a character
-    key = key.substr(0, end) + "...";
-  }
+  constexpr std::size_t kMax = 60;
+  if (key.size() > kMax) key = key.substr(0, character_start(key, kMax)) + "...";
   return '"' + key + '"';
 }
 
@@ -34,12 +31,12 @@ std::string quoted(std::string key) {
 
 template <class Json>
 Json parse_json(std::string_view text, std::string_view where) {
-  constexpr std::size_t kMostLevels = 100;            // copying and writing a value recurse once for each level
+  constexpr std::size_t kMaxLevels = 100;             // copying and writing a value recurse once for each level
   std::vector<std::unordered_set<std::string>> keys;  // of the enclosing objects and lists
   const auto look = [&](int, typename Json::parse_event_t event, Json& parsed) {
     using Event = typename Json::parse_event_t;
     if (event == Event::object_start || event == Event::array_start) {
-      check(keys.size() < kMostLevels, where, "lists and objects are more than ", kMostLevels, " deep");
+      check(keys.size() < kMaxLevels, where, "lists and objects are more than ", kMaxLevels, " deep");
       keys.emplace_back();
     } else if (event == Event::object_end || event == Event::array_end) {
       keys.pop_back();

@@ -38,18 +38,18 @@ std::string xml(std::string_view text) {
 Json attention_json(const std::vector<AttentionText>& maps, int digits) {
   Json all = Json::array();
   for (const auto& [map, queries, keys] : maps) {
-    const std::int64_t places = std::ssize(queries), width = std::ssize(keys);
+    const std::int64_t count = std::ssize(queries), width = std::ssize(keys);
     Json layers = Json::array();
     for (std::size_t layer = 0; layer < map.weights.size(); ++layer) {
       Json heads = Json::array();
       for (std::int64_t head = 0; head < map.weights[layer].size(0); ++head) {
         Json rows = Json::array();
-        for (std::int64_t i = 0; i < places; ++i) {
-          rows.push_back(row(map.weights[layer].data<double>() + (head * places + i) * width, width, digits));
+        for (std::int64_t i = 0; i < count; ++i) {
+          rows.push_back(row(map.weights[layer].data<double>() + (head * count + i) * width, width, digits));
         }
         heads.push_back({{"weights", std::move(rows)}});
         if (!map.outputs.empty()) {
-          heads.back()["output"] = row(map.outputs[layer].data<double>() + head * places, places, digits);
+          heads.back()["output"] = row(map.outputs[layer].data<double>() + head * count, count, digits);
         }
       }
       layers.push_back({{"heads", std::move(heads)}});
@@ -60,13 +60,13 @@ Json attention_json(const std::vector<AttentionText>& maps, int digits) {
 }
 
 std::string attention_page(const std::string& title, const std::vector<AttentionText>& maps) {
-  constexpr std::int64_t kMostWeights = 2'000'000;
+  constexpr std::int64_t kMaxWeights = 2'000'000;
   std::int64_t weights = 0;
   for (const AttentionText& text : maps) {
     for (const Tensor& layer : text.map.weights) weights += layer.numel();
   }
-  if (weights > kMostWeights) {
-    fail_usage("attention: expected a text with at most ", kMostWeights, " weights in all heads for a page, got ",
+  if (weights > kMaxWeights) {
+    fail_usage("attention: expected a text with at most ", kMaxWeights, " weights in all heads for a page, got ",
                weights, ": take a shorter one, or --json");
   }
   std::vector<AttentionText> shown = maps;

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMostVectors = 300, kMostPositions = 128, kMostDims = 512;
+constexpr std::int64_t kMaxVectors = 300, kMaxPositions = 128, kMaxDims = 512;
 
 double product(const float* a, const float* b, std::int64_t width) {
   double sum = 0;
@@ -43,9 +43,9 @@ Json cosines(const Tensor& vectors) {
 Json heat_map(const Tensor& matrix) {
   const std::int64_t length = matrix.size(0), dim = matrix.size(1);
   Json rows = Json::array();
-  for (std::int64_t i = 0; i < std::min(length, kMostPositions); ++i) {
+  for (std::int64_t i = 0; i < std::min(length, kMaxPositions); ++i) {
     Json row = Json::array();
-    for (std::int64_t j = 0; j < std::min(dim, kMostDims); ++j) {
+    for (std::int64_t j = 0; j < std::min(dim, kMaxDims); ++j) {
       row.push_back(rounded(matrix.data<float>()[i * dim + j], 3));
     }
     rows.push_back(std::move(row));
@@ -57,14 +57,14 @@ Json heat_map(const Tensor& matrix) {
 
 std::string embedding_page(const std::string& title, const std::vector<std::string>& labels, const Tensor& vectors,
                            const Tensor& positions) {
-  if (vectors.size(0) > kMostVectors) {
-    fail_usage("embed: expected at most ", kMostVectors, " vectors for a page, got ", vectors.size(0),
+  if (vectors.size(0) > kMaxVectors) {
+    fail_usage("embed: expected at most ", kMaxVectors, " vectors for a page, got ", vectors.size(0),
                ": take fewer, or --format npy");
   }
   const PrincipalComponents components = principal_components(vectors);
   Json data{{"title", title}, {"labels", Json::array()}, {"places", Json::array()}, {"shares", Json::array()}};
   for (const std::string& label : labels) data["labels"].push_back(printable_text(label));
-  for (const auto& [x, y] : components.places) data["places"].push_back({rounded(x, 5), rounded(y, 5)});
+  for (const auto& [x, y] : components.coordinates) data["places"].push_back({rounded(x, 5), rounded(y, 5)});
   for (const double share : components.shares) data["shares"].push_back(rounded(share, 4));
   data["cosines"] = cosines(vectors);
   if (positions.defined()) data["positions"] = heat_map(positions);

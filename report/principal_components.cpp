@@ -48,12 +48,12 @@ PrincipalComponents principal_components(const Tensor& vectors) {
 
   PrincipalComponents found{std::vector<std::array<double, 2>>(n), {}};
   for (std::int64_t axis = 0; axis < std::min<std::int64_t>(2, n); ++axis) {
-    const std::int64_t place = n - 1 - axis;  // the largest eigenvalues come last
-    const double variance = std::max(values[place], 0.0);
-    const double* const direction = &matrix[place * n];
+    const std::int64_t index = n - 1 - axis;  // the largest eigenvalues come last
+    const double variance = std::max(values[index], 0.0);
+    const double* const direction = &matrix[index * n];
     const double* const first = std::find_if(direction, direction + n, [](double x) { return std::abs(x) > 1e-9; });
     const double scale = std::sqrt(variance) * (first != direction + n && *first < 0 ? -1 : 1);
-    for (std::int64_t i = 0; i < n; ++i) found.places[i][axis] = scale * direction[i];
+    for (std::int64_t i = 0; i < n; ++i) found.coordinates[i][axis] = scale * direction[i];
     found.shares[axis] = total > 0 ? variance / total : 0;
   }
   return found;

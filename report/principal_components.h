@@ -9,13 +9,14 @@
 namespace tapeformer {
 
 struct PrincipalComponents {
-  std::vector<std::array<double, 2>>
-      places;                      // the coordinates of each vector along the two directions of the largest variance
-  std::array<double, 2> shares{};  // the share of the variance of each direction
+  // The coordinates of each vector along the two directions of the largest variance.
+  std::vector<std::array<double, 2>> coordinates;
+  std::array<double, 2> shares{};  // the share of each direction in the whole variance
 };
 
-// Computes them for vectors (n, F), f32 and contiguous, n ≥ 1, from the eigenvectors of the n × n dot products of the
-// centred vectors (LAPACK). The sign of each direction is chosen such that the first non-zero coordinate is positive.
+// Computes the principal components of vectors (n, F), f32 and contiguous, n ≥ 1, from the eigenvectors of the n × n
+// dot products of the centred vectors (LAPACK). The sign of each direction is chosen such that the first non-zero
+// coordinate is positive.
 PrincipalComponents principal_components(const Tensor& vectors);
 
 }  // namespace tapeformer

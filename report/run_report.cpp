@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/files.h"
+#include "core/text/utf8.h"
 #include "report/page.h"
 #include "train/machine/machine.h"
 #include "train/run/metrics.h"
@@ -16,10 +17,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kDigits = 6;  // more digits would not be visible
 // These limits, for all runs together, keep a page below 1 MB:
-constexpr std::size_t kMostPoints = 8000;       // points of a curve
-constexpr std::size_t kMostWatched = 30'000;    // numbers about layers
-constexpr std::size_t kMostSamples = 40;        // steps with samples of text
-constexpr std::size_t kMostSampleBytes = 2000;  // length of a sample
+constexpr std::size_t kMaxPoints = 8000;       // points of a curve
+constexpr std::size_t kMaxWatched = 30'000;    // numbers about layers
+constexpr std::size_t kMaxSamples = 40;        // steps with samples of text
+constexpr std::size_t kMaxSampleBytes = 2000;  // length of a sample
 
 // Returns a list for each key of the lines: its mean over each group of `per_point` lines, or null if no line of the
 // group has the key.
@@ -48,11 +49,10 @@ Json columns_of(const std::vector<Json>& lines, std::size_t per_point) {
 
 struct RunLines {
   std::vector<Json> train, eval, samples;
-  // Returns a line of train.watch in the flat form for columns_of(): {"step", "tokens", "elapsed_s", "grad blocks.0",
-  // …}.
-  std::vector<Json> watched;
+  std::vector<Json> watched;  // results of flat_watch()
 };
 
+// Returns a line of train.watch in the flat form for columns_of(): {"step", "tokens", "elapsed_s", "grad blocks.0", …}.
 Json flat_watch(const Json& line) {
   Json flat = Json::object();
   for (const char* const key : {"step", "tokens", "elapsed_s"}) {
@@ -65,10 +65,8 @@ Json flat_watch(const Json& line) {
 }
 
 std::string shortened(const std::string& text) {
-  if (text.size() <= kMostSampleBytes) return text;
-  std::size_t end = kMostSampleBytes;
-  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // do not cut within a UTF-8 character
-  return text.substr(0, end) + "…";
+  if (text.size() <= kMaxSampleBytes) return text;
+  return text.substr(0, character_start(text, kMaxSampleBytes)) + "…";
 }
 
 // Returns at most `most` of the lines with samples, from the first to the last. Long texts are cut.
@@ -91,8 +89,8 @@ RunLines read_lines(const RunFolder& run) {
   RunLines lines;
   if (!std::filesystem::exists(run.metrics())) return lines;  // the run has not finished its first step
   for (Json& line : read_metrics(run.metrics())) {
-    if (line.contains("averaged"))
-      continue;  // the evaluation of the averaged weights at the end is not a point of a curve
+    // The evaluation of the averaged weights at the end is not a point of a curve.
+    if (line.contains("averaged")) continue;
     const bool sampled = line.contains("samples") && line["samples"].is_array();
     if (line.contains("watch") && line["watch"].is_object()) lines.watched.push_back(flat_watch(line));
     (sampled ? lines.samples : line.contains("eval_loss") ? lines.eval : lines.train).push_back(std::move(line));
@@ -118,8 +116,8 @@ Json run_report_data(std::span<const RunFolder> runs) {
   const auto share = [](std::size_t count, std::size_t most) {
     return std::max<std::size_t>(1, (count + most - 1) / most);
   };
-  const std::size_t per_point = share(total, kMostPoints), per_watched = share(watched, kMostWatched);
-  const std::size_t most_samples = std::max<std::size_t>(1, kMostSamples / std::max<std::size_t>(1, runs.size()));
+  const std::size_t per_point = share(total, kMaxPoints), per_watched = share(watched, kMaxWatched);
+  const std::size_t most_samples = std::max<std::size_t>(1, kMaxSamples / std::max<std::size_t>(1, runs.size()));
   Json data{{"runs", Json::array()}, {"per_point", per_point}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     data["runs"].push_back({{"name", name_of(runs[i])},

@@ -28,7 +28,7 @@ Json token_json(const SurprisalToken& token) {
 }  // namespace
 
 std::string surprisal_page(const std::string& title, const std::vector<SurprisalText>& texts) {
-  constexpr std::size_t kMostTokens = 50'000;
+  constexpr std::size_t kMaxTokens = 50'000;
   std::size_t count = 0;
   Json data{{"title", title}, {"texts", Json::array()}};
   for (const SurprisalText& text : texts) {
@@ -37,8 +37,8 @@ std::string surprisal_page(const std::string& title, const std::vector<Surprisal
     count += text.tokens.size();
     data["texts"].push_back({{"source", text.source}, {"tokens", std::move(tokens)}});
   }
-  if (count > kMostTokens) {
-    fail_usage("surprisal: expected at most ", kMostTokens, " tokens for a page, got ", count,
+  if (count > kMaxTokens) {
+    fail_usage("surprisal: expected at most ", kMaxTokens, " tokens for a page, got ", count,
                ": take a shorter text, or --json");
   }
   return page_html({.title = title, .styles = {"surprisal.css"}, .scripts = {"surprisal.js"}}, data);

@@ -11,7 +11,7 @@ namespace tapeformer {
 
 struct SurprisalToken {
   std::string text;
-  std::optional<TokenScore> score;     // empty for a token that no token precedes
+  std::optional<TokenScore> score;     // nullopt for a token that has no context
   std::vector<std::string> likeliest;  // the texts of score->likeliest
 };
 

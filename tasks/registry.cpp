@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "tasks/labels/label_task.h"
+#include "tasks/labels/label_task_row.h"
 
 namespace tapeformer {
 namespace {

@@ -4,15 +4,15 @@
 #include <optional>
 
 #include "cli/commands/commands.h"
-#include "cli/terminal/joined.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "core/error.h"
+#include "core/text/joined.h"
 
 namespace tapeformer::cli {
 namespace {
 
-constexpr std::int64_t kMaxRow = 250'000;  // the number of letters over which the optimum is averaged
+constexpr std::int64_t kMaxRow = 250'000;  // the optimum is averaged over this many letters (masked_optimum())
 
 struct CorpusArguments {
   std::string name;

@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -28,14 +27,14 @@ struct EmbedArguments {
   TextVectorOptions options;
 };
 
-// Chooses the format by the end of the file's name, where none is given.
+// The given format, or else the one that the end of the file's name means.
 std::string format_of(const EmbedArguments& arguments) {
   if (!arguments.format.empty()) return arguments.format;
   const std::string extension = std::filesystem::path(arguments.out).extension().string();
   return extension == ".npy" || extension == ".html" ? extension.substr(1) : "jsonl";
 }
 
-// Writes the vectors of one text after another; no text stays in memory, except for a page (html).
+// Writes the vectors of one text after another. Only a page (html) keeps them in memory until the end.
 class VectorWriter {
  public:
   VectorWriter(const EmbedArguments& arguments, const TrainedEmbedder& run)

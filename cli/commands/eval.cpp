@@ -15,8 +15,8 @@ struct EvalArguments : EvalRequest {
   bool json = false;
 };
 
-// The task that reads this input: the task of the run if it does, else that of its family, or else the first task that
-// does (its error says what the run's model is).
+// The task that evaluates this kind of input: the task of the run; if that reads another kind, the task of its family;
+// if that does too, the first task for this input, whose evaluate() then throws an error that says what the model is.
 const TaskRow& task_for(const ModelSource& run, std::string_view input) {
   const TaskRow& task = task_of_run(run);
   if (task.eval_input == input) return task;
@@ -31,7 +31,7 @@ void print_evaluation(EvalArguments& arguments) {
     fail_usage("eval: expected --text FILE, --source FILE and --target FILE, or --labels FILE");
   arguments.progress = show_progress;
   arguments.warn = warn;
-  arguments.tell = tell;
+  arguments.on_loaded = log_loaded;
   const EvalReport report = task_for(arguments.run, input).evaluate(arguments);
   print_result(
       arguments.json, [&] { return report.json; }, [&] { return report.table; });

@@ -20,7 +20,7 @@ struct FillArguments {
 };
 
 // Encodes the text as a row of the model. A word's token includes the space before it, so the space before [MASK] is
-// removed, and predicted with the word; for a character tokenizer, spaces are tokens of their own.
+// removed: it is predicted with the word. For a character tokenizer, spaces are tokens of their own and stay.
 std::vector<std::int32_t> row_of(const std::string& text, const Tokenizer& tokenizer, const MaskedSymbols& symbols) {
   std::string joined = text;
   if (tokenizer.kind() != "char") {
@@ -59,11 +59,11 @@ void print_fill(const FillArguments& arguments) {
   const std::int64_t context = run.model->context().value_or(std::ssize(ids));
   check(std::ssize(ids) <= context, "fill: the text has ", ids.size(), " tokens with [CLS] and [SEP], the model reads ",
         "at most ", context);
-  // Special tokens are no candidates, as no text contains them; but <unk> is one: it means a word that the vocabulary
+  // Special tokens are no candidates, since no text contains them, except <unk>: it means a word that the vocabulary
   // lacks.
-  std::vector<std::int32_t> marks(run.tokenizer->special_ids().begin(), run.tokenizer->special_ids().end());
-  std::erase(marks, run.tokenizer->unknown_id().value_or(-1));
-  const std::vector<FilledMask> masks = fill_masks(*run.model, ids, symbols.mask, arguments.top, marks);
+  std::vector<std::int32_t> excluded(run.tokenizer->special_ids().begin(), run.tokenizer->special_ids().end());
+  std::erase(excluded, run.tokenizer->unknown_id().value_or(-1));
+  const std::vector<FilledMask> masks = fill_masks(*run.model, ids, symbols.mask, arguments.top, excluded);
   if (masks.empty()) fail_usage("fill: --text: expected at least one ", kMaskToken, ", got none");
   print_result(
       arguments.json, [&] { return json_of(masks, *run.tokenizer); }, [&] { return text_of(masks, *run.tokenizer); });

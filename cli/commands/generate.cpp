@@ -25,7 +25,7 @@ struct GenerateArguments {
   std::string prompt;
   std::optional<MatmulSetting> matmul;
   GenerateOptions options;
-  BeamOptions search{.beam = 0};  // a beam of 0: sampling
+  BeamOptions search{.beam = 0};  // 0: no beam search, the text is sampled
   std::vector<std::string> stops;
   std::int64_t samples = 1;
   bool no_cache = false, interactive = false, json = false;
@@ -47,7 +47,7 @@ bool knows(const Tokenizer& tokenizer, std::string_view text) {
   }
 }
 
-// Without a prompt, the text begins as a document does: after the end of the document before.
+// Without a prompt, the text begins as a document does: after the <|endoftext|> of the document before.
 Beginning beginning_of(const TrainedLanguageModel& run, std::string_view prompt) {
   const std::optional<std::int32_t> end_of_text = run.tokenizer->special(kEndOfText);
   if (!prompt.empty()) return {prompt_tokens(run, prompt), prompt};
@@ -72,10 +72,10 @@ class TextGenerator {
       continue_text(arguments_.prompt, beginning, [] { return true; });
       ++options_.seed;
     }
-    tell_speed();
+    log_speed();
   }
 
-  // Writes the best texts of a beam search, each behind its score if there are several.
+  // Writes the best texts of a beam search; if there are several, a line with its score precedes each.
   void search_prompt() {
     const kernels::MatmulPrecisionScope precision(run_.matmul);
     const Beginning beginning = beginning_of(run_, arguments_.prompt);
@@ -104,7 +104,7 @@ class TextGenerator {
       output.write(beginning.shown), output.write(text), output.finish();
       print_line("");
     }
-    tell_speed();
+    log_speed();
   }
 
   // Lets the user and the model write one text in turn, where each line has its own seed. An empty line begins a new
@@ -135,7 +135,7 @@ class TextGenerator {
       const std::span<const std::int32_t> seen = seen_part(*run_.model, text);
       text = std::vector<std::int32_t>(seen.begin(), seen.end());
       append(text, continue_text(line, {text, line}, [&] { return !stop.requested(); }));
-      if (typed) tell_speed();
+      if (typed) log_speed();
       ++options_.seed;
     }
     if (typed) print_line("");
@@ -200,7 +200,7 @@ class TextGenerator {
   static double rate(std::int64_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
   }
-  void tell_speed() {
+  void log_speed() {
     log_info("{} tokens, {} tokens/s", tokens_, format_rate(rate(tokens_, seconds_)));
     tokens_ = 0, seconds_ = 0;
   }
@@ -208,7 +208,7 @@ class TextGenerator {
   const GenerateArguments& arguments_;
   const TrainedLanguageModel run_;
   GenerateOptions options_;
-  std::int64_t tokens_ = 0;  // tokens since the last tell_speed()
+  std::int64_t tokens_ = 0;  // tokens since the last log_speed()
   double seconds_ = 0;
 };
 
@@ -243,7 +243,7 @@ Command generate_command() {
        &arguments->search.beam,
        "Search for the likeliest text with so many hypotheses, draw none",
        {.least = 1,
-        .most = kMostHypotheses,
+        .most = kMaxHypotheses,
         .excludes = {"--temperature", "--top-k", "--top-p", "--seed", "--samples", "--stop", "--interactive"}}},
       {"--length-penalty",
        &arguments->search.length_penalty,

@@ -22,7 +22,7 @@ struct NeighboursArguments {
   bool json = false;
 };
 
-// The tokens that were found for a word, nearest first.
+// A word, and the tokens that are nearest to it, the nearest first.
 struct Found {
   std::string word;
   std::vector<Neighbour> neighbours;

@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -15,7 +14,7 @@
 #include "data/labels/conll.h"
 #include "data/labels/labelled_table.h"
 #include "tasks/labels/labelled_rows.h"
-#include "tasks/labels/trained_labeller.h"
+#include "tasks/labels/trained_classifier.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -28,23 +27,23 @@ struct PredictArguments {
   bool json = false;
 };
 
-// A line of input (in CoNLL's format, the lines of a sentence), and the example that is predicted for it.
-struct Question {
+// A line of input (in CoNLL format, the lines of a sentence), as an example that waits for its prediction.
+struct PendingExample {
   LabelledExample example;
   std::int64_t cut_tokens = 0;
-  bool has_answer = false;  // else the line is empty, or cannot be read
+  bool has_answer = false;  // whether it is predicted; a line that is empty, or cannot be read, is not
   // For CoNLL: the lines as they were read, and whether each is a word.
   std::vector<std::pair<std::string, bool>> lines = {};
 };
 
-// Reads standard input some lines at a time. The answer to an empty line, and to one that cannot be read, is an empty
-// line (with --json: null), so that answers and lines correspond. In CoNLL's format every line is repeated, that of a
-// word with its label appended.
+// Reads standard input and predicts some lines at a time. The answer to an empty line, and to a line that cannot be
+// read, is an empty line (with --json: null), so that answers and lines correspond. In CoNLL format every line is
+// repeated, and a word's line has its label appended.
 class Predictor {
  public:
   explicit Predictor(const PredictArguments& arguments)
       : arguments_(arguments),
-        run_(open_run<TrainedLabeller>(arguments.run, {.matmul = arguments.matmul})),
+        run_(open_run<TrainedClassifier>(arguments.run, {.matmul = arguments.matmul})),
         task_(find_label_task(run_.config.task.kind)),
         encoder_(task_, run_.model->encoder(), *run_.tokenizer, run_.labels) {
     if (is_conll() && task_.name != "tag") {
@@ -64,7 +63,7 @@ class Predictor {
     }
     if (is_conll()) end_sentence();
     flush();
-    check(refused_ == 0, "predict: ", refused_, " of ", asked_, is_conll() ? " sentences " : " lines ",
+    check(refused_ == 0, "predict: ", refused_, " of ", added_, is_conll() ? " sentences " : " lines ",
           refused_ == 1 ? "has" : "have", " no answer; the errors above say why");
   }
 
@@ -72,9 +71,9 @@ class Predictor {
   bool is_conll() const { return arguments_.format == "conll"; }
 
   void take_line(const std::string& line) {
-    if (line.find_first_not_of(' ') == line.npos) return ask({}, {});
+    if (line.find_first_not_of(' ') == line.npos) return add({}, {});
     const std::string where = str_cat("line ", number_, ": ");
-    ask({}, [&](Question& question) { question.example = task_.functions.parse(line, where); });
+    add({}, [&](PendingExample& pending) { pending.example = task_.functions.parse(line, where); });
   }
 
   void take_conll(std::string line) {
@@ -89,44 +88,44 @@ class Predictor {
 
   void end_sentence() {
     if (sentence_.empty()) return;
-    Question question{.example = {}, .lines = std::exchange(sentence_, {})};
-    if (!std::exchange(has_words_, false)) return ask(std::move(question), {});
-    ask(std::move(question), [&](Question& of) {
+    PendingExample pending{.example = {}, .lines = std::exchange(sentence_, {})};
+    if (!std::exchange(has_words_, false)) return add(std::move(pending), {});
+    add(std::move(pending), [&](PendingExample& sentence) {
       std::int64_t line = begin_;
-      for (const auto& [text, is_word] : of.lines) {
+      for (const auto& [text, is_word] : sentence.lines) {
         const std::string where = str_cat("line ", line++, ": ");
         if (!is_word) continue;
         std::vector<std::string> fields = conll_columns(text);
         const std::string& column = arguments_.text_column;
         const auto count = std::ssize(fields);
-        of.example.pieces.push_back(
-            std::move(fields[column.empty() ? conll_word_place(fields.size()) : column_place(column, count, where)]));
+        sentence.example.pieces.push_back(
+            std::move(fields[column.empty() ? conll_word_column(fields.size()) : column_index(column, count, where)]));
       }
-      of.example.labels.resize(of.example.pieces.size());
+      sentence.example.labels.resize(sentence.example.pieces.size());
     });
   }
 
-  // `read` makes the example; without it the question is empty.
-  void ask(Question question, const std::function<void(Question&)>& read) {
+  // `read` fills in the example; without it, the example is empty.
+  void add(PendingExample pending, const std::function<void(PendingExample&)>& read) {
     const std::string where = str_cat("line ", is_conll() ? begin_ : number_, ": ");
     std::vector<LabelledRow> rows;
     if (read) {
-      ++asked_;
+      ++added_;
       try {
-        read(question);
-        rows = encoder_.encode(question.example, where);
+        read(pending);
+        rows = encoder_.encode(pending.example, where);
       } catch (const Error& error) {
         log_error("{}", error.what());
         ++refused_;
       }
     }
-    question.has_answer = !rows.empty();
-    if (question.has_answer) question.cut_tokens = rows.front().cut;
-    if (question.cut_tokens > 0) {
+    pending.has_answer = !rows.empty();
+    if (pending.has_answer) pending.cut_tokens = rows.front().cut;
+    if (pending.cut_tokens > 0) {
       log_warning("{}longer than the model's context of {} tokens: its last {} are not read", where,
-                  run_.model->encoder().context().value_or(0), question.cut_tokens);
+                  run_.model->encoder().context().value_or(0), pending.cut_tokens);
     }
-    questions_.push_back(std::move(question));
+    pending_.push_back(std::move(pending));
     std::ranges::move(rows, std::back_inserter(rows_));
     if (std::ssize(rows_) >= arguments_.batch) flush();
   }
@@ -134,33 +133,33 @@ class Predictor {
   void flush() {
     const auto predicted = predict_labels(*run_.model, task_, rows_, arguments_.batch);
     std::span<const PredictedLabel> left = predicted;
-    for (const Question& question : questions_) {
-      const auto own = left.first(question.has_answer ? task_.predictions(question.example) : 0);
+    for (const PendingExample& pending : pending_) {
+      const auto own = left.first(pending.has_answer ? task_.predictions(pending.example) : 0);
       left = left.subspan(own.size());
       if (arguments_.json) {
-        print_text(json_of(question, own));
+        print_text(json_of(pending, own));
       } else if (is_conll()) {
-        print_text(output_text(conll_of(question, own)));
+        print_text(output_text(conll_of(pending, own)));
       } else {
-        print_text(own.empty() ? "\n" : output_text(task_.functions.text(run_.labels, question.example, own)));
+        print_text(own.empty() ? "\n" : output_text(task_.functions.text(run_.labels, pending.example, own)));
       }
     }
     flush_results();
-    questions_.clear(), rows_.clear();
+    pending_.clear(), rows_.clear();
   }
 
-  std::string json_of(const Question& question, std::span<const PredictedLabel> own) const {
+  std::string json_of(const PendingExample& pending, std::span<const PredictedLabel> own) const {
     // Empty lines between sentences have no answer.
-    if (own.empty()) return is_conll() && question.example.pieces.empty() ? "" : "null\n";
-    Json json = task_.functions.json(run_.labels, question.example, own);
-    if (question.cut_tokens > 0) json["cut_tokens"] = question.cut_tokens;
+    if (own.empty()) return is_conll() && pending.example.pieces.empty() ? "" : "null\n";
+    Json json = task_.functions.json(run_.labels, pending.example, own);
+    if (pending.cut_tokens > 0) json["cut_tokens"] = pending.cut_tokens;
     return json_text(json) + '\n';
   }
 
-  std::string conll_of(const Question& question, std::span<const PredictedLabel> own) const {
+  std::string conll_of(const PendingExample& pending, std::span<const PredictedLabel> own) const {
     std::string text;
     std::size_t word = 0;
-    for (const auto& [line, is_word] : question.lines) {
+    for (const auto& [line, is_word] : pending.lines) {
       text += line;
       if (is_word && !own.empty()) {
         text += line.find('\t') != line.npos ? '\t' : ' ';
@@ -172,16 +171,16 @@ class Predictor {
   }
 
   const PredictArguments& arguments_;
-  const TrainedLabeller run_;
+  const TrainedClassifier run_;
   const LabelTask& task_;
   const RowEncoder encoder_;
   std::int64_t number_ = 0, begin_ = 1;  // numbers of the last line, and of the first line of a sentence
-  std::int64_t asked_ = 0, refused_ = 0;
+  std::int64_t added_ = 0, refused_ = 0;
   std::size_t columns_ = 0;  // for CoNLL: the columns of the first word's line; 0 before that
-  std::vector<std::pair<std::string, bool>> sentence_;  // Question::lines of the current sentence
+  std::vector<std::pair<std::string, bool>> sentence_;  // PendingExample::lines of the current sentence
   bool has_words_ = false;
-  std::vector<Question> questions_;  // questions that wait for an answer
-  std::vector<LabelledRow> rows_;    // the rows of those questions that have an answer
+  std::vector<PendingExample> pending_;
+  std::vector<LabelledRow> rows_;  // the rows of the pending examples
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Lists of tokens with a number each, such as a probability, as commands show them. A list has elements of id and
-// score.
+// How commands show lists of tokens with a score each, such as a probability. The elements of a list are pairs (id,
+// score).
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -28,7 +28,7 @@ struct SurprisalArguments {
   ModelSource run;
   std::string text, prompt, source, target;
   std::optional<MatmulSetting> matmul;
-  std::string out;  // the file of the page
+  std::string out;  // the file for a page; empty: results go to standard output
   std::int64_t stride = 0, top = 0;
   bool json = false;
   ColorWhen color = ColorWhen::automatic;
@@ -42,8 +42,8 @@ bool in_colors(const SurprisalArguments& arguments) { return wants_color(STDOUT_
 // The current precision of matrix products, as a JSON string.
 std::string matmul_json() { return json_text(word_of(kernels::MatmulPrecisionScope::current())); }
 
-// Writes tokens as they come, as rows of a table, as a JSON list or in colours, and keeps nothing that it has written;
-// for a page, it collects them.
+// Writes each token at once, as a row of a table, as an element of a JSON list, or in colours, and keeps none. For a
+// page, it collects the tokens instead.
 class TokenWriter {
  public:
   TokenWriter(const SurprisalArguments& arguments, const Tokenizer& tokenizer, SurprisalText* page = nullptr)
@@ -158,7 +158,7 @@ void score_text(const SurprisalArguments& arguments) {
              matmul_json());
 }
 
-// Prints one JSON line, or one table, for each pair that eval would score, or one page for all of them.
+// Prints a JSON line or a table for each pair that eval would score; or writes one page for all of them.
 void score_pairs(const SurprisalArguments& arguments) {
   const TrainedTranslator run = open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);

@@ -9,12 +9,12 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/tokenizer_info.h"
-#include "cli/terminal/joined.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "core/error.h"
+#include "core/text/joined.h"
 #include "data/text/byte_reader.h"
 #include "data/text/encode_text.h"
 #include "data/text/learn_tokenizer.h"
@@ -169,8 +169,8 @@ Option out_option(TokenizerArguments& arguments) {
           {.required = true}};
 }
 
-// The options of a command that reads a tokenizer's file: those of the file, and `more`. --pattern and --special say
-// what the file may leave open.
+// The options of a command that reads a tokenizer's file, followed by `more`. --pattern and --special give what the
+// file itself may lack.
 std::vector<Option> with_file(TokenizerArguments& arguments, std::vector<Option> more) {
   std::vector<Option> options{
       {"file",

@@ -52,7 +52,7 @@ Compression compression_of(const Tokenizer& tokenizer, const TextSource& source)
   return sum;
 }
 
-// The tokens of a text, in brackets or in two colours by turns.
+// The tokens of a text: in brackets, or in two alternating colours.
 std::string split_text(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   const bool colours = wants_color(STDOUT_FILENO);
   const char* begin[] = {colours ? "\033[30;46m" : "[", colours ? "\033[30;43m" : "["};

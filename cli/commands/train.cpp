@@ -1,4 +1,3 @@
-
 #include <cstdio>
 #include <memory>
 
@@ -14,7 +13,7 @@ namespace tapeformer::cli {
 namespace {
 
 // Called from another thread just before the process ends.
-void tell_lost_rank(const char* message) {
+void print_lost_rank(const char* message) {
   std::fputs(str_cat("\ntapeformer: ", rank_prefix(), message, "\n").c_str(), stderr);
 }
 
@@ -22,7 +21,7 @@ void train_as_rank(const TrainArguments& arguments) {
   if (arguments.resume.empty() && arguments.out.empty()) {
     fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
   }
-  const auto ranks = join_ranks(tell_lost_rank);
+  const auto ranks = join_ranks(print_lost_rank);
   if (!ranks->is_root()) be_silent();
   try {
     arguments.resume.empty() ? start_run(arguments, *ranks) : continue_run(arguments, *ranks);

@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -31,8 +30,8 @@ struct TranslateArguments {
   AlignmentHeads heads;
 };
 
-// Writes the alignment of the best translation of each input line, one line for each: the attention weights as JSON,
-// and as Pharaoh's i-j the source token with the largest weight for each target token.
+// Writes the alignment of the best translation of each input line, one line for each: to one file the attention weights
+// as JSON, to another, in Pharaoh's format i-j, the source token with the largest weight for each target token.
 class AlignmentWriter {
  public:
   explicit AlignmentWriter(const TranslateArguments& arguments) : heads_(arguments.heads) {
@@ -106,8 +105,8 @@ void translate_input(const TranslateArguments& arguments) {
   std::vector<std::string> lines;
   std::int64_t number = 0;  // the number of lines read so far
   // Each group has many batches, so that sentences of similar length can be batched together.
-  constexpr std::int64_t kMostBatch = 1 << 16;  // bounds the groups of lines, whatever --batch is
-  while (input.next(16 * std::min(options.batch, kMostBatch), lines)) {
+  constexpr std::int64_t kMaxBatch = 1 << 16;  // a larger --batch does not make the groups larger
+  while (input.next(16 * std::min(options.batch, kMaxBatch), lines)) {
     const std::vector<std::string_view> views(lines.begin(), lines.end());
     for (std::size_t i = 0; i < views.size(); ++i) {
       const std::size_t invalid = find_invalid_utf8(views[i]);
@@ -146,7 +145,7 @@ Command translate_command() {
   std::vector<Option> table = {
       run_argument(arguments->run),
       checkpoint_option(arguments->run),
-      {"--beam", &search.beam, "Hypotheses kept at each length; 1: greedy [5]", {.least = 1, .most = kMostHypotheses}},
+      {"--beam", &search.beam, "Hypotheses kept at each length; 1: greedy [5]", {.least = 1, .most = kMaxHypotheses}},
       {"--length-penalty", &search.length_penalty,
        "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]"},
       {"--n-best", &search.n_best, "Print so many translations a line: number, score, text [1]", {.least = 1}},

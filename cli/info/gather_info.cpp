@@ -30,11 +30,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The share of the machine's peak that the matrix products of a step are assumed to reach where no step is timed.
+// If no step is timed, the matrix products of a step are assumed to reach this share of the machine's peak.
 constexpr double kUsualShare = 0.6;
-// The data is not read if it is larger than this.
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;
-constexpr std::int64_t kMostLines = 1'000'000;
+// Data that is larger than these limits is not read.
+constexpr std::uintmax_t kMaxBytes = std::uintmax_t{64} << 20;
+constexpr std::int64_t kMaxLines = 1'000'000;
 
 // The reason why the configuration's data is not read; empty if it is read.
 std::string why_no_data(const Config::Data& data) {
@@ -42,7 +42,7 @@ std::string why_no_data(const Config::Data& data) {
   for (const std::string* path : {&data.source, &data.target, &data.pairs, &data.labels}) {
     if (!path->empty()) inputs.push_back(*path);
   }
-  if (!data.corpus.empty()) return data.lines > kMostLines ? "the corpus is long" : "";
+  if (!data.corpus.empty()) return data.lines > kMaxLines ? "the corpus is long" : "";
   if (inputs.empty()) return "none is named";
   if (std::ranges::count(inputs, kStandardInput)) return "it is standard input";
   std::uintmax_t bytes = 0;
@@ -54,7 +54,7 @@ std::string why_no_data(const Config::Data& data) {
       return input + " is not there";
     }
   }
-  return bytes > kMostBytes ? "it is large" : "";
+  return bytes > kMaxBytes ? "it is large" : "";
 }
 
 // Where the size of the vocabulary comes from.
@@ -90,7 +90,8 @@ std::optional<MeasuredRun> read_measured(const RunFolder& run) {
   return result;
 }
 
-// The largest micro-steps that fit into memory, with and without recomputing, for the same number of tokens in a step.
+// Suggests the largest micro-steps that fit into memory, with and without recomputing (train.recompute). The number of
+// tokens in a step stays the same.
 std::vector<Advice> advise(const Info& info, const DataReader& read, const DryRunOptions& options) {
   std::vector<Advice> advice = {};
   const Config::Train& train = info.config.train;
@@ -121,8 +122,8 @@ std::vector<Advice> advise(const Info& info, const DataReader& read, const DryRu
   return advice;
 }
 
-// Fills the cache folder in a child process, so that the memory for this does not count as the training's: reads the
-// text, and measures the machine. Errors in the text are reported when it is read again.
+// Fills the cache folder: reads the text, and measures the machine's peak. This happens in a child process, so that its
+// memory does not count as the training's. Errors in the text are reported when this process reads it again.
 void fill_cache(const ResolvedConfig& config, const DataReader& read) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -136,7 +137,7 @@ void fill_cache(const ResolvedConfig& config, const DataReader& read) {
   if (child > 0) ::waitpid(child, nullptr, 0);
 }
 
-// The configuration that is looked at: that of the run, if there is one, else the file `target`.
+// The configuration of the run, if there is one, else of the file `target`, changed by the options.
 ResolvedConfig read_config(const std::string& target, const std::optional<RunFolder>& run,
                            const ConfigOverrides& overrides) {
   std::vector<std::string> notes;
@@ -152,7 +153,7 @@ ResolvedConfig read_config(const std::string& target, const std::optional<RunFol
   return config;
 }
 
-// What can be computed without a step.
+// Computes the facts that need no step.
 void compute(Info& info, const ObjectiveData& data) {
   const ResolvedConfig& config = info.config;
   info.costs = model_costs(config, data);
@@ -166,7 +167,7 @@ void compute(Info& info, const ObjectiveData& data) {
   info.evaluations = every > 0 ? (steps + every - 1) / every : 1;
 }
 
-// Runs some steps, for about `seconds`. Leaves `info` as it is, if there is not enough memory.
+// Runs and times some steps, for about `seconds`. If there is not enough memory for them, `info` stays unchanged.
 void time_steps(Info& info, const DataReader& read, double seconds) {
   const ResolvedConfig& config = info.config;
   const DryRunOptions options{

@@ -1,4 +1,4 @@
-// What the command `info` finds out about a training, by a dry run and without one, and how it is shown.
+// The facts about a training that the command `info` gathers, with or without a dry run, and their output.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -52,8 +52,8 @@ struct Info {
   const char* method() const { return !dry_run ? "computed" : dry_run->scaled ? "scaled" : "measured"; }
 };
 
-// `target` is a configuration file or a run's folder; `overrides` change its configuration. Some steps are run and
-// timed for about `seconds`; 0: none, and what can be known without them is computed.
+// `target` is a configuration file or a run's folder; `overrides` change its configuration. Runs and
+// times some steps for about `seconds`; 0: it runs none, and computes only what does not need them.
 Info gather_info(const std::string& target, const ConfigOverrides& overrides, double seconds);
 
 nlohmann::ordered_json info_json(const Info& info);

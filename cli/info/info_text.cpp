@@ -46,7 +46,7 @@ std::string parameters_text(const ModelCosts& costs) {
   return "\nparameters\n" + table.text();
 }
 
-// What would make a training fit into memory.
+// Changes of the configuration with which the training would fit into memory.
 std::string advice_text(const Info& info) {
   if (info.advice.empty()) return "  what helps: a smaller model\n";
   std::string text;
@@ -106,7 +106,7 @@ std::string time_text(const Info& info) {
                      table.text(), bleu ? "  BLEU of the validation data (eval.bleu_every) comes on top\n" : "");
 }
 
-// Which model it is, and what its data is.
+// The first lines: the model, its vocabulary, and whether its data is read.
 std::string heading(const Info& info) {
   std::string text = fmt::format("{}, vocabulary of {} ({})\n", info.config.model.type, with_commas(info.costs.vocab),
                                  info.vocab_origin);

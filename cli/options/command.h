@@ -1,4 +1,4 @@
-// A command of the program as plain data, which parser.h makes a command line of.
+// Describes a command of the program and its options as plain data, from which parser.h reads a command line.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct OptionRules {
   bool required = false;
   std::vector<std::string> words = {};     // the values that are accepted; empty: any
   std::optional<std::int64_t> least = {};  // the smallest whole number that is accepted
-  std::optional<std::int64_t> most = {};   // the largest one, beside `least`
+  std::optional<std::int64_t> most = {};   // the largest whole number; needs `least`
   bool non_negative = false;               // whether a double must be at least 0
   std::vector<std::string> excludes = {};  // the options that cannot be given beside this one
   std::vector<std::string> needs = {};     // the options that must be given beside this one
@@ -42,7 +42,7 @@ struct OptionRules {
 };
 
 struct Option {
-  std::string name;  // "--json"; without dashes, as in "run", it is an argument that is known by its position
+  std::string name;  // "--json"; a name without dashes, such as "run", is a positional argument
   OptionTarget target;
   std::string help;
   OptionRules rules = {};
@@ -52,12 +52,12 @@ struct Command {
   std::string name, help;
   std::vector<Option> options = {};
   std::function<void()> run = {};
-  std::vector<Command> commands = {};  // the commands below this one, which has no `run` then: tokenizer train
-  std::string help_all = {};           // what --help-all is for; empty: the command does not have it
-  std::string help_end = {};           // the last line of --help, beside --help-all
+  std::vector<Command> commands = {};  // subcommands (tokenizer train); a command with some has no `run`
+  std::string help_all = {};           // the help text of --help-all; empty: the command has no --help-all
+  std::string help_end = {};           // the last line of --help, if there is --help-all
 };
 
-// An option whose value is one of the words of an enum (Words). `value` is an enum or an optional one.
+// Makes an option whose value is one of the words of an enum (Words). `value` is an enum, or an optional of one.
 template <class Value>
 Option word_option(std::string name, Value& value, std::string help, OptionRules rules = {}) {
   using Enum = typename decltype(std::optional{value})::value_type;

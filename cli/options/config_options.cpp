@@ -1,12 +1,12 @@
 #include "cli/options/config_options.h"
-#include "cli/terminal/joined.h"
-#include "cli/terminal/messages.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
 
+#include "cli/terminal/messages.h"
 #include "core/error.h"
+#include "core/text/joined.h"
 #include "data/text/byte_reader.h"
 #include "train/config/other_names.h"
 #include "train/loop/initial_weights.h"

@@ -16,8 +16,8 @@ void add_config_options(Command& command, ConfigOverrides& overrides);
 // resolves the result. Adds to `notes` what the options replace.
 [[nodiscard]] ResolvedConfig override_config(Config config, const ConfigOverrides& overrides,
                                              std::vector<std::string>& notes);
-// The same for a new run: keys that are not given get what train.init_from and the data imply (imply_model()). The
-// notes are printed.
+// Like override_config(), for a new run: keys that are not given get the values that train.init_from and the data imply
+// (imply_model()). Prints the notes.
 [[nodiscard]] ResolvedConfig new_config(Config config, const ConfigOverrides& overrides);
 
 }  // namespace tapeformer::cli

@@ -81,7 +81,8 @@ void InputLines::read_more() {
   buffer_.append(bytes, static_cast<std::size_t>(count));
 }
 
-// A log does not mention work that ends soon.
+// A log (standard error is no terminal) shows nothing before ProgressLine::kLogInterval, so it never mentions short
+// work.
 void InputLines::show_progress() {
   if (!shows_progress_ || lines_ == 0 || !progress_.is_due()) return;
   const double elapsed = ProgressLine::steady_seconds() - begin_;

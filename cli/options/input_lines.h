@@ -35,7 +35,7 @@ class InputLines {
   std::string buffer_;
   std::size_t seen_ = 0;  // number of buffered bytes in which no line end was found
   bool at_end_ = false;
-  // What was taken; the bytes of the whole file, or 0 if it is no file.
+  // The lines and bytes that were taken; the bytes of the whole file, or 0 if standard input is not a file.
   std::int64_t lines_ = 0, bytes_ = 0, all_bytes_ = 0;
   bool shows_progress_;
   double begin_ = ProgressLine::steady_seconds();

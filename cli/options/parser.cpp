@@ -17,7 +17,7 @@
 namespace tapeformer::cli {
 namespace {
 
-// Whether the text is a whole number that fits into 64 bits, and which.
+// A text that was parsed as a whole number of 64 bits.
 struct WholeNumber {
   explicit WholeNumber(const std::string& text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -82,7 +82,7 @@ void add_option(CLI::App& app, const Option& option) {
   if (!rules.group.empty()) added.group(rules.group);
 }
 
-// A help that leaves the options of --help-all out.
+// Formats --help: leaves out the options that only --help-all shows.
 class ShortHelp : public CLI::Formatter {
  public:
   explicit ShortHelp(const Command& command) : command_(command) {}
@@ -118,7 +118,8 @@ void add_help_all(CLI::App& app, const Command& command) {
   app.formatter(std::make_shared<ShortHelp>(command));
 }
 
-// Adds what the command and those below it have. `chosen` is set to the command that is given.
+// Adds the options of the command and, recursively, its subcommands. Parsing sets `chosen` to the command that is
+// named.
 void add_contents(CLI::App& app, const Command& command, const Command*& chosen) {
   for (const Option& option : command.options) add_option(app, option);
   for (const Option& option : command.options) {

@@ -1,15 +1,14 @@
-// Reads the words of a command line by the descriptions of the commands.
+// Parses a command line according to the descriptions of the commands.
 #pragma once
 
 #include "cli/options/command.h"
 
 namespace tapeformer::cli {
 
-// Sets what the given options say, and returns the command that the words name, to be run. Where they ask for a help or
-// for the version, prints that on standard output and returns null. Every command has the options --help and --quiet
-// (be_quiet()). A number that is not finite, or too large for its type, is refused. Throws UsageError with one line.
-//
-// `program` has the program's name and its commands.
+// Sets the targets of the options that are given, and returns the command that is named, which the caller runs. For
+// --help and --version, prints the text on standard output and returns null. Every command also has the options --help
+// and --quiet (be_quiet()). Throws UsageError with one line for wrong usage, also for a number that is not finite or is
+// too large for its type. `program` has the program's name and its commands.
 const Command* parse_command_line(const Command& program, const std::string& version, int argc,
                                   const char* const* argv);
 

@@ -1,7 +1,6 @@
 #include "cli/options/run_model.h"
-#include "cli/terminal/messages.h"
 
-#include "cli/options/usage.h"
+#include "cli/terminal/messages.h"
 #include "generate/generator.h"
 #include "tasks/common/models.h"
 
@@ -9,7 +8,7 @@ namespace tapeformer::cli {
 
 void warn(const std::string& line) { log_warning("{}", line); }
 
-void tell(const TrainedModel& trained) {
+void log_loaded(const TrainedModel& trained) {
   for (const std::string& warning : trained.warnings) warn(warning);
   log_info("weights: {}", trained.checkpoint_text);
 }

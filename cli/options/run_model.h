@@ -1,4 +1,4 @@
-// What commands do with a trained model: they load it, and show its warnings.
+// Functions and options for commands that read a trained model.
 #pragma once
 
 #include "cli/options/command.h"
@@ -11,13 +11,13 @@ namespace tapeformer::cli {
 void warn(const std::string& line);
 
 // Prints a run's warnings and the checkpoint that is read, on standard error.
-void tell(const TrainedModel& trained);
+void log_loaded(const TrainedModel& trained);
 
-// Calls load_run(), and prints what tell() prints.
+// Calls load_run(), and prints what log_loaded() prints.
 template <class Trained>
 Trained open_run(const ModelSource& run, const LoadOptions& options) {
   Trained trained = load_run<Trained>(run, options);
-  tell(trained);
+  log_loaded(trained);
   return trained;
 }
 
@@ -26,8 +26,8 @@ Option run_argument(ModelSource& run);
 Option checkpoint_option(ModelSource& run);
 Option matmul_option(std::optional<MatmulSetting>& matmul);
 
-// The widest beam of a search: a wider one takes gigabytes and does not help.
-inline constexpr std::int64_t kMostHypotheses = 1000;
+// The widest beam that a search may have: a wider one takes gigabytes and does not help.
+inline constexpr std::int64_t kMaxHypotheses = 1000;
 // The options --temperature, --top-k, --top-p and --seed of a command; `rules` apply to each of them.
 std::vector<Option> sampling_options(SamplingOptions& sampling, std::uint64_t& seed, const OptionRules& rules = {});
 

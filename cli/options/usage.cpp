@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/text/nearest_name.h"
+#include "core/text/utf8.h"
 #include "train/config/other_names.h"
 
 namespace tapeformer::cli {
@@ -15,7 +16,7 @@ struct KnownName {
   std::string name, found_by;
 };
 
-// nanoGPT's names of some options; other programs' names of configuration keys are in key_of_other_name().
+// Names that nanoGPT has for some options. (Other programs' names of configuration keys: key_of_other_name().)
 struct OtherOption {
   std::string_view name, option;
 };
@@ -68,13 +69,9 @@ std::vector<KnownName> options_of(const CLI::App& command) {
 }  // namespace
 
 std::string shortened(const std::string& text) {
-  constexpr std::size_t kMost = 2000, kBeginning = 1200, kEnd = 600;
-  if (text.size() <= kMost) return text;
-  const auto whole_character = [&](std::size_t place) {
-    while (place > 0 && (text[place] & 0xC0) == 0x80) --place;
-    return place;
-  };
-  const std::size_t begin = whole_character(kBeginning), end = whole_character(text.size() - kEnd);
+  constexpr std::size_t kMax = 2000, kBeginning = 1200, kEnd = 600;
+  if (text.size() <= kMax) return text;
+  const std::size_t begin = character_start(text, kBeginning), end = character_start(text, text.size() - kEnd);
   return str_cat(text.substr(0, begin), " … (", end - begin, " bytes are left out) … ", text.substr(end));
 }
 

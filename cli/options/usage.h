@@ -1,4 +1,4 @@
-// Messages about wrong usage that tell the user what to do, where CLI11's own do not.
+// Messages about wrong usage that say what to do, unlike some of CLI11's own.
 #pragma once
 
 #include <string>

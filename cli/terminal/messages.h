@@ -1,5 +1,5 @@
-// Messages on standard error, as lines of the log that set_up_log() opens: "info: resumed at step 40". spdlog stays
-// behind log_line(), because its headers take longer to compile than most commands.
+// Messages on standard error, as lines of the log that set_up_log() opens: "info: resumed at step 40". Only
+// log_line() uses spdlog, because its headers take longer to compile than most commands.
 #pragma once
 
 #include <fmt/core.h>

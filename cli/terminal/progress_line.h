@@ -18,23 +18,23 @@ struct ProgressPart {
   int rank;
 };
 
-// Joins the parts, two spaces apart, to at most `columns` columns: as many as fit, and of the one with the lowest rank
-// what fits. With columns 0 there is no limit.
+// Joins the parts, two spaces apart, to a line of at most `columns` columns. Parts that do not fit are left out, the
+// highest rank first; the last remaining part is cut. 0: no limit.
 std::string fit_line(std::vector<ProgressPart> parts, int columns);
 
 class ProgressLine {
  public:
   static constexpr double kTerminalInterval = 0.1, kLogInterval = 10;  // the least number of seconds between two lines
 
-  // `columns` is called for every line and returns what terminal_columns() does; `now` returns seconds since any fixed
-  // moment.
+  // `columns` is called for every line and returns the width as terminal_columns() does; `now` returns the seconds
+  // since some fixed moment.
   ProgressLine(std::ostream& out, std::function<int()> columns, std::function<double()> now = steady_seconds);
   // The line of this process, on standard error.
   static ProgressLine standard_error();
 
   // Whether the last line is old enough for a new one.
   bool is_due() const;
-  // Shows the parts in place of the last line.
+  // Replaces the last line by these parts.
   void show(const std::vector<ProgressPart>& parts);
   // Ends the line, if one is visible.
   void end();

@@ -1,5 +1,5 @@
-// How commands print their results on standard output. Commands that write a text as it comes use TextOutput
-// (terminal.h); nothing else writes there.
+// How commands print their results on standard output. Commands that write a text token by token use TextOutput
+// (terminal.h); nothing else writes to standard output.
 #pragma once
 
 #include <fmt/core.h>
@@ -15,7 +15,7 @@ namespace tapeformer {
 
 using Json = nlohmann::ordered_json;
 
-// Prints a text as it is. A result that cannot be written throws std::ios::failure (main.cpp sees to that).
+// Prints a text unchanged. Throws std::ios::failure if it cannot be written (RequiredOutput in main.cpp).
 void print_text(std::string_view text);
 
 // print_line("{:8.4f}  {}", probability, token): formats with fmt, and ends the line.
@@ -24,7 +24,7 @@ void print_line(fmt::format_string<Parts...> format, Parts&&... parts) {
   print_text(fmt::format(format, std::forward<Parts>(parts)...) + '\n');
 }
 
-// Hands over what was printed to whoever reads it: a pipe, a file, a terminal.
+// Flushes standard output, so that its reader sees what was printed.
 void flush_results();
 
 // A value in one line of JSON. Bytes that are not UTF-8 become U+FFFD.
@@ -32,7 +32,7 @@ std::string json_text(const Json& json);
 // Prints json_text(), and ends the line.
 void print_json(const Json& json);
 
-// Prints a result as JSON, or else as text for people, which ends its lines itself. Each function makes one of the two.
+// Prints json() as one line, or text(), which is for people and has its own line ends. Only one of the two is called.
 template <class MakeJson, class MakeText>
 void print_result(bool as_json, const MakeJson& json, const MakeText& text) {
   as_json ? print_json(json()) : print_text(text());
@@ -44,7 +44,7 @@ class Table {
  public:
   struct Column {
     std::size_t width = 0;
-    bool right = false;   // whether its cells are at the right edge, as numbers are
+    bool right = false;   // whether its cells are right-aligned
     std::size_t gap = 2;  // the spaces before the column
   };
 

@@ -15,13 +15,13 @@ std::string stop_text(const TrainingPace::Now& now) {
 }
 
 StopNotice::StopNotice(std::function<bool()> requested, const TrainingPace& pace,
-                       std::function<void(const std::string&)> tell, double patience_s)
-    : thread_([this, requested = std::move(requested), &pace, tell = std::move(tell), patience_s] {
+                       std::function<void(const std::string&)> notify, double patience_s)
+    : thread_([this, requested = std::move(requested), &pace, notify = std::move(notify), patience_s] {
         constexpr double kLook_s = 0.1;
         while (!requested()) {
           if (ended_within(kLook_s)) return;
         }
-        if (!ended_within(patience_s)) tell(stop_text(pace.now()));
+        if (!ended_within(patience_s)) notify(stop_text(pace.now()));
       }) {}
 
 StopNotice::~StopNotice() {

@@ -18,8 +18,8 @@ std::string stop_text(const TrainingPace::Now& now);
 // thread says once when it will end.
 class StopNotice {
  public:
-  // `requested` and `tell` are called on that thread.
-  StopNotice(std::function<bool()> requested, const TrainingPace& pace, std::function<void(const std::string&)> tell,
+  // `requested` and `notify` are called on that thread.
+  StopNotice(std::function<bool()> requested, const TrainingPace& pace, std::function<void(const std::string&)> notify,
              double patience_s = 1);
   ~StopNotice();
   StopNotice(const StopNotice&) = delete;

@@ -19,8 +19,8 @@ constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds: two signals wi
 
 // These are globals, since a signal handler can use no other state.
 std::atomic<bool> in_use = false, saves_work = false;
-bool heeds_terminal = false;  // whether the loss of the terminal counts as SIGHUP
-bool heeds_pipe = false;      // whether a pipe without a reader counts as SIGPIPE
+bool watches_terminal = false;  // whether the loss of the terminal counts as SIGHUP
+bool watches_pipe = false;      // whether a pipe without a reader counts as SIGPIPE
 std::atomic<int> received = 0;
 std::atomic<std::int64_t> received_at = 0;
 
@@ -41,12 +41,12 @@ std::int64_t nanoseconds() {
 
 extern "C" void on_signal(int signal) {
   const int error = errno;  // keeps errno of the system call that the signal interrupted
-  // SIGPIPE is no wish of the user: each message that nobody reads raises it again
-  const bool is_wish = signal != SIGPIPE;
-  if (received == 0 || (received == SIGPIPE && is_wish)) {
+  // The user did not ask for a SIGPIPE, and each further message that nobody reads raises another one.
+  const bool is_request = signal != SIGPIPE;
+  if (received == 0 || (received == SIGPIPE && is_request)) {
     received_at = nanoseconds();
     received = signal;
-  } else if (is_wish && (signal == SIGINT || !saves_work) && nanoseconds() - received_at > kSamePress) {
+  } else if (is_request && (signal == SIGINT || !saves_work) && nanoseconds() - received_at > kSamePress) {
     ::signal(signal, SIG_DFL);
     ::raise(signal);  // it is delivered when this handler returns
   }
@@ -58,9 +58,9 @@ extern "C" void on_signal(int signal) {
 // write.
 int loss_of_reader() {
   pollfd messages{STDERR_FILENO, 0, 0};
-  if (!(heeds_terminal || heeds_pipe) || ::poll(&messages, 1, 0) != 1) return 0;
-  if (heeds_terminal && (messages.revents & POLLHUP) != 0) return SIGHUP;
-  return heeds_pipe && (messages.revents & POLLERR) != 0 ? SIGPIPE : 0;
+  if (!(watches_terminal || watches_pipe) || ::poll(&messages, 1, 0) != 1) return 0;
+  if (watches_terminal && (messages.revents & POLLHUP) != 0) return SIGHUP;
+  return watches_pipe && (messages.revents & POLLERR) != 0 ? SIGPIPE : 0;
 }
 
 }  // namespace
@@ -79,15 +79,15 @@ StopSignal::StopSignal(std::span<const int> signals) {
     if (old.sa_handler == SIG_IGN) continue;
     old_actions.push_back({signal, old});
     ::sigaction(signal, &action, nullptr);
-    if (signal == SIGHUP) heeds_terminal = ::isatty(STDERR_FILENO) != 0;
-    if (signal == SIGPIPE) heeds_pipe = true;
+    if (signal == SIGHUP) watches_terminal = ::isatty(STDERR_FILENO) != 0;
+    if (signal == SIGPIPE) watches_pipe = true;
   }
 }
 
 StopSignal::~StopSignal() {
   for (const OldAction& old : old_actions) ::sigaction(old.signal, &old.action, nullptr);
   old_actions.clear();
-  heeds_terminal = heeds_pipe = false;
+  watches_terminal = watches_pipe = false;
   received = 0;
   in_use = false;
 }

@@ -15,9 +15,10 @@ inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SI
 // error's terminal counts as SIGHUP; if SIGPIPE is one, a pipe without a reader counts as SIGPIPE. A signal that was
 // ignored before stays ignored (nohup ignores SIGHUP).
 //
-// A second signal ends the process at once, as it does by default, with two exceptions: when one of the two is SIGPIPE,
-// and when it comes within a tenth of a second, as programs such as timeout(1) send their signal twice. When there is
-// work to save, only a second SIGINT ends the process: at the end of a login session several signals come.
+// A second signal ends the process at once, as it does by default, with two exceptions: if one of the two is SIGPIPE,
+// and if the second comes within a tenth of a second, since programs such as timeout(1) send their signal twice. Once
+// there is work to save (work_begins()), only a second SIGINT ends the process, since the end of a login session sends
+// several other signals.
 //
 // The destructor restores the previous handlers. Only one object may exist at a time; a second one throws Error. The
 // other functions are static, since signals concern the whole process.
@@ -31,7 +32,7 @@ class StopSignal {
   static bool requested() { return signal() != 0; }
   // The first signal that came; 0 if none has come.
   static int signal();
-  // Says that from now on there is work to save.
+  // Declares that from now on there is work to save.
   static void work_begins();
 };
 

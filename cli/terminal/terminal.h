@@ -48,7 +48,7 @@ class TextOutput {
 
  private:
   bool terminal_;
-  std::string pending_;  // the beginning of a character
+  std::string pending_;  // the first bytes of a character that is not complete yet
 };
 
 }  // namespace tapeformer

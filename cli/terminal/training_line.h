@@ -8,11 +8,11 @@
 
 namespace tapeformer {
 
-// Facts that the line shows beside the state of the last step.
+// Facts that the line shows in addition to the state of the last step.
 struct TrainingFacts {
   double mean_loss = 0;                          // mean of about the last 50 steps
   std::optional<double> validation_loss = {};    // of the last evaluation
-  std::optional<double> share_of_peak = {};      // of the machine's peak in matrix products; 1 is all of it
+  std::optional<double> share_of_peak = {};      // speed of the step / peak of the machine's matrix products
   std::optional<std::int64_t> peak_memory = {};  // bytes of this process
 };
 
@@ -20,7 +20,7 @@ struct TrainingFacts {
 // MB  52s elapsed  35s left"
 std::vector<ProgressPart> training_parts(const ProgressState& state, const TrainingFacts& facts);
 
-// Shows every step that it is given, unless the last line is too recent.
+// Shows the steps that it is given, but not more often than ProgressLine::is_due().
 class TrainingLine {
  public:
   // `peak_flops`: the operations a second of this machine's matrix products; `flops_per_token`: the operations for
@@ -29,9 +29,9 @@ class TrainingLine {
 
   void step(const ProgressState& state);
   void evaluated(double validation_loss) { facts_.validation_loss = validation_loss; }
-  // Shows the last step in any case, and ends the line.
+  // Shows the last step, even if no line is due, and ends the line.
   void end();
-  // Whether a line would have shown more than 100 % of the peak: then the peak was measured too low.
+  // Whether the speed exceeded 100 % of the peak in some line: then the measured peak is too low.
   bool exceeds_peak() const { return exceeds_peak_; }
 
  private:

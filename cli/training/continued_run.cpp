@@ -1,16 +1,15 @@
-
 #include <algorithm>
 #include <iterator>
 #include <set>
 #include <utility>
 
 #include "cli/options/config_options.h"
-#include "cli/terminal/joined.h"
 #include "cli/terminal/messages.h"
 #include "cli/training/run_setup.h"
 #include "cli/training/runs.h"
 #include "cli/training/training.h"
 #include "core/files.h"
+#include "core/text/joined.h"
 #include "train/config/run_config.h"
 #include "train/loop/evaluation_terms.h"
 #include "train/run/chosen_checkpoint.h"
@@ -20,7 +19,7 @@
 namespace tapeformer::cli {
 namespace {
 
-// How a run continues: its configuration, changed by the options, and the state of a checkpoint.
+// How a run continues: its configuration, changed by the options.
 struct Continuation {
   ResolvedConfig config;
   std::vector<std::string> changes;   // changes of the configuration, to be shown
@@ -50,9 +49,10 @@ Continuation continued_config(const RunReference& reference, std::optional<std::
   const RunFolder& run = reference.run;
   std::optional<std::filesystem::path> copy;
   if (step) copy = checkpoint_config(run, run.checkpoint(*step));
-  // If the user names a checkpoint, its own configuration is used.
-  const bool own = reference.step.has_value(), changed = !own && is_changed_by_hand(run, copy, arguments);
-  const Config before = load_run_config(own || (changed && copy) ? *copy : run.config());
+  // If the user names a checkpoint, the run continues with the configuration that the checkpoint has.
+  const bool names_checkpoint = reference.step.has_value();
+  const bool changed = !names_checkpoint && is_changed_by_hand(run, copy, arguments);
+  const Config before = load_run_config(names_checkpoint || (changed && copy) ? *copy : run.config());
   std::vector<std::string> changes;
   Config after =
       override_config(changed ? load_run_config(run.config()) : before, arguments.overrides, changes).values();
@@ -79,17 +79,17 @@ TrainingState load_state(const RunFolder& run, std::int64_t step, Objective& obj
                          const ResolvedConfig& config) {
   TrainingState state = load_checkpoint(run, step, objective.model(), optimizer, objective.ranks());
   if (state.run_files.empty()) state.run_files = hash_run_files(run);  // an older version saved it
-  objective.load_recurrent_state(
-      state.recurrent_state);  // train() does it too: here what does not fit is refused before the run is changed
+  // train() does this too; here a state that does not fit is refused before the run is changed.
+  objective.load_recurrent_state(state.recurrent_state);
   if (state.data_hash != objective.facts().data_hash) {
     log_warning("the training text is another than the run began with: what follows is not what it would have been");
   }
-  if (const auto told = take_terms(state, objective, config)) log_warning("{}", *told);
+  if (const auto warning = take_terms(state, objective, config)) log_warning("{}", *warning);
   state.data_hash = objective.facts().data_hash;
   return state;
 }
 
-// Throws if the run has later checkpoints than the named one, unless the user says what happens to them.
+// Throws if the run has later checkpoints than the named one, unless --discard-newer is given.
 void require_newest(const RunReference& reference, const TrainArguments& arguments) {
   if (!reference.step || arguments.discard_newer) return;
   const std::vector<std::int64_t> steps = list_checkpoints(reference.run);
@@ -114,8 +114,8 @@ void cut_metrics(const RunFolder& run, const ResolvedConfig& config, const Train
   if (!note.empty()) log_warning("{}", note);
 }
 
-// Resets the run's folder to the moment of `state`. `named`: the user has named the checkpoint.
-void go_back(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state, bool named) {
+// Makes the run's folder as it was at the step of `state`. `named`: whether the user named the checkpoint.
+void reset_run(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state, bool named) {
   if (const std::string text = to_toml(config); text != read_file(run.config()))
     write_file_atomically(run.config(), text);
   cut_metrics(run, config, state);
@@ -129,7 +129,7 @@ void go_back(const RunFolder& run, const ResolvedConfig& config, const TrainingS
   prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average, kept_best(state));
 }
 
-// A run at the checkpoint from which it goes on, or before its first step.
+// A run that is ready to go on from a checkpoint, or before its first step.
 struct ContinuedRun {
   Continuation continuation;
   Training training;
@@ -141,8 +141,8 @@ ContinuedRun prepare(const RunReference& reference, std::optional<std::int64_t> 
   Continuation continuation = continued_config(reference, step, arguments);
   const ResolvedConfig& config = continuation.config;
   prepare_ranks(config, ranks);
-  Training training = make_training(config, make_work(config, &run, ranks), ranks);
-  Objective& objective = *training.work.objective;
+  Training training = make_training(config, prepare_objective(config, &run, ranks), ranks);
+  Objective& objective = *training.prepared.objective;
   if (step) {
     training.state = load_state(run, *step, objective, *training.optimizer, config);
   } else {
@@ -153,7 +153,7 @@ ContinuedRun prepare(const RunReference& reference, std::optional<std::int64_t> 
   return {std::move(continuation), std::move(training)};
 }
 
-void tell(const ContinuedRun& continued) {
+void log_resumed(const ContinuedRun& continued) {
   const Continuation& continuation = continued.continuation;
   log_info("resumed at step {}", continued.training.state.step);
   for (const std::string& change : continuation.changes) log_info("{}", change);
@@ -172,12 +172,12 @@ void resume(const TrainArguments& arguments, const RunReference& reference, Comm
   if (reference.step || !list_checkpoints(run).empty()) step = find_step(reference, ranks);
   ContinuedRun continued = prepare(reference, step, arguments, ranks);
   const ResolvedConfig& config = continued.continuation.config;
-  if (ranks.is_root()) go_back(run, config, continued.training.state, reference.step.has_value());
-  tell(continued);
+  if (ranks.is_root()) reset_run(run, config, continued.training.state, reference.step.has_value());
+  log_resumed(continued);
   train_run(config, continued.training, run, continued.continuation.max_minutes);
 }
 
-// Copies the checkpoints that the end of the new run will need: those of the average, and the best ones.
+// Copies the earlier checkpoints that the new run will need at its end: for the average, and the best ones.
 void copy_earlier_checkpoints(const RunFolder& from, const RunFolder& to, const TrainingState& state,
                               std::int64_t average) {
   std::vector<std::int64_t> regular = list_regular_checkpoints(from);
@@ -220,7 +220,7 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference, Co
   };
   const RunFolder run = make_run(arguments.out, config_toml, tokenizers, copy_history, ranks);
   const auto lock = lock_run(run, ranks);
-  tell(continued);
+  log_resumed(continued);
   train_run(config, continued.training, run, continued.continuation.max_minutes);
 }
 

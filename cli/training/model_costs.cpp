@@ -20,7 +20,8 @@ T& find_or_add(std::vector<T>& list, std::string T::*member, const std::string& 
   return list.back();
 }
 
-// Splits a product that computes queries, keys and values together: how many of its rows belong to each.
+// Splits a packed projection matrix (attention.qkv, attention.kv): returns how many of its rows belong to the queries,
+// keys and values. Returns nothing for other parameters.
 std::vector<std::pair<std::string, std::int64_t>> packed_rows(const std::string& part, const KeyValues& options) {
   const bool with_queries = part.ends_with("attention.qkv");
   if (!with_queries && !part.ends_with("attention.kv")) return {};

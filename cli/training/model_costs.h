@@ -1,4 +1,4 @@
-// The parts of a model and the computation of a step, known before it is trained.
+// The parameters of a model and the operations of a step, computed without training.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct ModelCosts {
     std::int64_t parameters = 0;
     std::vector<Part> parts = {};  // its modules: "attention.q", "feed_forward.up"
   };
-  std::int64_t vocab = 0;  // of the target, if source and target differ
+  std::int64_t vocab = 0;  // the vocabulary size (of the target, if source and target differ)
   std::vector<Part> parts;
   std::vector<Layer> layers;
   std::int64_t total = 0;

@@ -1,4 +1,3 @@
-
 #include "cli/options/config_options.h"
 #include "cli/terminal/messages.h"
 #include "cli/training/run_setup.h"
@@ -31,15 +30,15 @@ void start_run(const TrainArguments& arguments, Communicator& ranks) {
   const ResolvedConfig config = resolve_for_training(std::move(given));
   if (ranks.is_root()) require_no_run(arguments.out);
   prepare_ranks(config, ranks);
-  Work work = make_work(config, nullptr, ranks);
-  Objective& objective = *work.objective;
+  PreparedObjective prepared = prepare_objective(config, nullptr, ranks);
+  Objective& objective = *prepared.objective;
   const bool has_weights = !config.train.init_from.empty();
   objective.model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   if (has_weights) {
     for (const std::string& line : load_initial_weights(config, objective.initial_part())) log_warning("{}", line);
     log_info("the weights {}are those of {}", initial_tokenizers ? "and the tokenizer " : "", config.train.init_from);
   }
-  Training training = make_training(config, std::move(work), ranks);
+  Training training = make_training(config, std::move(prepared), ranks);
   const std::string config_toml = to_toml(config);
   // Weights that come from another run or a file are saved at once, so that this run does not need the other one later.
   const auto save_weights = [&](const RunFolder& run) {

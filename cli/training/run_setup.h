@@ -1,4 +1,4 @@
-// What all trainings of the command `train` need before their first step, on each of the ranks.
+// The preparation that every training needs before its first step, on each rank.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,15 @@ namespace tapeformer::cli {
 // Resolves the configuration of a training, which must name its data.
 ResolvedConfig resolve_for_training(Config config);
 
-// Checks that all ranks would do the same steps, sets their threads, and checks that matrix products work with them.
+// Checks that all ranks have the same program and configuration, and a micro-step each; sets the number of threads; and
+// reserves the memory that OpenBLAS needs for them.
 void prepare_ranks(const ResolvedConfig& config, Communicator& ranks);
 
-// Rank 0 makes the run's folder; all ranks take part in `prepare`.
+// Rank 0 makes the run's folder. Every rank calls `prepare`, which may write into it.
 RunFolder make_run(const std::string& path, std::string_view config_toml, const RunTokenizers& tokenizers,
                    const std::function<void(const RunFolder&)>& prepare, Communicator& ranks);
 
-// Only rank 0 locks the run: it alone writes to it, apart from the other ranks' shares of checkpoints.
+// Locks the run on rank 0; null on other ranks, which write only their shares of checkpoints.
 std::unique_ptr<RunLock> lock_run(const RunFolder& run, const Communicator& ranks);
 
 }  // namespace tapeformer::cli

@@ -1,4 +1,4 @@
-// The two ways of the command `train`: it begins a run, or it goes on with one.
+// The command `train` either begins a new run or goes on with an existing one.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace tapeformer::cli {
 
 struct TrainArguments {
-  std::string config, out, resume;  // the configuration file, the folder of a new run, the run that goes on
+  std::string config, out, resume;  // the configuration file; the folder of a new run; the run to go on with
   bool discard_newer = false, accept_changes = false;
   ConfigOverrides overrides;
 };
 
-// Begins a run in the folder `out`. All ranks call these.
+// Begins a run in the folder `out`. All ranks call start_run() or continue_run().
 void start_run(const TrainArguments& arguments, Communicator& ranks);
 // Goes on with the run `resume` in its own folder, or in the folder `out` if that is given: the new run gets the
 // metrics up to the checkpoint from which it goes on, and the earlier checkpoints that its end will need.

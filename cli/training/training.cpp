@@ -3,7 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "cli/terminal/joined.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
@@ -13,6 +12,7 @@
 #include "cli/training/training_summary.h"
 #include "core/hash.h"
 #include "core/parallel.h"
+#include "core/text/joined.h"
 #include "core/text/numbers.h"
 #include "report/run_report.h"
 #include "train/config/matmul_config.h"
@@ -28,7 +28,8 @@
 namespace tapeformer::cli {
 namespace {
 
-// Redraws the run's page now and then: it takes at most a twentieth of the time.
+// Rewrites the run's report.html from time to time. It waits 20 times as long as writing took, so that this takes at
+// most a twentieth of the time.
 class ReportRefresh {
  public:
   explicit ReportRefresh(RunFolder run) : run_(std::move(run)) {}
@@ -65,7 +66,7 @@ JobFacts data_and_weights(const Objective& objective, const ParameterSlab& slab,
           {"the hash of the weights", to_hex(hash_bytes(weights))}};
 }
 
-void tell_ranks(const ResolvedConfig& config, const Communicator& ranks) {
+void log_ranks(const ResolvedConfig& config, const Communicator& ranks) {
   if (ranks.size() == 1) return;
   log_info("{} ranks share the {} micro-steps of a step", ranks.size(), config.train.accumulate);
   if (config.train.accumulate % ranks.size() == 0) return;
@@ -77,8 +78,8 @@ void throw_if_stopped() {
   if (StopSignal::requested()) throw StoppedBeforeTraining();
 }
 
-// Returns null if the program was asked to stop: work that shows its progress, and a read that waits for its input,
-// then end soon.
+// Reads the data. If the program is asked to stop meanwhile, the next call of a progress callback ends the reading, and
+// the result is null.
 std::unique_ptr<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& config, const RunFolder* resumed,
                                                       bool shows_progress) try {
   return config.task_row().prepare(config, resumed, [&](std::string what) -> ProgressCallback {
@@ -93,8 +94,8 @@ std::unique_ptr<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& conf
   return nullptr;
 }
 
-// Says what is trained, with which means, and what is unusual about it.
-void tell_beginning(const ResolvedConfig& config, const Objective& objective, const TrainingState& state) {
+// Logs what is trained, the threads and the precision, and warnings.
+void log_beginning(const ResolvedConfig& config, const Objective& objective, const TrainingState& state) {
   for (const std::string& line : objective.facts().warnings) log_warning("{}", line);
   if (!objective.can_evaluate()) log_warning("{}: nothing will be evaluated", objective.validation().missing);
   for (const std::string& line : objective.facts().description) log_info("{}", line);
@@ -103,15 +104,15 @@ void tell_beginning(const ResolvedConfig& config, const Objective& objective, co
   const bool of_environment = config.train.threads == 0 && threads_of_environment();
   log_info("{} threads{}; matrix products: {}", thread_count(), of_environment ? " (OMP_NUM_THREADS)" : "",
            describe_matmul(precision));
-  tell_ranks(config, objective.ranks());
+  log_ranks(config, objective.ranks());
   if (state.step >= config.train.steps) {
     log_info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
   }
 }
 
-// `what` was evaluated: a step, or an average.
-void tell_evaluation(const std::string& what, const Evaluation& evaluation, std::optional<double> bleu,
-                     const TaskRow& task) {
+// Logs an evaluation. `what` names what was evaluated: "step 500", "the average".
+void log_evaluation(const std::string& what, const Evaluation& evaluation, std::optional<double> bleu,
+                    const TaskRow& task) {
   std::string parts;
   for (const Evaluation::Part& part : evaluation.parts) {
     parts += fmt::format("{}{} {:.4f}", parts.empty() ? " (" : ", ", part.name, evaluation.part(part).loss());
@@ -124,8 +125,8 @@ void tell_evaluation(const std::string& what, const Evaluation& evaluation, std:
            measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
 }
 
-void tell_end(TrainEnd end, const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
-              const RunFolder& run) {
+void log_end(TrainEnd end, const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
+             const RunFolder& run) {
   if (end == TrainEnd::early_stopped) {
     const std::string_view measure = objective.task().metric;
     const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);
@@ -141,7 +142,7 @@ void tell_end(TrainEnd end, const ResolvedConfig& config, const Objective& objec
 
 }  // namespace
 
-Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks) {
+PreparedObjective prepare_objective(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks) {
   std::unique_ptr<ObjectiveData> data;
   for (const bool root : {true, false}) {  // rank 0 first: the others find its results in the cache
     if (ranks.is_root() == root) data = prepare_unless_stopped(config, resumed, root);
@@ -151,22 +152,23 @@ Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communica
   // Measured before the model is made, so that the memory for a first measurement does not count as the training's.
   const double peak_flops =
       is_quiet() || !ranks.is_root() ? 0 : machine_peak_flops(matmul_precision(config), thread_count());
-  Work work{config.task_row().make(config, std::move(data)), flops_per_token, ranks.size() * peak_flops};
-  require_evaluations(*work.objective, config);
-  work.objective->share_with(ranks);
-  return work;
+  PreparedObjective prepared{config.task_row().make(config, std::move(data)), flops_per_token,
+                             ranks.size() * peak_flops};
+  require_evaluations(*prepared.objective, config);
+  prepared.objective->share_with(ranks);
+  return prepared;
 }
 
-Training make_training(const ResolvedConfig& config, Work work, Communicator& ranks) {
-  const Objective& objective = *work.objective;
+Training make_training(const ResolvedConfig& config, PreparedObjective prepared, Communicator& ranks) {
+  const Objective& objective = *prepared.objective;
   TrainingState state = first_state(objective, config);
   auto slab = std::make_unique<ParameterSlab>(objective.model(), objective.rates());
   auto optimizer = make_optimizer(config, *slab, ranks);
-  return {std::move(work), std::move(slab), std::move(optimizer), std::move(state)};
+  return {std::move(prepared), std::move(slab), std::move(optimizer), std::move(state)};
 }
 
 void save_checkpoint(const Training& training, const RunFolder& run, const CheckpointOptions& options) {
-  const Objective& objective = *training.work.objective;
+  const Objective& objective = *training.prepared.objective;
   const auto checkpoint =
       stage_checkpoint(run, objective.model(), *training.optimizer, training.state, options, objective.ranks());
   if (checkpoint) checkpoint->publish();
@@ -174,11 +176,11 @@ void save_checkpoint(const Training& training, const RunFolder& run, const Check
 
 void train_run(const ResolvedConfig& config, Training& training, const RunFolder& run,
                std::optional<double> max_minutes) {
-  const Work& work = training.work;
+  const PreparedObjective& prepared = training.prepared;
   const ParameterSlab& slab = *training.slab;
   Optimizer& optimizer = *training.optimizer;
   TrainingState& state = training.state;
-  Objective& objective = *work.objective;
+  Objective& objective = *prepared.objective;
   Communicator& ranks = objective.ranks();
   require_same([&] { return data_and_weights(objective, slab, state); }, ranks);
   StopSignal::work_begins();
@@ -188,13 +190,13 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
     return;
   }
   record_machine(run, state.step, config);
-  tell_beginning(config, objective, state);
+  log_beginning(config, objective, state);
 
-  TrainingLine progress(ProgressLine::standard_error(), work.flops_per_token, work.peak_flops);
+  TrainingLine progress(ProgressLine::standard_error(), prepared.flops_per_token, prepared.peak_flops);
   ReportRefresh report(run);
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
     progress.evaluated(evaluation.loss());
-    tell_evaluation(str_cat("step ", step), evaluation, bleu, objective.task());
+    log_evaluation(str_cat("step ", step), evaluation, bleu, objective.task());
     report.refresh_if_due();
   };
   TrainingPace pace;
@@ -210,7 +212,7 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
                              },
                          .average_evaluated =
                              [&](const Evaluation& evaluation, std::optional<double> bleu) {
-                               tell_evaluation("the average", evaluation, bleu, objective.task());
+                               log_evaluation("the average", evaluation, bleu, objective.task());
                              },
                          .stop_requested = StopSignal::requested,
                          .max_minutes = max_minutes,
@@ -219,7 +221,7 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
   progress.end();
   if (progress.exceeds_peak()) machine_peak_flops_again(matmul_precision(config), thread_count());
   report.refresh();
-  tell_end(end, config, objective, state, run);
+  log_end(end, config, objective, state, run);
 }
 
 }  // namespace tapeformer::cli

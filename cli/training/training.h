@@ -10,8 +10,9 @@
 
 namespace tapeformer::cli {
 
-// The objective, the operations for training on one token, and the operations a second of all ranks' matrix products.
-struct Work {
+// The objective with its data and model, and what the progress line needs: the floating-point operations of training on
+// one token, and the operations a second that the matrix products of all ranks together reach.
+struct PreparedObjective {
   std::unique_ptr<Objective> objective;
   double flops_per_token, peak_flops;
 };
@@ -20,19 +21,19 @@ struct Work {
 struct StoppedBeforeTraining {};
 
 // Reads the data and makes the model, its parameters not initialized yet. `resumed`: the run whose tokenizers are used.
-// If any rank is asked to stop meanwhile, all throw StoppedBeforeTraining.
-Work make_work(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks);
+// If any rank is asked to stop meanwhile, all ranks throw StoppedBeforeTraining.
+PreparedObjective prepare_objective(const ResolvedConfig& config, const RunFolder* resumed, Communicator& ranks);
 
 // A training that is ready to begin or to go on.
 struct Training {
-  Work work;
+  PreparedObjective prepared;
   std::unique_ptr<ParameterSlab> slab;
   std::unique_ptr<Optimizer> optimizer;
   TrainingState state;
 };
 
 // Makes the slab of the model and the optimizer. The state is that of a run before its first step.
-Training make_training(const ResolvedConfig& config, Work work, Communicator& ranks);
+Training make_training(const ResolvedConfig& config, PreparedObjective prepared, Communicator& ranks);
 
 // Saves a checkpoint; all ranks call it.
 void save_checkpoint(const Training& training, const RunFolder& run, const CheckpointOptions& options);

@@ -23,8 +23,8 @@ void print_entropy(const ResolvedConfig& config) {
              config.data.corpus, *entropy / std::numbers::ln2, *entropy);
 }
 
-// Prints which weights commands read when they are given the run's folder, and how good the average is, if there is
-// one.
+// Prints which checkpoint commands read when they are given the run's folder, and the validation of the average, if
+// there is one.
 void print_weights(const ResolvedConfig& config, const RunFolder& run, std::string_view measure,
                    std::span<const nlohmann::ordered_json> metrics) {
   const UsableCheckpoint meant = find_checkpoint(run.root);

@@ -1,4 +1,4 @@
-// The summary that `train` prints of a run that has ended.
+// The summary that `train` prints when a run has ended.
 #pragma once
 
 #include "train/loop/objective.h"

@@ -52,6 +52,16 @@ inline void append_utf8(std::string& out, std::int32_t code_point) {
   }
 }
 
+// The offset of the first byte of the character that contains byte `at`; `at` itself if no character contains it, and
+// at the end of the text.
+inline std::size_t character_start(std::string_view text, std::size_t at) {
+  // A character has at most three continuation bytes (10xxxxxx). A longer run of them is not UTF-8.
+  for (std::size_t back = 0; back <= 3 && back <= at && at < text.size(); ++back) {
+    if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) return at - back;
+  }
+  return at;
+}
+
 // The offset of the first byte that is not part of valid UTF-8; npos if there is none.
 inline std::size_t find_invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {

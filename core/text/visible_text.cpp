@@ -7,11 +7,11 @@
 namespace tapeformer {
 namespace {
 
-// Whether c is a C1 control, which a terminal may obey as it does ASCII controls.
-bool is_late_control(std::int32_t c) { return c >= 0x80 && c < 0xA0; }
+// Whether c is a C1 control character (U+0080 to U+009F), which a terminal may obey as it does ASCII controls.
+bool is_c1_control(std::int32_t c) { return c >= 0x80 && c < 0xA0; }
 
 // Whether c is a separator of lines or paragraphs, or an embedding, override or isolate of the bidirectional algorithm.
-bool turns_lines(std::int32_t c) { return (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069); }
+bool changes_lines_or_direction(std::int32_t c) { return (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069); }
 
 // `space`, `line_end` and `tab` replace those characters.
 std::string escape(std::string_view text, const char* space, const char* line_end, const char* tab) {
@@ -28,7 +28,7 @@ std::string escape(std::string_view text, const char* space, const char* line_en
     } else if (code_point < 0x20 || code_point == 0x7F) {  // a control character, or no valid character
       std::snprintf(escaped, sizeof escaped, "\\x%02X", static_cast<unsigned>(static_cast<unsigned char>(text[at])));
       shown += escaped;
-    } else if (is_late_control(code_point) || turns_lines(code_point)) {
+    } else if (is_c1_control(code_point) || changes_lines_or_direction(code_point)) {
       std::snprintf(escaped, sizeof escaped, "\\u%04X", static_cast<unsigned>(code_point));
       shown += escaped;
     } else {

@@ -38,9 +38,9 @@ bool is_conll_word(std::string_view line, std::size_t columns) {
   return fields.size() != kConlluColumns || fields[0].find_first_of("-.") == std::string::npos;
 }
 
-std::int64_t conll_word_place(std::size_t columns) { return columns == kConlluColumns ? 1 : 0; }
+std::int64_t conll_word_column(std::size_t columns) { return columns == kConlluColumns ? 1 : 0; }
 
-std::int64_t conll_label_place(std::size_t columns) {
+std::int64_t conll_label_column(std::size_t columns) {
   return columns == kConlluColumns ? kConlluUpos : static_cast<std::int64_t>(columns) - 1;
 }
 

@@ -29,8 +29,8 @@ struct Words<HeaderLine> {
       {HeaderLine::automatic, "auto"}, {HeaderLine::yes, "yes"}, {HeaderLine::no, "no"}};
 };
 
-// What the user says about a file. A column is a number, counted from 1 or with − from the last, or a name in the first
-// line or of a JSON field; empty: the usual column.
+// The format of a file as far as the user gives it. A column is a number (from 1, or −1 for the last), a name in the
+// first line, or the name of a JSON field; empty: the usual column.
 struct LabelledFormat {
   LabelFormat format = LabelFormat::automatic;
   HeaderLine header = HeaderLine::automatic;

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/text/joined.h"
 #include "core/text/lines.h"
 #include "core/text/utf8.h"
 #include "data/labels/conll.h"
@@ -22,7 +23,7 @@ constexpr std::string_view kFastTextLabel = "__label__";
 
 bool is_label(std::string_view column) { return column == "label" || column == "answer"; }
 
-// The column that the format names for this purpose; empty if none.
+// The column of the file that the user named for the task's `column`; empty if none.
 const std::string& chosen(const LabelledFormat& format, std::string_view column) {
   static const std::string nothing;
   return is_label(column) ? format.label_column : column == "question" ? nothing : format.text_column;
@@ -39,7 +40,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Whether this is a common name for what a task calls `column`.
+// Whether files commonly use this name for the task's `column`.
 bool is_usual_name(std::string_view name, std::string_view column) {
   static constexpr std::string_view kLabels[] = {"label",    "labels", "tag",     "tags",     "class",
                                                  "category", "target", "topic",   "intent",   "pos",
@@ -53,13 +54,6 @@ bool is_usual_name(std::string_view name, std::string_view column) {
   if (column == "text") return is_one_of(kTexts);
   if (column == "word") return is_one_of(kWords);
   return plain == column;
-}
-
-std::string joined(std::span<const std::string> fields, char separator) {
-  std::string line;
-  for (const std::string& field : fields)
-    line.append(&field == fields.data() ? "" : std::string(1, separator)).append(field);
-  return line;
 }
 
 std::vector<TableRow> fasttext_rows(std::string_view text, const std::string& origin) {
@@ -105,88 +99,88 @@ LabelledTable json_table(std::string_view text, const std::string& origin, const
 // Finds the columns of a shape among the fields of a file's lines.
 class Columns {
  public:
-  // `first` has the fields of the first line. `told` is the format that format_of() detects.
-  Columns(std::span<const std::string> first, const TableShape& shape, const LabelledFormat& format, LabelFormat told,
-          const std::string& where)
-      : shape_(shape), format_(format), told_(told), first_(first), where_(where) {
+  // `first` has the fields of the first line. `detected` is the format that format_of() detects.
+  Columns(std::span<const std::string> first, const TableShape& shape, const LabelledFormat& format,
+          LabelFormat detected, const std::string& where)
+      : shape_(shape), format_(format), detected_(detected), first_(first), where_(where) {
     bool by_name = false, usual = true;
     for (const std::string& column : shape.columns) {
       const std::string& name = chosen(format, column);
       by_name = by_name || (!name.empty() && !is_number(name));
-      usual = usual && (name.empty() ? usual_place(column).has_value() : true);
+      usual = usual && (name.empty() ? usual_index(column).has_value() : true);
     }
-    const bool guess = told != LabelFormat::conll && first.size() > 1 && usual && !all_numbers();
-    const bool by_default = told == LabelFormat::csv || by_name || guess;
+    const bool guess = detected != LabelFormat::conll && first.size() > 1 && usual && !all_numbers();
+    const bool by_default = detected == LabelFormat::csv || by_name || guess;
     has_header_ = format.header == HeaderLine::automatic ? by_default : format.header == HeaderLine::yes;
-    guessed_ = has_header_ && format.header == HeaderLine::automatic && !by_name && told != LabelFormat::csv;
-    for (std::size_t i = 0; i < shape.columns.size(); ++i) places_.push_back(place_of(i));
+    guessed_ = has_header_ && format.header == HeaderLine::automatic && !by_name && detected != LabelFormat::csv;
+    for (std::size_t i = 0; i < shape.columns.size(); ++i) indices_.push_back(index_of(i));
   }
 
   bool has_header() const { return has_header_; }
   bool guessed() const { return guessed_; }
   std::size_t count() const { return first_.size(); }  // number of fields in a line
-  std::int64_t operator[](std::size_t column) const { return places_[column]; }
+  std::int64_t operator[](std::size_t column) const { return indices_[column]; }
   // Whether the columns are the first ones in the usual order, so that the last one may contain tabs.
-  bool are_plain() const { return !has_header_ && format_.label_column.empty() && format_.text_column.empty(); }
+  bool are_default() const { return !has_header_ && format_.label_column.empty() && format_.text_column.empty(); }
 
  private:
   bool all_numbers() const {
     return std::ranges::all_of(shape_.columns,
                                [&](const std::string& column) { return is_number(chosen(format_, column)); });
   }
-  std::optional<std::int64_t> usual_place(const std::string& column) const {
+  std::optional<std::int64_t> usual_index(const std::string& column) const {
     for (std::size_t i = 0; i < first_.size(); ++i) {
       if (is_usual_name(first_[i], column)) return static_cast<std::int64_t>(i);
     }
     return std::nullopt;
   }
-  std::int64_t place_of(std::size_t i) const {
+  std::int64_t index_of(std::size_t i) const {
     const std::string& column = shape_.columns[i];
     const std::string& name = chosen(format_, column);
-    if (is_number(name)) return column_place(name, std::ssize(first_), where_);
+    if (is_number(name)) return column_index(name, std::ssize(first_), where_);
     if (!name.empty()) {
       const auto found = std::ranges::find(first_, name);
       check(has_header_ && found != first_.end(), where_, "expected a column \"", name, "\", got \"",
-            joined(first_, told_ == LabelFormat::csv ? ',' : '\t'), '"');
+            joined(first_, detected_ == LabelFormat::csv ? "," : "\t"), '"');
       return found - first_.begin();
     }
     if (has_header_) {
-      if (const auto place = usual_place(column)) return *place;
+      if (const auto index = usual_index(column)) return *index;
     }
-    if (told_ == LabelFormat::conll) {
-      return is_label(column) ? conll_label_place(first_.size()) : conll_word_place(first_.size());
+    if (detected_ == LabelFormat::conll) {
+      return is_label(column) ? conll_label_column(first_.size()) : conll_word_column(first_.size());
     }
-    check(told_ != LabelFormat::csv || format_.header == HeaderLine::no, where_,
-          "expected a first line that names the ", "column of the ", column, ", got \"", joined(first_, ','),
+    check(detected_ != LabelFormat::csv || format_.header == HeaderLine::no, where_,
+          "expected a first line that names the ", "column of the ", column, ", got \"", joined(first_, ","),
           "\"; data.label_column and data.text_column say which columns are read");
     return static_cast<std::int64_t>(i);
   }
 
   const TableShape& shape_;
   const LabelledFormat& format_;
-  LabelFormat told_;
+  LabelFormat detected_;
   std::span<const std::string> first_;
   const std::string& where_;
   bool has_header_ = false, guessed_ = false;
-  std::vector<std::int64_t> places_;
+  std::vector<std::int64_t> indices_;
 };
 
 // The fields of the shape's columns in one row.
 std::vector<std::string> fields_of(std::vector<std::string> all, const Columns& columns, const TableShape& shape,
-                                   LabelFormat told, const std::string& where) {
+                                   LabelFormat detected, const std::string& where) {
   const std::size_t wanted = shape.columns.size();
-  const char separator = told == LabelFormat::csv ? ',' : '\t';
+  const char* const separator = detected == LabelFormat::csv ? "," : "\t";
   const std::string line = joined(all, separator);
-  if (told == LabelFormat::tsv && columns.are_plain() && !shape.sentences && all.size() > wanted) {
-    all[wanted - 1] = joined(std::span(all).subspan(wanted - 1), '\t');
+  if (detected == LabelFormat::tsv && columns.are_default() && !shape.sentences && all.size() > wanted) {
+    all[wanted - 1] = joined(std::span(all).subspan(wanted - 1), "\t");
     all.resize(wanted);
   }
   const bool only_word = shape.sentences && all.size() == 1;
-  if (!columns.are_plain() && !only_word) {
+  if (!columns.are_default() && !only_word) {
     check(all.size() == columns.count(), where, "expected ", columns.count(), " fields as in the first line, got ",
           all.size());
   }
-  const bool too_many = told == LabelFormat::tsv && columns.are_plain() && all.size() > wanted;
+  const bool too_many = detected == LabelFormat::tsv && columns.are_default() && all.size() > wanted;
   std::vector<std::string> fields;
   for (std::size_t i = 0; i < wanted; ++i) {
     const bool is_there = columns[i] < std::ssize(all);
@@ -198,33 +192,33 @@ std::vector<std::string> fields_of(std::vector<std::string> all, const Columns& 
 }
 
 LabelledTable table_of(std::vector<TableRow> rows, const std::string& origin, const TableShape& shape,
-                       const LabelledFormat& format, LabelFormat told) {
+                       const LabelledFormat& format, LabelFormat detected) {
   LabelledTable table;
   const auto first = std::ranges::find_if(rows, [](const TableRow& row) { return !row.fields.empty(); });
   if (first == rows.end()) return table;
   const std::string of_first = str_cat(origin, ":", first->line, ": ");
-  const Columns columns(first->fields, shape, format, told, of_first);
-  if (columns.guessed()) table.header = joined(first->fields, '\t');
+  const Columns columns(first->fields, shape, format, detected, of_first);
+  if (columns.guessed()) table.header = joined(first->fields, "\t");
   for (auto row = columns.has_header() ? first + 1 : first; row != rows.end(); ++row) {
     const bool is_empty =
-        row->fields.empty() || (told == LabelFormat::csv && row->fields == std::vector<std::string>{""});
+        row->fields.empty() || (detected == LabelFormat::csv && row->fields == std::vector<std::string>{""});
     if (is_empty) {
       if (shape.sentences) table.rows.push_back({row->line, {}});
       continue;
     }
     const std::string where = str_cat(origin, ":", row->line, ": ");
-    table.rows.push_back({row->line, fields_of(row->fields, columns, shape, told, where)});
+    table.rows.push_back({row->line, fields_of(row->fields, columns, shape, detected, where)});
   }
   return table;
 }
 
 }  // namespace
 
-std::int64_t column_place(std::string_view number, std::int64_t count, const std::string& where) {
-  std::int64_t place = 0;
-  std::from_chars(number.data(), number.data() + number.size(), place);
-  check(place != 0 && std::abs(place) <= count, where, "expected a column ", number, ", got ", count, " columns");
-  return place > 0 ? place - 1 : count + place;
+std::int64_t column_index(std::string_view number, std::int64_t count, const std::string& where) {
+  std::int64_t index = 0;
+  std::from_chars(number.data(), number.data() + number.size(), index);
+  check(index != 0 && std::abs(index) <= count, where, "expected a column ", number, ", got ", count, " columns");
+  return index > 0 ? index - 1 : count + index;
 }
 
 LabelFormat format_of(std::string_view text, const std::string& origin, const TableShape& shape,
@@ -241,21 +235,21 @@ LabelFormat format_of(std::string_view text, const std::string& origin, const Ta
 
 LabelledTable parse_table(std::string_view text, const std::string& origin, const TableShape& shape,
                           const LabelledFormat& format) {
-  const LabelFormat told = format_of(text, origin, shape, format);
+  const LabelFormat detected = format_of(text, origin, shape, format);
   LabelledTable table;
-  if (told == LabelFormat::jsonl) {
+  if (detected == LabelFormat::jsonl) {
     table = json_table(text, origin, shape, format);
-  } else if (told == LabelFormat::fasttext) {
+  } else if (detected == LabelFormat::fasttext) {
     check(shape.columns == std::vector<std::string>{"label", "text"}, origin, ": __label__ stands for ",
           "the label of a text: expected ", shape.expected);
     table.rows = fasttext_rows(text, origin);
   } else {
-    check(told != LabelFormat::conll || shape.sentences, origin, ": conll has words and their labels: expected ",
+    check(detected != LabelFormat::conll || shape.sentences, origin, ": conll has words and their labels: expected ",
           shape.expected);
-    std::vector<TableRow> rows = told == LabelFormat::csv     ? csv_rows(text, origin)
-                                 : told == LabelFormat::conll ? conll_rows(text, origin)
-                                                              : tab_rows(text);
-    table = table_of(std::move(rows), origin, shape, format, told);
+    std::vector<TableRow> rows = detected == LabelFormat::csv     ? csv_rows(text, origin)
+                                 : detected == LabelFormat::conll ? conll_rows(text, origin)
+                                                                  : tab_rows(text);
+    table = table_of(std::move(rows), origin, shape, format, detected);
   }
   const auto label = std::ranges::find_if(shape.columns, is_label);
   if (label == shape.columns.end()) return table;

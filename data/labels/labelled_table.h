@@ -45,6 +45,6 @@ LabelFormat format_of(std::string_view text, const std::string& origin, const Ta
 
 // Converts a column number, as in LabelledFormat, to an index below `count`. Throws Error that begins with `where` for
 // a number out of range.
-std::int64_t column_place(std::string_view number, std::int64_t count, const std::string& where);
+std::int64_t column_index(std::string_view number, std::int64_t count, const std::string& where);
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-// Sentences whose words have labels, for probes and for training taggers.
+// Sentences whose words have labels, for probes and for token classification.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace tapeformer {
 
-// The label is empty for a word that is only context and is not scored.
+// A word with its label. An empty label means that the word is only context and is not scored.
 struct LabelledWord {
   std::string word, label;
   std::int64_t line;  // the number of the line in the file, from 1

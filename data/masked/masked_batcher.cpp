@@ -26,7 +26,7 @@ MaskedBatcher::MaskedBatcher(TokenView tokens, const Tokenizer& tokenizer, const
 
 void MaskedBatcher::resize(std::int64_t rows, MaskedBatch& out) const {
   out.rows = rows, out.length = options_.length;
-  out.chosen = out.sentences = 0;
+  out.masked = out.sentences = 0;
   out.ids.resize(rows * options_.length), out.targets.resize(rows * options_.length);
   out.lengths.resize(rows);
   if (options_.pairs) out.segments.assign(rows * options_.length, 0), out.sentence_labels.resize(rows);
@@ -55,7 +55,7 @@ void MaskedBatcher::write(const RowPlan& plan, const RandomKey* key, std::int64_
     out.sentences += plan.second.size > 0;
   }
   std::ranges::fill(targets, kIgnoredTarget);
-  if (key) out.chosen += masker_.mask(ids, targets, *key);
+  if (key) out.masked += masker_.mask(ids, targets, *key);
 }
 
 void MaskedBatcher::draw(std::uint32_t step, std::uint32_t micro_step, MaskedBatch& out) const {
@@ -86,7 +86,8 @@ void MaskedBatcher::fill(std::int64_t i, MaskedBatch& out) const {
   check(i >= 0 && i < batches(), "evaluation batch ", i, " is out of range for ", batches());
   const std::int64_t begin = i * options_.batch, end = std::min(windows(), begin + options_.batch);
   resize(end - begin, out);
-  // The full windows 1, 3, 5, … exchange their second segments: each gets that of a window half of the text away.
+  // The full windows 1, 3, 5, … exchange their second segments: each gets the second segment of a window half a text
+  // away.
   const std::int64_t exchanging = tokens_.size() / block_size() / 2;
   for (std::int64_t w = begin; w < end; ++w) {
     RowPlan plan = window(w);

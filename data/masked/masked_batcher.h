@@ -14,7 +14,7 @@ struct MaskedBatch {
   std::int64_t rows = 0, length = 0;
   std::vector<std::int32_t> ids, targets;  // targets are kIgnoredTarget at positions that are not masked
   std::vector<std::int32_t> lengths;       // (rows)
-  std::int64_t chosen = 0;                 // the number of masked positions: targets that are not ignored
+  std::int64_t masked = 0;                 // the number of masked positions: targets that are not ignored
   // Only with pairs: the segment of each token; and (rows) the label of each row: 0 if the second segment follows the
   // first, 1 if it does not, kIgnoredTarget for a row without a second segment.
   std::vector<std::int32_t> segments, sentence_labels;
@@ -28,10 +28,10 @@ struct MaskedRowOptions {
   MaskRates rates = {};
   std::uint64_t seed = 1;  // seed of draw()
 
-  std::int64_t special_tokens() const { return pairs ? 3 : 2; }  // the number of special tokens: [CLS] and each [SEP]
-  std::int64_t shortest() const {
-    return 2 * special_tokens() - 1;
-  }  // the length of a row with one token in each segment
+  // The number of special tokens in a row: [CLS] and each [SEP].
+  std::int64_t special_tokens() const { return pairs ? 3 : 2; }
+  // The length of a row with one token in each segment.
+  std::int64_t shortest() const { return 2 * special_tokens() - 1; }
 };
 
 // A row is [CLS], as many tokens of the text as fit, and [SEP]. With pairs the tokens are two segments of equal length

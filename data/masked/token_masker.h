@@ -12,9 +12,9 @@ namespace tapeformer {
 
 // The probabilities of masked-language-model training (Devlin et al. 2019, section 3.1).
 struct MaskRates {
-  double chosen = 0.15;  // for each token: to be predicted
-  double masked = 0.8;   // for a masked position: to become [MASK]
-  double random = 0.1;   // for a masked position: to become a random token; otherwise the token stays
+  double mlm_probability = 0.15;  // the probability of a token to be masked, so that the model must predict it
+  double mask_token = 0.8;        // the probability of a masked position to become [MASK]
+  double random_token = 0.1;      // the probability of a masked position to become a random token; else its token stays
 };
 
 class TokenMasker {
@@ -28,7 +28,8 @@ class TokenMasker {
   // of masked positions.
   std::int64_t mask(std::span<std::int32_t> ids, std::span<std::int32_t> targets, const RandomKey& key) const;
 
-  bool can_choose(std::int32_t id) const { return !is_special_[id]; }
+  // Whether a token may be masked: it is not a special token.
+  bool can_mask(std::int32_t id) const { return !is_special_[id]; }
   std::int32_t mask_token() const { return mask_token_; }
 
  private:

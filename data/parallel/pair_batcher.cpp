@@ -16,7 +16,7 @@ constexpr std::uint64_t kPairStream = 0x7061697262617421;  // differs from the s
 }  // namespace
 
 LengthBuckets::LengthBuckets(const TokenPairs& pairs, PairSymbols symbols, const PairBatchOptions& options)
-    : pairs_(&pairs), symbols_(symbols), pieces_(options.pieces), order_(counting(pairs.size())) {
+    : pairs_(&pairs), symbols_(symbols), pieces_(options.pieces), order_(arange(pairs.size())) {
   check(pairs.size() > 0, "no sentence pairs to make batches of");
   check(pieces_ >= 1, "pieces of a bucket: expected at least 1, got ", pieces_);
   std::ranges::sort(order_, {}, [this](std::int64_t pair) {
@@ -124,7 +124,7 @@ std::int64_t PairBatcher::plan(std::int64_t index) {
   if (epoch != epoch_) {
     RandomStream random(RandomKey{.seed = seed_, .step = static_cast<std::uint32_t>(epoch), .stream = kPairStream});
     batches_.draw_ties(random);
-    order_ = counting(batches_.buckets());
+    order_ = arange(batches_.buckets());
     shuffle(order_, random);
     epoch_ = epoch;
   }

@@ -28,8 +28,8 @@ struct PairBatchOptions {
   // longest sentence with its end. 0: the number of sentences limits a batch instead.
   std::int64_t tokens = 0;
   std::int64_t sentences = 16;
-  // This many batches are drawn together, as one bucket of sentences of similar length, which is then split: 4 pieces
-  // of 8 sentences are the 32 sentences of 1 piece of 32. A piece of a bucket limited by tokens may have one sentence
+  // The number of batches into which a bucket, sentences of similar length that are drawn together, is split: 4 pieces
+  // of 8 sentences are the same sentences as 1 piece of 32. A piece of a bucket limited by tokens may have one sentence
   // more than `tokens` allows. If a bucket has fewer sentences than pieces, some pieces are empty.
   std::int64_t pieces = 1;
   std::uint64_t seed = 1;  // seed of the order; only training shuffles
@@ -89,7 +89,7 @@ class PairBatcher {
   // Throws Error as LengthBuckets does.
   PairBatcher(const TokenPairs& pairs, PairSymbols symbols, const PairBatchOptions& options);
 
-  // The same number for all epochs.
+  // The number of batches in every epoch.
   std::int64_t batches_per_epoch() const { return batches_.batches(); }
   double padding_share() const { return batches_.padding_share(); }
 

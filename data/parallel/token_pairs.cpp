@@ -12,7 +12,8 @@ namespace tapeformer {
 
 namespace {
 
-constexpr std::int64_t kPairsAtATime = 512, kPairsOfReport = 256 * kPairsAtATime;
+constexpr std::int64_t kPairsPerChunk = 512;                    // encoded by one thread at a time
+constexpr std::int64_t kPairsPerReport = 256 * kPairsPerChunk;  // between two calls of the progress callback
 
 bool is_blank(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
@@ -84,13 +85,13 @@ TokenPairs encode_pairs(std::span<const SentencePair> pairs, const Tokenizer& so
     out.add(source_ids, target_ids, static_cast<std::int64_t>(pair.target.size()));
   };
 
-  std::vector<TokenPairs> parts(chunk_count(count, kPairsAtATime));
-  for (std::int64_t from = 0; from < count; from += kPairsOfReport) {
-    const std::int64_t to = std::min(count, from + kPairsOfReport);
-    parallel_for(from, to, kPairsAtATime, [&](std::int64_t begin, std::int64_t end) {
+  std::vector<TokenPairs> parts(chunk_count(count, kPairsPerChunk));
+  for (std::int64_t from = 0; from < count; from += kPairsPerReport) {
+    const std::int64_t to = std::min(count, from + kPairsPerReport);
+    parallel_for(from, to, kPairsPerChunk, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         try {
-          encode(i, parts[begin / kPairsAtATime]);
+          encode(i, parts[begin / kPairsPerChunk]);
         } catch (const Error& error) {
           fail("sentence pair ", i + 1, ": ", error.what());
         }

@@ -17,7 +17,7 @@ struct AlignmentLink {
 
 struct Alignment {
   std::vector<AlignmentLink> sure;      // in ascending order, each once
-  std::vector<AlignmentLink> possible;  // the sure links and those that a reference calls possible, in ascending order
+  std::vector<AlignmentLink> possible;  // all links: the sure ones, and those that are only possible; ascending
 };
 
 // Parses "0-0 2p1 1-1": links separated by spaces, i-j for a sure one and ipj for one that is only possible. Throws

@@ -29,7 +29,7 @@ class LabelScore {
   std::int64_t total() const { return total_; }
   // The share of right labels.
   double accuracy() const;
-  // The mean F1 of all labels that are in the gold data or predicted.
+  // The mean of the F1 of each label that is in the gold data or was predicted.
   double macro_f1() const;
   const std::vector<std::string>& labels() const { return labels_; }
   std::vector<LabelCount> counts() const;  // in the order of labels()
@@ -66,7 +66,7 @@ class SpanScore {
   // Adds the labels of a sentence.
   void add(std::span<const std::string_view> gold, std::span<const std::string_view> predicted);
 
-  // The counts of all spans together: their F1 is the micro-average.
+  // The counts of all spans together; total().f1() is the micro-averaged F1.
   LabelCount total() const;
   // The counts of each kind, sorted by the names of the kinds.
   const std::vector<LabelCount>& counts() const { return counts_; }

@@ -23,9 +23,9 @@ class NegativeSampler {
 };
 
 struct SkipGramOptions {
-  std::int64_t batch = 16;  // rows
-  std::int64_t row = 32;    // centres in a row: consecutive tokens of the text
-  std::int64_t window = 5;  // the contexts of a centre are the tokens at a distance of at most this many, on both sides
+  std::int64_t batch = 16;       // rows
+  std::int64_t row = 32;         // centres in a row: consecutive tokens of the text
+  std::int64_t window = 5;       // the contexts of a centre are the tokens at most this far away, on both sides
   std::int64_t negatives = 5;    // drawn for each pair of a centre and a context
   double negative_power = 0.75;  // exponent of the counts
   std::uint64_t seed = 1;        // seed of draw()

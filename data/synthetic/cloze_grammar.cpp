@@ -2,8 +2,8 @@
 
 namespace tapeformer {
 
-// What is said of an animal or a place depends on which one it is. So a model that predicts the words before "it" from
-// the words behind it gains by remembering the last word; without such a gain a model would forget it.
+// The words before "it" depend on which animal and which place a line has. So a backward model, which predicts them
+// from the words after "it", gains by remembering the last word; without such a gain it would forget it.
 const Grammar& cloze_grammar() {
   // clang-format off
   static const Grammar grammar(

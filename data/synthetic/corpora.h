@@ -24,10 +24,10 @@ std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint
 // as LabelledText reads it ("word\tlabel\n", or "word\n" without a label), and an empty line. In `stories` and `tales`
 // a label is the slot of the grammar's variables that wrote the word, such as animal.home, or O; in `cloze` "it" has
 // the label animal or place, in `senses` "green" has colour, place or novice, and no other word has a label. In
-// `recall`, the line is the digit, a tab, and the digit with the letters behind it. Throws UsageError for a corpus
+// `recall`, the line is the digit, a tab, and the digit with the letters after it. Throws UsageError for a corpus
 // without labels.
 std::string labelled_corpus_line(std::string_view name, std::int64_t line, std::uint64_t seed);
-// Whether the corpus has sentences with translations.
+// Whether the corpus consists of sentences with translations.
 bool is_parallel_corpus(std::string_view name);
 // The alignment of a line's source characters with its target characters, in Pharaoh's i-j, with a newline. Throws
 // UsageError for a corpus without an alignment.

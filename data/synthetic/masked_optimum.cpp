@@ -17,14 +17,14 @@ void normalize(StateDistribution& p) {
   for (double& value : p) value /= sum;
 }
 
-// P(observation | letter) at a position that is masked with probability `chosen`.
-StateDistribution emission(int observed, double chosen, const MaskRates& rates) {
+// P(observation | letter) at a position that is masked with this probability.
+StateDistribution emission(int observed, double mask_probability, const MaskRates& rates) {
   StateDistribution p;
   if (observed == kMaskedState) {
-    p.fill(chosen * rates.masked);
+    p.fill(mask_probability * rates.mask_token);
   } else {
-    p.fill(chosen * rates.random / kStates);
-    p[observed] += 1 - chosen * (rates.masked + rates.random);
+    p.fill(mask_probability * rates.random_token / kStates);
+    p[observed] += 1 - mask_probability * (rates.mask_token + rates.random_token);
   }
   return p;
 }
@@ -38,7 +38,7 @@ std::vector<StateDistribution> others_posteriors(const MarkovChain& chain, std::
   StateDistribution before = chain.stationary();  // P(x_i | the observations before i)
   for (std::size_t i = 0; i < size; ++i) {
     posterior[i] = before;
-    const StateDistribution seen = emission(observed[i], rates.chosen, rates);
+    const StateDistribution seen = emission(observed[i], rates.mlm_probability, rates);
     StateDistribution next{};
     for (int x = 0; x < kStates; ++x) {
       for (int y = 0; y < kStates; ++y) next[y] += before[x] * seen[x] * transitions[x][y];
@@ -46,18 +46,18 @@ std::vector<StateDistribution> others_posteriors(const MarkovChain& chain, std::
     before = next;
     normalize(before);
   }
-  StateDistribution behind;  // P(the observations behind i | x_i), up to a factor
-  behind.fill(1);
+  StateDistribution after;  // P(the observations after i | x_i), up to a factor
+  after.fill(1);
   for (std::size_t i = size; i-- > 0;) {
-    for (int x = 0; x < kStates; ++x) posterior[i][x] *= behind[x];
+    for (int x = 0; x < kStates; ++x) posterior[i][x] *= after[x];
     normalize(posterior[i]);
-    const StateDistribution seen = emission(observed[i], rates.chosen, rates);
+    const StateDistribution seen = emission(observed[i], rates.mlm_probability, rates);
     StateDistribution previous{};
     for (int x = 0; x < kStates; ++x) {
-      for (int y = 0; y < kStates; ++y) previous[x] += transitions[x][y] * seen[y] * behind[y];
+      for (int y = 0; y < kStates; ++y) previous[x] += transitions[x][y] * seen[y] * after[y];
     }
-    behind = previous;
-    normalize(behind);
+    after = previous;
+    normalize(after);
   }
   return posterior;
 }
@@ -74,10 +74,10 @@ double entropy_term(double p) { return p > 0 ? -p * std::log(p) : 0; }
 // Expectations over the letter x ~ p at a masked position and over its corruption: of −ln P(x | the observation), and
 // of whether the most probable letter is right.
 MaskedOptimum expected_at(const StateDistribution& p, const MaskRates& rates) {
-  const double same = 1 - rates.masked - rates.random, other = rates.random / kStates;
+  const double same = 1 - rates.mask_token - rates.random_token, other = rates.random_token / kStates;
   double entropy = 0, others = 0;  // others: Σ_x of the terms of an observed letter that is not x
   for (const double px : p) entropy += entropy_term(px), others += entropy_term(other * px);
-  MaskedOptimum result{.nats = rates.masked * entropy, .accuracy = rates.masked * *std::ranges::max_element(p)};
+  MaskedOptimum result{.nats = rates.mask_token * entropy, .accuracy = rates.mask_token * *std::ranges::max_element(p)};
   for (int seen = 0; seen < kStates; ++seen) {  // adds the terms of the joint probabilities of x and `seen`
     const double whole = other + same * p[seen], own = (other + same) * p[seen];
     result.nats += others - entropy_term(other * p[seen]) + entropy_term(own) - entropy_term(whole);
@@ -113,8 +113,8 @@ MaskedOptimum masked_optimum(const MarkovChain& chain, std::int64_t row, const M
     for (int& seen : observed) {
       const double choice = random.uniform(), share = random.uniform();
       seen = state;
-      if (choice < rates.chosen && share < rates.masked + rates.random) {
-        seen = share < rates.masked ? kMaskedState : static_cast<int>(random.below(kStates));
+      if (choice < rates.mlm_probability && share < rates.mask_token + rates.random_token) {
+        seen = share < rates.mask_token ? kMaskedState : static_cast<int>(random.below(kStates));
       }
       state = draw_state(chain.transitions()[state], random);
     }

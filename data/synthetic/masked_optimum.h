@@ -16,8 +16,9 @@ inline constexpr int kMaskedState = -1;  // the observation of [MASK]
 
 // P(x_i | all observations of the row, and that position i is masked), for every i. The row is taken from a random
 // position of an endless text x of the chain. The observation at a position is x, unless the position is masked
-// (rates.chosen) and the letter became kMaskedState (rates.masked) or a random letter (rates.random); which letters
-// were chosen is not observed. Computed by forward-backward (Baum et al. 1970) on the chain with these observations.
+// (rates.mlm_probability) and the letter became kMaskedState (rates.mask_token) or a random letter
+// (rates.random_token). Which positions are masked is not observed. Computed by forward-backward (Baum et al. 1970) on
+// the chain with these observations.
 std::vector<StateDistribution> masked_posteriors(const MarkovChain& chain, std::span<const int> observed,
                                                  const MaskRates& rates);
 

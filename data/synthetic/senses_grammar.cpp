@@ -2,7 +2,7 @@
 
 namespace tapeformer {
 
-// The words before "green" and the words behind it give information about each other. So a model that predicts one from
+// The words before "green" and the words after it give information about each other. So a model that predicts one from
 // the other gains by keeping this information in its state at "green".
 const Grammar& senses_grammar() {
   // clang-format off

@@ -1,5 +1,5 @@
 // The grammar of the generated corpus `senses`: "green" is a colour, a place, or a person who is new to something. The
-// words before it allow two of the three senses, and the words behind it tell which of the two it is.
+// words before it allow two of the three senses, and the words after it decide which of the two it is.
 #pragma once
 
 #include "data/synthetic/grammar.h"

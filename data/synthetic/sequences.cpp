@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kLineEnd = 1.0 / 60;  // P(newline | letter)
 
-// The digit and the letters after it: what a reader has seen before it must repeat the digit.
+// The digit and the letters after it, which come before the equals sign.
 std::string recall_question(RandomStream& random) {
   std::string text(1, static_cast<char>('0' + random.below(kRecallKinds)));
   while (text.size() <= kRecallDistance) text += static_cast<char>('a' + random.below(kRecallKinds));

@@ -43,8 +43,8 @@ double markov_entropy();
 inline constexpr int kRecallDistance = 100;
 inline constexpr int kRecallKinds = 10;  // the number of different digits, and of different letters
 std::string recall_line(RandomStream& random);
-// The same as a labelled text: the digit, a tab, and the digit with the letters. A classifier that reads the vector of
-// the last letter has to recall the digit.
+// Draws such a line as a labelled text: the digit, a tab, and the digit with the letters. A classifier that reads the
+// vector of the last letter has to recall the digit.
 std::string labelled_recall_line(RandomStream& random);
 double recall_entropy();
 

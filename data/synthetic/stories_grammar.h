@@ -9,9 +9,9 @@ namespace tapeformer {
 
 const Grammar& stories_grammar();
 
-// The same stories with other words. The variables must be remembered to continue a story: `hero`, the main character
-// (name, he, He, him, his, His), `animal`, what the hero is (kind, home, food, went), `colour` (name) and `toy` (name)
-// of the thing that is lost or found, and `friend` (kind). Throws Error as Grammar does.
+// The grammar of `stories` with other words. The variables must be remembered to continue a story: `hero`, the main
+// character (name, he, He, him, his, His), `animal`, what the hero is (kind, home, food, went), `colour` (name) and
+// `toy` (name) of the thing that is lost or found, and `friend` (kind). Throws Error as Grammar does.
 Grammar story_grammar(std::vector<GrammarVariable> variables);
 
 }  // namespace tapeformer

@@ -16,8 +16,8 @@ std::string reverse_line(RandomStream& random);  // 4 to 12 letters, the last on
 // Source letter i of n is linked with target letter n − 1 − i; the links are in the order of the target.
 std::vector<AlignmentLink> reverse_alignment(std::string_view source);
 std::string sort_line(RandomStream& random);  // 4 to 12 letters in alphabetical order: "kbxb" → "bbkx"
-std::string dates_line(
-    RandomStream& random);  // a day of 1900 to 2099 as people write it: "3rd of May 1999" → "1999-05-03"
+// A day of 1900 to 2099 as people write it: "3rd of May 1999" → "1999-05-03".
+std::string dates_line(RandomStream& random);
 std::string numbers_line(RandomStream& random);  // 0 to 999999, digits to words or back: "307" → "three hundred seven"
 std::string add_line(RandomStream& random);      // two numbers of up to four digits: "47+1985" → "2032"
 

@@ -25,7 +25,7 @@ Compression compression_of(const std::filesystem::path& path);
 // The name without the ending of the compression: a.jsonl.gz becomes a.jsonl.
 std::filesystem::path uncompressed_name(const std::filesystem::path& path);
 
-// Called while a read waits for its input. An exception of it ends the read.
+// Called while a read waits for its input. If it throws, the read ends with that exception.
 using WaitingCallback = std::function<void()>;
 
 class ByteReader {
@@ -49,7 +49,7 @@ std::unique_ptr<ByteReader> open_bytes(const std::filesystem::path& path, Waitin
 class TextBytes {
  public:
   TextBytes(const std::filesystem::path& path, TextNotes& notes);
-  // These do the same as in ByteReader.
+  // Both functions are like those of ByteReader.
   std::size_t read(std::span<char> out);
   std::int64_t consumed() const { return bytes_->consumed(); }
 

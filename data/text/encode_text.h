@@ -31,7 +31,7 @@ std::int64_t count_unknown(std::span<const std::int32_t> ids, const Tokenizer& t
 std::int64_t count_unknown(const TokenView& ids, const Tokenizer& tokenizer);
 
 // Above this share of unknown tokens, bits per byte are meaningless: <unk> would count as if it predicted the bytes
-// that it replaces, which no model could know from it.
+// that it replaces.
 inline constexpr double kMaxUnknownShare = 0.01;
 
 struct EncodedText {
@@ -46,8 +46,9 @@ struct EncodedText {
   bool has_bits_per_byte() const { return unknown_share() <= kMaxUnknownShare; }
 };
 
-// The ids of files as training reads them: `inputs` are files, folders, globs or "-" as in expand_inputs(), which are
-// decompressed and cut into documents as in FileText. Only the ids need memory. Throws Error as these do.
+// Encodes files as training reads them: `inputs` are files, folders, globs or "-" (expand_inputs()), which are
+// decompressed and cut into documents (FileText). Only the ids are held in memory. Throws Error as expand_inputs() and
+// FileText do.
 EncodedText encode_inputs(std::span<const std::string> inputs, const TextOptions& options, const Tokenizer& tokenizer,
                           const ProgressCallback& progress = {});
 

@@ -13,7 +13,7 @@ namespace tapeformer {
 // Reads the whole text of a file, decompressed according to its name and without a byte order mark. Adds its problems
 // to `notes`. Throws Error as open_bytes() does, and for a file without text.
 std::string read_text_file(const std::filesystem::path& path, TextNotes& notes);
-// The same without notes.
+// Reads the text without adding notes.
 std::string read_text_file(const std::filesystem::path& path);
 
 // The files that the inputs name, in the order of the inputs, each file once. An input is a file, a folder (all files

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 
@@ -40,14 +41,6 @@ std::size_t last_safe_cut(std::string_view text) {
   return line > 0 ? line : last_cut_before(' ', text);
 }
 
-std::size_t character_start(std::string_view text, std::size_t at) {
-  // A character has at most three continuation bytes (10xxxxxx). A longer run of them is not UTF-8, and is cut at `at`.
-  for (std::size_t back = 0; back <= 3 && back <= at && at < text.size(); ++back) {
-    if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) return at - back;
-  }
-  return at;
-}
-
 void TextReader::stop_at(std::int64_t end) {
   end_ = end;
   stopped_ = false;
@@ -58,8 +51,8 @@ void TextReader::skip_to(std::int64_t begin) {
   for (TextPart dropped; next(dropped);) continue;
 }
 
-// Reads at least one byte more than the next part, to know whether a character begins there. It takes no more than that
-// from a long fragment, since the rest is moved to the front after each part.
+// Reads one byte more than the next part needs, to know whether a character begins there. It takes no more than that
+// from a long fragment, since next() moves all pending bytes to the front after each part.
 void TextReader::fill() {
   if (!fragments_) fragments_ = source_.read();
   while (!exhausted_ && pending_.text.size() <= part_bytes_ &&
@@ -122,7 +115,7 @@ void for_each_part(TextReader& reader, const std::function<void(const TextPart& 
     if (!reader.next(part)) return std::nullopt;
     return part;
   };
-  // If the system has no thread, it runs when the result is needed.
+  // If the system refuses a thread, the part is read when it is needed.
   constexpr auto kAheadIfPossible = std::launch::async | std::launch::deferred;
   auto coming = std::async(kAheadIfPossible, read);
   while (const std::optional<TextPart> part = coming.get()) {
@@ -142,7 +135,7 @@ TextSummary summarize(const TextSource& source, const ProgressCallback& progress
   summary.stamp = source.stamp();
   Hasher text, ends;
   TextFragment fragment;
-  std::int64_t told = 0;
+  std::int64_t reported = 0;
   const auto fragments = source.read();
   while (fragments->next(fragment)) {
     text.update(fragment.text);
@@ -151,8 +144,8 @@ TextSummary summarize(const TextSource& source, const ProgressCallback& progress
       ends.update(static_cast<std::uint64_t>(summary.bytes));
       ends.update(static_cast<std::uint64_t>(fragment.bound));
     }
-    if (progress && summary.bytes - told > static_cast<std::int64_t>(TextReader::kPartBytes)) {
-      told = summary.bytes;
+    if (progress && summary.bytes - reported > static_cast<std::int64_t>(TextReader::kPartBytes)) {
+      reported = summary.bytes;
       progress(fragments->share());
     }
   }

@@ -17,7 +17,7 @@ namespace tapeformer {
 // A section of a piece that is encoded by itself.
 struct TextSegment {
   std::string_view text;
-  bool ends_document = false;  // whether a document ends behind it
+  bool ends_document = false;  // whether a document ends after it
 };
 
 struct TextPart {
@@ -34,13 +34,10 @@ struct TextPart {
   std::vector<TextSegment> segments() const;
 };
 
-// The last offset where `text` can be cut without changing its ids, whatever follows the text; 0 if there is none. It
-// is before white space that follows an ASCII letter or digit, which is a safe cut for every split pattern
-// (tokenizer/pretokenizer.h): before a newline if possible, else before a space.
+// The last offset where `text` can be cut without changing its ids, whatever follows the text; 0 if there is none. The
+// cut is before white space that follows an ASCII letter or digit, where every split pattern (tokenizer/pretokenizer.h)
+// splits too: before a newline if possible, else before a space.
 std::size_t last_safe_cut(std::string_view text);
-
-// The offset of the first byte of the UTF-8 character of `text` that contains byte `at`.
-std::size_t character_start(std::string_view text, std::size_t at);
 
 // Reads a text in parts. A piece that is longer than a part is cut at safe cuts or, if a whole part has none, between
 // any two characters. Memory is bounded by a few parts and the longest document of JSON lines.

@@ -119,7 +119,7 @@ TokenCache::TokenCache(fs::path folder) : folder_(std::move(folder)) {
 
 const fs::path& TokenCache::writable_folder() const { return temporary_ ? temporary_->path : folder_; }
 
-fs::path TokenCache::place(const std::string& name) const {
+fs::path TokenCache::path_of(const std::string& name) const {
   std::error_code unreachable;
   const fs::path path = folder_ / name;
   return fs::exists(path, unreachable) ? path : writable_folder() / name;
@@ -128,7 +128,7 @@ fs::path TokenCache::place(const std::string& name) const {
 template <class Content>
 std::optional<Content> TokenCache::stored(const std::string& name,
                                           const std::function<Content(const fs::path&)>& read) const {
-  const fs::path path = place(name);
+  const fs::path path = path_of(name);
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   try {

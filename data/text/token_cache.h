@@ -3,8 +3,8 @@
 //
 //   text-STAMP.json                        the summary of a text, named by the stamp of its source
 //   NAME-TEXT-TOKENIZER.tokens             its tokens, named by the hashes of the text and of the tokenizer
-//   tokenizer-KEY.json                     {"tokenizer": its tokenizer.json as a string}, named by the hash of what it
-//   is learned from and how
+//   tokenizer-KEY.json                     {"tokenizer": its tokenizer.json as a string}, named by a hash of the text
+//                                          and the options that it was learned from
 //
 // A text whose files are unchanged, by their times and sizes, is not read again: its summary and its tokens are found
 // here. A text whose files were touched, moved or compressed is read to compute its hash, and its tokens are found.
@@ -77,7 +77,7 @@ class TokenCache {
   struct TemporaryFolder;
 
   // The path of an existing file, in either folder; else the path where it is to be written.
-  std::filesystem::path place(const std::string& name) const;
+  std::filesystem::path path_of(const std::string& name) const;
 
   // The result of `read` for the file of this name; nullopt if there is no such file, or `read` throws.
   template <class Content>

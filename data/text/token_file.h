@@ -3,7 +3,7 @@
 // The format, all little-endian: a header of 64 bytes (token_file.cpp); `count` ids of 16 or 32 bits; zeros up to a
 // multiple of 8 bytes; and one XXH3 for each block of 256 KiB of the ids. The header has the hash of those hashes and a
 // hash of itself, so opening a file of any size is quick and still verifies them. A block of ids is verified when it is
-// first read: a damaged id is never used, and nobody waits until all ids are read.
+// first read: so a damaged id is never used, and opening the file need not read all ids.
 #pragma once
 
 #include <atomic>
@@ -64,7 +64,7 @@ class TokenView {
   }
   // Copies the ids begin, begin + 1, … to `out`. Throws Error when they reach past the end, and as StoredIds does.
   void copy(std::int64_t begin, std::span<std::int32_t> out) const;
-  // Says that these ids will be copied soon: if they are on disk, the system reads them meanwhile.
+  // A hint that these ids will be copied soon: if they are on disk, the system reads them in the background.
   void read_ahead(std::int64_t begin, std::int64_t count) const;
 
  private:

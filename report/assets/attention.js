@@ -1,10 +1,10 @@
-// The attention of every head: all heads small, one large as a matrix and as lines between tokens.
+// Shows the attention of every head: all heads small, one large, as a matrix and as lines between tokens.
 "use strict";
 (() => {
   const {data, element} = tapeformer;
   const blue = "47,126,216";
 
-  // Beside a stack's own heads: the mean of each layer's heads and, where queries are the keys, the rollout (Abnar &
+  // Adds to the heads of a stack the mean of each layer's heads and, if the queries are the keys, the rollout (Abnar &
   // Zuidema 2020): the product over the layers so far of (mean + identity)/2.
   function prepare(map) {
     const square = map.name !== "cross";
@@ -65,7 +65,7 @@
     reading.textContent = `“${state.map.queries[i]}” looks at “${state.map.keys[j]}” with ${chosen().weights[i][j]}`;
   }
 
-  // The weights as a matrix, with a bar for the norm of what the head adds to the residual stream at each query.
+  // Draws the weights as a matrix, with a bar for the norm of what the head adds to the residual stream at each query.
   function matrix() {
     const {queries, keys} = state.map, {weights, output} = chosen();
     const cell = Math.max(9, Math.min(26, 620 / keys.length));
@@ -94,7 +94,7 @@
     return svg;
   }
 
-  // A line from each query to each key, as strong as its weight; of one query, where one is chosen.
+  // Draws a line from each query to each key, as strong as its weight; if a query is chosen, only its lines.
   const lines = element("div");
   function look(query) {
     state.query = query;

@@ -7,12 +7,12 @@
   const cosine = (i, j) => data.cosines[Math.max(i, j)][Math.min(i, j)];
   const share = (value) => Math.round(100 * value) + " %";
 
-  // Blue above 0, red below, as strong as the share of `most`.
+  // The colour of a value: blue above 0, red below, and strongest at ±most.
   const color = (value, most) => value === null ? "transparent"
     : `rgba(${value >= 0 ? "47,126,216" : "217,83,79"},${Math.min(1, Math.abs(value) / most)})`;
 
-  // A matrix as coloured squares, with the names of its rows where there is room; `read` is told of the row and column
-  // that is pointed at.
+  // Draws a matrix as coloured squares, with the names of its rows if there is room. Calls read(row, column) for the square
+  // under the pointer.
   function heatMap(rows, columns, most, at, read, names) {
     const scale = Math.max(1, Math.floor(560 / Math.max(rows, columns)));
     const canvas = element("canvas", {width: columns * scale, height: rows * scale});
@@ -45,7 +45,7 @@
     return made;
   }
 
-  // The map: the wheel zooms to where it points, dragging moves, a point or the arrow keys choose a text.
+  // The map: the wheel zooms at the pointer, dragging moves the map, and a point or the arrow keys choose a text.
   const width = 640, height = 480, margin = 40;
   const extent = (axis) => {
     const values = data.places.map((place) => place[axis]);
@@ -64,8 +64,8 @@
     svg.append(point);
     return point;
   });
-  // A label stands beside its point, or some lines above or below where other labels and points leave room, joined to
-  // its point by a line. Where there is none it is hidden; zooming makes room.
+  // A label is shown beside its point or, where other labels and points leave room, some lines above or below, joined to
+  // its point by a line. If there is no room, it is hidden; zooming makes room.
   const kGap = 7, kLine = 15, kMostLines = 10;
   const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
   function* boxesNear([x, y], wide) {

@@ -1,4 +1,4 @@
-// What all pages share: their data, and how elements are made. Texts become text nodes, never HTML.
+// All pages share this: their data, and functions that make elements. Texts become text nodes, never HTML.
 "use strict";
 const tapeformer = {
   data: JSON.parse(document.getElementById("data").textContent),

@@ -11,7 +11,7 @@
   };
   const state = {axis: "steps", log: false, smoothing: 1, hidden: new Set(), hidden_layers: new Set(), zoom: null};
 
-  // What one chart shows: of each run the columns of "train" or "eval" by these keys, the first that it has.
+  // A chart shows for each run a column of "train" or "eval": the first of these keys that the run has.
   const series = (title, parts, small = true) => ({title, parts, small});
   const train = (...keys) => ({from: "train", keys, label: "training"});
   const evaluation = (...keys) => ({from: "eval", keys, label: "validation"});
@@ -21,7 +21,7 @@
     series("Norm of the gradient", [train("grad_norm")]),
     series("Tokens a second", [train("tokens_per_s")]),
   ];
-  // What else the evaluations measure.
+  // A chart for every other metric of the evaluations.
   const measured = new Set(data.runs.flatMap((run) => Object.keys(run.eval)));
   for (const key of measured) {
     if (!key.startsWith("eval_") || key === "eval_loss" || key === "eval_tokens") continue;
@@ -40,7 +40,7 @@
     if (parts.length > 0) charts.push({...series(title, parts), layers: true});
   }
 
-  // The mean of up to `width` values before and at each place.
+  // Replaces each value by the mean of itself and up to width − 1 values before it.
   function smoothed(values, width) {
     if (width <= 1) return values;
     return values.map((value, i) => {
@@ -50,7 +50,7 @@
     });
   }
 
-  // The rows [x, series…] that dygraphs reads, and what the series are.
+  // Returns the rows [x, series…] that dygraphs reads, and descriptions of the series.
   function table(chart) {
     const lines = [];
     data.runs.forEach((run, index) => {
@@ -153,7 +153,7 @@
 
   const last = (values) => (values && values.length ? values[values.length - 1] : null);
   function summary() {
-    // What some run has, at its smallest validation loss.
+    // Columns that some run has; their values are those at its smallest validation loss.
     const beside = [["eval_perplexity", "perplexity"], ["eval_bits_per_byte", "bits per byte"]].filter(([key]) => measured.has(key));
     const rows = [["", "run", "steps", "tokens", "time", "training loss, last", "validation loss, best",
       ...beside.map(([, title]) => title), "at step"]];
@@ -194,7 +194,7 @@
     return made;
   }
 
-  // What the models wrote along the way.
+  // The samples of text that the models wrote during training.
   function samples() {
     const made = [];
     data.runs.forEach((run, index) => {
@@ -211,7 +211,7 @@
     return made;
   }
 
-  // Where and with what the runs were trained, a column for each machine.
+  // The machines and versions that the runs were trained with, a column for each machine.
   function machines() {
     const all = data.runs.flatMap((run, index) => run.machines.map((machine) => [run, index, machine]));
     if (all.length === 0) return [];

@@ -1,4 +1,4 @@
-// A text whose tokens are coloured by their surprisal. Pointing at one, or the arrow keys, read it.
+// A text whose tokens are coloured by their surprisal. Pointing at a token, or the arrow keys, show its numbers.
 "use strict";
 (() => {
   const {data, element, number} = tapeformer;

@@ -12,20 +12,22 @@
 
 namespace tapeformer {
 
-// The tokens of a sentence. The tokens of word i are [begins[i], begins[i + 1]). They include the space before the word
-// where it is a token of its own; the first token of the word itself is at firsts[i].
+// The tokens of a sentence. The tokens of word i are at the positions [begins[i], begins[i + 1]). If the space before
+// the word is a token of its own, it is the first of them, and the word itself begins at firsts[i].
 struct EncodedWords {
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> begins{0};
   std::vector<std::int64_t> firsts = {};
 };
 
-// Words are encoded one by one, each but the first with the space before it: no kind of tokenizer has a token that
-// extends beyond the end of a word. `symbols` are added at both ends for a model whose rows have special tokens.
+// Encodes the words one by one, each but the first with the space before it; this gives the tokens of the whole
+// sentence, since no tokenizer has a token that extends beyond the end of a word. Adds [CLS] and [SEP] of `symbols` at
+// the ends, if they are given.
 EncodedWords encode_words(std::span<const std::string_view> words, const Tokenizer& tokenizer,
                           const std::optional<MaskedSymbols>& symbols);
 
-// The special tokens of the rows of such a model; nullopt for other models. Throws UsageError as masked_symbols() does.
+// The special tokens [CLS], [SEP], … for a model whose rows have them; nullopt for other models. Throws UsageError as
+// masked_symbols() does.
 std::optional<MaskedSymbols> row_symbols(const Model& model, const Tokenizer& tokenizer);
 
 // Makes a batch of rows of ids; shorter rows are padded at the end to the longest.

@@ -47,25 +47,26 @@ Tensor embedding_table(const TrainedEmbedder& model) {
   return embedding->weight.value().to(DType::f32).contiguous();
 }
 
-// The table of the vectors that a layer gives to each token, read as a row of its own: (vocab, F).
+// The output of a layer for each token of the vocabulary, in a row of its own: (vocab, F).
 Tensor layer_table(const TrainedEmbedder& model, std::int64_t layer) {
   constexpr std::int64_t kRows = 256;  // tokens in one forward pass
-  const std::int64_t vocab = model.tokenizer->vocab_size(), place = std::ssize(model.before);
-  const std::int64_t length = place + 1 + std::ssize(model.after);
+  const std::int64_t vocab = model.tokenizer->vocab_size(), position = std::ssize(model.prefix);
+  const std::int64_t length = position + 1 + std::ssize(model.suffix);
   Tensor table;
   for (std::int64_t begin = 0; begin < vocab; begin += kRows) {
     const std::int64_t rows = std::min(kRows, vocab - begin);
     std::vector<std::int32_t> ids;
     for (std::int64_t row = 0; row < rows; ++row) {
-      ids.insert(ids.end(), model.before.begin(), model.before.end());
+      ids.insert(ids.end(), model.prefix.begin(), model.prefix.end());
       ids.push_back(static_cast<std::int32_t>(begin + row));
-      ids.insert(ids.end(), model.after.begin(), model.after.end());
+      ids.insert(ids.end(), model.suffix.begin(), model.suffix.end());
     }
     Tape tape(no_grad);
     const Tensor x = Tensor::from(std::span<const std::int32_t>(ids), {rows, length});
     const Tensor vectors = layer_of(model.model->hidden_states({.input_ids = Variable::constant(tape, x)}), layer);
     if (!table.defined()) table = Tensor::empty({vocab, vectors.size(2)}, DType::f32);
-    table.slice(0, begin, begin + rows).copy_from(vectors.slice(1, place, place + 1).reshape({rows, vectors.size(2)}));
+    table.slice(0, begin, begin + rows)
+        .copy_from(vectors.slice(1, position, position + 1).reshape({rows, vectors.size(2)}));
   }
   return table;
 }
@@ -75,7 +76,7 @@ Tensor layer_table(const TrainedEmbedder& model, std::int64_t layer) {
 NeighbourFinder::NeighbourFinder(const TrainedEmbedder& model, std::optional<std::int64_t> layer)
     : model_(model), layer_(layer), table_(layer ? layer_table(model, *layer) : embedding_table(model)) {}
 
-NeighbourFinder::Word NeighbourFinder::alone(std::string_view word) const {
+NeighbourFinder::Word NeighbourFinder::word_vector(std::string_view word) const {
   Word result{word_tokens(*model_.tokenizer, word), {}};
   const std::int64_t width = table_.size(1);
   result.vector.assign(width, 0.0f);
@@ -86,15 +87,15 @@ NeighbourFinder::Word NeighbourFinder::alone(std::string_view word) const {
   return result;
 }
 
-NeighbourFinder::Word NeighbourFinder::within(std::string_view text, std::string_view word) const {
+NeighbourFinder::Word NeighbourFinder::word_vector_in(std::string_view text, std::string_view word) const {
   const TextVectors found = text_vectors(model_, text, {.layer = layer_, .word = std::string(word)});
   check(found.unknown == 0, "word: expected one that the tokenizer knows, got ", word);
   return {found.ids, found.vectors.to_vector<float>()};
 }
 
 template <class VectorOf>
-std::vector<Neighbour> NeighbourFinder::of_sum(std::string_view words, std::int64_t count,
-                                               const VectorOf& vector_of) const {
+std::vector<Neighbour> NeighbourFinder::nearest_to_sum(std::string_view words, std::int64_t count,
+                                                       const VectorOf& vector_of) const {
   std::vector<float> sum(table_.size(1), 0.0f);
   std::vector<std::int32_t> without;
   for (const auto& [sign, word] : terms_of(words)) {
@@ -108,13 +109,13 @@ std::vector<Neighbour> NeighbourFinder::of_sum(std::string_view words, std::int6
 }
 
 std::vector<Neighbour> NeighbourFinder::of_word(std::string_view words, std::int64_t count) const {
-  return of_sum(words, count, [&](std::string_view word) { return alone(word); });
+  return nearest_to_sum(words, count, [&](std::string_view word) { return word_vector(word); });
 }
 
 std::vector<Neighbour> NeighbourFinder::of_word_in(std::string_view text, std::string_view words,
                                                    std::int64_t count) const {
   check(layer_.has_value(), "neighbours: a word in a text needs a layer");
-  return of_sum(words, count, [&](std::string_view word) { return within(text, word); });
+  return nearest_to_sum(words, count, [&](std::string_view word) { return word_vector_in(text, word); });
 }
 
 std::vector<Neighbour> NeighbourFinder::nearest(std::span<const float> vector, std::span<const std::int32_t> without,

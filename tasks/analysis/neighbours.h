@@ -11,8 +11,8 @@ struct Neighbour {
   double similarity = 0;  // cos(a, b) = a·b / (|a| |b|); 0 where one of them is zero
 };
 
-// Without a layer, the vectors are the rows of the model's token embedding. With a layer, a token's vector is the
-// output of that layer for a row of only this token.
+// Without a layer, a token's vector is its row of the token embedding. With a layer, it is the output of that layer for
+// a row that has only this token (and the special tokens).
 class NeighbourFinder {
  public:
   // The model must outlive the finder. Throws Error for a model without a token embedding, and
@@ -24,8 +24,8 @@ class NeighbourFinder {
   // its length (Mikolov et al. 2013). Throws UsageError for an empty word, and Error for one that the tokenizer does
   // not know.
   std::vector<Neighbour> of_word(std::string_view words, std::int64_t count) const;
-  // The same with the vectors that the layer gives to the words within a text, at their first occurrences. Also throws
-  // Error as text_vectors() does. Needs a layer.
+  // Like of_word(), but a word's vector is the output of the layer at the first occurrence of the word in `text`.
+  // Throws Error without a layer, and as text_vectors() does.
   std::vector<Neighbour> of_word_in(std::string_view text, std::string_view words, std::int64_t count) const;
 
  private:
@@ -34,11 +34,11 @@ class NeighbourFinder {
     std::vector<std::int32_t> ids;
     std::vector<float> vector;
   };
-  Word alone(std::string_view word) const;
-  Word within(std::string_view text, std::string_view word) const;
-  // Sums vector_of(word) over the terms of `words`, with their signs.
+  Word word_vector(std::string_view word) const;
+  Word word_vector_in(std::string_view text, std::string_view word) const;
+  // The nearest tokens of the sum of vector_of(word) over the terms of `words`, with their signs.
   template <class VectorOf>
-  std::vector<Neighbour> of_sum(std::string_view words, std::int64_t count, const VectorOf& vector_of) const;
+  std::vector<Neighbour> nearest_to_sum(std::string_view words, std::int64_t count, const VectorOf& vector_of) const;
   std::vector<Neighbour> nearest(std::span<const float> vector, std::span<const std::int32_t> without,
                                  std::int64_t count) const;
 

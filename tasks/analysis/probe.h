@@ -13,8 +13,8 @@
 namespace tapeformer {
 
 struct ProbeOptions {
-  std::optional<std::int64_t> layer =
-      std::nullopt;           // the only layer that is read (0 is the embedding); nullopt: all layers
+  // The only layer that is read (0 is the embedding); nullopt: all layers.
+  std::optional<std::int64_t> layer = std::nullopt;
   std::int64_t steps = 2000;  // of AdamW with a cosine schedule
   std::int64_t batch = 64;    // words in a step
   double lr = 1e-2;
@@ -30,11 +30,11 @@ struct ProbeResult {
   double gamma = 0;            // the factor that the mixture is multiplied by
 };
 
-// Trains a logistic regression, softmax(W x + b), on the labelled words of `train` and scores it on those of `valid`.
-// The model is frozen; x is a mixture of its layers (ScalarMix), which is learned too. The model reads a sentence as
-// its words with a space between them; a word's vector is the mean of its tokens' vectors, without a space that is a
-// token of its own. Throws Error for a sentence that is longer than the model's context, and UsageError for a layer
-// that the model does not have, or for a mixture of layers of different widths.
+// Trains a logistic regression, softmax(W x + b), on the labelled words of `train` and scores it on the labelled words
+// of `valid`. The model is frozen; x is a mixture of its layers (ScalarMix), which is learned too. The model reads a
+// sentence as its words with a space between them; a word's vector is the mean of its tokens' vectors; if the space
+// before a word is a token of its own, it does not count. Throws Error for a sentence that is longer than the model's
+// context, and UsageError for a layer that the model does not have, or for a mixture of layers of different widths.
 ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const LabelledText& train, const LabelledText& valid,
                   const ProbeOptions& options = {}, const ProgressCallback& progress = {});
 

@@ -40,8 +40,8 @@ std::size_t find_word(std::string_view text, std::string_view word) {
   fail("expected the word ", word, " in it, got ", text);
 }
 
-// The tokens of a text. A tokenizer of words may know the first word only with a space before it; then it is encoded
-// so.
+// Encodes a text. A word tokenizer may know the first word only with a space before it: then the text is encoded with
+// that space.
 std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<std::int32_t> ids = tokenizer.encode(text);
   const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
@@ -52,23 +52,23 @@ std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, std::string_view
 }
 
 // Appends the text's tokens to `ids`, and returns the range of the word's tokens. The text before the word, the word
-// and the text behind it are encoded one by one: no kind of tokenizer has a token that extends beyond the end of a
-// word. The space before a word is part of its token, but for a character tokenizer it is a token of its own.
+// and the text after it are encoded separately, since no tokenizer has a token that extends beyond the end of a word.
+// The space before a word is part of the word's token, except that a character tokenizer has a token for the space.
 Part encode(const Tokenizer& tokenizer, std::string_view text, std::string_view word, std::vector<std::int32_t>& ids) {
   const auto append = [&](std::string_view part) {
-    const Part place{std::ssize(ids), 0};
+    const Part range{std::ssize(ids), 0};
     const bool begins = part.data() == text.data() || part == word;
     if (!part.empty())
       std::ranges::copy(begins ? tokens_of(tokenizer, part) : tokenizer.encode(part), std::back_inserter(ids));
-    return Part{place.begin, std::ssize(ids)};
+    return Part{range.begin, std::ssize(ids)};
   };
   if (word.empty()) return append(text);
   const std::size_t at = find_word(text, word), end = at + word.size();
   const std::size_t begin = at > 0 && text[at - 1] == ' ' && tokenizer.kind() != "char" ? at - 1 : at;
   append(text.substr(0, begin));
-  const Part place = append(text.substr(begin, end - begin));
+  const Part range = append(text.substr(begin, end - begin));
   append(text.substr(end));
-  return place;
+  return range;
 }
 
 // The mean of the rows of `part` of x (T, F), as (1, F).
@@ -108,14 +108,14 @@ Tensor layer_of(const std::vector<Variable>& layers, std::int64_t layer) {
 }
 
 TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options) {
-  std::vector<std::int32_t> ids = model.before;
+  std::vector<std::int32_t> ids = model.prefix;
   Part part = encode(*model.tokenizer, text, options.word, ids);
-  const bool is_empty = std::ssize(ids) == std::ssize(model.before);
+  const bool is_empty = std::ssize(ids) == std::ssize(model.prefix);
   check(!is_empty, "the text has no tokens");
-  std::ranges::copy(model.after, std::back_inserter(ids));
+  std::ranges::copy(model.suffix, std::back_inserter(ids));
   const std::int64_t length = std::ssize(ids);
   check(length <= model.context.value_or(length), "the text has ", length, " tokens",
-        model.before.empty() && model.after.empty() ? "" : ", marks included", ": the model reads at most ",
+        model.prefix.empty() && model.suffix.empty() ? "" : ", special tokens included", ": the model reads at most ",
         model.context.value_or(0));
   if (options.word.empty() && options.pooling != Pooling::mean) part = {0, length};
 

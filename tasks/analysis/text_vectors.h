@@ -33,15 +33,15 @@ struct TextVectors {
   Tensor vectors;                 // f32 (ids, F) without pooling, else (1, F); contiguous
 };
 
-// Reads a text as a row of its own. The special tokens that the model's rows have around a text ([CLS], [SEP], the end
-// of a source) count as tokens, but the mean leaves them out. The word must be delimited: no letter or digit may
-// precede or follow it. The first word of the text, and the word that is asked for, are encoded with a space before
-// them where the tokenizer knows them only in that form. Throws Error for a text that does not contain the word, or
+// Reads a text as a row of its own. The special tokens around the text ([CLS], [SEP], the end of a source) have vectors
+// too, but the mean leaves them out. `options.word` must be a whole word in the text: no letter or digit may precede or
+// follow it. The first word of the text, and `options.word`, are encoded with a space before them if the tokenizer
+// knows them only in that form. Throws Error for a text that does not contain the word, or
 // without tokens, or longer than the model's context; and UsageError for a layer that the model does not have.
 TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options = {});
 
-// The position embeddings that the model adds to those of its tokens, f32 (context, dim) and contiguous; undefined
-// where it has none.
+// The position embeddings that the model adds to its token embeddings, f32 (context, dim) and contiguous; an undefined
+// tensor if it has none.
 Tensor position_vectors(const TrainedEmbedder& model);
 
 // The tokens of a single word, encoded with a space before it where the tokenizer knows it in that form. Throws Error

@@ -10,13 +10,13 @@
 namespace tapeformer {
 namespace {
 
-// Sets how the model reads a text: the special tokens around it, and the context.
-void set_reader(TrainedEmbedder& embedder) {
+// Sets the special tokens that the model reads around a text, and its context.
+void set_special_tokens(TrainedEmbedder& embedder) {
   const Model& model = *embedder.model;
-  if (model.document_token() >= 0) embedder.before = {model.document_token()};
+  if (model.document_token() >= 0) embedder.prefix = {model.document_token()};
   if (model.has_special_tokens()) {
     const MaskedSymbols symbols = masked_symbols(*embedder.tokenizer);
-    embedder.before = {symbols.classification}, embedder.after = {symbols.separator};
+    embedder.prefix = {symbols.classification}, embedder.suffix = {symbols.separator};
   }
   if (!model.can_exceed_context()) embedder.context = model.context();
 }
@@ -37,7 +37,7 @@ TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) 
     if (family.is_encoder_decoder()) {
       const PairTokenizers both = load_pair_tokenizers(embedder.run, config);
       embedder.tokenizer = both.source;
-      embedder.after = {both.symbols.source.end};
+      embedder.suffix = {both.symbols.source.end};
       vocabulary = model_vocabulary(config, *both.source, *both.target);
     } else {
       embedder.tokenizer = Tokenizer::load(embedder.run.tokenizer());
@@ -45,7 +45,7 @@ TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) 
     }
     embedder.model = make_model_with_heads(config, vocabulary);
     load_weights(embedder.run, found.folder, *embedder.model);
-    set_reader(embedder);
+    set_special_tokens(embedder);
     return embedder;
   });
 }

@@ -5,12 +5,12 @@
 
 namespace tapeformer {
 
-// A model and what it reads around a text; of an encoder-decoder, only the encoder reads it.
+// For an encoder-decoder, only the encoder reads the text.
 struct TrainedEmbedder : TrainedModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<Model> model;
-  std::vector<std::int32_t> before, after;  // the special tokens around a text in a row: [CLS] and [SEP]
-  std::optional<std::int64_t> context;      // the most tokens of a row, with the special tokens; nullopt: no limit
+  std::vector<std::int32_t> prefix, suffix;  // the special tokens before and after a text in a row: [CLS] and [SEP]
+  std::optional<std::int64_t> context;  // the largest number of tokens in a row, special ones too; nullopt: no limit
 };
 
 template <>

@@ -47,7 +47,7 @@ std::array<TokenPrediction, 2> BidirectionalLanguageModel::predictions(const Bat
            {slice(backward, 0, 1, length), targets_at(batch, 0, length - 1)}}};
 }
 
-// All predictions share one product, whose value may be deferred until backward.
+// Both directions go through the head in one matrix product, whose value may be deferred until backward.
 Variable BidirectionalLanguageModel::loss(const Batch& batch, const CrossEntropyOptions& options) const {
   const std::array<TokenPrediction, 2> both = predictions(batch);
   std::vector<Variable> features;

@@ -1,5 +1,5 @@
 // Bidirectional language modelling (Peters et al. 2018): a model learns to predict each token from the tokens before
-// it, and from the tokens behind it.
+// it, and from the tokens after it.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ struct BidirectionalHeadConfig {
 // targets, −1/(2T) Σ [ln P(x_k | x_0 … x_{k−1}) + ln P(x_k | x_{k+1} … x_T)].
 class BidirectionalLanguageModel : public ModelWithHeads {
  public:
-  // The first half of the model's features must depend only on a token and those before it, the second half only on the
-  // token and those behind it.
+  // The first half of the model's features at a position must depend only on the tokens up to there, the second half
+  // only on the tokens from there on.
   BidirectionalLanguageModel(std::unique_ptr<Model> model, const BidirectionalHeadConfig& head);
 
   // The names of the predictions, in their order.

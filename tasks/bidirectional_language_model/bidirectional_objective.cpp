@@ -8,7 +8,7 @@ BidirectionalObjective::BidirectionalObjective(const ResolvedConfig& config, Lan
     : TextObjectiveOf(config, std::move(data), make_bidirectional_language_model),
       batcher_(data_.train.view(), config.train.batch, config.block_size(),
                static_cast<std::uint64_t>(config.train.seed)) {
-  // The targets of one prediction: the loss is the mean of both.
+  // Counts the targets of one direction, since the loss is the mean of both directions.
   micro_step_size_.targets = micro_step_size_.tokens =
       config.train.batch * BidirectionalLanguageModel::scored_targets(config.block_size() + 1);
   loss_description_ = "the loss is in nats per token, the mean of the predictions forward and backward";

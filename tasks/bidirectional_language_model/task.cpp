@@ -1,5 +1,3 @@
-#include <sstream>
-
 #include "tasks/bidirectional_language_model/bidirectional_evaluation.h"
 #include "tasks/bidirectional_language_model/bidirectional_objective.h"
 #include "tasks/common/rules.h"

@@ -10,15 +10,15 @@ namespace tapeformer {
 
 using Json = nlohmann::ordered_json;
 
-nlohmann::ordered_json finished(nlohmann::ordered_json json, const TrainedModel& run) {
+nlohmann::ordered_json with_run_keys(nlohmann::ordered_json json, const TrainedModel& run) {
   json["checkpoint"] = run.checkpoint;
   json["matmul"] = word_of(kernels::MatmulPrecisionScope::current());
   return json;
 }
 
-std::string loss_table(const Evaluation& result, const Measured& measured) {
+std::string loss_table(const Evaluation& result, const TextFacts& facts) {
   std::ostringstream table;
-  table << "bytes          " << measured.bytes << '\n'
+  table << "bytes          " << facts.bytes << '\n'
         << "loss           " << result.loss() << " nats per token\n"
         << "perplexity     " << format_perplexity(result.perplexity()) << '\n';
   for (const Evaluation::Part& part : result.parts) {
@@ -26,24 +26,24 @@ std::string loss_table(const Evaluation& result, const Measured& measured) {
     table << std::left << std::setw(15) << part.name << alone.loss() << " nats per token, perplexity "
           << format_perplexity(alone.perplexity()) << '\n';
   }
-  if (measured.unknown_share > 0) table << "unknown        " << 100 * measured.unknown_share << " % of the tokens\n";
-  if (measured.has_bits_per_byte()) {
-    table << "bits per byte  " << result.bits_per_byte(measured.bytes) << '\n';
+  if (facts.unknown_share > 0) table << "unknown        " << 100 * facts.unknown_share << " % of the tokens\n";
+  if (facts.has_bits_per_byte()) {
+    table << "bits per byte  " << result.bits_per_byte(facts.bytes) << '\n';
   } else {
-    table << "bits per byte  withheld: " << 100 * measured.unknown_share << " % of the tokens are unknown (more than "
+    table << "bits per byte  withheld: " << 100 * facts.unknown_share << " % of the tokens are unknown (more than "
           << 100 * kMaxUnknownShare << " %)\n";
   }
   return table.str();
 }
 
-nlohmann::ordered_json loss_json(const Evaluation& result, const Measured& measured) {
-  const Json bits = measured.has_bits_per_byte() ? Json(result.bits_per_byte(measured.bytes)) : Json(nullptr);
+nlohmann::ordered_json loss_json(const Evaluation& result, const TextFacts& facts) {
+  const Json bits = facts.has_bits_per_byte() ? Json(result.bits_per_byte(facts.bytes)) : Json(nullptr);
   Json json{{"tokens", result.tokens},
-            {"bytes", measured.bytes},
+            {"bytes", facts.bytes},
             {"loss", result.loss()},
             {"perplexity", result.perplexity()},
             {"bits_per_byte", bits}};
-  if (measured.unknown_share > 0) json["unknown_share"] = measured.unknown_share;
+  if (facts.unknown_share > 0) json["unknown_share"] = facts.unknown_share;
   for (const Evaluation::Part& part : result.parts) {
     const Evaluation alone = result.part(part);
     json[part.name] = {{"loss", alone.loss()}, {"perplexity", alone.perplexity()}};

@@ -21,7 +21,7 @@ struct EvalRequest {
   bool no_pseudo = false;
   ProgressMaker progress = {};
   std::function<void(const std::string&)> warn = [](const std::string&) {};
-  std::function<void(const TrainedModel&)> tell = [](const TrainedModel&) {};  // called when the run is loaded
+  std::function<void(const TrainedModel&)> on_loaded = [](const TrainedModel&) {};  // called when the run is loaded
 };
 
 struct EvalReport {
@@ -33,26 +33,26 @@ struct EvalReport {
 template <class Trained>
 Trained open_run(const EvalRequest& request) {
   Trained trained = load_run<Trained>(request.run, {.matmul = request.matmul});
-  request.tell(trained);
+  request.on_loaded(trained);
   return trained;
 }
 
-// Reads the text of a file, folder or glob as the run's training reads it. `warn` is called with what is unusual in it.
+// Encodes the text of a file, folder or glob, read as the run's training reads it. Calls `warn` with each TextNote.
 EncodedText read_text(const std::string& input, const ResolvedConfig& config, const Tokenizer& tokenizer,
                       const std::function<void(const std::string&)>& warn);
 
-// Adds the last keys to a result: the weights and the precision that it was computed with.
-nlohmann::ordered_json finished(nlohmann::ordered_json json, const TrainedModel& run);
+// Adds the last keys of a result: the checkpoint and the precision of products that it was computed with.
+nlohmann::ordered_json with_run_keys(nlohmann::ordered_json json, const TrainedModel& run);
 
-// Facts that are reported beside the loss. Bits per byte are not reported where too many tokens are unknown: <unk>
-// would count as if it predicted the bytes that it replaces.
-struct Measured {
+// Facts about the scored text that are reported beside the loss. Bits per byte are not reported if too many tokens are
+// unknown: <unk> would count as if it predicted the bytes that it replaces.
+struct TextFacts {
   std::int64_t bytes = 0;
-  double unknown_share = 0;  // share of unknown tokens
+  double unknown_share = 0;  // the share of its tokens that are the unknown token
   bool has_bits_per_byte() const { return unknown_share <= kMaxUnknownShare; }
 };
-std::string loss_table(const Evaluation& result, const Measured& measured);
-nlohmann::ordered_json loss_json(const Evaluation& result, const Measured& measured);
+std::string loss_table(const Evaluation& result, const TextFacts& facts);
+nlohmann::ordered_json loss_json(const Evaluation& result, const TextFacts& facts);
 
 // Throws UsageError for the option --no-pseudo, which only masked language models have.
 void require_no_pseudo_option(const EvalRequest& request);

@@ -18,18 +18,18 @@ void require_no_labels(const ModelSource& source, const ResolvedConfig& config, 
 
 namespace {
 
-// Throws Error unless the run's model is for the expected task. `expected` says in words what models of that task are.
-void require_task(const ModelSource& source, bool is_meant, std::string_view expected) {
+// Throws Error unless the run's model fits. `expected` says in words which models do.
+void require_model(const ModelSource& source, bool fits, std::string_view expected) {
   const ResolvedConfig config = config_of(source);
   require_no_labels(source, config, expected);
-  check(is_meant, find_run(source.path).run.root.string(), ": the model is a ", config.model.type, ", expected ",
-        expected, "; ", config.task_row().commands);
+  check(fits, find_run(source.path).run.root.string(), ": the model is a ", config.model.type, ", expected ", expected,
+        "; ", config.task_row().commands);
 }
 
 }  // namespace
 
 void require_task(const ModelSource& source, std::string_view task) {
-  require_task(source, config_of(source).family().task == task, find_task_row(task).model);
+  require_model(source, config_of(source).family().task == task, find_task_row(task).model);
 }
 
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {
@@ -53,8 +53,8 @@ const TaskRow& task_of_run(const ModelSource& source) { return config_of(source)
 
 const ModelFamily& family_of_run(const ModelSource& source) { return config_of(source).family(); }
 
-RunOfTask load_run_of_task(const ModelSource& source, const LoadOptions& options) {
-  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> RunOfTask {
+TrainedObjective load_trained_objective(const ModelSource& source, const LoadOptions& options) {
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedObjective {
     TrainedModel trained = load_shared(found, options);
     auto objective = make_objective(trained.config, &trained.run);
     load_weights(trained.run, found.folder, objective->model());
@@ -70,7 +70,7 @@ TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& opti
 
 template <>
 TrainedTextModel load_run(const ModelSource& source, const LoadOptions& options) {
-  require_task(source, config_of(source).family().reads_text(), "a model of plain text");
+  require_model(source, config_of(source).family().reads_text(), "a model of plain text");
   return load_text_model(source, options, make_model_with_heads);
 }
 

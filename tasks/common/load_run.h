@@ -18,10 +18,10 @@
 
 namespace tapeformer {
 
-// The fields that every kind of model has.
+// The fields that a loaded model of any task has.
 struct TrainedModel {
   RunFolder run;
-  ResolvedConfig config;                                                // the one that the checkpoint was trained with
+  ResolvedConfig config;                                                // the checkpoint was trained with it
   std::string checkpoint;                                               // its folder's name: "step-000500", "average"
   std::string checkpoint_text;                                          // the same for people: "step 500 (best)"
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the model's matrix products
@@ -30,8 +30,9 @@ struct TrainedModel {
 
 struct LoadOptions {
   std::optional<MatmulSetting> matmul = std::nullopt;  // the precision of products; nullopt: the run's own
-  // Round the matrices to bf16 when they are loaded, and keep only that, if the precision rounds them in every product
-  // anyway: it halves the memory of generation. Embeddings are rounded too, so losses differ a little from training's.
+  // If the precision rounds matrices to bf16 in every product anyway, rounds them once when they are loaded and keeps
+  // only the rounded values, which halves the memory of generation. Embeddings are rounded too, so losses differ a
+  // little from those of training.
   bool bf16_weights = false;
 };
 
@@ -47,8 +48,8 @@ using TrainedTextModel = TrainedOnText<Model>;  // of any task that reads plain 
 // Loads the model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.
 // Only the memory of the model itself is needed: the file's values are read straight into it. Safe beside a training
 // that prunes its checkpoints. Throws Error when there is no checkpoint, when it does not fit, or when the run has a
-// model of another kind: a run that was fine-tuned on labels can only be loaded as TrainedLabeller. Trained: one of the
-// types above, or one of those that tasks add (TrainedTranslator, TrainedLabeller, TrainedEmbedder).
+// model of another kind: a run that was fine-tuned on labels can only be loaded as TrainedClassifier. Trained: one of
+// the types above, or one of those that tasks add (TrainedTranslator, TrainedClassifier, TrainedEmbedder).
 template <class Trained>
 Trained load_run(const ModelSource& source, const LoadOptions& options = {});
 template <>
@@ -56,17 +57,17 @@ TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& opti
 template <>
 TrainedTextModel load_run(const ModelSource& source, const LoadOptions& options);
 
-// The task of a run's model. Throws Error when there is no run.
+// The task that a run trains, and the family of its model. Both throw Error when there is no run.
 const TaskRow& task_of_run(const ModelSource& source);
 const ModelFamily& family_of_run(const ModelSource& source);
 
-// A run of any task as its training sees it: its data and, in the objective's model, the weights that the source names.
-struct RunOfTask : TrainedModel {
+// A run of any task with its training data: its objective, whose model has the weights of the checkpoint.
+struct TrainedObjective : TrainedModel {
   std::unique_ptr<Objective> objective;
 };
-RunOfTask load_run_of_task(const ModelSource& source, const LoadOptions& options = {});
+TrainedObjective load_trained_objective(const ModelSource& source, const LoadOptions& options = {});
 
-// For the load_run() of other types.
+// The functions below help to implement load_run() for other types.
 
 // Fills the fields of TrainedModel, before its model is loaded.
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options);

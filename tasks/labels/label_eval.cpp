@@ -1,14 +1,14 @@
 #include "tasks/labels/label_eval.h"
 
-#include "tasks/labels/trained_labeller.h"
+#include "tasks/labels/trained_classifier.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <sstream>
 
+#include "tasks/labels/label_task.h"
 #include "tasks/labels/labelled_rows.h"
-#include "tasks/labels/task.h"
 
 namespace tapeformer {
 namespace {
@@ -57,7 +57,7 @@ void print_confusion(std::ostream& table, const TaskScore& score) {
 }  // namespace
 
 EvalReport evaluate_labels(const EvalRequest& request) {
-  const TrainedLabeller run = open_run<TrainedLabeller>(request);
+  const TrainedClassifier run = open_run<TrainedClassifier>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const LabelTask& task = find_label_task(run.config.task.kind);
   const LabelledFile file = task.functions.read(request.labels, run.config.data.labelled_format());
@@ -93,7 +93,7 @@ EvalReport evaluate_labels(const EvalRequest& request) {
     print_counts(table, score);
     print_confusion(table, score);
   }
-  return {finished(std::move(json), run), table.str()};
+  return {with_run_keys(std::move(json), run), table.str()};
 }
 
 }  // namespace tapeformer

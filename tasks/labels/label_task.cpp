@@ -1,139 +1,30 @@
 #include "tasks/labels/label_task.h"
 
-#include "tasks/common/models.h"
-#include "tasks/common/rules.h"
-#include "tasks/labels/label_eval.h"
-#include "tasks/labels/labelled_rows.h"
-#include "tasks/labels/task_data.h"
-#include "tasks/labels/task_objective.h"
-#include "tasks/text/dummy_data.h"
-#include "train/loop/objective_data.h"
+#include <algorithm>
+
+#include "core/error.h"
 
 namespace tapeformer {
-namespace {
 
-void check_labels(const ResolvedConfig& config) {
-  const ModelFamily& family = config.family();
-  const Config::Task& task = config.task;
-  find_task_row(family.task).check(config);
-  const std::vector<std::string> kinds = data_kinds(config.data);
-  require(family.reads_text(), "task.kind: expected none for ", family.name,
-          ", which gives no vectors of the tokens of a text, got ", task.kind);
-  require(kinds.empty() || !config.data.labels.empty(), "task.kind: ", task.kind, " trains on data.labels, got ",
-          kinds.empty() ? "" : kinds[0]);
-  require(config.eval.batches == 0, "eval.batches: expected 0 beside task.kind, whose measures are of all validation ",
-          "data, got ", config.eval.batches);
-  require(!task.freeze || task.layer_decay == 1, "task.layer_decay: expected 1 beside task.freeze, since no layer ",
-          "learns, got ", task.layer_decay);
-  require(task.class_weights == ClassWeights::none || (config.train.label_smoothing == 0 && config.train.z_loss == 0),
-          "task.class_weights: expected none beside train.label_smoothing and train.z_loss, got ",
-          word_of(task.class_weights));
-  require(task.class_weights == ClassWeights::none || !find_label_task(task.kind).points,
-          "task.class_weights: expected none for ", task.kind, ", which has no labels of its own, got ",
-          word_of(task.class_weights));
+const LabelTask& find_label_task(std::string_view name) {
+  const auto found = std::ranges::find(label_tasks(), name, &LabelTask::name);
+  check(found != label_tasks().end(), "no task is called ", name);
+  return *found;
 }
 
-// The mean sizes of the rows of the examples.
-struct MeanRow {
-  double tokens = 0, positions = 0;
-};
-
-// Computes the means from a sample of the examples.
-MeanRow mean_row(const TaskData& data, const ResolvedConfig& config, const EncoderForClassification& model) {
-  constexpr std::size_t kExamples = 512;
-  const RowEncoder encoder(find_label_task(config.task.kind), model.encoder(), *data.tokenizer, data.labels);
-  const std::size_t distance = data.train.size() / kExamples + 1;
-  MeanRow sum;
-  double rows = 0;
-  for (std::size_t i = 0; i < data.train.size(); i += distance) {
-    for (const LabelledRow& row : encoder.encode(data.train[i], str_cat("data.labels: example ", i + 1, ": "))) {
-      sum.tokens += static_cast<double>(row.ids.size());
-      sum.positions += static_cast<double>(row.positions.size());
-      ++rows;
-    }
-  }
-  return {sum.tokens / rows, sum.positions / rows};
+std::string header_note(const std::string& file, std::string_view header) {
+  return str_cat(file, ":1: \"", header, "\" names the columns, and is no example");
 }
 
-double task_flops(ForwardFlops forward, const MeanRow& row, double classifier, const ResolvedConfig& config) {
-  forward.other -= forward.head;
-  const double encoder =
-      config.task.freeze ? forward.blocks + forward.other : training_flops(forward, config.train.recompute);
-  return encoder + 3 * 2 * classifier * row.positions / row.tokens;
-}
-
-struct LabelData : ObjectiveDataOf<TaskData> {
-  using ObjectiveDataOf::ObjectiveDataOf;
-  ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
-    return model_vocabulary(config, *data.tokenizer);
+std::vector<std::string> split_words(std::string_view line) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; (begin = line.find_first_not_of(kSpace, begin)) != line.npos;) {
+    const std::size_t end = std::min(line.find_first_of(kSpace, begin), line.size());
+    words.emplace_back(line.substr(begin, end - begin));
+    begin = end;
   }
-  TrainingShape shape(const ResolvedConfig& config) const override {
-    auto model = make_encoder_for_classification(config, *data.tokenizer, std::ssize(data.labels));
-    const MeanRow row = mean_row(data, config, *model);
-    const auto classifier = static_cast<double>(model->parameter_count("task."));
-    const ParameterRates rates = model->rates(config.task.layer_decay);
-    std::vector<ModelPart> parts = find_task_row(config.family().task).heads.parts;
-    parts.push_back({"task", "classifier of " + config.task.kind, {"task."}});
-    return {.model = std::move(model),
-            .rates = rates,
-            .parts = std::move(parts),
-            .block_size = row.tokens,
-            .flops = [=](const ForwardFlops& forward) { return task_flops(forward, row, classifier, config); }};
-  }
-};
-
-TaskData dummy_examples(const ResolvedConfig& config, const RunFolder* run) {
-  const LabelTask& task = find_label_task(config.task.kind);
-  TaskData data{.tokenizer = dummy_text_tokenizer(config, run), .labels = {}, .train = {}, .valid = {}};
-  if (run) {
-    data.labels = read_labels(run->labels());
-  } else if (task.points) {
-    data.labels = {"start", "end"};
-  } else {
-    for (std::int64_t i = 0; i < kDummyLabels; ++i) data.labels.push_back(str_cat("label ", i));
-  }
-  const std::int64_t count = 2 * config.train.batch * config.train.accumulate, labels = std::ssize(data.labels);
-  for (std::int64_t i = 0; i < count; ++i) {
-    LabelledExample& example = data.train.emplace_back();
-    for (std::int64_t k = 0; k < kDummyLength; ++k) {
-      const std::string word = std::to_string(k), label = data.labels[(i + k) % labels];
-      if (task.pooled && k > 0) {
-        example.pieces[0] += ' ' + word;
-        continue;
-      }
-      example.pieces.push_back(word);
-      example.labels.push_back(task.points && k == 0 ? "" : label);
-    }
-  }
-  return data;
-}
-
-}  // namespace
-
-TaskRow label_task_row(const LabelTask& task) {
-  return {.name = task.name,
-          .help = task.help,
-          .fine_tunes = true,
-          .model = "a model that is fine-tuned on labels",
-          .commands = "for models that are fine-tuned on labels there are predict, and eval with --labels",
-          .next_commands = {"predict % < FILE", "eval % --labels FILE"},
-          .eval_input = "labels",
-          .loss_unit = "nats per label",
-          .has_perplexity = false,
-          .metric = task.metric,
-          .reads_sentences = true,
-          .check = check_labels,
-          .prepare = [](const ResolvedConfig& config, const RunFolder* resumed,
-                        const ProgressMaker& progress) -> std::unique_ptr<ObjectiveData> {
-            return std::make_unique<LabelData>(prepare_task_data(config, resumed, progress));
-          },
-          .dummy = [](const ResolvedConfig& config, const RunFolder* run) -> std::unique_ptr<ObjectiveData> {
-            return std::make_unique<LabelData>(dummy_examples(config, run));
-          },
-          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
-            return std::make_unique<TaskObjective>(config, take_data<TaskData>(std::move(data)));
-          },
-          .evaluate = evaluate_labels};
+  return words;
 }
 
 }  // namespace tapeformer

@@ -38,7 +38,7 @@ EncodedWords RowEncoder::encode_pieces(const LabelledExample& example, const std
 }
 
 std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, const std::string& where) const {
-  if (task_.points) return {encode_question(example, where)};
+  if (task_.extracts_span) return {encode_question(example, where)};
   const std::span<const std::string> pieces = example.pieces;
   const EncodedWords encoded = encode_pieces(example, where);
   const std::int64_t total = std::ssize(encoded.ids), special = symbols_ ? 2 : 0;
@@ -76,7 +76,7 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
 LabelledRow RowEncoder::encode_question(const LabelledExample& example, const std::string& where) const {
   const EncodedWords encoded = encode_pieces(example, where);
   const std::int64_t question = encoded.begins[1], special = symbols_ ? 3 : 0;
-  // For the tokens of question and text.
+  // The number of tokens of the question and the text that fit.
   const std::int64_t room = context_.value_or(std::ssize(encoded.ids) + special) - special;
   const auto tokens = [&](std::int64_t begin, std::int64_t end) {
     return std::span(encoded.ids).subspan(begin, end - begin);
@@ -166,7 +166,7 @@ LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows) {
   return batch;
 }
 
-std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatch& batch) {
+std::vector<Variable> span_logits(const Variable& logits, const LabelledBatch& batch) {
   std::vector<Variable> of_rows;
   std::int64_t begin = 0;
   for (const std::int64_t count : batch.counts) {
@@ -178,8 +178,8 @@ std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatc
 
 namespace {
 
-// Appends a prediction for each row of logits. Computed in f64: a probability of 1e-60 must not become 0, whose loss is
-// infinite.
+// Appends a prediction for each row of logits. The softmax is computed in f64, since in f32 a probability of 1e-60
+// would become 0, whose loss is infinite.
 void append_predictions(Tape& tape, const Variable& logits, std::vector<PredictedLabel>& predicted) {
   const Tensor p = softmax(Variable::constant(tape, logits.value().to(DType::f64))).value();
   const std::int64_t choices = p.size(1);
@@ -240,8 +240,8 @@ std::vector<PredictedLabel> predict_labels(const EncoderForClassification& model
     Tape tape(no_grad);
     const LabelledBatch asked = batch_of(tape, part);
     const Variable logits = model.logits(asked.rows, asked.positions);
-    if (task.points) {
-      for (const Variable& of_row : pointing_logits(logits, asked)) {
+    if (task.extracts_span) {
+      for (const Variable& of_row : span_logits(logits, asked)) {
         append_predictions(tape, of_row, predicted);
         choose_span(predicted.end()[-2], predicted.end()[-1]);
       }

@@ -9,7 +9,7 @@
 #include "core/progress.h"
 #include "nn/interfaces/encoder_for_classification.h"
 #include "tasks/analysis/encoded_words.h"
-#include "tasks/labels/task.h"
+#include "tasks/labels/label_task.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/tokenizer.h"
 #include "train/loop/evaluation.h"
@@ -21,14 +21,14 @@ namespace tapeformer {
 struct LabelledRow {
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> positions;
-  // The index of each label in the list of labels; kIgnoredTarget for labels that the list lacks. In a task that
-  // points: the first and the last word of the answer, as indices into `positions`; kIgnoredTarget where the answer is
-  // unknown or beyond the text that is read.
+  // The index of each label in the list of labels; kIgnoredTarget for labels that the list lacks. If the task
+  // extracts a span: the first and the last word of the answer, as indices into `positions`; kIgnoredTarget if the
+  // answer is unknown or beyond the text that is read.
   std::vector<std::int32_t> targets;
   std::int64_t line = 0;  // LabelledExample::line
   std::int64_t cut = 0;   // the number of the example's tokens beyond the model's context, which are not read
-  std::int64_t unknown =
-      0;  // labels of the example that are not targets: training does not have them, or they are cut off
+  // The number of the example's labels that are not targets: training does not have them, or they are cut off.
+  std::int64_t unknown = 0;
 
   std::int64_t scored() const;  // targets that are not ignored
 };
@@ -42,9 +42,9 @@ class RowEncoder {
              std::span<const std::string> labels);
 
   // The rows of an example. An example longer than the model's context becomes several rows of similar length, none of
-  // which ends within a piece; but if one vector represents the whole text, or if the task points, only the beginning
-  // is read. Throws Error, beginning with `where`, for an example without tokens, for text that the tokenizer refuses,
-  // and for a single piece that is too long.
+  // which ends within a piece; but if one vector represents the whole text, or if the task extracts a span, only the
+  // beginning is read. Throws Error, beginning with `where`, for an example without tokens, for text that the tokenizer
+  // refuses, and for a single piece that is too long.
   std::vector<LabelledRow> encode(const LabelledExample& example, const std::string& where) const;
   // The rows of all examples of a file; errors name an example "ORIGIN:LINE", or by `origin` and a number.
   std::vector<LabelledRow> encode_all(std::span<const LabelledExample> examples, const std::string& origin) const;
@@ -52,8 +52,9 @@ class RowEncoder {
  private:
   EncodedWords encode_pieces(const LabelledExample& example, const std::string& where) const;
   LabelledRow encode_question(const LabelledExample& example, const std::string& where) const;
-  // The position of the token that predicts a piece's label: the last one where the model is causal, since no other has
-  // seen the whole piece; else the first one of the piece itself, not the space before it.
+  // The position, from the beginning of a piece, of the token whose vector predicts the piece's label. If the model is
+  // causal, this is the last token, the only one that has seen the whole piece; else it is the first token of the piece
+  // itself, not the space before it.
   std::int64_t position_in_piece(const EncodedWords& encoded, std::size_t piece) const;
 
   const LabelTask& task_;
@@ -64,11 +65,11 @@ class RowEncoder {
   bool is_causal_;
 };
 
-// Notes for a reader of a file's scores, a sentence each: how many texts are cut, and how many labels are unknown, with
-// the line of the first.
+// Warnings about the rows of a file: how many texts are cut, and how many labels are unknown, with the line of the
+// first one.
 std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std::string& origin);
 
-// Rows on a tape with the arguments of EncoderForClassification::logits(), and the targets i32 (N).
+// The arguments of EncoderForClassification::logits() on a tape, and the targets.
 struct LabelledBatch {
   Batch rows;
   Tensor positions;
@@ -77,9 +78,9 @@ struct LabelledBatch {
 };
 LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows);
 
-// For a task that points: splits the logits (N, labels) of a batch's labelled positions into one matrix for each row,
-// (labels, positions of the row).
-std::vector<Variable> pointing_logits(const Variable& logits, const LabelledBatch& batch);
+// For a task that extracts a span: splits the logits (N, 2) of a batch's positions into one matrix (2, positions of the
+// row) for each row: its start and end logits.
+std::vector<Variable> span_logits(const Variable& logits, const LabelledBatch& batch);
 
 // The model's predictions for the rows, in order: LabelTask::predictions() for each example. `batch` rows are in one
 // forward pass. Ranks share the batches, and all return the whole result.

@@ -22,13 +22,14 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   NamedTensors state() const override;
   void load(const NamedTensors& state) override;
   std::function<void()> hold() override;
-  // Throws UsageError, before the training begins, where the prompt has no tokens.
+  // Throws UsageError, before the training begins, if the tokenizer cannot encode the prompt or gives no tokens.
   void check_sample_prompt() const;
   // Reads the rows of a micro-step into batch_, and starts to read the next micro-step's rows from disk.
   void draw(std::int64_t step, std::int64_t micro_step);
 
   // The model if it is recurrent, else null. A recurrent model reads its rows in order, and each micro-step leaves a
-  // recurrent state to the next step: new tensors replace the old ones.
+  // recurrent state to the same micro-step of the next step. The state is never changed in place: new tensors replace
+  // the old ones, so hold() may share them.
   const RecurrentModel* const recurrent_;
   std::optional<StreamBatcher> streams_;
   std::vector<RecurrentState> states_;

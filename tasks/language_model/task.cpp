@@ -1,5 +1,3 @@
-#include <sstream>
-
 #include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/language_model/language_objective.h"

@@ -24,11 +24,11 @@ void for_predictions(const MaskedLanguageModel& model, const Variable& features,
   }
 }
 
-// Adds −ln P of the targets to nats, and returns how many targets are the most probable token.
-std::int64_t score(const MaskedLanguageModel& model, const TokenPrediction& chosen, double& nats) {
-  const std::vector<std::int32_t> targets = chosen.targets.to_vector<std::int32_t>();
+// Adds −ln P of the targets to nats. Returns for how many positions the target is the most probable token.
+std::int64_t score(const MaskedLanguageModel& model, const TokenPrediction& masked, double& nats) {
+  const std::vector<std::int32_t> targets = masked.targets.to_vector<std::int32_t>();
   std::int64_t right = 0;
-  for_predictions(model, chosen.features, [&](std::int64_t i, std::span<const double> log_p) {
+  for_predictions(model, masked.features, [&](std::int64_t i, std::span<const double> log_p) {
     nats -= log_p[targets[i]];
     right += std::ranges::max_element(log_p) - log_p.begin() == targets[i];
   });
@@ -81,8 +81,8 @@ Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows,
     Tape tape(no_grad);
     const MaskedRows masked = masked_rows(tape, batch);
     const Variable features = model.features(masked.text);
-    if (batch.chosen > 0) right += score(model, scored_positions(features, masked.targets), total.nats);
-    total.tokens += batch.chosen;
+    if (batch.masked > 0) right += score(model, scored_positions(features, masked.targets), total.nats);
+    total.tokens += batch.masked;
     if (model.predicts_next_sentence()) {
       const Tensor log_p = log_softmax(model.next_sentence_logits(features)).value().to(DType::f64);
       for (std::int64_t row = 0; row < batch.rows; ++row) {
@@ -127,7 +127,7 @@ Evaluation pseudo_likelihood(const MaskedLanguageModel& model, const MaskedBatch
   for (std::int64_t w = 0; w < rows.windows(); ++w) {
     rows.plain(w, row);
     for (std::int64_t position = 0; position < row.lengths[0]; ++position) {
-      if (!rows.masker().can_choose(row.ids[position])) continue;
+      if (!rows.masker().can_mask(row.ids[position])) continue;
       pending.length = row.length;
       const std::int64_t at = pending.rows++ * row.length + position;
       append(pending.ids, row.ids), append(pending.targets, row.targets);
@@ -157,9 +157,9 @@ std::vector<FilledMask> fill_masks(const MaskedLanguageModel& model, std::span<c
   Tape tape(no_grad);
   const Variable features =
       model.features({.input_ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), sizes))});
-  const Variable chosen =
+  const Variable masked =
       scored_positions(features, Tensor::from(std::span<const std::int32_t>(targets), sizes)).features;
-  for_predictions(model, chosen, [&](std::int64_t i, std::span<const double> log_p) {
+  for_predictions(model, masked, [&](std::int64_t i, std::span<const double> log_p) {
     const bool finite = std::ranges::all_of(log_p, [](double value) { return std::isfinite(value); });
     check(finite, "the model's predictions are not finite numbers");
     std::vector<std::int32_t> order(log_p.size());

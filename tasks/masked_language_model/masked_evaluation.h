@@ -22,10 +22,10 @@ MaskedRowOptions masked_row_options(const ResolvedConfig& config, std::int64_t b
 MaskedRows masked_rows(Tape& tape, const MaskedBatch& batch);
 
 // Scores the masked positions of the text's windows (MaskedBatcher::fill), which are the same in every evaluation:
-// `tokens` is their number, `nats` their Σ −ln P, and the metric "accuracy" the share of them where the right token is
-// the most probable one; it is missing where no position is masked. With next-sentence prediction there are also the
-// metrics next_sentence_loss (nats per row) and next_sentence_accuracy. Only the first `max_batches` batches are
-// scored; 0: all. Ranks share the batches, and all return the whole result.
+// `tokens` is the number of masked positions, `nats` the sum of −ln P over them, and the metric "accuracy" the share
+// where the right token is the most probable one; it is missing if no position is masked. With next-sentence prediction
+// there are also the metrics next_sentence_loss (nats per row) and next_sentence_accuracy. Only the first `max_batches`
+// batches are scored; 0: all. Ranks share the batches, and all return the whole result.
 Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows, std::int64_t max_batches,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 

@@ -14,8 +14,8 @@ namespace tapeformer {
 // LN(GELU(h W + b)) Eᵀ + b′ with the token embedding E: h (…, dim) → (…, vocab).
 class MaskedLMHead : public Module {
  public:
-  // The width, the norm and the initial values are those of the model's blocks. `softcap` bounds the logits; 0: it does
-  // not.
+  // The width, the norm and the initial values are those of the model's blocks. `softcap` bounds the logits; 0: no
+  // bound.
   MaskedLMHead(const BlockConfig& config, const Embedding& embedding, double softcap);
   Variable logits(const Variable& features) const {
     return call([&] { return output_.logits(transformed(features)); });
@@ -65,9 +65,10 @@ class MaskedLanguageModel : public ModelWithHeads {
   bool predicts_next_sentence() const { return next_sentence_ != nullptr; }
   // Features (B, T, F) → logits (B, 2); the first one means that the second segment follows the first.
   Variable next_sentence_logits(const Variable& features) const;
-  // Returns the training loss: the cross-entropy of the masked positions plus, with next-sentence prediction, that of
-  // the labels. The options are for the tokens; the sum over the labels is divided by `sentences` (0: by their number).
-  // Only the masked positions go through the head. There must be at least one masked position, or labels.
+  // Returns the training loss: the cross-entropy of the masked positions plus, with next-sentence prediction, the
+  // cross-entropy of the sentence labels. The options are for the tokens; the sum over the labels is divided by
+  // `sentences` (0: by their number). Only the masked positions go through the head. There must be at least one masked
+  // position, or labels.
   Variable loss(const MaskedRows& rows, const CrossEntropyOptions& options, double sentences = 0) const;
 
  private:

@@ -19,8 +19,8 @@ MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data
   const std::int64_t scored =
       config.eval.batches ? std::min(config.eval.batches, valid_->batches()) : valid_->batches();
   MaskedBatch batch;
-  for (std::int64_t i = 0; i < scored && batch.chosen == 0; ++i) valid_->fill(i, batch);
-  if (batch.chosen > 0) return;
+  for (std::int64_t i = 0; i < scored && batch.masked == 0; ++i) valid_->fill(i, batch);
+  if (batch.masked > 0) return;
   valid_.reset();
   unscored_ = "no token of the validation text is chosen";
 }
@@ -38,7 +38,7 @@ std::span<const MaskedBatch> MaskedObjective::batches_of(std::int64_t step, Micr
 StepSize MaskedObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
   StepSize size;
   for (const MaskedBatch& batch : batches_of(step, micro_steps)) {
-    size.targets += batch.chosen;
+    size.targets += batch.masked;
     size.tokens += batch.rows * batch.length;
   }
   return size;
@@ -46,7 +46,7 @@ StepSize MaskedObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
 
 Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   const MaskedBatch& batch = batches_of(step, {micro_step, micro_step + 1}).front();
-  if (batch.chosen == 0 && batch.sentences == 0) return {};
+  if (batch.masked == 0 && batch.sentences == 0) return {};
   const auto sentences = static_cast<double>(config_.train.batch * mean.micro_steps);  // each row has a label
   return model_->loss(masked_rows(tape, batch), loss_options(mean.targets), sentences);
 }

@@ -15,7 +15,7 @@ class MaskedObjective : public TextObjectiveOf<MaskedLanguageModel> {
   // which the model needs.
   MaskedObjective(const ResolvedConfig& config, LanguageData data);
 
-  // The masked positions, and all tokens of the rows.
+  // `targets` counts the masked positions, `tokens` all tokens of the rows.
   StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   Evaluation evaluate(const ProgressCallback& progress) override;

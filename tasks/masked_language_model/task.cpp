@@ -55,8 +55,8 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   const MaskedBatcher rows(ids, *run.tokenizer, options);
   const Evaluation masked = evaluate(*run.model, rows, 0, start_progress(request.progress, "masked tokens"));
   require_finite(masked);
-  const bool chosen = masked.tokens > 0;  // a short text may have no masked position
-  check(chosen || !request.no_pseudo, request.text, ": no token was chosen, and --no-pseudo leaves out the rest");
+  const bool has_masked = masked.tokens > 0;  // a short text may have no masked position
+  check(has_masked || !request.no_pseudo, request.text, ": no token was chosen, and --no-pseudo leaves out the rest");
   std::optional<Evaluation> pseudo;
   if (!request.no_pseudo) {
     pseudo = pseudo_likelihood(*run.model, rows, request.batch, start_progress(request.progress, "each token in turn"));
@@ -65,7 +65,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   Json json{{"tokens", ids.size()}, {"bytes", text.bytes}};
   if (text.unknown_share() > 0) json["unknown_share"] = text.unknown_share();
   json["masked_tokens"] = masked.tokens;
-  if (chosen) json["masked_loss"] = masked.loss();
+  if (has_masked) json["masked_loss"] = masked.loss();
   for (const auto& [name, value] : masked.measures) json[name == "accuracy" ? "masked_accuracy" : name] = value;
   if (pseudo) {
     json.update({{"pseudo_tokens", pseudo->tokens},
@@ -79,7 +79,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   if (text.unknown_share() > 0) {
     table << "unknown            " << 100 * text.unknown_share() << " % of the tokens: never chosen\n";
   }
-  if (chosen) table << "masked loss        " << masked.loss() << " nats per chosen token\n";
+  if (has_masked) table << "masked loss        " << masked.loss() << " nats per chosen token\n";
   for (const auto& [name, value] : masked.measures) {
     if (name == "accuracy") table << "masked accuracy    " << 100 * value << " %\n";
     if (name == "next_sentence_loss") table << "next sentence      " << value << " nats per pair of segments, ";
@@ -90,7 +90,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
           << " nats per token, each of " << pseudo->tokens << " masked in turn\n";
   }
   table << "context            " << options.length << ", " << run.checkpoint_text << '\n';
-  return {finished(std::move(json), run), table.str()};
+  return {with_run_keys(std::move(json), run), table.str()};
 }
 
 }  // namespace

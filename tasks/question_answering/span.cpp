@@ -1,12 +1,15 @@
 // Span extraction: finds the words of a text that answer a question (Devlin et al. 2019, section 4.2). The answer
 // begins at word i with probability softmax_i(S·h_i) and ends at word j with softmax_j(E·h_j); the most probable pair
 // with i ≤ j is chosen.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "tasks/labels/task.h"
+#include "core/text/joined.h"
+#include "tasks/labels/label_task.h"
 
 namespace tapeformer {
 namespace {
@@ -72,12 +75,12 @@ Words gold_answer(const LabelledExample& example) {
   return words;
 }
 
-// Piece 0 is the question.
+// The predicted words. Piece 0 of an example is the question, so word i is piece i + 1.
 Words predicted_answer(const LabelledExample& example, std::span<const PredictedLabel> predicted) {
   return {example.pieces.begin() + 1 + predicted[0].label, example.pieces.begin() + 2 + predicted[1].label};
 }
 
-// Normalises words as Rajpurkar et al. (2016) do: plain, and without articles.
+// Normalises words as Rajpurkar et al. (2016) do: in lower case, without punctuation, and without articles.
 Words normalised(const Words& words) {
   Words result;
   for (const std::string& word : words) {
@@ -115,26 +118,19 @@ TaskScore score(std::span<const std::string>, std::span<const LabelledExample> e
           .confusion = {}};
 }
 
-std::string joined(const Words& words) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : " ").append(word);
-  return text;
-}
-
 double probability_of(std::span<const PredictedLabel> predicted) {
   return predicted[0].probability() * predicted[1].probability();
 }
 
 std::string text(std::span<const std::string>, const LabelledExample& example,
                  std::span<const PredictedLabel> predicted) {
-  char number[16];
-  std::snprintf(number, sizeof(number), "%.4f", probability_of(predicted));
-  return str_cat(joined(predicted_answer(example, predicted)), '\t', number, '\n');
+  return str_cat(joined(predicted_answer(example, predicted), " "), '\t',
+                 fmt::format("{:.4f}", probability_of(predicted)), '\n');
 }
 
 nlohmann::ordered_json json(std::span<const std::string>, const LabelledExample& example,
                             std::span<const PredictedLabel> predicted) {
-  return {{"answer", joined(predicted_answer(example, predicted))},
+  return {{"answer", joined(predicted_answer(example, predicted), " ")},
           {"first_word", predicted[0].label},
           {"last_word", predicted[1].label},
           {"probability", probability_of(predicted)}};
@@ -146,7 +142,7 @@ LabelTask span_task() {
   return {.name = "span",
           .help = "the words of a text that answer a question",
           .metric = "f1",
-          .points = true,
+          .extracts_span = true,
           .functions = {.read = read, .parse = parse, .score = score, .text = text, .json = json}};
 }
 

@@ -1,8 +1,10 @@
 // Sequence classification: one label for a whole text (Devlin et al. 2019, section 4.1).
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "tasks/labels/task.h"
+#include "tasks/labels/label_task.h"
 
 namespace tapeformer {
 namespace {
@@ -35,9 +37,7 @@ TaskScore score(std::span<const std::string> labels, std::span<const LabelledExa
 
 std::string text(std::span<const std::string> labels, const LabelledExample&,
                  std::span<const PredictedLabel> predicted) {
-  char number[16];
-  std::snprintf(number, sizeof(number), "%.4f", predicted[0].probability());
-  return str_cat(labels[predicted[0].label], '\t', number, '\n');
+  return str_cat(labels[predicted[0].label], '\t', fmt::format("{:.4f}", predicted[0].probability()), '\n');
 }
 
 nlohmann::ordered_json json(std::span<const std::string> labels, const LabelledExample&,

@@ -14,7 +14,7 @@ struct SkipGramPairs {
   Variable outputs;
 };
 
-// v_c is the vector that the model gives a token alone in a row, and u_o is a row of context_embedding.weight (vocab,
+// v_c is the output of the model for a row that has only the token c; u_o is row o of context_embedding.weight (vocab,
 // dim), which is initially zero. If dim is at least vocab and negatives are drawn by their frequency, the optimum has
 // u_o·v_c = PMI(c, o) − ln k (Levy & Goldberg 2014).
 class SkipGramModel : public ModelWithHeads {

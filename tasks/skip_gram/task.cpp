@@ -48,7 +48,7 @@ EvalReport evaluate_skip_gram(const EvalRequest& request) {
   if (text.unknown_share() > 0) table << "unknown        " << 100 * text.unknown_share() << " % of the tokens\n";
   table << "loss           " << result.loss() << " nats per pair, of " << result.tokens << '\n'
         << "window         " << pairs.options().window << ", " << run.checkpoint_text << '\n';
-  return {finished(std::move(json), run), table.str()};
+  return {with_run_keys(std::move(json), run), table.str()};
 }
 
 }  // namespace

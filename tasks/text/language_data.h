@@ -19,11 +19,11 @@ struct LanguageData {
   std::unique_ptr<Tokenizer> tokenizer;
   TokenFile train;
   std::optional<TokenFile> valid;     // nullopt if the validation part has fewer than two tokens
-  std::int64_t valid_unknown = 0;     // the number of its tokens that are the unknown token
+  std::int64_t valid_unknown = 0;     // the number of validation tokens that are the unknown token
   std::vector<std::string> warnings;  // problems with the files and the cache, a sentence each
 };
 
-// The options for learning this configuration's tokenizer. `documents`: the text has ends of documents.
+// The options for learning this configuration's tokenizer. `documents`: whether the text consists of documents.
 TokenizerOptions tokenizer_options(const ResolvedConfig& config, bool documents);
 
 // Reads or generates the text, and encodes it, in memory that does not depend on its size. Earlier results are taken

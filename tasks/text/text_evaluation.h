@@ -20,14 +20,14 @@ struct WindowOptions {
   std::int64_t max_batches = 0;  // only the first batches are scored; 0: all
 };
 
-// Whether the model is recurrent: it has no windows, but reads the text in order, cut into `batch` streams that are
-// read side by side. Each stream but the first also reads the 256 tokens before it, without scoring them.
+// Whether the model is recurrent. Such a model has no windows: it reads the text in order, cut into `batch` streams
+// that are read side by side. Each stream but the first also reads the 256 tokens before it, without scoring them.
 bool reads_in_order(const CausalModel& model);
 
-// The number of tokens in a window: `wanted`, or the default of WindowOptions if that is 0. Throws UsageError if it
-// exceeds `most`, the model's limit, if there is one.
+// The number of tokens in a window: `wanted`, or if that is 0, the default of WindowOptions. `most` is the longest
+// window that the model can read; nullopt: no limit. Throws UsageError for a longer one.
 std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted);
-// The same for a model, which may be able to exceed its context.
+// Returns window_context() for this model; a model that can exceed its context has no limit.
 std::int64_t window_context(const CausalModel& model, std::int64_t wanted);
 // Calls score(batch) for this rank's share of the batches of sliding windows over the tokens (WindowBatcher), for a
 // model that reads at most `most` tokens. Throws Error for fewer than two tokens, UsageError for a stride above the
@@ -36,9 +36,9 @@ void for_windows(TokenView tokens, const WindowOptions& options, std::optional<s
                  const ProgressCallback& progress, const std::function<void(const TextBatch&)>& score,
                  const Communicator& ranks = Communicator::alone());
 
-// Scores the tokens by sliding windows (WindowBatcher), or in order (StreamBatcher): all but the first, which has no
-// context. Ranks share the batches, or the streams, and all return the whole result. Throws Error for fewer than two
-// tokens, UsageError for a stride above the context.
+// Scores all tokens but the first, which has no context: by sliding windows (WindowBatcher), or in order
+// (StreamBatcher) if reads_in_order(model). Ranks share the batches, or the streams, and all return the whole result.
+// Throws Error for fewer than two tokens, UsageError for a stride above the context.
 Evaluation evaluate(const CausalModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
@@ -55,10 +55,10 @@ using ScoreVisitor = std::function<void(const TokenScore&)>;
 // logits. Only a few rows of logits are in memory at a time.
 void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
                   const std::function<Variable(const Variable&)>& logits, std::int64_t top, const ScoreVisitor& visit);
-// Visits the scores of tokens 1 … n − 1, by windows as in evaluate(), or as one stream.
+// Visits the scores of tokens 1 … n − 1, by windows as in evaluate(), or in order as one stream.
 void score_tokens(const CausalModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
                   const ScoreVisitor& visit);
-// Returns the nats of these scores.
+// Returns TokenScore::nats of the tokens 1 … n − 1.
 std::vector<double> surprisals(const CausalModel& model, TokenView tokens, const WindowOptions& options);
 
 }  // namespace tapeformer

@@ -47,7 +47,7 @@ class TextObjective : public Objective {
   struct MicroStep {
     std::uint32_t step, micro_step;
   };
-  // The micro-step after (step, micro_step) on this rank: its batch is read from disk while this one is computed.
+  // The micro-step that this rank computes after (step, micro_step). Its batch is read from disk meanwhile.
   MicroStep next(std::int64_t step, std::int64_t micro_step) const {
     const auto [first, end] = ranks().share(config_.train.accumulate);
     const bool last = micro_step + 1 == end;
@@ -56,7 +56,7 @@ class TextObjective : public Objective {
   }
 
   const LanguageData data_;
-  StepSize micro_step_size_;      // of every micro-step, where all are alike
+  StepSize micro_step_size_;      // the size of a micro-step, if all have the same; else step_size() is overridden
   std::string loss_description_;  // a line for people; empty: none
   std::string unscored_;          // why the validation text cannot be scored; empty: it can
 };

@@ -23,7 +23,7 @@ struct TextData : ObjectiveDataOf<LanguageData> {
 // Makes enough tokens for two steps.
 LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer) {
   const TokenCache cache(token_cache_folder());
-  const std::filesystem::path path = cache.writable_folder() / str_cat("stand-in-", ::getpid(), ".tokens");
+  const std::filesystem::path path = cache.writable_folder() / str_cat("dummy-", ::getpid(), ".tokens");
   TokenFileWriter file(path, tokenizer->vocab_size(), 0, tokenizer->hash());
   const std::int64_t rows = config.train.batch * config.train.accumulate;
   file.append(random_ids(2 * rows * (config.block_size() + 1), *tokenizer));
@@ -55,14 +55,14 @@ EncodedText scored_text(const EvalRequest& request, const TrainedModel& run, con
 EvalReport text_report(const EvalRequest& request, const TrainedModel& run, const EncodedText& text,
                        const std::optional<WindowOptions>& windows, const Evaluation& result) {
   require_finite(result);
-  const Measured measured{text.bytes, text.unknown_share()};
-  Json json = loss_json(result, measured);
+  const TextFacts facts{text.bytes, text.unknown_share()};
+  Json json = loss_json(result, facts);
   json["context"] = windows ? Json(windows->context) : Json(nullptr);
   json["stride"] = windows ? Json(windows->stride) : Json(nullptr);
   std::ostringstream table;
   table << "tokens         " << result.tokens << " scored of " << text.ids.size()
         << (result.parts.empty() ? " (the first has nothing before it)\n" : " by each prediction\n");
-  table << loss_table(result, measured);
+  table << loss_table(result, facts);
   table << "context        ";
   if (windows) {
     table << windows->context << ", stride " << windows->stride;
@@ -70,7 +70,7 @@ EvalReport text_report(const EvalRequest& request, const TrainedModel& run, cons
     table << "all before it, in " << request.batch << " parts";
   }
   table << ", " << run.checkpoint_text << '\n';
-  return {finished(std::move(json), run), table.str()};
+  return {with_run_keys(std::move(json), run), table.str()};
 }
 
 }  // namespace tapeformer

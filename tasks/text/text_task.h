@@ -12,7 +12,7 @@
 
 namespace tapeformer {
 
-// Implement TaskRow::prepare and TaskRow::dummy.
+// These functions implement TaskRow::prepare and TaskRow::dummy.
 std::unique_ptr<ObjectiveData> prepare_text(const ResolvedConfig& config, const RunFolder* resumed,
                                             const ProgressMaker& progress);
 std::unique_ptr<ObjectiveData> dummy_text(const ResolvedConfig& config, const RunFolder* run);
@@ -29,7 +29,7 @@ TrainedOnText<M> open_text_run(const EvalRequest& request, std::string_view task
                                std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
   require_task(request.run, task);
   TrainedOnText<M> trained = load_text_model(request.run, {.matmul = request.matmul}, make);
-  request.tell(trained);
+  request.on_loaded(trained);
   return trained;
 }
 

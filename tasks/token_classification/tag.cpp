@@ -1,5 +1,7 @@
 // Token classification: a label for each word of a sentence, read from the vector of the word's first token (Devlin et
-// al. 2019, section 5.3), or of its last token where the model is causal, whose first token has not seen the word.
+// al. 2019, section 5.3); in a causal model, of its last token, since the first one has not seen the rest of the word.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -8,7 +10,7 @@
 #include "core/text/lines.h"
 #include "data/labels/labelled_text.h"
 #include "data/text/text.h"
-#include "tasks/labels/task.h"
+#include "tasks/labels/label_task.h"
 
 namespace tapeformer {
 namespace {
@@ -92,9 +94,8 @@ std::string text(std::span<const std::string> labels, const LabelledExample& exa
                  std::span<const PredictedLabel> predicted) {
   std::string lines;
   for (std::size_t i = 0; i < predicted.size(); ++i) {
-    char number[16];
-    std::snprintf(number, sizeof(number), "%.4f", predicted[i].probability());
-    lines += str_cat(example.pieces[i], '\t', labels[predicted[i].label], '\t', number, '\n');
+    lines += str_cat(example.pieces[i], '\t', labels[predicted[i].label], '\t',
+                     fmt::format("{:.4f}", predicted[i].probability()), '\n');
   }
   return lines + "\n";
 }

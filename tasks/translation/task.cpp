@@ -79,17 +79,17 @@ EvalReport evaluate_translation(const EvalRequest& request) {
                                      start_progress(request.progress, "evaluating"));
   require_finite(result);
   const double unknown = static_cast<double>(pairs.unknown_targets(*run.tokenizers.target));
-  const Measured measured{pairs.target_bytes(), unknown / static_cast<double>(pairs.target_tokens())};
-  Json json = loss_json(result, measured);
+  const TextFacts facts{pairs.target_bytes(), unknown / static_cast<double>(pairs.target_tokens())};
+  Json json = loss_json(result, facts);
   // These keys are those of a text's evaluation: a sentence counts as one window.
   if (const auto context = run.model->context()) json.update({{"context", *context}, {"stride", *context}});
   json.update({{"pairs", pairs.size()}, {"skipped", skipped}});
   std::ostringstream table;
   table << "pairs          " << pairs.size() << " scored, " << skipped << " skipped\n"
         << "tokens         " << result.tokens << " of the target, with the ends of its sentences\n";
-  table << loss_table(result, measured);
+  table << loss_table(result, facts);
   table << "checkpoint     " << run.checkpoint_text << '\n';
-  return {finished(std::move(json), run), table.str()};
+  return {with_run_keys(std::move(json), run), table.str()};
 }
 
 }  // namespace

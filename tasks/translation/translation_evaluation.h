@@ -15,7 +15,8 @@ struct PairTensors {
   PairTensors(Tape& tape, const PairBatch& batch);
 };
 
-// Sums −ln P(target token | source, earlier target tokens) over all targets, each with its end. With max_batches above
+// Sums −ln P(target token | source, earlier target tokens) over all tokens of all targets, including the end of each
+// sentence. With max_batches above
 // 0, only that many batches are scored, chosen evenly from short to long sentences. Ranks share the batches, and all
 // return the whole result.
 Evaluation evaluate(const EncoderDecoder& model, const TokenPairs& pairs, const PairSymbols& symbols,

@@ -33,13 +33,13 @@ DataFacts TranslationObjective::facts() const {
                               data_.train.target_tokens(), " target tokens; ", steps_per_epoch(), " steps an epoch, ",
                               static_cast<int>(1000 * padding_share() + 0.5) / 10.0, " % of their positions padding")},
       .warnings = data_.notes.lines()};
-  const auto tell = [&](const TokenPairs& pairs, const char* what) {
+  const auto warn_of_skipped = [&](const TokenPairs& pairs, const char* what) {
     if (pairs.skipped().total() == 0) return;
     facts.warnings.push_back(str_cat(pairs.skipped().total(), " of ", pairs.skipped().total() + pairs.size(), " ", what,
                                      " pairs are left out: ", describe(pairs.skipped(), pair_limits(config_))));
   };
-  tell(data_.train, "training");
-  if (data_.valid) tell(*data_.valid, "validation");
+  warn_of_skipped(data_.train, "training");
+  if (data_.valid) warn_of_skipped(*data_.valid, "validation");
   return facts;
 }
 

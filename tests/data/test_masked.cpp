@@ -149,7 +149,7 @@ TEST_CASE("masked rows: a row is [CLS], text from one place, and [SEP]; a row ha
   std::set<std::int32_t> firsts;
   for (std::uint32_t step = 1; step <= 20; ++step) {
     rows.draw(step, 0, batch);
-    CHECK(batch.chosen == std::ssize(batch.targets) - std::ranges::count(batch.targets, kIgnoredTarget));
+    CHECK(batch.masked == std::ssize(batch.targets) - std::ranges::count(batch.targets, kIgnoredTarget));
     CHECK(batch.segments.empty());
     for (std::int64_t row = 0; row < batch.rows; ++row) {
       const std::vector<std::int32_t> ids = restored(batch, row), targets = row_of(batch.targets, batch, row);

@@ -18,10 +18,10 @@ constexpr int kStates = MarkovChain::kStates;
 
 // P(observation | letter) written out: not chosen, [MASK], any letter, the same.
 double emission(int seen, int letter, const MaskRates& rates, bool surely_chosen) {
-  const double chosen = surely_chosen ? 1 : rates.chosen;
-  if (seen == kMaskedState) return chosen * rates.masked;
-  const double stays = 1 - rates.masked - rates.random;
-  return (seen == letter ? 1 - chosen + chosen * stays : 0) + chosen * rates.random / kStates;
+  const double chosen = surely_chosen ? 1 : rates.mlm_probability;
+  if (seen == kMaskedState) return chosen * rates.mask_token;
+  const double stays = 1 - rates.mask_token - rates.random_token;
+  return (seen == letter ? 1 - chosen + chosen * stays : 0) + chosen * rates.random_token / kStates;
 }
 
 // P(x_i | observations, i chosen), by a sum over all rows of letters.
@@ -59,10 +59,10 @@ TEST_CASE("masked optimum: forward-backward gives what a sum over all rows of le
                                            {7},
                                            {kMaskedState}}) {
     for (const MaskRates& rates : {bert, all_masked}) {
-      if (rates.masked == 1 && observed == std::vector<int>{7}) continue;  // surely not chosen
+      if (rates.mask_token == 1 && observed == std::vector<int>{7}) continue;  // surely not chosen
       const auto expected = enumerated(observed, rates), got = masked_posteriors(markov_chain(), observed, rates);
       for (std::size_t i = 0; i < observed.size(); ++i) {
-        if (rates.masked == 1 && observed[i] != kMaskedState) continue;
+        if (rates.mask_token == 1 && observed[i] != kMaskedState) continue;
         for (int x = 0; x < kStates; ++x) CHECK(got[i][x] == doctest::Approx(expected[i][x]).epsilon(1e-12));
       }
     }
@@ -93,7 +93,7 @@ TEST_CASE("masked optimum: it is the mean of −ln P of the letters that were ma
     std::vector<bool> chosen;
     for (const char c : text.substr(row * kRow, kRow)) {
       letters.push_back(c == '\n' ? 0 : c - 'a' + 1);
-      chosen.push_back(random.uniform() < rates.chosen);
+      chosen.push_back(random.uniform() < rates.mlm_probability);
       const double share = random.uniform();
       observed.push_back(!chosen.back() || share >= 0.9 ? letters.back()
                          : share < 0.6                  ? kMaskedState

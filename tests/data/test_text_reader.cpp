@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "core/text/utf8.h"
 #include "tests/data/texts.h"
 #include "tokenizer/train_tokenizer.h"
 

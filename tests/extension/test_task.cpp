@@ -209,7 +209,7 @@ TaskRow captioning_task() {
           },
           .evaluate =
               [](const EvalRequest& request) {
-                const RunOfTask run = load_run_of_task(request.run);
+                const TrainedObjective run = load_trained_objective(request.run);
                 const Evaluation result = run.objective->evaluate({});
                 return EvalReport{{{"loss", result.loss()}, {"exact", result.measures[0].second}}, ""};
               }};

@@ -32,22 +32,22 @@ TEST_CASE("principal components: points of a plane keep their distances, and the
   const PrincipalComponents found = principal_components(matrix(values, 40));
   for (int i = 0; i < 40; ++i) {
     for (int axis = 0; axis < 2; ++axis)
-      CHECK(std::abs(found.places[i][axis]) == doctest::Approx(std::abs(points[i][axis])).epsilon(1e-5));
+      CHECK(std::abs(found.coordinates[i][axis]) == doctest::Approx(std::abs(points[i][axis])).epsilon(1e-5));
     for (int j = 0; j < i; ++j) {
       const auto distance = [](const auto& a, const auto& b) { return std::hypot(a[0] - b[0], a[1] - b[1]); };
-      CHECK(distance(found.places[i], found.places[j]) ==
+      CHECK(distance(found.coordinates[i], found.coordinates[j]) ==
             doctest::Approx(distance(points[i], points[j])).epsilon(1e-5));
     }
   }
-  CHECK(found.places[0][0] > 0);
+  CHECK(found.coordinates[0][0] > 0);
   CHECK(found.shares[0] == doctest::Approx(16.0 / 17).epsilon(1e-5));
   CHECK(found.shares[1] == doctest::Approx(1.0 / 17).epsilon(1e-4));
 
   const PrincipalComponents one = principal_components(matrix({1, 2, 3}, 1));
-  CHECK(one.places == std::vector<std::array<double, 2>>{{0, 0}});
+  CHECK(one.coordinates == std::vector<std::array<double, 2>>{{0, 0}});
   CHECK(one.shares[0] == 0);
   const PrincipalComponents same = principal_components(matrix({1, 2, 1, 2}, 2));
-  CHECK(same.places[0] == same.places[1]);
+  CHECK(same.coordinates[0] == same.coordinates[1]);
 }
 
 TEST_CASE("embedding page: places, cosines and positions; no label is read as HTML") {

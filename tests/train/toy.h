@@ -16,7 +16,7 @@
 #include "data/synthetic/corpora.h"
 #include "tasks/bidirectional_language_model/bidirectional_objective.h"
 #include "tasks/common/models.h"
-#include "tasks/labels/task_objective.h"
+#include "tasks/labels/fine_tuning_objective.h"
 #include "tasks/language_model/language_objective.h"
 #include "tasks/masked_language_model/masked_objective.h"
 #include "tasks/skip_gram/skip_gram_objective.h"
@@ -61,20 +61,20 @@ struct AnyToy {
 };
 
 // The same of a task that is known, so that its model and its data can be looked at.
-template <class TaskObjective>
+template <class ObjectiveType>
 struct ToyOf : AnyToy {
   explicit ToyOf(const Config& config = toy_config()) : AnyToy(config) {}
 
-  TaskObjective& objective = dynamic_cast<TaskObjective&>(*owned_objective);
-  decltype(std::declval<const TaskObjective&>().data()) data = objective.data();
-  decltype(std::declval<const TaskObjective&>().model()) model = objective.model();
+  ObjectiveType& objective = dynamic_cast<ObjectiveType&>(*owned_objective);
+  decltype(std::declval<const ObjectiveType&>().data()) data = objective.data();
+  decltype(std::declval<const ObjectiveType&>().model()) model = objective.model();
 };
 using Toy = ToyOf<LanguageObjective>;
 using EncoderToy = ToyOf<BidirectionalObjective>;
 using MaskedToy = ToyOf<MaskedObjective>;
 using SkipGramToy = ToyOf<SkipGramObjective>;
 using TranslationToy = ToyOf<TranslationObjective>;
-using TaskToy = ToyOf<TaskObjective>;
+using TaskToy = ToyOf<FineTuningObjective>;
 
 // Trains in a new run folder, and returns what was trained. With `cut`, training stops after that step, and resumes
 // from its checkpoint with new objects.

@@ -51,7 +51,7 @@ TEST_CASE("tag: a causal model reads a word's last token, others its first one, 
       CAPTURE(type);
       CAPTURE(word_of(kind));
       const TaskToy toy(words_config(folder, type, kind));
-      const TaskData& data = toy.objective.data();
+      const LabelledData& data = toy.objective.data();
       const RowEncoder encoder(find_label_task("tag"), toy.objective.model().encoder(), *data.tokenizer, data.labels);
       const LabelledRow row = encoder.encode({{"tab", "tap", "tan"}, {"", "", ""}}, "x: ").front();
       REQUIRE(row.positions.size() == 3);

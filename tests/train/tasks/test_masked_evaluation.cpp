@@ -43,7 +43,7 @@ TEST_CASE("masked evaluation: each chosen token of the fixed masks is scored onc
     for (std::int64_t i = 0; i < single.batches(); ++i) {
       single.fill(i, batch);
       nats += nats_of_row(toy.model, batch, 0);
-      chosen += batch.chosen;
+      chosen += batch.masked;
     }
     for (const std::int64_t size : {1, 3, 64}) {
       const Evaluation result = evaluate(toy.model, rows_of(size), 0);

@@ -51,8 +51,8 @@ TEST_CASE("task data: of a file that is sorted by label, a share of each label v
   const CacheFolder folder;
   Config config = classify_config(folder, sorted_labels({{"a", 50}, {"b", 20}, {"c", 30}, {"once", 1}}));
   config.data.valid_fraction = 0.2;
-  const auto read = [&] { return prepare_task_data(resolve(config)); };
-  const TaskData data = read();
+  const auto read = [&] { return prepare_labelled_data(resolve(config)); };
+  const LabelledData data = read();
   CHECK(count_labels(data.valid) == std::map<std::string, int>{{"a", 10}, {"b", 4}, {"c", 6}});
   CHECK(count_labels(data.train) == std::map<std::string, int>{{"a", 40}, {"b", 16}, {"c", 24}, {"once", 1}});
   const auto pieces = [](const std::vector<LabelledExample>& examples) {
@@ -89,7 +89,7 @@ TEST_CASE("task data: swapped columns, and a first line that names columns, are 
   const auto read = [&](const std::string& text, const std::string& kind) {
     Config config = classify_config(folder, text);
     config.task.kind = kind;
-    return prepare_task_data(resolve(config));
+    return prepare_labelled_data(resolve(config));
   };
   const auto warnings = [&](const std::string& text, const std::string& kind = "classify") {
     return read(text, kind).warnings;
@@ -121,8 +121,8 @@ TEST_CASE("task data: an error names the file and the line of an example, also t
   const CacheFolder folder;
   const auto refused = [&](const Config& config, const std::string& message) {
     const ResolvedConfig resolved = resolve(config);
-    CHECK_THROWS_WITH_AS(TaskObjective(resolved, prepare_task_data(resolved)), doctest::Contains(message.c_str()),
-                         Error);
+    CHECK_THROWS_WITH_AS(FineTuningObjective(resolved, prepare_labelled_data(resolved)),
+                         doctest::Contains(message.c_str()), Error);
   };
   for (const TokenizerKind kind : {TokenizerKind::character, TokenizerKind::word, TokenizerKind::bpe}) {
     Config config = classify_config(folder, "a\tb c\n\xff\tb\n");

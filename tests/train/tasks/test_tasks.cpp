@@ -30,7 +30,7 @@ TEST_CASE("tasks: a run that is resumed has the labels that it was begun with") 
   const CacheFolder folder;
   const auto toy = trained<TaskToy>(tag_config(folder), folder.path / "run", 7);
   const RunFolder run{folder.path / "run"};
-  CHECK(prepare_task_data(toy->resolved, &run).labels == toy->objective.data().labels);
+  CHECK(prepare_labelled_data(toy->resolved, &run).labels == toy->objective.data().labels);
 }
 
 TEST_CASE("tasks: every family that gives vectors of tokens learns to tag, and a frozen encoder stays as it is") {
@@ -88,7 +88,7 @@ TEST_CASE("tasks: balanced weights make the mean loss of each label count alike"
   TaskToy toy(config);  // one batch is all four texts
   const double loss = toy.step(1).loss;
   TaskToy same(config);
-  const TaskObjective& objective = same.objective;
+  const FineTuningObjective& objective = same.objective;
   const RowEncoder encoder(find_label_task("classify"), objective.model().encoder(), *objective.data().tokenizer,
                            objective.data().labels);
   const auto rows = encoder.encode_all(objective.data().train, "x");
@@ -105,7 +105,7 @@ TEST_CASE(
   config.data.valid_fraction = 0;
   config.train.batch = 60;
   TaskToy toy(config);
-  const TaskData& data = toy.objective.data();
+  const LabelledData& data = toy.objective.data();
   CHECK(data.labels == std::vector<std::string>{"start", "end"});
   const LabelTask& task = find_label_task("span");
   const auto rows =
@@ -128,7 +128,7 @@ TEST_CASE("tasks: the last word of a span is never before its first one") {
     config.train.seed = seed;
     config.model.options["init_std"] = 1.0;
     const TaskToy toy(config);
-    const TaskData& data = toy.objective.data();
+    const LabelledData& data = toy.objective.data();
     const LabelTask& task = find_label_task("span");
     const auto rows =
         RowEncoder(task, toy.objective.model().encoder(), *data.tokenizer, data.labels).encode_all(data.train, "x");
@@ -149,7 +149,7 @@ TEST_CASE("tasks: the last word of a span is never before its first one") {
 TEST_CASE("tasks: a question's text is read as far as it fits, and an answer behind that is not learned") {
   const CacheFolder folder;
   const TaskToy toy(span_config(folder));
-  const TaskData& data = toy.objective.data();
+  const LabelledData& data = toy.objective.data();
   const RowEncoder encoder(find_label_task("span"), toy.objective.model().encoder(), *data.tokenizer, data.labels);
   LabelledExample example{{"which toy", "the", "red"}, {"", "", "answer"}};
   const auto ids = [&] { return encoder.encode(example, "x: ").front().ids; };
@@ -212,7 +212,7 @@ TEST_CASE(
     "tasks: a sentence that is longer than the context is cut between words; of a long text the beginning is read") {
   const CacheFolder folder;
   const TaskToy toy(tag_config(folder));
-  const TaskData& data = toy.objective.data();
+  const LabelledData& data = toy.objective.data();
   const Model& model = toy.objective.model().encoder();
   const RowEncoder encoder(find_label_task("tag"), model, *data.tokenizer, data.labels);
   const LabelledExample& example = data.train.front();

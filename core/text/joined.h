@@ -1,4 +1,4 @@
-// Writes the elements of a list one after another, with a separator between them: "a, b, c".
+// Joins the elements of a list to a text, with a separator between them: "a, b, c".
 #pragma once
 
 #include <sstream>

@@ -1,25 +1,24 @@
 // Fine-tunes a model on labelled examples.
 #pragma once
 
+#include "tasks/labels/labelled_data.h"
 #include "tasks/labels/labelled_rows.h"
-#include "tasks/labels/task_data.h"
 #include "train/loop/objective.h"
 
 namespace tapeformer {
 
 // A step reads the next examples in an order that is shuffled for each epoch. The order is a pure function of the seed
 // and the epoch; the number of micro-steps has no influence.
-class TaskObjective : public Objective {
+class FineTuningObjective : public Objective {
  public:
   // Makes the model that the configuration describes. Throws Error for an example that the model cannot read.
-  TaskObjective(const ResolvedConfig& config, TaskData data);
+  FineTuningObjective(const ResolvedConfig& config, LabelledData data);
 
-  const TaskData& data() const { return data_; }
+  const LabelledData& data() const { return data_; }
   const EncoderForClassification& model() const override { return *model_; }
   const Module& initial_part() const override { return model_->encoder(); }
   DataFacts facts() const override;
-  // The labels of their examples, and all tokens that the model reads: few of them have a label, or even only one in
-  // a text.
+  // `targets` counts the labels, `tokens` all tokens that the model reads: only some of them have a label.
   StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   ValidationFacts validation() const override;
@@ -31,13 +30,13 @@ class TaskObjective : public Objective {
   const LabelledRow& row(std::int64_t number);
   std::vector<const LabelledRow*> rows(std::int64_t step, std::int64_t begin, std::int64_t count);
 
-  const TaskData data_;
+  const LabelledData data_;
   const LabelTask& task_;
   const std::unique_ptr<EncoderForClassification> model_;
   std::vector<LabelledRow> train_, valid_;
   std::vector<std::string> warnings_;
-  std::vector<double> weights_;  // of the labels' losses; empty where all are alike
-  std::int64_t epoch_ = -1;      // of order_
+  std::vector<double> weights_;  // the weight of each label in the loss; empty: all weights are 1
+  std::int64_t epoch_ = -1;      // the epoch that order_ is drawn for
   std::vector<std::int64_t> order_;
 };
 

@@ -1,4 +1,4 @@
-#include "tasks/labels/task_objective.h"
+#include "tasks/labels/fine_tuning_objective.h"
 
 #include <algorithm>
 #include <iterator>
@@ -22,7 +22,8 @@ std::int64_t scored(std::span<const LabelledRow> rows) {
   return sum;
 }
 
-// Balanced weights w_c = N/(C·n_c) for N labels of C kinds, n_c of which are c. Their mean over the training examples
+// Balanced weights w_c = N/(C·n_c), where N is the number of labels, C the number of different ones, and n_c the number
+// of labels c. Their mean over the training examples
 // is 1, so the scale of the loss does not change. A label that never occurs has weight 0.
 std::vector<double> balanced_weights(std::span<const LabelledRow> rows, std::int64_t labels) {
   std::vector<double> counts(labels, 0);
@@ -58,7 +59,7 @@ Variable weighted_cross_entropy(const Variable& logits, std::span<const std::int
 
 }  // namespace
 
-TaskObjective::TaskObjective(const ResolvedConfig& config, TaskData data)
+FineTuningObjective::FineTuningObjective(const ResolvedConfig& config, LabelledData data)
     : Objective(config),
       data_(std::move(data)),
       task_(find_label_task(config.task.kind)),
@@ -74,9 +75,9 @@ TaskObjective::TaskObjective(const ResolvedConfig& config, TaskData data)
   if (config.task.class_weights == ClassWeights::balanced) weights_ = balanced_weights(train_, model_->labels());
 }
 
-ParameterRates TaskObjective::layer_rates() const { return model_->rates(config_.task.layer_decay); }
+ParameterRates FineTuningObjective::layer_rates() const { return model_->rates(config_.task.layer_decay); }
 
-DataFacts TaskObjective::facts() const {
+DataFacts FineTuningObjective::facts() const {
   const ParameterRates rates = this->rates();
   std::int64_t learning = 0;
   for (const NamedParameter& parameter : model_->named_parameters()) {
@@ -93,15 +94,15 @@ DataFacts TaskObjective::facts() const {
           .warnings = warnings_};
 }
 
-ValidationFacts TaskObjective::validation() const {
+ValidationFacts FineTuningObjective::validation() const {
   if (valid_.empty()) return {.missing = "no validation labels"};
   return {.tokens = scored(valid_)};
 }
 
-const LabelledRow& TaskObjective::row(std::int64_t number) {
+const LabelledRow& FineTuningObjective::row(std::int64_t number) {
   const std::int64_t examples = std::ssize(train_), epoch = number / examples;
   if (epoch_ != epoch) {
-    order_ = counting(examples);
+    order_ = arange(examples);
     RandomStream random({.seed = static_cast<std::uint64_t>(config_.train.seed),
                          .step = static_cast<std::uint32_t>(epoch),
                          .stream = kOrderStream});
@@ -111,14 +112,14 @@ const LabelledRow& TaskObjective::row(std::int64_t number) {
   return train_[order_[number % examples]];
 }
 
-std::vector<const LabelledRow*> TaskObjective::rows(std::int64_t step, std::int64_t begin, std::int64_t count) {
+std::vector<const LabelledRow*> FineTuningObjective::rows(std::int64_t step, std::int64_t begin, std::int64_t count) {
   const std::int64_t first = (step - 1) * config_.train.batch * config_.train.accumulate + begin;
   std::vector<const LabelledRow*> rows;
   for (std::int64_t i = 0; i < count; ++i) rows.push_back(&row(first + i));
   return rows;
 }
 
-StepSize TaskObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
+StepSize FineTuningObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
   const std::int64_t batch = config_.train.batch;
   StepSize size;
   for (const LabelledRow* row : rows(step, micro_steps.begin * batch, micro_steps.size() * batch)) {
@@ -128,7 +129,7 @@ StepSize TaskObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
   return size;
 }
 
-Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
+Variable FineTuningObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   const LabelledBatch batch = batch_of(tape, rows(step, micro_step * config_.train.batch, config_.train.batch));
   if (std::ranges::all_of(batch.targets, [](std::int32_t target) { return target == kIgnoredTarget; })) return {};
   const Variable logits = model_->logits(batch.rows, batch.positions);
@@ -140,10 +141,10 @@ Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t m
   const auto loss = [&](const Variable& rows, std::span<const std::int32_t> targets) {
     return cross_entropy(rows, Variable::constant(tape, Tensor::from(targets, {std::ssize(targets)})), options);
   };
-  if (!task_.points) return loss(logits, batch.targets);
+  if (!task_.extracts_span) return loss(logits, batch.targets);
   Variable sum;
   std::span<const std::int32_t> left = batch.targets;
-  for (const Variable& of_row : pointing_logits(logits, batch)) {
+  for (const Variable& of_row : span_logits(logits, batch)) {
     const Variable of_label = loss(of_row, left.first(of_row.size(0)));
     sum = sum.defined() ? add(sum, of_label) : of_label;
     left = left.subspan(of_row.size(0));
@@ -151,7 +152,7 @@ Variable TaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t m
   return sum;
 }
 
-Evaluation TaskObjective::evaluate(const ProgressCallback& progress) {
+Evaluation FineTuningObjective::evaluate(const ProgressCallback& progress) {
   return tapeformer::evaluate(*model_, task_, data_.labels, data_.valid, valid_, config_.train.batch, progress, ranks())
       .evaluation;
 }

@@ -7,14 +7,14 @@
 
 #include "core/progress.h"
 #include "nn/interfaces/encoder_for_classification.h"
-#include "tasks/labels/task.h"
+#include "tasks/labels/label_task.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
 #include "train/run/run_folder.h"
 
 namespace tapeformer {
 
-struct TaskData {
+struct LabelledData {
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::string> labels;  // those of the training examples, in the order of their first occurrence
   std::vector<LabelledExample> train, valid;
@@ -23,11 +23,11 @@ struct TaskData {
 };
 
 // Reads data.labels and data.valid_labels; without the latter, data.valid_fraction of the examples, drawn by data.seed,
-// are held out (hold_out) for validation. Tokenizer and labels are those of the run that is resumed; without one, the
-// tokenizer is read from tokenizer.file, or learned from the training examples. Throws Error for examples without
+// are held out (hold_out) for validation. If a run is resumed, the tokenizer and the labels are those of the run; else
+// the tokenizer is read from tokenizer.file, or learned from the training examples. Throws Error for examples without
 // labels, and for a label that the resumed run does not have.
-TaskData prepare_task_data(const ResolvedConfig& config, const RunFolder* resumed = nullptr,
-                           const ProgressMaker& progress = {});
+LabelledData prepare_labelled_data(const ResolvedConfig& config, const RunFolder* resumed = nullptr,
+                                   const ProgressMaker& progress = {});
 
 // Makes the model that the configuration describes, its parameters not initialized yet. Throws UsageError for a family
 // without token vectors.
@@ -35,9 +35,9 @@ std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const 
                                                                           const Tokenizer& tokenizer,
                                                                           std::int64_t labels);
 
-// Takes a share of the examples out and returns them: about the same share of each label. They are drawn at
-// random by the seed, so the file may be sorted. An example counts for the rarest of its labels; at least one
-// example of each label stays, so there may be fewer than fraction·n. Both parts keep the order of the file.
+// Removes a random share of the examples, about the same share of each label, and returns them. The seed alone decides
+// which, so the file may be sorted. An example counts for the rarest of its labels. At least one example of each label
+// stays, so fewer than fraction·n may be removed. Both parts keep the order of the file.
 std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, double fraction, std::uint64_t seed);
 
 // Reads and writes the labels of a run (RunFolder::labels()).

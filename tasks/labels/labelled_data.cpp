@@ -1,4 +1,4 @@
-#include "tasks/labels/task_data.h"
+#include "tasks/labels/labelled_data.h"
 
 #include <algorithm>
 #include <functional>
@@ -48,8 +48,8 @@ struct LabelKinds {
   std::int64_t total = 0;
 };
 
-// Warns of labels that look like another column. A label should carry less information than its text: more labels than
-// texts, or many labels that hardly occur twice, are probably something else.
+// Warns if the labels look like another column: there are more different labels than texts, or many labels that occur
+// only a few times each.
 void warn_of_labels(const std::string& file, std::span<const LabelledExample> examples, const LabelKinds& kinds,
                     std::vector<std::string>& warnings) {
   constexpr std::int64_t kFewOfEach = 4, kMany = 20;
@@ -98,7 +98,8 @@ std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, do
     if (own.empty()) labels.push_back(rarest);
     own.push_back(i);
   }
-  // The largest labels come first, so that no other label gives more because of one with too few examples to give any.
+  // The most frequent labels come first. So a label with too few examples to give any cannot make a frequent one give
+  // more than its share.
   std::ranges::stable_sort(labels, std::greater(), [&](std::string_view label) { return of_label.at(label).size(); });
   std::vector<bool> is_held_out(examples.size(), false);
   std::int64_t seen = 0, taken = 0;
@@ -120,10 +121,11 @@ std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, do
   return held_out;
 }
 
-TaskData prepare_task_data(const ResolvedConfig& config, const RunFolder* resumed, const ProgressMaker& progress) {
+LabelledData prepare_labelled_data(const ResolvedConfig& config, const RunFolder* resumed,
+                                   const ProgressMaker& progress) {
   const Config::Data& data = config.data;
   const LabelTask& task = find_label_task(config.task.kind);
-  TaskData result;
+  LabelledData result;
   const auto read = [&](const std::string& file) {
     LabelledFile labelled = task.functions.read(file, data.labelled_format());
     if (!labelled.header.empty()) result.warnings.push_back(header_note(file, labelled.header));
@@ -132,14 +134,14 @@ TaskData prepare_task_data(const ResolvedConfig& config, const RunFolder* resume
   result.train = read(data.labels);
   const LabelKinds all(result.train);
   check(all.total > 0, data.labels, ": expected examples with labels, got none");
-  if (!task.points) warn_of_labels(data.labels, result.train, all, result.warnings);
+  if (!task.extracts_span) warn_of_labels(data.labels, result.train, all, result.warnings);
   result.valid = data.valid_labels.empty()
                      ? hold_out(result.train, data.valid_fraction, static_cast<std::uint64_t>(data.seed))
                      : read(data.valid_labels);
   result.train_hash = hash_of(result.train);
   result.valid_hash = hash_of(result.valid);
   result.labels = LabelKinds(result.train).names;
-  if (task.points) result.labels = {"start", "end"};
+  if (task.extracts_span) result.labels = {"start", "end"};
   if (resumed) {
     const std::vector<std::string> known = read_labels(resumed->labels());
     for (const std::string& label : result.labels) {

@@ -1,17 +1,17 @@
-#include "tasks/labels/trained_labeller.h"
+#include "tasks/labels/trained_classifier.h"
 
 #include "core/error.h"
-#include "tasks/labels/task_data.h"
+#include "tasks/labels/labelled_data.h"
 #include "train/run/checkpoint.h"
 
 namespace tapeformer {
 
 template <>
-TrainedLabeller load_run(const ModelSource& source, const LoadOptions& options) {
+TrainedClassifier load_run(const ModelSource& source, const LoadOptions& options) {
   const RunFolder run = find_run(source.path).run;
   check(task_of_run(source).fine_tunes, run.root.string(),
         ": the model is not fine-tuned on labels: expected a run of task.kind");
-  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedLabeller {
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedClassifier {
     TrainedModel trained = load_shared(found, options);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
     std::vector<std::string> labels = read_labels(trained.run.labels());

@@ -6,13 +6,13 @@
 
 namespace tapeformer {
 
-struct TrainedLabeller : TrainedModel {
+struct TrainedClassifier : TrainedModel {
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::string> labels;
   std::unique_ptr<EncoderForClassification> model;
 };
 
 template <>
-TrainedLabeller load_run(const ModelSource& source, const LoadOptions& options);
+TrainedClassifier load_run(const ModelSource& source, const LoadOptions& options);
 
 }  // namespace tapeformer
