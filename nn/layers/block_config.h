@@ -41,7 +41,6 @@ struct Words<ActivationKind> {
       {ActivationKind::relu2, "relu2"}, {ActivationKind::swiglu, "swiglu"},       {ActivationKind::geglu, "geglu"}};
 };
 
-// How a model knows the order of its tokens.
 // A learned vector for each position is added to the token embedding.
 struct LearnedPositions {};
 // Sines and cosines are added to it: sinusoidal_positions().
@@ -54,6 +53,7 @@ struct Rotary {
   double base = 10000;
   RotaryPairs pairs = RotaryPairs::halves;
 };
+// How a model knows the order of its tokens.
 using PositionConfig = std::variant<LearnedPositions, SinusoidalPositions, Rotary>;
 
 struct BlockConfig {
