@@ -21,7 +21,6 @@ struct Case {
   std::string name;
   std::unique_ptr<Module> model;
   std::function<Variable(Tape&)> loss;
-
   double value() const {
     Tape tape(no_grad);
     return loss(tape).value().item();

@@ -42,10 +42,9 @@ inline void multiply_by_tiles(float* c, std::int64_t ldc, const Bf16* a, const B
     Tiles::template zero<2>();
     Tiles::template zero<3>();
     // What is written at the end comes while the products are computed.
-    constexpr int kWrite = 1;
     for (std::int64_t i = 0; i < rows; ++i) {
-      __builtin_prefetch(c + i * ldc, kWrite);
-      __builtin_prefetch(c + i * ldc + columns - 1, kWrite);
+      __builtin_prefetch(c + i * ldc, /*write=*/1);
+      __builtin_prefetch(c + i * ldc + columns - 1, /*write=*/1);
     }
   }
   for (std::int64_t p = 0; p < depth; p += kPackedDepth) {
