@@ -265,7 +265,7 @@ class Trainer {
   }
 
   void write_samples() {
-    begin_piece("text for a look");
+    begin_piece("samples");
     write_metrics({{"step", state_.step}, {"samples", samples_json(objective_.samples())}});
   }
 

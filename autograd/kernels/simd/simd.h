@@ -1,7 +1,7 @@
 // The beginning of every kernel that is written with Highway. Such a .cpp is compiled once per instruction set
 // (AVX-512, AVX2 and plain C++), and the best one that the CPU has is chosen at run time. Kernels of double, which
-// serve gradient checks and tests, are compiled once, for the instruction set that every CPU has: they would double the
-// time of a build. The pattern:
+// serve gradient checks, tests and a few sums of evaluations, are compiled once, for the instruction set that every CPU
+// has: they would double the time of a build. The pattern:
 //
 //   #include "autograd/kernels/simd/simd-inl.h"
 //
