@@ -10,7 +10,11 @@ namespace tapeformer {
 
 namespace {
 
+// Only this many characters of a name are compared: no known name is as long, and a name may be a whole text.
+constexpr std::size_t kMaxCompared = 100;
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  a = a.substr(0, kMaxCompared), b = b.substr(0, kMaxCompared);
   // row[j] is the distance between the first i letters of a and the first j letters of b.
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);

@@ -189,6 +189,7 @@ TEST_CASE("nearest name: fewest letters changed, the first of several") {
   const std::string_view known[] = {"dropout", "dim", "layers", "heads"};
   CHECK(nearest_name("layer", known) == "layers");
   CHECK(nearest_name("droput", known) == "dropout");
+  CHECK(nearest_name("layers" + std::string(10 << 20, 's'), known) == "layers");  // of a text only the beginning counts
   CHECK(nearest_name("dmi", known) == "dim");
   CHECK(nearest_name("", known) == "dim");
   const std::string_view tied[] = {"ab", "ac"};

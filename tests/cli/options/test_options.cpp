@@ -78,8 +78,7 @@ TEST_CASE("options: a value that is too long is cut where an error quotes it") {
   const Sandbox box;
   const std::string value(10 << 20, 'x');
   box.write("long.toml", "[train]\nmatmul = \"" + value + "\"\n");
-  // A shorter one: it is compared with every key, to name the nearest.
-  box.write("key.toml", "[train]\n" + value.substr(0, 100'000) + " = 1\n");
+  box.write("key.toml", "[train]\n" + value + " = 1\n");
   for (const char* words : {"train long.toml --out new", "train key.toml --out new", "info long.toml"}) {
     const Outcome outcome = box.run(words);
     CHECK(outcome.exit_code == kUsage);
