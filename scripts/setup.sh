@@ -16,7 +16,7 @@ case ${1:-} in
   --program) ;;
   --mpi) packages+=(libopenmpi-dev openmpi-bin) ;;
   --ci)
-    packages+=("${of_tests[@]}" clang libclang-rt-dev libomp-dev clang-format perl libopenmpi-dev openmpi-bin
+    packages+=("${of_tests[@]}" clang libclang-rt-dev clang-format perl libopenmpi-dev openmpi-bin
       chromium)
     ;;
   --arm64) packages=(g++-aarch64-linux-gnu qemu-user cmake ninja-build) ;;

@@ -1,7 +1,6 @@
 #include "autograd/kernels/gemm/gemm.h"
 
 #include <cblas.h>
-#include <omp.h>
 
 #include <cstdlib>
 
@@ -20,6 +19,10 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/profile.h"
+
+// OpenMP's, which OpenBLAS's threads belong to. clang does not see the omp.h of g++.
+extern "C" int omp_get_max_threads();
+extern "C" void omp_set_num_threads(int threads);
 
 namespace tapeformer::kernels {
 namespace {
