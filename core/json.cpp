@@ -17,7 +17,7 @@ constexpr const char* kChecksum = "xxh3";
 
 template <class Json>
 std::string checksum(const Json& object) {
-  return to_hex(hash_bytes(object.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  return to_hex(hash_bytes(dump_json(object)));
 }
 
 // A key quoted for an error message, shortened if it is long.
@@ -59,6 +59,13 @@ Json parse_json(std::string_view text, std::string_view where) {
   const std::string_view before = text.substr(0, invalid - 1);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   fail(where, line > 1 ? str_cat("line ", line, ": ") : "", "not valid JSON at byte ", invalid);
+}
+
+std::string dump_json(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+std::string dump_json(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 template <class Json>

@@ -2,7 +2,10 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+
+#include "core/json.h"
 
 namespace tapeformer {
 namespace {
@@ -24,7 +27,7 @@ std::string escaped(std::string_view text) {
 // Returns JSON that cannot contain the end of a script.
 std::string script_json(const nlohmann::ordered_json& data) {
   std::string json;
-  for (const char c : data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) {
+  for (const char c : dump_json(data)) {
     if (c == '<') {
       json += "\\u003c";
     } else {
@@ -60,7 +63,8 @@ nlohmann::ordered_json rounded(double value, int digits) {
   if (!std::isfinite(value)) return nullptr;
   char text[32];
   std::snprintf(text, sizeof text, "%.*g", digits, value);
-  return nlohmann::ordered_json::parse(text);
+  if (std::string_view(text).find_first_of(".e") == std::string_view::npos) return std::atoll(text);
+  return std::strtod(text, nullptr);
 }
 
 }  // namespace tapeformer

@@ -7,4 +7,5 @@ cd "$(dirname "$0")/.."
 preset=${1:-release}
 if [ "$preset" = program ]; then scripts/setup.sh --program; else scripts/setup.sh; fi
 cmake --preset "$preset" >/dev/null
-cmake --build --preset "$preset"
+# More compilers at a time than cores are slower: they take the caches from each other.
+cmake --build --preset "$preset" --parallel "$(nproc)"

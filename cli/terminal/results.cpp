@@ -4,6 +4,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "core/json.h"
+
 namespace tapeformer {
 namespace {
 
@@ -17,7 +19,7 @@ std::size_t width_of(std::string_view text) {
 void print_text(std::string_view text) { std::cout << text; }
 void flush_results() { std::cout << std::flush; }
 
-std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string json_text(const Json& json) { return dump_json(json); }
 void print_json(const Json& json) { print_text(json_text(json) + '\n'); }
 
 Table Table::fitted(std::vector<std::vector<std::string>> rows) {

@@ -49,7 +49,7 @@ Json read_sealed(const fs::path& path) {
 
 void write_sealed(const fs::path& path, Json object) {
   seal_json(object);
-  write_file_atomically(path, object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file_atomically(path, dump_json(object) + "\n");
 }
 
 }  // namespace

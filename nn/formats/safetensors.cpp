@@ -47,7 +47,7 @@ using nlohmann::json;
 
 // Returns the whole number. The JSON library alone would also convert 1.5 and true.
 std::uint64_t whole_number(const json& value) {
-  check(value.is_number_unsigned(), "expected a whole number, got ", value.dump());
+  check(value.is_number_unsigned(), "expected a whole number, got ", dump_json(value));
   return value.get<std::uint64_t>();
 }
 
@@ -62,13 +62,13 @@ struct Place {
 // Reads a tensor's entry of the header. Throws Error unless its number of bytes is the one that dtype and shape need.
 Place read_place(const std::string& name, const json& entry) {
   const json& offsets = entry.at("data_offsets");
-  check(offsets.is_array() && offsets.size() == 2, "data_offsets: expected two numbers, got ", offsets.dump());
+  check(offsets.is_array() && offsets.size() == 2, "data_offsets: expected two numbers, got ", dump_json(offsets));
   Place place{.begin = whole_number(offsets[0]),
               .end = whole_number(offsets[1]),
               .name = name,
               .dtype = parse_dtype(entry.at("dtype").get<std::string>()),
               .shape = {}};
-  check(entry.at("shape").is_array(), "shape: expected a list of numbers, got ", entry.at("shape").dump());
+  check(entry.at("shape").is_array(), "shape: expected a list of numbers, got ", dump_json(entry.at("shape")));
   std::uint64_t bytes = size_of(place.dtype);
   for (const json& size : entry.at("shape")) {
     // Sizes of 0 count as 1 here, because the strides must not overflow either.
@@ -124,7 +124,7 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
                     {"data_offsets", {offset, offset + tensor.bytes()}}};
     offset += tensor.bytes();
   }
-  std::string text = header.dump();
+  std::string text = dump_json(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // aligns the data
   const std::uint64_t header_bytes = text.size();
 

@@ -179,7 +179,7 @@ std::vector<std::string> read_labels(const std::filesystem::path& path) {
 }
 
 std::string labels_json(std::span<const std::string> labels) {
-  return nlohmann::json(std::vector<std::string>(labels.begin(), labels.end())).dump() + "\n";
+  return dump_json(nlohmann::json(std::vector<std::string>(labels.begin(), labels.end()))) + "\n";
 }
 
 }  // namespace tapeformer

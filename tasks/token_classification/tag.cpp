@@ -42,7 +42,7 @@ std::vector<LabelledExample> examples_of_json(std::string_view text, const std::
   return examples;
 }
 
-LabelledFile read(const std::filesystem::path& path, const LabelledFormat& format) {
+LabelledFile read_tags(const std::filesystem::path& path, const LabelledFormat& format) {
   const std::string content = read_text_file(path);
   if (format_of(content, path.string(), word_table(), format) == LabelFormat::jsonl) {
     return {examples_of_json(content, path.string(), format)};
@@ -60,14 +60,14 @@ LabelledFile read(const std::filesystem::path& path, const LabelledFormat& forma
   return file;
 }
 
-LabelledExample parse(std::string_view line, const std::string&) {
+LabelledExample parse_words(std::string_view line, const std::string&) {
   LabelledExample example{split_words(line), {}};
   example.labels.resize(example.pieces.size());
   return example;
 }
 
-TaskScore score(std::span<const std::string> labels, std::span<const LabelledExample> examples,
-                std::span<const std::span<const PredictedLabel>> predicted) {
+TaskScore score_tags(std::span<const std::string> labels, std::span<const LabelledExample> examples,
+                     std::span<const std::span<const PredictedLabel>> predicted) {
   LabelScore words(labels);
   SpanScore spans(are_bio_labels(labels));
   for (std::size_t i = 0; i < examples.size(); ++i) {
@@ -90,8 +90,8 @@ TaskScore score(std::span<const std::string> labels, std::span<const LabelledExa
           .confusion = words.confusion()};
 }
 
-std::string text(std::span<const std::string> labels, const LabelledExample& example,
-                 std::span<const PredictedLabel> predicted) {
+std::string tags_text(std::span<const std::string> labels, const LabelledExample& example,
+                      std::span<const PredictedLabel> predicted) {
   std::string lines;
   for (std::size_t i = 0; i < predicted.size(); ++i) {
     lines += str_cat(example.pieces[i], '\t', labels[predicted[i].label], '\t',
@@ -100,8 +100,8 @@ std::string text(std::span<const std::string> labels, const LabelledExample& exa
   return lines + "\n";
 }
 
-nlohmann::ordered_json json(std::span<const std::string> labels, const LabelledExample& example,
-                            std::span<const PredictedLabel> predicted) {
+nlohmann::ordered_json tags_json(std::span<const std::string> labels, const LabelledExample& example,
+                                 std::span<const PredictedLabel> predicted) {
   std::vector<std::string> names;
   std::vector<double> probabilities;
   for (const PredictedLabel& prediction : predicted) {
@@ -117,7 +117,8 @@ LabelTask tag_task() {
   return {.name = "tag",
           .help = "a label for each word (BIO or plain ones)",
           .metric = "span_f1",
-          .functions = {.read = read, .parse = parse, .score = score, .text = text, .json = json}};
+          .functions = {
+              .read = read_tags, .parse = parse_words, .score = score_tags, .text = tags_text, .json = tags_json}};
 }
 
 }  // namespace tapeformer

@@ -138,7 +138,7 @@ Gpt2Files write_gpt2_files(const Tokenizer& tokenizer) {
           show(written[id]), ": GPT-2's files would take it for a special one");
     check(!bpe->is_special(id) || !is_of_text(written[id]), "GPT-2's files would take the special token ",
           show(written[id]), " for one of text that no merge makes");
-    files.vocab += str_cat(id > 0 ? ", " : "", nlohmann::json(written[id]).dump(), ": ", id);
+    files.vocab += str_cat(id > 0 ? ", " : "", dump_json(nlohmann::json(written[id])), ": ", id);
   }
   files.vocab += "}\n";
   return files;

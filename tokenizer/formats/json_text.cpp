@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/json.h"
 
 namespace tapeformer {
 
@@ -14,7 +15,7 @@ std::string show(const json& value) {
     const auto type = value.find("type");
     return type != value.end() && type->is_string() ? str_cat("an object of type ", show(*type)) : "an object";
   }
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = dump_json(value);
   constexpr std::size_t kMost = 60;
   if (text.size() > kMost) {
     std::size_t end = kMost;

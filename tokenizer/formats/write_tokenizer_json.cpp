@@ -1,6 +1,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "tokenizer/formats/tokenizer_json.h"
 #include "tokenizer/formats/written_bpe.h"
 
@@ -74,7 +75,7 @@ std::string Tokenizer::to_json() const {
   file["decoder"] = bpe ? byte_level() : ordered_json{{"type", "Fuse"}};
   file["model"] = bpe ? bpe_model(*bpe, written)
                       : ordered_json{{"type", "WordLevel"}, {"vocab", vocab_of(written)}, {"unk_token", "<unk>"}};
-  return file.dump(2) + "\n";
+  return dump_json(file, 2) + "\n";
 }
 
 }  // namespace tapeformer

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 
@@ -42,13 +44,8 @@ bool contains(const KeyRange& range, double value) {
 
 // JSON's escapes are valid in TOML too; but TOML requires DEL to be escaped, and JSON does not.
 std::string quoted(const std::string& text) {
-  std::string json;
-  try {
-    json = nlohmann::json(text).dump();
-  } catch (const nlohmann::json::type_error&) {
-    fail_usage("configuration: expected text in UTF-8, got ",
-               nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  }
+  const std::string json = dump_json(nlohmann::json(text));
+  if (find_invalid_utf8(text) != text.npos) fail_usage("configuration: expected text in UTF-8, got ", json);
   std::string out;
   for (const char c : json) c == '\x7f' ? out += "\\u007F" : out += c;
   return out;

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <type_traits>
 #include <utility>
 
-#include "autograd/kernels/gemm/bf16/bf16.h"
-#include "core/parallel.h"
+#include "autograd/kernels/exchanged_gradients.h"
 #include "nn/optim/parameter_slab.h"
 
 namespace tapeformer {
@@ -15,49 +13,10 @@ namespace {
 
 using kernels::Bf16;
 
-constexpr std::int64_t kGrain = 1 << 14;  // elements in a chunk of a parallel loop
-
 // Returns the memory of a slab from this element on, as raw bytes.
 template <class T>
 char* bytes_of(const Tensor& tensor, std::int64_t element) {
   return reinterpret_cast<char*>(tensor.data<T>() + element);
-}
-
-// Calls f(i) for every i of [0, n).
-template <class F>
-void for_each(std::int64_t n, const F& f) {
-  parallel_for(0, n, kGrain, [&](std::int64_t i, std::int64_t end) {
-    for (; i < end; ++i) f(i);
-  });
-}
-
-// sums = Σ_r parts_r in the order of the ranks: the part is `mine` for this rank, and piece r of `received` for rank r.
-// Numbers of the wire type W are widened first. `mine` may be `sums`.
-template <class T, class W>
-void add_up(T* sums, const W* mine, const W* received, std::int64_t count, int rank, int ranks) {
-  const auto widened = [](W value) {
-    if constexpr (std::is_same_v<W, Bf16>) {
-      return static_cast<T>(kernels::widen(value));
-    } else {
-      return value;
-    }
-  };
-  parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    constexpr std::int64_t kBlock = 1 << 9;
-    T block[kBlock];
-    for (; begin < end; begin += kBlock) {
-      const std::int64_t length = std::min(kBlock, end - begin);
-      for (int r = 0; r < ranks; ++r) {
-        const W* const part = (r == rank ? mine : received + r * count) + begin;
-        if (r == 0) {
-          for (std::int64_t k = 0; k < length; ++k) block[k] = widened(part[k]);
-        } else {
-          for (std::int64_t k = 0; k < length; ++k) block[k] += widened(part[k]);
-        }
-      }
-      std::copy_n(block, length, sums + begin);
-    }
-  });
 }
 
 }  // namespace
@@ -188,10 +147,8 @@ void GradientBuckets::start_reducing(const Tensor& slab) {
     void* received = nullptr;
     if (rounds_) {
       received = received_[buffer].data<Bf16>();
-      const T* const values = slab.data<T>() + bucket.begin;
       Bf16* const rounded = sent_[buffer].data<Bf16>();
-      for_each(bucket.end - bucket.begin,
-               [&](std::int64_t k) { rounded[k] = kernels::round_to_bf16(static_cast<float>(values[k])); });
+      kernels::round_all(rounded, slab.data<T>() + bucket.begin, bucket.end - bucket.begin);
       sent = rounded;
     } else {
       received = received_[buffer].data<T>();
@@ -209,9 +166,9 @@ void GradientBuckets::add_up_oldest(const Tensor& slab) {
     T* const sums = slab.data<T>() + own.begin;
     if (rounds_) {
       const Bf16* const mine = sent_[oldest.buffer].data<Bf16>() + (own.begin - oldest.bucket->begin);
-      add_up(sums, mine, received_[oldest.buffer].data<Bf16>(), count, rank, ranks_.size());
+      kernels::add_pieces(sums, mine, received_[oldest.buffer].data<Bf16>(), count, rank, ranks_.size());
     } else {
-      add_up(sums, sums, received_[oldest.buffer].data<T>(), count, rank, ranks_.size());
+      kernels::add_pieces(sums, sums, received_[oldest.buffer].data<T>(), count, rank, ranks_.size());
     }
   });
   if (count > 0) summed_(oldest.bucket->own_index);
@@ -230,12 +187,8 @@ void GradientBuckets::gather(const Tensor& slab, const std::function<void(std::s
       if (count > 0) update(bucket.own_index);
       void* pieces = slab.data<T>() + bucket.begin;
       if (rounds_) {
-        const T* const before = before_.data<T>();
         Bf16* const changes = received_[buffer].data<Bf16>();
-        for_each(count, [&](std::int64_t k) {
-          changes[first - bucket.begin + k] = kernels::round_to_bf16(static_cast<float>(values[k] - before[k]));
-          values[k] = before[k];
-        });
+        kernels::take_changes(changes + (first - bucket.begin), values, before_.data<T>(), count);
         pieces = changes;
       }
       under_way_.push_back({&bucket, ranks_.start_all_gather(pieces, piece_bytes(bucket)), buffer});
@@ -250,9 +203,7 @@ void GradientBuckets::receive_oldest(const Tensor& slab) {
   if (!rounds_) return;  // all pieces have arrived
   const std::int64_t begin = oldest.bucket->begin, count = oldest.bucket->end - begin;
   dispatch_floating(dtype_, [&]<class T>(T) {
-    const Bf16* const changes = received_[oldest.buffer].data<Bf16>();
-    T* const values = slab.data<T>() + begin;
-    for_each(count, [&](std::int64_t k) { values[k] += kernels::widen(changes[k]); });
+    kernels::add_changes(slab.data<T>() + begin, received_[oldest.buffer].data<Bf16>(), count);
   });
 }
 

@@ -90,7 +90,7 @@ void record_machine(const RunFolder& run, std::int64_t step, const ResolvedConfi
     if (same == now) now = nullptr;
   }
   if (!now.is_null()) machines.push_back(std::move(now));
-  const std::string text = machines.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = dump_json(machines, 1) + "\n";
   if (!std::filesystem::exists(run.machine()) || read_file(run.machine()) != text) {
     write_file_atomically(run.machine(), text);
   }

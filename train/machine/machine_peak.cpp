@@ -67,7 +67,7 @@ double peak_flops(kernels::MatmulPrecision precision, int threads, bool again) {
   stored = peak;
   std::filesystem::create_directories(file.parent_path(), error);
   try {
-    write_file_atomically(file, known.dump(2) + "\n");
+    write_file_atomically(file, dump_json(known, 2) + "\n");
   } catch (const Error&) {  // the folder cannot be written: the next process measures again
   }
   return peak;

@@ -106,7 +106,7 @@ void seal(const fs::path& staging, std::int64_t step, const Json& state) {
     sealed["files"][name] = describe_file(staging / name);
   }
   seal_json(sealed);
-  write_file_atomically(staging / kStateFile, sealed.dump(2) + "\n");
+  write_file_atomically(staging / kStateFile, dump_json(sealed, 2) + "\n");
   sync_to_disk(staging);
 }
 
@@ -195,7 +195,7 @@ Json read_checkpoint_state(const fs::path& checkpoint) {
   Json state = parse_json<Json>(read_file(path), path.string() + " is damaged: ");
   check(state.is_object() && state.contains("format"), path.string(),
         " is damaged: expected a JSON object with a format");
-  check(state["format"] == kFormat, path.string(), ": expected format ", kFormat, ", got ", state["format"].dump());
+  check(state["format"] == kFormat, path.string(), ": expected format ", kFormat, ", got ", dump_json(state["format"]));
   check(unseal_json(state), path.string(), " is damaged: its checksum differs");
   return state;
 }
@@ -204,11 +204,11 @@ std::optional<std::string> verify_checkpoint(const fs::path& checkpoint) try {
   const Json state = read_checkpoint_state(checkpoint);
   const std::string name = checkpoint.filename().string();
   check(name == kAverage || checkpoint_step(name) == state.at("step").get<std::int64_t>(), name, ": holds step ",
-        state.at("step").dump());
+        dump_json(state.at("step")));
   for (const auto& [file, expected] : state.at("files").items()) {
     const Json found = describe_file(checkpoint / file);
-    check(found["bytes"] == expected.at("bytes"), file, ": expected ", expected.at("bytes").dump(), " bytes, got ",
-          found["bytes"].dump());
+    check(found["bytes"] == expected.at("bytes"), file, ": expected ", dump_json(expected.at("bytes")), " bytes, got ",
+          dump_json(found["bytes"]));
     check(found == expected, file, " is damaged: its checksum differs");
   }
   return std::nullopt;

@@ -50,7 +50,7 @@ std::string lasting_part(Json json, std::string_view line) {
   if (!at_end->is_string()) return "";
   json.erase(at_end->get<std::string>());
   json.erase(kAtEnd);
-  return json.dump() + '\n';
+  return dump_json(json) + '\n';
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ MetricsWriter::MetricsWriter(std::filesystem::path path)
 MetricsWriter::~MetricsWriter() { ::close(fd_); }
 
 void MetricsWriter::write(const Json& line) {
-  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = dump_json(line);
   check(is_metrics(line), "metrics: expected an object with a whole number `step`, got ", text);
   write_all(fd_, text + "\n", path_);
   note_lasting(line, text);

@@ -1,15 +1,9 @@
 #include "autograd/kernels/elementwise/softcap.h"
 
-#include "autograd/kernels/simd/simd.h"
-#include "core/parallel.h"
-#include "core/profile.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "autograd/kernels/elementwise/softcap.cpp"
-#include "hwy/foreach_target.h"
-// Included once per target, so it must come after foreach_target.h.
 #include "autograd/kernels/simd/simd-inl.h"
 #include "autograd/kernels/simd/vector_math-inl.h"
+#include "core/parallel.h"
+#include "core/profile.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
