@@ -125,6 +125,12 @@ fs::path TokenCache::path_of(const std::string& name) const {
   return fs::exists(path, unreachable) ? path : writable_folder() / name;
 }
 
+fs::path TokenCache::new_path(const std::string& name) const {
+  std::error_code reported_by_the_writer;
+  fs::create_directories(writable_folder(), reported_by_the_writer);
+  return writable_folder() / name;
+}
+
 template <class Content>
 std::optional<Content> TokenCache::stored(const std::string& name,
                                           const std::function<Content(const fs::path&)>& read) const {
@@ -148,7 +154,7 @@ TextSummary TokenCache::summary(const TextSource& source, const ProgressCallback
     return *known;
   }
   const TextSummary summary = summarize(source, progress);
-  if (stamp.settled) write_sealed(writable_folder() / name, to_json(summary));
+  if (stamp.settled) write_sealed(new_path(name), to_json(summary));
   return summary;
 }
 
@@ -163,7 +169,7 @@ TokenFile TokenCache::tokens(std::string_view name, TextReader& reader, const Te
     return file;
   };
   if (auto file = stored<TokenFile>(file_name, open)) return *std::move(file);
-  const fs::path path = writable_folder() / file_name;
+  const fs::path path = new_path(file_name);
   build_token_file(path, reader, range, tokenizer, progress);
   return TokenFile::open(path);
 }
@@ -176,7 +182,7 @@ std::unique_ptr<Tokenizer> TokenCache::tokenizer(std::uint64_t key,
   };
   if (auto known = stored<std::unique_ptr<Tokenizer>>(name, read)) return *std::move(known);
   auto tokenizer = learn();
-  write_sealed(writable_folder() / name, {{"tokenizer", tokenizer->to_json()}});
+  write_sealed(new_path(name), {{"tokenizer", tokenizer->to_json()}});
   return tokenizer;
 }
 

@@ -78,6 +78,8 @@ class TokenCache {
 
   // The path of an existing file, in either folder; else the path where it is to be written.
   std::filesystem::path path_of(const std::string& name) const;
+  // The path where a file is to be written. Creates the folder again if it was removed.
+  std::filesystem::path new_path(const std::string& name) const;
 
   // The result of `read` for the file of this name; nullopt if there is no such file, or `read` throws.
   template <class Content>

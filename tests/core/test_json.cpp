@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.h"
 #include "core/json.h"
@@ -17,10 +18,11 @@ TEST_CASE("json: what is not JSON, too deep or ambiguous is refused, with the pl
   refused("{\n\"a\": 1,\n\"b\" 2}", "line 3: not valid JSON at byte 15");
   refused("[1e999]", "not valid JSON: a number is out of range");
   refused("{\"a\": 1, \"b\": {\"a\": 1, \"a\": 2}}", "the key \"a\" is there twice");
-  for (const std::string opening : {"[", "{\"a\":"}) {
-    std::string deep;
-    for (int i = 0; i < 100'000; ++i) deep += opening;
+  for (const auto& [opening, closing] : {std::pair("[", "]"), std::pair("{\"a\":", "}")}) {
+    std::string deep, end;
+    for (int i = 0; i < 100'000; ++i) deep += opening, end += closing;
     refused(deep, "lists and objects are more than 100 deep");
+    refused(deep + "1" + end, "lists and objects are more than 100 deep");
   }
   const std::string most = std::string(100, '[') + std::string(100, ']');
   CHECK(parse_json<Json>(most).dump() == most);

@@ -141,14 +141,31 @@ TEST_CASE("token cache: what is damaged is noticed by its checksum, made again, 
   CHECK(cache.found_damaged().size() == 3);  // all are whole again
 }
 
-TEST_CASE("token cache: it may be emptied while its tokens are read") {
+TEST_CASE("token cache: it may be removed while its tokens are read, and is there again for what is made next") {
   const TempFolder folder;
-  const TokenCache cache(folder.path / "cache");
+  const TokenCache cache(folder.path / "deep" / "cache");
   const MemoryText text("some text\n");
   const auto tokenizer = train("char", 0, "some text\n");
+  const auto remove = [&] { fs::remove_all(folder.path / "deep"); };
+  const auto learn = [] { return train("char", 0, "some text\n"); };
+  remove();
+  CHECK(cache.summary(text).bytes == 10);
+  remove();
+  CHECK(cache.tokenizer(1, learn)->to_json() == tokenizer->to_json());
+  remove();
   const TokenFile tokens = cached(cache, text, *tokenizer);
-  fs::remove_all(folder.path / "cache");
+  remove();
   CHECK(ids_of(tokens) == tokenizer->encode("some text\n"));
+  CHECK(ids_of(cached(cache, text, *tokenizer)) == tokenizer->encode("some text\n"));
+  CHECK(files_in(cache.folder()) == 1);
+  remove();
+  {
+    TextReader reader(text);
+    CHECK_THROWS_WITH_AS(cache.tokens("train", reader, whole(text), *tokenizer, [&](double) { remove(); }),
+                         doctest::Contains(".tokens: No such file or directory"), Error);
+  }
+  CHECK(ids_of(cached(cache, text, *tokenizer)) == tokenizer->encode("some text\n"));
+  CHECK(cache.found_damaged().empty());
 }
 
 TEST_CASE("text range: other bounds or another text give another hash") {

@@ -146,6 +146,34 @@ TEST_CASE("texts: a token file that is cut short while a run reads it is an erro
   CHECK(outcome.tells(".tokens: the file was cut short: expected "));
 }
 
+TEST_CASE("texts: damaged files of the cache are told, and made again") {
+  const Sandbox box("gpt");
+  const std::string options = "--train.steps 4 --data.text text.txt";
+  box.train("run", options);
+  int damaged = 0;
+  for (const auto& entry : fs::directory_iterator(box / ".cache")) {
+    const std::string file = entry.path().filename().string(), name = ".cache/" + file;
+    if (file == "machine.json") continue;
+    std::string bytes = box.read(name);
+    bytes.at(bytes.size() / 2) ^= 1;
+    box.write(name, bytes);
+    ++damaged;
+  }
+  CHECK(damaged >= 3);  // the tokenizer, the tokens of both parts, and the summary of a text that is not just written
+  const auto train_again = [&](const std::string& name) {
+    const Outcome outcome = box.succeed("train tiny.toml --out " + name + " " + options);
+    const std::string model = "/checkpoints/step-000004/model.safetensors";
+    CHECK((box.read(name + model) == box.read("run" + model)));
+    int told = 0;
+    for (const std::string& line : lines_in(outcome.err)) {
+      told += line.ends_with(" is damaged or of another version: it is made again");
+    }
+    return told;
+  };
+  CHECK(train_again("again") == damaged);
+  CHECK(train_again("whole") == 0);
+}
+
 TEST_CASE("texts: a cache folder that cannot be written is a warning") {
   const Sandbox box("gpt");
   box.write(".cache", "a file in its place");

@@ -84,8 +84,10 @@ TEST_CASE("checkpoint: every kind of damage has its reason") {
   damaged("cannot open " + state.string() + ": No such file or directory");
   write_file(state, read_all(state).substr(0, 40));
   damaged(state.string() + " is damaged: line 4: not valid JSON at byte 41");
-  write_file(state, "{\"a\":" + std::string(20000, '['));
-  damaged(state.string() + " is damaged: lists and objects are more than 100 deep");
+  for (const std::string& end : {std::string(), std::string(20000, ']') + "}"}) {
+    write_file(state, "{\"format\":1,\"a\":" + std::string(20000, '[') + end);
+    damaged(state.string() + " is damaged: lists and objects are more than 100 deep");
+  }
   write_file(state, "[]");
   damaged(state.string() + " is damaged: expected a JSON object with a format");
   flip_bit(state, read_all(state).find("32000"));
