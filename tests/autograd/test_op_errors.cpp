@@ -9,7 +9,7 @@ using namespace tapeformer;
 
 namespace {
 
-struct Inputs {
+struct Operands {
   Tape tape{no_grad};
   Variable of(const Dims& sizes, DType dtype = DType::f64) {
     return Variable::constant(tape, Tensor::zeros(sizes, dtype));
@@ -22,7 +22,7 @@ struct Inputs {
 }  // namespace
 
 TEST_CASE("errors: arithmetic") {
-  Inputs in;
+  Operands in;
   CHECK_THROWS_WITH_AS(add(in.of({2, 3}), in.of({2, 4})),
                        "add: a is (2, 3), b is (2, 4): sizes 3 and 4 cannot be broadcast together", Error);
   CHECK_THROWS_WITH_AS(div(in.of({2, 3}), in.of({3, 3})),
@@ -64,7 +64,7 @@ TEST_CASE("errors: name the function that was called, not one that it is made of
         str_cat(name, ": no input is on a tape; put one there with Variable::constant or Variable::on");
     CHECK_THROWS_WITH_AS(call(), message.c_str(), Error);
   }
-  Inputs in;
+  Operands in;
   CHECK_THROWS_WITH_AS(mean(in.of({2, 3}), 2), "mean: axis 2 is out of range for shape (2, 3)", Error);
   CHECK_THROWS_WITH_AS(minimum(in.of({2, 3}), in.of({2, 4})),
                        "minimum: a is (2, 3), b is (2, 4): sizes 3 and 4 cannot be broadcast together", Error);
@@ -84,7 +84,7 @@ TEST_CASE("arithmetic: a parameter that needs broadcasting follows the other inp
 }
 
 TEST_CASE("errors: views") {
-  Inputs in;
+  Operands in;
   const Variable x = in.of({2, 3});
   CHECK_THROWS_WITH_AS(transpose(x, 0, 2), "transpose: axis 2 is out of range for shape (2, 3)", Error);
   CHECK_THROWS_WITH_AS(permute(x, {0, 0}), "permute: axis 0 stands twice in order (0, 0)", Error);
@@ -109,7 +109,7 @@ TEST_CASE("errors: views") {
 }
 
 TEST_CASE("errors: feed_forward") {
-  Inputs in;
+  Operands in;
   const Variable x = in.of({2, 3}), none;
   CHECK_THROWS_WITH_AS(feed_forward(x, {in.of({5, 3}), none, in.of({3, 4}), none}, ActivationKind::relu),
                        "feed_forward: the first weight is (5, 3), the second (3, 4): expected (hidden, in) and (out, "
@@ -122,7 +122,7 @@ TEST_CASE("errors: feed_forward") {
 }
 
 TEST_CASE("errors: reductions and softmax") {
-  Inputs in;
+  Operands in;
   CHECK_THROWS_WITH_AS(sum(in.of({2, 3}), 2), "sum: axis 2 is out of range for shape (2, 3)", Error);
   CHECK_THROWS_WITH_AS(max(in.of({2, 3}), -3), "max: axis -3 is out of range for shape (2, 3)", Error);
   CHECK_THROWS_WITH_AS(max(in.of({2, 0}), 1), "max: axis 1 of shape (2, 0) is empty", Error);
@@ -131,7 +131,7 @@ TEST_CASE("errors: reductions and softmax") {
 }
 
 TEST_CASE("errors: matrix products") {
-  Inputs in;
+  Operands in;
   CHECK_THROWS_WITH_AS(matmul(in.of({2, 3}), in.of({4, 5})),
                        "matmul: a is (2, 3), b is (4, 5): inner sizes 3 and 4 differ", Error);
   CHECK_THROWS_WITH_AS(matmul(in.of({3}), in.of({3, 5})), "matmul: a is (3), b is (3, 5): expected two axes or more",
@@ -146,7 +146,7 @@ TEST_CASE("errors: matrix products") {
 }
 
 TEST_CASE("errors: layers") {
-  Inputs in;
+  Operands in;
   CHECK_THROWS_WITH_AS(embedding(in.of({4, 2}), in.ids({0, 3, 4})),
                        "embedding: id 4 at place 2 is outside of the table's 4 rows", Error);
   CHECK_THROWS_WITH_AS(embedding(in.of({4, 2}), in.ids({-1})),
@@ -164,7 +164,7 @@ TEST_CASE("errors: layers") {
 }
 
 TEST_CASE("errors: attention") {
-  Inputs in;
+  Operands in;
   const auto attend = [&](const Dims& q, const Dims& k, const Dims& v, const AttentionOptions& options) {
     return scaled_dot_product_attention(in.of(q), in.of(k), in.of(v), options);
   };
@@ -247,7 +247,7 @@ TEST_CASE("errors: attention") {
 }
 
 TEST_CASE("errors: losses") {
-  Inputs in;
+  Operands in;
   const Variable x = in.of({2, 3}), weight = in.of({5, 3});
   CHECK_THROWS_WITH_AS(cross_entropy(in.of({2, 2, 3}), in.ids({0, 1}), {}),
                        "cross_entropy: expected logits (N, V), got (2, 2, 3)", Error);

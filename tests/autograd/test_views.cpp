@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array<std::int64_t, 3> kThirds{4, 4, 4};
 
-// (2, 3, 4) → (2, 2, 3, 2): heads in front of time
-Variable heads(const Variable& x) { return transpose(reshape(x, {2, 3, 2, 2}), 1, 2); }
+// (2, 3, 4) → (2, 2, 3, 2): heads_of in front of time
+Variable heads_of(const Variable& x) { return transpose(reshape(x, {2, 3, 2, 2}), 1, 2); }
 
 Variable attend(const Variable& q, const Variable& k, const Variable& v) {
   return scaled_dot_product_attention(q, k, v, {.causal = true});
@@ -38,32 +38,32 @@ void check_packed(const TapeFunction& f, const Dims& sizes = {2, 3, 12}) {
 
 }  // namespace
 
-TEST_CASE("views: parts of one value in heads, as q, k and v") {
+TEST_CASE("views: parts of one value in heads_of, as q, k and v") {
   check_packed([](std::span<const Variable> in) {
     const auto qkv = split(in[0], kThirds, -1);
-    return attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]));
+    return attend(heads_of(qkv[0]), heads_of(qkv[1]), heads_of(qkv[2]));
   });
 }
 
 TEST_CASE("views: a part used by two consumers") {
   check_packed([](std::span<const Variable> in) {
     const auto qkv = split(in[0], kThirds, -1);
-    const Variable shared = heads(qkv[1]);
-    return add(attend(heads(qkv[0]), shared, shared), sum(mul(qkv[1], qkv[1])));
+    const Variable shared = heads_of(qkv[1]);
+    return add(attend(heads_of(qkv[0]), shared, shared), sum(mul(qkv[1], qkv[1])));
   });
   for (bool attention_first : {false, true}) {  // attention is the first or the second to write the gradient of a part
     check_packed([&](std::span<const Variable> in) {
       const auto qkv = split(in[0], kThirds, -1);
-      const Variable shared = heads(qkv[1]);
+      const Variable shared = heads_of(qkv[1]);
       const Variable early = attention_first ? Variable() : mul(shared, shared);
-      const Variable out = attend(heads(qkv[0]), shared, heads(qkv[2]));
+      const Variable out = attend(heads_of(qkv[0]), shared, heads_of(qkv[2]));
       return add(out, attention_first ? mul(shared, shared) : early);
     });
   }
   check_packed([](std::span<const Variable> in) {  // every pair of views of one part, and the part itself
     const auto qkv = split(in[0], kThirds, -1);
-    const Variable first = attend(heads(qkv[0]), heads(qkv[0]), heads(qkv[0]));
-    return add(first, attend(heads(qkv[2]), heads(qkv[0]), heads(qkv[2])));
+    const Variable first = attend(heads_of(qkv[0]), heads_of(qkv[0]), heads_of(qkv[0]));
+    return add(first, attend(heads_of(qkv[2]), heads_of(qkv[0]), heads_of(qkv[2])));
   });
 }
 
@@ -83,17 +83,18 @@ TEST_CASE("views: the whole and its parts are both used") {
   const auto whole = [](const Variable& x) { return transpose(reshape(x, {2, 3, 6, 2}), 1, 2); };  // (2, 6, 3, 2)
   check_packed([&](std::span<const Variable> in) {
     const auto qkv = split(in[0], kThirds, -1);
-    const Variable parts = attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]));
+    const Variable parts = attend(heads_of(qkv[0]), heads_of(qkv[1]), heads_of(qkv[2]));
     return add(sum(mul(parts, parts)), attend(whole(in[0]), whole(in[0]), whole(in[0])));
   });
   check_packed([&](std::span<const Variable> in) {  // the other way round
     const Variable first = attend(whole(in[0]), whole(in[0]), whole(in[0]));
     const auto qkv = split(in[0], kThirds, -1);
-    return add(sum(mul(first, first)), attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2])));
+    return add(sum(mul(first, first)), attend(heads_of(qkv[0]), heads_of(qkv[1]), heads_of(qkv[2])));
   });
-  check_packed([&](std::span<const Variable> in) {  // in one op: six heads of the whole, two of each part
+  check_packed([&](std::span<const Variable> in) {  // in one op: six heads_of of the whole, two of each part
     const auto qkv = split(in[0], kThirds, -1);
-    const Variable six = concat(std::span<const Variable>(std::array{heads(qkv[0]), heads(qkv[2]), heads(qkv[1])}), 1);
+    const Variable six =
+        concat(std::span<const Variable>(std::array{heads_of(qkv[0]), heads_of(qkv[2]), heads_of(qkv[1])}), 1);
     return attend(whole(in[0]), six, whole(in[0]));
   });
 }
@@ -102,7 +103,8 @@ TEST_CASE("views: two splits of one value, a split of a part, and splits along o
   check_packed([](std::span<const Variable> in) {
     const auto a = split(in[0], kThirds, -1), b = split(in[0], std::array<std::int64_t, 2>{8, 4}, -1);
     const auto c = split(b[0], std::array<std::int64_t, 2>{4, 4}, 2);
-    return add(attend(heads(a[0]), heads(b[1]), heads(c[1])), attend(heads(c[0]), heads(a[2]), heads(a[1])));
+    return add(attend(heads_of(a[0]), heads_of(b[1]), heads_of(c[1])),
+               attend(heads_of(c[0]), heads_of(a[2]), heads_of(a[1])));
   });
   check_packed([](std::span<const Variable> in) {
     const auto rows = split(in[0], std::array<std::int64_t, 2>{1, 1}, 0);
@@ -114,7 +116,7 @@ TEST_CASE("views: two splits of one value, a split of a part, and splits along o
 TEST_CASE("views: unused parts have a gradient of zeros") {
   check_packed([](std::span<const Variable> in) {
     const auto qkv = split(in[0], kThirds, -1);
-    return attend(heads(qkv[1]), heads(qkv[1]), heads(qkv[1]));
+    return attend(heads_of(qkv[1]), heads_of(qkv[1]), heads_of(qkv[1]));
   });
   const Variable x = Variable::parameter(random_normal({2, 12}, 1));
   Tape tape;
@@ -125,7 +127,7 @@ TEST_CASE("views: unused parts have a gradient of zeros") {
   CHECK(values_of(x.grad().slice(0, 1, 2)) == row);
 }
 
-TEST_CASE("views: heads that do not lie densely") {
+TEST_CASE("views: heads_of that do not lie densely") {
   // The last axis of q, k and v is not the innermost one of their memory.
   const auto turned = [](const Variable& x) { return transpose(reshape(x, {2, 3, 2, 2}), 1, 3); };
   check_packed([&](std::span<const Variable> in) {
@@ -138,7 +140,8 @@ TEST_CASE("views: a residual shares its gradient with the branch beside it") {
   check_packed([](std::span<const Variable> in) {
     const auto branch = [](const Variable& x) {
       const auto qkv = split(x, kThirds, -1);
-      const Variable joined = reshape(transpose(attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2])), 1, 2), {2, 3, 4});
+      const Variable joined =
+          reshape(transpose(attend(heads_of(qkv[0]), heads_of(qkv[1]), heads_of(qkv[2])), 1, 2), {2, 3, 4});
       return concat(std::span<const Variable>(std::array{joined, joined, joined}), -1);
     };
     const Variable x = add(in[0], branch(in[0]));
@@ -157,7 +160,7 @@ TEST_CASE("views: gradients gathered in a slab, through views") {
   const Tensor expected = [&] {
     Tape tape;
     const auto qkv = split(x.on(tape), kThirds, -1);
-    tape.backward(sum(mul(attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2])), heads(qkv[0]))));
+    tape.backward(sum(mul(attend(heads_of(qkv[0]), heads_of(qkv[1]), heads_of(qkv[2])), heads_of(qkv[0]))));
     return x.grad().clone();
   }();
   const Tensor slab = Tensor::full({100}, DType::f64, NAN);
@@ -165,7 +168,7 @@ TEST_CASE("views: gradients gathered in a slab, through views") {
   for (int round = 1; round <= 2; ++round) {
     Tape tape;
     const auto qkv = split(x.on(tape), kThirds, -1);
-    tape.backward(sum(mul(attend(heads(qkv[0]), heads(qkv[1]), heads(qkv[2])), heads(qkv[0]))));
+    tape.backward(sum(mul(attend(heads_of(qkv[0]), heads_of(qkv[1]), heads_of(qkv[2])), heads_of(qkv[0]))));
     CHECK(x.grad().shares_storage_with(slab));
     const Tensor twice = expected.clone();
     if (round == 2) twice.add_from(expected);

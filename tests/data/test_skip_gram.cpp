@@ -12,21 +12,21 @@ using namespace tapeformer;
 namespace {
 
 // Token i is i mod 10, so that neighbours can be told.
-std::vector<std::int32_t> counting(std::int64_t size) {
+std::vector<std::int32_t> ascending(std::int64_t size) {
   std::vector<std::int32_t> ids(size);
   for (std::int64_t i = 0; i < size; ++i) ids[i] = static_cast<std::int32_t>(i % 10);
   return ids;
 }
 
-TokenView view(const std::vector<std::int32_t>& ids) { return TokenView(std::span<const std::int32_t>(ids)); }
+TokenView tokens_of(const std::vector<std::int32_t>& ids) { return TokenView(std::span<const std::int32_t>(ids)); }
 
 constexpr SkipGramOptions kOptions{.batch = 8, .row = 5, .window = 2, .negatives = 3, .seed = 4};
 
 }  // namespace
 
 TEST_CASE("skip-gram: the contexts of a centre are the tokens within the window, each with its negatives behind it") {
-  const std::vector<std::int32_t> ids = counting(1000);
-  const SkipGramBatcher batcher(view(ids), 10, kOptions);
+  const std::vector<std::int32_t> ids = ascending(1000);
+  const SkipGramBatcher batcher(tokens_of(ids), 10, kOptions);
   SkipGramBatch batch;
   batcher.draw(1, 0, batch);
   REQUIRE(batch.centers.size() == 40);
@@ -42,11 +42,11 @@ TEST_CASE("skip-gram: the contexts of a centre are the tokens within the window,
 }
 
 TEST_CASE("skip-gram: 1×8, 2×4 and 8×1 draw the same rows and negatives, other steps and seeds others") {
-  const std::vector<std::int32_t> ids = counting(1000);
+  const std::vector<std::int32_t> ids = ascending(1000);
   const auto drawn = [&](std::int64_t micro_steps, std::uint32_t step, std::uint64_t seed) {
     SkipGramOptions options = kOptions;
     options.batch = 8 / micro_steps, options.seed = seed;
-    const SkipGramBatcher batcher(view(ids), 10, options);
+    const SkipGramBatcher batcher(tokens_of(ids), 10, options);
     SkipGramBatch all, part;
     for (std::int64_t micro = 0; micro < micro_steps; ++micro) {
       batcher.draw(step, static_cast<std::uint32_t>(micro), part);
@@ -80,7 +80,7 @@ TEST_CASE("skip-gram: negatives come in proportion to count^power, and never a t
   std::vector<std::int32_t> ids{0};
   for (const auto& [id, count] : {std::pair{2, 16}, {3, 81}, {4, 256}}) ids.insert(ids.end(), count, id);
   for (const double power : {0.0, 0.75, 1.0}) {
-    const NegativeSampler sampler(view(ids), 6, power);
+    const NegativeSampler sampler(tokens_of(ids), 6, power);
     double total = 0;
     std::map<std::int32_t, double> expected;
     for (const auto& [id, count] : {std::pair{0, 1}, {2, 16}, {3, 81}, {4, 256}}) {
@@ -102,12 +102,12 @@ TEST_CASE("skip-gram: negatives come in proportion to count^power, and never a t
 }
 
 TEST_CASE("skip-gram: evaluation has every token with a whole window as a centre once, whatever the batch") {
-  const std::vector<std::int32_t> ids = counting(113);
+  const std::vector<std::int32_t> ids = ascending(113);
   std::vector<std::int32_t> outputs;
   for (const std::int64_t batch : {1, 3, 100}) {
     SkipGramOptions options = kOptions;
     options.batch = batch;
-    const SkipGramBatcher batcher(view(ids), 10, options);
+    const SkipGramBatcher batcher(tokens_of(ids), 10, options);
     CHECK(batcher.centers() == 109);
     SkipGramBatch part;
     std::vector<std::int32_t> centers, all;
@@ -124,13 +124,13 @@ TEST_CASE("skip-gram: evaluation has every token with a whole window as a centre
 }
 
 TEST_CASE("skip-gram: what it refuses") {
-  const std::vector<std::int32_t> four = counting(4), eight = counting(8);
-  CHECK_THROWS_WITH_AS(SkipGramBatcher(view(four), 10, kOptions),
+  const std::vector<std::int32_t> four = ascending(4), eight = ascending(8);
+  CHECK_THROWS_WITH_AS(SkipGramBatcher(tokens_of(four), 10, kOptions),
                        "skip-gram: the text has 4 tokens: a window of 2 takes at least 5", Error);
   SkipGramBatch batch;
-  CHECK_THROWS_WITH_AS(SkipGramBatcher(view(eight), 10, kOptions).draw(1, 0, batch),
+  CHECK_THROWS_WITH_AS(SkipGramBatcher(tokens_of(eight), 10, kOptions).draw(1, 0, batch),
                        "skip-gram: the text has 8 tokens: a row takes 9", Error);
-  CHECK_THROWS_WITH_AS(SkipGramBatcher(view(eight), 5, kOptions), "skip-gram: id 5 is outside of the vocabulary of 5",
-                       Error);
+  CHECK_THROWS_WITH_AS(SkipGramBatcher(tokens_of(eight), 5, kOptions),
+                       "skip-gram: id 5 is outside of the vocabulary of 5", Error);
   CHECK_THROWS_WITH_AS(NegativeSampler(TokenView(), 5, 1), "skip-gram: the text has no tokens", Error);
 }

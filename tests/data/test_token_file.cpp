@@ -24,7 +24,7 @@ void write(const fs::path& path, const Ids& ids, std::int64_t vocab_size = kNarr
   file.commit(33);
 }
 
-Ids ids_of(const TokenFile& file) {
+Ids read_ids(const TokenFile& file) {
   Ids out(file.size());
   file.copy(0, out);
   return out;
@@ -37,7 +37,7 @@ Ids counting(int count) {
   return ids;
 }
 
-void overwrite(const fs::path& path, std::int64_t offset, std::string_view bytes) {
+void write_at(const fs::path& path, std::int64_t offset, std::string_view bytes) {
   std::string all = read_all(path);
   all.replace(offset, bytes.size(), bytes);
   std::ofstream(path, std::ios::binary) << all;
@@ -57,7 +57,7 @@ TEST_CASE("token file: holds the ids, the size of the text and the hashes") {
   CHECK(file.id_bits() == 16);
   CHECK(file.source_hash() == 11);
   CHECK(file.tokenizer_hash() == 22);
-  CHECK(ids_of(file) == ids);
+  CHECK(read_ids(file) == ids);
   CHECK(fs::file_size(path) == 64 + 5 * 2 + 6 + 8);
   CHECK(folder.entries() == 1);
   write(path, {});
@@ -71,12 +71,12 @@ TEST_CASE("token file: 16 bits an id up to 65536 tokens, 32 beyond, over many bl
   write(folder.path / "narrow", ids);
   const TokenFile narrow = TokenFile::open(folder.path / "narrow");
   CHECK(narrow.id_bits() == 16);
-  CHECK((ids_of(narrow) == ids));
+  CHECK((read_ids(narrow) == ids));
   ids[7] = 65536;
   write(folder.path / "wide", ids, 65537);
   const TokenFile wide = TokenFile::open(folder.path / "wide");
   CHECK(wide.id_bits() == 32);
-  CHECK((ids_of(wide) == ids));
+  CHECK((read_ids(wide) == ids));
   wide.verify();
 }
 
@@ -109,22 +109,22 @@ TEST_CASE("token file: errors for truncated, foreign, other-version and damaged 
   fs::resize_file(path, 30);
   CHECK(message() == where + "truncated: expected a header of 64 bytes, got 30");
   build();
-  overwrite(path, 0, "TAPE");
+  write_at(path, 0, "TAPE");
   CHECK(message() == where + "not a token file");
   folder.write("a.tokens", "");
   CHECK(message() == where + "not a token file");
   build();
-  overwrite(path, 8, "\x01");
+  write_at(path, 8, "\x01");
   CHECK(message() == where + "version 1, expected 2");
   build();
-  overwrite(path, 16, "\x08");
+  write_at(path, 16, "\x08");
   CHECK(message() == where + "damaged header: its checksum differs");
   // A header that is damaged and has the right checksum.
   const auto forge = [&](std::int64_t offset, std::string_view bytes) {
     build();
-    overwrite(path, offset, bytes);
+    write_at(path, offset, bytes);
     const std::uint64_t hash = hash_bytes(read_all(path).substr(0, 56));
-    overwrite(path, 56, {reinterpret_cast<const char*>(&hash), sizeof hash});
+    write_at(path, 56, {reinterpret_cast<const char*>(&hash), sizeof hash});
   };
   forge(12, "\x08");
   CHECK(message() == where + "ids of 8 bits, expected 16 or 32");
@@ -133,7 +133,7 @@ TEST_CASE("token file: errors for truncated, foreign, other-version and damaged 
   forge(16, std::string("\x09\0\0\0\0\0\0\x40", 8));
   CHECK(message() == where + "a count of 4611686018427387913 ids in 96 bytes");
   build();
-  overwrite(path, 90, "\x7f");
+  write_at(path, 90, "\x7f");
   CHECK(message() == where + "damaged: the checksum of its checksums differs");
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("token file: a damaged block of ids is refused when it is first read, 
   const Ids ids = counting(300001);
   constexpr std::int64_t kBlock = StoredIds::kBlockBytes / 2;
   write(path, ids);
-  overwrite(path, 64 + 2 * (kBlock + 5), "\x7f");
+  write_at(path, 64 + 2 * (kBlock + 5), "\x7f");
   const TokenFile file = TokenFile::open(path);
   const std::string damaged =
       "token file " + path.string() + ": damaged: a checksum of its ids differs; the next training makes it again";
@@ -168,7 +168,7 @@ TEST_CASE("token file: each block is checked, whichever was before, the first an
   for (const std::int64_t place : {std::int64_t{0}, kBlock - 1, kBlock, kCount - 1}) {
     CAPTURE(place);
     write(path, counting(kCount));
-    overwrite(path, 64 + 2 * place, "\x7e\x7e");
+    write_at(path, 64 + 2 * place, "\x7e\x7e");
     const TokenFile file = TokenFile::open(path);
     const TokenView ids = file.view();
     for (const std::int64_t block : {1, 2, 0, 1}) {

@@ -62,7 +62,7 @@ ModelFamily bigram_family() {
       .flops = [](const KeyValues&, const Module&, const ModelVocabulary&, std::int64_t) { return ForwardFlops{}; }};
 }
 
-const bool registered = (register_model_family(bigram_family()), true);
+const bool bigram_registered = (register_model_family(bigram_family()), true);
 
 Config bigram_config() {
   Config config = toy_config_of("bigram", {});
@@ -76,7 +76,7 @@ Config bigram_config() {
 }  // namespace
 
 TEST_CASE("toy family: a table of bigrams learns the bigrams of its text") {
-  REQUIRE(registered);
+  REQUIRE(bigram_registered);
   const CacheFolder folder;
   Toy toy(bigram_config());
   const RunFolder run = create_run(folder.path / "run", to_toml(toy.resolved), toy.objective.facts().tokenizers);

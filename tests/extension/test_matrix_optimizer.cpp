@@ -64,7 +64,7 @@ OptimizerRow unit_step_row() {
           .unit = OptimizerUnit::matrix};
 }
 
-const bool registered = (register_optimizer(unit_step_row()), true);
+const bool unit_step_registered = (register_optimizer(unit_step_row()), true);
 
 Config unit_step_config() {
   Config config = toy_config();
@@ -78,7 +78,7 @@ Config unit_step_config() {
 }  // namespace
 
 TEST_CASE("toy optimizer by matrix: its keys are read, checked, offered and written as those of the library's") {
-  REQUIRE(registered);
+  REQUIRE(unit_step_registered);
   const Config config =
       parse_config("[optimizer]\ninertia = 0.5\nmeasure = \"mean\"\nname = \"unit_step\"\n", "x.toml");
   const ResolvedConfig resolved = resolve(config);

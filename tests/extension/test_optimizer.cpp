@@ -41,7 +41,7 @@ OptimizerRow sign_sgd_row() {
 }
 
 // Before main(), so that a configuration may name it from the start.
-const bool registered = (register_optimizer(sign_sgd_row()), true);
+const bool sign_sgd_registered = (register_optimizer(sign_sgd_row()), true);
 
 // The configuration goes through its file's text: the name must be one that a file may hold.
 Config sign_sgd_config() {
@@ -59,7 +59,7 @@ TrainEnd train(Toy& toy, const RunFolder& run, TrainingState& state) {
 }  // namespace
 
 TEST_CASE("toy optimizer: learns") {
-  REQUIRE(registered);
+  REQUIRE(sign_sgd_registered);
   const CacheFolder folder;
   Toy toy(sign_sgd_config());
   const double first = toy.step(1).loss;

@@ -215,7 +215,7 @@ TaskRow captioning_task() {
               }};
 }
 
-const bool registered = (register_task(captioning_task()), register_model_family(captioner_family()), true);
+const bool captioning_registered = (register_task(captioning_task()), register_model_family(captioner_family()), true);
 
 Config caption_config() {
   Config config = toy_config();
@@ -246,7 +246,7 @@ struct CaptionToy {
 }  // namespace
 
 TEST_CASE("toy task: captions are learned, and a run that was cut in two has the weights of one that was not") {
-  REQUIRE(registered);
+  REQUIRE(captioning_registered);
   const CacheFolder folder;
   const auto whole = trained<CaptionToy>(caption_config(), folder.path / "whole");
   const auto cut = trained<CaptionToy>(caption_config(), folder.path / "cut", 33);

@@ -14,12 +14,12 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-constexpr std::int64_t kVocab = 19, kContext = 16;
+constexpr std::int64_t kVocab = 19, kWindow = 16;
 const Ids kPrompt = {3, 1, 4, 1, 5};
 
 GptConfig config_of(NormPlace norm, const PositionConfig& position, DType dtype) {
   GptConfig config;
-  config.vocab = kVocab, config.context = kContext, config.layers = 2;
+  config.vocab = kVocab, config.context = kWindow, config.layers = 2;
   config.block = {.dim = 16, .heads = 4, .ff_dim = 32, .dropout = 0.5, .norm = norm, .dtype = dtype};
   config.position = position;
   if (std::holds_alternative<Rotary>(position)) config.block.kv_heads = 2;
@@ -105,10 +105,10 @@ TEST_CASE("generate: follows the sampler step by step, and drops the older half 
     const Ids prompt = long_prompt(prompt_length);
     const Ids generated = generate(model, prompt, {.sampling = sampling, .tokens = 50, .seed = 9});
     // What the model sees: the last 16 tokens of the prompt; beyond 16 the last 8, growing again.
-    Ids window(prompt.end() - std::min<std::int64_t>(prompt_length, kContext), prompt.end());
+    Ids window(prompt.end() - std::min<std::int64_t>(prompt_length, kWindow), prompt.end());
     std::set<std::size_t> lengths;
     for (std::uint32_t i = 0; i < 50; ++i) {
-      if (window.size() == kContext + 1) window.assign(window.end() - kContext / 2, window.end());
+      if (window.size() == kWindow + 1) window.assign(window.end() - kWindow / 2, window.end());
       lengths.insert(window.size());
       // The stream of the keys is the generator's own affair: the token must be one that the sampler can draw.
       const std::vector<float> logits = last_logits(model, window);
@@ -117,7 +117,7 @@ TEST_CASE("generate: follows the sampler step by step, and drops the older half 
       CHECK(logits[generated[i]] >= sorted[sampling.top_k - 1]);
       window.push_back(generated[i]);
     }
-    CHECK(*lengths.rbegin() == kContext);
+    CHECK(*lengths.rbegin() == kWindow);
   }
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("generate: greedy is the argmax of the full forward pass, and so are t
   const TestModel model;
   Ids window = kPrompt, expected;
   for (int i = 0; i < 40; ++i) {
-    if (window.size() == kContext + 1) window.assign(window.end() - kContext / 2, window.end());
+    if (window.size() == kWindow + 1) window.assign(window.end() - kWindow / 2, window.end());
     expected.push_back(argmax(last_logits(model, window)));
     window.push_back(expected.back());
   }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kLetters = 4, kTextContext = 8;
 constexpr std::int32_t kEnd = 2;
-const Ids kPrompt = {3, 1, 0};
+const Ids kBeginning = {3, 1, 0};
 
 // Random weights, by which predictions are neither flat nor certain.
 void randomize(const Module& model, std::uint64_t seed) {
@@ -54,7 +54,7 @@ TEST_CASE("search_texts: a beam as wide as everything finds the best texts that 
     for (const auto& model : models_of(DType::f64, seed)) {
       for (const std::int32_t end : {kEnd, -1}) {
         CAPTURE(end);
-        Oracle oracle(*model, kPrompt, end);
+        Oracle oracle(*model, kBeginning, end);
         for (const double length_penalty : {0.0, 0.6, 2.0}) {
           CAPTURE(length_penalty);
           const Hypotheses expected = all_continuations(oracle, kLetters, kTokens, length_penalty);
@@ -63,7 +63,7 @@ TEST_CASE("search_texts: a beam as wide as everything finds the best texts that 
             const BeamOptions search{.beam = 256, .length_penalty = length_penalty, .n_best = n_best};
             const TextSearchOptions options{.search = search, .tokens = kTokens, .stop_token = end};
             const Hypotheses best(expected.begin(), expected.begin() + n_best);
-            CHECK(same(search_texts(*model, kPrompt, options), best, 1e-10));
+            CHECK(same(search_texts(*model, kBeginning, options), best, 1e-10));
           }
         }
       }
@@ -76,15 +76,15 @@ TEST_CASE("search_texts: as a plain beam search that never stops early") {
   std::int64_t differ_from_greedy = 0;
   for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
     for (const auto& model : models_of(DType::f64, seed)) {
-      Oracle oracle(*model, kPrompt, kEnd);
+      Oracle oracle(*model, kBeginning, kEnd);
       for (const auto& [beam, n_best] : {std::pair{1, 1}, {2, 2}, {3, 1}, {5, 4}}) {
         for (const std::int64_t tokens : {1, 2, 5}) {
           const TextSearchOptions options{
               .search = {.beam = beam, .n_best = n_best}, .tokens = tokens, .stop_token = kEnd};
-          const Hypotheses found = search_texts(*model, kPrompt, options);
+          const Hypotheses found = search_texts(*model, kBeginning, options);
           CHECK(same(found, reference_search(oracle, options.search, tokens), 1e-10));
           const Ids greedy =
-              generate(*model, kPrompt, {.sampling = {.temperature = 0}, .tokens = tokens, .stop_token = kEnd});
+              generate(*model, kBeginning, {.sampling = {.temperature = 0}, .tokens = tokens, .stop_token = kEnd});
           if (beam == 1) CHECK(found.front().ids == greedy);
           differ_from_greedy += found.front().ids != greedy;
           lengths.insert(found.front().ids.size());
@@ -102,9 +102,9 @@ TEST_CASE("search_texts: the same bits with the cache as without, in f32 and bey
       for (const std::int64_t beam : {1, 3, 6}) {
         for (const std::int32_t end : {-1, kEnd}) {
           TextSearchOptions options{.search = {.beam = beam, .n_best = beam}, .tokens = 20, .stop_token = end};
-          const Hypotheses cached = search_texts(*model, kPrompt, options);
+          const Hypotheses cached = search_texts(*model, kBeginning, options);
           options.use_cache = false;
-          CHECK(same(search_texts(*model, kPrompt, options), cached, 0));
+          CHECK(same(search_texts(*model, kBeginning, options), cached, 0));
           if (end < 0) CHECK(cached.front().ids.size() == 20);
         }
       }
@@ -126,13 +126,13 @@ TEST_CASE("search_texts: a document ends a text, and the search sees the last on
 TEST_CASE("search_texts: no tokens, and what is refused") {
   const Gpt model(gpt_of(LearnedPositions{}, DType::f64));
   randomize(model, 1);
-  const Hypotheses none = search_texts(model, kPrompt, {.search = {.beam = 2}, .tokens = 0});
+  const Hypotheses none = search_texts(model, kBeginning, {.search = {.beam = 2}, .tokens = 0});
   REQUIRE(none.size() == 1);
   CHECK(none.front().ids.empty());
   CHECK_THROWS_WITH_AS(search_texts(model, {}, {}), "generate: the prompt has no tokens", Error);
-  CHECK_THROWS_WITH_AS(search_texts(model, kPrompt, {.search = {.beam = 2, .n_best = 3}}),
+  CHECK_THROWS_WITH_AS(search_texts(model, kBeginning, {.search = {.beam = 2, .n_best = 3}}),
                        "n-best: expected 1 to 2 (the beam), got 3", UsageError);
   model.state_dict().at("token_embedding.weight").fill(NAN);
-  CHECK_THROWS_WITH_AS(search_texts(model, kPrompt, {}), "generate: the model's predictions are not finite numbers",
+  CHECK_THROWS_WITH_AS(search_texts(model, kBeginning, {}), "generate: the model's predictions are not finite numbers",
                        Error);
 }

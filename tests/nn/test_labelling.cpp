@@ -25,7 +25,7 @@ std::unique_ptr<Model> small_bert() {
   return std::make_unique<Bert>(config);
 }
 
-std::unique_ptr<Model> small_gpt() {
+std::unique_ptr<Model> gpt_encoder() {
   GptConfig config{.vocab = 11, .context = 8, .layers = 2, .block = {}};
   config.block.dim = 8, config.block.heads = 2, config.block.ff_dim = 16;
   config.block.init = Init::normal(0.3);
@@ -51,7 +51,7 @@ void add_gradients(const EncoderForClassification& model) {
 }  // namespace
 
 TEST_CASE("encoder for classification: the encoder's parameters keep their names and come first, in bert and in gpt") {
-  for (auto* make : {small_bert, small_gpt}) {
+  for (auto* make : {small_bert, gpt_encoder}) {
     const auto encoder = make();
     const std::vector<NamedParameter> names = encoder->named_parameters();
     const EncoderForClassification model(make(), {.labels = 3, .pooled = true, .mix = true});
@@ -64,7 +64,7 @@ TEST_CASE("encoder for classification: the encoder's parameters keep their names
 }
 
 TEST_CASE("encoder for classification: padding changes no logit, and a row's logits are those that it has alone") {
-  for (auto* make : {small_bert, small_gpt}) {
+  for (auto* make : {small_bert, gpt_encoder}) {
     const EncoderForClassification model(make(), {.labels = 3, .mix = true});
     model.initialize_parameters(1);
     Tape tape(no_grad);
@@ -98,7 +98,7 @@ TEST_CASE(
 }
 
 TEST_CASE("encoder for classification: rates fall from layer to layer, down to the embeddings") {
-  const EncoderForClassification model(small_gpt(), {.labels = 3});
+  const EncoderForClassification model(gpt_encoder(), {.labels = 3});
   const ParameterRates rates = model.rates(0.5);
   CHECK(rates("task.output.weight") == 1);
   CHECK(rates("final_norm.weight") == 1);

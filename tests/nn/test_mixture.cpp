@@ -11,13 +11,14 @@ using namespace tapeformer;
 
 namespace {
 
-Tensor ints(const std::vector<std::int32_t>& values, const Dims& sizes) {
+Tensor int_tensor(const std::vector<std::int32_t>& values, const Dims& sizes) {
   return Tensor::from(std::span<const std::int32_t>(values), sizes);
 }
 
 // The logits of three tokens of two rows.
-Variable logits_of(Tape& tape, const EncoderForClassification& model) {
-  return model.logits({.input_ids = Variable::constant(tape, ints({1, 2, 3, 4, 5, 0}, {2, 3}))}, ints({0, 2, 4}, {3}));
+Variable mixture_logits(Tape& tape, const EncoderForClassification& model) {
+  return model.logits({.input_ids = Variable::constant(tape, int_tensor({1, 2, 3, 4, 5, 0}, {2, 3}))},
+                      int_tensor({0, 2, 4}, {3}));
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ TEST_CASE(
     const EncoderForClassification model(make(), {.labels = 3, .mix = true});
     randomize(model);
     const auto loss_on = [&](Tape& tape) {
-      return cross_entropy(logits_of(tape, model), Variable::constant(tape, ints({0, 1, 2}, {3})), {});
+      return cross_entropy(mixture_logits(tape, model), Variable::constant(tape, int_tensor({0, 1, 2}, {3})), {});
     };
     Tape tape;
     tape.backward(loss_on(tape));
@@ -86,12 +87,12 @@ TEST_CASE("causal model: it gives the vectors of every layer, embedding first, a
   const Gpt model(config);
   randomize(model);
   Tape tape(no_grad);
-  Batch batch{.input_ids = Variable::constant(tape, ints({1, 2, 3, 4}, {1, 4}))};
+  Batch batch{.input_ids = Variable::constant(tape, int_tensor({1, 2, 3, 4}, {1, 4}))};
   const std::vector<Variable> layers = model.hidden_states(batch);
   REQUIRE(layers.size() == 3);
   CHECK(same_bits(layers.back().value(), model.forward(batch.input_ids).value()));
   CHECK(same_bits(layers.back().value(), model.features(batch).value()));
-  batch.token_type_ids = ints({0, 0, 1, 1}, {1, 4});
+  batch.token_type_ids = int_tensor({0, 0, 1, 1}, {1, 4});
   CHECK_THROWS_WITH_AS(model.hidden_states(batch), "gpt: the batch has token types, which the model does not read",
                        Error);
   CHECK_THROWS_WITH_AS(model.hidden_states({}), "gpt: expected a batch of tokens, got one without", Error);

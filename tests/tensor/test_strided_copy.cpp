@@ -36,7 +36,7 @@ std::int64_t storage_size(const Layout& layout) {
 }
 
 template <class T>
-std::vector<T> counting(std::int64_t n) {
+std::vector<T> counted(std::int64_t n) {
   std::vector<T> values(n);
   std::iota(values.begin(), values.end(), T{1});
   return values;
@@ -44,7 +44,7 @@ std::vector<T> counting(std::int64_t n) {
 
 template <class T>
 void check_copy(const Layout& layout) {
-  const std::vector<T> in = counting<T>(storage_size(layout));
+  const std::vector<T> in = counted<T>(storage_size(layout));
   std::vector<T> out(layout.numel()), expected;
   for (std::int64_t position : positions(layout)) expected.push_back(in[position]);
   copy_to_contiguous(out.data(), in.data(), layout);
@@ -53,8 +53,8 @@ void check_copy(const Layout& layout) {
 
 template <class T>
 void check_accumulate(const Layout& layout, T beta) {
-  const std::vector<T> x = counting<T>(layout.numel());
-  std::vector<T> out = counting<T>(storage_size(layout));
+  const std::vector<T> x = counted<T>(layout.numel());
+  std::vector<T> out = counted<T>(storage_size(layout));
   std::vector<T> expected = out;
   const std::vector<std::int64_t> places = positions(layout);
   for (std::size_t i = 0; i < places.size(); ++i) {

@@ -90,7 +90,7 @@ std::unique_ptr<Tokenizer> train_bpe(SplitPattern pattern, std::int64_t vocab, s
       {.kind = "bpe", .vocab = vocab, .special_tokens = {"<s>"}, .pattern = pattern, .max_memory = max_memory}, texts);
 }
 
-const BpeTokenizer& as_bpe(const Tokenizer& tokenizer) { return dynamic_cast<const BpeTokenizer&>(tokenizer); }
+const BpeTokenizer& bpe_of(const Tokenizer& tokenizer) { return dynamic_cast<const BpeTokenizer&>(tokenizer); }
 
 }  // namespace
 
@@ -101,7 +101,7 @@ TEST_CASE("bpe: the same tokenizer.json for any number of threads, order of file
   std::vector<std::string_view> files(texts.begin(), texts.end());
   for (const SplitPattern pattern : {SplitPattern::gpt2, SplitPattern::cl100k}) {
     const std::string expected = train_bpe(pattern, 3000, files)->to_json();
-    CHECK(as_bpe(*Tokenizer::from_json(expected, "t.json")).merges().size() == 3000 - 256 - 1);
+    CHECK(bpe_of(*Tokenizer::from_json(expected, "t.json")).merges().size() == 3000 - 256 - 1);
     for (const int threads : {1, 2, 7}) {
       const Threads setting(threads);
       std::rotate(files.begin(), files.begin() + 1, files.end());
@@ -176,7 +176,7 @@ TEST_CASE("bpe: words of any length and merges in any order of rank, as the defi
   for (const std::string_view alphabet : {"a", "ab", "abc", "a\xC3\xA9"}) {
     const auto learned = train("bpe", 256 + 50, random_text(random, alphabet, 3000));
     for (int order = 0; order < 8; ++order) {
-      const auto tokenizer = shuffled(as_bpe(*learned), order % 2 == 1, random);
+      const auto tokenizer = shuffled(bpe_of(*learned), order % 2 == 1, random);
       for (int i = 0; i < 40; ++i) {
         const std::string word =
             random_text(random, alphabet, 1 + static_cast<std::int64_t>(random.below(i % 2 ? 150 : 20)));

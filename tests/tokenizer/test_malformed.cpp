@@ -60,13 +60,13 @@ void check_damage(const std::string& good, const std::string& name, const Read& 
 
 const std::vector<std::string> kNone;
 
-std::unique_ptr<Tokenizer> small() { return train("bpe", 259, "abc\nabc\nabc\nab", {"<s>"}); }
+std::unique_ptr<Tokenizer> trained_bpe() { return train("bpe", 259, "abc\nabc\nabc\nab", {"<s>"}); }
 
 }  // namespace
 
 TEST_CASE("malformed: tokenizer.json") {
   const auto read = [](const std::string& text) { return Tokenizer::from_json(text, "t.json"); };
-  const std::string json = small()->to_json();
+  const std::string json = trained_bpe()->to_json();
   // The file with one place written otherwise.
   const auto with = [&](std::string_view from, std::string_view to) {
     std::string text = json;
@@ -160,7 +160,7 @@ TEST_CASE("malformed: settings of a tokenizer.json that would give other ids") {
 }
 
 TEST_CASE("malformed: vocab.json and merges.txt") {
-  const Gpt2Files good = write_gpt2_files(*small());
+  const Gpt2Files good = write_gpt2_files(*trained_bpe());
   const auto read_both = [](const std::string& vocab, const std::string& merges) {
     return read_gpt2_files({vocab, merges}, {"v.json", "m.txt"}, SplitPattern::gpt2, kNone);
   };
@@ -215,7 +215,7 @@ TEST_CASE("malformed: vocab.json and merges.txt") {
 }
 
 TEST_CASE("malformed: tiktoken's files") {
-  const std::string good = write_tiktoken_file(*small());
+  const std::string good = write_tiktoken_file(*trained_bpe());
   const auto read = [](const std::string& text) {
     return read_tiktoken_file(text, "r.tiktoken", SplitPattern::gpt2, kNone);
   };

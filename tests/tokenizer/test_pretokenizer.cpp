@@ -14,7 +14,7 @@ namespace {
 
 using Pretokens = std::vector<std::string>;
 
-Pretokens split(std::string_view text, SplitPattern pattern = SplitPattern::gpt2) {
+Pretokens split_text(std::string_view text, SplitPattern pattern = SplitPattern::gpt2) {
   Pretokens pretokens;
   for_each_pretoken(text, pattern, [&](std::string_view pretoken) { pretokens.emplace_back(pretoken); });
   return pretokens;
@@ -62,18 +62,18 @@ TEST_CASE("unicode classes: as many letters, numbers and spaces, with the same s
 }
 
 TEST_CASE("pretokenizer: known splits of GPT-2's pattern") {
-  CHECK(split("Hello, world!") == Pretokens{"Hello", ",", " world", "!"});
-  CHECK(split("I'm sure they'll've") == Pretokens{"I", "'m", " sure", " they", "'ll", "'ve"});
-  CHECK(split("we'd 'd it'S O'Neil") == Pretokens{"we", "'d", " '", "d", " it", "'", "S", " O", "'", "Neil"});
-  CHECK(split("in 1984, 3.14 2nd") == Pretokens{"in", " 1984", ",", " 3", ".", "14", " 2", "nd"});
-  CHECK(split("a  b   c") == Pretokens{"a", " ", " b", "  ", " c"});
-  CHECK(split("end   ") == Pretokens{"end", "   "});
-  CHECK(split("a\n\nb\n c") == Pretokens{"a", "\n", "\n", "b", "\n", " c"});
-  CHECK(split("a\tb \tc") == Pretokens{"a", "\t", "b", " ", "\t", "c"});
-  CHECK(split("caf\u00E9 \u4F60\u597D \U0001F642\U0001F642!") ==
+  CHECK(split_text("Hello, world!") == Pretokens{"Hello", ",", " world", "!"});
+  CHECK(split_text("I'm sure they'll've") == Pretokens{"I", "'m", " sure", " they", "'ll", "'ve"});
+  CHECK(split_text("we'd 'd it'S O'Neil") == Pretokens{"we", "'d", " '", "d", " it", "'", "S", " O", "'", "Neil"});
+  CHECK(split_text("in 1984, 3.14 2nd") == Pretokens{"in", " 1984", ",", " 3", ".", "14", " 2", "nd"});
+  CHECK(split_text("a  b   c") == Pretokens{"a", " ", " b", "  ", " c"});
+  CHECK(split_text("end   ") == Pretokens{"end", "   "});
+  CHECK(split_text("a\n\nb\n c") == Pretokens{"a", "\n", "\n", "b", "\n", " c"});
+  CHECK(split_text("a\tb \tc") == Pretokens{"a", "\t", "b", " ", "\t", "c"});
+  CHECK(split_text("caf\u00E9 \u4F60\u597D \U0001F642\U0001F642!") ==
         Pretokens{"caf\u00E9", " \u4F60\u597D", " \U0001F642\U0001F642!"});
-  CHECK(split("e\u0301") == Pretokens{"e", "\u0301"});
-  CHECK(split("").empty());
+  CHECK(split_text("e\u0301") == Pretokens{"e", "\u0301"});
+  CHECK(split_text("").empty());
 }
 
 TEST_CASE("pretokenizer: splits as Perl's regular expressions do (make_splits.pl)") {
@@ -91,21 +91,21 @@ TEST_CASE("pretokenizer: splits as Perl's regular expressions do (make_splits.pl
       text += pretoken;
     }
     CAPTURE(text);
-    CHECK(split(text) == expected);
+    CHECK(split_text(text) == expected);
   }
   CHECK(texts > 400);
 }
 
 TEST_CASE("pretokenizer: a byte that is not valid UTF-8 is one character of the class of symbols") {
-  CHECK(split("ab\xFF"
-              "c") == Pretokens{"ab", "\xFF", "c"});
-  CHECK(split("a \xC3!\x80 b") == Pretokens{"a", " \xC3!\x80", " b"});
-  CHECK(split("\xE4\xBD") == Pretokens{"\xE4\xBD"});
+  CHECK(split_text("ab\xFF"
+                   "c") == Pretokens{"ab", "\xFF", "c"});
+  CHECK(split_text("a \xC3!\x80 b") == Pretokens{"a", " \xC3!\x80", " b"});
+  CHECK(split_text("\xE4\xBD") == Pretokens{"\xE4\xBD"});
   RandomStream random(RandomKey{.seed = 1});
   for (int i = 0; i < 200; ++i) {
     const std::string text = random_bytes(random, i);
     std::string joined;
-    for (const std::string& pretoken : split(text)) {
+    for (const std::string& pretoken : split_text(text)) {
       CHECK_FALSE(pretoken.empty());
       joined += pretoken;
     }

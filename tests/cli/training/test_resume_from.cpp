@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kShort = "--train.steps 24 --eval.every 10";
+constexpr const char* kFewSteps = "--train.steps 24 --eval.every 10";
 
 bool same_file(const Sandbox& box, const std::string& a, const std::string& b) {
   REQUIRE(box.has(a));
@@ -26,7 +26,7 @@ bool is_finetuning_of(const Sandbox& box, const std::string& run, const std::str
 
 TEST_CASE("resume: a checkpoint before the newest asks what happens to the later ones, and touches nothing") {
   const Sandbox box("gpt");
-  box.train("run", kShort);
+  box.train("run", kFewSteps);
   fs::copy(box / "run", box / "straight", fs::copy_options::recursive);
   check_error(box, kUsage,
               "train: run/checkpoints/step-000016 is of step 16, and the run has checkpoints up to step 24: give "
@@ -45,7 +45,7 @@ TEST_CASE("resume: a checkpoint before the newest asks what happens to the later
 
 TEST_CASE("resume: with --out it goes on in a new run, byte for byte, and leaves the other as it was") {
   const Sandbox box("gpt");
-  box.train("run", kShort);
+  box.train("run", kFewSteps);
   fs::copy(box / "run", box / "straight", fs::copy_options::recursive);
   const Outcome outcome = box.succeed("train --resume run/checkpoints/step-000016 --out fork");
   INFO(outcome.err);

@@ -9,7 +9,7 @@ using namespace tapeformer::kernels;
 
 namespace {
 
-struct Case {
+struct TransformCase {
   std::int64_t dim;
   bool norm, rotation, positions;
   RotaryPairs pairs;
@@ -20,7 +20,8 @@ template <class Check>
 void for_each_case(const Check& check) {
   for (std::int64_t dim : {2, 4, 6, 14, 16, 18, 30, 32, 34, 64, 66}) {
     for (RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::interleaved}) {
-      for (int bits = 1; bits < 4; ++bits) check(Case{dim, (bits & 1) > 0, (bits & 2) > 0, dim % 3 == 0, pairs});
+      for (int bits = 1; bits < 4; ++bits)
+        check(TransformCase{dim, (bits & 1) > 0, (bits & 2) > 0, dim % 3 == 0, pairs});
     }
   }
 }
@@ -30,7 +31,7 @@ constexpr std::int64_t kRows = 15, kHeads = 3, kPeriod = 5, kPlaces = 7;
 // A case with its inputs, in rows that are wider than the heads.
 template <class T>
 struct Problem {
-  Case c;
+  TransformCase c;
   std::int64_t width = kHeads * c.dim, distance = width + 5;
   Array<T> x = random_array<T>(kRows * distance, 1), dy = random_array<T>(kRows * distance, 2);
   Array<T> weight = random_array<T>(c.dim, 3), table = random_array<T>(kPlaces * c.dim, 4, -1, 1);
@@ -67,7 +68,7 @@ struct Problem {
 };
 
 template <class T>
-void check_case(const Case& c) {
+void check_case(const TransformCase& c) {
   CAPTURE(c.dim);
   CAPTURE(c.norm);
   CAPTURE(c.rotation);

@@ -7,13 +7,13 @@ using namespace tapeformer;
 namespace {
 
 // Sizes with every tail of vectors and blocks of rows, and with more than one chunk.
-constexpr std::int64_t kColumns[] = {0, 1, 3, 4, 17, 33, 67, 260}, kInner[] = {0, 1, 7, 16, 33, 67, 131};
+constexpr std::int64_t kWidths[] = {0, 1, 3, 4, 17, 33, 67, 260}, kDepths[] = {0, 1, 7, 16, 33, 67, 131};
 
 template <class T>
 void check_skinny() {
   for (std::int64_t m = 1; m <= 9; ++m) {
-    for (std::int64_t n : kColumns) {
-      for (std::int64_t k : kInner) {
+    for (std::int64_t n : kWidths) {
+      for (std::int64_t k : kDepths) {
         const auto check = [&](T alpha, T beta, std::int64_t gap) {
           check_gemm<T>(m, n, k, false, true, alpha, beta, gap, kernels::skinny_gemm<T>);
         };

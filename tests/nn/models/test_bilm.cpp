@@ -32,7 +32,7 @@ std::vector<Tensor> layers_of(const Model& model, const Tensor& ids, const Tenso
 }
 
 // The places [begin, end) of axis 1, and the features [first, last).
-Tensor part(const Tensor& x, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last) {
+Tensor block(const Tensor& x, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last) {
   return x.slice(1, begin, end).slice(2, first, last).contiguous();
 }
 
@@ -58,8 +58,8 @@ TEST_CASE(
           // The embedding knows its own token alone; a layer knows those from one side up to its own.
           const bool is_edited = t == 3 || t == 4, forward = j == 0 ? is_edited : t >= 3,
                      backward = j == 0 ? is_edited : t <= 4;
-          CHECK(same_bits(part(before[j], t, t + 1, 0, 9), part(after[j], t, t + 1, 0, 9)) != forward);
-          CHECK(same_bits(part(before[j], t, t + 1, 9, 18), part(after[j], t, t + 1, 9, 18)) != backward);
+          CHECK(same_bits(block(before[j], t, t + 1, 0, 9), block(after[j], t, t + 1, 0, 9)) != forward);
+          CHECK(same_bits(block(before[j], t, t + 1, 9, 18), block(after[j], t, t + 1, 9, 18)) != backward);
         }
       }
     }

@@ -129,19 +129,19 @@ void check_bidirectional_layer(CellKind cell, DType dtype, double tolerance) {
   }
 }
 
-constexpr CellKind kCells[] = {CellKind::lstm, CellKind::gru, CellKind::tanh};
+constexpr CellKind kGoldenCells[] = {CellKind::lstm, CellKind::gru, CellKind::tanh};
 
 }  // namespace
 
 TEST_CASE("golden: language models of torch.nn.LSTM, GRU and RNN, after ten AdamW steps") {
-  for (const CellKind cell : kCells) {
+  for (const CellKind cell : kGoldenCells) {
     check_model(cell, DType::f64, 1e-9);
     check_model(cell, DType::f32, 1e-5);
   }
 }
 
 TEST_CASE("golden: bidirectional layers of torch.nn.LSTM, GRU and RNN on packed rows, with every gradient") {
-  for (const CellKind cell : kCells) {
+  for (const CellKind cell : kGoldenCells) {
     check_bidirectional_layer(cell, DType::f64, 1e-9);
     check_bidirectional_layer(cell, DType::f32, 1e-5);
   }

@@ -7,7 +7,7 @@ using namespace tapeformer;
 
 namespace {
 
-constexpr CellKind kCells[] = {CellKind::lstm, CellKind::gru, CellKind::tanh};
+constexpr CellKind kRnnCells[] = {CellKind::lstm, CellKind::gru, CellKind::tanh};
 
 RnnConfig small_rnn(CellKind cell, DType dtype = DType::f64) {
   return {.vocab = 17, .stack = {.cell = cell, .layers = 2, .input_dim = 6, .dim = 9, .dtype = dtype}};
@@ -21,7 +21,7 @@ Tensor logits_of(const Rnn& model, const Tensor& ids, Cache* cache) {
 }  // namespace
 
 TEST_CASE("rnn: with a cache, pieces of any lengths give the logits of the whole text") {
-  for (const CellKind cell : kCells) {
+  for (const CellKind cell : kRnnCells) {
     const Rnn model(small_rnn(cell));
     randomize(model);
     const Tensor ids = ids_tensor(random_ids(36, 17, 1), {3, 12});
@@ -39,7 +39,7 @@ TEST_CASE("rnn: with a cache, pieces of any lengths give the logits of the whole
 }
 
 TEST_CASE("rnn: rows in order have the loss of the long row that they are parts of") {
-  for (const CellKind cell : kCells) {
+  for (const CellKind cell : kRnnCells) {
     const Rnn model(small_rnn(cell));
     randomize(model);
     const Tensor ids = ids_tensor(random_ids(24, 17, 1), {2, 12}), targets = ids_tensor(random_ids(24, 17, 2), {2, 12});

@@ -11,7 +11,7 @@ using namespace tapeformer;
 
 namespace {
 
-struct Fixture {
+struct CheckpointFixture {
   CacheFolder folder;
   Toy toy;
   RunFolder run = create_run(folder.path / "run", to_toml(toy.resolved), {"{}", ""});
@@ -28,7 +28,7 @@ std::vector<float> moments(const Optimizer& optimizer) {
 }  // namespace
 
 TEST_CASE("checkpoint: weights, moments and state come back bit for bit") {
-  Fixture f;
+  CheckpointFixture f;
   for (int step = 1; step <= 3; ++step) f.toy.step(step);
   const TrainingState state{.step = 3,
                             .tokens = 192,
@@ -61,7 +61,7 @@ TEST_CASE("checkpoint: weights, moments and state come back bit for bit") {
 }
 
 TEST_CASE("checkpoint: the model's file names every parameter once, tied ones by their first name") {
-  Fixture f;
+  CheckpointFixture f;
   stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1}, {.config_toml = "[model]\n"})->publish();
   const auto tensors = read_safetensors(f.run.checkpoint(1) / "model.safetensors");
   CHECK(tensors.size() == f.toy.slab.parts().size());
@@ -71,7 +71,7 @@ TEST_CASE("checkpoint: the model's file names every parameter once, tied ones by
 }
 
 TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
-  Fixture f;
+  CheckpointFixture f;
   stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1}, {.config_toml = "[model]\n"})->publish();
   const std::string config_path = f.run.config().string(), folder = f.run.checkpoint(1).string();
 
@@ -100,7 +100,7 @@ TEST_CASE("checkpoint: of another shape is refused, and no weight is changed") {
 }
 
 TEST_CASE("checkpoint: a file that is missing or cut short is told") {
-  Fixture f;
+  CheckpointFixture f;
   stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1}, {.config_toml = "[model]\n"})->publish();
   Toy other;
   std::filesystem::resize_file(f.run.checkpoint(1) / "model.safetensors", 100);
@@ -111,7 +111,7 @@ TEST_CASE("checkpoint: a file that is missing or cut short is told") {
 }
 
 TEST_CASE("checkpoint: it holds its own configuration, verified with its other files") {
-  Fixture f;
+  CheckpointFixture f;
   stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1}, {.config_toml = "[train]\nsteps = 7\n"})
       ->publish();
   const std::filesystem::path folder = f.run.checkpoint(1), file = folder / "config.toml";
@@ -125,7 +125,7 @@ TEST_CASE("checkpoint: it holds its own configuration, verified with its other f
 }
 
 TEST_CASE("checkpoint: loading one takes no memory beside the places of its values") {
-  Fixture f;
+  CheckpointFixture f;
   stage_checkpoint(f.run, f.toy.model, f.toy.optimizer, {.step = 1}, {.config_toml = ""})->publish();
   Toy other;
   const MemoryStats before = memory_stats();

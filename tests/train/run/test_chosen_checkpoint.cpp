@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-struct Fixture {
+struct ChosenFixture {
   TempFolder folder;
   RunFolder run = create_run(folder.path / "run", "config", {"{}", ""});
 
@@ -41,7 +41,7 @@ const std::string kAverage = "average of the last checkpoints up to step 300";
 }  // namespace
 
 TEST_CASE("chosen checkpoint: a run's folder means the best one; the average where it is better; else the newest") {
-  Fixture f;
+  ChosenFixture f;
   for (const std::int64_t step : {100, 200, 300}) f.save(step);
   CHECK(f.chosen() == "step 300 (latest)");  // nothing was evaluated
   f.average(Json::object());
@@ -58,7 +58,7 @@ TEST_CASE("chosen checkpoint: a run's folder means the best one; the average whe
 }
 
 TEST_CASE("chosen checkpoint: one that is damaged is skipped and told, unless it is named") {
-  Fixture f;
+  ChosenFixture f;
   for (const std::int64_t step : {100, 200, 300}) f.save(step);
   f.average({{"cost", 1.25}, {"best_loss", 1.5}});
   mark_best(f.run, 200);
@@ -76,7 +76,7 @@ TEST_CASE("chosen checkpoint: one that is damaged is skipped and told, unless it
 }
 
 TEST_CASE("chosen checkpoint: one can be named, by its folder or beside the run's; what is not there is refused") {
-  Fixture f;
+  ChosenFixture f;
   for (const std::int64_t step : {100, 200, 300}) f.save(step);
   const std::string missing = f.run.root.string() + " has no such checkpoint; it has ";
   CHECK(f.refused({f.run.root, "best"}) == "--checkpoint best: " + missing + "step 100, step 200, step 300 (latest)");
