@@ -45,7 +45,7 @@ LabelledExample example_of(std::string question, std::string_view text, std::str
   return example;
 }
 
-LabelledFile read(const std::filesystem::path& path, const LabelledFormat& format) {
+LabelledFile read_questions(const std::filesystem::path& path, const LabelledFormat& format) {
   LabelledTable table =
       read_table(path, {{"question", "text", "answer"}, "a question, a tab, a text, a tab and an answer"}, format);
   LabelledFile file{{}, std::move(table.header)};
@@ -56,7 +56,7 @@ LabelledFile read(const std::filesystem::path& path, const LabelledFormat& forma
   return file;
 }
 
-LabelledExample parse(std::string_view line, const std::string& where) {
+LabelledExample parse_question(std::string_view line, const std::string& where) {
   const std::size_t tab = line.find('\t');
   check(tab != line.npos, where, "expected a question, a tab and a text, got \"", line, '"');
   LabelledExample example{split_words(line.substr(tab + 1)), {}};
@@ -99,8 +99,8 @@ double overlap(Words a, Words b) {
   return 2.0 * static_cast<double>(common.size()) / static_cast<double>(a.size() + b.size());
 }
 
-TaskScore score(std::span<const std::string>, std::span<const LabelledExample> examples,
-                std::span<const std::span<const PredictedLabel>> predicted) {
+TaskScore score_answers(std::span<const std::string>, std::span<const LabelledExample> examples,
+                        std::span<const std::span<const PredictedLabel>> predicted) {
   double f1 = 0, exact = 0, answers = 0;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const Words gold = gold_answer(examples[i]);
@@ -122,14 +122,14 @@ double probability_of(std::span<const PredictedLabel> predicted) {
   return predicted[0].probability() * predicted[1].probability();
 }
 
-std::string text(std::span<const std::string>, const LabelledExample& example,
-                 std::span<const PredictedLabel> predicted) {
+std::string answer_text(std::span<const std::string>, const LabelledExample& example,
+                        std::span<const PredictedLabel> predicted) {
   return str_cat(joined(predicted_answer(example, predicted), " "), '\t',
                  fmt::format("{:.4f}", probability_of(predicted)), '\n');
 }
 
-nlohmann::ordered_json json(std::span<const std::string>, const LabelledExample& example,
-                            std::span<const PredictedLabel> predicted) {
+nlohmann::ordered_json answer_json(std::span<const std::string>, const LabelledExample& example,
+                                   std::span<const PredictedLabel> predicted) {
   return {{"answer", joined(predicted_answer(example, predicted), " ")},
           {"first_word", predicted[0].label},
           {"last_word", predicted[1].label},
@@ -143,7 +143,11 @@ LabelTask span_task() {
           .help = "the words of a text that answer a question",
           .metric = "f1",
           .extracts_span = true,
-          .functions = {.read = read, .parse = parse, .score = score, .text = text, .json = json}};
+          .functions = {.read = read_questions,
+                        .parse = parse_question,
+                        .score = score_answers,
+                        .text = answer_text,
+                        .json = answer_json}};
 }
 
 }  // namespace tapeformer

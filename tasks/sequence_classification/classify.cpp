@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-LabelledFile read(const std::filesystem::path& path, const LabelledFormat& format) {
+LabelledFile read_texts(const std::filesystem::path& path, const LabelledFormat& format) {
   LabelledTable table = read_table(path, {{"label", "text"}, "a label, a tab and a text"}, format);
   LabelledFile file{{}, std::move(table.header)};
   for (TableRow& row : table.rows) {
@@ -22,10 +22,10 @@ LabelledFile read(const std::filesystem::path& path, const LabelledFormat& forma
   return file;
 }
 
-LabelledExample parse(std::string_view line, const std::string&) { return {{std::string(line)}, {""}}; }
+LabelledExample parse_text(std::string_view line, const std::string&) { return {{std::string(line)}, {""}}; }
 
-TaskScore score(std::span<const std::string> labels, std::span<const LabelledExample> examples,
-                std::span<const std::span<const PredictedLabel>> predicted) {
+TaskScore score_classes(std::span<const std::string> labels, std::span<const LabelledExample> examples,
+                        std::span<const std::span<const PredictedLabel>> predicted) {
   LabelScore texts(labels);
   for (std::size_t i = 0; i < examples.size(); ++i) texts.add(examples[i].labels[0], labels[predicted[i][0].label]);
   return {.measures = {{"macro_f1", texts.macro_f1()}, {"accuracy", texts.accuracy()}},
@@ -35,13 +35,13 @@ TaskScore score(std::span<const std::string> labels, std::span<const LabelledExa
           .confusion = texts.confusion()};
 }
 
-std::string text(std::span<const std::string> labels, const LabelledExample&,
-                 std::span<const PredictedLabel> predicted) {
+std::string class_text(std::span<const std::string> labels, const LabelledExample&,
+                       std::span<const PredictedLabel> predicted) {
   return str_cat(labels[predicted[0].label], '\t', fmt::format("{:.4f}", predicted[0].probability()), '\n');
 }
 
-nlohmann::ordered_json json(std::span<const std::string> labels, const LabelledExample&,
-                            std::span<const PredictedLabel> predicted) {
+nlohmann::ordered_json class_json(std::span<const std::string> labels, const LabelledExample&,
+                                  std::span<const PredictedLabel> predicted) {
   nlohmann::ordered_json probabilities;
   for (std::size_t i = 0; i < labels.size(); ++i) probabilities[labels[i]] = predicted[0].probabilities[i];
   return {{"label", labels[predicted[0].label]}, {"probabilities", probabilities}};
@@ -54,7 +54,8 @@ LabelTask classify_task() {
           .help = "a label for each text",
           .metric = "macro_f1",
           .pooled = true,
-          .functions = {.read = read, .parse = parse, .score = score, .text = text, .json = json}};
+          .functions = {
+              .read = read_texts, .parse = parse_text, .score = score_classes, .text = class_text, .json = class_json}};
 }
 
 }  // namespace tapeformer
