@@ -8,6 +8,7 @@
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/training_line.h"
+#include "cli/training/comparison.h"
 #include "cli/training/model_costs.h"
 #include "cli/training/training_summary.h"
 #include "core/hash.h"
@@ -125,15 +126,17 @@ void log_evaluation(const std::string& what, const Evaluation& evaluation, std::
            measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
 }
 
-void log_end(TrainEnd end, const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
-             const RunFolder& run) {
+// `trained`: whether this process has done a step.
+void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, const TrainingState& state,
+             const RunFolder& run, bool trained) {
   if (end == TrainEnd::early_stopped) {
     const std::string_view measure = objective.task().metric;
     const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);
     log_info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
   }
   if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
-    print_summary(config, objective, state, run);
+    if (trained && !is_quiet()) write_comparison(objective, state, run);
+    print_summary(config, objective, state, run, !is_quiet());
     return print_next_commands(config, run);
   }
   log_info("{} at step {}; go on with: tapeformer train --resume {}",
@@ -217,11 +220,12 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
                          .stop_requested = StopSignal::requested,
                          .max_minutes = max_minutes,
                          .pace = &pace};
+  const std::int64_t first_step = state.step;
   const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
   progress.end();
   if (progress.exceeds_peak()) machine_peak_flops_again(matmul_precision(config), thread_count());
   report.refresh();
-  log_end(end, config, objective, state, run);
+  log_end(end, config, objective, state, run, state.step > first_step);
 }
 
 }  // namespace tapeformer::cli

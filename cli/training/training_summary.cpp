@@ -6,14 +6,35 @@
 #include <numbers>
 
 #include "cli/terminal/messages.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/terminal.h"
+#include "cli/training/comparison.h"
 #include "data/synthetic/corpora.h"
+#include "train/config/matmul_config.h"
 #include "train/run/chosen_checkpoint.h"
 #include "train/run/metrics.h"
-#include "train/run/overfitting.h"
+#include "train/run/verdict.h"
 
 namespace tapeformer::cli {
 namespace {
+
+// Prints the best evaluation, if there is one.
+void print_best(const ResolvedConfig& config, const Objective& objective, const TrainingState& state) {
+  if (state.best_step == 0 || !objective.can_evaluate()) return;
+  const TaskRow& task = objective.task();
+  if (!task.metric.empty()) {
+    return print_line("best validation {} {:g}, at step {}", task.metric, 1 - state.best_loss, state.best_step);
+  }
+  std::string bits;
+  if (config.eval.batches == 0 && objective.has_bits_per_byte()) {  // the bytes are those of all validation data
+    const ValidationFacts facts = objective.validation();
+    const Evaluation best{.tokens = facts.tokens, .nats = state.best_loss * static_cast<double>(facts.tokens)};
+    bits = fmt::format("{:g} bits per byte, ", best.bits_per_byte(facts.bytes));
+  }
+  print_line("best validation loss {:g} {}, {}at step {}", state.best_loss, task.loss_unit, bits, state.best_step);
+}
 
 // Prints the smallest loss that any model can reach on a generated corpus, if that is known.
 void print_entropy(const ResolvedConfig& config) {
@@ -25,9 +46,8 @@ void print_entropy(const ResolvedConfig& config) {
 
 // Prints which checkpoint commands read when they are given the run's folder, and the validation of the average, if
 // there is one.
-void print_weights(const ResolvedConfig& config, const RunFolder& run, std::string_view measure,
+void print_weights(const ResolvedConfig& config, const UsableCheckpoint& meant, std::string_view measure,
                    std::span<const nlohmann::ordered_json> metrics) {
-  const UsableCheckpoint meant = find_checkpoint(run.root);
   std::string line = "weights that commands read: " + meant.text;
   if (config.checkpoint.average > 0 || config.train.ema > 0) {
     const std::string_view average = config.train.ema > 0 ? "the moving average" : "the average of the last ones";
@@ -44,15 +64,51 @@ void print_weights(const ResolvedConfig& config, const RunFolder& run, std::stri
   print_line("{}", line);
 }
 
-// Warns in plain words of overfitting.
-void print_overfitting(const TrainingState& state, std::span<const nlohmann::ordered_json> metrics) {
-  const auto found = find_overfitting(metrics, state.best_step);
-  if (!found) return;
-  print_line(
-      "overfitting: after step {} the training loss fell from {:.4g} to {:.4g}, and the validation loss rose from "
-      "{:.4g} to {:.4g}: the model learns its training data by heart; more data, a smaller model, more dropout or "
-      "fewer steps would help",
-      found->step, found->before, found->after, found->best, found->last);
+// Prints what the curves say.
+void print_verdict(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
+                   std::span<const nlohmann::ordered_json> metrics) {
+  VerdictFacts facts{.best_step = state.best_step, .generated = !config.data.corpus.empty()};
+  if (const std::int64_t tokens = objective.facts().tokens; tokens > 0) {
+    facts.passes = static_cast<double>(state.tokens) / static_cast<double>(tokens);
+  }
+  for (const auto& [name, value] : config.model.options.entries()) {
+    const double* const number = std::get_if<double>(&value);
+    facts.dropout = facts.dropout || (name.ends_with("dropout") && number && *number > 0);
+  }
+  for (const std::string& sentence : training_verdict(metrics, facts)) print_line("{}", sentence);
+}
+
+// Returns samples of what the weights of this checkpoint write: those that the training has recorded, or new ones.
+// Empty if the model makes no text, or, with a warning, if it cannot.
+std::vector<TextSample> samples_of(const ResolvedConfig& config, Objective& objective, const TrainingState& state,
+                                   const UsableCheckpoint& meant, std::span<const nlohmann::ordered_json> metrics) try {
+  for (const auto& line : metrics) {
+    if (meant.averaged || !line.contains("samples") || line["step"] != meant.step) continue;
+    std::vector<TextSample> recorded;
+    for (const auto& sample : line["samples"]) {
+      recorded.push_back({sample.value("input", ""), sample.value("output", ""), sample.value("reference", "")});
+    }
+    return recorded;
+  }
+  if (meant.averaged || meant.step != state.step) load_weights(meant.run, meant.folder, objective.model());
+  const kernels::MatmulPrecisionScope precision(matmul_precision(config));
+  constexpr double kShare = 1.0 / 60, kLeast = 0.5;  // of the time of the training, and in seconds
+  const double end = ProgressLine::steady_seconds() + std::max(kLeast, kShare * state.elapsed_s);
+  return objective.samples([end] { return !StopSignal::requested() && ProgressLine::steady_seconds() < end; });
+} catch (const Error& error) {  // the training is done
+  log_warning("no sample: {}", error.what());
+  return {};
+}
+
+void print_sample(const TextSample& sample) {
+  if (!sample.reference.empty()) {
+    return print_text(output_text(str_cat("a sample: ", sample.input, "\n  translated: ", sample.output,
+                                          "\n  reference:  ", sample.reference, "\n")));
+  }
+  const bool has_prompt = !std::ranges::all_of(sample.input, [](unsigned char c) { return std::isspace(c) != 0; });
+  const std::string begin = has_prompt ? str_cat("a sample that begins with \"", sample.input, "\":\n", sample.input)
+                                       : std::string("a sample:\n");
+  print_text(output_text(str_cat(begin, sample.output, sample.output.ends_with('\n') ? "" : "\n")));
 }
 
 // Quotes a word of a command for a shell.
@@ -68,29 +124,25 @@ std::string shell_word(const std::string& word) {
 
 }  // namespace
 
-void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
-                   const RunFolder& run) {
-  if (state.best_step > 0 && objective.can_evaluate() && !objective.task().metric.empty()) {
-    print_line("best validation {} {:g}, at step {}", objective.task().metric, 1 - state.best_loss, state.best_step);
-  } else if (state.best_step > 0 && objective.can_evaluate()) {
-    std::string bits;
-    if (config.eval.batches == 0 && objective.has_bits_per_byte()) {  // the bytes are those of all validation data
-      const double nats = state.best_loss * static_cast<double>(objective.validation().tokens);
-      const Evaluation best{.tokens = objective.validation().tokens, .nats = nats};
-      bits = fmt::format("{:g} bits per byte, ", best.bits_per_byte(objective.validation().bytes));
-    }
-    print_line("best validation loss {:g} {}, {}at step {}", state.best_loss, objective.task().loss_unit, bits,
-               state.best_step);
-  }
+void print_summary(const ResolvedConfig& config, Objective& objective, const TrainingState& state, const RunFolder& run,
+                   bool with_sample) {
+  const TaskRow& task = objective.task();
+  print_best(config, objective, state);
+  print_comparison(state, run);
   const std::vector<nlohmann::ordered_json> metrics = read_metrics(run.metrics());
-  if (objective.task().metric.empty()) print_overfitting(state, metrics);
-  print_weights(config, run, objective.task().metric, metrics);
+  if (task.metric.empty() && objective.can_evaluate()) print_verdict(config, objective, state, metrics);
+  const UsableCheckpoint meant = find_checkpoint(run.root);
+  print_weights(config, meant, task.metric, metrics);
   if (!config.data.corpus.empty()) {
-    if (objective.task().optimum) {
-      print_text(objective.task().optimum(config));
-    } else if (objective.task().has_perplexity) {  // else the loss is not that of a text
+    if (task.optimum) {
+      print_text(task.optimum(config));
+    } else if (task.has_perplexity) {  // else the loss is not that of a text
       print_entropy(config);
     }
+  }
+  if (with_sample) {
+    const std::vector<TextSample> samples = samples_of(config, objective, state, meant, metrics);
+    if (!samples.empty()) print_sample(samples.front());
   }
   print_line("curves: {}\nrun: {}", run.report().string(), run.root.string());
 }

@@ -6,10 +6,12 @@
 
 namespace tapeformer::cli {
 
-// Prints to standard output: the best evaluation, whether the model was overfitted, which weights commands read, what
-// the best possible model would reach if that is known, and where the run is.
-void print_summary(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
-                   const RunFolder& run);
+// Prints to standard output: the best evaluation, how simple models compare (comparison.json), what the curves say
+// (training_verdict()), which weights commands read, what the best possible model would reach if that is known, a text
+// that the model makes with those weights if `with_sample`, and where the run is. For the sample the model gets the
+// weights that commands read.
+void print_summary(const ResolvedConfig& config, Objective& objective, const TrainingState& state, const RunFolder& run,
+                   bool with_sample);
 
 // Logs the commands that read the run, ready to be typed.
 void print_next_commands(const ResolvedConfig& config, const RunFolder& run);

@@ -1,10 +1,17 @@
 #include "tasks/language_model/language_objective.h"
 
+#include <algorithm>
+
 #include "data/text/text_source.h"
 #include "generate/generator.h"
-#include "tasks/text/text_evaluation.h"
+#include "tasks/text/text_baselines.h"
 
 namespace tapeformer {
+namespace {
+
+constexpr std::int64_t kPromptTokens = 16;  // of the validation text that are the prompt of a sample
+
+}  // namespace
 
 LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData data)
     : TextObjectiveOf(config, std::move(data), make_causal_model), recurrent_(model_->recurrent()) {
@@ -96,18 +103,38 @@ std::function<void()> LanguageObjective::hold() {
   return [this, states = states_] { states_ = states; };
 }
 
-std::vector<TextSample> LanguageObjective::samples() {
+std::vector<TextSample> LanguageObjective::samples(const std::function<bool()>& go_on) {
   const Tokenizer& tokenizer = *data_.tokenizer;
   const GenerateOptions options{
       .sampling = {}, .tokens = config_.train.sample_tokens, .stop_token = tokenizer.special(kEndOfText).value_or(-1)};
-  const auto ids = generate(*model_, prompt_tokens(tokenizer, *model_, config_.train.sample_prompt), options);
-  return {{config_.train.sample_prompt, tokenizer.decode(ids)}};
+  const auto sample = [&](const std::string& input,
+                          const std::vector<std::int32_t>& prompt) -> std::vector<TextSample> {
+    const auto ids = generate(*model_, prompt, options, [&](std::int32_t) { return !go_on || go_on(); });
+    return {{input, tokenizer.decode(ids)}};
+  };
+  std::vector<std::int32_t> prompt;
+  try {
+    prompt = prompt_tokens(tokenizer, *model_, config_.train.sample_prompt);
+  } catch (const Error&) {  // a tokenizer of characters that does not know one of them
+  }
+  if (!prompt.empty()) return sample(config_.train.sample_prompt, prompt);
+  const TokenFile& text = data_.valid ? *data_.valid : data_.train;
+  prompt.resize(std::min(kPromptTokens, text.size()));
+  text.copy(0, prompt);
+  return sample(tokenizer.decode(prompt), prompt);
+}
+
+WindowOptions LanguageObjective::window_options() const {
+  return {.stride = config_.eval.stride, .batch = config_.train.batch, .max_batches = config_.eval.batches};
 }
 
 Evaluation LanguageObjective::evaluate(const ProgressCallback& progress) {
-  const WindowOptions options{
-      .stride = config_.eval.stride, .batch = config_.train.batch, .max_batches = config_.eval.batches};
-  return tapeformer::evaluate(*model_, data_.valid->view(), options, progress, ranks());
+  return tapeformer::evaluate(*model_, data_.valid->view(), window_options(), progress, ranks());
+}
+
+std::optional<Baselines> LanguageObjective::baselines(double seconds, const ProgressCallback& progress) {
+  if (!can_evaluate()) return std::nullopt;
+  return text_baselines(*model_, data_, window_options(), has_bits_per_byte(), seconds, progress);
 }
 
 }  // namespace tapeformer

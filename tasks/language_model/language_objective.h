@@ -3,6 +3,7 @@
 
 #include "data/text/batcher.h"
 #include "nn/recurrent/recurrent.h"
+#include "tasks/text/text_evaluation.h"
 #include "tasks/text/text_objective.h"
 
 namespace tapeformer {
@@ -15,8 +16,10 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   RecurrentTraining* recurrent() override { return recurrent_ ? this : nullptr; }
   Evaluation evaluate(const ProgressCallback& progress) override;
-  // The text that `tapeformer generate` makes of train.sample_prompt with its default options.
-  std::vector<TextSample> samples() override;
+  std::optional<Baselines> baselines(double seconds, const ProgressCallback& progress) override;
+  // The text that `tapeformer generate` makes of train.sample_prompt with its default options; if the tokenizer cannot
+  // encode that, of the beginning of the validation text.
+  std::vector<TextSample> samples(const std::function<bool()>& go_on) override;
 
  private:
   NamedTensors state() const override;
@@ -24,6 +27,7 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   std::function<void()> hold() override;
   // Throws UsageError, before the training begins, if the tokenizer cannot encode the prompt or gives no tokens.
   void check_sample_prompt() const;
+  WindowOptions window_options() const;
   // Reads the rows of a micro-step into batch_, and starts to read the next micro-step's rows from disk.
   void draw(std::int64_t step, std::int64_t micro_step);
 

@@ -120,6 +120,12 @@ Evaluation evaluate(const CausalModel& model, TokenView tokens, const WindowOpti
   return total;
 }
 
+void for_scored_batches(const CausalModel& model, TokenView tokens, const WindowOptions& options,
+                        const ProgressCallback& progress, const BatchVisitor& visit) {
+  for_text(model, tokens, options, progress, Communicator::alone(),
+           [&](const TextBatch& batch, RecurrentState* state) { visit(batch, state != nullptr); });
+}
+
 void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
                   const std::function<Variable(const Variable&)>& logits, std::int64_t top, const ScoreVisitor& visit) {
   constexpr std::int64_t kRows = 64;  // rows of logits at a time

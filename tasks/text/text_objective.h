@@ -15,6 +15,7 @@ class TextObjective : public Objective {
         .tokenizers = {data_.tokenizer->to_json(), ""},
         .data_hash = data_.train.source_hash(),
         .valid_hash = data_.valid ? data_.valid->source_hash() : 0,
+        .tokens = data_.train.size(),
         .description = {str_cat(model().parameter_count(), " parameters, vocabulary of ", data_.tokenizer->vocab_size(),
                                 ", ", data_.train.size(), " training tokens")},
         .warnings = data_.warnings};

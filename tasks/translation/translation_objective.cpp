@@ -28,6 +28,7 @@ DataFacts TranslationObjective::facts() const {
       .tokenizers = {both.source->to_json(), both.joint() ? "" : both.target->to_json()},
       .data_hash = data_.hash,
       .valid_hash = data_.valid_pairs().empty() ? 0 : pairs_hash(data_.valid_pairs()),
+      .tokens = data_.train.target_tokens() + data_.train.size(),
       .description = {str_cat(model_->parameter_count(), " parameters, ", vocabulary),
                       str_cat(data_.train.size(), " training pairs with ", data_.train.source_tokens(), " source and ",
                               data_.train.target_tokens(), " target tokens; ", steps_per_epoch(), " steps an epoch, ",
@@ -87,7 +88,7 @@ std::optional<double> TranslationObjective::bleu() {
   return bleu.score().score;
 }
 
-std::vector<TextSample> TranslationObjective::samples() {
+std::vector<TextSample> TranslationObjective::samples(const std::function<bool()>&) {
   constexpr std::int64_t kSamples = 4;
   const std::int64_t count = std::min(kSamples, static_cast<std::int64_t>(data_.valid_pairs().size()));
   std::vector<TextSample> samples;

@@ -24,7 +24,7 @@ class TranslationObjective : public Objective {
   // BLEU of greedy translations of the first eval.bleu_sentences validation pairs.
   std::optional<double> bleu() override;
   // Greedy translations of the first validation pairs.
-  std::vector<TextSample> samples() override;
+  std::vector<TextSample> samples(const std::function<bool()>& go_on) override;
 
   // The share of the positions of training batches that is padding.
   double padding_share() const { return batcher_.padding_share(); }

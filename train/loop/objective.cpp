@@ -41,6 +41,10 @@ TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::
                      .micro_step = static_cast<std::uint32_t>(micro_step)}};
 }
 
+std::optional<Baselines> Objective::baselines(double, const ProgressCallback&) { return std::nullopt; }
+
+std::vector<TextSample> Objective::samples(const std::function<bool()>&) { return {}; }
+
 std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const RunFolder* resumed,
                                           const ProgressMaker& progress) {
   const TaskRow& task = config.task_row();

@@ -13,6 +13,7 @@
 #include "nn/optim/parameter_slab.h"
 #include "train/config/config.h"
 #include "train/config/task_row.h"
+#include "train/loop/baselines.h"
 #include "train/loop/evaluation.h"
 #include "train/run/run_folder.h"
 
@@ -64,6 +65,7 @@ struct DataFacts {
   RunTokenizers tokenizers = {};
   std::uint64_t data_hash = 0;   // of the training data, so that a resume can tell when it has changed
   std::uint64_t valid_hash = 0;  // of the validation data; 0 if there is none
+  std::int64_t tokens = 0;       // of one pass over the training data, as StepSize counts them; 0: not known
   // Lines about what is trained on, and lines about what is wrong with the data.
   std::vector<std::string> description = {}, warnings = {};
 };
@@ -139,9 +141,12 @@ class Objective {
   bool has_bits_per_byte() const { return task().has_perplexity && validation().unknown_share <= kMaxUnknownShare; }
   // Returns the BLEU of the model's translations of the validation data; nullopt if the task has no BLEU.
   virtual std::optional<double> bleu() { return std::nullopt; }
+  // Returns what simple models reach on the data that evaluate() scores, by about so many seconds of work, which may
+  // use only a part of the training data; nullopt if the task has nothing to compare.
+  virtual std::optional<Baselines> baselines(double seconds, const ProgressCallback& progress);
   // Returns the samples for train.sample_every; empty if the model generates no text. They do not influence the
-  // training.
-  virtual std::vector<TextSample> samples() { return {}; }
+  // training. A text ends early when `go_on` is set and returns false after a token.
+  virtual std::vector<TextSample> samples(const std::function<bool()>& go_on);
 
  protected:
   const ResolvedConfig config_;

@@ -266,7 +266,7 @@ class Trainer {
 
   void write_samples() {
     begin_piece("samples");
-    write_metrics({{"step", state_.step}, {"samples", samples_json(objective_.samples())}});
+    write_metrics({{"step", state_.step}, {"samples", samples_json(objective_.samples({}))}});
   }
 
   // Saves a checkpoint. Training waits until its files are in the system's file cache and the previous checkpoint is

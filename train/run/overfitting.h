@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
+
+#include "train/run/loss_curve.h"
 
 namespace tapeformer {
 
@@ -16,9 +17,9 @@ struct Overfitting {
   double before = 0, after = 0;
 };
 
-// `lines` are those of metrics.jsonl; the evaluation at `best_step` has the smallest loss. Returns nullopt unless the
+// The evaluation at `best_step` has the smallest loss. Returns nullopt unless the
 // last validation loss is more than 2 % above the smallest one, while the training loss fell and is below the
 // validation loss.
-std::optional<Overfitting> find_overfitting(std::span<const nlohmann::ordered_json> lines, std::int64_t best_step);
+std::optional<Overfitting> find_overfitting(std::span<const LossPoint> curve, std::int64_t best_step);
 
 }  // namespace tapeformer

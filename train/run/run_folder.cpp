@@ -77,7 +77,7 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
   try {
     if (is_unfinished(run)) {
       for (const fs::path& path :
-           {run.target_tokenizer(), run.labels(), run.metrics(), run.machine(), run.checkpoints()})
+           {run.target_tokenizer(), run.labels(), run.metrics(), run.machine(), run.comparison(), run.checkpoints()})
         remove_path(path);
     }
     write_file_atomically(unfinished_config(run), config_toml);

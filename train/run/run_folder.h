@@ -29,6 +29,7 @@ struct RunFolder {
   std::filesystem::path labels() const { return root / "labels.json"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path machine() const { return root / "machine.json"; }
+  std::filesystem::path comparison() const { return root / "comparison.json"; }
   std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path checkpoint(std::int64_t step) const;  // checkpoints/step-000500

@@ -86,7 +86,7 @@ TEST_CASE("train: the run's folder, its metrics, and what is printed") {
     CHECK(box.metrics("run") == lines);
   }
   SUBCASE("a resumed run may do without validation text") {
-    const Outcome resumed = box.run("train --resume run --train.steps 22 --data.valid_fraction 0");
+    const Outcome resumed = box.run("train -q --resume run --train.steps 22 --data.valid_fraction 0");
     CHECK(resumed.exit_code == 0);
     CHECK(resumed.tells("no validation text: nothing will be evaluated"));
     CHECK(resumed.out == "weights that commands read: step 20 (best)\ncurves: run/report.html\nrun: run\n");

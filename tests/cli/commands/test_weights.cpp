@@ -89,6 +89,9 @@ TEST_CASE("weights: the summary of a training says which are meant, and in plain
                      " (best); the average of the last ones has validation loss ") != summary.npos);
   CHECK(summary.find("overfitting: after step " + step + " the training loss fell from ") != summary.npos);
   CHECK(summary.find(" the model learns its training data by heart; ") != summary.npos);
+  // The sample is of these weights too.
+  const std::string sample = json_of(box, "generate run --json --tokens 100", {"--prompt", "\n"})["text"];
+  CHECK(summary.find("\na sample:\n" + sample) != summary.npos);
   const Outcome short_run = box.run("train tiny.toml --out short --train.steps 10 --eval.batches 0");
   CHECK(short_run.exit_code == 0);
   CHECK(short_run.out.find("overfitting") == short_run.out.npos);

@@ -45,7 +45,7 @@ struct ScriptedObjective : Objective {
   }
   std::optional<double> bleu() override { return 10.0 + static_cast<double>(step); }
   std::function<void()> before_samples = [] {};
-  std::vector<TextSample> samples() override {
+  std::vector<TextSample> samples(const std::function<bool()>&) override {
     before_samples();
     return {{"a", "b"}};
   }

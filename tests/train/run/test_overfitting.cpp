@@ -26,17 +26,19 @@ std::vector<Json> run_of(const std::vector<std::pair<double, double>>& losses) {
 }  // namespace
 
 TEST_CASE("overfitting: the validation loss rises from its minimum while the training loss falls") {
-  const auto found = find_overfitting(run_of({{5, 5.5}, {4, 5}, {3.75, 5.25}, {3.5, 6}}), 20);
+  const auto found = find_overfitting(loss_curve(run_of({{5, 5.5}, {4, 5}, {3.75, 5.25}, {3.5, 6}})), 20);
   REQUIRE(found);
   CHECK(found->step == 20);
   CHECK(found->best == 5);
   CHECK(found->last == 6);
   CHECK(found->before == 4);
   CHECK(found->after == 3.5);
-  CHECK_FALSE(find_overfitting(run_of({{5, 5.5}, {4, 5}, {3.5, 4.9}}), 30));   // it still falls
-  CHECK_FALSE(find_overfitting(run_of({{5, 5.5}, {4, 5}, {3.5, 5.09}}), 20));  // by chance
-  CHECK_FALSE(find_overfitting(run_of({{5, 5.5}, {4, 5}, {4.5, 6}}), 20));     // both rise: the rate is too large
-  CHECK_FALSE(find_overfitting(run_of({{9, 5.5}, {8, 5}, {7, 6}}), 20));       // the training text is the harder one
+  CHECK_FALSE(find_overfitting(loss_curve(run_of({{5, 5.5}, {4, 5}, {3.5, 4.9}})), 30));   // it still falls
+  CHECK_FALSE(find_overfitting(loss_curve(run_of({{5, 5.5}, {4, 5}, {3.5, 5.09}})), 20));  // by chance
+  CHECK_FALSE(
+      find_overfitting(loss_curve(run_of({{5, 5.5}, {4, 5}, {4.5, 6}})), 20));  // both rise: the rate is too large
+  CHECK_FALSE(
+      find_overfitting(loss_curve(run_of({{9, 5.5}, {8, 5}, {7, 6}})), 20));  // the training text is the harder one
   CHECK_FALSE(find_overfitting({}, 0));
 }
 
@@ -45,7 +47,7 @@ TEST_CASE("overfitting: with label smoothing the plain loss is compared") {
   for (Json& line : lines) {
     if (line.contains("loss")) line["unsmoothed_loss"] = line["loss"].get<double>() - 1;
   }
-  const auto found = find_overfitting(lines, 10);
+  const auto found = find_overfitting(loss_curve(lines), 10);
   REQUIRE(found);
   CHECK(found->after == 2.5);
 }

@@ -1,0 +1,105 @@
+// What a training prints at its end, beyond the best evaluation and the weights that commands read.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tests/cli/sandbox.h"
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+// A number as the summary writes it.
+std::string digits(const Json& number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", number.get<double>());
+  return text;
+}
+
+std::string comparison_line(const Json& json) {
+  return "\nfor comparison, bits per byte of the same validation text: this model " +
+         digits(json["model"]["bits_per_byte"]) + ", a Kneser-Ney 5-gram of the same tokens " +
+         digits(json["kneser_ney"]["bits_per_byte"]) + ", xz " + digits(json["xz"]["bits_per_byte"]) + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("summary: bits per byte stand beside those of n-grams and of xz") {
+  const Sandbox box("gpt");
+  const Outcome outcome = box.succeed("train tiny.toml --out run --train.steps 20 --eval.batches 0");
+  INFO(outcome.out);
+  Json json = Json::parse(box.read("run/comparison.json"));
+  double best = 1e9;
+  for (const Json& line : box.metrics("run")) {
+    if (line.contains("eval_loss")) best = std::min(best, line["eval_bits_per_byte"].get<double>());
+  }
+  CHECK(json["step"] == 20);
+  CHECK(json["model"]["bits_per_byte"].get<double>() == doctest::Approx(best).epsilon(1e-9));
+  CHECK(json["kneser_ney"]["tokens"] == json["kneser_ney"]["of"]);
+  CHECK(json["xz"]["whole"] == true);
+  CHECK(json["xz"]["training_bytes"].get<int>() + json["xz"]["validation_bytes"].get<int>() ==
+        static_cast<int>(box.read("text.txt").size()));
+  CHECK(has(outcome.out, comparison_line(json)));
+
+  // A run that is resumed with nothing left to train prints what was found, and does not look again.
+  json["kneser_ney"]["bits_per_byte"] = 1.25;
+  box.write("run/comparison.json", json.dump());
+  CHECK(has(result_of(box, "train --resume run"), comparison_line(json)));
+  box.write("run/comparison.json", "{");
+  const Outcome damaged = box.succeed("train --resume run");
+  CHECK(damaged.tells("run/comparison.json: "));
+  CHECK_FALSE(has(damaged.out, "for comparison"));
+  // One that goes on compares anew.
+  CHECK(has(box.succeed("train --resume run --train.steps 22").out, "for comparison"));
+  CHECK(Json::parse(box.read("run/comparison.json"))["step"] == 22);
+}
+
+TEST_CASE("summary: a part of the validation text is compared in nats, and a quiet training compares nothing") {
+  const Sandbox box("gpt");
+  const Outcome outcome = box.succeed("train tiny.toml --out run --train.steps 6 --eval.batches 1");
+  const Json json = Json::parse(box.read("run/comparison.json"));
+  CHECK(has(outcome.out, "\nfor comparison, nats per token of the same validation tokens: this model " +
+                             digits(json["model"]["loss"]) + ", a Kneser-Ney 5-gram of the same tokens " +
+                             digits(json["kneser_ney"]["loss"]) + "\n"));
+  const Outcome quiet = box.succeed("train tiny.toml -q --out quiet --train.steps 6 --eval.batches 0");
+  CHECK_FALSE(has(quiet.out, "for comparison"));
+  CHECK_FALSE(has(quiet.out, "a sample"));
+  CHECK_FALSE(box.has("quiet/comparison.json"));
+}
+
+TEST_CASE("summary: it says in plain words what the curves show") {
+  const Sandbox box("gpt");
+  const Outcome outcome = box.succeed("train tiny.toml --out run --train.steps 8 --eval.every 2 --eval.batches 0");
+  INFO(outcome.out);
+  CHECK(has(outcome.out, "\nstill falling: over the last evaluation the validation loss fell by "));
+  CHECK(has(outcome.out, ": a longer training would probably lower it further\n"));
+}
+
+TEST_CASE("summary: a sample is what generate makes of the prompt") {
+  const Sandbox box("gpt");
+  const std::string prompt = " --train.sample_prompt The --train.sample_tokens 12";
+  const Outcome outcome = box.succeed("train tiny.toml --out run --train.steps 8" + prompt);
+  const std::string text = json_of(box, "generate run --json --prompt The --tokens 12")["text"];
+  CHECK(has(outcome.out, "\na sample that begins with \"The\":\nThe" + text));
+  // The training's own sample of that step is not made again.
+  REQUIRE(box.run("train tiny.toml --out other --train.steps 8 --train.sample_every 8" + prompt).exit_code == 0);
+  std::string metrics = box.read("other/metrics.jsonl");
+  const std::size_t at = metrics.find("\"output\":\"");
+  REQUIRE(at != metrics.npos);
+  metrics.insert(at + 10, "recorded");
+  box.write("other/metrics.jsonl", metrics);
+  CHECK(has(box.succeed("train --resume other").out, "\nTherecorded"));
+  // A tokenizer of characters that do not include the prompt's begins as the validation text does.
+  std::string letters;
+  for (int i = 0; i < 400; ++i) letters += "abcab";
+  box.write("letters.txt", letters);
+  const Outcome without = box.succeed("train tiny.toml --out letters --train.steps 8 --data.text letters.txt");
+  CHECK(has(without.out,
+            "\na sample that begins with \"" + letters.substr(1800, 16) + "\":\n" + letters.substr(1800, 16)));
+  const Sandbox pairs("transformer");
+  const std::string out = pairs.succeed("train tiny.toml --out run").out;
+  for (const char* part : {"\na sample: ", "\n  translated: ", "\n  reference:  "}) CHECK(has(out, part));
+}
