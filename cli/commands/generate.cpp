@@ -80,13 +80,13 @@ class TextGenerator {
     const kernels::MatmulPrecisionScope precision(run_.matmul);
     const Beginning beginning = beginning_of(run_, arguments_.prompt);
     warn_of_unseen(beginning.ids, "the prompt");
-    const double begin = ProgressLine::steady_seconds();
+    const double begin = steady_seconds();
     const auto found = search_texts(*run_.model, beginning.ids,
                                     {.search = arguments_.search,
                                      .tokens = options_.tokens,
                                      .stop_token = options_.stop_token,
                                      .use_cache = options_.use_cache});
-    tokens_ = std::ssize(found.front().ids), seconds_ = ProgressLine::steady_seconds() - begin;
+    tokens_ = std::ssize(found.front().ids), seconds_ = steady_seconds() - begin;
     for (const Hypothesis& hypothesis : found) {
       const std::string text = run_.tokenizer->decode(hypothesis.ids);
       const std::int64_t tokens = std::ssize(hypothesis.ids);
@@ -165,7 +165,7 @@ class TextGenerator {
       flush_results();  // so that the reader of a pipe sees each token at once too
     };
     if (!arguments_.json) output.write(beginning.shown);
-    const double begin = ProgressLine::steady_seconds();
+    const double begin = steady_seconds();
     bool interrupted = false;
     const auto ids = generate(*run_.model, beginning.ids, options_, [&](std::int32_t token) {
       show(stops.push(run_.tokenizer->decode(std::span(&token, 1))));
@@ -174,7 +174,7 @@ class TextGenerator {
     });
     show(stops.finish());
     const std::int64_t tokens = std::ssize(ids);
-    const double seconds = ProgressLine::steady_seconds() - begin;
+    const double seconds = steady_seconds() - begin;
     tokens_ += tokens, seconds_ += seconds;
     if (!arguments_.json) {
       output.finish();

@@ -163,8 +163,6 @@ void compute(Info& info, const ObjectiveData& data) {
   info.machine_bytes = machine_memory_bytes();
   info.machine_flops = machine_peak_flops(matmul_precision(config), thread_count());
   info.step_seconds = info.step_flops() / (kUsualShare * info.machine_flops);
-  const std::int64_t every = config.eval.every, steps = config.train.steps;
-  info.evaluations = every > 0 ? (steps + every - 1) / every : 1;
 }
 
 // Runs and times some steps, for about `seconds`. If there is not enough memory for them, `info` stays unchanged.
@@ -189,6 +187,16 @@ void time_steps(Info& info, const DataReader& read, double seconds) {
 }
 
 }  // namespace
+
+std::int64_t Info::steps() const {
+  if (!ends_by_clock()) return config.train.steps;
+  std::int64_t fits = 1, too_many = config.train.steps;
+  while (too_many - fits > 1) {
+    const std::int64_t middle = fits + (too_many - fits) / 2;
+    (seconds_of(middle) <= 60 * config.train.minutes ? fits : too_many) = middle;
+  }
+  return fits;
+}
 
 Info gather_info(const std::string& target, const ConfigOverrides& overrides, double seconds) {
   std::optional<RunFolder> run;

@@ -35,7 +35,6 @@ struct Info {
   double machine_flops = 0;
   std::optional<DryRun> dry_run = std::nullopt;
   double step_seconds = 0;
-  std::int64_t evaluations = 0;
   std::vector<Advice> advice = {};
   std::optional<MeasuredRun> measured = std::nullopt;
 
@@ -43,13 +42,29 @@ struct Info {
   std::int64_t peak_bytes() const { return dry_run ? dry_run->peak_bytes : state_bytes(); }
   bool fits() const { return peak_bytes() <= machine_bytes; }
   std::optional<double> evaluation_seconds() const { return dry_run ? dry_run->evaluation_seconds : std::nullopt; }
+  // Whether the training ends by train.minutes, before it has done train.steps.
+  bool ends_by_clock() const {
+    return config.train.minutes > 0 && seconds_of(config.train.steps) > 60 * config.train.minutes;
+  }
+  // How many steps the training does, with their evaluations.
+  std::int64_t steps() const;
+  std::int64_t evaluations() const { return evaluations_in(steps()); }
   double training_seconds() const {
-    return static_cast<double>(config.train.steps) * step_seconds +
-           static_cast<double>(evaluations) * evaluation_seconds().value_or(0);
+    return ends_by_clock() ? 60 * config.train.minutes : seconds_of(config.train.steps);
   }
   double step_flops() const { return costs.flops_per_token * static_cast<double>(costs.tokens_per_step); }
   double share_of_peak() const { return step_flops() / step_seconds / machine_flops; }
   const char* method() const { return !dry_run ? "computed" : dry_run->scaled ? "scaled" : "measured"; }
+
+ private:
+  std::int64_t evaluations_in(std::int64_t steps) const {
+    const std::int64_t every = config.eval.every;
+    return every > 0 ? (steps + every - 1) / every : 1;
+  }
+  double seconds_of(std::int64_t steps) const {
+    return static_cast<double>(steps) * step_seconds +
+           static_cast<double>(evaluations_in(steps)) * evaluation_seconds().value_or(0);
+  }
 };
 
 // `target` is a configuration file or a run's folder; `overrides` change its configuration. Runs and

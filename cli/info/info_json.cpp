@@ -81,7 +81,8 @@ Json info_json(const Info& info) {
             {"method", info.method()},
             {"step_seconds", info.step_seconds},
             {"evaluation_seconds", json_of(info.evaluation_seconds())},
-            {"evaluations", info.evaluations},
+            {"steps", info.steps()},
+            {"evaluations", info.evaluations()},
             {"training_seconds", info.training_seconds()}};
   if (const auto& measured = info.measured) {
     json["measured"] = {{"steps", measured->steps},

@@ -93,9 +93,15 @@ std::string time_text(const Info& info) {
   table.add({"a step" + about, short_time(info.step_seconds),
              gflop > 0 ? fmt::format("{:.0f} % of that", 100 * std::min(1.0, info.share_of_peak())) : ""});
   if (const auto seconds = info.evaluation_seconds()) table.add({"an evaluation", short_time(*seconds)});
-  table.add({with_commas(train.steps) + " steps" + about, short_time(info.training_seconds()),
-             info.evaluation_seconds() ? str_cat("with ", with_commas(info.evaluations), " evaluations")
-                                       : "without evaluations"});
+  const std::string evaluations = info.evaluation_seconds()
+                                      ? str_cat("with ", with_commas(info.evaluations()), " evaluations")
+                                      : "without evaluations";
+  if (info.ends_by_clock()) {
+    table.add({fmt::format("{:g} minutes (train.minutes)", train.minutes), with_commas(info.steps()) + " steps",
+               "about, " + evaluations});
+  } else {
+    table.add({with_commas(train.steps) + " steps" + about, short_time(info.training_seconds()), evaluations});
+  }
   if (const auto& measured = info.measured) {
     if (measured->step_seconds) table.add({"a step, measured", short_time(*measured->step_seconds)});
     table.add({with_commas(measured->steps) + " steps, measured", short_time(measured->elapsed_seconds)});

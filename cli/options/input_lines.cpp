@@ -85,7 +85,7 @@ void InputLines::read_more() {
 // work.
 void InputLines::show_progress() {
   if (!shows_progress_ || lines_ == 0 || !progress_.is_due()) return;
-  const double elapsed = ProgressLine::steady_seconds() - begin_;
+  const double elapsed = steady_seconds() - begin_;
   if (terminal_columns(STDERR_FILENO) == 0 && elapsed < ProgressLine::kLogInterval) return;
   std::vector<ProgressPart> parts{{doing_ + " line " + std::to_string(lines_), 1}};
   if (all_bytes_ > 0) {

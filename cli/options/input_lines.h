@@ -38,7 +38,7 @@ class InputLines {
   // The lines and bytes that were taken; the bytes of the whole file, or 0 if standard input is not a file.
   std::int64_t lines_ = 0, bytes_ = 0, all_bytes_ = 0;
   bool shows_progress_;
-  double begin_ = ProgressLine::steady_seconds();
+  double begin_ = steady_seconds();
   ProgressLine progress_ = ProgressLine::standard_error();
 };
 

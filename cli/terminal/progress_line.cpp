@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -74,18 +73,14 @@ void ProgressLine::clear_visible() {
   visible_on = nullptr;
 }
 
-double ProgressLine::steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 ProgressCallback show_progress(std::string what) {
   if (is_quiet()) return {};
   const bool terminal = terminal_columns(STDERR_FILENO) > 0;
-  const double begin = ProgressLine::steady_seconds();
+  const double begin = steady_seconds();
   auto line = std::make_shared<ProgressLine>(ProgressLine::standard_error());
   return [=, what = std::move(what)](double share) {
     if (share >= 1) return line->clear();
-    const double elapsed = ProgressLine::steady_seconds() - begin;
+    const double elapsed = steady_seconds() - begin;
     if (!line->is_due() || (!terminal && elapsed < ProgressLine::kLogInterval)) return;
     const std::string left = share > 0 ? format_duration(elapsed * (1 - share) / share) : "?";
     line->show({{what + " " + std::to_string(static_cast<int>(100 * share)) + "%", 1}, {left + " left", 2}});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/progress.h"
+#include "train/time/steady_clock.h"
 
 namespace tapeformer {
 
@@ -42,9 +43,6 @@ class ProgressLine {
   void clear();
   // Removes the line that is visible now, whichever object shows it, so that a message can be written there.
   static void clear_visible();
-
-  // The monotonic clock, in seconds.
-  static double steady_seconds();
 
  private:
   std::ostream& out_;

@@ -19,8 +19,10 @@ constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds: two signals wi
 
 // These are globals, since a signal handler can use no other state.
 std::atomic<bool> in_use = false, saves_work = false;
-bool watches_terminal = false;  // whether the loss of the terminal counts as SIGHUP
-bool watches_pipe = false;      // whether a pipe without a reader counts as SIGPIPE
+std::atomic<bool> may_cool_down = false;     // whether a SIGINT is to ask for a cool-down first
+std::atomic<std::int64_t> cool_down_at = 0;  // when it asked; 0: it has not
+bool watches_terminal = false;               // whether the loss of the terminal counts as SIGHUP
+bool watches_pipe = false;                   // whether a pipe without a reader counts as SIGPIPE
 std::atomic<int> received = 0;
 std::atomic<std::int64_t> received_at = 0;
 
@@ -43,7 +45,11 @@ extern "C" void on_signal(int signal) {
   const int error = errno;  // keeps errno of the system call that the signal interrupted
   // The user did not ask for a SIGPIPE, and each further message that nobody reads raises another one.
   const bool is_request = signal != SIGPIPE;
-  if (received == 0 || (received == SIGPIPE && is_request)) {
+  if (received == 0 && signal == SIGINT && may_cool_down && cool_down_at == 0) {
+    cool_down_at = nanoseconds();
+  } else if (received == 0 && signal == SIGINT && cool_down_at != 0 && nanoseconds() - cool_down_at <= kSamePress) {
+    // the same press again
+  } else if (received == 0 || (received == SIGPIPE && is_request)) {
     received_at = nanoseconds();
     received = signal;
   } else if (is_request && (signal == SIGINT || !saves_work) && nanoseconds() - received_at > kSamePress) {
@@ -68,7 +74,8 @@ int loss_of_reader() {
 StopSignal::StopSignal(std::span<const int> signals) {
   check(!in_use.exchange(true), "StopSignal: another one is alive");
   received = 0;
-  saves_work = false;
+  saves_work = may_cool_down = false;
+  cool_down_at = 0;
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
@@ -100,5 +107,9 @@ int StopSignal::signal() {
 }
 
 void StopSignal::work_begins() { saves_work = true; }
+
+void StopSignal::interrupt_cools_down() { may_cool_down = true; }
+
+bool StopSignal::cooldown_requested() { return cool_down_at != 0; }
 
 }  // namespace tapeformer

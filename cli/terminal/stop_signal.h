@@ -34,6 +34,9 @@ class StopSignal {
   static int signal();
   // Declares that from now on there is work to save.
   static void work_begins();
+  // Declares that the first SIGINT from now on asks for a cool-down; the next one is then the first that stops.
+  static void interrupt_cools_down();
+  static bool cooldown_requested();
 };
 
 }  // namespace tapeformer

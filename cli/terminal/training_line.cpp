@@ -18,13 +18,20 @@ constexpr double kDecay = 0.98;
 
 std::vector<ProgressPart> training_parts(const ProgressState& state, const TrainingFacts& facts) {
   const auto done = static_cast<double>(state.step - state.first_step);
-  const double left = state.elapsed_s / done * static_cast<double>(state.steps - state.step);
-  const std::int64_t percent = state.steps > 0 ? 100 * state.step / state.steps : 0;
+  double left = state.elapsed_s / done * static_cast<double>(state.steps - state.step);
+  std::int64_t percent = state.steps > 0 ? 100 * state.step / state.steps : 0;
+  std::string step = "step " + std::to_string(state.step);
+  if (!state.time || state.time->end_is_known) step += "/" + std::to_string(state.steps);
+  std::vector<ProgressPart> parts{{step, 1}};
+  if (const auto& time = state.time) {
+    left = std::max(0.0, time->whole_s - time->done_s);
+    percent = static_cast<std::int64_t>(100 * std::min(1.0, time->done_s / time->whole_s));
+    parts.push_back({fmt::format("{:.1f}/{:.4g} min", time->done_s / 60, time->whole_s / 60), 5});
+  }
   const std::string loss =
       std::string(state.smoothed ? "label-smoothed loss " : "loss ") + (state.with_z ? "+ z " : "");
-  std::vector<ProgressPart> parts{{"step " + std::to_string(state.step) + "/" + std::to_string(state.steps), 1},
-                                  {std::to_string(percent) + "%", 5},
-                                  {loss + fmt::format("{:.4f}", facts.mean_loss), 2}};
+  parts.push_back({std::to_string(percent) + "%", 5});
+  parts.push_back({loss + fmt::format("{:.4f}", facts.mean_loss), 2});
   if (facts.validation_loss) parts.push_back({fmt::format("valid {:.4f}", *facts.validation_loss), 4});
   parts.push_back({format_rate(state.tokens_per_s) + " tokens/s", 6});
   if (facts.share_of_peak) parts.push_back({fmt::format("{:.0f}% of peak", 100 * *facts.share_of_peak), 7});

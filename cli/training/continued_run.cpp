@@ -15,6 +15,7 @@
 #include "train/run/chosen_checkpoint.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
+#include "train/time/time_budget.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -110,7 +111,8 @@ void mark_best_of(const RunFolder& run, const TrainingState& state) {
 }
 
 void cut_metrics(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state) {
-  const std::string note = truncate_metrics(run.metrics(), state.step, state.step < config.train.steps, state.metrics);
+  const std::string note =
+      truncate_metrics(run.metrics(), state.step, state.step < last_step(config, state), state.metrics);
   if (!note.empty()) log_warning("{}", note);
 }
 

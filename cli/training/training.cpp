@@ -106,7 +106,11 @@ void log_beginning(const ResolvedConfig& config, const Objective& objective, con
   log_info("{} threads{}; matrix products: {}", thread_count(), of_environment ? " (OMP_NUM_THREADS)" : "",
            describe_matmul(precision));
   log_ranks(config, objective.ranks());
-  if (state.step >= config.train.steps) {
+  if (state.step < last_step(config, state)) return;
+  if (last_step(config, state) < config.train.steps) {
+    log_info("nothing left to train: go on with --train.minutes M, where M is above {:.4g} and not {:g}",
+             state.elapsed_s / 60, config.train.minutes);
+  } else {
     log_info("nothing left to train: go on with --train.steps N, where N is above {}", state.step);
   }
 }
@@ -126,6 +130,29 @@ void log_evaluation(const std::string& what, const Evaluation& evaluation, std::
            measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
 }
 
+// Logs when the rate begins to fall, or falls in another time.
+void log_cooldown(const CooldownNotice& notice) {
+  const std::string time = fmt::format("{} steps, about {:.0f} s", notice.end - notice.step, notice.seconds);
+  switch (notice.why) {
+    case CooldownNotice::Why::time:
+      return log_info("the learning rate falls after step {}: {}", notice.step, time);
+    case CooldownNotice::Why::asked:
+      return log_info("cooling down after step {}: {}; another Ctrl-C saves and stops", notice.step, time);
+    case CooldownNotice::Why::asked_again:
+      return log_info("cooling down already: {}; another Ctrl-C saves and stops", time);
+    case CooldownNotice::Why::pace:
+      return log_info("the pace has changed: the last step is now {}, in about {:.0f} s", notice.end, notice.seconds);
+  }
+}
+
+// Logs the steps and the time of a training that ended by the clock.
+void log_time(const ResolvedConfig& config, const TrainingState& state) {
+  if (config.train.minutes == 0) return;
+  const std::string options = options_without_clock(config, state);
+  log_info("{} steps in {:.2f} of {:g} minutes{}{}", state.step, state.elapsed_s / 60, config.train.minutes,
+           options.empty() ? "" : "; the same without a clock: ", options);
+}
+
 // `trained`: whether this process has done a step.
 void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, const TrainingState& state,
              const RunFolder& run, bool trained) {
@@ -135,6 +162,7 @@ void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, c
     log_info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
   }
   if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
+    log_time(config, state);
     if (trained && !is_quiet()) write_comparison(objective, state, run);
     print_summary(config, objective, state, run, !is_quiet());
     return print_next_commands(config, run);
@@ -187,9 +215,12 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
   Communicator& ranks = objective.ranks();
   require_same([&] { return data_and_weights(objective, slab, state); }, ranks);
   StopSignal::work_begins();
+  if (config.train.minutes > 0) StopSignal::interrupt_cools_down();
   if (!ranks.is_root()) {
     train(objective, slab, optimizer, config, run, state,
-          {.stop_requested = StopSignal::requested, .max_minutes = max_minutes});
+          {.stop_requested = StopSignal::requested,
+           .cooldown_requested = StopSignal::cooldown_requested,
+           .max_minutes = max_minutes});
     return;
   }
   record_machine(run, state.step, config);
@@ -218,6 +249,8 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
                                log_evaluation("the average", evaluation, bleu, objective.task());
                              },
                          .stop_requested = StopSignal::requested,
+                         .cooldown_requested = StopSignal::cooldown_requested,
+                         .cooldown = log_cooldown,
                          .max_minutes = max_minutes,
                          .pace = &pace};
   const std::int64_t first_step = state.step;

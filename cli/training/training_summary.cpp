@@ -6,7 +6,6 @@
 #include <numbers>
 
 #include "cli/terminal/messages.h"
-#include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
@@ -16,6 +15,7 @@
 #include "train/run/chosen_checkpoint.h"
 #include "train/run/metrics.h"
 #include "train/run/verdict.h"
+#include "train/time/steady_clock.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -93,8 +93,8 @@ std::vector<TextSample> samples_of(const ResolvedConfig& config, Objective& obje
   if (meant.averaged || meant.step != state.step) load_weights(meant.run, meant.folder, objective.model());
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   constexpr double kShare = 1.0 / 60, kLeast = 0.5;  // of the time of the training, and in seconds
-  const double end = ProgressLine::steady_seconds() + std::max(kLeast, kShare * state.elapsed_s);
-  return objective.samples([end] { return !StopSignal::requested() && ProgressLine::steady_seconds() < end; });
+  const double end = steady_seconds() + std::max(kLeast, kShare * state.elapsed_s);
+  return objective.samples([end] { return !StopSignal::requested() && steady_seconds() < end; });
 } catch (const Error& error) {  // the training is done
   log_warning("no sample: {}", error.what());
   return {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/keys.h"
 
@@ -26,6 +27,14 @@ struct Words<CooldownShape> {
                                                                         {CooldownShape::sqrt, "sqrt"}};
 };
 
+// A cool-down of wsd whose steps are chosen while the run goes on. t goes from `progress` at step `begin` to 1 at step
+// `end`, in a straight line.
+struct Cooldown {
+  std::int64_t begin = 0;
+  double progress = 0;
+  std::int64_t end = 0;  // 0: it has not begun, and t is 0
+};
+
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::inverse_sqrt;
   double peak = 1e-3;
@@ -37,6 +46,7 @@ struct ScheduleSpec {
   double decay = 0.5;       // plateau: the factor by which each evaluation without a new best loss multiplies the rate
   double cooldown = 0.2;    // wsd: the share of the `total` steps, at their end, in which the rate falls
   CooldownShape cooldown_shape = CooldownShape::linear;
+  std::optional<Cooldown> chosen = {};  // wsd: takes the place of `total` and `cooldown`
 };
 
 // Returns the learning rate of a step; steps are counted from 1. `num_bad_epochs` is the number of evaluations so far
@@ -54,7 +64,13 @@ struct ScheduleSpec {
 //   wsd           min_lr + (peak − min_lr) · (1 − t), or (1 − √t) for sqrt, where t goes from 0 at the beginning of the
 //                 cool-down to 1 at `total`; before it t is 0     (warm-up, stable, decay: Hu et al. 2024, Hägele et
 //                 al. 2024). The cool-down is cooldown · total steps long, or what warm-up leaves if that is less.
+//                 A chosen cool-down has its own t, and may begin before warm-up has ended.
 // Without warm-up inverse_sqrt falls from step 1 on, as if warmup were 1.
 double learning_rate(const ScheduleSpec& schedule, std::int64_t step, std::int64_t num_bad_epochs = 0);
+
+// Returns whether the rate of wsd after this step is lower than at its peak because the cool-down has begun.
+bool cools_down_after(const ScheduleSpec& schedule, std::int64_t step);
+// Returns the cool-down of wsd from the rate of step `begin` on, wherever in the schedule that step is, to step `end`.
+Cooldown cooldown_from(const ScheduleSpec& schedule, std::int64_t begin, std::int64_t end);
 
 }  // namespace tapeformer

@@ -84,7 +84,7 @@ struct Config {
     std::int64_t seed = 1, threads = 0;
     bool recompute = false;
     MatmulSetting matmul = MatmulSetting::automatic;
-    double max_minutes = 0;
+    double minutes = 0, max_minutes = 0;
     std::string init_from;
     std::int64_t log_every = 10;
     std::int64_t watch = 0;

@@ -98,6 +98,12 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.schedule.kind != ScheduleKind::plateau || config.eval.every > 0,
           "schedule.kind: expected eval.every above 0 beside plateau, which follows the evaluations, got ",
           config.eval.every);
+  require(config.train.minutes == 0 || config.schedule.kind == ScheduleKind::wsd,
+          "schedule.kind: expected wsd beside train.minutes, whose end is a cool-down, got ",
+          word_of(config.schedule.kind));
+  require(config.train.minutes == 0 || config.schedule.total == config.train.steps,
+          "schedule.total: expected 0 beside train.minutes, whose clock says when the rate falls, got ",
+          config.schedule.total);
   require(config.train.ema >= 0, "train.ema: expected a decay of at least 0, or -1, got ", config.train.ema);
   require(config.train.ema == 0 || config.checkpoint.average == 0,
           "train.ema: expected 0 beside checkpoint.average, since a run has one average, got ", config.train.ema);

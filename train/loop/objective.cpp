@@ -1,5 +1,6 @@
 #include "train/loop/objective.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/error.h"
@@ -31,6 +32,19 @@ void Objective::load_recurrent_state(const NamedTensors& state) {
 
 std::function<void()> Objective::hold_recurrent_state() {
   return recurrent() ? recurrent()->hold() : [] {};
+}
+
+double Objective::evaluation_in_steps() {
+  if (!can_evaluate()) return 0;
+  const MicroSteps all{0, config_.train.accumulate};
+  const auto of_step = static_cast<double>(std::max<std::int64_t>(step_size(1, all).tokens, 1));
+  auto tokens = static_cast<double>(validation().tokens);
+  if (config_.eval.batches > 0) {
+    tokens = std::min(tokens, of_step * static_cast<double>(config_.eval.batches) / static_cast<double>(all.size()));
+  }
+  const double context = static_cast<double>(config_.context().value_or(0)), stride = config_.eval.stride;
+  const double windows = stride > 0 ? std::max(1.0, context / stride) : 1;  // each token is in so many windows
+  return windows * tokens / (3 * of_step);
 }
 
 TapeOptions training_tape(const ResolvedConfig& config, std::int64_t step, std::int64_t micro_step) {

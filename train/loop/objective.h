@@ -137,6 +137,8 @@ class Objective {
   virtual ValidationFacts validation() const = 0;
   bool can_evaluate() const { return validation().missing.empty(); }
   virtual Evaluation evaluate(const ProgressCallback& progress) = 0;
+  // Estimates how many steps take as long as an evaluation: a forward takes about a third of a step's time.
+  double evaluation_in_steps();
   // Whether the loss is the negative log-likelihood of a text, so that it can be given in bits per byte.
   bool has_bits_per_byte() const { return task().has_perplexity && validation().unknown_share <= kMaxUnknownShare; }
   // Returns the BLEU of the model's translations of the validation data; nullopt if the task has no BLEU.

@@ -99,6 +99,17 @@ bool is_stopped_early(const RunFolder& run, const ResolvedConfig& config) {
   }
 }
 
+// Returns the last step, as far as the newest checkpoint knows it.
+std::int64_t last_step_of(const RunFolder& run, const ResolvedConfig& config) {
+  const auto latest = config.train.minutes > 0 ? latest_step(run) : std::nullopt;
+  if (!latest) return config.train.steps;
+  try {
+    return last_step(config, read_training_state(run, *latest));
+  } catch (const std::exception&) {
+    return config.train.steps;  // damaged, or just removed: whoever reads the checkpoint will report it
+  }
+}
+
 // A config.toml alone does not make a run: other programs use that name too.
 bool is_run(const fs::path& folder) {
   const RunFolder run{folder};
@@ -118,7 +129,7 @@ RunSummary summarize_run(const RunFolder& run) {
   summary.run = run;
   summary.type = config.model.type;
   summary.data = data_of(config.data);
-  summary.steps = config.train.steps;
+  summary.steps = last_step_of(run, config);
   summary.unit = config.task_row().loss_unit;
   if (fs::exists(run.metrics())) read_evaluations(summary, config.task_row().metric);
   summary.parameters = parameters_of(run);

@@ -1,13 +1,12 @@
 #include "train/loop/trainer.h"
 
-#include <chrono>
 #include <cmath>
 #include <future>
 #include <nlohmann/json.hpp>
 
 #include "core/memory.h"
 #include "train/config/matmul_config.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/votes.h"
 #include "train/loop/finite_values.h"
 #include "train/loop/layer_watch.h"
 #include "train/loop/metrics_lines.h"
@@ -16,13 +15,6 @@
 
 namespace tapeformer {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-// Within a step, the ranks ask each other whether to stop about once in so many seconds.
-constexpr double kSecondsBetweenVotes = 1;
 
 // The state of one call of train().
 class Trainer {
@@ -33,7 +25,6 @@ class Trainer {
         slab_(slab),
         optimizer_(optimizer),
         config_(config),
-        schedule_(schedule_spec(config)),
         config_toml_(to_toml(config)),
         max_minutes_(hooks.max_minutes.value_or(config.train.max_minutes)),
         run_(run),
@@ -63,7 +54,7 @@ class Trainer {
   TrainEnd run_to_end() {
     // A resumed run may have run out of patience already.
     TrainEnd end = patience_is_out() ? TrainEnd::early_stopped : TrainEnd::finished;
-    while (end == TrainEnd::finished && state_.step < config_.train.steps) {
+    while (end == TrainEnd::finished && state_.step < budget_.last_step()) {
       if (!step()) {
         end = TrainEnd::stopped;
         break;
@@ -71,6 +62,7 @@ class Trainer {
       if (publishing_ended()) finish_publishing();  // reports the error of a failed publication soon
       if (!is_due(std::max<std::int64_t>(config_.train.sync_every, 1))) continue;
       const Votes votes = agree();
+      budget_.set_end(votes.end);
       bool is_best = false;
       if (is_due(config_.eval.every) || is_last()) {
         is_best = evaluate();
@@ -90,41 +82,37 @@ class Trainer {
         (end == TrainEnd::finished || end == TrainEnd::early_stopped))
       average();
     require_folder();
+    state_.elapsed_s = elapsed();
     return end;
   }
 
-  // If one rank asks to stop or save, all do.
-  struct Votes {
-    bool save, stop, time_is_out;
-  };
   Votes agree() {
-    double votes[] = {minutes_due() ? 1.0 : 0.0, stop_requested() ? 1.0 : 0.0,
-                      max_minutes_ > 0 && seconds_since(begin_) >= 60 * max_minutes_ ? 1.0 : 0.0, step_s_};
-    ranks_.sum(votes);
-    if (ranks_.size() > 1) {
-      const double micro_step_s = votes[3] / static_cast<double>(config_.train.accumulate);
-      const double most = static_cast<double>(config_.train.accumulate);
-      ask_every_ = static_cast<std::int64_t>(std::clamp(std::ceil(kSecondsBetweenVotes / micro_step_s), 1.0, most));
-    }
-    return {votes[0] > 0, votes[1] > 0, votes[2] > 0};
+    if (hooks_.cooldown_requested && hooks_.cooldown_requested()) budget_.ask_for_cooldown();
+    const bool time_is_out = max_minutes_ > 0 && elapsed_here() >= 60 * max_minutes_;
+    const std::int64_t end = ranks_.is_root() ? budget_.choose_end() : 0;
+    const Votes own{.save = minutes_due(), .time_is_out = time_is_out, .cool_down = budget_.is_asked(), .end = end};
+    const Votes votes = agreement_.after_step(own, step_s_);
+    if (votes.cool_down) budget_.ask_for_cooldown();  // rank 0 answers after the next step
+    return votes;
   }
 
-  bool stop_requested() const { return hooks_.stop_requested && hooks_.stop_requested(); }
-  // Called between two micro-steps; returns whether any rank was asked to stop. It does not ask the other ranks every
-  // time, because that takes time on a slow network.
+  // Called between two micro-steps; returns whether any rank was asked to stop.
   bool agree_to_stop(std::int64_t done) {
-    if (done % ask_every_ != 0) return false;
+    if (!agreement_.asks_after(done)) return false;
     begin_piece("micro-step");
-    return ranks_.any(stop_requested());
+    return agreement_.stop_within_step();
   }
-  void begin_piece(const std::string& piece) const {
+  void begin_piece(const std::string& piece) {
+    budget_.begin(piece);
     if (hooks_.pace) hooks_.pace->begin(piece);
   }
 
+  double elapsed_here() const { return hooks_.clock() - began_at_; }   // the seconds of this process
+  double elapsed() const { return elapsed_before_ + elapsed_here(); }  // of the run
   bool is_due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
-  bool is_last() const { return state_.step >= config_.train.steps; }
+  bool is_last() const { return state_.step >= budget_.last_step(); }
   bool minutes_due() const {
-    return config_.checkpoint.every_minutes > 0 && seconds_since(saved_) >= 60 * config_.checkpoint.every_minutes;
+    return config_.checkpoint.every_minutes > 0 && hooks_.clock() - saved_at_ >= 60 * config_.checkpoint.every_minutes;
   }
   // Returns whether an uninterrupted run would have a checkpoint of this step. Averages use only such checkpoints, and
   // the last one (stage_average() adds it), which is not regular any more when the run continues with more steps.
@@ -160,9 +148,9 @@ class Trainer {
     const bool in_rounds = config_.train.sync_every > 0;
     if (!in_rounds) begin_piece("micro-step");
     if (in_rounds && state_.step % config_.train.sync_every == 0) begin_piece("round of train.sync_every steps");
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = hooks_.clock();
     const std::int64_t number = state_.step + 1;
-    const double lr = learning_rate(schedule_, number, state_.num_bad_epochs);
+    const double lr = budget_.rate(number);
     std::optional<LayerWatch> watch;
     if (config_.train.watch > 0 && number % config_.train.watch == 0) watch.emplace(objective_.model(), slab_);
     const StepHooks step_hooks{.watch = watch ? &*watch : nullptr, .stop = in_rounds ? nullptr : stop_between_};
@@ -171,13 +159,13 @@ class Trainer {
     const std::int64_t tokens = objective_.step_size(number, {0, config_.train.accumulate}).tokens;
     state_.step = number;
     state_.tokens += tokens;
-    state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
-    step_s_ = seconds_since(begin);
+    state_.elapsed_s = elapsed();
+    step_s_ = hooks_.clock() - begin;
     // An exponential moving average of the rate, only for display.
     const double rate = static_cast<double>(tokens) / step_s_;
     tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
     std::optional<double> waiting;
-    if (ranks_.size() > 1) waiting = (ranks_.waited_s() - waited_before_) / seconds_since(begin_);
+    if (ranks_.size() > 1) waiting = (ranks_.waited_s() - waited_before_) / elapsed_here();
     const bool is_scheduled = number == 1 || is_due(config_.train.log_every) || watch;
     if (is_scheduled || is_last()) {
       require_folder();
@@ -189,15 +177,16 @@ class Trainer {
     }
     if (hooks_.progress) {
       hooks_.progress({.step = number,
-                       .steps = config_.train.steps,
+                       .steps = budget_.last_step(),
                        .first_step = first_step_,
                        .loss = result.loss,
                        .lr = lr,
                        .tokens_per_s = tokens_per_s_,
-                       .elapsed_s = seconds_since(begin_),
+                       .elapsed_s = elapsed_here(),
                        .smoothed = config_.train.label_smoothing > 0,
                        .with_z = config_.train.z_loss > 0,
-                       .waiting = waiting});
+                       .waiting = waiting,
+                       .time = budget_.time()});
     }
     return true;
   }
@@ -216,9 +205,9 @@ class Trainer {
     require_finite_loss("validation loss", evaluation.loss(), objective_, config_, state_.step);
     evaluated_step_ = state_.step;
     nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}};
-    const std::optional<double> bleu = bleu_is_due() ? objective_.bleu() : std::nullopt;
+    const std::optional<double> bleu = bleu_is_due() ? measure_bleu() : std::nullopt;
     add_measures(line, "eval_", objective_, config_, evaluation, bleu);
-    line["elapsed_s"] = state_.elapsed_s = elapsed_before_ + seconds_since(begin_);
+    line["elapsed_s"] = state_.elapsed_s = elapsed();
     line["peak_memory_bytes"] = peak_resident_bytes();
     if (!is_scheduled) {
       line[kAtEnd] = true;
@@ -228,13 +217,18 @@ class Trainer {
     write_metrics(line);
     if (hooks_.evaluated) hooks_.evaluated(state_.step, evaluation, bleu);
     if (state_.best_step > 0 && evaluation.cost() >= state_.best_loss) {
-      if (is_scheduled && schedule_.kind == ScheduleKind::plateau) ++state_.num_bad_epochs;
+      if (is_scheduled && config_.schedule.kind == ScheduleKind::plateau) ++state_.num_bad_epochs;
       return false;
     }
     if (!is_scheduled) state_.scheduled_best = {state_.best_loss, state_.best_step};
     state_.best_loss = evaluation.cost();
     state_.best_step = state_.step;
     return true;
+  }
+
+  std::optional<double> measure_bleu() {
+    begin_piece("BLEU");
+    return objective_.bleu();
   }
 
   // Makes and evaluates the average. It may be worse than the best checkpoint, for example if the weights still changed
@@ -250,7 +244,7 @@ class Trainer {
       ranks_.barrier();  // waits until rank 0 has written the files of the average
       load_weights(run_, run_.average_staging(), objective_.model());
       const Evaluation evaluation = objective_.evaluate(hooks_.evaluating ? hooks_.evaluating() : ProgressCallback());
-      const std::optional<double> bleu = config_.eval.bleu_every > 0 ? objective_.bleu() : std::nullopt;
+      const std::optional<double> bleu = config_.eval.bleu_every > 0 ? measure_bleu() : std::nullopt;
       load_weights(run_, run_.checkpoint(state_.step), objective_.model());
       nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}, {"averaged", average.steps}};
       add_measures(line, "average_", objective_, config_, evaluation, bleu);
@@ -279,7 +273,8 @@ class Trainer {
     finish_publishing();
     require_folder();
     saved_step_ = state_.step;
-    saved_ = std::chrono::steady_clock::now();
+    saved_at_ = hooks_.clock();
+    state_.elapsed_s = elapsed();
     const CheckpointOptions options{.config_toml = config_toml_, .regular = is_regular()};
     state_.recurrent_state = objective_.recurrent_state();
     if (metrics_) state_.metrics = metrics_->mark();
@@ -311,7 +306,6 @@ class Trainer {
   const ParameterSlab& slab_;
   Optimizer& optimizer_;
   const ResolvedConfig& config_;
-  const ScheduleSpec schedule_;
   const std::string config_toml_;
   const double max_minutes_;
   const RunFolder& run_;
@@ -322,12 +316,14 @@ class Trainer {
   std::optional<MetricsWriter> metrics_;  // only on rank 0
   const std::int64_t first_step_;
   const double elapsed_before_;
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  const double began_at_ = hooks_.clock();
   std::int64_t saved_step_, evaluated_step_ = -1;
-  std::chrono::steady_clock::time_point saved_ = begin_;
+  double saved_at_ = began_at_;
   double tokens_per_s_ = 0;
-  double step_s_ = 0;           // the seconds that the last step took
-  std::int64_t ask_every_ = 1;  // the number of micro-steps after which ranks ask each other whether to stop
+  double step_s_ = 0;  // the seconds that the last step took
+  TimeBudget budget_{config_, state_, [this] { return elapsed(); },
+                     config_.train.minutes > 0 ? objective_.evaluation_in_steps() : 0, hooks_.cooldown};
+  Agreement agreement_{ranks_, config_.train.accumulate, hooks_.stop_requested};
   const std::function<bool(std::int64_t)> stop_between_ = [this](std::int64_t done) { return agree_to_stop(done); };
   const double waited_before_ = ranks_.waited_s();
   // The publication of the newest checkpoint, on its own thread. It is the last member, so that it is destroyed first:

@@ -10,14 +10,16 @@
 #include "train/loop/train_step.h"
 #include "train/loop/training_pace.h"
 #include "train/run/checkpoint.h"
+#include "train/time/steady_clock.h"
+#include "train/time/time_budget.h"
 
 namespace tapeformer {
 
 // The progress of a run, for display.
 struct ProgressState {
-  std::int64_t step = 0, steps = 0;
-  std::int64_t first_step = 0;  // the number of steps that were done before this process began (resume)
-  double loss = 0;              // StepResult::loss
+  std::int64_t step = 0, steps = 0;  // steps: the last one, as far as it is known (last_step())
+  std::int64_t first_step = 0;       // the number of steps that were done before this process began (resume)
+  double loss = 0;                   // StepResult::loss
   double lr = 0;
   double tokens_per_s = 0;
   double elapsed_s = 0;   // of this process
@@ -25,6 +27,7 @@ struct ProgressState {
   bool with_z = false;    // the loss contains the z-loss
   // The share of the time in which this rank waits for others; nullopt for a single rank.
   std::optional<double> waiting = {};
+  std::optional<TimeBudget::Time> time = {};  // with train.minutes
 };
 
 struct TrainHooks {
@@ -37,6 +40,10 @@ struct TrainHooks {
   std::function<void(const Evaluation&, std::optional<double> bleu)> average_evaluated = {};
   // Called after every step, and between micro-steps (with several ranks about once a second); returns whether to stop.
   std::function<bool()> stop_requested = {};
+  // Called after every step; returns whether a training with train.minutes is to cool down now.
+  std::function<bool()> cooldown_requested = {};
+  std::function<void(const CooldownNotice&)> cooldown = {};  // called when it cools down, or its end moves
+  std::function<double()> clock = steady_seconds;            // the seconds since some moment
   std::optional<double> max_minutes = {};  // the time limit of this process; if not set, train.max_minutes
   TrainingPace* pace = nullptr;            // receives the name of each piece of work that the training begins
 };
@@ -46,15 +53,15 @@ bool patience_is_out(const ResolvedConfig& config, std::int64_t step, std::int64
 
 enum class TrainEnd { finished, early_stopped, stopped, out_of_time };
 
-// Trains from state.step to config.train.steps, and writes metrics, evaluations and checkpoints to the run's folder.
-// `state` is updated with every step. The training ends early when the cost() of eval.patience evaluations in a row was
-// not below the best; a resumed run may end at once for that reason. At its end, the training writes the average for
-// which checkpoint.average or train.ema asks, and evaluates it. It stops with a checkpoint when hooks.stop_requested
-// returns true, and after the time limit. A stop gives up the present step, and saves the state after the last whole
-// step; with train.sync_every it waits for the end of the round. The last step is always evaluated and its metrics
-// written, even if eval.every and train.log_every do not ask for that. Such an extra evaluation must not influence a
-// run that is given more steps: it counts neither as the best nor for patience, and truncate_metrics() must remove the
-// lines of metrics that are marked as extra (kAtEnd).
+// Trains from state.step to last_step(config, state), and writes metrics, evaluations and checkpoints to the run's
+// folder. `state` is updated with every step. The training ends early when the cost() of eval.patience evaluations in a
+// row was not below the best; a resumed run may end at once for that reason. At its end, the training writes the
+// average for which checkpoint.average or train.ema asks, and evaluates it. It stops with a checkpoint when
+// hooks.stop_requested returns true, and after the time limit. A stop gives up the present step, and saves the state
+// after the last whole step; with train.sync_every it waits for the end of the round. The last step is always evaluated
+// and its metrics written, even if eval.every and train.log_every do not ask for that. Such an extra evaluation must
+// not influence a run that is given more steps: it counts neither as the best nor for patience, and truncate_metrics()
+// must remove the lines of metrics that are marked as extra (kAtEnd).
 //
 // Throws Error when a loss, a gradient or a weight is not finite: weights are checked, and tried on a batch, before
 // they are saved, so that the latest checkpoint is always usable. Also throws Error when the run's folder has been

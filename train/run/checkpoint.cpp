@@ -71,9 +71,57 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
   if (!state.scored_by.empty()) fields["scored_by"] = state.scored_by;
   if (const auto& best = state.scheduled_best) fields["scheduled_best"] = {{"loss", best->loss}, {"step", best->step}};
   if (state.num_bad_epochs > 0) fields["stalls"] = state.num_bad_epochs;
+  if (const auto& plan = state.clock) {
+    fields["clock"] = {{"begin", plan->cooldown.begin},  {"progress", plan->cooldown.progress},
+                       {"end", plan->cooldown.end},      {"minutes", plan->minutes},
+                       {"deadline_s", plan->deadline_s}, {"moved", plan->moved}};
+  }
   if (!state.run_files.empty()) fields["run_files"] = state.run_files;
   if (state.metrics.bytes > 0) fields["metrics"] = {{"bytes", state.metrics.bytes}, {"hash", state.metrics.hash}};
   return std::make_unique<StagedCheckpoint>(run, state.step, fields, write_files);
+}
+
+namespace {
+
+// Returns the training state of these fields of state.json.
+TrainingState state_of(const nlohmann::ordered_json& fields, std::int64_t step) {
+  TrainingState state = {.step = step,
+                         .tokens = fields.at("tokens").get<std::int64_t>(),
+                         .elapsed_s = fields.at("elapsed_s").get<double>(),
+                         .best_loss = fields.at("best_loss").get<double>(),
+                         .best_step = fields.at("best_step").get<std::int64_t>(),
+                         .num_bad_epochs = fields.value("stalls", std::int64_t{0}),
+                         .data_hash = fields.at("data_hash").get<std::uint64_t>(),
+                         .valid_hash = fields.value("valid_hash", std::uint64_t{0}),
+                         .scored_by = fields.value("scored_by", std::string()),
+                         .run_files = fields.value("run_files", RunFileHashes())};
+  if (const auto mark = fields.find("metrics"); mark != fields.end()) {
+    state.metrics = {mark->at("bytes").get<std::int64_t>(), mark->at("hash").get<std::uint64_t>()};
+  }
+  if (const auto plan = fields.find("clock"); plan != fields.end()) {
+    state.clock = {.cooldown = {.begin = plan->at("begin").get<std::int64_t>(),
+                                .progress = plan->at("progress").get<double>(),
+                                .end = plan->at("end").get<std::int64_t>()},
+                   .minutes = plan->at("minutes").get<double>(),
+                   .deadline_s = plan->at("deadline_s").get<double>(),
+                   .moved = plan->at("moved").get<bool>()};
+  }
+  if (const auto best = fields.find("scheduled_best"); best != fields.end()) {
+    state.scheduled_best = {best->at("loss").get<double>(), best->at("step").get<std::int64_t>()};
+  }
+  return state;
+}
+
+}  // namespace
+
+TrainingState read_training_state(const RunFolder& run, std::int64_t step) {
+  const std::filesystem::path folder = run.checkpoint(step);
+  const nlohmann::ordered_json fields = read_checkpoint_state(folder);
+  try {
+    return state_of(fields, step);
+  } catch (const std::exception& error) {
+    fail(folder.string(), ": ", error.what());
+  }
 }
 
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer,
@@ -83,22 +131,7 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
   const OptimizerShares shares(folder);
   TrainingState state;
   try {
-    state = {.step = step,
-             .tokens = fields.at("tokens").get<std::int64_t>(),
-             .elapsed_s = fields.at("elapsed_s").get<double>(),
-             .best_loss = fields.at("best_loss").get<double>(),
-             .best_step = fields.at("best_step").get<std::int64_t>(),
-             .num_bad_epochs = fields.value("stalls", std::int64_t{0}),
-             .data_hash = fields.at("data_hash").get<std::uint64_t>(),
-             .valid_hash = fields.value("valid_hash", std::uint64_t{0}),
-             .scored_by = fields.value("scored_by", std::string()),
-             .run_files = fields.value("run_files", RunFileHashes())};
-    if (const auto mark = fields.find("metrics"); mark != fields.end()) {
-      state.metrics = {mark->at("bytes").get<std::int64_t>(), mark->at("hash").get<std::uint64_t>()};
-    }
-    if (const auto best = fields.find("scheduled_best"); best != fields.end()) {
-      state.scheduled_best = {best->at("loss").get<double>(), best->at("step").get<std::int64_t>()};
-    }
+    state = state_of(fields, step);
     shares.load(optimizer, ranks.rank(), ranks.size());
     if (is_there(folder / kRecurrentStateFile)) {
       for (auto& [name, tensor] : read_safetensors(folder / kRecurrentStateFile))

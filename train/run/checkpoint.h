@@ -8,6 +8,7 @@
 
 #include "nn/module/module.h"
 #include "nn/optim/optimizer.h"
+#include "nn/optim/schedule.h"
 #include "train/distributed/communicator.h"
 #include "train/run/checkpoint_store.h"
 #include "train/run/metrics.h"
@@ -18,6 +19,14 @@ namespace tapeformer {
 struct BestEvaluation {
   double loss = 0;  // Evaluation::cost()
   std::int64_t step = 0;
+};
+
+// What a training with train.minutes has chosen so far, see TimeBudget.
+struct ClockPlan {
+  Cooldown cooldown = {};
+  double minutes = 0;     // train.minutes when it was chosen
+  double deadline_s = 0;  // TrainingState::elapsed_s at which a cool-down that has begun is to end
+  bool moved = false;     // whether the rates so far are those of no wsd without a clock
 };
 
 // The fields of state.json, and the recurrent state. There is no random generator state: random numbers are pure
@@ -33,6 +42,7 @@ struct TrainingState {
   std::optional<BestEvaluation> scheduled_best = {};
   // The argument of learning_rate() for schedule.kind = plateau; 0 for the other schedules.
   std::int64_t num_bad_epochs = 0;
+  std::optional<ClockPlan> clock = {};  // with train.minutes
   // Hashes of the training and of the validation data, so that a resume can tell when they have changed; 0: unknown.
   std::uint64_t data_hash = 0, valid_hash = 0;
   std::string scored_by = {};    // how the validation data was scored, see evaluation_terms.h; empty: unknown
@@ -69,6 +79,9 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
 // weight, if it does not fit them. The number of ranks may differ from that of the run that saved it.
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer,
                               const Communicator& ranks = Communicator::alone());
+
+// Reads only the fields of a checkpoint's state.json, without the recurrent state. Throws Error if it is damaged.
+TrainingState read_training_state(const RunFolder& run, std::int64_t step);
 
 // Reads only the weights, from the folder of a checkpoint or an average, in the same way. Throws Error, naming the
 // folder, when they do not fit.

@@ -149,6 +149,16 @@ TEST_CASE("progress: the loss shown is the mean of the last steps, the first ste
   CHECK(shown_loss(3) == doctest::Approx(3).epsilon(1e-3));
 }
 
+TEST_CASE("progress: a training by the clock shows its minutes, and its last step once that is known") {
+  const auto line = [](bool end_is_known) {
+    const TimeBudget::Time time{.done_s = 150, .whole_s = 600, .end_is_known = end_is_known};
+    return fit_line(training_parts({.step = 300, .steps = 1500, .elapsed_s = 20, .time = time}, {}), 0);
+  };
+  CHECK(line(false).starts_with("step 300  2.5/10 min  25%  loss "));
+  CHECK(line(true).starts_with("step 300/1500  2.5/10 min  25%  loss "));
+  CHECK(line(true).find("  7m30s left") != std::string::npos);
+}
+
 TEST_CASE("progress: the share of the peak is never above all of it") {
   std::ostringstream out;
   double now = 0;
@@ -264,6 +274,34 @@ TEST_CASE("stop signal: a second SIGINT ends the process, and any other signal w
   CHECK(WTERMSIG(twice(SIGTERM, SIGINT, false)) == SIGINT);
   CHECK(WEXITSTATUS(twice(SIGPIPE, SIGPIPE, false)) == 42);  // each message that is lost raises it
   CHECK(WEXITSTATUS(twice(SIGPIPE, SIGINT)) == 42);
+}
+
+TEST_CASE("stop signal: the first SIGINT may ask for a cool-down, and the next ones stop and end the process") {
+  const auto sent = [](std::initializer_list<int> signals, int pause_us = 150'000) {
+    return status_of_child([&] {
+      for (const int signal : kStopSignals) ::signal(signal, SIG_DFL);
+      const StopSignal stop;
+      StopSignal::work_begins();
+      StopSignal::interrupt_cools_down();
+      for (const int signal : signals) {
+        ::raise(signal);
+        ::usleep(pause_us);
+      }
+      if (StopSignal::requested()) ::_exit(StopSignal::cooldown_requested() ? 3 : 2);
+      if (StopSignal::cooldown_requested()) ::_exit(1);
+    });
+  };
+  CHECK(WEXITSTATUS(sent({})) == 42);
+  CHECK(WEXITSTATUS(sent({SIGINT})) == 1);
+  CHECK(WEXITSTATUS(sent({SIGINT, SIGINT}, 0)) == 1);  // one press that came twice
+  CHECK(WEXITSTATUS(sent({SIGINT, SIGINT})) == 3);
+  CHECK(WTERMSIG(sent({SIGINT, SIGINT, SIGINT})) == SIGINT);
+  CHECK(WEXITSTATUS(sent({SIGTERM})) == 2);
+  CHECK(WEXITSTATUS(sent({SIGINT, SIGTERM})) == 3);
+  CHECK(WTERMSIG(sent({SIGTERM, SIGINT})) == SIGINT);  // a stop is under way: as without a clock
+  const StopSignal later;
+  ::raise(SIGINT);
+  CHECK(StopSignal::requested());  // only a training by the clock cools down
 }
 
 TEST_CASE("stop signal: only the signals that are asked for are kept") {

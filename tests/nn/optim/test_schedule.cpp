@@ -75,6 +75,53 @@ TEST_CASE("schedule: linear and constant") {
   CHECK(learning_rate(schedule, 1) == near(1e-3));
 }
 
+TEST_CASE("schedule: a chosen cool-down of wsd begins and moves without a jump, wherever it begins") {
+  for (const CooldownShape shape : {CooldownShape::linear, CooldownShape::sqrt}) {
+    ScheduleSpec wsd{.kind = ScheduleKind::wsd,
+                     .peak = 1e-3,
+                     .min_lr = 1e-4,
+                     .warmup = 100,
+                     .total = 2000,
+                     .cooldown_shape = shape,
+                     .chosen = Cooldown()};
+    CHECK(learning_rate(wsd, 50) == near(5e-4));
+    CHECK(learning_rate(wsd, 1999) == 1e-3);  // no cool-down is chosen yet, and the total does not count
+    const auto fall = [&](double t) { return 1e-4 + 9e-4 * (1 - (shape == CooldownShape::sqrt ? std::sqrt(t) : t)); };
+    wsd.chosen = cooldown_from(wsd, 2500, 3000);
+    CHECK(wsd.chosen->progress == 0);
+    CHECK(learning_rate(wsd, 2500) == 1e-3);
+    CHECK(learning_rate(wsd, 2625) == near(fall(0.25)));
+    CHECK(learning_rate(wsd, 3000) == 1e-4);
+    wsd.chosen = cooldown_from(wsd, 2750, 4250);  // a third as fast from the middle on
+    CHECK(wsd.chosen->progress == near(0.5));
+    CHECK(learning_rate(wsd, 2750) == near(fall(0.5)));
+    CHECK(learning_rate(wsd, 3500) == near(fall(0.75)));
+    CHECK(learning_rate(wsd, 4250) == 1e-4);
+    wsd.chosen = Cooldown();
+    wsd.chosen = cooldown_from(wsd, 55, 75);  // in warm-up, where the rate is 5.5e-4: half of the way
+    CHECK(learning_rate(wsd, 55) == near(5.5e-4));
+    CHECK(learning_rate(wsd, 56) < 5.5e-4);
+    CHECK(learning_rate(wsd, 75) == 1e-4);
+    wsd.chosen = Cooldown();
+    wsd.chosen = cooldown_from(wsd, 5, 9);  // the rate is still below min_lr
+    CHECK(learning_rate(wsd, 9) == 1e-4);
+  }
+}
+
+TEST_CASE("schedule: a share of wsd that means a whole number of steps has the bits of the chosen cool-down") {
+  for (const std::int64_t total : {997, 1000, 3001, 12345}) {
+    for (const std::int64_t length : {1, 77, 500, 993}) {
+      ScheduleSpec wsd{.kind = ScheduleKind::wsd, .peak = 1e-3, .min_lr = 1e-4, .warmup = 1, .total = total};
+      ScheduleSpec chosen = wsd;
+      wsd.cooldown = static_cast<double>(length) / static_cast<double>(total);
+      chosen.chosen = Cooldown{.begin = total - length, .end = total};
+      for (std::int64_t step = 2; step <= total; ++step) CHECK(learning_rate(wsd, step) == learning_rate(chosen, step));
+      CHECK_FALSE(cools_down_after(wsd, total - length - 1));
+      CHECK(cools_down_after(wsd, total - length));
+    }
+  }
+}
+
 TEST_CASE("schedule: wsd warms up, stays at its peak and cools down over the last share of the steps") {
   ScheduleSpec wsd{.kind = ScheduleKind::wsd, .peak = 1e-3, .min_lr = 1e-4, .warmup = 100, .total = 2000};
   CHECK(learning_rate(wsd, 50) == near(5e-4));

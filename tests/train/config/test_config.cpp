@@ -229,6 +229,7 @@ TEST_CASE("config: the list of keys has every key once, with a default that can 
                            "schedule.factor",
                            "train.batch_tokens",
                            "train.recompute",
+                           "train.minutes",
                            "train.max_minutes",
                            "eval.batches",
                            "eval.patience",
