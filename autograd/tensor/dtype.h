@@ -11,16 +11,18 @@
 namespace tapeformer {
 
 // f32 is for training, f64 for gradient checks, i32 for token ids. bf16 (in C++ the bits, kernels::Bf16) is for weights
-// that are only read: matrix products and embeddings take it, other ops do not.
-enum class DType { f32, f64, i32, bf16 };
+// that are only read: matrix products and embeddings take it, other ops do not; and for the state of optimizers, as u8
+// is, whose numbers are codes.
+enum class DType { f32, f64, i32, bf16, u8 };
 
 template <class T>
 constexpr DType dtype_of() {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> ||
-                std::is_same_v<T, kernels::Bf16>);
+                std::is_same_v<T, kernels::Bf16> || std::is_same_v<T, std::uint8_t>);
   if constexpr (std::is_same_v<T, float>) return DType::f32;
   if constexpr (std::is_same_v<T, double>) return DType::f64;
   if constexpr (std::is_same_v<T, kernels::Bf16>) return DType::bf16;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return DType::u8;
   return DType::i32;
 }
 
@@ -33,6 +35,8 @@ constexpr std::int64_t size_of(DType dtype) {
       return 4;
     case DType::bf16:
       return 2;
+    case DType::u8:
+      return 1;
   }
   return 0;
 }
@@ -49,6 +53,8 @@ inline const char* name_of(DType dtype) {
       return "i32";
     case DType::bf16:
       return "bf16";
+    case DType::u8:
+      return "u8";
   }
   return "?";
 }
@@ -66,16 +72,25 @@ decltype(auto) dispatch_floating(DType dtype, F&& f) {
       return f(double{});
     case DType::i32:
     case DType::bf16:
+    case DType::u8:
       break;
   }
   fail("expected a floating-point tensor (f32 or f64), got ", dtype);
 }
 
-// The same for i32 as well. Throws Error for bf16.
+// The same for i32 as well. Throws Error for bf16 and u8.
 template <class F>
 decltype(auto) dispatch_all(DType dtype, F&& f) {
   if (dtype == DType::i32) return f(std::int32_t{});
   return dispatch_floating(dtype, f);
+}
+
+// The same for every dtype: for code that moves elements and does not compute with them.
+template <class F>
+decltype(auto) dispatch_stored(DType dtype, F&& f) {
+  if (dtype == DType::bf16) return f(kernels::Bf16{});
+  if (dtype == DType::u8) return f(std::uint8_t{});
+  return dispatch_all(dtype, f);
 }
 
 }  // namespace tapeformer

@@ -126,6 +126,8 @@ void accumulate_strided(T* out, const Layout& layout, const T* x, T beta) {
 template void copy_to_contiguous(float*, const float*, const Layout&);
 template void copy_to_contiguous(double*, const double*, const Layout&);
 template void copy_to_contiguous(std::int32_t*, const std::int32_t*, const Layout&);
+template void copy_to_contiguous(std::uint16_t*, const std::uint16_t*, const Layout&);
+template void copy_to_contiguous(std::uint8_t*, const std::uint8_t*, const Layout&);
 template void accumulate_strided(float*, const Layout&, const float*, float);
 template void accumulate_strided(double*, const Layout&, const double*, double);
 template void accumulate_strided(std::int32_t*, const Layout&, const std::int32_t*, std::int32_t);

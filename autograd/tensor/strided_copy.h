@@ -5,7 +5,7 @@
 
 namespace tapeformer {
 
-// out (contiguous, in.numel() elements) = the elements of in, in row-major order. T is float, double or int32.
+// out (contiguous, in.numel() elements) = the elements of in, in row-major order. T is any dtype's.
 // `in` points to the start of the storage; the layout's offset counts from there. Large copies run in parallel. Where
 // the innermost axes are dense, whole runs are copied at once; transposes go by tiles.
 template <class T>

@@ -51,6 +51,8 @@ std::vector<T> Tensor::to_vector() const {
 template std::vector<float> Tensor::to_vector() const;
 template std::vector<double> Tensor::to_vector() const;
 template std::vector<std::int32_t> Tensor::to_vector() const;
+template std::vector<kernels::Bf16> Tensor::to_vector() const;
+template std::vector<std::uint8_t> Tensor::to_vector() const;
 
 double Tensor::item() const {
   check(numel() == 1, "item: the tensor ", sizes(), " has ", numel(), " elements, expected 1");
@@ -72,7 +74,7 @@ Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
 Tensor Tensor::clone() const {
   Tensor copy = empty(sizes(), dtype_);
-  dispatch_all(dtype_, [&](auto zero) {
+  dispatch_stored(dtype_, [&](auto zero) {
     using T = decltype(zero);
     copy_to_contiguous(copy.data<T>(), storage_data<T>(), layout_);
   });
@@ -95,9 +97,14 @@ Tensor Tensor::to(DType dtype) const {
 void Tensor::fill(double value) const {
   check(is_contiguous(), "fill: the tensor ", sizes(), " is not contiguous");
   mark_changed();
-  dispatch_all(dtype_, [&](auto zero) {
+  dispatch_stored(dtype_, [&](auto zero) {
     using T = decltype(zero);
-    kernels::fill(data<T>(), static_cast<T>(value), numel());
+    if constexpr (std::is_same_v<T, kernels::Bf16> || std::is_same_v<T, std::uint8_t>) {
+      check(value == 0, "fill: a tensor of ", dtype_, " can be filled with 0 only, got ", value);
+      std::fill_n(data<T>(), numel(), T{0});
+    } else {
+      kernels::fill(data<T>(), static_cast<T>(value), numel());
+    }
   });
 }
 
@@ -105,14 +112,14 @@ void Tensor::copy_from(const Tensor& source) const {
   check(sizes() == source.sizes() && dtype_ == source.dtype_, "copy_from: expected ", sizes(), " ", dtype_, ", got ",
         source.sizes(), " ", source.dtype_);
   mark_changed();
-  dispatch_all(dtype_, [&](auto zero) {
-    using T = decltype(zero);
-    if (is_contiguous()) {
-      copy_to_contiguous(data<T>(), source.storage_data<T>(), source.layout_);
-    } else {
+  if (is_contiguous()) {
+    dispatch_stored(dtype_,
+                    [&]<class T>(T) { copy_to_contiguous(data<T>(), source.storage_data<T>(), source.layout_); });
+  } else {
+    dispatch_all(dtype_, [&]<class T>(T) {
       accumulate_strided(storage_data<T>(), layout_, source.contiguous().data<T>(), T{0});
-    }
-  });
+    });
+  }
 }
 
 void Tensor::add_from(const Tensor& source) const {

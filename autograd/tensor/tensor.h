@@ -113,9 +113,9 @@ class Tensor {
   Tensor clone() const;       // always a contiguous copy
   Tensor to(DType dtype) const;
 
-  // Sets every element of a contiguous tensor.
+  // Sets every element of a contiguous tensor; those of bf16 and u8 can only be set to 0.
   void fill(double value) const;
-  // Copies the elements of a tensor of the same sizes and dtype into this view.
+  // Copies the elements of a tensor of the same sizes and dtype into this view, which is contiguous for bf16 and u8.
   void copy_from(const Tensor& source) const;
   // Adds the elements of such a tensor to this view, in which no two elements may share a place. Floating dtypes only.
   void add_from(const Tensor& source) const;

@@ -159,7 +159,7 @@ void compute(Info& info, const ObjectiveData& data) {
   info.costs = model_costs(config, data);
   info.weight_bytes = 4 * info.costs.total;
   info.gradient_bytes = 4 * info.costs.learning;
-  info.optimizer_bytes = 4 * info.costs.optimizer_numbers;
+  info.optimizer_bytes = info.costs.optimizer_bytes;
   info.machine_bytes = machine_memory_bytes();
   info.machine_flops = machine_peak_flops(matmul_precision(config), thread_count());
   info.step_seconds = info.step_flops() / (kUsualShare * info.machine_flops);

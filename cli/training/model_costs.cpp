@@ -69,13 +69,13 @@ ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) 
                    .parts = {},
                    .layers = count_layers(*model, config.model.options),
                    .total = model->parameter_count(),
-                   .optimizer_numbers = 0,
+                   .optimizer_bytes = 0,
                    .learning = 0};
   for (const NamedParameter& parameter : model->named_parameters()) {
     if (shape.rates && shape.rates(parameter.name) == 0) continue;
     const std::int64_t elements = parameter.variable.sizes().product();
     costs.learning += elements;
-    costs.optimizer_numbers += numbers_per_parameter(config, parameter.role.kind) * elements;
+    costs.optimizer_bytes += optimizer_bytes(config, parameter.role.kind, elements);
   }
   for (const ModelPart& part : parts) {
     std::int64_t parameters = 0;

@@ -27,20 +27,22 @@ const char* format_name(DType dtype) {
     case DType::i32:
       return "I32";
     case DType::bf16:
-      break;
+      return "BF16";
+    case DType::u8:
+      return "U8";
   }
-  fail("safetensors: ", dtype, " is not written");
+  fail("safetensors: not a dtype: ", static_cast<int>(dtype));
 }
 
 char* raw_bytes(const Tensor& tensor) {
-  return dispatch_all(tensor.dtype(), [&]<class T>(T) { return reinterpret_cast<char*>(tensor.span<T>().data()); });
+  return dispatch_stored(tensor.dtype(), [&]<class T>(T) { return reinterpret_cast<char*>(tensor.span<T>().data()); });
 }
 
 DType parse_dtype(const std::string& name) {
-  for (DType dtype : {DType::f32, DType::f64, DType::i32}) {
+  for (DType dtype : {DType::f32, DType::f64, DType::i32, DType::bf16, DType::u8}) {
     if (name == format_name(dtype)) return dtype;
   }
-  fail("dtype ", name, " is not supported (F32, F64 and I32 are)");
+  fail("dtype ", name, " is not supported (F32, F64, I32, BF16 and U8 are)");
 }
 
 using nlohmann::json;

@@ -39,7 +39,7 @@ class SafetensorsFile {
     std::int64_t offset_;  // of the first value, from the beginning of the file
   };
 
-  // Throws Error, naming the file, if it is missing, truncated or malformed. Supports F32, F64 and I32.
+  // Throws Error, naming the file, if it is missing, truncated or malformed. Supports F32, F64, I32, BF16 and U8.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   const std::map<std::string, Entry>& entries() const { return entries_; }

@@ -9,7 +9,8 @@ std::vector<Key> adam_keys(double weight_decay) {
   return {{"beta1", 0.9, "decay of the mean of gradients", fraction()},
           {"beta2", 0.98, "decay of the mean of squared gradients", fraction()},
           {"eps", 1e-9, "added to the root of the mean square", above(0)},
-          weight_decay_key(weight_decay)};
+          weight_decay_key(weight_decay),
+          state_key()};
 }
 
 Adam::Adam(const ParameterSlab& slab, const KeyValues& options, AdamDecay decay)
@@ -19,8 +20,8 @@ Adam::Adam(const ParameterSlab& slab, const KeyValues& options, AdamDecay decay)
       eps_(options.number("eps")),
       decay_(decay),
       parts_(decay_matrices(slab, options.number("weight_decay"))),
-      m_(add_state("m")),
-      v_(add_state("v")) {}
+      m_(add_moment("m", state_format(options), /*has_sign=*/true)),
+      v_(add_moment("v", state_format(options), /*has_sign=*/false)) {}
 
 void Adam::update(const OptimizerStep& step) {
   const kernels::AdamWStep adam{.lr = step.lr,
@@ -31,8 +32,12 @@ void Adam::update(const OptimizerStep& step) {
                                 .step = step.step,
                                 .l2 = decay_ == AdamDecay::l2};
   const Tensor &weights = slab().values(), &gradients = slab().gradients();
+  if (m_.is_reduced()) {
+    return kernels::adamw(weights.data<float>(), m_.reduced(), v_.reduced(), gradients.data<float>(), adam, parts_,
+                          layout(m_, step));
+  }
   dispatch_floating(weights.dtype(), [&]<class T>(T) {
-    kernels::adamw(weights.data<T>(), m_.data<T>(), v_.data<T>(), gradients.data<T>(), adam, parts_);
+    kernels::adamw(weights.data<T>(), m_.values.data<T>(), v_.values.data<T>(), gradients.data<T>(), adam, parts_);
   });
 }
 

@@ -24,7 +24,7 @@ class Adam : public Optimizer {
   double beta1_, beta2_, eps_;
   AdamDecay decay_;
   std::vector<kernels::DecayPart> parts_;
-  Tensor m_, v_;  // the moving averages of the gradients and of their squares, initially zero
+  MomentSlab m_, v_;  // the moving averages of the gradients and of their squares
 };
 
 }  // namespace tapeformer

@@ -30,7 +30,8 @@ class Muon : public Optimizer {
   void update_matrix(std::size_t i, const OptimizerStep& step) const;
 
   struct Matrix {
-    std::int64_t begin, momentum_begin;  // the index of its first element, in the slab and in momentum_
+    std::size_t parameter;  // its index among the parameters of momentum_
+    std::int64_t first;     // the index of its first element in the parameter
     std::int64_t rows, cols;
     double rate;  // the factor of the learning rate
   };
@@ -46,7 +47,7 @@ class Muon : public Optimizer {
   bool nesterov_;
   double adamw_rate_;  // AdamW's learning rate, as a multiple of the step's
   std::vector<Matrix> matrices_;
-  Tensor momentum_;  // initially zero; undefined without matrices
+  MomentSlab momentum_;  // empty without matrices
   std::vector<std::unique_ptr<Others>> others_;
 };
 
@@ -59,8 +60,10 @@ Muon::Muon(const ParameterSlab& slab, const KeyValues& options)
       nesterov_(options.boolean("nesterov")),
       adamw_rate_(options.number("lr") > 0 ? options.number("adamw_lr") / options.number("lr") : 0) {
   const std::vector<ParameterSlab::Part>& parts = slab.parts();
-  if (std::ranges::any_of(parts, is_matrix)) momentum_ = add_state("momentum", is_matrix);
-  std::int64_t momentum_begin = 0;
+  if (std::ranges::any_of(parts, is_matrix)) {
+    momentum_ = add_moment("momentum", state_format(options), /*has_sign=*/true, is_matrix);
+  }
+  std::size_t parameter = 0;
   for (auto part = parts.begin(); part != parts.end();) {
     if (!is_matrix(*part)) {
       const std::int64_t begin = part->begin;
@@ -75,10 +78,10 @@ Muon::Muon(const ParameterSlab& slab, const KeyValues& options)
     if (heights.empty()) heights = {part->sizes[0]};
     std::int64_t first = 0;
     for (const std::int64_t rows : heights) {
-      matrices_.push_back({part->begin + first, momentum_begin + first, rows, cols, part->rate});
+      matrices_.push_back({parameter, first, rows, cols, part->rate});
       first += rows * cols;
     }
-    momentum_begin += ParameterSlab::padded(part->size);
+    ++parameter;
     ++part;
   }
 }
@@ -87,6 +90,10 @@ void Muon::update(const OptimizerStep& step) {
   const kernels::MatmulPrecision precision = kernels::MatmulPrecisionScope::current();
   // One thread computes all products of a matrix, so that the bits do not depend on the number of threads. For a single
   // matrix, an empty second chunk makes the loop parallel, and products inside a parallel loop use one thread.
+  if (momentum_.is_reduced()) {
+    kernels::accumulate_momentum(momentum_.reduced(), slab().gradients().data<float>(), static_cast<float>(beta_),
+                                 static_cast<float>(step.gradient_scale), layout(momentum_, step));
+  }
   const std::int64_t count = std::ssize(matrices_), chunks = count == 1 ? 2 : count;
   dispatch_floating(slab().values().dtype(), [&]<class T>(T) {
     parallel_for(0, chunks, 1, [&](std::int64_t i, std::int64_t) {
@@ -101,14 +108,22 @@ void Muon::update(const OptimizerStep& step) {
 
 template <class T>
 void Muon::update_matrix(std::size_t i, const OptimizerStep& step) const {
-  const auto& [begin, momentum_begin, rows, cols, rate] = matrices_[i];
-  const std::int64_t size = rows * cols;
+  const auto& [parameter, first, rows, cols, rate] = matrices_[i];
+  const kernels::StateStretch& stretch = momentum_.stretches[parameter];
+  const std::int64_t size = rows * cols, begin = stretch.begin + first;
   const auto beta = static_cast<T>(beta_), scale = static_cast<T>(step.gradient_scale);
   T* const w = slab().values().data<T>() + begin;
-  T* const m = momentum_.data<T>() + momentum_begin;
   const T* const gradient = slab().gradients().data<T>() + begin;
-  kernels::axpby(m, scale, gradient, beta, size);
   const kernels::Scratch<T> x(size);
+  T* m = x.data();
+  if (momentum_.is_reduced()) {
+    if constexpr (std::is_same_v<T, float>) {
+      kernels::decode_state(m, momentum_.reduced(), stretch, first, size);
+    }
+  } else {
+    m = momentum_.values.data<T>() + stretch.state_begin + first;
+    kernels::axpby(m, scale, gradient, beta, size);
+  }
   kernels::axpby(x.data(), nesterov_ ? beta : T{1}, m, T{0}, size);
   if (nesterov_) kernels::axpby(x.data(), scale, gradient, T{1}, size);
   kernels::orthogonalize(x.data(), rows, cols);

@@ -6,9 +6,12 @@
 
 #include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/kernels/reduce.h"
+#include "core/random.h"
 
 namespace tapeformer {
 namespace {
+
+constexpr std::uint64_t kRoundingStream = mix64(0x726f756e64);  // "round"
 
 // Throws Error unless the state has exactly the names of `places`, with their sizes and dtypes. `Value` is a Tensor or
 // a SafetensorsFile::Entry.
@@ -32,13 +35,44 @@ void check_fit(const NamedTensors& places, const std::map<std::string, Value>& s
 
 Optimizer::Optimizer(const ParameterSlab& slab, double clip) : slab_(slab), clip_(clip) {}
 
+Tensor Optimizer::add_slab(const std::string& prefix, DType dtype, std::int64_t elements, TakesPart takes) {
+  StateSlab& slab = state_.emplace_back(StateSlab{prefix, {}, std::move(takes), elements});
+  std::int64_t places = 0;
+  for (const ParameterSlab::Part& part : slab_.parts()) places += slab.has(part) ? slab.places(part.size) : 0;
+  return slab.values = Tensor::zeros({places}, dtype);
+}
+
 Tensor Optimizer::add_state(const std::string& prefix, TakesPart takes) {
-  std::int64_t elements = 0;
-  for (const ParameterSlab::Part& part : slab_.parts()) {
-    if (!takes || takes(part)) elements += ParameterSlab::padded(part.size);
+  return add_slab(prefix, slab_.values().dtype(), 1, std::move(takes));
+}
+
+MomentSlab Optimizer::add_moment(const std::string& prefix, StateFormat format, bool has_sign, const TakesPart& takes) {
+  MomentSlab moment{.format = format, .has_sign = has_sign, .values = {}, .scales = {}, .stretches = {}};
+  DType dtype = slab_.values().dtype();
+  check(!moment.is_reduced() || dtype == DType::f32, "optimizer state: ", word_of(format),
+        ": expected parameters of f32, got ", dtype);
+  if (format == StateFormat::bf16) dtype = DType::bf16;
+  if (format == StateFormat::int8) {
+    dtype = DType::u8;
+    moment.scales = add_slab(prefix + "_scale", DType::f32, kernels::kStateBlock, takes);
   }
-  state_.push_back({prefix, Tensor::zeros({elements}, slab_.values().dtype()), std::move(takes)});
-  return state_.back().values;
+  moment.values = add_slab(prefix, dtype, 1, takes);
+  std::int64_t begin = 0, block = 0;
+  for (const ParameterSlab::Part& part : slab_.parts()) {
+    if (takes && !takes(part)) continue;
+    check(!moment.is_reduced() || part.first.value_or(0) % kernels::kStateBlock == 0,
+          "optimizer state: ", part.state_name(), ": a block is cut in two");
+    moment.stretches.push_back({part.begin, begin, part.size, block});
+    begin += ParameterSlab::padded(part.size);
+    block += kernels::state_blocks(part.size);
+  }
+  return moment;
+}
+
+kernels::StateLayout Optimizer::layout(const MomentSlab& moment, const OptimizerStep& step) const {
+  return {.stretches = moment.stretches,
+          .key = {.seed = step.seed, .step = static_cast<std::uint32_t>(step.step), .stream = kRoundingStream},
+          .offset = slab_.offset()};
 }
 
 double Optimizer::step(double lr, std::int64_t step) {
@@ -83,10 +117,12 @@ NamedTensors Optimizer::state() const {
   for (const StateSlab& slab : state_) {
     std::int64_t begin = 0;
     for (const ParameterSlab::Part& part : slab_.parts()) {
-      if (slab.takes && !slab.takes(part)) continue;
-      state.emplace_back(slab.prefix + "." + part.name,
-                         slab.values.slice(0, begin, begin + part.size).reshape(part.sizes));
-      begin += ParameterSlab::padded(part.size);
+      if (!slab.has(part)) continue;
+      const std::int64_t count = slab.count(part.size);
+      const Tensor values = slab.values.slice(0, begin, begin + count);
+      state.emplace_back(slab.prefix + "." + part.state_name(slab.elements),
+                         slab.elements == 1 ? values.reshape(part.sizes) : values);
+      begin += slab.places(part.size);
     }
   }
   return state;

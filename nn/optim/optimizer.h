@@ -9,6 +9,7 @@
 
 #include "autograd/tape/tape.h"
 #include "nn/formats/safetensors.h"
+#include "nn/optim/moment_slab.h"
 #include "nn/optim/parameter_slab.h"
 
 namespace tapeformer {
@@ -16,8 +17,9 @@ namespace tapeformer {
 // The numbers of a step that an update rule needs.
 struct OptimizerStep {
   double lr;
-  std::int64_t step;      // counted from 1
-  double gradient_scale;  // the rule multiplies every gradient by it; below 1 if the gradient is clipped
+  std::int64_t step;       // counted from 1
+  double gradient_scale;   // the rule multiplies every gradient by it; below 1 if the gradient is clipped
+  std::uint64_t seed = 0;  // of the random numbers that round a state in fewer bits than f32
 };
 
 // The base class of all optimizers. It clips gradients and keeps the state by name; a derived class adds its state
@@ -52,7 +54,8 @@ class Optimizer {
   // Returns the sum of the squares of all gradients in the slab.
   double squared_norm() const;
 
-  // Returns a tensor PREFIX.NAME for every state slab and parameter, which shares the slab's memory.
+  // Returns a tensor PREFIX.NAME for every state slab and parameter, which shares the slab's memory. A moment in int8
+  // has a second one, PREFIX_scale.NAME, with one number for each block.
   virtual NamedTensors state() const;
   // Copies values into the state. Throws Error, without any change, if a name is missing or unknown, or if a shape or
   // dtype differs.
@@ -68,12 +71,19 @@ class Optimizer {
   // Returns a new slab of zeros that belongs to the state and holds all parameters, or only those that `takes` accepts
   // if it is given.
   Tensor add_state(const std::string& prefix, TakesPart takes = {});
+  // Returns a moment of the same parameters in the given format. Throws Error if the format is not f32 and the slab is
+  // f64, or cuts a parameter within a block.
+  MomentSlab add_moment(const std::string& prefix, StateFormat format, bool has_sign, const TakesPart& takes = {});
+  // Returns what the kernels need to know of a moment for this step, beside its memory.
+  kernels::StateLayout layout(const MomentSlab& moment, const OptimizerStep& step) const;
   const ParameterSlab& slab() const { return slab_; }
 
  private:
   // Applies the rule to slab().values() with slab().gradients(). Called only if the gradients are finite.
   virtual void update(const OptimizerStep& step) = 0;
 
+  // Returns a new state slab of zeros with one number for `elements` (1, or a block of them) elements of a parameter.
+  Tensor add_slab(const std::string& prefix, DType dtype, std::int64_t elements, TakesPart takes);
   // Adds the parameters after this step to the moving average.
   void add_to_average(std::int64_t step) const;
 
@@ -85,6 +95,11 @@ class Optimizer {
     std::string prefix;
     Tensor values;
     TakesPart takes;
+    std::int64_t elements;  // of a parameter, for one number
+    bool has(const ParameterSlab::Part& part) const { return !takes || takes(part); }
+    // The numbers of a part, and how many places the next part begins after this one's beginning.
+    std::int64_t count(std::int64_t size) const { return (size + elements - 1) / elements; }
+    std::int64_t places(std::int64_t size) const { return elements == 1 ? ParameterSlab::padded(size) : count(size); }
   };
   std::vector<StateSlab> state_;
 };

@@ -31,6 +31,10 @@ ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
   release_cached_memory();  // frees the old memory of the parameters, whose sizes no other tensor has
 }
 
+std::string ParameterSlab::Part::state_name(std::int64_t elements) const {
+  return first ? str_cat(name, '@', *first / elements) : name;
+}
+
 ParameterSlab ParameterSlab::part(std::int64_t begin, std::int64_t end, const Tensor& values,
                                   const Tensor& gradients) const {
   ParameterSlab slab;
@@ -38,9 +42,15 @@ ParameterSlab ParameterSlab::part(std::int64_t begin, std::int64_t end, const Te
     const std::int64_t first = std::max(begin, part.begin), last = std::min(end, part.begin + part.size);
     if (first >= last) continue;
     const bool whole = last - first == part.size;
-    slab.parts_.push_back({whole ? part.name : str_cat(part.name, '@', first - part.begin), Variable(), first - begin,
-                           last - first, part.role, part.rate, whole ? part.sizes : Dims{last - first}});
+    Part& cut = slab.parts_.emplace_back(part);
+    cut.variable = Variable();
+    cut.begin = first - begin;
+    if (whole) continue;
+    cut.size = last - first;
+    cut.sizes = {cut.size};
+    cut.first = part.first.value_or(0) + first - part.begin;
   }
+  slab.offset_ = offset_ + begin;
   slab.values_ = values.slice(0, begin, end);
   slab.gradients_ = gradients.slice(0, begin, end);
   return slab;

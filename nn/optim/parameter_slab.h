@@ -16,12 +16,17 @@ using ParameterRates = std::function<double(std::string_view name)>;
 class ParameterSlab {
  public:
   struct Part {
-    std::string name;
+    std::string name;          // of the parameter
     Variable variable;         // undefined in a slab made by part()
     std::int64_t begin, size;  // in elements, from the slab's start
     ParameterRole role;
     double rate;  // the factor of the learning rate (ParameterRates)
     Dims sizes;
+    std::optional<std::int64_t> first = {};  // of a stretch of the parameter: the index of its first element there
+
+    // Returns the name for a state that has one number for `elements` elements: that of the parameter, or for a stretch
+    // NAME@FIRST, where FIRST is the index of the stretch's first number in the state of the whole parameter.
+    std::string state_name(std::int64_t elements = 1) const;
   };
 
   // Moves the trained parameters of the model into the slab with their values. The model must live as long as the slab
@@ -31,11 +36,12 @@ class ParameterSlab {
   const std::vector<Part>& parts() const { return parts_; }
   const Tensor& values() const { return values_; }
   const Tensor& gradients() const { return gradients_; }
+  // Returns the index of this slab's first element in the slab of the whole model.
+  std::int64_t offset() const { return offset_; }
 
   // Returns the range [begin, end) of this slab as a slab. Its values and gradients are in two given tensors of this
-  // slab's size, which may be values() and gradients(). A part of a parameter keeps the parameter's role and rate, but
-  // has one axis and the name NAME@FIRST, where FIRST is the index of its first element. `begin` and `end` must be
-  // multiples of kAlignment.
+  // slab's size, which may be values() and gradients(). A stretch of a parameter keeps the parameter's name, role and
+  // rate, but has one axis. `begin` and `end` must be multiples of kAlignment.
   ParameterSlab part(std::int64_t begin, std::int64_t end, const Tensor& values, const Tensor& gradients) const;
   // Returns this slab with values and gradients in other memory, and with the same learning rate for all parameters.
   ParameterSlab at_one_rate(const Tensor& values, const Tensor& gradients) const;
@@ -58,6 +64,7 @@ class ParameterSlab {
 
   std::vector<Part> parts_;
   Tensor values_, gradients_;
+  std::int64_t offset_ = 0;
 };
 
 }  // namespace tapeformer

@@ -102,7 +102,7 @@ TEST_CASE("toy optimizer by matrix: its keys are read, checked, offered and writ
   refused("name = \"unit_step\"\nbeta1 = 0.5\n",
           "optimizer.beta1: unit_step has no such key; its keys are lr, clip, inertia, measure");
   refused("inertia = 0.5\n",
-          "optimizer.inertia: adamw has no such key; its keys are lr, clip, beta1, beta2, eps, weight_decay");
+          "optimizer.inertia: adamw has no such key; its keys are lr, clip, beta1, beta2, eps, weight_decay, state");
 }
 
 TEST_CASE("toy optimizer by matrix: it learns, and a run that was cut in two has the bytes of one that was not") {

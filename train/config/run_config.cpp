@@ -59,6 +59,11 @@ std::vector<std::string> check_resume(const ResolvedConfig& stored, const Resolv
                resumed.optimizer.name, ", which would keep ", after,
                ": train.init_from begins a new run with the weights");
   }
+  const StateFormat before = state_format(optimizer_options(stored)), after = state_format(optimizer_options(resumed));
+  if (before != after) {
+    fail_usage("optimizer.state: the run has ", word_of(before), ", got ", word_of(after),
+               ": the moments go on as they were saved; train.init_from begins a new run with the weights");
+  }
   if ((stored.train.ema > 0) != (resumed.train.ema > 0)) {
     fail_usage("train.ema: the run has ", stored.train.ema, ", got ", resumed.train.ema,
                ": a moving average begins with the run and goes on to its end");

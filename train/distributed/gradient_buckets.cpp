@@ -22,7 +22,8 @@ char* bytes_of(const Tensor& tensor, std::int64_t element) {
 }  // namespace
 
 GradientBuckets::GradientBuckets(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
-                                 std::function<void(std::size_t)> summed, std::int64_t bucket, std::vector<Piece> whole)
+                                 std::function<void(std::size_t)> summed, std::int64_t bucket,
+                                 std::vector<Stretch> whole)
     : ranks_(ranks),
       rounds_(precision == CommPrecision::bf16),
       dtype_(dtype),
@@ -56,7 +57,7 @@ void GradientBuckets::make_buckets(std::int64_t elements, std::int64_t length) {
   std::vector<std::int64_t> loads(ranks_.size());
   for (std::int64_t begin = 0, end = 0; begin < elements; begin = end) {
     end = std::min(elements, begin + length);
-    if (const Piece* const whole = whole_around(end)) end = whole->begin > begin ? whole->begin : whole->end;
+    if (const std::optional<Piece> whole = whole_around(end)) end = whole->begin > begin ? whole->begin : whole->end;
     std::vector<std::int64_t> pieces = cuts(begin, end, loads);
     const Piece own{pieces[ranks_.rank()], pieces[ranks_.rank() + 1]};
     buckets_.push_back({begin, end, std::move(pieces), own, own_.size(), end - begin});
@@ -64,15 +65,18 @@ void GradientBuckets::make_buckets(std::int64_t elements, std::int64_t length) {
   }
 }
 
-// Returns the unsplittable stretch that a cut before this element would divide; null if there is none.
-const GradientBuckets::Piece* GradientBuckets::whole_around(std::int64_t element) const {
-  const auto next = std::ranges::upper_bound(whole_, element, {}, &Piece::end);
-  return next != whole_.end() && next->begin < element ? &*next : nullptr;
+// Returns the unit that a cut before this element would divide; nullopt if there is none.
+std::optional<GradientBuckets::Piece> GradientBuckets::whole_around(std::int64_t element) const {
+  const auto next = std::ranges::upper_bound(whole_, element, {}, &Stretch::end);
+  if (next == whole_.end() || next->begin >= element) return std::nullopt;
+  const std::int64_t begin = element - (element - next->begin) % next->unit;
+  if (begin == element) return std::nullopt;
+  return Piece{begin, std::min(next->end, begin + next->unit)};
 }
 
 // Returns the beginnings of the bucket's pieces in the order of the ranks, and the end of the last one. The pieces have
 // equal size if possible; else they make the numbers of elements that the ranks have so far, `loads`, as equal as the
-// unsplittable stretches allow.
+// units allow.
 std::vector<std::int64_t> GradientBuckets::cuts(std::int64_t begin, std::int64_t end,
                                                 std::vector<std::int64_t>& loads) const {
   constexpr std::int64_t kUnit = ParameterSlab::kAlignment;
@@ -92,7 +96,7 @@ std::vector<std::int64_t> GradientBuckets::cuts(std::int64_t begin, std::int64_t
     share += static_cast<double>(wanted[r]) / sum;
     const auto units = static_cast<std::int64_t>(std::llround(share * static_cast<double>((end - begin) / kUnit)));
     std::int64_t bound = r + 1 == ranks ? end : std::clamp(begin + units * kUnit, bounds.back(), end);
-    if (const Piece* const whole = whole_around(bound)) {
+    if (const std::optional<Piece> whole = whole_around(bound)) {
       bound = bound - whole->begin < whole->end - bound ? whole->begin : whole->end;
     }
     loads[r] += bound - bounds.back();

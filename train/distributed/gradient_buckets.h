@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "autograd/tensor/tensor.h"
@@ -20,15 +21,19 @@ class GradientBuckets {
   struct Piece {
     std::int64_t begin, end;  // elements of the slab
   };
+  // Elements of the slab that may be divided only every `unit` elements from their beginning on.
+  struct Stretch {
+    std::int64_t begin, end, unit;
+  };
 
   // For slabs of `elements`, a multiple of ParameterSlab::kAlignment; pieces begin at such multiples too. With bf16,
   // the data that travels is rounded: gradients, and the changes of the weights. reduce() and ready() call summed(i) as
   // soon as own()[i] has its sums, while these are still in the CPU's cache; the last piece comes first. `summed` must
-  // not be empty. `bucket` is in elements; 0: kBucket, or more for many ranks. `whole` lists stretches that no piece
-  // may split, in order and with bounds at multiples of kAlignment: with them, the ranks' shares of the slab are nearly
-  // equal, but not their shares of each bucket, and a bucket is at least as large as the largest stretch.
+  // not be empty. `bucket` is in elements; 0: kBucket, or more for many ranks. `whole` lists stretches in
+  // order, with bounds and units of multiples of kAlignment: with them, the ranks' shares of the slab are nearly equal,
+  // but not their shares of each bucket, and a bucket is at least as large as the largest unit.
   GradientBuckets(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
-                  std::function<void(std::size_t)> summed, std::int64_t bucket = 0, std::vector<Piece> whole = {});
+                  std::function<void(std::size_t)> summed, std::int64_t bucket = 0, std::vector<Stretch> whole = {});
   static constexpr std::int64_t kBucket = 1 << 19, kLeastPiece = 1 << 15;
   // The largest number of buckets that travel at a time. It is lower if `whole` makes the buckets larger than `bucket`.
   static constexpr std::size_t kUnderWay = 8;
@@ -62,7 +67,7 @@ class GradientBuckets {
   };
   void make_buckets(std::int64_t elements, std::int64_t length);
   std::vector<std::int64_t> cuts(std::int64_t begin, std::int64_t end, std::vector<std::int64_t>& loads) const;
-  const Piece* whole_around(std::int64_t element) const;
+  std::optional<Piece> whole_around(std::int64_t element) const;
   std::vector<std::int64_t> piece_bytes(const Bucket& bucket) const;
   std::int64_t wire_size() const;
   void start_reducing(const Tensor& slab);  // sends the next bucket
@@ -74,7 +79,7 @@ class GradientBuckets {
   bool rounds_;
   DType dtype_;
   std::function<void(std::size_t)> summed_;
-  std::vector<Piece> whole_;
+  std::vector<Stretch> whole_;
   std::vector<Bucket> buckets_;
   std::size_t most_under_way_ = kUnderWay;
   std::vector<Piece> own_;

@@ -22,14 +22,20 @@ std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const Pa
   }
   if (ranks.size() == 1) return make(slab);
   return std::make_unique<ShardedOptimizer>(slab, config.optimizer.clip, make, ranks, train.comm, /*bucket=*/0,
-                                            find_optimizer_row(config.optimizer.name)->unit);
+                                            shard_units(config));
 }
 
-std::int64_t numbers_per_parameter(const ResolvedConfig& config, ParameterKind kind) {
-  const std::int64_t state = find_optimizer_row(config.optimizer.name)->state_slabs(optimizer_options(config), kind) +
-                             (config.train.ema > 0 ? 1 : 0);
-  if (config.train.sync_every == 0) return state;
-  return state + 1 + (config.train.outer_momentum > 0 ? 1 : 0);
+ShardUnits shard_units(const ResolvedConfig& config) {
+  const bool in_blocks = state_format(optimizer_options(config)) != StateFormat::f32;
+  return {find_optimizer_row(config.optimizer.name)->unit, in_blocks ? kernels::kStateBlock : 1};
+}
+
+std::int64_t optimizer_bytes(const ResolvedConfig& config, ParameterKind kind, std::int64_t elements) {
+  const KeyValues options = optimizer_options(config);
+  const std::int64_t moments = find_optimizer_row(config.optimizer.name)->state_slabs(options, kind);
+  std::int64_t copies = config.train.ema > 0 ? 1 : 0;
+  if (config.train.sync_every > 0) copies += 1 + (config.train.outer_momentum > 0 ? 1 : 0);
+  return moments * kernels::state_bytes(state_format(options), elements) + copies * 4 * elements;
 }
 
 ScheduleSpec schedule_spec(const ResolvedConfig& config) {

@@ -5,6 +5,7 @@
 #include "nn/optim/schedule.h"
 #include "train/config/config.h"
 #include "train/distributed/communicator.h"
+#include "train/distributed/sharded_optimizer.h"
 
 namespace tapeformer {
 
@@ -13,10 +14,12 @@ std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const Pa
 // Makes the optimizer of one of several ranks, over which its state is sharded; with train.sync_every each rank steps
 // by itself. Keeps a reference to the ranks.
 std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab, Communicator& ranks);
-// Returns how many numbers the optimizer of a single process stores for each element of a parameter of this kind,
+// Returns what the ranks' pieces of the slab must not divide.
+ShardUnits shard_units(const ResolvedConfig& config);
+// Returns how many bytes the optimizer of a single process stores for a parameter of this kind with so many elements,
 // beside its value and gradient: its state, the moving average of train.ema, and with train.sync_every also the shared
 // values and the momentum of the outer step.
-std::int64_t numbers_per_parameter(const ResolvedConfig& config, ParameterKind kind);
+std::int64_t optimizer_bytes(const ResolvedConfig& config, ParameterKind kind, std::int64_t elements);
 ScheduleSpec schedule_spec(const ResolvedConfig& config);
 
 }  // namespace tapeformer

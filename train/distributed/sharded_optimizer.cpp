@@ -5,14 +5,13 @@
 namespace tapeformer {
 namespace {
 
-// The stretches of the slab that must not be split between two optimizers.
-std::vector<GradientBuckets::Piece> whole_stretches(const ParameterSlab& slab, OptimizerUnit unit) {
-  std::vector<GradientBuckets::Piece> whole;
-  if (unit == OptimizerUnit::element) return whole;
+// The stretches of the slab that must not be divided everywhere.
+std::vector<GradientBuckets::Stretch> whole_stretches(const ParameterSlab& slab, const ShardUnits& units) {
+  std::vector<GradientBuckets::Stretch> whole;
   for (const ParameterSlab::Part& part : slab.parts()) {
-    if (part.role.kind == ParameterKind::matrix) {
-      whole.push_back({part.begin, part.begin + ParameterSlab::padded(part.size)});
-    }
+    const bool is_whole = units.unit == OptimizerUnit::matrix && part.role.kind == ParameterKind::matrix;
+    const std::int64_t size = ParameterSlab::padded(part.size);
+    if (is_whole || units.block > 1) whole.push_back({part.begin, part.begin + size, is_whole ? size : units.block});
   }
   return whole;
 }
@@ -21,13 +20,13 @@ std::vector<GradientBuckets::Piece> whole_stretches(const ParameterSlab& slab, O
 
 ShardedOptimizer::ShardedOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make,
                                    Communicator& ranks, CommPrecision precision, std::int64_t bucket,
-                                   OptimizerUnit unit)
+                                   const ShardUnits& units)
     : Optimizer(slab, clip),
       ranks_(ranks),
       buckets_(
           slab.values().numel(), slab.values().dtype(), ranks, precision,
           [this](std::size_t i) { pieces_[i]->squared_norm = pieces_[i]->optimizer->squared_norm(); }, bucket,
-          whole_stretches(slab, unit)) {
+          whole_stretches(slab, units)) {
   for (const auto [begin, end] : buckets_.own()) {
     pieces_.push_back(std::make_unique<Piece>(slab.part(begin, end, slab.values(), slab.gradients()), make));
   }

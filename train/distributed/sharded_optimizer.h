@@ -9,17 +9,24 @@
 
 namespace tapeformer {
 
+// What a piece must not divide: whole matrices, if the optimizer's unit is the matrix; and in a parameter that may be
+// divided, blocks of so many elements.
+struct ShardUnits {
+  OptimizerUnit unit = OptimizerUnit::element;
+  std::int64_t block = 1;
+};
+
 // A step reduce-scatters the gradients, updates this rank's pieces of the parameters, each by its own optimizer, and
 // all-gathers the new values. So each rank keeps 1/N of the state, and state() returns that part. All ranks return the
 // same norm, and have the same values afterwards. Gradients travel while backward still runs if its tape has the
 // gradient_observer().
 class ShardedOptimizer : public Optimizer {
  public:
-  // `make` makes the optimizer of a piece, which has whole matrices if `unit` requires it; `clip` is the largest norm
-  // of all gradients together. `bucket` is the parameter of GradientBuckets. Keeps references to the slab and the
-  // ranks.
+  // `make` makes the optimizer of a piece, which has whole matrices and whole blocks if `units` require it; `clip` is
+  // the largest norm of all gradients together. `bucket` is the parameter of GradientBuckets. Keeps references to the
+  // slab and the ranks.
   ShardedOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make, Communicator& ranks,
-                   CommPrecision precision, std::int64_t bucket = 0, OptimizerUnit unit = OptimizerUnit::element);
+                   CommPrecision precision, std::int64_t bucket = 0, const ShardUnits& units = {});
 
   double gradient_norm() override;
   const GradientObserver* gradient_observer() override { return &observer_; }

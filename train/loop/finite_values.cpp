@@ -12,7 +12,12 @@ namespace {
 
 constexpr std::int64_t kNeighbours = 2;  // how many neighbours are shown on each side
 
+// Codes (u8) are finite: the scale of a block says where a number of it was not.
 bool all_finite(const Tensor& values) {
+  if (values.dtype() == DType::u8) return true;
+  if (values.dtype() == DType::bf16) {
+    return std::ranges::all_of(values.span<kernels::Bf16>(), [](auto x) { return std::isfinite(kernels::widen(x)); });
+  }
   return dispatch_floating(values.dtype(), [&]<class T>(T) {
     const std::span<T> elements = values.span<T>();
     return std::isfinite(kernels::sum_of_squares(elements.data(), static_cast<std::int64_t>(elements.size())));

@@ -51,7 +51,9 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   };
   require_finite(result.loss, "loss");
   require_finite(result.grad_norm, "gradient's norm");
-  optimizer.apply(optimizer.clipped(lr, step, result.grad_norm));
+  OptimizerStep update = optimizer.clipped(lr, step, result.grad_norm);
+  update.seed = static_cast<std::uint64_t>(config.train.seed);
+  optimizer.apply(update);
   return result;
 }
 

@@ -1,7 +1,6 @@
 #include "autograd/kernels/optim/adamw.h"
 
-#include <cmath>
-
+#include "autograd/kernels/optim/reduced_state-inl.h"
 #include "autograd/kernels/optim/update_parts.h"
 #include "autograd/kernels/simd/simd-inl.h"
 #include "core/profile.h"
@@ -11,15 +10,14 @@ namespace tapeformer::kernels::HWY_NAMESPACE {
 
 // The bias corrections become two factors, computed in double: lr/(1 − β₁^step) on m, 1/√(1 − β₂^step) on √v.
 template <class T>
-void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, double weight_decay, std::int64_t n) {
+void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, const BiasCorrection& correction,
+           double weight_decay, std::int64_t n) {
   const hn::ScalableTag<T> d;
   const auto set = [d](double value) SIMD_LAMBDA { return hn::Set(d, static_cast<T>(value)); };
   const auto gradient_scale = set(step.gradient_scale), eps = set(step.eps);
   const auto beta1 = set(step.beta1), new1 = set(1 - step.beta1);
   const auto beta2 = set(step.beta2), new2 = set(1 - step.beta2);
-  const double steps = static_cast<double>(step.step);
-  const auto m_factor = set(step.lr / (1 - std::pow(step.beta1, steps)));
-  const auto root_factor = set(1 / std::sqrt(1 - std::pow(step.beta2, steps)));
+  const auto m_factor = set(step.lr / correction.mean), root_factor = set(1 / correction.root);
   const auto l2 = set(weight_decay), keep = set(step.l2 ? 1 : 1 - step.lr * weight_decay);
   for (std::int64_t i = 0; i < n; i += lanes(d)) {
     const auto weight = load(d, w + i, n - i);
@@ -36,6 +34,20 @@ void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, double weight
 
 SIMD_FLOATS(adamw);
 
+void adamw_block(float* w, const ReducedState& m, const ReducedState& v, const float* grad, const AdamWStep& step,
+                 const BiasCorrection& correction, double weight_decay, const StateLayout& layout,
+                 const StateBlock& block) {
+  BlockNumbers mean, square;
+  decode_block(mean, m, block);
+  decode_block(square, v, block);
+  adamw<float>(w + block.begin, mean.values, square.values, grad + block.begin, step, correction, weight_decay,
+               block.size);
+  BlockRandom random(layout, block);
+  encode_block(m, mean, random, block);
+  random.exchange_bytes();
+  encode_block(v, square, random, block);
+}
+
 }  // namespace tapeformer::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -46,11 +58,24 @@ SIMD_EXPORT(adamw);
 template <class T>
 void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::span<const DecayPart> parts) {
   const Span span(SpanKind::kernel, "adamw", {.bytes = 7.0 * sizeof(T) * element_count(parts)});
+  const BiasCorrection correction(step);
   update_parts(parts, step, [&](auto i, auto count, const auto& scaled, double weight_decay) {
-    SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, scaled, weight_decay, count);
+    SIMD_CALL(adamw, T)(w + i, m + i, v + i, grad + i, scaled, correction, weight_decay, count);
   });
 }
-SIMD_INSTANTIATE(adamw);
+template void adamw(float*, float*, float*, const float*, const AdamWStep&, std::span<const DecayPart>);
+template void adamw(double*, double*, double*, const double*, const AdamWStep&, std::span<const DecayPart>);
+
+HWY_EXPORT(adamw_block);
+void adamw(float* w, const ReducedState& m, const ReducedState& v, const float* grad, const AdamWStep& step,
+           std::span<const DecayPart> parts, const StateLayout& layout) {
+  const std::int64_t n = element_count(layout);
+  const Span span(SpanKind::kernel, "adamw", {.bytes = 12.0 * n + 4.0 * state_bytes(m.format, n)});
+  const BiasCorrection correction(step);
+  update_blocks(layout, parts, step, [&](const StateBlock& block, const AdamWStep& scaled, double weight_decay) {
+    HWY_DYNAMIC_DISPATCH(adamw_block)(w, m, v, grad, scaled, correction, weight_decay, layout, block);
+  });
+}
 
 }  // namespace tapeformer::kernels
 #endif

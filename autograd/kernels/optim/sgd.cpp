@@ -1,5 +1,6 @@
 #include "autograd/kernels/optim/sgd.h"
 
+#include "autograd/kernels/optim/reduced_state-inl.h"
 #include "autograd/kernels/optim/update_parts.h"
 #include "autograd/kernels/simd/simd-inl.h"
 #include "core/profile.h"
@@ -27,6 +28,14 @@ void sgd(T* w, T* v, const T* grad, const SgdStep& step, double weight_decay, st
 
 SIMD_FLOATS(sgd);
 
+void sgd_block(float* w, const ReducedState& v, const float* grad, const SgdStep& step, double weight_decay,
+               const StateLayout& layout, const StateBlock& block) {
+  BlockNumbers velocity;
+  decode_block(velocity, v, block);
+  sgd<float>(w + block.begin, velocity.values, grad + block.begin, step, weight_decay, block.size);
+  encode_block(v, velocity, BlockRandom(layout, block), block);
+}
+
 }  // namespace tapeformer::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -42,7 +51,18 @@ void sgd(T* w, T* v, const T* grad, const SgdStep& step, std::span<const DecayPa
     SIMD_CALL(sgd, T)(w + i, v == nullptr ? v : v + i, grad + i, scaled, weight_decay, count);
   });
 }
-SIMD_INSTANTIATE(sgd);
+template void sgd(float*, float*, const float*, const SgdStep&, std::span<const DecayPart>);
+template void sgd(double*, double*, const double*, const SgdStep&, std::span<const DecayPart>);
+
+HWY_EXPORT(sgd_block);
+void sgd(float* w, const ReducedState& v, const float* grad, const SgdStep& step, std::span<const DecayPart> parts,
+         const StateLayout& layout) {
+  const std::int64_t n = element_count(layout);
+  const Span span(SpanKind::kernel, "sgd", {.bytes = 12.0 * n + 2.0 * state_bytes(v.format, n)});
+  update_blocks(layout, parts, step, [&](const StateBlock& block, const SgdStep& scaled, double weight_decay) {
+    HWY_DYNAMIC_DISPATCH(sgd_block)(w, v, grad, scaled, weight_decay, layout, block);
+  });
+}
 
 }  // namespace tapeformer::kernels
 #endif

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "autograd/kernels/optim/decay_parts.h"
+#include "autograd/kernels/optim/reduced_state.h"
 
 namespace tapeformer::kernels {
 
@@ -19,5 +20,10 @@ struct SgdStep {
 // for the elements of all parts, in one loop. With momentum 0 (w = w − lr·g) v is not used and may be null.
 template <class T>
 void sgd(T* w, T* v, const T* grad, const SgdStep& step, std::span<const DecayPart> parts);
+
+// The same with v, which has a sign, in fewer bits, for all stretches of the layout, each of which lies in one part.
+// The momentum is above 0.
+void sgd(float* w, const ReducedState& v, const float* grad, const SgdStep& step, std::span<const DecayPart> parts,
+         const StateLayout& layout);
 
 }  // namespace tapeformer::kernels

@@ -71,6 +71,9 @@ TEST_CASE("info: the memory of a training is what it says before, for every fami
   check_prediction(box, configs + "bert-stories.toml --model.dim 64" + text);
   check_prediction(box, configs + "word2vec-stories.toml" + text);
   check_prediction(box, configs + "nplm-markov.toml --train.accumulate 2" + text);
+  const std::string large = configs + "stories.toml --model.dim 256 --model.layers 8 --train.batch 4" + text;
+  check_prediction(box, large + " --optimizer.state bf16");
+  check_prediction(box, large + " --optimizer.name muon --optimizer.state int8");
   check_prediction(box, configs + "dates.toml --train.batch_tokens 1024 --data.valid_fraction 0.1" + text);
   check_prediction(box, configs + "rnn-dates.toml --train.batch_tokens 1024 --data.valid_fraction 0.1" + text);
 }
@@ -92,6 +95,14 @@ TEST_CASE("info: fine-tuning counts its classifier, and what is frozen has no gr
   CHECK(frozen["memory"]["gradients"] == 4 * classifier);
   CHECK(frozen["memory"]["optimizer"] == 8 * classifier);
   CHECK(frozen["memory"]["weights"] == all["memory"]["weights"]);
+  const auto optimizer_bytes = [&](const std::string& state) {
+    const std::string info = "info " + tag + " --task.freeze true --seconds 0 --json --optimizer.state " + state;
+    return json_of(box, info)["memory"]["optimizer"].get<std::int64_t>();
+  };
+  CHECK(optimizer_bytes("bf16") == 4 * classifier);
+  // The classifier has a weight matrix and a bias: a scale for each block of 256.
+  const std::int64_t labels = classifier / 129, blocks = (128 * labels + 255) / 256 + (labels + 255) / 256;
+  CHECK(optimizer_bytes("int8") == 2 * (classifier + 4 * blocks));
 }
 
 TEST_CASE("info: rare communication keeps a copy of the weights and a momentum") {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -104,6 +105,23 @@ TEST_CASE("safetensors: the file is as the format says, read here by hand") {
   CHECK(end == data.size());
 }
 
+TEST_CASE("safetensors: tensors of bf16 and u8 are BF16 and U8, whole and in parts") {
+  const TempFolder folder;
+  const Tensor halves = Tensor::zeros({3}, DType::bf16), codes = Tensor::zeros({1, 5}, DType::u8);
+  std::ranges::copy(std::vector{0x3F80, 0x8000, 0x7F7F}, halves.data<kernels::Bf16>());
+  std::ranges::copy(std::vector{0, 1, 127, 128, 255}, codes.data<std::uint8_t>());
+  write_safetensors(folder.path / "a", {{"halves", halves}, {"codes", codes}});
+  const std::string bytes = read_all(folder.path / "a");
+  CHECK(bytes.find(R"("halves":{"dtype":"BF16","shape":[3],"data_offsets":[0,6]})") != std::string::npos);
+  CHECK(bytes.find(R"("codes":{"dtype":"U8","shape":[1,5],"data_offsets":[6,11]})") != std::string::npos);
+  const SafetensorsFile file(folder.path / "a");
+  CHECK(file.read("halves").to_vector<kernels::Bf16>() == halves.to_vector<kernels::Bf16>());
+  CHECK(file.read("codes").to_vector<std::uint8_t>() == codes.to_vector<std::uint8_t>());
+  const Tensor part = Tensor::zeros({2}, DType::u8);
+  file.read("codes", 2, part);
+  CHECK(part.to_vector<std::uint8_t>() == std::vector<std::uint8_t>{127, 128});
+}
+
 TEST_CASE("safetensors: strided tensors are written in row-major order") {
   const TempFolder folder;
   const auto path = folder.path / "a.safetensors";
@@ -141,7 +159,7 @@ TEST_CASE("safetensors: wrong headers are errors that say what is wrong") {
 
   CHECK(error(entry("F32", "[2]", "[0,8]")) == "none");
   CHECK(error("{\"__metadata__\":{}}", 0) == "none");
-  CHECK(error(entry("BF16", "[4]", "[0,8]")) == "tensor w: dtype BF16 is not supported (F32, F64 and I32 are)");
+  CHECK(error(entry("F16", "[4]", "[0,8]")) == "tensor w: dtype F16 is not supported (F32, F64, I32, BF16 and U8 are)");
   CHECK(error(entry("F32", "[3]", "[0,8]")) == "tensor w: 12 bytes are expected, the header places it at 0 to 8");
   CHECK(error(entry("F32", "[2]", "[4,12]")) ==
         "tensor w: expected it at 0, behind the one before, the header places it at 4");

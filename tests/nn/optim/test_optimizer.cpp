@@ -232,9 +232,10 @@ TEST_CASE("optimizer: the table") {
   const ParameterSlab slab(toy);
   CHECK_THROWS_WITH_AS(make_optimizer("lion", slab, {}),
                        doctest::Contains("make_optimizer: expected one of adamw, adam, sgd, muon"), Error);
-  CHECK_THROWS_WITH_AS(make_optimizer("sgd", slab, {{"beta1", 0.5}}),
-                       "optimizer.beta1: sgd has no such key; its keys are lr, clip, weight_decay, momentum, nesterov",
-                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      make_optimizer("sgd", slab, {{"beta1", 0.5}}),
+      "optimizer.beta1: sgd has no such key; its keys are lr, clip, weight_decay, momentum, nesterov, state",
+      UsageError);
   CHECK_THROWS_WITH_AS(make_optimizer("sgd", slab, {{"momentum", 0.0}, {"nesterov", true}}),
                        "sgd: nesterov: expected a momentum above 0 beside it, got 0", UsageError);
 }

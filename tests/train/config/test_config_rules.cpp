@@ -209,6 +209,10 @@ TEST_CASE("config: a resumed run may change its training, not its model or its t
                                 ": it says what the model, its tokens or its task are, which cannot change on resume";
     CHECK_THROWS_WITH_AS(resumed({key + "=" + after}), message.c_str(), UsageError);
   };
+  CHECK_THROWS_WITH_AS(resumed({"optimizer.state=int8"}),
+                       "optimizer.state: the run has f32, got int8: the moments go on as they were saved; "
+                       "train.init_from begins a new run with the weights",
+                       UsageError);
   refused("model.heads", "4", "8");
   refused("model.activation", "gelu", "relu");
   refused("model.context", "128", "64");

@@ -60,8 +60,10 @@ TEST_CASE(
 }
 
 TEST_CASE("numbers: weights or moments that are not finite are found before they are saved, and named") {
-  const auto error_of = [](const std::function<void(ScriptedRun&)>& spoil) {
-    ScriptedRun run;
+  const auto error_of = [](const std::function<void(ScriptedRun&)>& spoil, const std::string& state = "f32") {
+    Config config = short_config();
+    config.optimizer.options["state"] = state;
+    ScriptedRun run(config);
     run.config.eval.every = 0;
     const TrainHooks hooks{.progress = [&](const ProgressState& now) {
       if (now.step == 10) spoil(run);
@@ -82,6 +84,10 @@ TEST_CASE("numbers: weights or moments that are not finite are found before they
         "step 10: the weights w are not finite numbers");
   CHECK(error_of([](ScriptedRun& run) { run.optimizer.state()[1].second.data<float>()[0] = INFINITY; }) ==
         "step 10: the optimizer's state m.v is not finite");
+  CHECK(error_of([](ScriptedRun& run) { run.optimizer.state()[0].second.data<kernels::Bf16>()[2] = 0x7F80; }, "bf16") ==
+        "step 10: the optimizer's state m.w is not finite");
+  CHECK(error_of([](ScriptedRun& run) { run.optimizer.state()[1].second.data<float>()[0] = INFINITY; }, "int8") ==
+        "step 10: the optimizer's state m_scale.v is not finite");
   // Finite, and too large for a forward pass.
   CHECK(error_of([](ScriptedRun& run) { run.objective.module.w.value().fill(3e38); }) ==
         "step 10: the loss after the update is inf");

@@ -1,0 +1,54 @@
+#include "autograd/kernels/optim/reduced_state.h"
+
+#include "autograd/kernels/optim/reduced_state-inl.h"
+#include "core/profile.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tapeformer::kernels::HWY_NAMESPACE {
+
+void decode_stretch(float* out, const ReducedState& state, const StateStretch& stretch, std::int64_t first,
+                    std::int64_t count) {
+  for (const std::int64_t end = first + count; first < end;) {
+    const std::int64_t block = first / kStateBlock, n = std::min(end, (block + 1) * kStateBlock) - first;
+    decode_numbers(out, state, stretch.state_begin + first, stretch.first_block + block, n);
+    out += n;
+    first += n;
+  }
+}
+
+void accumulate_block(const ReducedState& m, const float* grad, float momentum, float scale, const StateLayout& layout,
+                      const StateBlock& block) {
+  const hn::ScalableTag<float> d;
+  BlockNumbers numbers;
+  decode_block(numbers, m, block);
+  for (std::int64_t i = 0; i < block.size; i += lanes(d)) {
+    const auto gradient = hn::Mul(hn::Set(d, scale), load(d, grad + block.begin + i, block.size - i));
+    hn::Store(hn::MulAdd(hn::Set(d, momentum), hn::Load(d, numbers.values + i), gradient), d, numbers.values + i);
+  }
+  encode_block(m, numbers, BlockRandom(layout, block), block);
+}
+
+}  // namespace tapeformer::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tapeformer::kernels {
+
+HWY_EXPORT(decode_stretch);
+void decode_state(float* out, const ReducedState& state, const StateStretch& stretch, std::int64_t first,
+                  std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(decode_stretch)(out, state, stretch, first, count);
+}
+
+HWY_EXPORT(accumulate_block);
+void accumulate_momentum(const ReducedState& m, const float* grad, float momentum, float scale,
+                         const StateLayout& layout) {
+  const std::int64_t n = element_count(layout);
+  const Span span(SpanKind::kernel, "accumulate_momentum", {.bytes = 4.0 * n + 2.0 * state_bytes(m.format, n)});
+  for_each_block(layout, [&](const StateBlock& block) {
+    HWY_DYNAMIC_DISPATCH(accumulate_block)(m, grad, momentum, scale, layout, block);
+  });
+}
+
+}  // namespace tapeformer::kernels
+#endif
