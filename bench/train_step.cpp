@@ -7,8 +7,10 @@
 #include "autograd/tape/tape.h"
 #include "bench/model_work.h"
 #include "bench/profile_report.h"
+#include "core/keys.h"
 #include "core/parallel.h"
 #include "core/random.h"
+#include "nn/optim/moment_slab.h"
 #include "nn/optim/optimizers.h"
 #include "train/loop/layer_watch.h"
 
@@ -94,7 +96,7 @@ int main(int argc, char** argv) {
   app.add_flag("--recompute", options.recompute, "Compute the blocks' activations again in backward");
   app.add_flag("--watch", options.watch, "Take the norms of every layer in every step, as train.watch = 1 does");
   app.add_option("--state", options.state, "How AdamW keeps its moments")
-      ->check(CLI::IsMember(words_of<StateFormat>()));
+      ->check(CLI::IsMember(tapeformer::words_of<tapeformer::StateFormat>()));
   CLI11_PARSE(app, argc, argv);
   try {
     std::cout << tapeformer::bench::measure(work, options) << '\n';
