@@ -23,7 +23,9 @@ const Case kCases[] = {{"adamw", "bf16"}, {"adamw", "int8"}, {"sgd", "int8"}, {"
 std::map<std::string, std::string> bytes_of(const std::vector<NamedTensors>& shares) {
   std::map<std::string, std::string> bytes;
   for (const NamedTensors& share : shares) {
-    for (const auto& [name, values] : share) {
+    for (const auto& entry : share) {
+      const std::string& name = entry.first;
+      const Tensor& values = entry.second;
       const std::size_t at = name.rfind('@');
       const std::size_t size = size_of(values.dtype()), begin = at == name.npos ? 0 : std::stoul(name.substr(at + 1));
       std::string& whole = bytes[name.substr(0, at)];
