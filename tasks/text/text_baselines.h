@@ -3,7 +3,7 @@
 
 #include "tasks/text/language_data.h"
 #include "tasks/text/text_evaluation.h"
-#include "train/loop/baselines.h"
+#include "train/loop/evaluation.h"
 
 namespace tapeformer {
 

@@ -13,7 +13,6 @@
 #include "nn/optim/parameter_slab.h"
 #include "train/config/config.h"
 #include "train/config/task_row.h"
-#include "train/loop/baselines.h"
 #include "train/loop/evaluation.h"
 #include "train/run/run_folder.h"
 
