@@ -82,7 +82,7 @@ void write_comparison(Objective& objective, const TrainingState& state, const Ru
   if (baselines->xz) bytes = objective.validation().bytes;
   Json json{{"step", state.step}};
   json.update(json_of(*baselines, state.best_loss, bytes));
-  write_file_atomically(run.comparison(), json.dump(1) + "\n");
+  write_file_atomically(run.comparison(), dump_json(json, 1) + "\n");
 } catch (const std::exception& error) {
   log_warning("not compared with simple models: {}", error.what());
 }
