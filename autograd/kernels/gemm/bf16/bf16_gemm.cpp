@@ -20,6 +20,8 @@ constexpr std::int64_t kMostPanels = 8;
 constexpr std::int64_t kTasksPerThread = 4;
 // An operand of no more elements (2 MiB of f32) is in a cache anyway: to fetch it would only take instructions.
 constexpr std::int64_t kCachedElements = 1 << 19;
+// Operands of no more elements are packed as a whole before they are multiplied, where that is faster.
+constexpr std::int64_t kWholeElements = 1 << 20;
 
 // Prefetches share `part` of `parts` of the elements [begin, end) of k of one panel, which will be packed soon. It is
 // inlined by force: g++ 12 takes a function that only prefetches for one without effects, and removes its calls.
@@ -62,25 +64,31 @@ class BlockedProduct {
         columns_{b.data, b.ld, b.transposed},
         share_rows_(m <= n),
         threads_(available_threads()),
-        panels_per_task_(std::clamp<std::int64_t>(own().panels() / (kTasksPerThread * threads_), 1, kMostPanels)),
+        most_panels_(std::clamp<std::int64_t>(own().panels() / (kTasksPerThread * threads_), 1, kMostPanels)),
         fetches_(own().size * k > kCachedElements) {}
 
   // c (m, n), rows ldc apart = beta·c + alpha·a·b
   void write(float* c, std::int64_t ldc, float alpha, float beta) const {
+    if (packs_whole()) return write_whole(c, ldc, alpha, beta);
     const std::int64_t blocks_at_once = std::clamp<std::int64_t>(
-        std::min(kSharedElements / shared().block_room(), kOwnElements / (panels_per_task_ * own().panel_room())), 1,
+        std::min(kSharedElements / shared().block_room(), kOwnElements / (most_panels_ * own().panel_room())), 1,
         shared().blocks());
     const Scratch<Bf16> memory(blocks_at_once * shared().block_room());
     for (std::int64_t begin = 0; begin < shared().blocks(); begin += blocks_at_once) {
       const BlockRange blocks{begin, std::min(shared().blocks(), begin + blocks_at_once)};
-      parallel_for(0, blocks.size() * shared().panels(), panels_per_task_, [&](auto i, auto end) {
-        for (; i < end; ++i) {
-          const std::int64_t block = blocks.begin + i / shared().panels(), panel = i % shared().panels();
-          pack(share_rows_, shared_panel(memory.data(), blocks, block, panel), block, panel);
-        }
+      parallel_for(0, blocks.size() * shared().panels(), 1, [&](std::int64_t i, std::int64_t) {
+        const std::int64_t block = blocks.begin + i / shared().panels(), panel = i % shared().panels();
+        pack(share_rows_, shared_panel(memory.data(), blocks, block, panel), block, panel);
       });
-      parallel_for(0, own().panels(), panels_per_task_, [&](std::int64_t first, std::int64_t last) {
-        multiply(c, ldc, alpha, beta, memory.data(), blocks, first, last);
+      for_tasks([&](std::int64_t first, std::int64_t last) {
+        const Scratch<Bf16> own_memory(blocks.size() * (last - first) * own().panel_room());
+        const OwnPanels panels{own_memory.data(), (last - first) * own().panel_room(), first, last};
+        for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
+          for (std::int64_t panel = first; panel < last; ++panel) {
+            pack(!share_rows_, own_panel(panels, blocks, block, panel), block, panel);
+          }
+        }
+        multiply(c, ldc, alpha, beta, memory.data(), panels, blocks);
       });
     }
   }
@@ -94,9 +102,46 @@ class BlockedProduct {
   Bf16* shared_panel(Bf16* memory, const BlockRange& blocks, std::int64_t block, std::int64_t panel) const {
     return memory + (block - blocks.begin) * shared().block_room() + panel * shared().panel_room();
   }
-  // Fetches a part of the panel that this thread may expect to pack next, since tasks begin in order.
+  // The packed panels `first` to last − 1 of the task's operand: those of one block of k lie `distance` elements after
+  // those of the block before it.
+  struct OwnPanels {
+    Bf16* memory;
+    std::int64_t distance, first, last;
+  };
+  Bf16* own_panel(const OwnPanels& panels, const BlockRange& blocks, std::int64_t block, std::int64_t panel) const {
+    return panels.memory + (block - blocks.begin) * panels.distance + (panel - panels.first) * own().panel_room();
+  }
+
+  // Calls f(first, last) for the panels of every task: as many tasks for each thread, and as many panels for each task.
+  void for_tasks(const auto& f) const {
+    const std::int64_t panels = own().panels(), rounds = chunk_count(panels, most_panels_ * threads_);
+    const std::int64_t tasks = std::min(panels, rounds * threads_);
+    parallel_for(0, tasks, 1, [&](std::int64_t i, std::int64_t) { f(panels * i / tasks, panels * (i + 1) / tasks); });
+  }
+
+  // Where k is not contiguous in either operand, as in a gradient of weights, a panel has a few elements of every row
+  // in memory. Small operands are read faster by whole rows: each task packs some of them, for all panels.
+  bool packs_whole() const {
+    return !rows_.k_contiguous && !columns_.k_contiguous && own().size * own().k <= kWholeElements &&
+           own().k >= kPackedDepth * kTasksPerThread * threads_;
+  }
+  void write_whole(float* c, std::int64_t ldc, float alpha, float beta) const {
+    const BlockRange blocks{0, left_.blocks()};
+    const Scratch<Bf16> left(left_.blocks() * left_.block_room()), right(right_.blocks() * right_.block_room());
+    parallel_for(0, left_.k, kPackedDepth, [&](std::int64_t begin, std::int64_t end) {
+      left_.pack_depth(left.data(), rows_, begin, end);
+      right_.pack_depth(right.data(), columns_, begin, end);
+    });
+    Bf16 *const shared_memory = (share_rows_ ? left : right).data(), *const own_memory =
+                                                                         (share_rows_ ? right : left).data();
+    for_tasks([&](std::int64_t first, std::int64_t last) {
+      const OwnPanels panels{own_memory + first * own().panel_room(), own().block_room(), first, last};
+      multiply(c, ldc, alpha, beta, shared_memory, panels, blocks);
+    });
+  }
+
+  // Fetches a part of the panel that this thread may expect to pack next.
   [[gnu::always_inline]] inline void prefetch(std::int64_t block, std::int64_t panel, std::int64_t part) const {
-    panel += panels_per_task_ * threads_;
     if (!fetches_ || panel >= own().panels()) return;
     const std::int64_t begin = block * left_.unit.depth, end = begin + own().depth(block);
     if (share_rows_) {
@@ -106,28 +151,21 @@ class BlockedProduct {
     }
   }
 
-  // A task: multiplies the blocks of all shared panels with those of its own panels, `first` to last − 1.
-  void multiply(float* c, std::int64_t ldc, float alpha, float beta, Bf16* shared_memory, const BlockRange& blocks,
-                std::int64_t first, std::int64_t last) const {
-    const Scratch<Bf16> own_memory(blocks.size() * (last - first) * own().panel_room());
-    const auto own_panel = [&](std::int64_t block, std::int64_t panel) {
-      return own_memory.data() + ((block - blocks.begin) * (last - first) + panel - first) * own().panel_room();
-    };
+  // Multiplies the blocks of all shared panels with those of a task's own panels.
+  void multiply(float* c, std::int64_t ldc, float alpha, float beta, Bf16* shared_memory, const OwnPanels& panels,
+                const BlockRange& blocks) const {
     const auto multiply = [&](std::int64_t block, std::int64_t i, std::int64_t j) {
       multiply_panels(left_, right_, c + i * left_.unit.rows * ldc + j * kPanelColumns, ldc,
-                      share_rows_ ? shared_panel(shared_memory, blocks, block, i) : own_panel(block, i),
-                      share_rows_ ? own_panel(block, j) : shared_panel(shared_memory, blocks, block, j), left_.count(i),
-                      right_.count(j), left_.depth(block), alpha, block == 0 ? beta : 1);
+                      share_rows_ ? shared_panel(shared_memory, blocks, block, i) : own_panel(panels, blocks, block, i),
+                      share_rows_ ? own_panel(panels, blocks, block, j) : shared_panel(shared_memory, blocks, block, j),
+                      left_.count(i), right_.count(j), left_.depth(block), alpha, block == 0 ? beta : 1);
     };
     left_.unit.begin();
-    for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
-      for (std::int64_t panel = first; panel < last; ++panel) pack(!share_rows_, own_panel(block, panel), block, panel);
-    }
     // All blocks of k in turn for the sums of one shared panel, which stay in the cache.
     for (std::int64_t i = 0; i < shared().panels(); ++i) {
       for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
-        for (std::int64_t j = first; j < last; ++j) {
-          prefetch(block, j, i);
+        for (std::int64_t j = panels.first; j < panels.last; ++j) {
+          prefetch(block, j + panels.last - panels.first, i);
           share_rows_ ? multiply(block, i, j) : multiply(block, j, i);
         }
       }
@@ -139,8 +177,7 @@ class BlockedProduct {
   PackSource rows_;
   PackSourceOf<T> columns_;
   bool share_rows_;
-  int threads_;
-  std::int64_t panels_per_task_;
+  std::int64_t threads_, most_panels_;
   bool fetches_;
 };
 
