@@ -26,7 +26,8 @@ void for_each_case(const Check& check) {
   }
 }
 
-constexpr std::int64_t kRows = 15, kHeads = 3, kPeriod = 5, kPlaces = 7;
+// More heads than the kernel normalises at a time.
+constexpr std::int64_t kRows = 30, kHeads = 3, kPeriod = 5, kPlaces = 7;
 
 // A case with its inputs, in rows that are wider than the heads.
 template <class T>
@@ -35,7 +36,8 @@ struct Problem {
   std::int64_t width = kHeads * c.dim, distance = width + 5;
   Array<T> x = random_array<T>(kRows * distance, 1), dy = random_array<T>(kRows * distance, 2);
   Array<T> weight = random_array<T>(c.dim, 3), table = random_array<T>(kPlaces * c.dim, 4, -1, 1);
-  std::vector<std::int32_t> positions = {0, 6, 1, 1, 2, 5, 3, 4, 0, 6, 2, 2, 1, 3, 5};
+  std::vector<std::int32_t> positions = {0, 6, 1, 1, 2, 5, 3, 4, 0, 6, 2, 2, 1, 3, 5,
+                                         4, 0, 3, 6, 5, 1, 1, 0, 2, 3, 5, 4, 6, 2, 0};
 
   HeadTransform<T> how() const {
     HeadTransform<T> transform{kRows, kHeads, c.dim};
