@@ -57,19 +57,23 @@ struct Interleaved {
 // Heads are normalised some at a time: their square roots and quotients, which take long one by one, then fill vectors.
 constexpr std::int64_t kHeadsAtOnce = 64;
 
-// A head of a row, and where it begins in the row.
+// A head of a row, where it begins in the row, and the row's rotation (cosines, then sines; null: none).
+template <class T>
 struct HeadPlace {
   std::int64_t row, at;
+  const T* rotation;
 };
 
 // Calls f(places, count) for the heads of the rows begin to end − 1, at most kHeadsAtOnce of them at a time.
 template <class T, class F>
 HWY_INLINE void for_heads(std::int64_t begin, std::int64_t end, const HeadTransform<T>& how, const F& f) {
-  HeadPlace places[kHeadsAtOnce];
+  HeadPlace<T> places[kHeadsAtOnce];
   std::int64_t count = 0;
   for (std::int64_t row = begin; row < end; ++row) {
+    const std::int64_t place = how.positions ? how.positions[row] : row % how.period;
+    const T* const rotation = how.rotations ? how.rotations + place * how.dim : nullptr;
     for (std::int64_t at = 0; at < how.heads * how.dim; at += how.dim) {
-      places[count++] = {row, at};
+      places[count++] = {row, at, rotation};
       if (count == kHeadsAtOnce) f(places, std::exchange(count, 0));
     }
   }
@@ -104,8 +108,8 @@ HWY_INLINE void map_sums(T* to, const double* sums, std::int64_t count, const F&
 
 // 1/√(mean x² + ε) of each head; x begins at row `begin`.
 template <class T>
-HWY_INLINE void rstd_of_heads(T* rstd, const T* x, std::int64_t x_distance, std::int64_t begin, const HeadPlace* places,
-                              std::int64_t count, const HeadTransform<T>& how) {
+HWY_INLINE void rstd_of_heads(T* rstd, const T* x, std::int64_t x_distance, std::int64_t begin,
+                              const HeadPlace<T>* places, std::int64_t count, const HeadTransform<T>& how) {
   double sums[kHeadsAtOnce];
   for (std::int64_t i = 0; i < count; ++i) {
     sums[i] = sum_of_head(x + (places[i].row - begin) * x_distance + places[i].at, how.dim);
@@ -116,44 +120,42 @@ HWY_INLINE void rstd_of_heads(T* rstd, const T* x, std::int64_t x_distance, std:
   map_sums(rstd, sums, count, rstd_of);
 }
 
-// y = weight·x·rstd for one head.
-template <class T>
-HWY_INLINE void normalise(T* y, const T* x, T rstd, const HeadTransform<T>& how) {
-  const hn::ScalableTag<T> d;
-  for (std::int64_t j = 0; j < how.dim; j += lanes(d)) {
-    const auto x_hat = hn::Mul(load(d, x + j, how.dim - j), hn::Set(d, rstd));
-    store(d, hn::Mul(x_hat, load(d, how.weight + j, how.dim - j)), y + j, how.dim - j);
-  }
-}
-
-// y = x turned by the angles of `rotation` (cosines, then sines), or by minus them. y may be x.
+// y = n turned by the angles of `rotation` (cosines, then sines), or by minus them. Here n = weight·x·rstd, or x where
+// weight is null. y may be x.
 template <class Pairs, class T>
-HWY_INLINE void rotate(T* y, const T* x, const T* rotation, bool back, std::int64_t dim) {
+HWY_INLINE void rotate(T* y, const T* x, const T* weight, T rstd, const T* rotation, bool back, std::int64_t dim) {
   const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
   const std::int64_t half = dim / 2;
   for (std::int64_t i = 0; i < half; i += lanes(d)) {
-    const auto from = Pairs::load(d, x, i, half);
+    auto n = Pairs::load(d, x, i, half);
+    if (weight) {
+      const auto factor = Pairs::load(d, weight, i, half);
+      const V by = hn::Set(d, rstd);
+      n = Pair<V>{hn::Mul(hn::Mul(n.a, by), factor.a), hn::Mul(hn::Mul(n.b, by), factor.b)};
+    }
     const auto angle = Halves::load(d, rotation, i, half);
-    const auto cosine = angle.a, sine = back ? hn::Neg(angle.b) : angle.b;
+    const V cosine = angle.a, sine = back ? hn::Neg(angle.b) : angle.b;
     Pairs::store(d,
-                 Pair<hn::Vec<decltype(d)>>{hn::NegMulAdd(from.b, sine, hn::Mul(from.a, cosine)),
-                                            hn::MulAdd(from.a, sine, hn::Mul(from.b, cosine))},
+                 Pair<V>{hn::NegMulAdd(n.b, sine, hn::Mul(n.a, cosine)), hn::MulAdd(n.a, sine, hn::Mul(n.b, cosine))},
                  y, i, half);
   }
 }
 
-// The same for a head of a row; without rotations y = x.
+// The same for the kind of pairs; without rotation y = n.
 template <class T>
-HWY_INLINE void rotate_head(T* y, const T* x, std::int64_t row, bool back, const HeadTransform<T>& how) {
-  if (!how.rotations) {
-    if (y != x) std::copy(x, x + how.dim, y);
-    return;
-  }
-  const T* const rotation = how.rotations + (how.positions ? how.positions[row] : row % how.period) * how.dim;
-  if (how.pairs == RotaryPairs::halves) {
-    rotate<Halves>(y, x, rotation, back, how.dim);
+HWY_INLINE void transform_head(T* y, const T* x, const T* weight, T rstd, const T* rotation, bool back,
+                               const HeadTransform<T>& how) {
+  const std::int64_t dim = how.dim;
+  if (!rotation && !weight) {
+    if (y != x) std::copy(x, x + dim, y);
+  } else if (!rotation) {
+    const auto scaled = [rstd](auto d, auto x, auto w) SIMD_LAMBDA { return hn::Mul(hn::Mul(x, hn::Set(d, rstd)), w); };
+    map(y, T{0}, dim, scaled, x, weight);
+  } else if (how.pairs == RotaryPairs::halves) {
+    rotate<Halves>(y, x, weight, rstd, rotation, back, dim);
   } else {
-    rotate<Interleaved>(y, x, rotation, back, how.dim);
+    rotate<Interleaved>(y, x, weight, rstd, rotation, back, dim);
   }
 }
 
@@ -161,15 +163,13 @@ HWY_INLINE void rotate_head(T* y, const T* x, std::int64_t row, bool back, const
 template <class T>
 void transform_heads_forward(T* y, std::int64_t y_distance, const T* x, std::int64_t x_distance, std::int64_t begin,
                              std::int64_t end, const HeadTransform<T>& how) {
-  for_heads(begin, end, how, [&](const HeadPlace* places, std::int64_t count) SIMD_LAMBDA {
+  for_heads(begin, end, how, [&](const HeadPlace<T>* places, std::int64_t count) SIMD_LAMBDA {
     T rstd[kHeadsAtOnce];
     if (how.weight) rstd_of_heads(rstd, x, x_distance, begin, places, count, how);
     for (std::int64_t i = 0; i < count; ++i) {
-      const HeadPlace& place = places[i];
-      T* const to = y + (place.row - begin) * y_distance + place.at;
-      const T* const from = x + (place.row - begin) * x_distance + place.at;
-      if (how.weight) normalise(to, from, rstd[i], how);
-      rotate_head(to, how.weight ? to : from, place.row, false, how);
+      const auto [row, at, rotation] = places[i];
+      transform_head(y + (row - begin) * y_distance + at, x + (row - begin) * x_distance + at, how.weight,
+                     how.weight ? rstd[i] : T{1}, rotation, false, how);
     }
   });
 }
@@ -218,11 +218,13 @@ template <class T>
 void transform_heads_backward(T* dx, std::int64_t dx_distance, T* dweight, const T* x, std::int64_t x_distance,
                               std::int64_t begin, std::int64_t end, const HeadTransform<T>& how) {
   if (dweight) std::fill(dweight, dweight + how.dim, T{0});
-  for_heads(begin, end, how, [&](const HeadPlace* places, std::int64_t count) SIMD_LAMBDA {
-    const auto gradient_at = [&](const HeadPlace& place) { return dx + (place.row - begin) * dx_distance + place.at; };
-    for (std::int64_t i = 0; i < count; ++i) {
+  for_heads(begin, end, how, [&](const HeadPlace<T>* places, std::int64_t count) SIMD_LAMBDA {
+    const auto gradient_at = [&](const HeadPlace<T>& place) {
+      return dx + (place.row - begin) * dx_distance + place.at;
+    };
+    for (std::int64_t i = 0; how.rotations && i < count; ++i) {
       T* const g = gradient_at(places[i]);
-      rotate_head(g, static_cast<const T*>(g), places[i].row, true, how);
+      transform_head<T>(g, g, nullptr, 1, places[i].rotation, true, how);
     }
     if (!how.weight) return;
     T rstd[kHeadsAtOnce], means[kHeadsAtOnce];

@@ -23,6 +23,7 @@ void for_each_case(const Check& check) {
       for (int bits = 1; bits < 4; ++bits)
         check(TransformCase{dim, (bits & 1) > 0, (bits & 2) > 0, dim % 3 == 0, pairs});
     }
+    check(TransformCase{dim + 1, true, false, false, RotaryPairs::halves});  // only what turns has an even width
   }
 }
 
@@ -92,6 +93,8 @@ void check_case(const TransformCase& c) {
         dn[turn.a] = dy[turn.a] * turn.cosine + dy[turn.b] * turn.sine;
         dn[turn.b] = dy[turn.b] * turn.cosine - dy[turn.a] * turn.sine;
       }
+      if (const std::int64_t last = c.dim - 1; c.dim % 2 > 0)
+        to[last] = x[last] * rstd * weight(last), dn[last] = dy[last];
       double mean = 0;
       for (std::int64_t j = 0; c.norm && j < c.dim; ++j) {
         mean += dn[j] * weight(j) * x[j] * rstd / static_cast<double>(c.dim);
