@@ -57,12 +57,13 @@ template <class T>
 class BlockedProduct {
  public:
   BlockedProduct(const Bf16Unit& unit, bool split, MatrixView<float> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
-                 std::int64_t k)
+                 std::int64_t k, bool lower)
       : left_{unit, Side::left, split, m, k},
         right_{unit, Side::right, split, n, k},
         rows_{a.data, a.ld, !a.transposed},
         columns_{b.data, b.ld, b.transposed},
         share_rows_(m <= n),
+        lower_(lower),
         threads_(available_threads()),
         most_panels_(std::clamp<std::int64_t>(own().panels() / (kTasksPerThread * threads_), 1, kMostPanels)),
         fetches_(own().size * k > kCachedElements) {}
@@ -155,6 +156,7 @@ class BlockedProduct {
   void multiply(float* c, std::int64_t ldc, float alpha, float beta, Bf16* shared_memory, const OwnPanels& panels,
                 const BlockRange& blocks) const {
     const auto multiply = [&](std::int64_t block, std::int64_t i, std::int64_t j) {
+      if (lower_ && j * kPanelColumns >= i * left_.unit.rows + left_.count(i)) return;
       multiply_panels(left_, right_, c + i * left_.unit.rows * ldc + j * kPanelColumns, ldc,
                       share_rows_ ? shared_panel(shared_memory, blocks, block, i) : own_panel(panels, blocks, block, i),
                       share_rows_ ? own_panel(panels, blocks, block, j) : shared_panel(shared_memory, blocks, block, j),
@@ -176,7 +178,7 @@ class BlockedProduct {
   PanelLayout left_, right_;
   PackSource rows_;
   PackSourceOf<T> columns_;
-  bool share_rows_;
+  bool share_rows_, lower_;
   std::int64_t threads_, most_panels_;
   bool fetches_;
 };
@@ -184,14 +186,14 @@ class BlockedProduct {
 }  // namespace
 
 void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<float> b,
-               std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
-  BlockedProduct<float>(unit, split, a, b, m, n, k).write(c, ldc, alpha, beta);
+               std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta, bool lower) {
+  BlockedProduct<float>(unit, split, a, b, m, n, k, lower).write(c, ldc, alpha, beta);
 }
 
 void bf16_gemm(const Bf16Unit& unit, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b,
                std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
   check(b.transposed, "bf16_gemm: expected the rounded matrix transposed");
-  BlockedProduct<Bf16>(unit, false, a, b, m, n, k).write(c, ldc, alpha, beta);
+  BlockedProduct<Bf16>(unit, false, a, b, m, n, k, false).write(c, ldc, alpha, beta);
 }
 
 void packed_gemm(float* c, std::int64_t ldc, const PackSource& a, std::int64_t m, const PackedColumns& b,
