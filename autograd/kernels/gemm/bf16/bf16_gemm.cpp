@@ -20,8 +20,6 @@ constexpr std::int64_t kMostPanels = 8;
 constexpr std::int64_t kTasksPerThread = 4;
 // An operand of no more elements (2 MiB of f32) is in a cache anyway: to fetch it would only take instructions.
 constexpr std::int64_t kCachedElements = 1 << 19;
-// Operands of no more elements are packed as a whole before they are multiplied, where that is faster.
-constexpr std::int64_t kWholeElements = 1 << 20;
 
 // Prefetches share `part` of `parts` of the elements [begin, end) of k of one panel, which will be packed soon. It is
 // inlined by force: g++ 12 takes a function that only prefetches for one without effects, and removes its calls.
@@ -70,7 +68,6 @@ class BlockedProduct {
 
   // c (m, n), rows ldc apart = beta·c + alpha·a·b
   void write(float* c, std::int64_t ldc, float alpha, float beta) const {
-    if (packs_whole()) return write_whole(c, ldc, alpha, beta);
     const std::int64_t blocks_at_once = std::clamp<std::int64_t>(
         std::min(kSharedElements / shared().block_room(), kOwnElements / (most_panels_ * own().panel_room())), 1,
         shared().blocks());
@@ -83,7 +80,7 @@ class BlockedProduct {
       });
       for_tasks([&](std::int64_t first, std::int64_t last) {
         const Scratch<Bf16> own_memory(blocks.size() * (last - first) * own().panel_room());
-        const OwnPanels panels{own_memory.data(), (last - first) * own().panel_room(), first, last};
+        const OwnPanels panels{own_memory.data(), first, last};
         for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
           for (std::int64_t panel = first; panel < last; ++panel) {
             pack(!share_rows_, own_panel(panels, blocks, block, panel), block, panel);
@@ -103,42 +100,20 @@ class BlockedProduct {
   Bf16* shared_panel(Bf16* memory, const BlockRange& blocks, std::int64_t block, std::int64_t panel) const {
     return memory + (block - blocks.begin) * shared().block_room() + panel * shared().panel_room();
   }
-  // The packed panels `first` to last − 1 of the task's operand: those of one block of k lie `distance` elements after
-  // those of the block before it.
+  // The packed panels `first` to last − 1 of a task's operand, block by block.
   struct OwnPanels {
     Bf16* memory;
-    std::int64_t distance, first, last;
+    std::int64_t first, last;
   };
   Bf16* own_panel(const OwnPanels& panels, const BlockRange& blocks, std::int64_t block, std::int64_t panel) const {
-    return panels.memory + (block - blocks.begin) * panels.distance + (panel - panels.first) * own().panel_room();
+    return panels.memory +
+           ((block - blocks.begin) * (panels.last - panels.first) + panel - panels.first) * own().panel_room();
   }
-
   // Calls f(first, last) for the panels of every task: as many tasks for each thread, and as many panels for each task.
   void for_tasks(const auto& f) const {
     const std::int64_t panels = own().panels(), rounds = chunk_count(panels, most_panels_ * threads_);
     const std::int64_t tasks = std::min(panels, rounds * threads_);
     parallel_for(0, tasks, 1, [&](std::int64_t i, std::int64_t) { f(panels * i / tasks, panels * (i + 1) / tasks); });
-  }
-
-  // Where k is not contiguous in either operand, as in a gradient of weights, a panel has a few elements of every row
-  // in memory. Small operands are read faster by whole rows: each task packs some of them, for all panels.
-  bool packs_whole() const {
-    return !rows_.k_contiguous && !columns_.k_contiguous && own().size * own().k <= kWholeElements &&
-           own().k >= kPackedDepth * kTasksPerThread * threads_;
-  }
-  void write_whole(float* c, std::int64_t ldc, float alpha, float beta) const {
-    const BlockRange blocks{0, left_.blocks()};
-    const Scratch<Bf16> left(left_.blocks() * left_.block_room()), right(right_.blocks() * right_.block_room());
-    parallel_for(0, left_.k, kPackedDepth, [&](std::int64_t begin, std::int64_t end) {
-      left_.pack_depth(left.data(), rows_, begin, end);
-      right_.pack_depth(right.data(), columns_, begin, end);
-    });
-    Bf16 *const shared_memory = (share_rows_ ? left : right).data(), *const own_memory =
-                                                                         (share_rows_ ? right : left).data();
-    for_tasks([&](std::int64_t first, std::int64_t last) {
-      const OwnPanels panels{own_memory + first * own().panel_room(), own().block_room(), first, last};
-      multiply(c, ldc, alpha, beta, shared_memory, panels, blocks);
-    });
   }
 
   // Fetches a part of the panel that this thread may expect to pack next.

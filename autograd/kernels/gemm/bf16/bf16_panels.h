@@ -56,14 +56,6 @@ struct PanelLayout {
   void pack_block(Bf16* to, const PackSourceOf<T>& source, std::int64_t block, std::int64_t panel) const {
     pack(to, source, panel, block * unit.depth, block * unit.depth + depth(block));
   }
-  // Packs the elements [begin, end) of k, which lie in one block, of all panels; begin is a multiple of kPackedDepth.
-  // `to` has room for all blocks.
-  template <class T>
-  void pack_depth(Bf16* to, const PackSourceOf<T>& source, std::int64_t begin, std::int64_t end) const {
-    const std::int64_t block = begin / unit.depth, skipped = begin % unit.depth;
-    to += block * block_room() + skipped * (side == Side::left ? 1 : kPanelColumns);
-    for (std::int64_t i = 0; i < panels(); ++i) pack(to + i * panel_room(), source, i, begin, end);
-  }
 };
 
 // c (rows, columns), rows ldc apart = beta·c + alpha·the product of `depth` elements of k of two panels.
