@@ -1,6 +1,6 @@
 // Measures training steps on random tokens of fixed shapes. A step zeroes the gradients, runs forward, cross-entropy
-// and backward, clips by the global norm and updates by AdamW. Prints one JSON line; bench/peers/torch_step.py prints
-// the same keys for PyTorch.
+// and backward, clips by the global norm and updates by AdamW or Muon. Prints one JSON line; bench/peers/torch_step.py
+// prints the same keys for PyTorch.
 #include <iostream>
 #include <optional>
 
@@ -26,7 +26,7 @@ Tensor random_ids(const Work& work, std::uint64_t stream) {
 
 struct StepOptions {
   bool profile = false, recompute = false, watch = false;
-  std::string state = "f32";
+  std::string optimizer = "adamw", state = "f32";
 };
 
 // Measures steps of a model; loss(tape) puts its loss on a tape.
@@ -34,8 +34,9 @@ template <class Loss>
 nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss& loss_of, const StepOptions& options) {
   model.initialize_parameters(1);
   const ParameterSlab slab(model);
-  const auto optimizer = make_optimizer(
-      "adamw", slab, {{"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}, {"clip", 1.0}, {"state", options.state}});
+  const auto optimizer =
+      make_optimizer(options.optimizer, slab,
+                     {{"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}, {"clip", 1.0}, {"state", options.state}});
   int step = 0;
   double loss_value = 0;
   const auto train_one = [&] {
@@ -57,6 +58,7 @@ nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss
   return report(work, model,
                 {{"recompute", options.recompute},
                  {"watch", options.watch},
+                 {"optimizer", options.optimizer},
                  {"state", options.state},
                  {"step_ms", 1e3 * step_seconds},
                  {"tokens_per_s", static_cast<double>(work.batch * work.length) / step_seconds},
@@ -95,7 +97,8 @@ int main(int argc, char** argv) {
   app.add_flag("--profile", options.profile, "First print where the time goes, by op and by kernel");
   app.add_flag("--recompute", options.recompute, "Compute the blocks' activations again in backward");
   app.add_flag("--watch", options.watch, "Take the norms of every layer in every step, as train.watch = 1 does");
-  app.add_option("--state", options.state, "How AdamW keeps its moments")
+  app.add_option("--optimizer", options.optimizer)->check(CLI::IsMember({"adamw", "muon"}))->capture_default_str();
+  app.add_option("--state", options.state, "How the optimizer keeps its moments")
       ->check(CLI::IsMember(tapeformer::words_of<tapeformer::StateFormat>()));
   CLI11_PARSE(app, argc, argv);
   try {

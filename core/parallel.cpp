@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <exception>
 #include <fstream>
 #include <mutex>
@@ -17,6 +18,8 @@
 
 namespace tapeformer {
 namespace {
+
+using detail::Loop;
 
 // The number of cores in the affinity mask; the hardware threads of one core count once.
 int physical_cores() {
@@ -77,21 +80,21 @@ bool spin_until(const F& ready) {
 // eight.)
 class ThreadPool {
  public:
-  void run(std::int64_t chunks, int threads, void (*body)(const void*, std::int64_t), const void* context) {
+  void run(const Loop& loop, int threads) {
     const std::unique_lock one_loop(mutex_, std::try_to_lock);
     if (!one_loop) {  // another thread's loop is using the threads
       const InsideLoop inside;
-      for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(context, chunk);
+      for (std::int64_t chunk = 0; chunk < loop.chunks; ++chunk) loop.body(loop.context, chunk);
       return;
     }
     add_workers(threads - 1);
-    chunks_ = chunks, body_ = body, context_ = context, error_ = nullptr;
+    loop_ = loop, error_ = nullptr;
     helpers_ = threads - 1;
-    next_ = 0;
+    share_out(loop.in_order ? 1 : threads);
     open_ = true;
     ++loops_;
     if (sleeping_ > 0) loops_.notify_all();
-    take_chunks();
+    take_chunks(0);
     open_ = false;
     // A worker that arrives from now on sees that the loop is closed, and leaves.
     while (inside_ != 0) {
@@ -101,14 +104,33 @@ class ThreadPool {
   }
 
  private:
-  void take_chunks() {
+  // Consecutive chunks, which one thread takes first of all.
+  struct alignas(64) Share {
+    std::atomic<std::int64_t> next = 0;
+    std::int64_t end = 0;
+  };
+
+  void share_out(int shares) {
+    while (static_cast<int>(shares_.size()) < shares) shares_.emplace_back();
+    share_count_ = shares;
+    for (int i = 0; i < shares; ++i) {
+      shares_[i].next = loop_.chunks * i / shares;
+      shares_[i].end = loop_.chunks * (i + 1) / shares;
+    }
+  }
+
+  // Does the chunks of a thread's own share, then those of the others that nobody has begun.
+  void take_chunks(int thread) {
     const InsideLoop inside;
-    for (std::int64_t chunk = next_++; chunk < chunks_; chunk = next_++) {
-      try {
-        body_(context_, chunk);
-      } catch (...) {
-        const std::lock_guard lock(error_mutex_);
-        if (!error_) error_ = std::current_exception();
+    for (int i = 0; i < share_count_; ++i) {
+      Share& share = shares_[(thread + i) % share_count_];
+      for (std::int64_t chunk = share.next++; chunk < share.end; chunk = share.next++) {
+        try {
+          loop_.body(loop_.context, chunk);
+        } catch (...) {
+          const std::lock_guard lock(error_mutex_);
+          if (!error_) error_ = std::current_exception();
+        }
       }
     }
   }
@@ -131,7 +153,7 @@ class ThreadPool {
         }
         seen = loops_;
         ++inside_;
-        if (open_ && index < helpers_) take_chunks();
+        if (open_ && index < helpers_) take_chunks(index + 1);
         --inside_;
       }
     }).detach();
@@ -141,14 +163,13 @@ class ThreadPool {
   int workers_ = 0;
   // The current loop. Workers read it only between ++inside_ and --inside_; it is written only when the loop is closed
   // and no worker is inside.
-  std::int64_t chunks_ = 0;
-  void (*body_)(const void*, std::int64_t) = nullptr;
-  const void* context_ = nullptr;
+  Loop loop_ = {};
   int helpers_ = 0;
+  std::deque<Share> shares_;
+  int share_count_ = 0;
   std::mutex error_mutex_;
   std::exception_ptr error_;
   // Each of these has its own cache line, because some threads write them while others read.
-  alignas(64) std::atomic<std::int64_t> next_ = 0;
   alignas(64) std::atomic<bool> open_ = false;
   alignas(64) std::atomic<int> inside_ = 0;  // the number of workers that are looking at the loop
   alignas(64) std::atomic<int> sleeping_ = 0;
@@ -176,14 +197,14 @@ void set_thread_count(int threads) {
 
 namespace detail {
 
-void run_chunks(std::int64_t chunks, void (*body)(const void*, std::int64_t), const void* context) {
-  const int threads = static_cast<int>(std::min<std::int64_t>(available_threads(), chunks));
+void run(const Loop& loop) {
+  const int threads = static_cast<int>(std::min<std::int64_t>(available_threads(), loop.chunks));
   if (threads <= 1) {
-    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) body(context, chunk);
+    for (std::int64_t chunk = 0; chunk < loop.chunks; ++chunk) loop.body(loop.context, chunk);
     return;
   }
   static ThreadPool& pool = *new ThreadPool;  // never destroyed: its threads may outlive every static object
-  pool.run(chunks, threads, body, context);
+  pool.run(loop, threads);
 }
 
 }  // namespace detail

@@ -80,3 +80,39 @@ TEST_CASE("parallel_for: threads that have gone to sleep wake up, and more join 
   }
   set_thread_count(before);
 }
+
+namespace {
+
+// Returns the chunk with which another thread than the caller begins a loop of eight chunks. `loop` runs a loop of so
+// many chunks, which calls what it is given with the number of the chunk.
+std::int64_t first_chunk_of_second_thread(const auto& loop) {
+  const int before = thread_count();
+  set_thread_count(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<std::int64_t> first = -1;
+  loop(8, [&](std::int64_t chunk) {
+    if (std::this_thread::get_id() != caller) {
+      std::int64_t none = -1;
+      first.compare_exchange_strong(none, chunk);
+    }
+    while (first < 0) std::this_thread::yield();
+  });
+  set_thread_count(before);
+  return first;
+}
+
+}  // namespace
+
+TEST_CASE("parallel_for: each thread begins with its own part of a loop") {
+  for (int round = 0; round < 20; ++round) {
+    CHECK(first_chunk_of_second_thread([](std::int64_t chunks, const auto& f) {
+            parallel_for(0, chunks, 1, [&](std::int64_t chunk, std::int64_t) { f(chunk); });
+          }) == 4);
+  }
+}
+
+TEST_CASE("parallel_in_order: tasks begin in order, whichever thread begins them") {
+  for (int round = 0; round < 20; ++round) {
+    CHECK(first_chunk_of_second_thread([](std::int64_t count, const auto& f) { parallel_in_order(count, f); }) == 1);
+  }
+}

@@ -17,8 +17,8 @@ constexpr std::int64_t kKeyRange = 512;  // keys of one backward task where ther
 
 // Makes the ranges of keys of one head add to dQ in their order, whichever threads work on them: a range waits until
 // the one before it has added to the same block of queries. So dQ has the same bits for any number of threads, and no
-// range needs memory for more than one block. A parallel loop begins tasks in order, so whoever waits, waits for a task
-// that has begun.
+// range needs memory for more than one block. The tasks begin in order, so whoever waits, waits for a task that has
+// begun.
 class RangeOrder {
  public:
   explicit RangeOrder(std::int64_t tasks) : blocks_done_(tasks) {}
@@ -182,7 +182,7 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
   RangeOrder order(heads * ranges);
 
   const auto backward = [&](const auto& make_products) {
-    parallel_for(0, heads * ranges, 1, [&](std::int64_t number, std::int64_t) {
+    const auto run_task = [&](std::int64_t number) {
       RangeOrder::Task under_way(order, number);
       const std::int64_t first_key = number % ranges * range;
       const Workspace<T> workspace(shape, true);
@@ -207,7 +207,9 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
           under_way.finish_block();
         }
       }
-    });
+    };
+    if (ranges > 1) return parallel_in_order(heads * ranges, run_task);
+    parallel_for(0, heads, 1, [&](std::int64_t head, std::int64_t) { run_task(head); });
   };
   with_products<T>(backward);
 }

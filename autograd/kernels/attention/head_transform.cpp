@@ -1,7 +1,7 @@
 #include "autograd/kernels/attention/head_transform.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/scratch.h"
@@ -54,52 +54,108 @@ struct Interleaved {
   }
 };
 
-// 1/√(mean x² + ε)
+// Heads are normalised some at a time: their square roots and quotients, which take long one by one, then fill vectors.
+constexpr std::int64_t kHeadsAtOnce = 64;
+
+// A head of a row, where it begins in the row, and the row's rotation (cosines, then sines; null: none).
 template <class T>
-HWY_INLINE T rstd_of(const T* x, std::int64_t dim, T eps) {
+struct HeadPlace {
+  std::int64_t row, at;
+  const T* rotation;
+};
+
+// Calls f(places, count) for the heads of the rows begin to end − 1, at most kHeadsAtOnce of them at a time.
+template <class T, class F>
+HWY_INLINE void for_heads(std::int64_t begin, std::int64_t end, const HeadTransform<T>& how, const F& f) {
+  HeadPlace<T> places[kHeadsAtOnce];
+  std::int64_t count = 0;
+  for (std::int64_t row = begin; row < end; ++row) {
+    const std::int64_t place = how.positions ? how.positions[row] : row % how.period;
+    const T* const rotation = how.rotations ? how.rotations + place * how.dim : nullptr;
+    for (std::int64_t at = 0; at < how.heads * how.dim; at += how.dim) {
+      places[count++] = {row, at, rotation};
+      if (count == kHeadsAtOnce) f(places, std::exchange(count, 0));
+    }
+  }
+  if (count > 0) f(places, count);
+}
+
+// Σ x² of one head.
+template <class T>
+HWY_INLINE double sum_of_head(const T* x, std::int64_t dim) {
   const hn::ScalableTag<T> d;
   const auto add_square = [=](std::int64_t j, auto& sums) SIMD_LAMBDA {
     const auto v = load(d, x + j, dim - j);
     sums[0] = hn::MulAdd(v, v, sums[0]);
   };
-  return static_cast<T>(1 / std::sqrt(sum_vectors<1>(d, dim, add_square)[0] / dim + eps));
+  return sum_vectors<1>(d, dim, add_square)[0];
 }
 
-template <class T>
-HWY_INLINE void normalise(T* y, const T* x, const HeadTransform<T>& how) {
-  const hn::ScalableTag<T> d;
-  const auto rstd = hn::Set(d, rstd_of(x, how.dim, how.eps));
-  for (std::int64_t j = 0; j < how.dim; j += lanes(d)) {
-    const auto x_hat = hn::Mul(load(d, x + j, how.dim - j), rstd);
-    store(d, hn::Mul(x_hat, load(d, how.weight + j, how.dim - j)), y + j, how.dim - j);
+// to = f(d, sum) of `count` sums, rounded to T; d is the tag of vectors of double.
+template <class T, class F>
+HWY_INLINE void map_sums(T* to, const double* sums, std::int64_t count, const F& f) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<T, decltype(d)> rounded;
+  for (std::int64_t i = 0; i < count; i += lanes(d)) {
+    const auto value = f(d, load(d, sums + i, count - i));
+    if constexpr (sizeof(T) == sizeof(double)) {
+      store(rounded, value, to + i, count - i);
+    } else {
+      store(rounded, hn::DemoteTo(rounded, value), to + i, count - i);
+    }
   }
 }
 
-// y = x turned by the angles of `rotation` (cosines, then sines), or by minus them. y may be x.
+// 1/√(mean x² + ε) of each head; x begins at row `begin`.
+template <class T>
+HWY_INLINE void rstd_of_heads(T* rstd, const T* x, std::int64_t x_distance, std::int64_t begin,
+                              const HeadPlace<T>* places, std::int64_t count, const HeadTransform<T>& how) {
+  double sums[kHeadsAtOnce];
+  for (std::int64_t i = 0; i < count; ++i) {
+    sums[i] = sum_of_head(x + (places[i].row - begin) * x_distance + places[i].at, how.dim);
+  }
+  const auto rstd_of = [dim = static_cast<double>(how.dim), eps = how.eps](auto d, auto sum) SIMD_LAMBDA {
+    return hn::Div(hn::Set(d, 1), hn::Sqrt(hn::Add(hn::Div(sum, hn::Set(d, dim)), hn::Set(d, eps))));
+  };
+  map_sums(rstd, sums, count, rstd_of);
+}
+
+// y = n turned by the angles of `rotation` (cosines, then sines), or by minus them. Here n = weight·x·rstd, or x where
+// weight is null. y may be x.
 template <class Pairs, class T>
-HWY_INLINE void rotate(T* y, const T* x, const T* rotation, bool back, std::int64_t dim) {
+HWY_INLINE void rotate(T* y, const T* x, const T* weight, T rstd, const T* rotation, bool back, std::int64_t dim) {
   const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
   const std::int64_t half = dim / 2;
   for (std::int64_t i = 0; i < half; i += lanes(d)) {
-    const auto from = Pairs::load(d, x, i, half);
+    auto n = Pairs::load(d, x, i, half);
+    if (weight) {
+      const auto factor = Pairs::load(d, weight, i, half);
+      const V by = hn::Set(d, rstd);
+      n = Pair<V>{hn::Mul(hn::Mul(n.a, by), factor.a), hn::Mul(hn::Mul(n.b, by), factor.b)};
+    }
     const auto angle = Halves::load(d, rotation, i, half);
-    const auto cosine = angle.a, sine = back ? hn::Neg(angle.b) : angle.b;
+    const V cosine = angle.a, sine = back ? hn::Neg(angle.b) : angle.b;
     Pairs::store(d,
-                 Pair<hn::Vec<decltype(d)>>{hn::NegMulAdd(from.b, sine, hn::Mul(from.a, cosine)),
-                                            hn::MulAdd(from.a, sine, hn::Mul(from.b, cosine))},
+                 Pair<V>{hn::NegMulAdd(n.b, sine, hn::Mul(n.a, cosine)), hn::MulAdd(n.a, sine, hn::Mul(n.b, cosine))},
                  y, i, half);
   }
 }
 
+// The same for the kind of pairs; without rotation y = n.
 template <class T>
-HWY_INLINE void rotate_row(T* y, const T* x, std::int64_t row, bool back, const HeadTransform<T>& how) {
-  const T* const rotation = how.rotations + (how.positions ? how.positions[row] : row % how.period) * how.dim;
-  for (std::int64_t head = 0; head < how.heads; ++head, y += how.dim, x += how.dim) {
-    if (how.pairs == RotaryPairs::halves) {
-      rotate<Halves>(y, x, rotation, back, how.dim);
-    } else {
-      rotate<Interleaved>(y, x, rotation, back, how.dim);
-    }
+HWY_INLINE void transform_head(T* y, const T* x, const T* weight, T rstd, const T* rotation, bool back,
+                               const HeadTransform<T>& how) {
+  const std::int64_t dim = how.dim;
+  if (!rotation && !weight) {
+    if (y != x) std::copy(x, x + dim, y);
+  } else if (!rotation) {
+    const auto scaled = [rstd](auto d, auto x, auto w) SIMD_LAMBDA { return hn::Mul(hn::Mul(x, hn::Set(d, rstd)), w); };
+    map(y, T{0}, dim, scaled, x, weight);
+  } else if (how.pairs == RotaryPairs::halves) {
+    rotate<Halves>(y, x, weight, rstd, rotation, back, dim);
+  } else {
+    rotate<Interleaved>(y, x, weight, rstd, rotation, back, dim);
   }
 }
 
@@ -107,49 +163,83 @@ HWY_INLINE void rotate_row(T* y, const T* x, std::int64_t row, bool back, const 
 template <class T>
 void transform_heads_forward(T* y, std::int64_t y_distance, const T* x, std::int64_t x_distance, std::int64_t begin,
                              std::int64_t end, const HeadTransform<T>& how) {
-  for (std::int64_t row = begin; row < end; ++row, y += y_distance, x += x_distance) {
-    for (std::int64_t at = 0; how.weight && at < how.heads * how.dim; at += how.dim) normalise(y + at, x + at, how);
-    const T* const normalised = how.weight ? y : x;
-    if (how.rotations) {
-      rotate_row(y, normalised, row, false, how);
-    } else if (y != normalised) {
-      std::copy(normalised, normalised + how.heads * how.dim, y);
+  for_heads(begin, end, how, [&](const HeadPlace<T>* places, std::int64_t count) SIMD_LAMBDA {
+    T rstd[kHeadsAtOnce];
+    if (how.weight) rstd_of_heads(rstd, x, x_distance, begin, places, count, how);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto [row, at, rotation] = places[i];
+      transform_head(y + (row - begin) * y_distance + at, x + (row - begin) * x_distance + at, how.weight,
+                     how.weight ? rstd[i] : T{1}, rotation, false, how);
     }
-  }
+  });
 }
 
-// The gradient g of one head's normalised vector becomes that of x; dweight is added to.
+// The parts of the gradient of one head's norm; g is the gradient of the normalised vector.
 template <class T>
-HWY_INLINE void normalise_backward(T* g, T* dweight, const T* x, const HeadTransform<T>& how) {
-  const hn::ScalableTag<T> d;
-  const std::int64_t dim = how.dim;
-  const auto rstd = hn::Set(d, rstd_of(x, dim, how.eps));
-  const auto x_hat = [=](std::int64_t j) SIMD_LAMBDA { return hn::Mul(load(d, x + j, dim - j), rstd); };
-  const auto dx_hat = [=, weight = how.weight](std::int64_t j)
-                          SIMD_LAMBDA { return hn::Mul(load(d, g + j, dim - j), load(d, weight + j, dim - j)); };
-  const auto add = [=](std::int64_t j, auto& sums) SIMD_LAMBDA {
-    const auto own = x_hat(j);
-    sums[0] = hn::MulAdd(dx_hat(j), own, sums[0]);
-    if (!dweight) return;
-    store(d, hn::MulAdd(load(d, g + j, dim - j), own, load(d, dweight + j, dim - j)), dweight + j, dim - j);
-  };
-  const auto mean = hn::Set(d, static_cast<T>(sum_vectors<1>(d, dim, add)[0] / dim));
-  for (std::int64_t j = 0; j < dim; j += lanes(d)) {
-    store(d, hn::Mul(hn::NegMulAdd(x_hat(j), mean, dx_hat(j)), rstd), g + j, dim - j);
+struct NormGradient {
+  T *g, *dweight;
+  const T *x, *weight;
+  T rstd;
+  std::int64_t dim;
+
+  // Σ g·weight·x̂; dweight, unless it is null, is added to.
+  HWY_INLINE double sum() const {
+    const hn::ScalableTag<T> d;
+    const auto add = [this, d](std::int64_t j, auto& sums) SIMD_LAMBDA {
+      const auto own = x_hat(d, j);
+      sums[0] = hn::MulAdd(dx_hat(d, j), own, sums[0]);
+      if (!dweight) return;
+      store(d, hn::MulAdd(load(d, g + j, dim - j), own, load(d, dweight + j, dim - j)), dweight + j, dim - j);
+    };
+    return sum_vectors<1>(d, dim, add)[0];
   }
-}
+  // g becomes the gradient of x.
+  HWY_INLINE void write(T mean) const {
+    const hn::ScalableTag<T> d;
+    for (std::int64_t j = 0; j < dim; j += lanes(d)) {
+      const auto out = hn::NegMulAdd(x_hat(d, j), hn::Set(d, mean), dx_hat(d, j));
+      store(d, hn::Mul(out, hn::Set(d, rstd)), g + j, dim - j);
+    }
+  }
+
+ private:
+  template <class D>
+  HWY_INLINE hn::Vec<D> x_hat(D d, std::int64_t j) const {
+    return hn::Mul(load(d, x + j, dim - j), hn::Set(d, rstd));
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> dx_hat(D d, std::int64_t j) const {
+    return hn::Mul(load(d, g + j, dim - j), load(d, weight + j, dim - j));
+  }
+};
 
 // dx and x begin at row `begin`; dweight is the partial of these rows alone: overwritten.
 template <class T>
 void transform_heads_backward(T* dx, std::int64_t dx_distance, T* dweight, const T* x, std::int64_t x_distance,
                               std::int64_t begin, std::int64_t end, const HeadTransform<T>& how) {
   if (dweight) std::fill(dweight, dweight + how.dim, T{0});
-  for (std::int64_t row = begin; row < end; ++row, dx += dx_distance, x += x_distance) {
-    if (how.rotations) rotate_row(dx, static_cast<const T*>(dx), row, true, how);
-    for (std::int64_t at = 0; how.weight && at < how.heads * how.dim; at += how.dim) {
-      normalise_backward(dx + at, dweight, x + at, how);
+  for_heads(begin, end, how, [&](const HeadPlace<T>* places, std::int64_t count) SIMD_LAMBDA {
+    const auto gradient_at = [&](const HeadPlace<T>& place) {
+      return dx + (place.row - begin) * dx_distance + place.at;
+    };
+    for (std::int64_t i = 0; how.rotations && i < count; ++i) {
+      T* const g = gradient_at(places[i]);
+      transform_head<T>(g, g, nullptr, 1, places[i].rotation, true, how);
     }
-  }
+    if (!how.weight) return;
+    T rstd[kHeadsAtOnce], means[kHeadsAtOnce];
+    double sums[kHeadsAtOnce];
+    rstd_of_heads(rstd, x, x_distance, begin, places, count, how);
+    const auto head = [&](std::int64_t i) {
+      const T* const from = x + (places[i].row - begin) * x_distance + places[i].at;
+      return NormGradient<T>{gradient_at(places[i]), dweight, from, how.weight, rstd[i], how.dim};
+    };
+    for (std::int64_t i = 0; i < count; ++i) sums[i] = head(i).sum();
+    const auto mean_of = [dim = static_cast<double>(how.dim)](auto d, auto sum)
+                             SIMD_LAMBDA { return hn::Div(sum, hn::Set(d, dim)); };
+    map_sums(means, sums, count, mean_of);
+    for (std::int64_t i = 0; i < count; ++i) head(i).write(means[i]);
+  });
 }
 
 SIMD_FLOATS(transform_heads_forward);
@@ -160,14 +250,13 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tapeformer::kernels {
-
 SIMD_EXPORT(transform_heads_forward);
 template <class T>
 void transform_heads_forward(T* y, std::int64_t y_distance, const T* x, std::int64_t x_distance,
                              const HeadTransform<T>& how) {
   const std::int64_t cols = how.heads * how.dim;
   const Span span(SpanKind::kernel, "transform_heads_forward", {.bytes = 2.0 * sizeof(T) * how.rows * cols});
-  parallel_for(0, how.rows, rows_per_chunk(cols), [&](auto row, auto end) {
+  parallel_for(0, how.rows, rows_per_chunk(2 * cols), [&](auto row, auto end) {
     SIMD_CALL(transform_heads_forward, T)
     (y + row * y_distance, y_distance, x + row * x_distance, x_distance, row, end, how);
   });

@@ -142,6 +142,33 @@ struct Product {
   }
 };
 
+// Computes a product, or what lies on or below its diagonal, in bf16 where the precision in force asks for that;
+// returns whether it did.
+template <class T>
+bool run_in_bf16(const Product<T>& x, std::int64_t m, std::int64_t n, bool lower) {
+  if constexpr (std::is_same_v<T, float>) {
+    const MatmulPrecision precision = MatmulPrecisionScope::current();
+    if (precision == MatmulPrecision::highest) return false;
+    bf16_gemm(bf16_unit(), precision == MatmulPrecision::high, x.c, x.ldc, {x.a.data, x.lda, x.a.transposed},
+              {x.b.data, x.ldb, x.b.transposed}, m, n, x.k, x.alpha, x.beta, lower);
+    return true;
+  }
+  return false;
+}
+
+// Copies what lies below the diagonal of c (n, n) to the other side of it.
+template <class T>
+void mirror(T* c, std::int64_t ldc, std::int64_t n) {
+  constexpr std::int64_t kBlock = 16;
+  for (std::int64_t first = 0; first < n; first += kBlock) {
+    const std::int64_t rows = std::min(kBlock, n - first);
+    transpose(c + first, ldc, c + first * ldc, ldc, rows, first);
+    for (std::int64_t i = first; i < first + rows; ++i) {
+      for (std::int64_t j = first; j < i; ++j) c[j * ldc + i] = c[i * ldc + j];
+    }
+  }
+}
+
 // gemm by skinny_gemm, whatever the operands and the number of rows: see batch_invariant.h.
 template <class T>
 void batch_invariant_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
@@ -168,14 +195,7 @@ void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const Span span(SpanKind::kernel, name.c_str(), {.flops = flops});
   const Product<T> product(c, ldc, a, b, m, n, k, alpha, beta);
-  if constexpr (std::is_same_v<T, float>) {
-    const MatmulPrecision precision = MatmulPrecisionScope::current();
-    if (precision != MatmulPrecision::highest) {
-      const bool split = precision == MatmulPrecision::high;
-      return bf16_gemm(bf16_unit(), split, c, product.ldc, {a.data, product.lda, a.transposed},
-                       {b.data, product.ldb, b.transposed}, m, n, k, alpha, beta);
-    }
-  }
+  if (run_in_bf16(product, m, n, false)) return;
   if (BatchInvariant::is_on()) return batch_invariant_gemm(c, ldc, a, b, m, n, k, alpha, beta);
   if (skinny_gemm_takes(a, b.transposed, m)) return skinny_gemm(c, ldc, a, b, m, n, k, alpha, beta);
   reserve_blas_buffers(thread_count());
@@ -186,6 +206,27 @@ void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t
     const auto [column, columns] = grid_part(n, i / grid.rows, grid.columns);
     if (rows > 0 && columns > 0) product.run(row, rows, column, columns);
   });
+}
+
+template <class T>
+void symmetric_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t n, std::int64_t k, T alpha,
+                    T beta) {
+  if (n == 0) return;
+  constexpr std::int64_t kLeastRows = 64, kStrips = 4;
+  const std::string name =
+      is_profiling() ? product_name(a.transposed, b.transposed, n, n, k) + " symmetric" : std::string();
+  const double flops = static_cast<double>(n) * static_cast<double>(n + 1) * static_cast<double>(k);
+  const Span span(SpanKind::kernel, name.c_str(), {.flops = flops});
+  if (!run_in_bf16(Product<T>(c, ldc, a, b, n, n, k, alpha, beta), n, n, true)) {
+    // Strips of rows, from the left to the diagonal.
+    const std::int64_t rows = std::max(kLeastRows, (n + kStrips - 1) / kStrips);
+    for (std::int64_t row = 0; row < n; row += rows) {
+      const std::int64_t end = std::min(n, row + rows);
+      const MatrixView<T> strip{a.data + (a.transposed ? row : row * a.ld), a.ld, a.transposed};
+      gemm(c + row * ldc, ldc, strip, b, end - row, end, k, alpha, beta);
+    }
+  }
+  mirror(c, ldc, n);
 }
 
 void gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, std::int64_t m, std::int64_t n,
@@ -238,6 +279,10 @@ template void gemm(float*, std::int64_t, MatrixView<float>, MatrixView<float>, s
                    float, float);
 template void gemm(double*, std::int64_t, MatrixView<double>, MatrixView<double>, std::int64_t, std::int64_t,
                    std::int64_t, double, double);
+template void symmetric_gemm(float*, std::int64_t, MatrixView<float>, MatrixView<float>, std::int64_t, std::int64_t,
+                             float, float);
+template void symmetric_gemm(double*, std::int64_t, MatrixView<double>, MatrixView<double>, std::int64_t, std::int64_t,
+                             double, double);
 template void gemm_by_blas_threads(float*, std::int64_t, MatrixView<float>, MatrixView<float>, std::int64_t,
                                    std::int64_t, std::int64_t, float, float);
 template void gemm_by_blas_threads(double*, std::int64_t, MatrixView<double>, MatrixView<double>, std::int64_t,

@@ -28,6 +28,12 @@ template <class T>
 void gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t m, std::int64_t n, std::int64_t k,
           T alpha, T beta);
 
+// gemm with m = n for a result that is symmetric, as a·aᵀ is, and a c that is symmetric unless beta is 0. It computes
+// about half of c, and copies that half to the other one.
+template <class T>
+void symmetric_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t n, std::int64_t k, T alpha,
+                    T beta);
+
 // gemm with a right side of bf16, which must be transposed (Error otherwise); a is rounded to bf16 as well, whatever
 // the precision in force.
 void gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, std::int64_t m, std::int64_t n,

@@ -22,9 +22,9 @@ void orthogonalize(T* x, std::int64_t rows, std::int64_t cols) {
   const Scratch<T> before(size), a(k * k), b(k * k);
   const bool wide = rows <= cols;
   for (int step = 0; step < kSteps; ++step) {
-    gemm<T>(a.data(), k, {x, cols, !wide}, {x, cols, wide}, k, k, std::max(rows, cols), T{1}, T{0});
+    symmetric_gemm<T>(a.data(), k, {x, cols, !wide}, {x, cols, wide}, k, std::max(rows, cols), T{1}, T{0});
     std::copy_n(a.data(), k * k, b.data());
-    gemm<T>(b.data(), k, {a.data(), k}, {a.data(), k}, k, k, k, kC, kB);
+    symmetric_gemm<T>(b.data(), k, {a.data(), k}, {a.data(), k}, k, k, kC, kB);
     std::copy_n(x, size, before.data());
     if (wide) {
       gemm<T>(x, cols, {b.data(), k}, {before.data(), cols}, rows, cols, k, T{1}, kA);

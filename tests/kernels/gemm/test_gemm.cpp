@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "autograd/kernels/gemm/precision.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "tests/kernels/gemm_test.h"
@@ -106,4 +107,43 @@ TEST_CASE_TEMPLATE("gemm: every part of the product is computed, for any number 
     check_gemm<T>(700, 3, 300, false, false, T{1}, T{0}, 2);
   }
   set_thread_count(before);
+}
+
+TEST_CASE("symmetric_gemm: half of the product is computed and mirrored") {
+  const auto check = [](kernels::MatmulPrecision precision, std::int64_t n, std::int64_t k, bool transposed,
+                        float beta) {
+    const kernels::MatmulPrecisionScope scope(precision);
+    const std::int64_t gap = 3, ldc = n + gap, ld = (transposed ? n : k) + gap;
+    const auto values = random_values<float>((transposed ? k : n) * ld, 1), noise = random_values<float>(n * ldc, 2);
+    const MatrixView<float> a{values.data(), ld, transposed}, b{values.data(), ld, !transposed};
+    auto before = noise;
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = i + 1; j < n; ++j) before[i * ldc + j] = before[j * ldc + i];
+    }
+    auto whole = before, half = before;
+    kernels::gemm(whole.data(), ldc, a, b, n, n, k, 0.5F, beta);
+    kernels::symmetric_gemm(half.data(), ldc, a, b, n, k, 0.5F, beta);
+    int wrong = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = 0; j < ldc; ++j) {
+        const float got = half[i * ldc + j];
+        if (j >= n || precision != kernels::MatmulPrecision::highest) {
+          wrong += got != whole[i * ldc + j];  // each element adds up in the same order
+          continue;
+        }
+        const auto [expected, magnitude] = product(a, b, before[i * ldc + j], i, j, k, 0.5F, beta);
+        wrong += !(std::abs(got - expected) <= magnitude * (k + 2) * std::numeric_limits<float>::epsilon());
+        wrong += got != half[j * ldc + i];
+      }
+    }
+    CHECK_MESSAGE(wrong == 0, "n ", n, ", k ", k, ", transposed ", transposed, ", beta ", beta);
+  };
+  for (const auto precision : {kernels::MatmulPrecision::highest, kernels::MatmulPrecision::medium}) {
+    for (const std::int64_t n : {0, 1, 13, 16, 33, 64, 65, 130, 300}) {
+      for (const std::int64_t k : {1, 37, 600}) {
+        check(precision, n, k, n % 2 == 0, 0);
+        check(precision, n, k, n % 2 == 1, -2);
+      }
+    }
+  }
 }

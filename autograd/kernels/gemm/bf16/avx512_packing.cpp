@@ -42,6 +42,12 @@ inline void transpose(__m512i (&x)[16]) {
   for (int i = 0; i < 16; ++i) x[i] = y[i];
 }
 
+// What rounding took away, rounded in turn.
+inline __m512i rest_of(__m512 low, __m512 high, __m512i rounded) {
+  return round(_mm512_sub_ps(low, widen(_mm512_castsi512_si256(rounded))),
+               _mm512_sub_ps(high, widen(_mm512_extracti64x4_epi64(rounded, 1))));
+}
+
 // Up to 16 vectors over up to 32 elements of k, as 16 × 16 pairs: pairs[vector][pair] where k is contiguous in memory,
 // else pairs[pair][vector]. What is not there is 0.
 template <bool kContiguous, bool kSplit>
@@ -63,8 +69,7 @@ inline void load_pairs(__m512i (&high)[16], __m512i (&low)[16], const float* dat
     const __m512i rounded = round(even, odd);
     high[i] = kContiguous ? rounded : side_by_side(rounded);
     if constexpr (kSplit) {
-      const __m512i rest = round(_mm512_sub_ps(even, widen(_mm512_castsi512_si256(rounded))),
-                                 _mm512_sub_ps(odd, widen(_mm512_extracti64x4_epi64(rounded, 1))));
+      const __m512i rest = rest_of(even, odd, rounded);
       low[i] = kContiguous ? rest : side_by_side(rest);
     }
   }
@@ -77,17 +82,32 @@ inline void store_pairs(Bf16* to, std::int64_t distance, __m512i (&pairs)[16], s
   for (std::int64_t i = 0; i < count; ++i) _mm512_storeu_si512(to + i * distance, pairs[i]);
 }
 
-template <bool kContiguous, bool kSplit>
-void pack_rows_as(Bf16* high, Bf16* low, std::int64_t row_distance, const float* data, std::int64_t ld,
-                  std::int64_t count, std::int64_t depth) {
+// Rows whose k is contiguous.
+template <bool kSplit>
+void round_rows(Bf16* high, Bf16* low, std::int64_t row_distance, const float* data, std::int64_t ld,
+                std::int64_t count, std::int64_t depth) {
+  for (std::int64_t i = 0; i < count; ++i, data += ld, high += row_distance) {
+    for (std::int64_t p = 0; p < depth; p += 32) {
+      const __m512 first = _mm512_maskz_loadu_ps(first_lanes(depth - p), data + p);
+      const __m512 second = _mm512_maskz_loadu_ps(first_lanes(depth - p - 16), data + p + 16);
+      const __m512i rounded = round(first, second);
+      _mm512_storeu_si512(high + p, rounded);
+      if constexpr (kSplit) _mm512_storeu_si512(low + i * row_distance + p, rest_of(first, second, rounded));
+    }
+  }
+}
+
+// Rows whose vectors of k lie in columns of the memory.
+template <bool kSplit>
+void transpose_rows(Bf16* high, Bf16* low, std::int64_t row_distance, const float* data, std::int64_t ld,
+                    std::int64_t count, std::int64_t depth) {
   __m512i high_pairs[16], low_pairs[16];
   for (std::int64_t i = 0; i < count; i += 16) {
     const std::int64_t rows = std::min<std::int64_t>(16, count - i);
     for (std::int64_t p = 0; p < depth; p += 32) {
-      const float* const from = kContiguous ? data + i * ld + p : data + p * ld + i;
-      load_pairs<kContiguous, kSplit>(high_pairs, low_pairs, from, ld, rows, depth - p);
-      store_pairs<!kContiguous>(high + i * row_distance + p, row_distance, high_pairs, rows);
-      if constexpr (kSplit) store_pairs<!kContiguous>(low + i * row_distance + p, row_distance, low_pairs, rows);
+      load_pairs<false, kSplit>(high_pairs, low_pairs, data + p * ld + i, ld, rows, depth - p);
+      store_pairs<true>(high + i * row_distance + p, row_distance, high_pairs, rows);
+      if constexpr (kSplit) store_pairs<true>(low + i * row_distance + p, row_distance, low_pairs, rows);
     }
   }
 }
@@ -113,8 +133,8 @@ void pack_columns_as(Bf16* high, Bf16* low, const float* data, std::int64_t ld, 
 void pack_rows_avx512(Bf16* high, Bf16* low, std::int64_t row_distance, const PackSource& source, std::int64_t count,
                       std::int64_t depth) {
   const auto& [data, ld, contiguous] = source;
-  const auto pack = contiguous ? (low ? pack_rows_as<true, true> : pack_rows_as<true, false>)
-                               : (low ? pack_rows_as<false, true> : pack_rows_as<false, false>);
+  const auto pack =
+      contiguous ? (low ? round_rows<true> : round_rows<false>) : (low ? transpose_rows<true> : transpose_rows<false>);
   pack(high, low, row_distance, data, ld, count, depth);
 }
 

@@ -55,32 +55,38 @@ template <class T>
 class BlockedProduct {
  public:
   BlockedProduct(const Bf16Unit& unit, bool split, MatrixView<float> a, MatrixView<T> b, std::int64_t m, std::int64_t n,
-                 std::int64_t k)
+                 std::int64_t k, bool lower)
       : left_{unit, Side::left, split, m, k},
         right_{unit, Side::right, split, n, k},
         rows_{a.data, a.ld, !a.transposed},
         columns_{b.data, b.ld, b.transposed},
         share_rows_(m <= n),
+        lower_(lower),
         threads_(available_threads()),
-        panels_per_task_(std::clamp<std::int64_t>(own().panels() / (kTasksPerThread * threads_), 1, kMostPanels)),
+        most_panels_(std::clamp<std::int64_t>(own().panels() / (kTasksPerThread * threads_), 1, kMostPanels)),
         fetches_(own().size * k > kCachedElements) {}
 
   // c (m, n), rows ldc apart = beta·c + alpha·a·b
   void write(float* c, std::int64_t ldc, float alpha, float beta) const {
     const std::int64_t blocks_at_once = std::clamp<std::int64_t>(
-        std::min(kSharedElements / shared().block_room(), kOwnElements / (panels_per_task_ * own().panel_room())), 1,
+        std::min(kSharedElements / shared().block_room(), kOwnElements / (most_panels_ * own().panel_room())), 1,
         shared().blocks());
     const Scratch<Bf16> memory(blocks_at_once * shared().block_room());
     for (std::int64_t begin = 0; begin < shared().blocks(); begin += blocks_at_once) {
       const BlockRange blocks{begin, std::min(shared().blocks(), begin + blocks_at_once)};
-      parallel_for(0, blocks.size() * shared().panels(), panels_per_task_, [&](auto i, auto end) {
-        for (; i < end; ++i) {
-          const std::int64_t block = blocks.begin + i / shared().panels(), panel = i % shared().panels();
-          pack(share_rows_, shared_panel(memory.data(), blocks, block, panel), block, panel);
-        }
+      parallel_for(0, blocks.size() * shared().panels(), 1, [&](std::int64_t i, std::int64_t) {
+        const std::int64_t block = blocks.begin + i / shared().panels(), panel = i % shared().panels();
+        pack(share_rows_, shared_panel(memory.data(), blocks, block, panel), block, panel);
       });
-      parallel_for(0, own().panels(), panels_per_task_, [&](std::int64_t first, std::int64_t last) {
-        multiply(c, ldc, alpha, beta, memory.data(), blocks, first, last);
+      for_tasks([&](std::int64_t first, std::int64_t last) {
+        const Scratch<Bf16> own_memory(blocks.size() * (last - first) * own().panel_room());
+        const OwnPanels panels{own_memory.data(), first, last};
+        for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
+          for (std::int64_t panel = first; panel < last; ++panel) {
+            pack(!share_rows_, own_panel(panels, blocks, block, panel), block, panel);
+          }
+        }
+        multiply(c, ldc, alpha, beta, memory.data(), panels, blocks);
       });
     }
   }
@@ -94,9 +100,24 @@ class BlockedProduct {
   Bf16* shared_panel(Bf16* memory, const BlockRange& blocks, std::int64_t block, std::int64_t panel) const {
     return memory + (block - blocks.begin) * shared().block_room() + panel * shared().panel_room();
   }
-  // Fetches a part of the panel that this thread may expect to pack next, since tasks begin in order.
+  // The packed panels `first` to last − 1 of a task's operand, block by block.
+  struct OwnPanels {
+    Bf16* memory;
+    std::int64_t first, last;
+  };
+  Bf16* own_panel(const OwnPanels& panels, const BlockRange& blocks, std::int64_t block, std::int64_t panel) const {
+    return panels.memory +
+           ((block - blocks.begin) * (panels.last - panels.first) + panel - panels.first) * own().panel_room();
+  }
+  // Calls f(first, last) for the panels of every task: as many tasks for each thread, and as many panels for each task.
+  void for_tasks(const auto& f) const {
+    const std::int64_t panels = own().panels(), rounds = chunk_count(panels, most_panels_ * threads_);
+    const std::int64_t tasks = std::min(panels, rounds * threads_);
+    parallel_for(0, tasks, 1, [&](std::int64_t i, std::int64_t) { f(panels * i / tasks, panels * (i + 1) / tasks); });
+  }
+
+  // Fetches a part of the panel that this thread may expect to pack next.
   [[gnu::always_inline]] inline void prefetch(std::int64_t block, std::int64_t panel, std::int64_t part) const {
-    panel += panels_per_task_ * threads_;
     if (!fetches_ || panel >= own().panels()) return;
     const std::int64_t begin = block * left_.unit.depth, end = begin + own().depth(block);
     if (share_rows_) {
@@ -106,28 +127,22 @@ class BlockedProduct {
     }
   }
 
-  // A task: multiplies the blocks of all shared panels with those of its own panels, `first` to last − 1.
-  void multiply(float* c, std::int64_t ldc, float alpha, float beta, Bf16* shared_memory, const BlockRange& blocks,
-                std::int64_t first, std::int64_t last) const {
-    const Scratch<Bf16> own_memory(blocks.size() * (last - first) * own().panel_room());
-    const auto own_panel = [&](std::int64_t block, std::int64_t panel) {
-      return own_memory.data() + ((block - blocks.begin) * (last - first) + panel - first) * own().panel_room();
-    };
+  // Multiplies the blocks of all shared panels with those of a task's own panels.
+  void multiply(float* c, std::int64_t ldc, float alpha, float beta, Bf16* shared_memory, const OwnPanels& panels,
+                const BlockRange& blocks) const {
     const auto multiply = [&](std::int64_t block, std::int64_t i, std::int64_t j) {
+      if (lower_ && j * kPanelColumns >= i * left_.unit.rows + left_.count(i)) return;
       multiply_panels(left_, right_, c + i * left_.unit.rows * ldc + j * kPanelColumns, ldc,
-                      share_rows_ ? shared_panel(shared_memory, blocks, block, i) : own_panel(block, i),
-                      share_rows_ ? own_panel(block, j) : shared_panel(shared_memory, blocks, block, j), left_.count(i),
-                      right_.count(j), left_.depth(block), alpha, block == 0 ? beta : 1);
+                      share_rows_ ? shared_panel(shared_memory, blocks, block, i) : own_panel(panels, blocks, block, i),
+                      share_rows_ ? own_panel(panels, blocks, block, j) : shared_panel(shared_memory, blocks, block, j),
+                      left_.count(i), right_.count(j), left_.depth(block), alpha, block == 0 ? beta : 1);
     };
     left_.unit.begin();
-    for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
-      for (std::int64_t panel = first; panel < last; ++panel) pack(!share_rows_, own_panel(block, panel), block, panel);
-    }
     // All blocks of k in turn for the sums of one shared panel, which stay in the cache.
     for (std::int64_t i = 0; i < shared().panels(); ++i) {
       for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
-        for (std::int64_t j = first; j < last; ++j) {
-          prefetch(block, j, i);
+        for (std::int64_t j = panels.first; j < panels.last; ++j) {
+          prefetch(block, j + panels.last - panels.first, i);
           share_rows_ ? multiply(block, i, j) : multiply(block, j, i);
         }
       }
@@ -138,23 +153,22 @@ class BlockedProduct {
   PanelLayout left_, right_;
   PackSource rows_;
   PackSourceOf<T> columns_;
-  bool share_rows_;
-  int threads_;
-  std::int64_t panels_per_task_;
+  bool share_rows_, lower_;
+  std::int64_t threads_, most_panels_;
   bool fetches_;
 };
 
 }  // namespace
 
 void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<float> b,
-               std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
-  BlockedProduct<float>(unit, split, a, b, m, n, k).write(c, ldc, alpha, beta);
+               std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta, bool lower) {
+  BlockedProduct<float>(unit, split, a, b, m, n, k, lower).write(c, ldc, alpha, beta);
 }
 
 void bf16_gemm(const Bf16Unit& unit, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b,
                std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
   check(b.transposed, "bf16_gemm: expected the rounded matrix transposed");
-  BlockedProduct<Bf16>(unit, false, a, b, m, n, k).write(c, ldc, alpha, beta);
+  BlockedProduct<Bf16>(unit, false, a, b, m, n, k, false).write(c, ldc, alpha, beta);
 }
 
 void packed_gemm(float* c, std::int64_t ldc, const PackSource& a, std::int64_t m, const PackedColumns& b,
