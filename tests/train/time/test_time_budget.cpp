@@ -66,6 +66,22 @@ TEST_CASE("time budget: long evaluations, samples and the average at the end are
   CHECK(run.notices.size() == 1);
 }
 
+TEST_CASE("time budget: what came before the training counts, and time is left for what follows it") {
+  TimedRun run;
+  CHECK(run.go({.began_at = run.now - 10, .after_s = 5}) == TrainEnd::finished);
+  CHECK(std::abs(run.state.elapsed_s - 55) < 1);
+  CHECK(run.state.step < 950);
+  CHECK(run.rates.rbegin()->second == 1e-4);
+  CHECK(run.notices.size() == 1);
+  // Without train.minutes the time is that of the training.
+  Config config = timed_config();
+  config.train.minutes = 0;
+  config.train.steps = 20;
+  TimedRun plain(config);
+  plain.go({.began_at = plain.now - 10, .after_s = 5});
+  CHECK(plain.state.elapsed_s < 10);
+}
+
 TEST_CASE("time budget: a step that takes a large part of the time ends the run in time all the same") {
   TimedRun run;
   run.step_s = [](double) { return 2.0; };
