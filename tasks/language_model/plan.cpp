@@ -53,15 +53,6 @@ void choose_batch(PlanDraft& draft, double step_tokens, std::string reason) {
   draft.choose("train.batch", std::max<std::int64_t>(rows, 1), std::move(reason));
 }
 
-void choose_rates(PlanDraft& draft) {
-  const std::int64_t dim = draft.integer("model.dim");
-  const std::string width = fmt::format("at a width of {}", dim);
-  const double adam = rate_for(tuning::kAdamRate, tuning::kAdamPower, dim);
-  if (draft.text("optimizer.name") != "muon") return draft.choose("optimizer.lr", adam, width);
-  draft.choose("optimizer.lr", rate_for(tuning::kMuonRate, tuning::kMuonPower, dim), width);
-  draft.choose("optimizer.adamw_lr", adam, width);
-}
-
 // Holds out less of a long text, so that its evaluations take no more than their share of the time.
 void choose_validation(SizedDraft& sized, TextInTokens& text) {
   const double most = most_validation(sized.tokens);
@@ -93,12 +84,13 @@ Plan plan_language_model(const PlanRequest& request) {
   choose_context(draft, text);
   draft.choose(tuning::kGptKeys);
   choose_batch(draft, static_cast<double>(tuning::kFirstStepTokens), "");
-  SizedDraft sized = choose_size(draft, tuning::kGptLadder, text.data, tokens_of_step, choose_rates);
+  SizedDraft sized = choose_size(draft, tuning::kGptLadder, text.data, tokens_of_step,
+                                 [](PlanDraft& tried) { choose_rates(tried, tuning::kAdamRate, tuning::kAdamPower); });
   choose_batch(sized.draft, static_cast<double>(step_tokens_for(sized.tokens)),
                fmt::format("{} tokens in about {:.0f} steps", amount(sized.tokens), tuning::kWantedSteps));
   choose_matmul(sized, tokens_of_step);
   choose_validation(sized, text);
-  choose_by_speed(sized, text.data, tokens_of_step, tuning::kMostDropout);
+  choose_by_speed(sized, text.data, tokens_of_step(sized.draft.resolved()), {.dropout = tuning::kTextDropout});
   return std::move(sized.draft).plan();
 }
 

@@ -19,10 +19,10 @@ double predicted_loss(double parameters, double tokens, const tuning::LossLaw& l
   return law.e + law.a / std::pow(parameters, law.alpha) + law.b / std::pow(tokens, law.beta);
 }
 
-double dropout_for(double epochs, double most) {
-  if (epochs <= tuning::kEpochsWithoutDropout) return 0;
-  const double dropout = tuning::kDropoutPerDoubling * std::log2(epochs / tuning::kEpochsWithoutDropout);
-  return std::min(most, std::round(dropout * 20) / 20);
+double dropout_for(double epochs, const tuning::DropoutRule& rule) {
+  if (epochs <= rule.free_epochs) return 0;
+  const double dropout = rule.per_doubling * std::log2(epochs / rule.free_epochs);
+  return std::min(rule.most, std::round(dropout * 20) / 20);
 }
 
 std::int64_t heads_for(std::int64_t dim) {

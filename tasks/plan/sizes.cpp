@@ -134,25 +134,32 @@ void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens) {
   if (wins) set_speed(*in_f32);
 }
 
-void choose_by_speed(SizedDraft& sized, const DataSize& data, const StepTokens& step_tokens, double most_dropout) {
+void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, const SpeedRules& rules) {
   PlanDraft& draft = sized.draft;
-  const double epochs = sized.tokens / data.unique;
-  const double steps = std::max(1.0, sized.tokens / step_tokens(draft.resolved()));
-  draft.choose("model.dropout", dropout_for(epochs, most_dropout),
+  const double epochs = sized.tokens / data.unique, steps = std::max(1.0, sized.tokens / step_tokens);
+  draft.choose("model.dropout", dropout_for(epochs, rules.dropout),
                fmt::format("{} tokens are about {:.2g} passes over the data", amount(sized.tokens), epochs));
   const std::int64_t warmup =
-      std::clamp(round_number(tuning::kWarmupShare * steps), tuning::kFewestWarmup, tuning::kMostWarmup);
+      std::clamp(round_number(rules.warmup_share * steps), tuning::kFewestWarmup, tuning::kMostWarmup);
   draft.choose("schedule.warmup", warmup,
-               fmt::format("{:.0f} % of about {} steps", 100 * tuning::kWarmupShare, amount(steps)));
-  const std::int64_t count =
-      data.validation > 0 ? evaluations_for(sized.tokens, data.validation) : tuning::kFewestEvaluations;
-  const std::int64_t every = round_number(steps / static_cast<double>(count));
-  draft.choose("eval.every", every,
-               fmt::format("about {:.0f} evaluations of {} tokens", steps / static_cast<double>(every),
-                           amount(data.validation)));
+               fmt::format("{:.0f} % of about {} steps", 100 * rules.warmup_share, amount(steps)));
+  const bool evaluates = data.validation > 0;
+  const std::int64_t count = evaluates ? evaluations_for(sized.tokens, data.validation) : tuning::kFewestEvaluations;
+  draft.choose("eval.every", round_number(steps / static_cast<double>(count)),
+               evaluates ? fmt::format("about {} evaluations of {} tokens", count, amount(data.validation))
+                         : std::string("there is nothing to evaluate"));
   draft.choose("checkpoint.every", draft.integer("eval.every"), "a checkpoint after each evaluation");
-  if (draft.request().minutes > 2 * tuning::kCheckpointMinutes)
-    draft.choose("checkpoint.every_minutes", tuning::kCheckpointMinutes, "what a crash loses at most");
+  if (draft.request().minutes <= 2 * tuning::kCheckpointMinutes) return;
+  draft.choose("checkpoint.every_minutes", tuning::kCheckpointMinutes, "what a crash loses at most");
+}
+
+void choose_rates(PlanDraft& draft, double adam_rate, double adam_power) {
+  const std::int64_t dim = draft.integer("model.dim");
+  const std::string width = fmt::format("at a width of {}", dim);
+  const double adam = rate_for(adam_rate, adam_power, dim);
+  if (draft.text("optimizer.name") != "muon") return draft.choose("optimizer.lr", adam, width);
+  draft.choose("optimizer.lr", rate_for(tuning::kMuonRate, tuning::kMuonPower, dim), width);
+  draft.choose("optimizer.adamw_lr", adam, width);
 }
 
 void choose_clock(PlanDraft& draft) {

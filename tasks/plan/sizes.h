@@ -40,7 +40,14 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> lad
 void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens);
 
 // Chooses what depends on the speed and the data: the dropout, warm-up, evaluations and checkpoints.
-void choose_by_speed(SizedDraft& sized, const DataSize& data, const StepTokens& step_tokens, double most_dropout);
+struct SpeedRules {
+  tuning::DropoutRule dropout;
+  double warmup_share = tuning::kWarmupShare;
+};
+void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, const SpeedRules& rules);
+
+// Chooses the rates: this one falls with the power of the width, and Muon has its own for the matrices.
+void choose_rates(PlanDraft& draft, double adam_rate, double adam_power);
 
 // Chooses the keys by which the training ends in time: train.minutes, train.steps, and the schedule.
 void choose_clock(PlanDraft& draft);

@@ -37,17 +37,19 @@ void add_beginning(FilesBeginning& sample, const std::filesystem::path& path) {
 
 TextSize scaled(const std::string& sample, double times) {
   std::unordered_set<std::string_view> different;
-  double characters = 0, lines = 0;
+  double characters = 0, lines = 0, empty_lines = 0;
   for (std::size_t at = 0; at < sample.size();) {
     const auto length = static_cast<std::size_t>(read_utf8(sample, at).length);
     different.insert(std::string_view(sample).substr(at, length));
     lines += sample[at] == '\n';
+    empty_lines += sample[at] == '\n' && at > 0 && sample[at - 1] == '\n';
     ++characters;
     at += length;
   }
   return {.bytes = times * static_cast<double>(sample.size()),
           .characters = times * characters,
           .lines = times * lines,
+          .empty_lines = times * empty_lines,
           .different = different.size()};
 }
 

@@ -12,6 +12,7 @@ struct TextSize {
   double bytes = 0;           // of all text, decompressed
   double characters = 0;      // about
   double lines = 0;           // about
+  double empty_lines = 0;     // about, of these
   std::size_t different = 0;  // different characters in the sample
 };
 

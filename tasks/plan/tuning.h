@@ -62,20 +62,34 @@ inline constexpr double kLongContextMinutes = 8;
 // Rates, at a width of 128: that of the matrices for Muon, and that of everything for AdamW (beside Muon: of the rest).
 // They fall with the width to these powers.
 inline constexpr double kMuonRate = 0.02, kMuonPower = 0, kAdamRate = 3e-3, kAdamPower = 0.5;
-inline constexpr double kTranslationRate = 5e-3, kFineTuningRate = 1e-3, kRateWidth = 128;
+inline constexpr double kRateWidth = 128;
+// AdamW's or Adam's rates of other tasks: of translation, of models that learn labels from scratch, and of fine-tuning.
+inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5, kScratchRate = 3e-3, kScratchPower = 0.5;
+inline constexpr double kFineTuningRate = 1e-3, kFineTuningPower = 1.5;
 // Warm-up and cool-down as shares of the steps, and the limits of warm-up.
-inline constexpr double kWarmupShare = 0.03, kCooldown = 0.4;
+inline constexpr double kWarmupShare = 0.03, kTranslationWarmupShare = 0.1, kCooldown = 0.4;
 inline constexpr std::int64_t kFewestWarmup = 10, kMostWarmup = 1000;
 
 // Dropout: none for up to so many passes over the data, then so much more with each doubling, up to the most.
-inline constexpr double kEpochsWithoutDropout = 4, kDropoutPerDoubling = 0.05, kMostDropout = 0.2;
-inline constexpr double kMostTranslationDropout = 0.3;
+struct DropoutRule {
+  double free_epochs, per_doubling, most;
+};
+inline constexpr DropoutRule kTextDropout{4, 0.05, 0.2}, kPairDropout{2, 0.07, 0.3}, kLabelDropout{4, 0.05, 0.2};
 
 // Evaluations: their number, and the share of the time that they take at most; an evaluated token costs a third of one
 // that is trained on.
 inline constexpr std::int64_t kFewestEvaluations = 3, kMostEvaluations = 20;
 inline constexpr double kEvaluationShare = 0.05, kEvaluatedTokenCost = 1.0 / 3;
 inline constexpr double kCheckpointMinutes = 5;
+// BLEU: how often it is computed, and of how many sentences for each minute, within limits.
+inline constexpr std::int64_t kBleuScores = 3, kFewestBleuSentences = 50, kMostBleuSentences = 1000;
+inline constexpr double kBleuSentencesOfMinute = 100;
+// Sentences: those of a translation are read by characters if they are this short, in characters; the context, a power
+// of two, is so many times as long as the mean.
+inline constexpr double kCharSentence = 30, kSentenceContext = 5;
+inline constexpr std::int64_t kLeastSentenceContext = 64, kMostSentenceContext = 512;
+inline constexpr std::int64_t kTranslationFf = 2;  // the hidden width of its feed-forward layers, in widths
+inline constexpr std::int64_t kLabelBatch = 16;    // examples in a step
 
 // Keys with one value for all sizes.
 struct FixedKey {

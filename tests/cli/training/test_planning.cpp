@@ -87,3 +87,22 @@ TEST_CASE("planning: wrong uses are refused in one line") {
        {"info run --minutes 1", "--minutes: expected a configuration, got the run run, which has its keys already"},
        {"info", "expected target, got none (see --help)"}});
 }
+
+TEST_CASE("planning: parallel text, labels, and fine-tuning are planned too") {
+  const Sandbox box("transformer");
+  CHECK(box.succeed("train --data.pairs pairs.tsv --minutes 0.03 --out pairs").tells("  tokenizer.kind "));
+  box.prepare_toy("tag");
+  const Outcome scratch = box.succeed("train --task.kind tag --data.labels train.tsv --minutes 0.03 --out scratch");
+  CHECK(std::ranges::count(planned_keys(scratch), "model.type") == 1);
+  CHECK(scratch.out.starts_with("best validation span_f1 "));
+  box.prepare_toy("bert");
+  box.train("bert", "--train.steps 2");
+  const Outcome tuned =
+      box.succeed("train --task.kind tag --data.labels train.tsv --train.init_from bert --minutes 0.03 --out tuned");
+  INFO(tuned.err);
+  CHECK(tuned.tells("info: as in "));
+  CHECK(tuned.tells("info: the weights and the tokenizer are those of "));
+  const std::vector<std::string> keys = planned_keys(tuned);
+  CHECK(std::ranges::count(keys, "model.layers") + std::ranges::count(keys, "tokenizer.kind") == 0);
+  CHECK(std::ranges::count(keys, "optimizer.lr") == 1);
+}

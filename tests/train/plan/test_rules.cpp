@@ -25,10 +25,11 @@ TEST_CASE("plan: the predicted loss falls with parameters and tokens, to the law
 }
 
 TEST_CASE("plan: dropout begins with many passes over the data, and has a limit") {
-  CHECK(dropout_for(tuning::kEpochsWithoutDropout) == 0);
-  CHECK(dropout_for(2 * tuning::kEpochsWithoutDropout, 1) == Approx(std::round(20 * tuning::kDropoutPerDoubling) / 20));
-  CHECK(dropout_for(1e6, 0.3) == 0.3);
-  CHECK(dropout_for(1e6) == tuning::kMostDropout);
+  constexpr tuning::DropoutRule kRule{.free_epochs = 4, .per_doubling = 0.06, .most = 0.3};
+  CHECK(dropout_for(4, kRule) == 0);
+  CHECK(dropout_for(16, kRule) == Approx(0.1));  // 0.12
+  CHECK(dropout_for(32, kRule) == Approx(0.2));  // 0.18
+  CHECK(dropout_for(1e6, kRule) == 0.3);
 }
 
 TEST_CASE("plan: heads divide the width, and are even") {
