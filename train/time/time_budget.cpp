@@ -149,6 +149,7 @@ std::int64_t TimeBudget::choose_end() {
     deadline = end_from(now);
     state_.clock->minutes = config_.train.minutes;
   }
+  if (state_.step >= last_step()) return 0;  // the rate has fallen: time that is missed or left changes nothing
   if (!has_begun()) return is_due(now) ? end_within(deadline - now) : 0;
   if (now < next_look_) return 0;
   next_look_ = now + kLookEvery * deadline;

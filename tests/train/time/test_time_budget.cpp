@@ -66,6 +66,17 @@ TEST_CASE("time budget: long evaluations, samples and the average at the end are
   CHECK(run.notices.size() == 1);
 }
 
+TEST_CASE("time budget: the last step is the last one, however late it is") {
+  TimedRun run;
+  run.step_s = [](double elapsed) { return elapsed < 50 ? 0.05 : 30.0; };
+  run.evaluation_s = 1;
+  std::int64_t after = 0;
+  TrainHooks hooks;
+  hooks.stop_requested = [&] { return run.state.elapsed_s > 70 && ++after > 20; };
+  CHECK(run.go(hooks) == TrainEnd::finished);
+  CHECK(run.rates.rbegin()->second == 1e-4);
+}
+
 TEST_CASE("time budget: what came before the training counts, and time is left for what follows it") {
   TimedRun run;
   CHECK(run.go({.began_at = run.now - 10, .after_s = 5}) == TrainEnd::finished);
