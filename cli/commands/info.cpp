@@ -11,14 +11,12 @@ namespace tapeformer::cli {
 namespace {
 
 struct InfoArguments {
-  std::string target;
-  ConfigOverrides overrides;
-  double seconds = 4;
+  InfoRequest request;
   bool json = false;
 };
 
 void print_info(const InfoArguments& arguments) {
-  const Info info = gather_info(arguments.target, arguments.overrides, arguments.seconds);
+  const Info info = gather_info(arguments.request);
   print_result(
       arguments.json, [&] { return info_json(info); }, [&] { return info_text(info); });
 }
@@ -30,14 +28,19 @@ Command info_command() {
   Command command{
       .name = "info",
       .help = "A dry run: parameters, memory and time of a training, from some steps of it",
-      .options = {{"target", &arguments->target, "A configuration file or a run's folder", {.required = true}},
+      .options = {{"target", &arguments->request.target,
+                   "A configuration file or a run's folder; with --minutes it may be left out"},
+                  {"--minutes",
+                   &arguments->request.minutes,
+                   "Plan a new training of so many minutes, as train does, and show the keys that are chosen",
+                   {.values = ListValues::last}},
                   {"--json", &arguments->json, "Print one JSON object"},
                   {"--seconds",
-                   &arguments->seconds,
+                   &arguments->request.seconds,
                    "Time steps for so long, about; 0: run none, and compute what can be known without [4]",
                    {.non_negative = true}}},
       .run = [arguments] { print_info(*arguments); }};
-  add_config_options(command, arguments->overrides);
+  add_config_options(command, arguments->request.overrides);
   return command;
 }
 

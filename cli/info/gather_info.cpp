@@ -12,10 +12,12 @@
 #include "cli/options/config_options.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
+#include "cli/training/planning.h"
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "data/text/byte_reader.h"
 #include "data/text/text.h"
+#include "tasks/plan/speed.h"
 #include "train/config/matmul_config.h"
 #include "train/config/run_config.h"
 #include "train/distributed/optim_config.h"
@@ -137,9 +139,20 @@ void fill_cache(const ResolvedConfig& config, const DataReader& read) {
   if (child > 0) ::waitpid(child, nullptr, 0);
 }
 
-// The configuration of the run, if there is one, else of the file `target`, changed by the options.
-ResolvedConfig read_config(const std::string& target, const std::optional<RunFolder>& run,
-                           const ConfigOverrides& overrides) {
+// The configuration of the run, if there is one, else of the file, changed by the options, or planned.
+ResolvedConfig read_config(const InfoRequest& request, const std::optional<RunFolder>& run,
+                           std::vector<PlannedKey>& planned) {
+  const std::string& target = request.target;
+  const ConfigOverrides& overrides = request.overrides;
+  const std::optional<double> minutes = planned_minutes(request.minutes, overrides);
+  if (minutes && run)
+    fail_usage("--minutes: expected a configuration, got the run ", target, ", which has its keys already");
+  if (!minutes && target.empty()) fail_usage("expected target, got none (see --help)");
+  if (minutes) {
+    Plan plan = plan_training(target, overrides, *minutes, measuring_timer(*minutes)).plan;
+    planned = std::move(plan.keys);
+    return resolve(std::move(plan.config));
+  }
   std::vector<std::string> notes;
   Config values = run ? override_config(load_run_config(run->config()), overrides, notes).values()
                       : new_config(load_config(target), overrides).values();
@@ -198,13 +211,18 @@ std::int64_t Info::steps() const {
   return fits;
 }
 
-Info gather_info(const std::string& target, const ConfigOverrides& overrides, double seconds) {
+Info gather_info(const InfoRequest& request) {
   std::optional<RunFolder> run;
-  if (fs::is_directory(target)) run = find_run(target).run;
-  const ResolvedConfig config = read_config(target, run, overrides);
+  if (fs::is_directory(request.target)) run = find_run(request.target).run;
+  std::vector<PlannedKey> planned;
+  const ResolvedConfig config = read_config(request, run, planned);
   if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));
 
-  Info info{.config = config, .no_data = why_no_data(config.data), .vocab_origin = {}, .costs = {}};
+  Info info{.config = config,
+            .planned = std::move(planned),
+            .no_data = why_no_data(config.data),
+            .vocab_origin = {},
+            .costs = {}};
   info.vocab_origin = vocabulary_origin(config, run.has_value(), info.no_data.empty());
   std::unique_ptr<ObjectiveData> first;  // the data that was read for `costs`
   const DataReader read = [&](const ResolvedConfig& with) {
@@ -217,7 +235,7 @@ Info gather_info(const std::string& target, const ConfigOverrides& overrides, do
   first = read(config);
   compute(info, *first);
   if (run) info.measured = read_measured(*run);
-  if (seconds > 0 && info.fits()) time_steps(info, read, seconds);
+  if (request.seconds > 0 && info.fits()) time_steps(info, read, request.seconds);
   return info;
 }
 

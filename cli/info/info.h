@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/training/model_costs.h"
+#include "tasks/plan/plan.h"
 #include "train/loop/dry_run.h"
 
 namespace tapeformer::cli {
@@ -27,8 +28,9 @@ struct Advice {
 
 struct Info {
   ResolvedConfig config;
-  std::string no_data;       // the reason why the data is not read; empty if it is read
-  std::string vocab_origin;  // where the size of the vocabulary comes from
+  std::vector<PlannedKey> planned;  // with --minutes: the keys that were chosen for them
+  std::string no_data;              // the reason why the data is not read; empty if it is read
+  std::string vocab_origin;         // where the size of the vocabulary comes from
   ModelCosts costs;
   std::int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
   std::int64_t machine_bytes = 0;
@@ -67,9 +69,15 @@ struct Info {
   }
 };
 
-// `target` is a configuration file or a run's folder; `overrides` change its configuration. Runs and
-// times some steps for about `seconds`; 0: it runs none, and computes only what does not need them.
-Info gather_info(const std::string& target, const ConfigOverrides& overrides, double seconds);
+// What the command `info` is asked about.
+struct InfoRequest {
+  std::string target;                  // a configuration file or a run's folder; empty: the defaults
+  ConfigOverrides overrides;           // change its configuration
+  std::optional<std::string> minutes;  // plans a new training, as `train` does
+  // Runs and times some steps for about so long; 0: it runs none, and computes only what does not need them.
+  double seconds = 4;
+};
+Info gather_info(const InfoRequest& request);
 
 nlohmann::ordered_json info_json(const Info& info);
 std::string info_text(const Info& info);

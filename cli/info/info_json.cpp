@@ -2,6 +2,7 @@
 
 #include "cli/info/info.h"
 #include "cli/terminal/results.h"
+#include "cli/training/planning.h"
 #include "core/parallel.h"
 
 namespace tapeformer::cli {
@@ -84,6 +85,7 @@ Json info_json(const Info& info) {
             {"steps", info.steps()},
             {"evaluations", info.evaluations()},
             {"training_seconds", info.training_seconds()}};
+  if (!info.planned.empty()) json["plan"] = plan_json(info.planned);
   if (const auto& measured = info.measured) {
     json["measured"] = {{"steps", measured->steps},
                         {"step_seconds", json_of(measured->step_seconds)},

@@ -3,7 +3,9 @@
 
 #include "cli/info/info.h"
 #include "cli/terminal/results.h"
+#include "cli/training/planning.h"
 #include "core/parallel.h"
+#include "core/text/lines.h"
 #include "core/text/numbers.h"
 #include "tasks/text/dummy_data.h"
 
@@ -30,6 +32,12 @@ std::string short_time(double seconds) {
 
 // A table of names, values and notes.
 Table facts() { return Table({{.width = 34}, {.width = 16, .right = true, .gap = 1}, {.gap = 3}}); }
+
+std::string indented(const std::string& lines) {
+  std::string text;
+  for_each_line(lines, [&](std::string_view line, std::size_t) { text += str_cat("  ", line, "\n"); });
+  return text;
+}
 
 std::string parameters_text(const ModelCosts& costs) {
   Table table = facts();
@@ -126,7 +134,8 @@ std::string heading(const Info& info) {
 }  // namespace
 
 std::string info_text(const Info& info) {
-  return heading(info) + parameters_text(info.costs) + memory_text(info) + time_text(info);
+  const std::string plan = info.planned.empty() ? "" : "\nplan\n" + indented(plan_text(info.planned));
+  return heading(info) + plan + parameters_text(info.costs) + memory_text(info) + time_text(info);
 }
 
 }  // namespace tapeformer::cli

@@ -72,12 +72,17 @@ ResolvedConfig override_config(Config config, const ConfigOverrides& overrides, 
   return resolve(std::move(config));
 }
 
-ResolvedConfig new_config(Config config, const ConfigOverrides& overrides) {
+GivenConfig given_config(Config config, const ConfigOverrides& overrides) {
   std::vector<std::string> notes = apply_overrides(config, overrides);
   make_paths_absolute(config);
   std::ranges::move(imply_model(config), std::back_inserter(notes));
-  ResolvedConfig resolved = resolve(std::move(config));
-  for (const std::string& note : notes) log_info("{}", note);
+  return {std::move(config), std::move(notes)};
+}
+
+ResolvedConfig new_config(Config config, const ConfigOverrides& overrides) {
+  GivenConfig given = given_config(std::move(config), overrides);
+  ResolvedConfig resolved = resolve(std::move(given.values));
+  for (const std::string& note : given.notes) log_info("{}", note);
   return resolved;
 }
 

@@ -16,8 +16,14 @@ void add_config_options(Command& command, ConfigOverrides& overrides);
 // resolves the result. Adds to `notes` what the options replace.
 [[nodiscard]] ResolvedConfig override_config(Config config, const ConfigOverrides& overrides,
                                              std::vector<std::string>& notes);
-// Like override_config(), for a new run: keys that are not given get the values that train.init_from and the data imply
-// (imply_model()). Prints the notes.
+// What the options make of a configuration for a new run: like override_config(), but not resolved, and keys that are
+// not given get the values that train.init_from and the data imply (imply_model()).
+struct GivenConfig {
+  Config values;
+  std::vector<std::string> notes;  // what was replaced or implied
+};
+[[nodiscard]] GivenConfig given_config(Config config, const ConfigOverrides& overrides);
+// The same, resolved. Prints the notes.
 [[nodiscard]] ResolvedConfig new_config(Config config, const ConfigOverrides& overrides);
 
 }  // namespace tapeformer::cli

@@ -73,15 +73,20 @@ std::string comparison_text(const Json& json) {
 
 }  // namespace
 
-void write_comparison(Objective& objective, const TrainingState& state, const RunFolder& run) try {
-  if (state.best_step == 0 || StopSignal::requested()) return;
-  const double seconds = std::clamp(kShare * state.elapsed_s, kLeast, kMost);
-  const std::optional<Baselines> baselines = baselines_unless_stopped(objective, seconds);
-  if (!baselines) return;
+std::optional<Baselines> find_baselines(Objective& objective, double training_seconds) try {
+  if (!objective.can_evaluate() || StopSignal::requested()) return std::nullopt;
+  return baselines_unless_stopped(objective, std::clamp(kShare * training_seconds, kLeast, kMost));
+} catch (const std::exception& error) {
+  log_warning("not compared with simple models: {}", error.what());
+  return std::nullopt;
+}
+
+void write_comparison(const Baselines& baselines, const Objective& objective, const TrainingState& state,
+                      const RunFolder& run) try {
   std::optional<std::int64_t> bytes;
-  if (baselines->xz) bytes = objective.validation().bytes;
+  if (baselines.xz) bytes = objective.validation().bytes;
   Json json{{"step", state.step}};
-  json.update(json_of(*baselines, state.best_loss, bytes));
+  json.update(json_of(baselines, state.best_loss, bytes));
   write_file_atomically(run.comparison(), dump_json(json, 1) + "\n");
 } catch (const std::exception& error) {
   log_warning("not compared with simple models: {}", error.what());

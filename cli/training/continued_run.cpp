@@ -5,6 +5,7 @@
 
 #include "cli/options/config_options.h"
 #include "cli/terminal/messages.h"
+#include "cli/training/planning.h"
 #include "cli/training/run_setup.h"
 #include "cli/training/runs.h"
 #include "cli/training/training.h"
@@ -55,8 +56,9 @@ Continuation continued_config(const RunReference& reference, std::optional<std::
   const bool changed = !names_checkpoint && is_changed_by_hand(run, copy, arguments);
   const Config before = load_run_config(names_checkpoint || (changed && copy) ? *copy : run.config());
   std::vector<std::string> changes;
-  Config after =
-      override_config(changed ? load_run_config(run.config()) : before, arguments.overrides, changes).values();
+  ConfigOverrides overrides = arguments.overrides;
+  if (planned_minutes(arguments.minutes, overrides)) overrides["train.minutes"] = {*arguments.minutes};
+  Config after = override_config(changed ? load_run_config(run.config()) : before, overrides, changes).values();
   std::optional<double> max_minutes;
   if (const auto given = arguments.overrides.find("train.max_minutes");
       given != arguments.overrides.end() && !given->second.empty()) {
@@ -176,7 +178,7 @@ void resume(const TrainArguments& arguments, const RunReference& reference, Comm
   const ResolvedConfig& config = continued.continuation.config;
   if (ranks.is_root()) reset_run(run, config, continued.training.state, reference.step.has_value());
   log_resumed(continued);
-  train_run(config, continued.training, run, continued.continuation.max_minutes);
+  train_run(config, continued.training, run, {.max_minutes = continued.continuation.max_minutes});
 }
 
 // Copies the earlier checkpoints that the new run will need at its end: for the average, and the best ones.
@@ -223,7 +225,7 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference, Co
   const RunFolder run = make_run(arguments.out, config_toml, tokenizers, copy_history, ranks);
   const auto lock = lock_run(run, ranks);
   log_resumed(continued);
-  train_run(config, continued.training, run, continued.continuation.max_minutes);
+  train_run(config, continued.training, run, {.max_minutes = continued.continuation.max_minutes});
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "cli/options/config_options.h"
 #include "cli/terminal/messages.h"
+#include "cli/training/planning.h"
 #include "cli/training/run_setup.h"
 #include "cli/training/runs.h"
 #include "cli/training/training.h"
+#include "tasks/plan/speed.h"
 #include "train/loop/initial_weights.h"
 
 namespace tapeformer::cli {
@@ -19,16 +21,36 @@ void refuse_configuration_as_text(const TrainArguments& arguments) {
   }
 }
 
+// What a new run trains.
+struct NewTraining {
+  ResolvedConfig config;
+  bool initial_tokenizers;  // use_initial_tokenizers()
+};
+
+NewTraining read_configuration(const TrainArguments& arguments, const Communicator& ranks) {
+  if (const auto minutes = planned_minutes(arguments.minutes, arguments.overrides)) {
+    if (ranks.size() > 1) {
+      fail_usage("--minutes: expected one process, got ", ranks.size(),
+                 " ranks: plan with one, and give them the keys that info --minutes shows");
+    }
+    const PlannedTraining planned =
+        plan_training(arguments.config, arguments.overrides, *minutes, measuring_timer(*minutes));
+    log_plan(planned.plan, *minutes);
+    return {resolve_for_training(planned.plan.config), planned.initial_tokenizers};
+  }
+  Config given;
+  if (!arguments.config.empty()) given = load_config(arguments.config);
+  given = new_config(std::move(given), arguments.overrides).values();
+  const bool initial_tokenizers = use_initial_tokenizers(given);
+  return {resolve_for_training(std::move(given)), initial_tokenizers};
+}
+
 }  // namespace
 
 void start_run(const TrainArguments& arguments, Communicator& ranks) {
-  Config given;
-  if (!arguments.config.empty()) given = load_config(arguments.config);
   refuse_configuration_as_text(arguments);
-  given = new_config(std::move(given), arguments.overrides).values();
-  const bool initial_tokenizers = use_initial_tokenizers(given);
-  const ResolvedConfig config = resolve_for_training(std::move(given));
   if (ranks.is_root()) require_no_run(arguments.out);
+  const auto [config, initial_tokenizers] = read_configuration(arguments, ranks);
   prepare_ranks(config, ranks);
   PreparedObjective prepared = prepare_objective(config, nullptr, ranks);
   Objective& objective = *prepared.objective;
@@ -47,7 +69,7 @@ void start_run(const TrainArguments& arguments, Communicator& ranks) {
   };
   const RunFolder run = make_run(arguments.out, config_toml, objective.facts().tokenizers, save_weights, ranks);
   const auto lock = lock_run(run, ranks);
-  train_run(config, training, run);
+  train_run(config, training, run, {.began_at = arguments.began_at});
 }
 
 }  // namespace tapeformer::cli

@@ -1,16 +1,20 @@
 // The command `train` either begins a new run or goes on with an existing one.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "train/config/config.h"
 #include "train/distributed/communicator.h"
+#include "train/time/steady_clock.h"
 
 namespace tapeformer::cli {
 
 struct TrainArguments {
-  std::string config, out, resume;  // the configuration file; the folder of a new run; the run to go on with
+  std::string config, out, resume;     // the configuration file; the folder of a new run; the run to go on with
+  std::optional<std::string> minutes;  // of the whole run; a new run is planned for them
   bool discard_newer = false, accept_changes = false;
+  double began_at = steady_seconds();  // when the command began
   ConfigOverrides overrides;
 };
 

@@ -153,9 +153,28 @@ void log_time(const ResolvedConfig& config, const TrainingState& state) {
            options.empty() ? "" : "; the same without a clock: ", options);
 }
 
-// `trained`: whether this process has done a step.
+// What a training that ends by the clock does before its first step, so that its end takes a time that is known.
+struct PreparedEnd {
+  std::optional<Baselines> baselines = std::nullopt;
+  double sample_seconds = 0;
+};
+
+PreparedEnd prepare_end(const ResolvedConfig& config, Objective& objective, const TrainingState& state) {
+  if (config.train.minutes == 0 || is_quiet() || state.step >= last_step(config, state)) return {};
+  const double seconds = 60 * config.train.minutes;
+  return {.baselines = find_baselines(objective, seconds), .sample_seconds = time_sample(config, objective, seconds)};
+}
+
+// Writes how simple models compare, if this process has trained (`trained`).
+void compare(const ResolvedConfig& config, Objective& objective, const TrainingState& state, const RunFolder& run,
+             const PreparedEnd& prepared, bool trained) {
+  if (!trained || is_quiet() || state.best_step == 0) return;
+  const auto baselines = config.train.minutes > 0 ? prepared.baselines : find_baselines(objective, state.elapsed_s);
+  if (baselines) write_comparison(*baselines, objective, state, run);
+}
+
 void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, const TrainingState& state,
-             const RunFolder& run, bool trained) {
+             const RunFolder& run, const PreparedEnd& prepared, bool trained) {
   if (end == TrainEnd::early_stopped) {
     const std::string_view measure = objective.task().metric;
     const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);
@@ -163,7 +182,7 @@ void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, c
   }
   if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
     log_time(config, state);
-    if (trained && !is_quiet()) write_comparison(objective, state, run);
+    compare(config, objective, state, run, prepared, trained);
     print_summary(config, objective, state, run, !is_quiet());
     return print_next_commands(config, run);
   }
@@ -205,8 +224,7 @@ void save_checkpoint(const Training& training, const RunFolder& run, const Check
   if (checkpoint) checkpoint->publish();
 }
 
-void train_run(const ResolvedConfig& config, Training& training, const RunFolder& run,
-               std::optional<double> max_minutes) {
+void train_run(const ResolvedConfig& config, Training& training, const RunFolder& run, const ProcessTime& time) {
   const PreparedObjective& prepared = training.prepared;
   const ParameterSlab& slab = *training.slab;
   Optimizer& optimizer = *training.optimizer;
@@ -220,11 +238,12 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
     train(objective, slab, optimizer, config, run, state,
           {.stop_requested = StopSignal::requested,
            .cooldown_requested = StopSignal::cooldown_requested,
-           .max_minutes = max_minutes});
+           .max_minutes = time.max_minutes});
     return;
   }
   record_machine(run, state.step, config);
   log_beginning(config, objective, state);
+  const PreparedEnd prepared_end = prepare_end(config, objective, state);
 
   TrainingLine progress(ProgressLine::standard_error(), prepared.flops_per_token, prepared.peak_flops);
   ReportRefresh report(run);
@@ -251,14 +270,16 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
                          .stop_requested = StopSignal::requested,
                          .cooldown_requested = StopSignal::cooldown_requested,
                          .cooldown = log_cooldown,
-                         .max_minutes = max_minutes,
+                         .began_at = time.began_at,
+                         .after_s = prepared_end.sample_seconds,
+                         .max_minutes = time.max_minutes,
                          .pace = &pace};
   const std::int64_t first_step = state.step;
   const TrainEnd end = train(objective, slab, optimizer, config, run, state, hooks);
   progress.end();
   if (progress.exceeds_peak()) machine_peak_flops_again(matmul_precision(config), thread_count());
   report.refresh();
-  log_end(end, config, objective, state, run, state.step > first_step);
+  log_end(end, config, objective, state, run, prepared_end, state.step > first_step);
 }
 
 }  // namespace tapeformer::cli

@@ -38,9 +38,14 @@ Training make_training(const ResolvedConfig& config, PreparedObjective prepared,
 // Saves a checkpoint; all ranks call it.
 void save_checkpoint(const Training& training, const RunFolder& run, const CheckpointOptions& options);
 
-// Trains a run whose folder and state are ready, and prints the result at its end. `max_minutes` is the time limit of
-// this process, if it has its own.
-void train_run(const ResolvedConfig& config, Training& training, const RunFolder& run,
-               std::optional<double> max_minutes = std::nullopt);
+// When a process trains.
+struct ProcessTime {
+  std::optional<double> max_minutes = {};  // the time limit of this process, if it has its own
+  std::optional<double> began_at = {};     // TrainHooks::began_at
+};
+
+// Trains a run whose folder and state are ready, and prints the result at its end. If it ends by the clock, the
+// comparison with simple models is made before the first step, and the last step leaves time for the sample.
+void train_run(const ResolvedConfig& config, Training& training, const RunFolder& run, const ProcessTime& time);
 
 }  // namespace tapeformer::cli

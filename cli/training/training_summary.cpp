@@ -78,6 +78,14 @@ void print_verdict(const ResolvedConfig& config, const Objective& objective, con
   for (const std::string& sentence : training_verdict(metrics, facts)) print_line("{}", sentence);
 }
 
+// Returns samples of what the present weights write, within a part of the time of the training.
+std::vector<TextSample> new_samples(const ResolvedConfig& config, Objective& objective, double training_seconds) {
+  const kernels::MatmulPrecisionScope precision(matmul_precision(config));
+  constexpr double kShare = 1.0 / 60, kLeast = 0.5;  // of the time of the training, and in seconds
+  const double end = steady_seconds() + std::max(kLeast, kShare * training_seconds);
+  return objective.samples([end] { return !StopSignal::requested() && steady_seconds() < end; });
+}
+
 // Returns samples of what the weights of this checkpoint write: those that the training has recorded, or new ones.
 // Empty if the model makes no text, or, with a warning, if it cannot.
 std::vector<TextSample> samples_of(const ResolvedConfig& config, Objective& objective, const TrainingState& state,
@@ -91,10 +99,7 @@ std::vector<TextSample> samples_of(const ResolvedConfig& config, Objective& obje
     return recorded;
   }
   if (meant.averaged || meant.step != state.step) load_weights(meant.run, meant.folder, objective.model());
-  const kernels::MatmulPrecisionScope precision(matmul_precision(config));
-  constexpr double kShare = 1.0 / 60, kLeast = 0.5;  // of the time of the training, and in seconds
-  const double end = steady_seconds() + std::max(kLeast, kShare * state.elapsed_s);
-  return objective.samples([end] { return !StopSignal::requested() && steady_seconds() < end; });
+  return new_samples(config, objective, state.elapsed_s);
 } catch (const Error& error) {  // the training is done
   log_warning("no sample: {}", error.what());
   return {};
@@ -145,6 +150,12 @@ void print_summary(const ResolvedConfig& config, Objective& objective, const Tra
     if (!samples.empty()) print_sample(samples.front());
   }
   print_line("curves: {}\nrun: {}", run.report().string(), run.root.string());
+}
+
+double time_sample(const ResolvedConfig& config, Objective& objective, double training_seconds) {
+  const double begin = steady_seconds();
+  new_samples(config, objective, training_seconds);
+  return steady_seconds() - begin;
 }
 
 void print_next_commands(const ResolvedConfig& config, const RunFolder& run) {

@@ -6,6 +6,7 @@
 #include "tasks/labels/label_eval.h"
 #include "tasks/labels/labelled_data.h"
 #include "tasks/labels/labelled_rows.h"
+#include "tasks/labels/plan.h"
 #include "tasks/text/dummy_data.h"
 #include "train/loop/objective_data.h"
 
@@ -82,6 +83,24 @@ struct LabelledObjectiveData : ObjectiveDataOf<LabelledData> {
   }
 };
 
+// Words that the tokenizer can encode: numbers or, if it does not know their digits, a token of its own.
+std::vector<std::string> dummy_words(const Tokenizer& tokenizer) {
+  std::vector<std::string> words;
+  for (std::int64_t k = 0; k < kDummyLength; ++k) words.push_back(std::to_string(k));
+  try {
+    for (const std::string& word : words) tokenizer.encode(word);
+    return words;
+  } catch (const Error&) {  // characters that it does not know
+  }
+  const auto is_word = [&](std::int32_t id) {
+    return !tokenizer.is_special(id) && tokenizer.token_bytes(id).find_first_of(" \t\n\r") == std::string_view::npos;
+  };
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (is_word(id)) return std::vector<std::string>(kDummyLength, std::string(tokenizer.token_bytes(id)));
+  }
+  return words;
+}
+
 LabelledData dummy_examples(const ResolvedConfig& config, const RunFolder* run) {
   const LabelTask& task = find_label_task(config.task.kind);
   LabelledData data{.tokenizer = dummy_text_tokenizer(config, run), .labels = {}, .train = {}, .valid = {}};
@@ -92,11 +111,13 @@ LabelledData dummy_examples(const ResolvedConfig& config, const RunFolder* run) 
   } else {
     for (std::int64_t i = 0; i < kDummyLabels; ++i) data.labels.push_back(str_cat("label ", i));
   }
+  const std::vector<std::string> words = dummy_words(*data.tokenizer);
   const std::int64_t count = 2 * config.train.batch * config.train.accumulate, labels = std::ssize(data.labels);
   for (std::int64_t i = 0; i < count; ++i) {
     LabelledExample& example = data.train.emplace_back();
     for (std::int64_t k = 0; k < kDummyLength; ++k) {
-      const std::string word = std::to_string(k), label = data.labels[(i + k) % labels];
+      const std::string& word = words[k];
+      const std::string& label = data.labels[(i + k) % labels];
       if (task.pooled && k > 0) {
         example.pieces[0] += ' ' + word;
         continue;
@@ -133,6 +154,7 @@ TaskRow label_task_row(const LabelTask& task) {
           .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
             return std::make_unique<FineTuningObjective>(config, take_data<LabelledData>(std::move(data)));
           },
+          .plan = plan_labels,
           .evaluate = evaluate_labels};
 }
 

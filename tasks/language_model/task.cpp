@@ -1,6 +1,7 @@
 #include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/language_model/language_objective.h"
+#include "tasks/language_model/plan.h"
 #include "tasks/text/text_task.h"
 
 namespace tapeformer {
@@ -44,6 +45,7 @@ TaskRow language_model_task() {
           .prepare = prepare_text,
           .dummy = dummy_text,
           .make = make_text_objective<LanguageObjective>,
+          .plan = plan_language_model,
           .evaluate = evaluate_language_model};
 }
 

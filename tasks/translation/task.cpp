@@ -5,6 +5,7 @@
 #include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/text/dummy_data.h"
+#include "tasks/translation/plan.h"
 #include "tasks/translation/trained_translator.h"
 #include "tasks/translation/translation_evaluation.h"
 #include "tasks/translation/translation_objective.h"
@@ -112,6 +113,7 @@ TaskRow translation_task() {
           .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
             return std::make_unique<TranslationObjective>(config, take_data<TranslationData>(std::move(data)));
           },
+          .plan = plan_translation,
           .evaluate = evaluate_translation};
 }
 

@@ -231,6 +231,15 @@ Config load_config(const std::filesystem::path& path) {
   }
 }
 
+std::set<std::string> keys_given_in(const std::filesystem::path& path) {
+  std::set<std::string> names;
+  for (auto&& [section, node] : parse_toml(read_file(path), path.string())) {
+    if (!node.is_table()) continue;
+    for (auto&& [key, value] : *node.as_table()) names.insert(str_cat(section.str(), ".", key.str()));
+  }
+  return names;
+}
+
 void apply_override(Config& config, std::string_view name, std::span<const std::string> values) {
   const auto [section, key] = split_name(name);
   const auto entry = find_config_entry(section, key, config);

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -178,6 +179,8 @@ class ResolvedConfig {
 Config parse_config(std::string_view text, const std::string& origin);
 // Reads a configuration from a file, in the same way. Also throws Error if the file cannot be opened.
 Config load_config(const std::filesystem::path& path);
+// Returns the keys that a file gives, such as "model.layers". Throws as load_config() does where the file is no TOML.
+std::set<std::string> keys_given_in(const std::filesystem::path& path);
 
 // Sets one key to what the command line gives: apply_override(config, "model.layers", "4"). Booleans are true or false;
 // a list is comma-separated, and several values (a repeated option) are joined. Throws UsageError as parse_config()
@@ -199,7 +202,7 @@ ResolvedConfig resolve(Config config);
 // Returns the keys of the kinds of training data that a configuration names, such as "data.text".
 std::vector<std::string> data_kinds(const Config::Data& data);
 // Throws UsageError unless the configuration names training data.
-void require_data(const ResolvedConfig& config);
+void require_data(const Config::Data& data);
 
 // Returns the keys of the optimizer with their values, including lr and clip.
 KeyValues optimizer_options(const ResolvedConfig& config);

@@ -224,9 +224,9 @@ KeyValues optimizer_options(const ResolvedConfig& config) {
   return optimizer_options(*find_optimizer_row(optimizer.name), given);
 }
 
-void require_data(const ResolvedConfig& config) {
+void require_data(const Config::Data& data) {
   require(
-      !data_kinds(config.data).empty(),
+      !data_kinds(data).empty(),
       "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.corpus; got none");
 }
 

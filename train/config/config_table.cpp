@@ -245,8 +245,8 @@ const std::vector<ConfigEntry>& common_entries() {
             "precision of matrix products: f32, two bf16 for each number, or one (auto = medium where "
             "the CPU has AMX or AVX512_BF16, else highest)"),
         train.key<&T::minutes>("minutes",
-                               "end, cooled down, after about this many minutes of training; train.steps is then the "
-                               "most (0 = train.steps decides; needs schedule.kind = wsd)",
+                               "end, cooled down, after about this many minutes of the command; train.steps is then "
+                               "the most (0 = train.steps decides; needs schedule.kind = wsd)",
                                at_least(0)),
         train.key<&T::max_minutes>("max_minutes", "stop and save after this many minutes (0 = no limit)", at_least(0)),
         train.key<&T::init_from>("init_from",

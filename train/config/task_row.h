@@ -18,6 +18,8 @@ class ResolvedConfig;
 struct EvalReport;
 struct EvalRequest;
 struct ObjectiveData;
+struct Plan;
+struct PlanRequest;
 struct RunFolder;
 
 // The heads that a task adds to the model of a family, for training.
@@ -62,6 +64,8 @@ struct TaskRow {
   // Makes the objective on data that prepare() or dummy() has returned, with a model whose parameters are not
   // initialized yet.
   std::function<std::unique_ptr<Objective>(const ResolvedConfig&, std::unique_ptr<ObjectiveData>)> make;
+  // Chooses the keys of a training of so many minutes (tasks/plan/plan.h). Null: the task makes no plans.
+  std::function<Plan(const PlanRequest&)> plan = {};
   // Returns a line of text, which ends with a newline, about the loss of the best possible model on the configuration's
   // generated corpus; "" if that loss is not known. Null: it is the entropy of the corpus.
   std::function<std::string(const ResolvedConfig&)> optimum = {};

@@ -316,13 +316,17 @@ class Trainer {
   std::optional<MetricsWriter> metrics_;  // only on rank 0
   const std::int64_t first_step_;
   const double elapsed_before_;
-  const double began_at_ = hooks_.clock();
+  const double began_at_ = config_.train.minutes > 0 ? hooks_.began_at.value_or(hooks_.clock()) : hooks_.clock();
   std::int64_t saved_step_, evaluated_step_ = -1;
-  double saved_at_ = began_at_;
+  double saved_at_ = hooks_.clock();
   double tokens_per_s_ = 0;
   double step_s_ = 0;  // the seconds that the last step took
-  TimeBudget budget_{config_, state_, [this] { return elapsed(); },
-                     config_.train.minutes > 0 ? objective_.evaluation_in_steps() : 0, hooks_.cooldown};
+  TimeBudget budget_{config_,
+                     state_,
+                     [this] { return elapsed(); },
+                     config_.train.minutes > 0 ? objective_.evaluation_in_steps() : 0,
+                     hooks_.after_s,
+                     hooks_.cooldown};
   Agreement agreement_{ranks_, config_.train.accumulate, hooks_.stop_requested};
   const std::function<bool(std::int64_t)> stop_between_ = [this](std::int64_t done) { return agree_to_stop(done); };
   const double waited_before_ = ranks_.waited_s();

@@ -44,6 +44,9 @@ struct TrainHooks {
   std::function<bool()> cooldown_requested = {};
   std::function<void(const CooldownNotice&)> cooldown = {};  // called when it cools down, or its end moves
   std::function<double()> clock = steady_seconds;            // the seconds since some moment
+  // When the clock of train.minutes began, by `clock`; if not set, it begins with the training.
+  std::optional<double> began_at = {};
+  double after_s = 0;  // the part of train.minutes that is left for what the caller does after the training
   std::optional<double> max_minutes = {};  // the time limit of this process; if not set, train.max_minutes
   TrainingPace* pace = nullptr;            // receives the name of each piece of work that the training begins
 };

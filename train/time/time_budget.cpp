@@ -40,11 +40,12 @@ std::string options_without_clock(const ResolvedConfig& config, const TrainingSt
 }
 
 TimeBudget::TimeBudget(const ResolvedConfig& config, TrainingState& state, std::function<double()> elapsed,
-                       double evaluation_steps, std::function<void(const CooldownNotice&)> notify)
+                       double evaluation_steps, double after_s, std::function<void(const CooldownNotice&)> notify)
     : config_(config),
       state_(state),
       elapsed_(std::move(elapsed)),
       evaluation_steps_(evaluation_steps),
+      after_s_(after_s),
       notify_(std::move(notify)),
       noted_step_(state.step) {
   is_set() ? take_changed_minutes() : state_.clock.reset();
@@ -148,6 +149,7 @@ std::int64_t TimeBudget::choose_end() {
     deadline = end_from(now);
     state_.clock->minutes = config_.train.minutes;
   }
+  if (state_.step >= last_step()) return 0;  // the rate has fallen: time that is missed or left changes nothing
   if (!has_begun()) return is_due(now) ? end_within(deadline - now) : 0;
   if (now < next_look_) return 0;
   next_look_ = now + kLookEvery * deadline;
@@ -173,11 +175,12 @@ double TimeBudget::pieces_in_steps(Work work, std::int64_t count) const {
   return static_cast<double>(count) * costs_[work].value_or(work == kEvaluation ? evaluation_steps_ : 0);
 }
 
-// Returns the seconds of what follows the last step: the evaluation and the checkpoint, and those of the average.
+// Returns the seconds of what follows the last step: the evaluation and the checkpoint, those of the average, and what
+// the caller does then.
 double TimeBudget::at_end_s() const {
   const std::int64_t count = config_.train.ema > 0 || config_.checkpoint.average > 0 ? 2 : 1;
-  return step_s() * (pieces_in_steps(kEvaluation, count) + pieces_in_steps(kCheckpoint, count) +
-                     pieces_in_steps(kBleu, config_.eval.bleu_every > 0 ? count : 0));
+  return after_s_ + step_s() * (pieces_in_steps(kEvaluation, count) + pieces_in_steps(kCheckpoint, count) +
+                                pieces_in_steps(kBleu, config_.eval.bleu_every > 0 ? count : 0));
 }
 
 // Returns the seconds from the present step, whose evaluation and checkpoint are still to be made, until the training

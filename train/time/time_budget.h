@@ -29,9 +29,9 @@ struct CooldownNotice {
   double seconds;          // from the present step to the end of the training
 };
 
-// Chooses the cool-down of a training. The clock counts the seconds of the training loop: steps, evaluations,
-// checkpoints and samples, from the beginning of the first step to the end of the last evaluation, summed over all
-// processes of the run. Reading the data and making the model do not count, nor does what was lost by a kill.
+// Chooses the cool-down of a training. The clock counts the seconds of a new run from the beginning of its command to
+// the command's end; in a process that goes on with a run, from the beginning of its first step, so what is read again
+// does not count, nor does what was lost by a kill.
 //
 // The cool-down begins when the time until the last step is its share of the whole, schedule.cooldown; the last
 // evaluation and checkpoint come after that. Its last step is chosen by
@@ -48,9 +48,10 @@ struct CooldownNotice {
 class TimeBudget {
  public:
   // `elapsed` returns the seconds that the clock counts; `evaluation_steps` is an estimate of how many steps take as
-  // long as an evaluation, for use before the first; `notify` is called for each notice.
+  // long as an evaluation, for use before the first; `after_s` are the seconds that are left for what follows the last
+  // evaluation; `notify` is called for each notice.
   TimeBudget(const ResolvedConfig& config, TrainingState& state, std::function<double()> elapsed,
-             double evaluation_steps, std::function<void(const CooldownNotice&)> notify);
+             double evaluation_steps, double after_s, std::function<void(const CooldownNotice&)> notify);
 
   // The learning rate of a step. Without train.minutes it is that of the configuration's schedule.
   double rate(std::int64_t step) const;
@@ -97,7 +98,7 @@ class TimeBudget {
   const ResolvedConfig& config_;
   TrainingState& state_;
   const std::function<double()> elapsed_;
-  const double evaluation_steps_;
+  const double evaluation_steps_, after_s_;
   const std::function<void(const CooldownNotice&)> notify_;
   bool asked_ = false;
   bool is_late_ = false;  // a cool-down that has begun gets a new end, since train.minutes has become less

@@ -1,4 +1,4 @@
-// The comparison with simple models at the end of a training: its time, and what ends it.
+// The comparison of a training with simple models: its time, and what ends it.
 #include "cli/training/comparison.h"
 
 #include <doctest/doctest.h>
@@ -16,6 +16,8 @@ namespace {
 struct ComparedObjective : ScriptedObjective {
   std::function<void(const ProgressCallback&)> work = [](const ProgressCallback&) {};
   double seconds = 0;
+  ValidationFacts validation() const override { return facts; }
+  ValidationFacts facts = ScriptedObjective::validation();
   std::optional<Baselines> baselines(double given, const ProgressCallback& progress) override {
     seconds = given;
     work(progress);
@@ -31,8 +33,10 @@ TEST_CASE("comparison: it takes a thirtieth of the training's time, 0.2 seconds 
   const RunFolder run{folder.path};
   ComparedObjective objective;
   for (const auto& [elapsed, expected] : {std::pair{0.5, 0.2}, {60.0, 2.0}, {600.0, 20.0}, {86400.0, 120.0}}) {
-    cli::write_comparison(objective, {.step = 7, .elapsed_s = elapsed, .best_loss = 1.25, .best_step = 5}, run);
+    const auto baselines = cli::find_baselines(objective, elapsed);
     CHECK(objective.seconds == doctest::Approx(expected));
+    REQUIRE(baselines.has_value());
+    cli::write_comparison(*baselines, objective, {.step = 7, .best_loss = 1.25, .best_step = 5}, run);
   }
   const Json json = Json::parse(read_all(run.comparison()));
   CHECK(json == Json({{"step", 7},
@@ -42,9 +46,6 @@ TEST_CASE("comparison: it takes a thirtieth of the training's time, 0.2 seconds 
 }
 
 TEST_CASE("comparison: a signal ends it") {
-  const TempFolder folder;
-  const RunFolder run{folder.path};
-  const TrainingState state{.step = 7, .best_loss = 1.25, .best_step = 5};
   ComparedObjective objective;
   bool ended = false;
   const StopSignal stop;
@@ -54,21 +55,18 @@ TEST_CASE("comparison: a signal ends it") {
     progress(0.2);
     ended = true;
   };
-  cli::write_comparison(objective, state, run);
+  CHECK_FALSE(cli::find_baselines(objective, 1).has_value());
   CHECK_FALSE(ended);
-  CHECK_FALSE(std::filesystem::exists(run.comparison()));
   objective.work = [&](const ProgressCallback&) { ended = true; };
-  cli::write_comparison(objective, state, run);  // is not begun any more
+  CHECK_FALSE(cli::find_baselines(objective, 1).has_value());  // is not begun any more
   CHECK_FALSE(ended);
 }
 
-TEST_CASE("comparison: what goes wrong is no more than a warning, and without evaluations there is none") {
-  const TempFolder folder;
-  const RunFolder run{folder.path};
+TEST_CASE("comparison: what goes wrong is no more than a warning, and without validation data there is none") {
   ComparedObjective objective;
   objective.work = [](const ProgressCallback&) { fail("no memory"); };
-  cli::write_comparison(objective, {.step = 7, .best_loss = 1.25, .best_step = 5}, run);
+  CHECK_FALSE(cli::find_baselines(objective, 1).has_value());
   objective.work = [](const ProgressCallback&) { FAIL("nothing is compared"); };
-  cli::write_comparison(objective, {.step = 7}, run);
-  CHECK_FALSE(std::filesystem::exists(run.comparison()));
+  objective.facts.missing = "no validation text";
+  CHECK_FALSE(cli::find_baselines(objective, 1).has_value());
 }

@@ -66,6 +66,33 @@ TEST_CASE("time budget: long evaluations, samples and the average at the end are
   CHECK(run.notices.size() == 1);
 }
 
+TEST_CASE("time budget: the last step is the last one, however late it is") {
+  TimedRun run;
+  run.step_s = [](double elapsed) { return elapsed < 50 ? 0.05 : 30.0; };
+  run.evaluation_s = 1;
+  std::int64_t after = 0;
+  TrainHooks hooks;
+  hooks.stop_requested = [&] { return run.state.elapsed_s > 70 && ++after > 20; };
+  CHECK(run.go(hooks) == TrainEnd::finished);
+  CHECK(run.rates.rbegin()->second == 1e-4);
+}
+
+TEST_CASE("time budget: what came before the training counts, and time is left for what follows it") {
+  TimedRun run;
+  CHECK(run.go({.began_at = run.now - 10, .after_s = 5}) == TrainEnd::finished);
+  CHECK(std::abs(run.state.elapsed_s - 55) < 1);
+  CHECK(run.state.step < 950);
+  CHECK(run.rates.rbegin()->second == 1e-4);
+  CHECK(run.notices.size() == 1);
+  // Without train.minutes the time is that of the training.
+  Config config = timed_config();
+  config.train.minutes = 0;
+  config.train.steps = 20;
+  TimedRun plain(config);
+  plain.go({.began_at = plain.now - 10, .after_s = 5});
+  CHECK(plain.state.elapsed_s < 10);
+}
+
 TEST_CASE("time budget: a step that takes a large part of the time ends the run in time all the same") {
   TimedRun run;
   run.step_s = [](double) { return 2.0; };

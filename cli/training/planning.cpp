@@ -1,0 +1,107 @@
+#include "cli/training/planning.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "autograd/tensor/allocator.h"
+#include "cli/options/config_options.h"
+#include "cli/terminal/messages.h"
+#include "cli/terminal/results.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "core/text/lines.h"
+#include "train/config/config_table.h"
+#include "train/config/key_text.h"
+#include "train/loop/initial_weights.h"
+
+namespace tapeformer::cli {
+namespace {
+
+// The keys that the minutes decide.
+constexpr std::string_view kDecided[] = {"train.steps", "train.minutes", "schedule.kind", "schedule.total"};
+
+bool is_option(const ConfigOverrides& overrides, std::string_view key) {
+  const auto found = overrides.find(std::string(key));
+  return found != overrides.end() && !found->second.empty();
+}
+
+// Sets what the file decides about steps and time back to its default. Returns a line about each key that changed.
+std::vector<std::string> remove_decided(Config& config, const ConfigOverrides& overrides,
+                                        std::set<std::string>& given_keys) {
+  std::vector<std::string> notes;
+  for (const std::string_view key : kDecided) {
+    if (is_option(overrides, key) || given_keys.erase(std::string(key)) == 0) continue;
+    const std::size_t dot = key.find('.');
+    const ConfigEntry entry = *find_config_entry(key.substr(0, dot), key.substr(dot + 1), config);
+    const KeyValue before = entry.get(config);
+    entry.set(config, entry.key.default_value);
+    if (before == entry.key.default_value || before == KeyValue(word_of(ScheduleKind::wsd))) continue;
+    notes.push_back(str_cat("--minutes replaces ", key, " = ", command_line_text(before)));
+  }
+  return notes;
+}
+
+}  // namespace
+
+std::optional<double> planned_minutes(const std::optional<std::string>& option, const ConfigOverrides& overrides) {
+  if (!option) return std::nullopt;
+  const auto minutes = parse_key_value(*option, KeyType::number);
+  if (!minutes || !(std::get<double>(*minutes) > 0) || !std::isfinite(std::get<double>(*minutes))) {
+    fail_usage("--minutes: expected a number above 0, got ", *option);
+  }
+  for (const std::string_view key : {"train.steps", "train.minutes"}) {
+    if (is_option(overrides, key))
+      fail_usage("--minutes: expected no --", key, " beside it: the minutes say when the training ends");
+  }
+  return std::get<double>(*minutes);
+}
+
+PlannedTraining plan_training(const std::string& file, const ConfigOverrides& overrides, double minutes,
+                              const StepTimer& step_seconds) {
+  Config config;
+  PlanRequest request{.given = {}, .given_keys = {}, .minutes = minutes, .step_seconds = step_seconds};
+  if (!file.empty()) {
+    config = load_config(file);
+    request.given_keys = keys_given_in(file);
+  }
+  for (const auto& [key, values] : overrides) {
+    if (!values.empty()) request.given_keys.insert(key);
+  }
+  std::vector<std::string> notes = remove_decided(config, overrides, request.given_keys);
+  GivenConfig given = given_config(std::move(config), overrides);
+  notes.insert(notes.end(), given.notes.begin(), given.notes.end());
+  const bool initial_tokenizers = use_initial_tokenizers(given.values);
+  request.given = std::move(given.values);
+  if (request.given.train.threads > 0) set_thread_count(static_cast<int>(request.given.train.threads));
+  PlannedTraining planned{make_plan(request), initial_tokenizers};
+  resolve(planned.plan.config);  // what the user gave may not go together with it
+  for (const std::string& note : notes) log_info("{}", note);
+  // What was measured does not count as the training's memory.
+  release_cached_memory();
+  reset_peak_resident();
+  return planned;
+}
+
+std::string plan_text(std::span<const PlannedKey> keys) {
+  std::vector<std::vector<std::string>> rows;
+  for (const PlannedKey& key : keys) rows.push_back({key.key, key.value, key.reason});
+  return Table::fitted(std::move(rows)).text();
+}
+
+nlohmann::ordered_json plan_json(std::span<const PlannedKey> keys) {
+  Json list = Json::array();
+  for (const PlannedKey& key : keys) {
+    list.push_back({{"key", key.key}, {"value", key.value}, {"reason", key.reason}});
+  }
+  return list;
+}
+
+void log_plan(const Plan& plan, double minutes) {
+  log_info("the plan for {:g} minutes:", minutes);
+  for_each_line(plan_text(plan.keys), [](std::string_view line, std::size_t) { log_info("  {}", line); });
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,37 @@
+// The option --minutes: a new training is planned for the time that it is given.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "tasks/plan/plan.h"
+#include "train/config/config.h"
+
+namespace tapeformer::cli {
+
+// Returns the minutes that the option gives; nullopt if it is not given. Throws UsageError unless they are a number
+// above 0, and if train.steps or train.minutes is among the options, which would say the same in another way.
+std::optional<double> planned_minutes(const std::optional<std::string>& option, const ConfigOverrides& overrides);
+
+// A new training's configuration: that of the file (if there is one) and the options, and what was planned.
+struct PlannedTraining {
+  Plan plan;
+  bool initial_tokenizers;  // use_initial_tokenizers()
+};
+
+// Plans a training of so many minutes. Keys that the file or the options give stay, but the minutes replace what a file
+// says about steps and time: train.steps, train.minutes, schedule.kind and schedule.total. Logs what was replaced or
+// implied. Throws UsageError as make_plan() does.
+PlannedTraining plan_training(const std::string& file, const ConfigOverrides& overrides, double minutes,
+                              const StepTimer& step_seconds);
+
+// The chosen keys in a table with a line for each: key, value, reason.
+std::string plan_text(std::span<const PlannedKey> keys);
+// A list of objects with "key", "value" (as one writes it on the command line) and "reason".
+nlohmann::ordered_json plan_json(std::span<const PlannedKey> keys);
+// Logs the table.
+void log_plan(const Plan& plan, double minutes);
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,67 @@
+#include "tasks/labels/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tasks/labels/label_task.h"
+#include "tasks/plan/rules.h"
+#include "tasks/plan/sizes.h"
+#include "tasks/plan/text_size.h"
+#include "tasks/text/dummy_data.h"
+
+namespace tapeformer {
+namespace {
+
+// The tokens of a step of the data with which steps are timed.
+double dummy_tokens_of_step(const ResolvedConfig& config) {
+  return static_cast<double>(config.train.batch * config.train.accumulate * kDummyLength);
+}
+
+// Chooses the tokenizer and the context of a model that learns from scratch.
+void choose_for_scratch(PlanDraft& draft, const TextSize& text, double mean_bytes) {
+  if (!draft.config().model.type_is_given)
+    draft.choose("model.type", std::string("bert"), "an encoder sees both sides of a word");
+  if (!draft.is_given("tokenizer.file")) {
+    draft.choose("tokenizer.kind", std::string("bpe"), "it has no unknown words");
+    if (draft.text("tokenizer.kind") == "bpe")
+      draft.choose("tokenizer.vocab", vocab_for(text.bytes, tuning::kTextVocab), describe(text));
+  }
+  const double mean = mean_bytes / token_bytes(draft.config(), text);
+  draft.choose(
+      "model.context",
+      power_of_two(tuning::kSentenceContext * mean, tuning::kLeastSentenceContext, tuning::kMostSentenceContext),
+      fmt::format("examples have about {:.0f} tokens", mean));
+}
+
+}  // namespace
+
+Plan plan_labels(const PlanRequest& request) {
+  PlanDraft draft(request);
+  choose_clock(draft);
+  const Config::Data& files = request.given.data;
+  const LabelTask& task = find_label_task(request.given.task.kind);
+  const bool words = !task.pooled && !task.extracts_span;  // a line is a word, and an empty line ends a sentence
+  const TextSize text = size_of_files({files.labels});
+  const double examples = std::max(1.0, words && text.empty_lines > 0 ? text.empty_lines : text.lines);
+  const bool from_scratch = request.given.train.init_from.empty();
+  if (from_scratch) choose_for_scratch(draft, text, text.bytes / examples);
+  draft.choose(tuning::kLabelKeys);
+  draft.choose("train.batch", tuning::kLabelBatch, fmt::format("{} examples", amount(examples)));
+  const double of_token = token_bytes(draft.config(), text);
+  const double share = files.valid_labels.empty() ? files.valid_fraction : 0;
+  const double valid = share > 0                    ? share * text.bytes
+                       : files.valid_labels.empty() ? 0
+                                                    : size_of_files({files.valid_labels}).bytes;
+  const DataSize data{.unique = std::max(1.0, (1 - share) * text.bytes / of_token), .validation = valid / of_token};
+  SizedDraft sized = choose_size(draft, tuning::kEncoderLadder, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
+    from_scratch ? choose_rates(tried, tuning::kScratchRate, tuning::kScratchPower)
+                 : choose_rates(tried, tuning::kFineTuningRate, tuning::kFineTuningPower);
+  });
+  choose_matmul(sized, dummy_tokens_of_step);
+  const double rows = static_cast<double>(sized.draft.integer("train.batch") * sized.draft.integer("train.accumulate"));
+  choose_by_speed(sized, data, rows * text.bytes / examples / of_token, {.dropout = tuning::kLabelDropout});
+  return std::move(sized.draft).plan();
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,12 @@
+// The plan of a language model (TaskRow::plan).
+#pragma once
+
+#include "tasks/plan/plan.h"
+
+namespace tapeformer {
+
+// Plans a gpt with today's blocks on plain text. Throws UsageError for other families, and for a text that is too
+// short.
+Plan plan_language_model(const PlanRequest& request);
+
+}  // namespace tapeformer

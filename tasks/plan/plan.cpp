@@ -1,0 +1,72 @@
+#include "tasks/plan/plan.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text/joined.h"
+#include "train/config/config_table.h"
+#include "train/config/key_text.h"
+
+namespace tapeformer {
+namespace {
+
+ConfigEntry entry_of_key(std::string_view key, const Config& config) {
+  const std::size_t dot = key.find('.');
+  const auto entry = find_config_entry(key.substr(0, dot), key.substr(dot + 1), config);
+  check(entry.has_value(), "a plan chooses ", key, ", which is no key");
+  return *entry;
+}
+
+}  // namespace
+
+bool PlanDraft::is_given(std::string_view key) const {
+  const std::optional<std::vector<std::string>>& derived = request_->given.derived;
+  if (derived && std::ranges::count(*derived, key) > 0) return false;
+  const bool of_weights = key.starts_with("model.") || key.starts_with("tokenizer.");
+  const bool may_change = key == "model.dropout" || key == "model.attention_dropout";
+  if (of_weights && !may_change && !request_->given.train.init_from.empty()) return true;
+  return request_->given_keys.contains(std::string(key));
+}
+
+bool PlanDraft::has(std::string_view key) const {
+  const std::vector<ConfigEntry> entries = config_entries(plan_.config);
+  return std::ranges::any_of(entries, [&](const ConfigEntry& entry) { return entry.name() == key; });
+}
+
+KeyValue PlanDraft::value(std::string_view key) const { return entry_of_key(key, plan_.config).get(plan_.config); }
+
+void PlanDraft::choose(std::string_view key, const KeyValue& value, std::string reason) {
+  if (is_given(key) || !has(key)) return;
+  const ConfigEntry entry = entry_of_key(key, plan_.config);
+  check_key_value(entry.name(), entry.key, value, "");
+  entry.set(plan_.config, value);
+  if (key == "optimizer.name") remove_foreign_options(plan_.config.optimizer);
+  if (plan_.config.derived) std::erase(*plan_.config.derived, key);
+  PlannedKey chosen{std::string(key), command_line_text(value), std::move(reason)};
+  const auto before = std::ranges::find(plan_.keys, key, &PlannedKey::key);
+  before == plan_.keys.end() ? plan_.keys.push_back(std::move(chosen)) : void(*before = std::move(chosen));
+}
+
+void PlanDraft::choose(std::span<const tuning::FixedKey> keys) {
+  for (const auto& [key, value, reason] : keys) {
+    const ConfigEntry entry = entry_of_key(key, plan_.config);
+    const std::optional<KeyValue> parsed = parse_key_value(value, entry.key.type());
+    check(parsed.has_value(), "a plan chooses ", key, " = ", value, ", which is no value of it");
+    choose(key, *parsed, reason);
+  }
+}
+
+Plan make_plan(const PlanRequest& request) {
+  const Config& given = request.given;
+  require_data(given.data);
+  const bool has_labels = given.task.kind != kNoTask;
+  const TaskRow& task = find_task_row(has_labels ? given.task.kind : find_model_family(given.model.type).task);
+  if (task.plan) return task.plan(request);
+  std::vector<std::string> planned;
+  for (const TaskRow& row : task_rows()) {
+    if (row.plan) planned.push_back(row.name);
+  }
+  fail_usage("--minutes: no plan is made for ", task.name, "; there are plans for ", joined(planned, ", "));
+}
+
+}  // namespace tapeformer

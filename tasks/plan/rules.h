@@ -1,0 +1,57 @@
+// The rules of plans (`--minutes`): pure functions of sizes and times, with the numbers of tuning.h.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tasks/plan/tuning.h"
+
+namespace tapeformer {
+
+// Returns how many fresh tokens `seen` tokens of a text of `unique` tokens are worth. Up to one pass they are worth
+// themselves. Repeats count less and less: U + U R* (1 − exp(−(T/U − 1) / R*)) with U unique and T seen tokens
+// (Muennighoff et al. 2023, equation 5).
+double effective_tokens(double seen, double unique);
+
+// Returns the loss that a model of so many parameters (without embeddings) reaches after so many fresh tokens:
+// E + A / N^α + B / D^β (Hoffmann et al. 2022, equation 2). Only differences between sizes are used.
+double predicted_loss(double parameters, double tokens, const tuning::LossLaw& law = tuning::kLossLaw);
+
+// Returns the dropout for so many passes over the data, in steps of 0.05.
+double dropout_for(double epochs, const tuning::DropoutRule& rule);
+
+// Returns the number of heads of a model of this width: a divisor of `dim` whose heads are nearly as wide as tuning.h
+// wants, and of even width.
+std::int64_t heads_for(std::int64_t dim);
+
+// Returns the nearest power of two (of the logarithm) within [least, most]. `value` is above 0.
+std::int64_t power_of_two(double value, std::int64_t least, std::int64_t most);
+
+// Returns the tokens of a step, a power of two, for a training that sees so many tokens.
+std::int64_t step_tokens_for(double tokens);
+
+// Returns the vocabulary of byte pairs for a text of so many bytes, or for so many sentences.
+std::int64_t vocab_for(double size, std::span<const tuning::VocabRow> rows);
+// Returns about how many bytes a token of such a vocabulary has.
+double token_bytes_for(std::int64_t vocab);
+
+// Returns the context for a training of so many minutes on so many tokens: a power of two; 0 if the text is too short
+// for the shortest.
+std::int64_t context_for(double minutes, double tokens);
+
+// Returns the number that is nearest among those of two digits: 0.012345 → 0.012.
+double two_digits(double value);
+
+// Returns a rate that is `rate` at the width tuning::kRateWidth and falls by the power of the width, to two digits.
+double rate_for(double rate, double power, std::int64_t dim);
+
+// Returns how often a training of so many tokens is evaluated on so many validation tokens, so that this takes no more
+// than the share of tuning.h; at least kFewestEvaluations.
+std::int64_t evaluations_for(double tokens, double validation);
+// Returns the most validation tokens that can be evaluated kFewestEvaluations times in that share.
+double most_validation(double tokens);
+
+// Rounds down to one or two leading digits: 1234 → 1200, 87 → 85, 7 → 7. At least 1.
+std::int64_t round_number(double value);
+
+}  // namespace tapeformer

@@ -1,0 +1,174 @@
+#include "tasks/plan/sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/text/numbers.h"
+#include "nn/module/module.h"
+#include "tasks/plan/rules.h"
+#include "train/config/matmul_config.h"
+
+namespace tapeformer {
+namespace {
+
+// Weights, gradients and two moments, in f32.
+constexpr double kBytesOfParameter = 16;
+// A training that ends by the clock has no other limit.
+constexpr std::int64_t kNoStepLimit = 1'000'000'000;
+
+struct ParameterCounts {
+  double hidden = 0, all = 0;
+};
+
+ParameterCounts count_parameters(const ResolvedConfig& config) {
+  const ShapesOnly shapes;
+  const std::int64_t vocab = config.tokenizer.vocab;
+  const auto model = config.family().make_module(config.model.options, {.source = vocab, .target = vocab});
+  ParameterCounts counts;
+  for (const NamedParameter& parameter : model->named_parameters()) {
+    const auto count = static_cast<double>(parameter.variable.sizes().product());
+    const ParameterKind kind = parameter.role.kind;
+    counts.all += count;
+    if (kind == ParameterKind::matrix || kind == ParameterKind::vector) counts.hidden += count;
+  }
+  return counts;
+}
+
+// Chooses the keys of a size. If the user gave heads, the width is a multiple of them.
+void choose_rung(PlanDraft& draft, const tuning::Rung& rung) {
+  draft.choose("model.layers", rung.layers, "");
+  std::int64_t dim = rung.dim;
+  if (draft.is_given("model.heads")) {
+    const std::int64_t unit = 2 * draft.integer("model.heads");
+    dim = (dim + unit - 1) / unit * unit;
+  }
+  draft.choose("model.dim", dim, "");
+  const std::int64_t width = draft.integer("model.dim"), heads = heads_for(width);
+  draft.choose("model.heads", heads, fmt::format("each is {} wide", width / heads));
+}
+
+double loss_of(const SizedDraft& sized, const DataSize& data) {
+  return predicted_loss(sized.parameters, effective_tokens(sized.tokens, data.unique));
+}
+
+// Says why this size was taken.
+void explain_size(SizedDraft& sized, const StepTokens& step_tokens) {
+  PlanDraft& draft = sized.draft;
+  const double speed = step_tokens(draft.resolved()) / sized.step_seconds;
+  const std::string numbers =
+      fmt::format("{} parameters beside embeddings read {} tokens/s", amount(sized.parameters), format_rate(speed));
+  const std::string why = sized.tried > 1 ? fmt::format("least predicted loss of {} measured sizes", sized.tried)
+                                          : std::string("the one size that was measured");
+  draft.choose("model.layers", draft.integer("model.layers"), str_cat(why, ": ", numbers));
+  draft.choose("model.dim", draft.integer("model.dim"), "chosen with the layers");
+}
+
+}  // namespace
+
+double steps_seconds(double minutes) { return 60 * minutes * tuning::kStepsShare; }
+
+std::string amount(double value) {
+  if (value >= 1e9) return fmt::format("{:.3g} billion", value / 1e9);
+  if (value >= 1e6) return fmt::format("{:.3g} million", value / 1e6);
+  if (value >= 1e4) return fmt::format("{:.0f} thousand", value / 1e3);
+  return fmt::format("{:.0f}", value);
+}
+
+SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> ladder, const DataSize& data,
+                       const StepTokens& step_tokens, const std::function<void(PlanDraft&)>& with_rates) {
+  const PlanRequest& request = draft.request();
+  std::optional<SizedDraft> best;
+  std::optional<Config> before;
+  int tried = 0;
+  for (const tuning::Rung& rung : ladder) {
+    SizedDraft sized{.draft = draft};
+    choose_rung(sized.draft, rung);
+    with_rates(sized.draft);
+    if (before == sized.draft.config()) continue;
+    before = sized.draft.config();
+    const ResolvedConfig config = sized.draft.resolved();
+    const ParameterCounts counts = count_parameters(config);
+    if (best && counts.all * kBytesOfParameter > tuning::kMemoryShare * static_cast<double>(machine_memory_bytes()))
+      break;
+    const std::optional<double> seconds = request.step_seconds(config);
+    if (!seconds) break;
+    ++tried;
+    sized.parameters = counts.hidden;
+    sized.step_seconds = *seconds;
+    sized.tokens = steps_seconds(request.minutes) / *seconds * step_tokens(config);
+    if (best && loss_of(sized, data) >= loss_of(*best, data)) break;
+    best = std::move(sized);
+  }
+  check(best.has_value(), "--minutes: there was no time to measure a step");
+  best->tried = tried;
+  explain_size(*best, step_tokens);
+  return *std::move(best);
+}
+
+void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens) {
+  PlanDraft& draft = sized.draft;
+  constexpr std::string_view kKey = "train.matmul";
+  const MatmulSetting fastest = fastest_matmul();
+  const auto set_speed = [&](double seconds) {
+    sized.step_seconds = seconds;
+    sized.tokens = steps_seconds(draft.request().minutes) / seconds * step_tokens(draft.resolved());
+  };
+  const bool has_bf16 = fastest != MatmulSetting::highest;
+  draft.choose(kKey, word_of(fastest),
+               has_bf16 ? "bf16: this CPU multiplies it" : "f32: this CPU has no products in bf16");
+  const std::optional<double> first = draft.request().step_seconds(draft.resolved());
+  if (!first) return;
+  set_speed(*first);
+  if (draft.is_given(kKey) || !has_bf16) return;
+  PlanDraft other = draft;
+  other.choose(kKey, word_of(MatmulSetting::highest), "");
+  const std::optional<double> in_f32 = draft.request().step_seconds(other.resolved());
+  if (!in_f32) return;
+  const bool wins = *first > tuning::kClearlyFaster * *in_f32;
+  draft.choose(kKey, word_of(wins ? MatmulSetting::highest : fastest),
+               fmt::format("a step takes {:.3g} ms in bf16, {:.3g} ms in f32", 1e3 * *first, 1e3 * *in_f32));
+  if (wins) set_speed(*in_f32);
+}
+
+void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, const SpeedRules& rules) {
+  PlanDraft& draft = sized.draft;
+  const double epochs = sized.tokens / data.unique, steps = std::max(1.0, sized.tokens / step_tokens);
+  draft.choose("model.dropout", dropout_for(epochs, rules.dropout),
+               fmt::format("{} tokens are about {:.2g} passes over the data", amount(sized.tokens), epochs));
+  const std::int64_t warmup =
+      std::clamp(round_number(rules.warmup_share * steps), tuning::kFewestWarmup, tuning::kMostWarmup);
+  draft.choose("schedule.warmup", warmup,
+               fmt::format("{:.0f} % of about {} steps", 100 * rules.warmup_share, amount(steps)));
+  const bool evaluates = data.validation > 0;
+  const std::int64_t count = evaluates ? evaluations_for(sized.tokens, data.validation) : tuning::kFewestEvaluations;
+  draft.choose("eval.every", round_number(steps / static_cast<double>(count)),
+               evaluates ? fmt::format("about {} evaluations of {} tokens", count, amount(data.validation))
+                         : std::string("there is nothing to evaluate"));
+  draft.choose("checkpoint.every", draft.integer("eval.every"), "a checkpoint after each evaluation");
+  if (draft.request().minutes <= 2 * tuning::kCheckpointMinutes) return;
+  draft.choose("checkpoint.every_minutes", tuning::kCheckpointMinutes, "what a crash loses at most");
+}
+
+void choose_rates(PlanDraft& draft, double adam_rate, double adam_power) {
+  const std::int64_t dim = draft.integer("model.dim");
+  const std::string width = fmt::format("at a width of {}", dim);
+  const double adam = rate_for(adam_rate, adam_power, dim);
+  if (draft.text("optimizer.name") != "muon") return draft.choose("optimizer.lr", adam, width);
+  draft.choose("optimizer.lr", rate_for(tuning::kMuonRate, tuning::kMuonPower, dim), width);
+  draft.choose("optimizer.adamw_lr", adam, width);
+}
+
+void choose_clock(PlanDraft& draft) {
+  const double minutes = draft.request().minutes;
+  draft.choose("train.minutes", minutes, "--minutes");
+  draft.choose("train.steps", kNoStepLimit, "no limit: the clock ends the training");
+  draft.choose("schedule.kind", word_of(ScheduleKind::wsd), "its rate falls in time for the end");
+  draft.choose("schedule.cooldown", tuning::kCooldown,
+               fmt::format("the rate falls in the last {:.0f} % of the steps", 100 * tuning::kCooldown));
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,112 @@
+#include "tasks/plan/text_size.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/text/utf8.h"
+#include "data/synthetic/corpora.h"
+#include "data/text/byte_reader.h"
+#include "data/text/text.h"
+#include "tasks/plan/rules.h"
+#include "tasks/plan/sizes.h"
+#include "tokenizer/tokenizer.h"
+
+namespace tapeformer {
+namespace {
+
+// The beginning of some texts.
+struct FilesBeginning {
+  std::string text;
+  double of_bytes = 0;  // the bytes of the files, compressed if they are, that the text came from
+};
+
+void add_beginning(FilesBeginning& sample, const std::filesystem::path& path) {
+  const auto reader = open_bytes(path);
+  std::string buffer(std::size_t{1} << 16, '\0');
+  while (std::ssize(sample.text) < tuning::kSampleBytes) {
+    const std::size_t count = reader->read(buffer);
+    if (count == 0) break;
+    sample.text.append(buffer, 0, count);
+  }
+  sample.of_bytes += static_cast<double>(reader->consumed());
+}
+
+TextSize scaled(const std::string& sample, double times) {
+  std::unordered_set<std::string_view> different;
+  double characters = 0, lines = 0, empty_lines = 0;
+  for (std::size_t at = 0; at < sample.size();) {
+    const auto length = static_cast<std::size_t>(read_utf8(sample, at).length);
+    different.insert(std::string_view(sample).substr(at, length));
+    lines += sample[at] == '\n';
+    empty_lines += sample[at] == '\n' && at > 0 && sample[at - 1] == '\n';
+    ++characters;
+    at += length;
+  }
+  return {.bytes = times * static_cast<double>(sample.size()),
+          .characters = times * characters,
+          .lines = times * lines,
+          .empty_lines = times * empty_lines,
+          .different = different.size()};
+}
+
+}  // namespace
+
+TextSize size_of_files(const std::vector<std::string>& inputs) {
+  double stored = 0;
+  FilesBeginning sample;
+  for (const std::string& input : inputs) {
+    if (is_read_once(input)) {
+      fail_usage("--minutes: expected text in files, whose size is known, got ",
+                 input == kStandardInput ? "standard input" : input, ", which can be read only once");
+    }
+  }
+  for (const std::filesystem::path& path : expand_inputs(inputs)) {
+    stored += static_cast<double>(std::filesystem::file_size(path));
+    if (std::ssize(sample.text) < tuning::kSampleBytes) add_beginning(sample, path);
+  }
+  return scaled(sample.text, stored / std::max(sample.of_bytes, 1.0));
+}
+
+TextSize size_of_text(const Config::Data& data) {
+  if (data.corpus.empty()) return size_of_files(data.text);
+  constexpr std::int64_t kLines = 1000;
+  const std::int64_t lines = std::min(data.lines, kLines);
+  const std::string sample = generate_corpus(data.corpus, lines, static_cast<std::uint64_t>(data.seed));
+  return scaled(sample, static_cast<double>(data.lines) / static_cast<double>(lines));
+}
+
+void choose_text_tokenizer(PlanDraft& draft, const TextSize& text) {
+  if (draft.is_given("tokenizer.file")) return;
+  const bool small =
+      text.bytes <= tuning::kCharBytes && text.different <= static_cast<std::size_t>(tuning::kMostCharacters);
+  draft.choose("tokenizer.kind", std::string(small ? "char" : "bpe"), describe(text));
+  if (draft.text("tokenizer.kind") != "bpe") return;
+  draft.choose("tokenizer.vocab", vocab_for(text.bytes, tuning::kTextVocab), describe(text));
+}
+
+double token_bytes(const Config& config, const TextSize& text) {
+  const double character = text.bytes / std::max(text.characters, 1.0);
+  if (!config.tokenizer.file.empty()) {
+    const auto tokenizer = Tokenizer::load(config.tokenizer.file);
+    return character * token_bytes_for(tokenizer->vocab_size());
+  }
+  switch (config.tokenizer.kind) {
+    case TokenizerKind::character:
+      return character;
+    case TokenizerKind::word:
+      return character * tuning::kWordCharacters;
+    case TokenizerKind::bpe:
+      return character * token_bytes_for(config.tokenizer.vocab);
+  }
+  return character;
+}
+
+std::string describe(const TextSize& size) {
+  return fmt::format("{} bytes of text with {} different characters", amount(size.bytes), size.different);
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,35 @@
+// How much text there is to learn from, told from the sizes of files and a sample.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tasks/plan/plan.h"
+
+namespace tapeformer {
+
+struct TextSize {
+  double bytes = 0;           // of all text, decompressed
+  double characters = 0;      // about
+  double lines = 0;           // about
+  double empty_lines = 0;     // about, of these
+  std::size_t different = 0;  // different characters in the sample
+};
+
+// Reads the beginning of the files, at most tuning::kSampleBytes of each and of all together. Compressed files are
+// assumed to go on as they begin. Throws Error as expand_inputs() and open_bytes() do, and UsageError for what can be
+// read only once.
+TextSize size_of_files(const std::vector<std::string>& inputs);
+// The same of the text or corpus that a configuration trains on.
+TextSize size_of_text(const Config::Data& data);
+
+// Chooses the tokenizer of a text: characters for a small text with few different ones, else byte pairs whose number
+// grows with the text.
+void choose_text_tokenizer(PlanDraft& draft, const TextSize& text);
+// Returns about how many bytes of the text a token has, with the tokenizer of the configuration.
+double token_bytes(const Config& config, const TextSize& text);
+
+// "1.1 million bytes of text with 65 different characters"
+std::string describe(const TextSize& size);
+
+}  // namespace tapeformer

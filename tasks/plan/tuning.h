@@ -1,0 +1,127 @@
+// Every number by which plans are made (`--minutes`), to be tuned by experiments. The rules that use them are in
+// rules.h and in the plans of the tasks.
+#pragma once
+
+#include <cstdint>
+
+#include "core/keys.h"
+
+namespace tapeformer::tuning {
+
+// The size of a model: on each side, for an encoder-decoder.
+struct Rung {
+  std::int64_t layers, dim;
+};
+inline constexpr Rung kGptLadder[] = {{2, 64}, {3, 96}, {4, 128}, {4, 192}, {5, 256}, {6, 384}, {8, 512}, {12, 768}};
+inline constexpr Rung kTranslationLadder[] = {{2, 64}, {3, 128}, {4, 128}, {4, 192}, {6, 256}, {6, 512}};
+inline constexpr Rung kEncoderLadder[] = {{1, 64}, {2, 64}, {2, 128}, {4, 128}, {4, 256}, {6, 384}};
+// The width of a head: the smaller one in models that are narrower than the limit.
+inline constexpr std::int64_t kNarrowHead = 32, kWideHead = 64, kWideModel = 384;
+
+// The predicted loss of N parameters that have read D tokens: e + a / N^alpha + b / D^beta.
+struct LossLaw {
+  double e, a, alpha, b, beta;
+};
+// The values that Hoffmann et al. 2022 (section 3.3) fitted to larger models.
+inline constexpr LossLaw kLossLaw{.e = 1.69, .a = 406.4, .alpha = 0.34, .b = 410.7, .beta = 0.28};
+// How soon repeated tokens are worth nothing (Muennighoff et al. 2023: 15.39).
+inline constexpr double kRepeatsThatCount = 15.39;
+
+// The share of the minutes in which steps are done: the rest is for reading, planning, evaluations and the end.
+inline constexpr double kStepsShare = 0.88;
+// The share of the minutes, and the least seconds, in which speeds are measured, and into how many parts this is cut.
+inline constexpr double kMeasuringShare = 0.04, kMeasuringLeast = 1;
+inline constexpr int kMeasurements = 8;
+// By how much products in f32 must be faster than those in bf16, for small models.
+inline constexpr double kClearlyFaster = 1.03;
+// The largest share of the machine's memory for weights, gradients and moments.
+inline constexpr double kMemoryShare = 0.25;
+
+// Tokenizers. A text is read by characters if it is small and has few different ones.
+inline constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;
+inline constexpr double kCharBytes = 3e6;
+inline constexpr std::int64_t kMostCharacters = 200;
+// The vocabulary of byte pairs for texts of up to so many bytes, and for pairs of up to so many sentences. The bytes of
+// a token are those of English prose, about.
+struct VocabRow {
+  double up_to;
+  std::int64_t vocab;
+};
+inline constexpr VocabRow kTextVocab[] = {{1e6, 512}, {5e6, 1024}, {25e6, 2048}, {200e6, 4096}, {1e300, 8192}};
+inline constexpr VocabRow kPairVocab[] = {{3000, 512}, {10000, 2000}, {20000, 4000}, {200000, 8000}, {1e300, 16000}};
+inline constexpr double kTokenBytesBase = 1, kTokenBytesPerDoubling = 0.55;  // 1 + 0.55 log2(vocab / 256)
+inline constexpr double kWordCharacters = 5;                                 // of a word with the space before it
+
+// A step's tokens: the tokens of the training divided by the wanted steps, as a power of two.
+inline constexpr double kWantedSteps = 3000;
+inline constexpr std::int64_t kFewestStepTokens = 1024, kMostStepTokens = 32768, kFirstStepTokens = 2048;
+// Contexts of a language model: the longer one from so many minutes on. A text has at least so many rows of it.
+inline constexpr std::int64_t kContext = 128, kLongContext = 256, kLeastContext = 16, kLeastRows = 32;
+inline constexpr double kLongContextMinutes = 8;
+
+// Rates, at a width of 128: that of the matrices for Muon, and that of everything for AdamW (beside Muon: of the rest).
+// They fall with the width to these powers.
+inline constexpr double kMuonRate = 0.02, kMuonPower = 0, kAdamRate = 3e-3, kAdamPower = 0.5;
+inline constexpr double kRateWidth = 128;
+// AdamW's or Adam's rates of other tasks: of translation, of models that learn labels from scratch, and of fine-tuning.
+inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5, kScratchRate = 3e-3, kScratchPower = 0.5;
+inline constexpr double kFineTuningRate = 1e-3, kFineTuningPower = 1.5;
+// Warm-up and cool-down as shares of the steps, and the limits of warm-up.
+inline constexpr double kWarmupShare = 0.03, kTranslationWarmupShare = 0.1, kCooldown = 0.4;
+inline constexpr std::int64_t kFewestWarmup = 10, kMostWarmup = 1000;
+
+// Dropout: none for up to so many passes over the data, then so much more with each doubling, up to the most.
+struct DropoutRule {
+  double free_epochs, per_doubling, most;
+};
+inline constexpr DropoutRule kTextDropout{4, 0.05, 0.2}, kPairDropout{2, 0.07, 0.3}, kLabelDropout{4, 0.05, 0.2};
+
+// Evaluations: their number, and the share of the time that they take at most; an evaluated token costs a third of one
+// that is trained on.
+inline constexpr std::int64_t kFewestEvaluations = 3, kMostEvaluations = 20;
+inline constexpr double kEvaluationShare = 0.05, kEvaluatedTokenCost = 1.0 / 3;
+inline constexpr double kCheckpointMinutes = 5;
+// BLEU: how often it is computed, and of how many sentences for each minute, within limits.
+inline constexpr std::int64_t kBleuScores = 3, kFewestBleuSentences = 50, kMostBleuSentences = 1000;
+inline constexpr double kBleuSentencesOfMinute = 100;
+// Sentences: those of a translation are read by characters if they are this short, in characters; the context, a power
+// of two, is so many times as long as the mean.
+inline constexpr double kCharSentence = 30, kSentenceContext = 5;
+inline constexpr std::int64_t kLeastSentenceContext = 64, kMostSentenceContext = 512;
+inline constexpr std::int64_t kTranslationFf = 2;  // the hidden width of its feed-forward layers, in widths
+inline constexpr std::int64_t kLabelBatch = 16;    // examples in a step
+
+// Keys with one value for all sizes.
+struct FixedKey {
+  const char *key, *value, *reason;
+};
+inline constexpr FixedKey kGptKeys[] = {
+    {"model.norm_kind", "rms", "today's blocks: RMS norms"},
+    {"model.activation", "swiglu", "today's blocks: a gated feed-forward layer"},
+    {"model.position", "rotary", "today's blocks: rotary positions"},
+    {"model.qk_norm", "true", "today's blocks: norms of queries and keys"},
+    {"model.bias", "false", "today's blocks: no biases"},
+    {"model.init_std", "0.05", "narrow matrices begin wider than GPT-2's"},
+    {"optimizer.name", "muon", "it learns most in a second"},
+    {"optimizer.beta2", "0.99", "short trainings: moments of the last hundred steps"},
+    {"optimizer.eps", "1e-8", "as published"},
+};
+inline constexpr FixedKey kTranslationKeys[] = {
+    {"model.norm", "pre", "it needs no long warm-up"},
+    {"model.attention_dropout", "0", "as in multi30k-tiny.toml"},
+    {"model.tie_embeddings", "all", "one vocabulary: source, target and head share its vectors"},
+    {"optimizer.name", "adam", "as published"},
+    {"optimizer.clip", "0", "as in multi30k-tiny.toml"},
+    {"train.label_smoothing", "0.1", "as published"},
+    {"train.batch_tokens", "1024", "small batches, each of sentences of like lengths"},
+    {"train.accumulate", "4", "a step sees sentences of several lengths"},
+    {"train.length_groups", "0", "each micro-step draws lengths of its own"},
+    {"eval.bleu_tokenize", "none", "the text is scored as it is written"},
+};
+inline constexpr FixedKey kLabelKeys[] = {
+    {"optimizer.name", "adamw", "as published"},
+    {"optimizer.beta2", "0.99", "short trainings: moments of the last hundred steps"},
+    {"optimizer.weight_decay", "0.01", "as published"},
+};
+
+}  // namespace tapeformer::tuning

@@ -1,0 +1,108 @@
+// Trainings that are planned for so many minutes.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text/joined.h"
+
+#include "tests/cli/training/resume_support.h"
+
+using tapeformer::joined;
+
+namespace {
+
+// The keys of the plan that a command has told on standard error, or `info` as JSON.
+std::vector<std::string> planned_keys(const Outcome& outcome) {
+  std::vector<std::string> keys;
+  for (const std::string& line : lines_in(outcome.err)) {
+    const std::string begin = "info:   ";
+    if (line.starts_with(begin) && line[begin.size()] != ' ')
+      keys.push_back(line.substr(begin.size(), line.find(' ', begin.size()) - begin.size()));
+  }
+  return keys;
+}
+
+const std::string kShort = " --minutes 0.05 --data.text text.txt --data.valid_fraction 0.2 --eval.batches 0";
+
+}  // namespace
+
+TEST_CASE("planning: a text alone is enough; the run's config.toml has the plan, resumes and repeats") {
+  const Sandbox box("gpt");
+  const Outcome run = box.succeed("train --out run" + kShort);
+  INFO(run.err);
+  CHECK(run.tells("info: the plan for 0.05 minutes:\n"));
+  CHECK(run.tells(" of 0.05 minutes"));
+  CHECK(run.out.starts_with("best validation loss "));
+  CHECK(run.out.find("a Kneser-Ney 5-gram of the same tokens") != std::string::npos);
+  const nlohmann::ordered_json info = json_of(box, "info --seconds 0 --json" + kShort);
+  std::vector<std::string> keys;
+  for (const auto& key : info["plan"]) keys.push_back(key["key"]);
+  CHECK(joined(keys, " ") == joined(planned_keys(run), " "));
+  CHECK(result_of(box, "info --seconds 0" + kShort).find("\nplan\n  train.minutes ") != std::string::npos);
+
+  const std::string config = box.read("run/config.toml");
+  CHECK(config.find("\nminutes = 0.05 ") != std::string::npos);
+  CHECK(config.find("\nname = \"muon\" ") != std::string::npos);
+  box.succeed("train run/config.toml --out again");
+  CHECK(box.read("again/config.toml") == config);
+  const std::int64_t last = box.metrics("run").back()["step"];
+  const Outcome more = box.succeed("train --resume run --minutes 30 --train.max_minutes 1e-9");
+  CHECK(more.tells("info: train.minutes is now 30.0\n"));
+  CHECK(more.tells(tapeformer::str_cat("info: out of time at step ", last + 1)));
+}
+
+TEST_CASE("planning: minutes take the place of the steps in a file; given keys stay") {
+  const Sandbox box("gpt");
+  const Outcome run = box.succeed("train tiny.toml --minutes 0.03 --model.layers 1 --out run");
+  INFO(run.err);
+  CHECK(run.tells("info: --minutes replaces train.steps = "));
+  const std::vector<std::string> keys = planned_keys(run);
+  for (const std::string key : {"model.layers", "model.dim", "train.batch"}) {
+    CHECK(std::ranges::count(keys, key) == 0);
+  }
+  CHECK(std::ranges::count(keys, "train.minutes") == 1);
+  CHECK(std::ranges::count(keys, "model.norm_kind") == 1);
+}
+
+TEST_CASE("planning: wrong uses are refused in one line") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 2");
+  box.write("short.txt", "too short");
+  check_errors(
+      box, kUsage,
+      {{"train --data.text text.txt --out new --minutes 0", "--minutes: expected a number above 0, got 0"},
+       {"train --data.text text.txt --out new --minutes soon", "--minutes: expected a number above 0, got soon"},
+       {"train --data.text text.txt --out new --minutes 1 --train.steps 5",
+        "--minutes: expected no --train.steps beside it: the minutes say when the training ends"},
+       {"train --data.text text.txt --out new --minutes 1 --train.minutes 5",
+        "--minutes: expected no --train.minutes beside it: the minutes say when the training ends"},
+       {"train --data.text text.txt --out new --minutes 1 --schedule.kind cosine",
+        "schedule.kind: expected wsd beside train.minutes, whose end is a cool-down, got cosine"},
+       {"train --data.text short.txt --out new --minutes 1",
+        "--minutes: expected at least 512 tokens of text, got about …"},
+       {"train --out new --minutes 1", "data: expected one of data.text, …"},
+       {"train --resume run --minutes 1", "schedule.kind: expected wsd beside train.minutes, …"},
+       {"train --resume run --minutes 1 --train.steps 5", "--minutes: expected no --train.steps beside it: …"},
+       {"info run --minutes 1", "--minutes: expected a configuration, got the run run, which has its keys already"},
+       {"info", "expected target, got none (see --help)"}});
+}
+
+TEST_CASE("planning: parallel text, labels, and fine-tuning are planned too") {
+  const Sandbox box("transformer");
+  CHECK(box.succeed("train --data.pairs pairs.tsv --minutes 0.03 --out pairs").tells("  tokenizer.kind "));
+  box.prepare_toy("tag");
+  const Outcome scratch = box.succeed("train --task.kind tag --data.labels train.tsv --minutes 0.03 --out scratch");
+  CHECK(std::ranges::count(planned_keys(scratch), "model.type") == 1);
+  CHECK(scratch.out.starts_with("best validation span_f1 "));
+  box.prepare_toy("bert");
+  box.train("bert", "--train.steps 2");
+  const Outcome tuned =
+      box.succeed("train --task.kind tag --data.labels train.tsv --train.init_from bert --minutes 0.03 --out tuned");
+  INFO(tuned.err);
+  CHECK(tuned.tells("info: as in "));
+  CHECK(tuned.tells("info: the weights and the tokenizer are those of "));
+  const std::vector<std::string> keys = planned_keys(tuned);
+  CHECK(std::ranges::count(keys, "model.layers") + std::ranges::count(keys, "tokenizer.kind") == 0);
+  CHECK(std::ranges::count(keys, "optimizer.lr") == 1);
+}

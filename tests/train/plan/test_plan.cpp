@@ -1,0 +1,149 @@
+// Plans of language models, on a machine whose speed the tests say.
+#include <doctest/doctest.h>
+
+#include "core/error.h"
+#include "tests/temp_folder.h"
+#include "tests/train/plan/fake_timer.h"
+#include "train/config/matmul_config.h"
+
+using namespace tapeformer;
+
+namespace {
+
+PlanRequest stories(FakeMachine& machine, double minutes, std::int64_t lines = 20000) {
+  PlanRequest request{
+      .given = {}, .given_keys = {"data.corpus", "data.lines"}, .minutes = minutes, .step_seconds = machine.timer()};
+  request.given.data.corpus = "stories";
+  request.given.data.lines = lines;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("plan: a machine that is faster, or more minutes, take a larger model, and the plan is a configuration") {
+  std::int64_t before = 0;
+  for (const double minutes : {0.1, 3.0, 100.0}) {
+    FakeMachine machine;
+    const Plan plan = make_plan(stories(machine, minutes));
+    const ResolvedConfig config = resolve(plan.config);
+    CHECK(config.train.minutes == minutes);
+    CHECK((config.schedule.kind == ScheduleKind::wsd));
+    CHECK(config.tokenizer.vocab > 257);
+    CHECK(*config.model_dim() > before);
+    before = *config.model_dim();
+    for (const PlannedKey& key : plan.keys) {
+      CAPTURE(key.key);
+      CHECK_FALSE(key.reason.empty());
+      const std::string found = chosen(plan, key.key);
+      CHECK(found == key.value);  // each key once
+    }
+  }
+  FakeMachine fast{.flops = 2e13};
+  CHECK(*resolve(make_plan(stories(fast, 0.1)).config).model_dim() == before);
+}
+
+TEST_CASE("plan: sizes are measured from small to large until the predicted loss rises, or the time is over") {
+  FakeMachine machine;
+  const Plan plan = make_plan(stories(machine, 1));
+  std::int64_t parameters = 0, ladder = 0;
+  for (const ResolvedConfig& config : machine.measured) {
+    const std::int64_t size = config.model.options.integer("layers") * *config.model_dim();
+    if (size <= parameters) break;
+    parameters = size;
+    ++ladder;
+  }
+  CHECK(ladder < std::ssize(tuning::kGptLadder));
+  const ResolvedConfig& last = machine.measured[ladder - 1];
+  CHECK(*last.model_dim() > *resolve(plan.config).model_dim());
+  FakeMachine slow;
+  slow.most = 2;
+  CHECK(chosen(make_plan(stories(slow, 1000)), "model.dim") == std::to_string(tuning::kGptLadder[1].dim));
+  slow = {.most = 0};
+  CHECK_THROWS_WITH(make_plan(stories(slow, 1)), "--minutes: there was no time to measure a step");
+}
+
+TEST_CASE("plan: keys that are given stay, and the others follow them") {
+  FakeMachine machine;
+  PlanRequest request = stories(machine, 1);
+  Config& given = request.given;
+  given.model.options = {{"dim", std::int64_t{100}}, {"dropout", 0.3}, {"activation", std::string("gelu")}};
+  given.optimizer.name = "adamw";
+  given.optimizer.lr = 0.5;
+  given.train.batch = 3;
+  given.eval.every = 11;
+  request.given_keys.insert({"model.dim", "model.dropout", "model.activation", "optimizer.name", "optimizer.lr",
+                             "train.batch", "eval.every"});
+  const Plan plan = make_plan(request);
+  const ResolvedConfig config = resolve(plan.config);
+  CHECK(config.model.options.number("dropout") == 0.3);
+  CHECK(config.model.options.text("activation") == "gelu");
+  CHECK(config.model.options.integer("heads") == 2);
+  CHECK(config.optimizer.name == "adamw");
+  CHECK(config.optimizer.lr == 0.5);
+  CHECK(config.train.batch == 3);
+  CHECK(config.eval.every == 11);
+  CHECK(config.checkpoint.every == 11);
+  for (const std::string& key : request.given_keys) CHECK(chosen(plan, key) == "");
+  CHECK(chosen(plan, "optimizer.adamw_lr") == "");
+  for (const ResolvedConfig& measured : machine.measured) CHECK(*measured.model_dim() == 100);
+
+  request.given.model.options = {{"heads", std::int64_t{5}}};
+  request.given_keys = {"data.corpus", "model.heads"};
+  CHECK(*resolve(make_plan(request).config).model_dim() % 10 == 0);
+}
+
+TEST_CASE("plan: small texts are read by characters, others by byte pairs; many passes bring dropout") {
+  FakeMachine machine;
+  const Plan small = make_plan(stories(machine, 30, 1000));
+  CHECK(chosen(small, "tokenizer.kind") == "char");
+  CHECK(chosen(small, "tokenizer.vocab") == "");
+  CHECK(chosen(small, "model.dropout") != "0.0");
+  const Plan large = make_plan(stories(machine, 0.1, 1'000'000));
+  CHECK(chosen(large, "tokenizer.kind") == "bpe");
+  CHECK(chosen(large, "tokenizer.vocab") == "8192");
+  CHECK(chosen(large, "model.dropout") == "0.0");
+  // The validation text of a large text would take more than its share of the time.
+  CHECK(resolve(large.config).data.valid_fraction < 0.1);
+  CHECK(chosen(small, "data.valid_fraction") == "");
+}
+
+TEST_CASE("plan: sizes of files are told without reading them, compressed ones by their beginning") {
+  const TempFolder folder;
+  std::string text;
+  while (text.size() < 4'000'000) text += "A line of some text, which is always the same.\n";
+  folder.write("large.txt", text);
+  FakeMachine machine;
+  PlanRequest request = stories(machine, 1);
+  request.given.data = {.text = {(folder.path / "large.txt").string()}};
+  CHECK(chosen(make_plan(request), "tokenizer.vocab") == "1024");
+  request.given.data.text = {"-"};
+  CHECK_THROWS_WITH(make_plan(request),
+                    "--minutes: expected text in files, whose size is known, got standard input, "
+                    "which can be read only once");
+  folder.write("short.txt", "A short text.");
+  request.given.data.text = {(folder.path / "short.txt").string()};
+  CHECK_THROWS_WITH(make_plan(request), "--minutes: expected at least 512 tokens of text, got about 11");
+}
+
+TEST_CASE("plan: products in bf16 where the CPU has them, unless those in f32 are clearly faster") {
+  if (fastest_matmul() == MatmulSetting::highest) return;
+  for (const double f32 : {0.5, 0.99, 2.0}) {
+    FakeMachine machine{.f32 = f32};
+    CHECK(chosen(make_plan(stories(machine, 1)), "train.matmul") == (f32 == 0.5 ? "highest" : "medium"));
+  }
+}
+
+TEST_CASE("plan: what has no plan is refused in a line that names what has one") {
+  FakeMachine machine;
+  PlanRequest request = stories(machine, 1);
+  request.given.model.type = "bert";
+  CHECK_THROWS_WITH(
+      make_plan(request),
+      "--minutes: no plan is made for masked_language_model; there are plans for language_model, translation, tag, "
+      "classify, span");
+  request.given.model.type = "rnn";
+  CHECK_THROWS_WITH(make_plan(request), "--minutes: expected gpt as model.type of a language model, got rnn");
+  request = stories(machine, 1);
+  request.given.data = {};
+  CHECK_THROWS_WITH(make_plan(request), doctest::Contains("data: expected one of data.text"));
+}

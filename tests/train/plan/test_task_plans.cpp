@@ -1,0 +1,116 @@
+// Plans of translation and of labels, on a machine whose speed the tests say.
+#include <doctest/doctest.h>
+
+#include "core/error.h"
+#include "tests/temp_folder.h"
+#include "tests/train/plan/fake_timer.h"
+
+using namespace tapeformer;
+
+namespace {
+
+PlanRequest request_of(FakeMachine& machine, double minutes) {
+  return {.given = {}, .given_keys = {}, .minutes = minutes, .step_seconds = machine.timer()};
+}
+
+// Lines of so many words.
+std::string sentences(int lines, int words, const std::string& end = "\n") {
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    for (int k = 0; k < words; ++k) text += (k > 0 ? " sentence" : "another");
+    text += end;
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("plan: parallel text has byte pairs by the number of pairs, and more minutes take a larger model") {
+  const TempFolder folder;
+  folder.write("source", sentences(15000, 9));
+  folder.write("target", sentences(15000, 9));
+  std::int64_t before = 0;
+  for (const double minutes : {0.3, 100.0}) {
+    FakeMachine machine;
+    PlanRequest request = request_of(machine, minutes);
+    request.given.model.type = "transformer";
+    request.given.data.source = (folder.path / "source").string();
+    request.given.data.target = (folder.path / "target").string();
+    const Plan plan = make_plan(request);
+    const ResolvedConfig config = resolve(plan.config);
+    CHECK((config.tokenizer.kind == TokenizerKind::bpe));
+    CHECK(config.tokenizer.vocab == 4000);
+    CHECK(config.model.options.text("tie_embeddings") == "all");
+    CHECK(config.train.label_smoothing == 0.1);
+    CHECK(config.train.minutes == minutes);
+    CHECK(*config.context() >= 64);
+    CHECK(config.eval.bleu_every % config.eval.every == 0);
+    CHECK(config.eval.bleu_sentences == (minutes == 100 ? tuning::kMostBleuSentences : tuning::kFewestBleuSentences));
+    CHECK(*config.model_dim() > before);
+    before = *config.model_dim();
+    CHECK((config.model.options.number("dropout") > 0) == (minutes == 100));
+  }
+}
+
+TEST_CASE("plan: short sentences are translated by characters; keys of a translation that are given stay") {
+  FakeMachine machine;
+  PlanRequest request = request_of(machine, 1);
+  request.given.model = {.type = "transformer", .options = {{"layers", std::int64_t{3}}}};
+  request.given.data.corpus = "reverse";
+  request.given.train.label_smoothing = 0.3;
+  request.given.eval.bleu_every = 0;
+  request.given_keys = {"model.layers", "train.label_smoothing", "eval.bleu_every"};
+  const Plan plan = make_plan(request);
+  const ResolvedConfig config = resolve(plan.config);
+  CHECK((config.tokenizer.kind == TokenizerKind::character));
+  CHECK(config.model.options.integer("layers") == 3);
+  CHECK(config.train.label_smoothing == 0.3);
+  CHECK(config.eval.bleu_every == 0);
+  request.given.model = {.type = "rnn_seq2seq"};
+  CHECK_THROWS_WITH(make_plan(request),
+                    "--minutes: expected transformer as model.type of an encoder-decoder, got rnn_seq2seq");
+}
+
+TEST_CASE("plan: labels are learned from scratch by an encoder; with train.init_from only rates and times are chosen") {
+  const TempFolder folder;
+  folder.write("labels", sentences(300, 12, "\tlabel\n"));
+  FakeMachine machine;
+  PlanRequest request = request_of(machine, 1);
+  request.given.task.kind = "classify";
+  request.given.data.labels = (folder.path / "labels").string();
+  const Plan scratch = make_plan(request);
+  CHECK(chosen(scratch, "model.type") == "bert");
+  CHECK(chosen(scratch, "tokenizer.kind") == "bpe");
+  CHECK(resolve(scratch.config).train.minutes == 1);
+  CHECK(machine.measured.size() > 1);
+  const std::size_t measured = machine.measured.size();
+
+  request.given.train.init_from = "a run";
+  request.given.model.type = "bert";
+  request.given.model.options = {{"layers", std::int64_t{12}}, {"dim", std::int64_t{768}}, {"heads", std::int64_t{12}}};
+  const Plan tuned = make_plan(request);
+  for (const PlannedKey& key : tuned.keys) {
+    CAPTURE(key.key);
+    CHECK((!key.key.starts_with("model.") || key.key == "model.dropout"));
+    CHECK_FALSE(key.key.starts_with("tokenizer."));
+  }
+  CHECK(resolve(tuned.config).optimizer.lr < 1e-4);
+  CHECK(resolve(scratch.config).optimizer.lr > 1e-3);
+  CHECK(chosen(tuned, "train.minutes") == "1.0");
+  CHECK(machine.measured.size() - measured <= 3);  // one size, and its products in f32
+}
+
+TEST_CASE("plan: where a line is a word, empty lines end the examples") {
+  const TempFolder folder;
+  std::string words;
+  for (int i = 0; i < 400; ++i) words += (i % 4 == 3 ? "ball\tO\n\n" : "red\tO\n");
+  folder.write("labels", words);
+  FakeMachine machine;
+  PlanRequest request = request_of(machine, 1);
+  request.given.task.kind = "tag";
+  request.given.data.labels = (folder.path / "labels").string();
+  const Plan plan = make_plan(request);
+  const auto batch = std::ranges::find(plan.keys, "train.batch", &PlannedKey::key);
+  REQUIRE(batch != plan.keys.end());
+  CHECK(batch->reason == "100 examples");
+}
