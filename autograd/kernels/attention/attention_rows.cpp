@@ -31,13 +31,22 @@ Seen seen_of_row(const ScoreBlock& block, std::int64_t row) {
 }
 
 // Fills the masked elements of a row: with `before` and `after` in the vectors that also hold seen elements, and with 0
-// in all others.
+// in all others. It works on whole vectors, since a loop over a few elements of each row ends unpredictably.
 template <class T>
-void mask_row(T* row, const Seen& seen, std::int64_t cols, T before, T after) {
-  std::fill(row, row + seen.first, T{0});
-  std::fill(row + seen.first, row + seen.begin, before);
-  std::fill(row + seen.end, row + seen.last, after);
-  if (seen.last < cols) std::fill(row + seen.last, row + cols, T{0});
+HWY_INLINE void mask_row(T* row, const Seen& seen, std::int64_t cols, T before, T after) {
+  const RowTag<T> d;
+  const std::int64_t step = lanes(d);
+  for (std::int64_t j = 0; j < seen.first; j += step) hn::Store(hn::Zero(d), d, row + j);
+  if (seen.first < seen.begin) {
+    T* const at = row + seen.first;
+    const auto masked = hn::FirstN(d, seen.begin - seen.first);
+    hn::Store(hn::IfThenElse(masked, hn::Set(d, before), hn::Load(d, at)), d, at);
+  }
+  if (seen.end < seen.last) {
+    T* const at = row + seen.last - step;
+    hn::Store(hn::IfThenElse(hn::FirstN(d, seen.end - (seen.last - step)), hn::Load(d, at), hn::Set(d, after)), d, at);
+  }
+  for (std::int64_t j = seen.last; j < cols; j += step) hn::Store(hn::Zero(d), d, row + j);
 }
 
 template <class D>
