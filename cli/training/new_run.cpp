@@ -1,5 +1,6 @@
 #include "cli/options/config_options.h"
 #include "cli/terminal/messages.h"
+#include "cli/terminal/stop_signal.h"
 #include "cli/training/planning.h"
 #include "cli/training/run_setup.h"
 #include "cli/training/runs.h"
@@ -33,8 +34,11 @@ NewTraining read_configuration(const TrainArguments& arguments, const Communicat
       fail_usage("--minutes: expected one process, got ", ranks.size(),
                  " ranks: plan with one, and give them the keys that info --minutes shows");
     }
-    const PlannedTraining planned =
-        plan_training(arguments.config, arguments.overrides, *minutes, measuring_timer(*minutes));
+    const auto unless_stopped = [timer = measuring_timer(*minutes)](const ResolvedConfig& config) {
+      if (StopSignal::requested()) throw StoppedBeforeTraining();
+      return timer(config);
+    };
+    const PlannedTraining planned = plan_training(arguments.config, arguments.overrides, *minutes, unless_stopped);
     log_plan(planned.plan, *minutes);
     return {resolve_for_training(planned.plan.config), planned.initial_tokenizers};
   }

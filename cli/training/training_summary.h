@@ -13,8 +13,8 @@ namespace tapeformer::cli {
 void print_summary(const ResolvedConfig& config, Objective& objective, const TrainingState& state, const RunFolder& run,
                    bool with_sample);
 
-// Returns the seconds that the sample of the summary takes, by making one with the present weights. `training_seconds`:
-// the time of the whole training.
+// Returns the seconds that the sample of the summary takes, by making one with the present weights; 0 if it cannot be
+// made. `training_seconds`: the time of the whole training.
 double time_sample(const ResolvedConfig& config, Objective& objective, double training_seconds);
 
 // Logs the commands that read the run, ready to be typed.

@@ -29,8 +29,9 @@ inline constexpr double kRepeatsThatCount = 15.39;
 
 // The share of the minutes in which steps are done: the rest is for reading, planning, evaluations and the end.
 inline constexpr double kStepsShare = 0.88;
-// The share of the minutes, and the least seconds, in which speeds are measured, and into how many parts this is cut.
-inline constexpr double kMeasuringShare = 0.04, kMeasuringLeast = 1;
+// The share of the minutes, and the least seconds, in which speeds are measured; into how many parts this is cut, and
+// the seconds of the longest part.
+inline constexpr double kMeasuringShare = 0.04, kMeasuringLeast = 1, kLongestMeasurement = 2;
 inline constexpr int kMeasurements = 8;
 // By how much products in f32 must be faster than those in bf16, for small models.
 inline constexpr double kClearlyFaster = 1.03;

@@ -110,6 +110,11 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
     optimizer->step(learning_rate(schedule, 1), 1);
     if (i > 0) updates.push_back(watch.seconds());
   }
+  // A single step would be no measure: the process may have had to wait for others meanwhile.
+  constexpr std::int64_t kLeastSteps = 3;
+  const auto needs_more = [&] {
+    return std::ssize(steps) < kLeastSteps && kLeastSteps * *std::ranges::min_element(steps) < seconds;
+  };
   std::int64_t step = 0;
   const Stopwatch all;
   do {
@@ -118,7 +123,7 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
     train_step(*objective, slab, *optimizer, one_micro_step, step, learning_rate(schedule, step));
     if (step > 1 || watch.seconds() > 3 * seconds) steps.push_back(watch.seconds());
     if (progress && seconds > 0) progress(std::min(0.99, all.seconds() / seconds));
-  } while (steps.empty() || all.seconds() < seconds);
+  } while (steps.empty() || all.seconds() < seconds || needs_more());
   Measurement result;
   result.reserved_bytes = memory_stats().reserved;
   if (seconds > 0) {

@@ -151,6 +151,18 @@ void check_fails_soon(const Sandbox& box, Job& job, const std::vector<std::strin
 
 }  // namespace
 
+TEST_CASE("distributed: several ranks make no plan, and say so in one line") {
+  if (skipped()) return;
+  const Sandbox box;
+  prepare(box);
+  const Outcome outcome = run_job(box, train(2, "tiny.toml --minutes 1 --out new"));
+  CHECK(outcome.exit_code == kUsage);
+  CHECK(
+      outcome.tells("--minutes: expected one process, got 2 ranks: plan with one, and give them the keys that "
+                    "info --minutes shows\n"));
+  CHECK_FALSE(box.has("new"));
+}
+
 TEST_CASE("mpirun: two and three ranks train as one process does, and write one run") {
   if (skipped()) return;
   const Sandbox box;

@@ -1,5 +1,6 @@
 // Trainings that are planned for so many minutes.
 #include <doctest/doctest.h>
+#include <signal.h>
 
 #include <algorithm>
 
@@ -105,4 +106,21 @@ TEST_CASE("planning: parallel text, labels, and fine-tuning are planned too") {
   const std::vector<std::string> keys = planned_keys(tuned);
   CHECK(std::ranges::count(keys, "model.layers") + std::ranges::count(keys, "tokenizer.kind") == 0);
   CHECK(std::ranges::count(keys, "optimizer.lr") == 1);
+}
+
+TEST_CASE("planning: Ctrl-C while the speed is measured ends it, and makes no run") {
+  const Sandbox box("gpt");
+  const auto process = box.start("train --data.text text.txt --minutes 300 --out new");
+  const auto is_measuring = [&] {
+    for (const std::string& name : names_in(box / "")) {
+      if (name.starts_with(".process-") && box.read(name).find("measuring how fast") != std::string::npos) return true;
+    }
+    return false;
+  };
+  wait_until(*process, is_measuring);
+  process->send(SIGINT);
+  const Outcome outcome = process->wait();
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.tells("info: stopped before the training began: no run was made\n"));
+  CHECK_FALSE(box.has("new"));
 }

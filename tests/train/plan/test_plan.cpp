@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.h"
+#include "tests/data/texts.h"
 #include "tests/temp_folder.h"
 #include "tests/train/plan/fake_timer.h"
 #include "train/config/matmul_config.h"
@@ -114,8 +115,18 @@ TEST_CASE("plan: sizes of files are told without reading them, compressed ones b
   folder.write("large.txt", text);
   FakeMachine machine;
   PlanRequest request = stories(machine, 1);
-  request.given.data = {.text = {(folder.path / "large.txt").string()}};
+  request.given.data.corpus = "";
+  request.given.data.text = {(folder.path / "large.txt").string()};
   CHECK(chosen(make_plan(request), "tokenizer.vocab") == "1024");
+  folder.write("large.txt.gz", gzip(text));
+  request.given.data.text = {(folder.path / "large.txt.gz").string()};
+  CHECK(chosen(make_plan(request), "tokenizer.vocab") == "1024");
+  // The beginning of a long text stands for all of it; a validation text of its own is evaluated in part.
+  request.given.data.valid = {(folder.path / "large.txt").string()};
+  const Plan both = make_plan(request);
+  CHECK(chosen(both, "data.valid_fraction") == "");
+  CHECK(resolve(both.config).eval.batches > 0);
+  request.given.data.valid = {};
   request.given.data.text = {"-"};
   CHECK_THROWS_WITH(make_plan(request),
                     "--minutes: expected text in files, whose size is known, got standard input, "

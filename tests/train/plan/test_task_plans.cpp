@@ -66,7 +66,8 @@ TEST_CASE("plan: short sentences are translated by characters; keys of a transla
   CHECK(config.model.options.integer("layers") == 3);
   CHECK(config.train.label_smoothing == 0.3);
   CHECK(config.eval.bleu_every == 0);
-  request.given.model = {.type = "rnn_seq2seq"};
+  request.given.model = {};
+  request.given.model.type = "rnn_seq2seq";
   CHECK_THROWS_WITH(make_plan(request),
                     "--minutes: expected transformer as model.type of an encoder-decoder, got rnn_seq2seq");
 }
