@@ -113,6 +113,7 @@ TEST_CASE("parallel_for: each thread begins with its own part of a loop") {
 
 TEST_CASE("parallel_in_order: tasks begin in order, whichever thread begins them") {
   for (int round = 0; round < 20; ++round) {
-    CHECK(first_chunk_of_second_thread([](std::int64_t count, const auto& f) { parallel_in_order(count, f); }) == 1);
+    // The caller may not have begun yet.
+    CHECK(first_chunk_of_second_thread([](std::int64_t count, const auto& f) { parallel_in_order(count, f); }) <= 1);
   }
 }
