@@ -58,7 +58,7 @@ inline constexpr double kWantedSteps = 3000;
 inline constexpr std::int64_t kFewestStepTokens = 1024, kMostStepTokens = 32768, kFirstStepTokens = 2048;
 // Contexts of a language model: the longer one from so many minutes on. A text has at least so many rows of it.
 inline constexpr std::int64_t kContext = 128, kLongContext = 256, kLeastContext = 16, kLeastRows = 32;
-inline constexpr double kLongContextMinutes = 8;
+inline constexpr double kLongContextMinutes = 2;
 
 // Rates, at a width of 128: that of the matrices for Muon, and that of everything for AdamW (beside Muon: of the rest).
 // They fall with the width to these powers.
@@ -68,7 +68,7 @@ inline constexpr double kRateWidth = 128;
 inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5, kScratchRate = 3e-3, kScratchPower = 0.5;
 inline constexpr double kFineTuningRate = 1e-3, kFineTuningPower = 1.5;
 // Warm-up and cool-down as shares of the steps, and the limits of warm-up.
-inline constexpr double kWarmupShare = 0.03, kTranslationWarmupShare = 0.1, kCooldown = 0.4;
+inline constexpr double kWarmupShare = 0.03, kTranslationWarmupShare = 0.1, kCooldown = 0.6;
 inline constexpr std::int64_t kFewestWarmup = 10, kMostWarmup = 1000;
 
 // Dropout: none for up to so many passes over the data, then so much more with each doubling, up to the most.
