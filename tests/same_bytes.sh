@@ -90,6 +90,10 @@ differences() {
   done | sort -u
 }
 
+# What is trained without a configuration, whatever the defaults of a build are.
+gpt=(--model.position learned --model.norm_kind layer --model.activation gelu --model.bias true)
+training=(--schedule.kind inverse_sqrt --optimizer.lr 1e-3 --optimizer.beta2 0.98)
+
 different=0
 compare() { # NAME RANKS ARGUMENTS…
   local name="$1, $2 rank(s)" run=() side result
@@ -124,15 +128,18 @@ for ranks in 1 2; do
     while read -r kind data families; do
       labels "$data"
       for family in $families; do
-        compare "$kind $family $matmul" $ranks --model.type "$family" "${common[@]}" --task.kind "$kind" "${labels[@]}"
+        given=(--model.type "$family" "${common[@]}")
+        [ "$family" != gpt ] || given+=("${gpt[@]}")
+        compare "$kind $family $matmul" $ranks "${given[@]}" --task.kind "$kind" "${labels[@]}"
       done
     done <<<"tag words gpt rnn bert nplm bilm
 classify classes gpt rnn bert nplm bilm
 span answers bert"
-    common+=(--data.corpus stories --data.lines 400 --eval.batches 1)
+    common+=(--data.corpus stories --data.lines 400 --eval.batches 1 "${training[@]}")
     compare "next sentence $matmul" $ranks --model.type bert --model.next_sentence true --model.segments 2 \
       "${common[@]}"
-    compare "rare communication $matmul" $ranks --model.type gpt --train.sync_every 3 --eval.every 0 "${common[@]}"
+    compare "rare communication $matmul" $ranks --model.type gpt "${gpt[@]}" --train.sync_every 3 \
+      --eval.every 0 "${common[@]}"
   done
 done
 exit $different

@@ -120,6 +120,7 @@ ModelFamily bert_family() {
                     {"blocks", "blocks", {"blocks."}},
                     {"final_norm", "final norm", {"final_norm."}}},
           .flops = bert_flops,
+          .training = {.schedule = ScheduleKind::linear},
           .recomputes = true};
 }
 

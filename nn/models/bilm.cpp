@@ -79,7 +79,8 @@ ModelFamily bilm_family() {
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},
                     {"forward", "forward layers", {"forward."}},
                     {"backward", "backward layers", {"backward."}}},
-          .flops = bilm_flops};
+          .flops = bilm_flops,
+          .training = language_model_training()};
 }
 
 }  // namespace tapeformer

@@ -70,8 +70,11 @@ Variable Gpt::loss(const Variable& ids, const Variable& targets, const CrossEntr
 namespace {
 
 std::vector<Key> gpt_keys() {
-  std::vector<Key> keys =
-      transformer_keys({.norm = NormPlace::pre, .activation = ActivationKind::gelu, .position = PositionKind::learned});
+  std::vector<Key> keys = transformer_keys({.norm = NormPlace::pre,
+                                            .activation = ActivationKind::swiglu,
+                                            .position = PositionKind::rotary,
+                                            .norm_kind = NormKind::rms,
+                                            .bias = false});
   keys.push_back(word_key("tie_embeddings", TiedEmbeddings::output, "embeddings that share weights with the head"));
   keys.push_back({"value_residual", false,
                   "the values of each layer's attention are mixed with those of the first layer, by a learned share"});
@@ -129,6 +132,7 @@ ModelFamily gpt_family() {
                     {"final_norm", "final norm", {"final_norm."}},
                     {"head", "head", {"head."}}},
           .flops = gpt_flops,
+          .training = language_model_training(),
           .keeps_documents = true,
           .recomputes = true};
 }

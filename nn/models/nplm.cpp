@@ -126,7 +126,8 @@ ModelFamily nplm_family() {
           .parts = {{"embeddings", "token embedding", {"token_embedding."}},
                     {"hidden", "hidden layer", {"hidden."}},
                     {"head", "head", {"head."}}},
-          .flops = nplm_flops};
+          .flops = nplm_flops,
+          .training = language_model_training()};
 }
 
 }  // namespace tapeformer

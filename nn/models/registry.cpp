@@ -23,6 +23,10 @@ std::vector<ModelFamily>& families() {
 
 }  // namespace
 
+TrainingDefaults language_model_training() {
+  return {.lr = 3e-3, .schedule = ScheduleKind::wsd, .optimizer = {{"beta2", 0.99}}};
+}
+
 const std::vector<ModelFamily>& model_families() { return families(); }
 
 void register_model_family(ModelFamily family) {

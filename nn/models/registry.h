@@ -10,6 +10,7 @@
 #include "core/keys.h"
 #include "nn/interfaces/causal_model.h"
 #include "nn/interfaces/encoder_decoder.h"
+#include "nn/optim/schedule.h"
 
 namespace tapeformer {
 
@@ -52,6 +53,16 @@ struct ForwardFlops {
   std::int64_t count = 1;  // number of blocks
 };
 
+// The defaults of keys outside [model], for training a model on its family's own task.
+struct TrainingDefaults {
+  double lr = 1e-3;                                    // optimizer.lr
+  ScheduleKind schedule = ScheduleKind::inverse_sqrt;  // schedule.kind
+  // Own keys of optimizers, which hold for each optimizer that has them.
+  std::vector<std::pair<std::string, KeyValue>> optimizer = {};
+};
+// Those of language models.
+TrainingDefaults language_model_training();
+
 struct ModelFamily {
   std::string name;  // model.type
   std::string help;  // one line
@@ -70,6 +81,7 @@ struct ModelFamily {
   // `length` tokens; with the length 0 (not known) attention is not counted.
   std::function<ForwardFlops(const KeyValues&, const Module& model, const ModelVocabulary&, std::int64_t length)> flops;
 
+  TrainingDefaults training = {};
   // The default of train.bptt for a family of RecurrentModels; 0 for other families.
   std::int64_t bptt = 0;
   // Whether the model's attention can be restricted to documents (ModelVocabulary::document_token).

@@ -87,6 +87,7 @@ ModelFamily rnn_family() {
                     {"layers", "recurrent layers", {"layers."}},
                     {"head", "head", {"head."}}},
           .flops = rnn_flops,
+          .training = language_model_training(),
           .bptt = 64};
 }
 

@@ -25,6 +25,8 @@ struct TransformerDefaults {
   NormPlace norm;
   ActivationKind activation;
   PositionKind position;
+  NormKind norm_kind = NormKind::layer;
+  bool bias = true;
 };
 
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults);

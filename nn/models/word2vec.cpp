@@ -17,7 +17,7 @@ namespace {
 
 std::vector<Key> word2vec_keys() {
   const KeyRange size = between(1, kMaxSize);
-  return {{"dim", std::int64_t{100}, "width of a token's vector", size},
+  return {{"dim", std::int64_t{64}, "width of a token's vector", size},
           {"window", std::int64_t{5}, "contexts of a token are those at most so far from it, on both sides", size},
           {"negatives", std::int64_t{5}, "tokens that are drawn against each context", size},
           {"negative_power", 0.75, "they are drawn in proportion to their count to this power", at_least(0)},
@@ -31,15 +31,17 @@ std::unique_ptr<Model> make_word2vec(const KeyValues& options, const ModelVocabu
 }  // namespace
 
 ModelFamily word2vec_family() {
-  return {
-      .name = "word2vec",
-      .help = "word vectors by skip-gram with negative sampling (Mikolov et al. 2013)",
-      .task = "skip_gram",
-      .keys = word2vec_keys(),
-      .resolve = [](KeyValues&, bool) {},
-      .make = ModelMaker(make_word2vec),
-      .parts = {{"embeddings", "token embedding", {"token_embedding."}}},
-      .flops = [](const KeyValues&, const Module&, const ModelVocabulary&, std::int64_t) { return ForwardFlops{}; }};
+  return {.name = "word2vec",
+          .help = "word vectors by skip-gram with negative sampling (Mikolov et al. 2013)",
+          .task = "skip_gram",
+          .keys = word2vec_keys(),
+          .resolve = [](KeyValues&, bool) {},
+          .make = ModelMaker(make_word2vec),
+          .parts = {{"embeddings", "token embedding", {"token_embedding."}}},
+          .flops = [](const KeyValues&, const Module&, const ModelVocabulary&, std::int64_t) { return ForwardFlops{}; },
+          .training = {.lr = 5e-3,
+                       .schedule = ScheduleKind::wsd,
+                       .optimizer = {{"beta2", 0.99}, {"eps", 1e-8}, {"weight_decay", 0.0}}}};
 }
 
 }  // namespace tapeformer

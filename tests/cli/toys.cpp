@@ -8,8 +8,8 @@ namespace {
 
 const std::map<std::string, std::string> kCommon{
     {"tokenizer", "kind = \"char\"\n"},
-    {"optimizer", "lr = 1e-2\n"},
-    {"schedule", "warmup = 5\n"},
+    {"optimizer", "lr = 1e-2\nbeta2 = 0.98\n"},
+    {"schedule", "kind = \"inverse_sqrt\"\nwarmup = 5\n"},
     {"train", "steps = 60\nbatch = 4\naccumulate = 2\nlog_every = 1\nthreads = 1\n"},
     {"eval", "every = 5\n"},
     {"checkpoint", "every = 4\n"},
@@ -42,8 +42,10 @@ const std::vector<ToyConfig>& toy_configs() {
   static const std::vector<ToyConfig> all{
       {"gpt",
        "text",
-       {{"model", "layers = 2\nheads = 2\ndim = 32\ncontext = 16\ndropout = 0.1\n"},
-        {"schedule", "warmup = 5\ntotal = 1000\n"},
+       {{"model",
+         "layers = 2\nheads = 2\ndim = 32\ncontext = 16\ndropout = 0.1\nposition = \"learned\"\n"
+         "norm_kind = \"layer\"\nactivation = \"gelu\"\nbias = true\n"},
+        {"schedule", "kind = \"inverse_sqrt\"\nwarmup = 5\ntotal = 1000\n"},
         {"train", "steps = 60\nbatch = 8\naccumulate = 2\nlog_every = 1\nthreads = 1\n"},
         {"eval", "every = 5\nbatches = 4\n"},
         {"checkpoint", "every = 4\nkeep = 3\n"}}},
@@ -62,7 +64,7 @@ const std::vector<ToyConfig>& toy_configs() {
        "text",
        {{"model", "type = \"word2vec\"\ndim = 12\ncontext = 8\n"},
         {"tokenizer", "kind = \"word\"\nvocab = 300\n"},
-        {"optimizer", "lr = 1e-2\nweight_decay = 0\n"},
+        {"optimizer", "lr = 1e-2\nbeta2 = 0.98\neps = 1e-9\nweight_decay = 0\n"},
         {"train", "steps = 60\nbatch = 4\naccumulate = 2\nlog_every = 1\nthreads = 1\nmatmul = \"highest\"\n"}}},
       {"transformer",
        "pairs",

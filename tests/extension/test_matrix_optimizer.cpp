@@ -68,7 +68,7 @@ const bool unit_step_registered = (register_optimizer(unit_step_row()), true);
 
 Config unit_step_config() {
   Config config = toy_config();
-  apply_override(config, "optimizer.name", "unit_step");
+  apply_overrides(config, {{"optimizer.name", {"unit_step"}}});
   config.optimizer.lr = 1e-2;
   config.train.accumulate = 4;
   config.checkpoint.every = 3;

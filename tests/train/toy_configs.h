@@ -11,16 +11,24 @@
 
 namespace tapeformer {
 
-// A tiny model on a few lines of stories, a character a token.
+// A tiny GPT-2 on a few lines of stories, a character a token. What it is and how it trains does not depend on
+// defaults.
 inline Config toy_config() {
   Config config;
-  config.model.options["layers"] = 2;
-  config.model.options["heads"] = 2;
-  config.model.options["dim"] = 16;
-  config.model.options["context"] = 16;
+  config.model.options = {{"layers", std::int64_t{2}},
+                          {"heads", std::int64_t{2}},
+                          {"dim", std::int64_t{16}},
+                          {"context", std::int64_t{16}},
+                          {"position", std::string("learned")},
+                          {"norm_kind", std::string("layer")},
+                          {"activation", std::string("gelu")},
+                          {"bias", true}};
   config.tokenizer.kind = TokenizerKind::character;
   config.data.corpus = "stories";
   config.data.lines = 20;
+  config.optimizer.lr = 1e-3;
+  config.optimizer.options["beta2"] = 0.98;
+  config.schedule.kind = ScheduleKind::inverse_sqrt;
   config.schedule.warmup = 2;
   config.train.steps = 6;
   config.train.batch = 4;
@@ -38,9 +46,11 @@ inline Config toy_config_of(const std::string& type, decltype(Config::Model::opt
 
 // A tiny model that reverses words, a character a token: 36 pairs to train on, 4 for validation.
 inline Config translation_config() {
-  Config config = toy_config();
-  config.model.type = "transformer";
-  config.model.options["layers"] = 1;
+  Config config = toy_config_of("transformer", {{"layers", std::int64_t{1}},
+                                                {"heads", std::int64_t{2}},
+                                                {"dim", std::int64_t{16}},
+                                                {"context", std::int64_t{16}}});
+  config.train.steps = 6;
   config.data.corpus = "reverse";
   config.data.lines = 40;
   config.train.batch = 8;

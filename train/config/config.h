@@ -64,15 +64,15 @@ struct Config {
   };
   struct Optimizer {
     std::string name = "adamw";  // a name in the table of optimizers
-    double lr = 1e-3, clip = 1, embedding_lr = 1, head_lr = 1;
+    double lr = -1, clip = 1, embedding_lr = 1, head_lr = 1;
     // The optimizer's own keys that are given, by name; the others have its defaults. Once resolved, all are here.
     std::map<std::string, KeyValue, std::less<>> options;
     bool operator==(const Optimizer&) const = default;
   };
   struct Schedule {
-    ScheduleKind kind = ScheduleKind::inverse_sqrt;
+    std::optional<ScheduleKind> kind;  // nullopt (auto): what suits the model's family; resolved, it has a value
     std::int64_t warmup = -1, total = 0;
-    double min_lr = 0, factor = 0, decay = 0.5, cooldown = 0.2;
+    double min_lr = 0, factor = 0, decay = 0.5, cooldown = 0.4;
     CooldownShape cooldown_shape = CooldownShape::linear;
     bool operator==(const Schedule&) const = default;
   };

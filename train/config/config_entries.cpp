@@ -6,6 +6,7 @@
 #include "core/text/nearest_name.h"
 #include "nn/optim/optimizers.h"
 #include "train/config/config_table.h"
+#include "train/config/family_defaults.h"
 #include "train/config/key_text.h"
 #include "train/config/other_names.h"
 
@@ -200,6 +201,11 @@ ConfigKey own_config_key(const std::string& section, const std::string& name) {
     if (has_words) key.default_value = kAuto;
   } else if (!stand_for.empty()) {
     key.help += str_cat(" (", key.default_value, " = ", stand_for, ")");
+  }
+  if (section == "optimizer") {
+    if (const std::string of_families = optimizer_defaults_help(name); !of_families.empty()) {
+      key.help += str_cat(" (default of families: ", of_families, ")");
+    }
   }
   if (owners.size() < all.size()) {
     for (const KeyOwner& owner : owners) key.owners.emplace_back(owner.name);

@@ -87,7 +87,8 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
           "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
           ", got ", config.train.length_groups);
-  require(!ends_at_min_lr(config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
+  require(config.optimizer.lr >= 0, "optimizer.lr: expected a rate of at least 0, or -1, got ", config.optimizer.lr);
+  require(!ends_at_min_lr(*config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
           "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
           config.schedule.min_lr);
   require(config.schedule.factor == 0 || resolved.model_dim(), "schedule.factor: expected 0, since ",
@@ -100,7 +101,7 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
           config.eval.every);
   require(config.train.minutes == 0 || config.schedule.kind == ScheduleKind::wsd,
           "schedule.kind: expected wsd beside train.minutes, whose end is a cool-down, got ",
-          word_of(config.schedule.kind));
+          word_of(*config.schedule.kind));
   require(config.train.minutes == 0 || config.schedule.total == config.train.steps,
           "schedule.total: expected 0 beside train.minutes, whose clock says when the rate falls, got ",
           config.schedule.total);
@@ -152,12 +153,28 @@ KeyValues family_options(const Config::Model& model, const ModelFamily& family) 
   return options;
 }
 
+// Gives every key of the optimizer a value: the given one, or the family's default, or the optimizer's.
+void derive_optimizer(Config::Optimizer& optimizer, const TrainingDefaults& training) {
+  const OptimizerRow& row = *find_optimizer_row(optimizer.name);
+  for (const auto& [name, value] : training.optimizer) {
+    const auto key = std::ranges::find(row.keys, name, &Key::name);
+    if (key == row.keys.end()) continue;
+    KeyValue& given = optimizer.options.try_emplace(name, value).first->second;
+    if (key->stands_for && given == key->default_value) given = value;  // -1 says that it is not given
+  }
+  const KeyValues options = optimizer_options(row, optimizer.options);
+  for (const Key& key : row.keys) optimizer.options[key.name] = options.get(key.name);
+}
+
 // Replaces values that stand for another one. `context` is the number of tokens that an evaluation scores in one window
 // by default.
 void derive(Config& config, const ModelFamily& family, std::int64_t context) {
-  const OptimizerRow& optimizer = *find_optimizer_row(config.optimizer.name);
-  const KeyValues options = optimizer_options(optimizer, config.optimizer.options);
-  for (const Key& key : optimizer.keys) config.optimizer.options[key.name] = options.get(key.name);
+  const TrainingDefaults training = config.task.kind == kNoTask ? family.training : TrainingDefaults{};
+  if (config.optimizer.lr == -1) config.optimizer.lr = training.lr;
+  if (!config.schedule.kind) {
+    config.schedule.kind = config.schedule.factor > 0 ? ScheduleKind::inverse_sqrt : training.schedule;
+  }
+  derive_optimizer(config.optimizer, training);
   if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;
   if (config.schedule.total == 0) config.schedule.total = config.train.steps;
   if (config.train.matmul == MatmulSetting::automatic) config.train.matmul = fastest_matmul();

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "nn/optim/optimizers.h"
+#include "train/config/family_defaults.h"
 #include "train/config/task_row.h"
 
 namespace tapeformer {
@@ -35,6 +36,25 @@ constexpr MemberType kMemberType<T> = {
     [](const void* member) -> KeyValue { return word_of(*static_cast<const T*>(member)); },
     [](void* member, KeyValue value) { *static_cast<T*>(member) = value_of<T>(std::get<std::string>(value)); },
     words_of<T>};
+
+// A word, or "auto" for a value that resolve() chooses.
+template <class T>
+requires std::is_enum_v<T>
+constexpr MemberType kMemberType<std::optional<T>> = {
+    [](const void* member) -> KeyValue {
+      const auto& value = *static_cast<const std::optional<T>*>(member);
+      return value ? word_of(*value) : std::string(kAuto);
+    },
+    [](void* member, KeyValue value) {
+      const std::string& word = std::get<std::string>(value);
+      auto& target = *static_cast<std::optional<T>*>(member);
+      target = word == kAuto ? std::nullopt : std::optional(value_of<T>(word));
+    },
+    [] {
+      std::vector<std::string> words = words_of<T>();
+      words.insert(words.begin(), std::string(kAuto));
+      return words;
+    }};
 
 // A key that every configuration has, as plain data: a table of objects with strings and functions of their own would
 // take the compiler seconds.
@@ -187,7 +207,7 @@ const std::vector<ConfigEntry>& common_entries() {
             "class_weights", "weights of the labels' losses: all alike, or inverse to how often a label is there"),
 
         optimizer.key<&O::name>("name", "the rule by which gradients change the weights"),
-        optimizer.key<&O::lr>("lr", "peak learning rate", at_least(0)),
+        optimizer.key<&O::lr>("lr", "peak learning rate (-1 = ", at_least(-1)),
         optimizer.key<&O::clip>("clip", "largest global norm of the gradient (0 = no limit)", at_least(0)),
         optimizer.key<&O::embedding_lr>(
             "embedding_lr", "factor of the learning rate of embeddings, a head that is tied to one among them",
@@ -195,7 +215,8 @@ const std::vector<ConfigEntry>& common_entries() {
         optimizer.key<&O::head_lr>("head_lr", "factor of the learning rate of heads with weights of their own",
                                    above(0)),
 
-        schedule.key<&S::kind>("kind", "shape of the learning rate after warm-up"),
+        schedule.key<&S::kind>(
+            "kind", "shape of the learning rate after warm-up (auto = inverse_sqrt with schedule.factor, else "),
         schedule.key<&S::warmup>("warmup", "steps of linear warm-up (-1 = 4000 with schedule.factor, else 200)",
                                  at_least(-1), {.follows = "schedule.factor"}),
         schedule.key<&S::total>("total", "step at which cosine, linear and wsd reach min_lr (0 = train.steps)",
@@ -312,6 +333,10 @@ const std::vector<ConfigEntry>& common_entries() {
     };
     entry("model.type")->registered = family_names;
     entry("task.kind")->registered = task_names;
+    entry("optimizer.lr")->key.help +=
+        family_defaults_help([](const TrainingDefaults& training) { return training.lr; }) + ")";
+    entry("schedule.kind")->key.help +=
+        family_defaults_help([](const TrainingDefaults& training) { return word_of(training.schedule); }) + ")";
     std::string& help = entry("task.kind")->key.help;
     help.insert(help.find("none ="), task_help());
     entry("optimizer.name")->registered = optimizer_names;

@@ -39,7 +39,7 @@ std::int64_t optimizer_bytes(const ResolvedConfig& config, ParameterKind kind, s
 }
 
 ScheduleSpec schedule_spec(const ResolvedConfig& config) {
-  return {.kind = config.schedule.kind,
+  return {.kind = *config.schedule.kind,
           .peak = config.optimizer.lr,
           .min_lr = config.schedule.min_lr,
           .factor = config.schedule.factor,

@@ -60,7 +60,7 @@ struct EmbedBox : Sandbox {
   }
 };
 
-constexpr const char *kGpt = "type = \"gpt\"\nlayers = 2\nheads = 2\ndim = 8\ncontext = 24\n",
+constexpr const char *kGpt = "type = \"gpt\"\nlayers = 2\nheads = 2\ndim = 8\ncontext = 24\nposition = \"learned\"\n",
                      *kBilm = "type = \"bilm\"\nlayers = 1\ndim = 8\n",
                      *kBert = "type = \"bert\"\nlayers = 2\nheads = 2\ndim = 8\ncontext = 24\n";
 
@@ -320,9 +320,9 @@ TEST_CASE("embed: the vectors of a word tell its senses where a model reads both
 
 TEST_CASE("embed: a page has a map of lines or tokens, and the positions of a model that adds them") {
   const EmbedBox box(
-      {{"gpt", "layers = 1\ndim = 16\nheads = 2\ncontext = 24\n"},
+      {{"gpt", "layers = 1\ndim = 16\nheads = 2\ncontext = 24\nposition = \"learned\"\n"},
        {"rnn", "type = \"rnn\"\ndim = 16\n"},
-       {"llama", "layers = 1\ndim = 16\nheads = 2\ncontext = 24\nposition = \"rotary\"\n"},
+       {"llama", "layers = 1\ndim = 16\nheads = 2\ncontext = 24\n"},
        {"bert", "type = \"bert\"\nlayers = 1\ndim = 16\nheads = 2\ncontext = 24\nposition = \"sinusoidal\"\n"}});
   const auto page = [&](const std::string& words, std::string_view input) {
     result_of(box, "embed " + words + " --out page.html", {}, input);

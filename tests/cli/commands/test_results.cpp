@@ -26,7 +26,8 @@ TEST_CASE("help: every command explains itself") {
     if (command.find(' ') == command.npos) CHECK(all.find("\n  " + command + " ") != all.npos);
   }
   const std::string train = result_of(box, "train --help");
-  for (const char* text : {"--optimizer.lr", "peak learning rate", "[0.001]", "{char,word,bpe}", "[checkpoint]"}) {
+  for (const char* text :
+       {"--optimizer.lr", "peak learning rate", "0.003 for gpt", "{char,word,bpe}", "[checkpoint]"}) {
     CHECK(train.find(text) != train.npos);
   }
 }

@@ -97,7 +97,7 @@ TEST_CASE("errors: configurations") {
     write_config_with(box, "key.toml", "layers", "layer");
     refused("key.toml:2: unknown key model.layer: did you mean model.layers?", "train key.toml");
     write_config_with(box, "section.toml", "[optimizer]", "[optimiser]");
-    refused("section.toml:11: unknown section [optimiser]: did you mean [optimizer]?", "train section.toml");
+    refused("section.toml:15: unknown section [optimiser]: did you mean [optimizer]?", "train section.toml");
     refused("unknown option --model.layer: did you mean --model.layers? (see --help)",
             "train tiny.toml --model.layer 3");
     refused("unknown option --lr: did you mean --optimizer.lr? (see --help)", "train tiny.toml --lr=3");

@@ -11,7 +11,8 @@ using tapeformer::str_cat;
 
 namespace {
 
-const std::string kOptions = " --schedule.kind wsd --schedule.warmup 5 --eval.every 0 --checkpoint.every 0 ";
+const std::string kOptions =
+    " --schedule.kind wsd --schedule.warmup 5 --schedule.cooldown 0.2 --eval.every 0 --checkpoint.every 0 ";
 const std::string kTimed = kOptions + "--schedule.total 0 ";
 
 // The options that a run names at its end; empty if it names none.

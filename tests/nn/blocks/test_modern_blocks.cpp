@@ -18,8 +18,8 @@ std::vector<std::string> parameter_names(const Module& module) {
 TEST_CASE("modern blocks: norm_kind = rms gives every block of a gpt and of a transformer norms without biases") {
   for (const char* family : {"gpt", "transformer"}) {
     CAPTURE(family);
-    const auto layer = model_of<Module>(family, {}),
-               rms = model_of<Module>(family, {{"norm_kind", std::string("rms")}});
+    const auto layer = model_of<Module>(family, {{"norm_kind", std::string("layer")}, {"bias", true}}),
+               rms = model_of<Module>(family, {{"norm_kind", std::string("rms")}, {"bias", true}});
     const auto norms = [](const Module& model, std::string_view end) {
       return std::ranges::count_if(parameter_names(model),
                                    [&](const std::string& name) { return name.ends_with(end); });
@@ -32,11 +32,12 @@ TEST_CASE("modern blocks: norm_kind = rms gives every block of a gpt and of a tr
 }
 
 TEST_CASE("modern blocks: kv_heads narrows the product of keys and values, and qk_norm adds a weight for each") {
-  const auto gpt =
-      model_of<Module>(
-          "gpt",
-          {{"heads", std::int64_t{4}}, {"dim", std::int64_t{64}}, {"kv_heads", std::int64_t{2}}, {"qk_norm", true}})
-          ->state_dict();
+  const auto gpt = model_of<Module>("gpt", {{"heads", std::int64_t{4}},
+                                            {"dim", std::int64_t{64}},
+                                            {"kv_heads", std::int64_t{2}},
+                                            {"qk_norm", true},
+                                            {"bias", true}})
+                       ->state_dict();
   CHECK(gpt.at("blocks.0.attention.qkv.weight").sizes() == Dims{64 + 2 * 32, 64});
   CHECK(gpt.at("blocks.0.attention.qkv.bias").sizes() == Dims{64 + 2 * 32});
   CHECK(gpt.at("blocks.0.attention.q_norm.weight").sizes() == Dims{16});
@@ -70,7 +71,7 @@ TEST_CASE("modern blocks: rotary positions have no parameters and reach beyond t
       CHECK(distance(logits, longer.slice(1, t, t + 1)) < 1e-5);
     }
   }
-  CHECK_FALSE(model_of<CausalModel>("gpt", {})->can_exceed_context());
+  CHECK_FALSE(model_of<CausalModel>("gpt", {{"position", std::string("learned")}})->can_exceed_context());
 }
 
 TEST_CASE("modern blocks: a rotary model tells the order of tokens apart, and only by it") {
@@ -132,8 +133,11 @@ TEST_CASE("modern blocks: without biases no parameter is one") {
 TEST_CASE("modern blocks: a gated layer has as many parameters as one of four times the width, to a multiple of 32") {
   for (const char* activation : {"swiglu", "geglu"}) {
     for (const auto& [dim, ff_dim] : {std::pair{128, 352}, {96, 256}, {384, 1024}, {12, 32}, {768, 2048}}) {
-      const auto model = model_of<Module>(
-          "gpt", {{"activation", std::string(activation)}, {"dim", std::int64_t{dim}}, {"layers", std::int64_t{1}}});
+      const auto model = model_of<Module>("gpt", {{"activation", std::string(activation)},
+                                                  {"dim", std::int64_t{dim}},
+                                                  {"layers", std::int64_t{1}},
+                                                  {"heads", std::int64_t{2}},
+                                                  {"bias", true}});
       const auto weights = model->state_dict();
       CHECK(weights.at("blocks.0.feed_forward.gate_up.weight").sizes() == Dims{2 * ff_dim, dim});
       CHECK(weights.at("blocks.0.feed_forward.gate_up.bias").sizes() == Dims{2 * ff_dim});

@@ -17,7 +17,7 @@ TEST_CASE("config: a file sets its keys and leaves the defaults of the others") 
 [model]
 layers = 6
 dropout = 0.25
-bias = false
+bias = true
 [data]
 text = ["a.txt", "b/*.txt"]
 valid = "c.txt"          # one string stands for a list of one
@@ -31,7 +31,7 @@ seed = 9_000_000_000
   const KeyValues model = resolve(config).model.options;
   CHECK(model.integer("layers") == 6);
   CHECK(model.number("dropout") == 0.25);
-  CHECK(model.boolean("bias") == false);
+  CHECK(model.boolean("bias") == true);
   CHECK(model.integer("heads") == 4);
   CHECK(config.data.text == std::vector<std::string>{"a.txt", "b/*.txt"});
   CHECK(config.data.valid == std::vector<std::string>{"c.txt"});
@@ -127,13 +127,13 @@ TEST_CASE("config: overrides of every type, lists by commas and by repetition") 
   Config config;
   apply_override(config, "model.layers", "12");
   apply_override(config, "optimizer.lr", "3e-4");
-  apply_override(config, "model.bias", "false");
+  apply_override(config, "model.bias", "true");
   apply_override(config, "model.type", "transformer");
   CHECK(resolve(config).model.options.integer("layers") == 12);
   apply_override(config, "data.text", "a.txt,b.txt");
   CHECK(config.optimizer.lr == 3e-4);
-  CHECK(resolve(Config{}).model.options.boolean("bias"));
-  CHECK_FALSE(std::get<bool>(config.model.options.at("bias")));
+  CHECK_FALSE(resolve(Config{}).model.options.boolean("bias"));
+  CHECK(std::get<bool>(config.model.options.at("bias")));
   CHECK(config.model.type == "transformer");
   CHECK(config.data.text == std::vector<std::string>{"a.txt", "b.txt"});
   apply_override(config, "data.text", std::vector<std::string>{"a.txt", "b.txt,c.txt"});

@@ -18,10 +18,10 @@ TEST_CASE("config: resolve works out the defaults that depend on other keys") {
   const ResolvedConfig gpt = resolved({"model.dim=64", "train.steps=700", "model.context=32"});
   const KeyValues& g = gpt.model.options;
   CHECK(g.word<NormPlace>("norm") == NormPlace::pre);
-  CHECK(g.word<ActivationKind>("activation") == ActivationKind::gelu);
-  CHECK(g.word<PositionKind>("position") == PositionKind::learned);
+  CHECK(g.word<ActivationKind>("activation") == ActivationKind::swiglu);
+  CHECK(g.word<PositionKind>("position") == PositionKind::rotary);
   CHECK(g.text("tie_embeddings") == "output");
-  CHECK(g.integer("ff_dim") == 256);
+  CHECK(g.integer("ff_dim") == 192);
   CHECK(std::get<double>(gpt.optimizer.options.at("weight_decay")) == 0.1);
   CHECK(gpt.schedule.warmup == 200);
   CHECK(gpt.schedule.total == 700);
@@ -126,9 +126,11 @@ TEST_CASE("config: every value that resolve works out from another key says whic
       const bool replaced =
           entry.get(config) == entry.key.default_value && entry.get(all.values()) != entry.get(config);
       CHECK(is_derived(all, entry.name()) == (replaced && !entry.key.follows.empty()));
-      // Two values do not follow another key: the paper's, and what suits the CPU (a run keeps it on any other).
-      const bool stands = entry.name() == "model.init_std" || entry.name() == "train.matmul";
-      if (replaced) CHECK((!entry.key.follows.empty() || stands));
+      // These do not follow a key that may change: the paper's value, what suits the CPU (a run keeps it on any other),
+      // and what suits the family.
+      static constexpr std::string_view kStand[] = {"model.init_std", "train.matmul",    "optimizer.lr",
+                                                    "schedule.kind",  "optimizer.beta2", "optimizer.eps"};
+      if (replaced) CHECK((!entry.key.follows.empty() || std::ranges::count(kStand, entry.name()) > 0));
     }
   }
 }
@@ -214,7 +216,7 @@ TEST_CASE("config: a resumed run may change its training, not its model or its t
                        "train.init_from begins a new run with the weights",
                        UsageError);
   refused("model.heads", "4", "8");
-  refused("model.activation", "gelu", "relu");
+  refused("model.activation", "swiglu", "geglu");
   refused("model.context", "128", "64");
   refused("tokenizer.kind", "bpe", "char");
   refused("tokenizer.vocab", "4096", "8192");
@@ -233,9 +235,9 @@ TEST_CASE("config: rules across keys") {
   CHECK_NOTHROW(resolved({"tokenizer.vocab=256", "tokenizer.kind=word"}));
   CHECK_NOTHROW(resolved({"tokenizer.vocab=256", "tokenizer.file=t.json"}));
   check_invalid({"schedule.kind=cosine", "schedule.min_lr=0.01"},
-                "schedule.min_lr: expected at most optimizer.lr, which is 0.001, got 0.01");
+                "schedule.min_lr: expected at most optimizer.lr, which is 0.003, got 0.01");
   check_invalid({"schedule.kind=linear", "schedule.min_lr=0.01"},
-                "schedule.min_lr: expected at most optimizer.lr, which is 0.001, got 0.01");
+                "schedule.min_lr: expected at most optimizer.lr, which is 0.003, got 0.01");
   CHECK_NOTHROW(resolved({"schedule.kind=constant", "schedule.min_lr=0.01"}));
   check_invalid({"eval.patience=3", "eval.every=0"},
                 "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got 0");

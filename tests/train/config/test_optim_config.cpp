@@ -49,7 +49,7 @@ TEST_CASE("optimizer: made from a configuration") {
   CHECK(options.number("momentum") == 0.5);
   CHECK(options.boolean("nesterov"));
   CHECK(options.number("weight_decay") == 0);
-  CHECK(options.number("lr") == 1e-3);
+  CHECK(options.number("lr") == 3e-3);
   CHECK(options.number("clip") == 0.75);
 }
 

@@ -54,7 +54,8 @@ struct ScriptedObjective : Objective {
 inline Config short_config() {
   Config config;
   config.train.steps = 20, config.train.log_every = 1;
-  config.schedule.warmup = 1;
+  config.optimizer.lr = 1e-3;
+  config.schedule.kind = ScheduleKind::inverse_sqrt, config.schedule.warmup = 1;
   config.eval.every = 2, config.eval.bleu_every = 0;
   config.checkpoint.every = 5, config.checkpoint.keep = 0;
   return config;

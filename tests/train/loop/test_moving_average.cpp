@@ -16,7 +16,7 @@ namespace {
 
 Config averaged_config(double decay, const std::string& optimizer = "adamw") {
   Config config = toy_config();
-  config.optimizer.name = optimizer;
+  apply_overrides(config, {{"optimizer.name", {optimizer}}});
   config.optimizer.lr = 0.01;
   config.train.ema = decay;
   return config;

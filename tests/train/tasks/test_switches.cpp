@@ -103,7 +103,7 @@ TEST_CASE("switches: embeddings and heads have rates of their own under every op
       CAPTURE(tied);
       Config config = toy_config();
       config.model.options["tie_embeddings"] = std::string(tied ? "output" : "none");
-      config.optimizer.name = optimizer;
+      apply_overrides(config, {{"optimizer.name", {optimizer}}});
       config.optimizer.options["weight_decay"] = 0.0;
       config.optimizer.lr = 0.01;
       config.schedule.warmup = 0;

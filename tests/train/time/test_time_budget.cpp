@@ -169,6 +169,7 @@ TEST_CASE("time budget: rank 0 decides, whatever the clocks of the others say") 
   Config config = toy_config();
   config.schedule.kind = ScheduleKind::wsd;
   config.schedule.warmup = 4;
+  config.schedule.cooldown = 0.2;
   config.train.accumulate = 2;
   config.train.minutes = 1;
   config.train.steps = 1000;

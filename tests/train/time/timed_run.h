@@ -18,6 +18,7 @@ inline Config timed_config() {
   config.schedule.kind = ScheduleKind::wsd;
   config.schedule.min_lr = 1e-4;
   config.schedule.warmup = 20;
+  config.schedule.cooldown = 0.2;
   config.train.minutes = 1;
   config.train.steps = 100000;
   config.train.log_every = 100;
