@@ -63,7 +63,7 @@ TEST_CASE("planning: minutes take the place of the steps in a file; given keys s
     CHECK(std::ranges::count(keys, key) == 0);
   }
   CHECK(std::ranges::count(keys, "train.minutes") == 1);
-  CHECK(std::ranges::count(keys, "model.norm_kind") == 1);
+  CHECK(std::ranges::count(keys, "model.qk_norm") == 1);
 }
 
 TEST_CASE("planning: wrong uses are refused in one line") {
