@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From nothing to a trained language model in a few minutes: installs what is missing, builds the program, trains on
-# generated stories for about a minute, evaluates, and lets the model write stories of its own.
+# generated stories for a minute, evaluates, and lets the model write stories of its own.
 #   scripts/demo.sh [FOLDER]    the run's folder; runs/demo unless given
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,8 +11,8 @@ if [ -e "$run" ]; then
 fi
 scripts/build.sh program
 
-echo "== Training a small language model on generated stories (about a minute)"
-build/tapeformer train configs/stories.toml --out "$run"
+echo "== Training a small language model on generated stories, for a minute"
+build/tapeformer train --data.corpus stories --minutes 1 --out "$run"
 
 echo
 echo "== How well it predicts stories that it has never seen"

@@ -105,7 +105,7 @@ nlohmann::ordered_json plan_json(std::span<const PlannedKey> keys) {
 }
 
 void log_plan(const Plan& plan, double minutes) {
-  log_info("the plan for {:g} minutes:", minutes);
+  log_info("the plan for {:g} min:", minutes);
   for_each_line(plan_text(plan.keys), [](std::string_view line, std::size_t) { log_info("  {}", line); });
 }
 

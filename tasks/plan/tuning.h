@@ -89,6 +89,8 @@ inline constexpr double kBleuSentencesOfMinute = 100;
 // of two, is so many times as long as the mean.
 inline constexpr double kCharSentence = 30, kSentenceContext = 5;
 inline constexpr std::int64_t kLeastSentenceContext = 64, kMostSentenceContext = 512;
+// A step has at most so many micro-steps, each of sentences of like lengths.
+inline constexpr std::int64_t kMostPairMicroSteps = 4;
 inline constexpr std::int64_t kTranslationFf = 2;  // the hidden width of its feed-forward layers, in widths
 inline constexpr std::int64_t kLabelBatch = 16;    // examples in a step
 
@@ -115,7 +117,6 @@ inline constexpr FixedKey kTranslationKeys[] = {
     {"optimizer.clip", "0", "as in multi30k-tiny.toml"},
     {"train.label_smoothing", "0.1", "as published"},
     {"train.batch_tokens", "1024", "small batches, each of sentences of like lengths"},
-    {"train.accumulate", "4", "a step sees sentences of several lengths"},
     {"train.length_groups", "0", "each micro-step draws lengths of its own"},
     {"eval.bleu_tokenize", "none", "the text is scored as it is written"},
 };

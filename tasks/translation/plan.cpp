@@ -56,6 +56,15 @@ void choose_pair_tokenizer(PlanDraft& draft, const TargetSize& target) {
   draft.choose("tokenizer.vocab", vocab_for(target.sentences, tuning::kPairVocab), reason);
 }
 
+// Chooses the micro-steps of a step: fewer in a short training, so that it has steps enough.
+void choose_micro_steps(PlanDraft& draft, double tokens) {
+  const std::int64_t batch = std::max<std::int64_t>(draft.integer("train.batch_tokens"), 1);
+  draft.choose("train.accumulate",
+               std::clamp<std::int64_t>(step_tokens_for(tokens) / batch, 1, tuning::kMostPairMicroSteps),
+               fmt::format("{} tokens in about {:.0f} steps, of sentences of several lengths", amount(tokens),
+                           tuning::kWantedSteps));
+}
+
 // Chooses when BLEU is computed, and of how many sentences.
 void choose_bleu(PlanDraft& draft, double steps) {
   const double minutes = draft.request().minutes;
@@ -92,11 +101,13 @@ Plan plan_translation(const PlanRequest& request) {
       power_of_two(tuning::kSentenceContext * mean, tuning::kLeastSentenceContext, tuning::kMostSentenceContext),
       fmt::format("sentences have about {:.0f} tokens", mean));
   draft.choose(tuning::kTranslationKeys);
+  draft.choose("train.accumulate", tuning::kMostPairMicroSteps, "");
   SizedDraft sized = choose_size(draft, tuning::kTranslationLadder, data, target_tokens_of_step, [](PlanDraft& tried) {
     tried.choose("model.ff_dim", tuning::kTranslationFf * tried.integer("model.dim"), "narrow, for little data");
     choose_rates(tried, tuning::kTranslationRate, tuning::kTranslationPower);
   });
   choose_matmul(sized, target_tokens_of_step);
+  choose_micro_steps(sized.draft, sized.tokens);
   const double step_tokens = target_tokens_of_step(sized.draft.resolved());
   choose_by_speed(sized, data, step_tokens,
                   {.dropout = tuning::kPairDropout, .warmup_share = tuning::kTranslationWarmupShare});

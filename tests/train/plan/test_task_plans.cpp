@@ -46,6 +46,7 @@ TEST_CASE("plan: parallel text has byte pairs by the number of pairs, and more m
     CHECK(*config.context() >= 64);
     CHECK(config.eval.bleu_every % config.eval.every == 0);
     CHECK(config.eval.bleu_sentences == (minutes == 100 ? tuning::kMostBleuSentences : tuning::kFewestBleuSentences));
+    CHECK((config.train.accumulate > 1) == (minutes == 100));
     CHECK(*config.model_dim() > before);
     before = *config.model_dim();
     CHECK((config.model.options.number("dropout") > 0) == (minutes == 100));
