@@ -11,12 +11,12 @@
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 minutes=1 seeds=3 variants=$here/ablation.txt program=$here/../build/tapeformer
-while getopts m:s:v:p: option; do
-  case $option in
-    m) minutes=$OPTARG ;; s) seeds=$OPTARG ;; v) variants=$OPTARG ;; p) program=$OPTARG ;; *) exit 2 ;;
+while [ $# -gt 1 ]; do
+  case $1 in
+    -m) minutes=$2 ;; -s) seeds=$2 ;; -v) variants=$2 ;; -p) program=$2 ;; *) break ;;
   esac
+  shift 2
 done
-shift $((OPTIND - 1))
 [ $# -gt 0 ] || { sed -n 's/^# \{0,1\}//; 2,11p' "$0" >&2; exit 2; }
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 work=$(mktemp -d)

@@ -179,6 +179,8 @@ void derive(Config& config, const ModelFamily& family, std::int64_t context) {
   if (config.schedule.total == 0) config.schedule.total = config.train.steps;
   if (config.train.matmul == MatmulSetting::automatic) config.train.matmul = fastest_matmul();
   if (config.train.bptt == 0) config.train.bptt = family.bptt;
+  require(config.train.ema != -1 || config.train.minutes == 0,
+          "train.ema: expected a decay beside train.minutes, which has no number of steps beforehand, got -1");
   if (config.train.ema == -1) config.train.ema = 1 - 1 / std::max(2.0, 0.1 * static_cast<double>(config.train.steps));
   if (config.eval.stride == 0 && family.bptt == 0) config.eval.stride = context;
   if (config.checkpoint.keep > 0) config.checkpoint.keep = std::max(config.checkpoint.keep, config.checkpoint.average);

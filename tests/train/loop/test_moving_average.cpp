@@ -143,6 +143,8 @@ TEST_CASE("moving average: its decay may follow the number of steps, and it begi
   CHECK(resolved({"train.ema=-1", "train.steps=1000"}).train.ema == doctest::Approx(0.99));
   CHECK(resolved({"train.ema=-1", "train.steps=5"}).train.ema == 0.5);
   CHECK(resolve(resolved({"train.ema=-1", "train.steps=1000"}).values()).train.ema == doctest::Approx(0.99));
+  check_invalid({"train.ema=-1", "train.minutes=1", "schedule.kind=wsd"},
+                "train.ema: expected a decay beside train.minutes, which has no number of steps beforehand, got -1");
   check_invalid({"train.ema=-0.5"}, "train.ema: expected a decay of at least 0, or -1, got -0.5");
   check_invalid({"train.ema=0.5", "checkpoint.average=3"},
                 "train.ema: expected 0 beside checkpoint.average, since a run has one average, got 0.5");
