@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "nn/models/gpt.h"
 #include "tasks/text/language_data.h"
 #include "tasks/text/text_evaluation.h"
 #include "tests/train/toy.h"
@@ -33,19 +32,18 @@ Config documents_config(const CacheFolder& folder) {
 }
 
 // The same weights, but a row is one text.
-struct PlainGpt : Gpt {
-  static GptConfig of_one_text(GptConfig config) {
-    config.document_token = -1;
+struct PlainToy : Toy {
+  static Config of_one_text(Config config) {
+    config.data.within_document = false;
     return config;
   }
-  explicit PlainGpt(const CausalModel& model) : Gpt(of_one_text(dynamic_cast<const Gpt&>(model).config())) {
-    load_state_dict(model.state_dict());
-  }
+  explicit PlainToy(const Toy& toy) : Toy(of_one_text(toy.config)) { model.load_state_dict(toy.model.state_dict()); }
 };
 
 // −ln P of each target of a batch that is not ignored, by every document of every row alone.
-std::vector<double> nats_alone(const CausalModel& model, std::int32_t begin, const TextBatch& batch) {
-  const PlainGpt plain(model);
+std::vector<double> nats_alone(const Toy& toy, std::int32_t begin, const TextBatch& batch) {
+  const PlainToy plain_toy(toy);
+  const CausalModel& plain = plain_toy.model;
   std::vector<double> nats;
   const std::span<const std::int32_t> inputs = batch.inputs, targets = batch.targets;
   for (std::int64_t first = 0, end = 0; first < batch.rows * batch.length; first = end) {
@@ -77,7 +75,7 @@ TEST_CASE("documents: a step's loss is that of the documents of its rows, each a
               static_cast<std::uint64_t>(config.train.seed))
       .draw(1, 0, batch);
   REQUIRE(std::ranges::count(batch.inputs, end_of_text) > 2);
-  const std::vector<double> nats = nats_alone(toy.model, end_of_text, batch);
+  const std::vector<double> nats = nats_alone(toy, end_of_text, batch);
   REQUIRE(nats.size() == batch.targets.size());
   const double first = toy.step(1).loss;
   CHECK(first == doctest::Approx(sum_of(nats) / static_cast<double>(nats.size())).epsilon(1e-5));
@@ -117,7 +115,7 @@ TEST_CASE("documents: evaluation and surprisals score each token given its docum
     TextBatch batch;
     for (std::int64_t i = 0; i < batcher.batches(); ++i) {
       batcher.fill(i, batch);
-      const std::vector<double> nats = nats_alone(toy.model, end_of_text, batch);
+      const std::vector<double> nats = nats_alone(toy, end_of_text, batch);
       expected.insert(expected.end(), nats.begin(), nats.end());
     }
     REQUIRE(static_cast<std::int64_t>(expected.size()) == tokens.size() - 1);
@@ -128,7 +126,7 @@ TEST_CASE("documents: evaluation and surprisals score each token given its docum
     CHECK(result.tokens == tokens.size() - 1);
     CHECK(result.nats == doctest::Approx(sum_of(expected)).epsilon(1e-5));
     // It is not what a model gives that looks across.
-    const std::vector<double> across = surprisals(PlainGpt(toy.model), tokens, options);
+    const std::vector<double> across = surprisals(PlainToy(toy).model, tokens, options);
     std::size_t others = 0;
     for (std::size_t i = 0; i < values.size(); ++i) others += std::abs(values[i] - across[i]) > 1e-2;
     CHECK(others > values.size() / 2);
