@@ -105,7 +105,7 @@ std::string time_text(const Info& info) {
                                       ? str_cat("with ", with_commas(info.evaluations()), " evaluations")
                                       : "without evaluations";
   if (info.ends_by_clock()) {
-    table.add({fmt::format("{:g} minutes (train.minutes)", train.minutes), with_commas(info.steps()) + " steps",
+    table.add({fmt::format("{:g} min (train.minutes)", train.minutes), with_commas(info.steps()) + " steps",
                "about, " + evaluations});
   } else {
     table.add({with_commas(train.steps) + " steps" + about, short_time(info.training_seconds()), evaluations});

@@ -149,7 +149,7 @@ void log_cooldown(const CooldownNotice& notice) {
 void log_time(const ResolvedConfig& config, const TrainingState& state) {
   if (config.train.minutes == 0) return;
   const std::string options = options_without_clock(config, state);
-  log_info("{} steps in {:.2f} of {:g} minutes{}{}", state.step, state.elapsed_s / 60, config.train.minutes,
+  log_info("{} steps in {:.2f} of {:g} min{}{}", state.step, state.elapsed_s / 60, config.train.minutes,
            options.empty() ? "" : "; the same without a clock: ", options);
 }
 

@@ -12,6 +12,7 @@ namespace {
 constexpr double kLookEvery = 0.01, kMayMiss = 0.02;  // shares of the whole time
 constexpr double kPaceWindow = 0.02;                  // the share of the whole time that counts as recent
 constexpr std::int64_t kStepsForPace = 10;
+constexpr double kWorthNotice = 0.05;  // the share of all steps by which the last one moved
 // The share of the cool-down that warm-up must leave.
 constexpr double kLeftByWarmup = 0.5;
 
@@ -166,7 +167,9 @@ void TimeBudget::set_end(std::int64_t end) {
   plan.cooldown = cooldown_from(schedule(), state_.step, end);
   plan.moved = plan.moved || plan.cooldown.progress > 0;
   next_look_ = elapsed_() + kLookEvery * plan.deadline_s;
-  if (!notify_) return;
+  const double moved = static_cast<double>(std::abs(end - noticed_end_));
+  if (!notify_ || (moves && moved <= kWorthNotice * static_cast<double>(end))) return;
+  noticed_end_ = end;
   const auto why = moves ? CooldownNotice::Why::pace : asked_ ? CooldownNotice::Why::asked : CooldownNotice::Why::time;
   notify_({.why = why, .step = state_.step, .end = end, .seconds = seconds_to(end)});
 }

@@ -37,7 +37,8 @@ struct CooldownNotice {
 // evaluation and checkpoint come after that. Its last step is chosen by
 // the measured pace: recent steps, and what each evaluation, checkpoint and sample took. While it goes on, the pace is
 // looked at every hundredth of the whole time: if the forecast misses the end of the time by more than two hundredths,
-// the last step is moved, and the rate falls on from its present value. Warm-up is cut short if it would leave less
+// the last step is moved, and the rate falls on from its present value; a notice follows where that moves it by more
+// than a twentieth of all steps since the last notice. Warm-up is cut short if it would leave less
 // than half of the cool-down's share. If train.steps comes first, the cool-down is the last share of those steps.
 //
 // On resume, what was chosen stays, unless train.minutes has changed:
@@ -103,6 +104,7 @@ class TimeBudget {
   bool asked_ = false;
   bool is_late_ = false;  // a cool-down that has begun gets a new end, since train.minutes has become less
   double next_look_ = 0;
+  std::int64_t noticed_end_ = 0;  // the last step, as the last notice said it
 
   std::optional<Work> work_;  // the piece of work under way, and when it began
   double began_ = 0;

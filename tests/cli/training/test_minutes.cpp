@@ -34,7 +34,7 @@ TEST_CASE("minutes: a run ends by the clock, says so, is finished, and goes on w
   CHECK(run.tells("the learning rate falls after step "));
   CHECK(run.tells("/0.02 min  "));
   CHECK(run.tells(str_cat("info: ", last, " steps in 0.0")));
-  CHECK(run.tells(" of 0.02 minutes"));
+  CHECK(run.tells(" of 0.02 min"));
   CHECK(run.out.starts_with("best validation loss "));
   CHECK(last < 1000000);
   CHECK(result_of(box, "runs .").find("finished") != std::string::npos);
@@ -42,7 +42,7 @@ TEST_CASE("minutes: a run ends by the clock, says so, is finished, and goes on w
   CHECK(nothing.tells("nothing left to train: go on with --train.minutes M, where M is above 0.0"));
   const Outcome more = box.succeed("train --resume run --train.minutes 0.04");
   CHECK(more.tells("train.minutes is now 0.04\n"));
-  CHECK(more.tells(" of 0.04 minutes\n"));
+  CHECK(more.tells(" of 0.04 min\n"));
   CHECK(box.metrics("run").back()["step"] > last);
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("minutes: Ctrl-C cools the run down, another one saves and stops, SIGT
     REQUIRE(cooled.exit_code == 0);
     CHECK(cooled.tells("cooling down after step "));
     CHECK(cooled.tells(" s; another Ctrl-C saves and stops\n"));
-    CHECK(cooled.tells(" of 30 minutes"));
+    CHECK(cooled.tells(" of 30 min"));
     CHECK(cooled.out.starts_with("best validation loss "));
     CHECK(box.succeed("train --resume cooled").tells("nothing left to train"));
   }
@@ -118,7 +118,7 @@ TEST_CASE("minutes: info says the minutes, and about how many steps they are") {
                          told["evaluations"].get<double>() * told["evaluation_seconds"].get<double>();
   CHECK(seconds == doctest::Approx(180).epsilon(0.01));
   const std::string text = result_of(box, timed + "100000000");
-  CHECK(text.find("  3 minutes (train.minutes) ") != text.npos);
+  CHECK(text.find("  3 min (train.minutes) ") != text.npos);
   CHECK(text.find(" steps   about, with ") != text.npos);
   const nlohmann::ordered_json few = json_of(box, timed + "2 --json");
   CHECK(few["steps"] == 2);

@@ -33,7 +33,7 @@ TEST_CASE("planning: a text alone is enough; the run's config.toml has the plan,
   const Outcome run = box.succeed("train --out run" + kShort);
   INFO(run.err);
   CHECK(run.tells("info: the plan for 0.05 min:\n"));
-  CHECK(run.tells(" of 0.05 minutes"));
+  CHECK(run.tells(" of 0.05 min"));
   CHECK(run.out.starts_with("best validation loss "));
   CHECK(run.out.find("a Kneser-Ney 5-gram of the same tokens") != std::string::npos);
   const nlohmann::ordered_json info = json_of(box, "info --seconds 0 --json" + kShort);

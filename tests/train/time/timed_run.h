@@ -36,9 +36,12 @@ struct TimedRun : ScriptedRun {
   double evaluation_s = 0.5;
   std::map<std::int64_t, double> rates;
   std::vector<CooldownNotice> notices;
+  std::int64_t moves = 0;  // how often a last step that had been chosen was moved
 
   TrainEnd go(TrainHooks hooks = {}) {
     const double begin = now - state.elapsed_s;
+    const ResolvedConfig resolved = resolve(config);
+    std::int64_t end = last_step(resolved, state);
     objective.loss = [this](std::int64_t step) {
       now += evaluation_s;
       return 1.0 / static_cast<double>(step);
@@ -47,6 +50,8 @@ struct TimedRun : ScriptedRun {
     hooks.progress = [&, begin, more = hooks.progress](const ProgressState& progress) {
       now += step_s(now - begin);
       rates[progress.step] = progress.lr;
+      const std::int64_t before = std::exchange(end, last_step(resolved, state));
+      if (before != end && before != config.train.steps) ++moves;
       if (more) more(progress);
     };
     hooks.cooldown = [this](const CooldownNotice& notice) { notices.push_back(notice); };
