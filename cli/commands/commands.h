@@ -22,6 +22,7 @@
   ROW(attention)                 \
   ROW(runs)                      \
   ROW(report)                    \
+  ROW(study)                     \
   ROW(info)                      \
   ROW(tokenizer)                 \
   ROW(corpus)                    \

@@ -1,0 +1,79 @@
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/options/config_options.h"
+#include "cli/study/study_result.h"
+#include "cli/terminal/messages.h"
+#include "cli/terminal/results.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "report/study_page.h"
+
+namespace tapeformer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct StudyArguments {
+  std::string study, out;
+  ConfigOverrides overrides;
+  bool list = false, json = false;
+};
+
+void list_studies() {
+  const fs::path folder = studies_folder();
+  std::vector<std::vector<std::string>> rows;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".toml") continue;
+    const Study study = load_study(entry.path());
+    rows.push_back({study.name, study.title});
+  }
+  std::ranges::sort(rows);
+  print_text(Table::fitted(std::move(rows)).text());
+}
+
+TrainOptions given_options(const ConfigOverrides& overrides) {
+  TrainOptions options;
+  for (const auto& [key, values] : overrides) {
+    if (values.empty()) continue;
+    options.push_back("--" + key);
+    options.insert(options.end(), values.begin(), values.end());
+  }
+  return options;
+}
+
+void study(const StudyArguments& arguments) {
+  if (arguments.list) return list_studies();
+  if (arguments.study.empty()) fail_usage("study: expected the name or the file of a study, or --list");
+  const Study study = load_study(study_path(arguments.study));
+  const fs::path folder = arguments.out.empty() ? fs::path("studies") / study.name : fs::path(arguments.out);
+  const auto runs = run_study(study, folder, given_options(arguments.overrides));
+  if (!runs) {
+    log_info("stopped; go on by the same command");
+    return;
+  }
+  const Json result = study_json(study, *runs);
+  write_file_atomically(folder / "study.json", json_text(result) + "\n");
+  write_file_atomically(folder / "study.html", study_page(with_curves(result, *runs)));
+  log_info("the page: {}", (folder / "study.html").string());
+  print_result(
+      arguments.json, [&] { return result; }, [&] { return study_text(result); });
+}
+
+}  // namespace
+
+Command study_command() {
+  const auto arguments = std::make_shared<StudyArguments>();
+  Command command{.name = "study",
+                  .help = "Train variants of a model to see whether a claim about them is true",
+                  .options = {{"study", &arguments->study, "A study of configs/studies, or the file of one (TOML)"},
+                              {"--out", &arguments->out, "The folder of its runs and its page (studies/NAME)"},
+                              {"--list", &arguments->list, "Show the studies of configs/studies"},
+                              {"--json", &arguments->json, "Print the result as JSON"}},
+                  .run = [arguments] { study(*arguments); }};
+  add_config_options(command, arguments->overrides);
+  return command;
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,234 @@
+#include "cli/study/study_file.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "core/process.h"
+#include "train/config/toml_text.h"
+
+namespace tapeformer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Reads the keys of one table, and says what is wrong with them.
+class Fields {
+ public:
+  Fields(const Json& table, std::string where) : table_(table), where_(std::move(where)) {
+    if (!table.is_object()) fail_usage(where_, ": expected a table");
+  }
+
+  std::string text(const char* key, const std::string& otherwise) { return optional_text(key).value_or(otherwise); }
+  std::string text(const char* key) {
+    const auto value = optional_text(key);
+    if (!value) fail_usage(where_, ": expected the key ", key);
+    return *value;
+  }
+  std::optional<std::string> optional_text(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_string()) fail_usage(where_, ": ", key, ": expected a string");
+    return value->get<std::string>();
+  }
+  std::optional<double> number(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number()) fail_usage(where_, ": ", key, ": expected a number");
+    return value->get<double>();
+  }
+  // The value; null if it is not given.
+  const Json* find(const char* key) {
+    known_.insert(key);
+    const auto found = table_.find(key);
+    return found == table_.end() ? nullptr : &*found;
+  }
+  // A list of tables; empty if it is not given.
+  std::vector<Fields> tables(const char* key) {
+    const Json* list = find(key);
+    std::vector<Fields> result;
+    if (list == nullptr) return result;
+    if (!list->is_array()) fail_usage(where_, ": ", key, ": expected tables, [[", key, "]]");
+    for (const Json& table : *list) result.emplace_back(table, str_cat(where_, ": ", key, " ", result.size() + 1));
+    return result;
+  }
+  // All keys that were not asked for, as options of `train`: {"--model.norm", "post", …}.
+  TrainOptions options() const {
+    TrainOptions options;
+    for (const auto& [section, keys] : table_.items()) {
+      if (known_.contains(section)) continue;
+      if (!keys.is_object()) fail_usage(where_, ": unknown key ", section);
+      for (const auto& [key, value] : keys.items()) {
+        options.push_back("--" + section + "." + key);
+        add_value(value, section + "." + key, options);
+      }
+    }
+    return options;
+  }
+  // Refuses keys that were not asked for.
+  void end() const {
+    for (const auto& [key, value] : table_.items()) {
+      if (!known_.contains(key)) fail_usage(where_, ": unknown key ", key);
+    }
+  }
+  const std::string& where() const { return where_; }
+
+ private:
+  void add_value(const Json& value, const std::string& key, TrainOptions& options) const {
+    if (value.is_object()) fail_usage(where_, ": ", key, ": expected a value, got a table");
+    if (!value.is_array()) {
+      options.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+      return;
+    }
+    for (const Json& item : value) options.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+  }
+
+  const Json& table_;
+  std::string where_;
+  std::set<std::string> known_;
+};
+
+std::vector<std::int64_t> read_seeds(Fields& fields) {
+  const Json* given = fields.find("seeds");
+  if (given == nullptr) return {1};
+  std::vector<std::int64_t> seeds;
+  if (given->is_array()) {
+    for (const Json& seed : *given) {
+      if (!seed.is_number_unsigned()) break;
+      seeds.push_back(seed.get<std::int64_t>());
+    }
+    if (seeds.size() == given->size() && !seeds.empty()) return seeds;
+  }
+  fail_usage(fields.where(), ": seeds: expected a list of whole numbers of at least 0");
+}
+
+StudyMeasure::Take read_take(Fields& fields) {
+  using Take = StudyMeasure::Take;
+  const std::string word = fields.text("take", "last");
+  if (word == "last") return Take::last;
+  if (word == "mean") return Take::mean;
+  if (word == "least") return Take::least;
+  if (word == "most") return Take::most;
+  fail_usage(fields.where(), ": take: expected last, mean, least or most, got ", word);
+}
+
+StudyMeasure read_measure(Fields fields) {
+  StudyMeasure measure{.name = fields.text("name"), .value = {}};
+  const Json* command = fields.find("command");
+  const auto metrics = fields.optional_text("metrics");
+  if ((command == nullptr) == !metrics) fail_usage(fields.where(), ": expected either metrics or command");
+  measure.digits = static_cast<int>(fields.number("digits").value_or(measure.digits));
+  if (metrics) {
+    measure.value = *metrics;
+    measure.take = read_take(fields);
+  } else {
+    measure.value = fields.text("value");
+    if (!command->is_array()) fail_usage(fields.where(), ": command: expected a list of words");
+    for (const Json& word : *command) {
+      if (!word.is_string()) fail_usage(fields.where(), ": command: expected a list of words");
+      measure.command.push_back(word.get<std::string>());
+    }
+  }
+  fields.end();
+  return measure;
+}
+
+StudyVariant read_variant(Fields fields) {
+  StudyVariant variant{.name = fields.text("name")};
+  variant.line = fields.text("line", "");
+  variant.x = fields.number("x");
+  if (!variant.line.empty() && !variant.x) fail_usage(fields.where(), ": line needs x, its place on the line");
+  variant.options = fields.options();
+  return variant;
+}
+
+void require_variant(const Study& study, const std::string& name, const std::string& where) {
+  if (std::ranges::count(study.variants, name, &StudyVariant::name) > 0) return;
+  fail_usage(where, ": no variant has the name ", name);
+}
+
+StudyCheck read_check(Fields fields, const Study& study) {
+  StudyCheck check{.measure = fields.text("measure", study.measures.front().name), .of = fields.text("of"), .than = {}};
+  const Json *below = fields.find("below"), *above = fields.find("above");
+  if ((below == nullptr) == (above == nullptr)) fail_usage(fields.where(), ": expected either below or above");
+  check.lower = below != nullptr;
+  const Json& other = check.lower ? *below : *above;
+  if (other.is_number()) {
+    check.bound = other.get<double>();
+  } else if (other.is_string()) {
+    check.than = other.get<std::string>();
+    require_variant(study, check.than, fields.where());
+  } else {
+    fail_usage(fields.where(), ": expected a variant's name or a number after ", check.lower ? "below" : "above");
+  }
+  check.by = fields.number("by").value_or(0);
+  require_variant(study, check.of, fields.where());
+  if (std::ranges::count(study.measures, check.measure, &StudyMeasure::name) == 0) {
+    fail_usage(fields.where(), ": no measure has the name ", check.measure);
+  }
+  fields.end();
+  return check;
+}
+
+void require_names(const Study& study) {
+  std::set<std::string> names;
+  for (const StudyVariant& variant : study.variants) {
+    if (!names.insert(variant.name).second) {
+      fail_usage(study.file.string(), ": two variants have the name ", variant.name);
+    }
+  }
+}
+
+}  // namespace
+
+fs::path studies_folder() {
+  const fs::path below = "configs/studies";
+  if (fs::is_directory(below)) return below;
+  for (fs::path folder = this_program().parent_path(); folder != folder.root_path(); folder = folder.parent_path()) {
+    if (fs::is_directory(folder / below)) return folder / below;
+  }
+  fail("there is no folder configs/studies here or above the program: give the path of a study's file");
+}
+
+fs::path study_path(const std::string& name) {
+  if (fs::is_regular_file(name)) return name;
+  check(!name.ends_with(".toml"), "cannot open ", name, ": there is no such file");
+  const fs::path file = studies_folder() / (name + ".toml");
+  check(fs::is_regular_file(file), "there is no study ", name, " in ", studies_folder().string(),
+        "; tapeformer study --list shows them");
+  return file;
+}
+
+Study load_study(const fs::path& file) {
+  const Json table = read_toml(file);
+  Fields fields(table, file.string());
+  Study study{.file = file,
+              .name = file.stem().string(),
+              .title = fields.text("title"),
+              .claim = fields.text("claim"),
+              .variants = {},
+              .measures = {},
+              .checks = {}};
+  study.finding = fields.text("finding", "");
+  study.x_label = fields.text("x_label", study.x_label);
+  study.seeds = read_seeds(fields);
+  study.config = fields.text("config", "");
+  if (!study.config.empty()) study.config = (file.parent_path() / study.config).lexically_normal().string();
+  if (const Json* options = fields.find("options")) {
+    study.options = Fields(*options, file.string() + ": options").options();
+  }
+  for (Fields& variant : fields.tables("variants")) study.variants.push_back(read_variant(std::move(variant)));
+  if (study.variants.empty()) fail_usage(file.string(), ": expected variants, [[variants]]");
+  require_names(study);
+  for (Fields& measure : fields.tables("measures")) study.measures.push_back(read_measure(std::move(measure)));
+  if (std::ranges::count(study.measures, "loss", &StudyMeasure::name) == 0) {
+    study.measures.insert(study.measures.begin(), {.name = "loss", .value = "eval_loss"});
+  }
+  for (Fields& shown : fields.tables("shown")) study.checks.push_back(read_check(std::move(shown), study));
+  fields.end();
+  return study;
+}
+
+}  // namespace tapeformer::cli

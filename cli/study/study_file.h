@@ -1,0 +1,69 @@
+// A study: the same model trained in several variants, from several seeds, to see whether a claim about them is true.
+// It is described by a TOML file; configs/studies/ has those of the program, and docs/studies.md explains the keys.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tapeformer::cli {
+
+// Options of `train` as on the command line, with the section: {"--model.norm", "post"}.
+using TrainOptions = std::vector<std::string>;
+
+struct StudyVariant {
+  std::string name;
+  // Variants of one line differ in x alone; the page draws each measure against x.
+  std::string line = {};
+  std::optional<double> x = {};
+  TrainOptions options = {};
+};
+
+// A number that is measured of every trained model. Exactly one of `metrics` and `command` is given.
+struct StudyMeasure {
+  enum class Take { last, mean, least, most };
+
+  std::string name;
+  // The place of the number in the lines of metrics.jsonl, or in the JSON that the command prints: keys and indices,
+  // separated by slashes ("watch/blocks.0/grad").
+  std::string value;
+  Take take = Take::last;                 // which of the numbers that metrics.jsonl has
+  std::vector<std::string> command = {};  // a command of this program that prints JSON; {run} is the run's folder
+  int digits = 4;                         // decimals in tables
+  bool is_metrics() const { return command.empty(); }
+};
+
+// What is true of the measures if the claim is: `of` is lower than `below` (or, if `above` is given, higher than that) by
+// at least `by`. The other side is a variant's name or a number.
+struct StudyCheck {
+  std::string measure, of;
+  bool lower = true;
+  std::string than;                 // the variant that `of` is compared with; empty: with `bound`
+  std::optional<double> bound = {};
+  double by = 0;
+};
+
+struct Study {
+  std::filesystem::path file;
+  std::string name;   // the file's name without .toml
+  std::string title, claim, finding = {};
+  std::string x_label = "x";
+  std::vector<std::int64_t> seeds = {1};
+  std::string config = {};  // the base configuration; empty: the defaults
+  TrainOptions options = {};
+  std::vector<StudyVariant> variants;
+  std::vector<StudyMeasure> measures;  // the first one is the validation loss, unless the file says otherwise
+  std::vector<StudyCheck> checks;
+};
+
+// The folder of the studies that come with the program: configs/studies below the current folder or, if that is none,
+// below one of the folders that the program is in. Throws Error if there is none.
+std::filesystem::path studies_folder();
+// The file that is meant by a path, or by the name of a study in studies_folder(). Throws Error if there is none.
+std::filesystem::path study_path(const std::string& name);
+// Throws UsageError, which names the file and the key, for one that is no study.
+Study load_study(const std::filesystem::path& file);
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,219 @@
+#include "cli/study/study_runs.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/terminal/progress_line.h"
+#include "cli/terminal/stop_signal.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/json.h"
+#include "core/process.h"
+#include "core/text/lines.h"
+#include "train/config/config.h"
+#include "train/run/metrics.h"
+#include "train/run/run_folder.h"
+
+namespace tapeformer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// A folder's name made of the variant's.
+std::string folder_name(const std::string& variant) {
+  std::string name;
+  for (const char c : variant) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
+    if (plain) name += c;
+    if (!plain && !name.empty() && name.back() != '-') name += '-';
+  }
+  return name;
+}
+
+// Returns the number at a place such as "watch/blocks.0/grad".
+std::optional<double> number_at(const Json& json, std::string_view place) {
+  const Json* at = &json;
+  while (!place.empty()) {
+    const std::size_t slash = std::min(place.find('/'), place.size());
+    const std::string key(place.substr(0, slash));
+    place.remove_prefix(std::min(slash + 1, place.size()));
+    if (at->is_array()) {
+      const std::size_t index = std::strtoull(key.c_str(), nullptr, 10);
+      if (key.find_first_not_of("0123456789") != key.npos || index >= at->size()) return std::nullopt;
+      at = &(*at)[index];
+    } else {
+      if (!at->is_object() || !at->contains(key)) return std::nullopt;
+      at = &(*at)[key];
+    }
+  }
+  return at->is_number() ? std::optional(at->get<double>()) : std::nullopt;
+}
+
+std::optional<double> from_metrics(const RunFolder& run, const StudyMeasure& measure) {
+  std::vector<double> numbers;
+  for (const Json& line : read_metrics(run.metrics())) {
+    if (line.contains("averaged")) continue;
+    if (const auto number = number_at(line, measure.value)) numbers.push_back(*number);
+  }
+  if (numbers.empty()) return std::nullopt;
+  switch (measure.take) {
+    case StudyMeasure::Take::last:
+      return numbers.back();
+    case StudyMeasure::Take::least:
+      return std::ranges::min(numbers);
+    case StudyMeasure::Take::most:
+      return std::ranges::max(numbers);
+    case StudyMeasure::Take::mean:
+      break;
+  }
+  double sum = 0;
+  for (const double number : numbers) sum += number;
+  return sum / static_cast<double>(numbers.size());
+}
+
+// The last line that a process wrote to its messages.
+std::string last_line(const fs::path& messages) {
+  std::string last;
+  for_each_line(read_file(messages), [&](std::string_view line, std::size_t) {
+    if (!line.empty()) last = line;
+  });
+  return last;
+}
+
+// Passes a signal that asks this process to stop on to the process that it waits for, once.
+class PassedSignal {
+ public:
+  int operator()() { return std::exchange(passed_, StopSignal::signal()) == 0 ? passed_ : 0; }
+
+ private:
+  int passed_ = 0;
+};
+
+class Runner {
+ public:
+  Runner(const Study& study, const fs::path& folder, const TrainOptions& extra)
+      : study_(study), folder_(folder), extra_(extra), share_(show_progress("studying")) {
+    for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
+      for (const std::int64_t seed : study.seeds) {
+        const std::string name = str_cat(folder_name(study.variants[variant].name), "-", seed);
+        runs_.push_back({.variant = variant, .seed = seed, .folder = folder / name});
+      }
+    }
+  }
+
+  std::optional<std::vector<StudyRun>> run() {
+    for (done_ = 0; done_ < runs_.size(); ++done_) {
+      StudyRun& run = runs_[done_];
+      if (!train(run)) return std::nullopt;
+      for (const StudyMeasure& measure : study_.measures) {
+        run.values[measure.name] = run.failure.empty() ? value_of(run, measure) : std::nullopt;
+        if (StopSignal::requested()) return std::nullopt;
+      }
+    }
+    return std::move(runs_);
+  }
+
+ private:
+  // Trains it, unless it is trained. Returns false if a signal asked to stop.
+  bool train(StudyRun& run) {
+    const RunFolder folder{run.folder};
+    std::vector<std::string> words{"train", "--quiet"};
+    if (fs::exists(folder.config())) {
+      words.insert(words.end(), {"--resume", run.folder.string()});
+    } else {
+      if (!study_.config.empty()) words.push_back(study_.config);
+      words.insert(words.end(), {"--out", run.folder.string()});
+      const TrainOptions options = run_options(study_, run, extra_);
+      words.insert(words.end(), options.begin(), options.end());
+    }
+    steps_ = 0;
+    const ProcessResult result = run_process(this_program(), words, messages(run), [&] {
+      share_(progress(folder));
+      return signal_();
+    });
+    if (StopSignal::requested()) return false;
+    // A loss that is no number ends a training with an error: that is a result, too. Wrong options are not.
+    check(result.exit_code != 2, study_.variants[run.variant].name, ": ", last_line(messages(run)));
+    if (result.exit_code != 0) run.failure = last_line(messages(run));
+    if (fs::exists(folder.metrics())) {
+      for (const Json& line : read_metrics(folder.metrics())) run.seconds = line.value("elapsed_s", run.seconds);
+    }
+    share_(progress(folder));
+    return true;
+  }
+
+  fs::path messages(const StudyRun& run) const { return run.folder.string() + ".log"; }
+
+  // The share of all trainings that is done. The step of this one is that of its last metrics.
+  double progress(const RunFolder& folder) {
+    double step = 0;
+    try {
+      if (steps_ == 0 && fs::exists(folder.config())) {
+        steps_ = static_cast<double>(load_config(folder.config()).train.steps);
+      }
+      if (fs::exists(folder.metrics())) {
+        const std::vector<Json> lines = read_metrics(folder.metrics());
+        if (!lines.empty()) step = lines.back().value("step", 0.0);
+      }
+    } catch (const Error&) {  // it is being written
+    }
+    const double share = steps_ > 0 ? std::min(step / steps_, 1.0) : 0;
+    return (static_cast<double>(done_) + share) / static_cast<double>(runs_.size());
+  }
+
+  std::optional<double> value_of(const StudyRun& run, const StudyMeasure& measure) {
+    if (measure.is_metrics()) return from_metrics(RunFolder{run.folder}, measure);
+    std::vector<std::string> words = measure.command;
+    for (std::string& word : words) {
+      if (word == "{run}") word = run.folder.string();
+    }
+    words.insert(words.end(), {"--quiet", "--json"});
+    const ProcessResult result = run_process(this_program(), words, messages(run), [&] { return signal_(); });
+    check(result.exit_code != 2 || StopSignal::requested(), measure.name, ": ", last_line(messages(run)));
+    if (result.exit_code != 0) return std::nullopt;
+    return number_at(parse_json<Json>(result.output, measure.command.front()), measure.value);
+  }
+
+  const Study& study_;
+  const fs::path& folder_;
+  const TrainOptions& extra_;
+  const ProgressCallback share_;
+  PassedSignal signal_;
+  std::vector<StudyRun> runs_;
+  std::size_t done_ = 0;
+  double steps_ = 0;  // of the training under way; 0: not known yet
+};
+
+// Throws Error if the folder has runs of a study that was another one.
+void keep_study(const Study& study, const fs::path& folder, const TrainOptions& extra) {
+  std::string text = read_file(study.file);
+  for (const std::string& word : extra) text += "# " + word + "\n";
+  const fs::path copy = folder / "study.toml";
+  if (fs::exists(copy)) {
+    check(read_file(copy) == text, folder.string(),
+          " has runs of the study as it was before: remove the folder, or name another one by --out");
+    return;
+  }
+  fs::create_directories(folder);
+  write_file_atomically(copy, text);
+}
+
+}  // namespace
+
+TrainOptions run_options(const Study& study, const StudyRun& run, const TrainOptions& extra) {
+  TrainOptions options = study.options;
+  const TrainOptions& own = study.variants[run.variant].options;
+  options.insert(options.end(), own.begin(), own.end());
+  options.insert(options.end(), {"--train.seed", std::to_string(run.seed)});
+  options.insert(options.end(), extra.begin(), extra.end());
+  return options;
+}
+
+std::optional<std::vector<StudyRun>> run_study(const Study& study, const fs::path& folder, const TrainOptions& extra) {
+  keep_study(study, folder, extra);
+  const StopSignal stop;
+  return Runner(study, folder, extra).run();
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,35 @@
+// Trains and measures the variants of a study, by commands of this program.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/study/study_file.h"
+
+namespace tapeformer::cli {
+
+// One trained model of a study.
+struct StudyRun {
+  std::size_t variant;  // its place in Study::variants
+  std::int64_t seed;
+  std::filesystem::path folder;
+  // What the measures gave; nullopt: nothing, since the training failed, or the command that measures it.
+  std::map<std::string, std::optional<double>> values = {};
+  std::string failure = {};  // what the training said if it failed, such as a loss that is no number
+  double seconds = 0;        // of the training
+};
+
+// Trains every variant from every seed below `folder`, one after the other, and measures each. A run that is finished
+// is not trained again, and one that was cut off goes on, if the study is the same: else throws Error. `extra` are
+// options of `train` for all of them, which come last. Shows progress. Returns nullopt if a signal asked to stop.
+std::optional<std::vector<StudyRun>> run_study(const Study& study, const std::filesystem::path& folder,
+                                               const TrainOptions& extra);
+
+// The options of a run, as they are given to `train`.
+TrainOptions run_options(const Study& study, const StudyRun& run, const TrainOptions& extra);
+
+}  // namespace tapeformer::cli
