@@ -221,10 +221,10 @@ TEST_CASE("switches: scales are numbers or words, and biases and the final norm 
 }
 
 TEST_CASE("switches: a bert with a head of its own costs as much as with the embedding, and has more weights") {
-  const auto costs = [](const std::string& tied) {
+  const ModelVocabulary vocabulary{.source = 50, .target = 50};
+  const auto costs = [&](const std::string& tied) {
     const ResolvedConfig config = resolved({"model.type=bert", "model.tie_embeddings=" + tied});
     const TaskHeads& heads = config.task_row().heads;
-    const ModelVocabulary vocabulary{.source = 50, .target = 50};
     const std::unique_ptr<Module> model = heads.make(config, vocabulary);
     return std::pair{heads.flops(config, *model, vocabulary), model->parameter_count()};
   };
@@ -232,4 +232,9 @@ TEST_CASE("switches: a bert with a head of its own costs as much as with the emb
   const auto [own_flops, own_count] = costs("none");
   CHECK(own_flops == tied_flops);
   CHECK(own_count == tied_count + 50 * 128);
+  const ResolvedConfig bare = resolved({"model.type=bert", "model.norm_kind=none", "model.ff_bias=false"});
+  for (const auto& entry : bare.task_row().heads.make(bare, vocabulary)->state_dict()) {
+    CHECK(entry.first.find("norm") == std::string::npos);
+    CHECK(entry.first != "head.transform.bias");
+  }
 }
