@@ -43,6 +43,8 @@ struct Key {
   std::optional<KeyValue> stands_for = {};
   // Whether a resumed run may change the value: the key does not describe the model, its tokens or its task.
   bool may_change = false;
+  // Words that may be written instead of some values of a number: {"none", 1.0}.
+  std::vector<std::pair<std::string, double>> words = {};
 
   KeyType type() const { return static_cast<KeyType>(default_value.index()); }
 };

@@ -137,12 +137,13 @@ AttentionHeads::AttentionHeads(const BlockConfig& config)
       q_norm(head_norm(config)),
       k_norm(head_norm(config)),
       transform{.norm_eps = config.norm_eps},
+      scale(config.attention_scale),
       dropout(config.attention_dropout) {}
 
 MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
-    : qkv(config.dim, query_width(config) + key_width(config) + value_width(config), config.bias, config.init,
+    : qkv(config.dim, query_width(config) + key_width(config) + value_width(config), config.bias.attention, config.init,
           config.dtype, ParameterRole::stacked({query_width(config), key_width(config), value_width(config)})),
-      out(output_width(config), config.dim, config.bias, config.residual_init, config.dtype),
+      out(output_width(config), config.dim, config.bias.attention, config.residual_init, config.dtype),
       heads_(config) {
   register_module("qkv", qkv);
   if (heads_.q_norm) register_module("q_norm", *heads_.q_norm);
@@ -171,8 +172,11 @@ Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache
   const std::int64_t keys = heads_.queries * heads_.dim, values = keys + heads_.keys * heads_.dim;
   const Variable packed = mix_values(qkv.forward(x), values, first);
   x = {};
-  const AttentionOptions options{
-      .causal = mask.causal, .key_lengths = mask.lengths, .key_begin = mask.key_begin, .dropout = heads_.dropout};
+  const AttentionOptions options{.causal = mask.causal,
+                                 .key_lengths = mask.lengths,
+                                 .key_begin = mask.key_begin,
+                                 .dropout = heads_.dropout,
+                                 .scale = heads_.scale};
   HeadTransform transform = heads_.transform;
   transform.rotation = rotation;
   Tape& tape = *packed.tape();
@@ -219,10 +223,10 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOption
 }
 
 CrossAttention::CrossAttention(const BlockConfig& config)
-    : q(config.dim, query_width(config), config.bias, config.init, config.dtype),
-      kv(config.dim, key_width(config) + value_width(config), config.bias, config.init, config.dtype,
+    : q(config.dim, query_width(config), config.bias.attention, config.init, config.dtype),
+      kv(config.dim, key_width(config) + value_width(config), config.bias.attention, config.init, config.dtype,
          ParameterRole::stacked({key_width(config), value_width(config)})),
-      out(output_width(config), config.dim, config.bias, config.residual_init, config.dtype),
+      out(output_width(config), config.dim, config.bias.attention, config.residual_init, config.dtype),
       heads_(config) {
   register_module("q", q);
   if (heads_.q_norm) register_module("q_norm", *heads_.q_norm);
@@ -253,7 +257,7 @@ Variable CrossAttention::run(Variable x, const EncoderOutput& encoded, KeyValueC
   Variable queries = reshape(q.forward(x), {batch, -1, heads_.queries * heads_.dim});
   x = {};
   if (heads_.q_norm) queries = transform_heads(queries, heads_.q_norm->weight, heads_.queries, heads_.transform);
-  const AttentionOptions options{.key_lengths = encoded.lengths, .dropout = heads_.dropout};
+  const AttentionOptions options{.key_lengths = encoded.lengths, .dropout = heads_.dropout, .scale = heads_.scale};
   Tape& tape = *queries.tape();
   const std::int64_t values = heads_.keys * heads_.dim;  // the index where the values begin in a row
   const auto keys_of = [&](const Tensor& rows) { return heads_of(rows.slice(2, 0, values), heads_.keys); };

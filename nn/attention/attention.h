@@ -76,7 +76,7 @@ struct AttentionHeads : HeadLayout {
   std::int64_t dim;                         // the width of a head's queries and keys
   std::unique_ptr<RmsNorm> q_norm, k_norm;  // null: none
   HeadTransform transform;                  // its rotation is set in each forward pass
-  double dropout;                           // on attention weights
+  double scale, dropout;                    // of the scores, 0: 1/√dim; of the attention weights
 };
 
 // Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are

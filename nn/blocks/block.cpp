@@ -10,10 +10,10 @@
 namespace tapeformer {
 
 FeedForward::FeedForward(const BlockConfig& config)
-    : up(config.dim, is_gated(config.activation) ? 2 * config.ff_dim : config.ff_dim, config.bias, config.init,
-         config.dtype,
+    : up(config.dim, is_gated(config.activation) ? 2 * config.ff_dim : config.ff_dim, config.bias.feed_forward,
+         config.init, config.dtype,
          is_gated(config.activation) ? ParameterRole::stacked({config.ff_dim, config.ff_dim}) : ParameterKind::matrix),
-      down(config.ff_dim, config.dim, config.bias, config.residual_init, config.dtype),
+      down(config.ff_dim, config.dim, config.bias.feed_forward, config.residual_init, config.dtype),
       activation_(config.activation) {
   register_module(is_gated(activation_) ? "gate_up" : "up", up);
   register_module("down", down);
@@ -34,26 +34,33 @@ Variable FeedForward::forward(Variable x) const {
 Block::Block(const BlockConfig& config, bool cross)
     : attention_norm_(make_norm(config)),
       attention_(config),
-      feed_forward_norm_(make_norm(config)),
-      feed_forward_(config),
       norm_place_(config.norm),
+      residual_(config.residual),
       dropout_(config.dropout) {
-  register_module("attention_norm", *attention_norm_);
+  const auto register_norm = [&](const char* name, const std::unique_ptr<Norm>& norm) {
+    if (norm) register_module(name, *norm);
+  };
+  register_norm("attention_norm", attention_norm_);
   register_module("attention", attention_);
   if (cross) {
     cross_attention_norm_ = make_norm(config);
     cross_attention_ = std::make_unique<CrossAttention>(config);
-    register_module("cross_attention_norm", *cross_attention_norm_);
+    register_norm("cross_attention_norm", cross_attention_norm_);
     register_module("cross_attention", *cross_attention_);
   }
-  register_module("feed_forward_norm", *feed_forward_norm_);
-  register_module("feed_forward", feed_forward_);
+  if (config.feed_forward == FeedForwardKind::none) return;
+  feed_forward_norm_ = make_norm(config);
+  feed_forward_ = std::make_unique<FeedForward>(config);
+  register_norm("feed_forward_norm", feed_forward_norm_);
+  register_module("feed_forward", *feed_forward_);
 }
 
 template <class Sub>
-Variable Block::residual(const Variable& x, const Norm& norm, const Sub& sub) const {
-  if (norm_place_ == NormPlace::pre) return add(x, dropout_.forward(sub(norm.forward(x))));
-  return norm.forward(add(x, dropout_.forward(sub(x))));
+Variable Block::sublayer(const Variable& x, const std::unique_ptr<Norm>& norm, const Sub& sub) const {
+  const bool pre = norm_place_ == NormPlace::pre;
+  Variable y = dropout_.forward(sub(pre ? normalize(norm, x) : x));
+  if (residual_) y = add(x, y);
+  return pre ? y : normalize(norm, y);
 }
 
 Variable Block::forward(const Variable& in, const BlockContext& context, BlockCache* cache) const {
@@ -61,17 +68,18 @@ Variable Block::forward(const Variable& in, const BlockContext& context, BlockCa
 }
 
 Variable Block::run(const Variable& in, const BlockContext& context, BlockCache* cache) const {
-  Variable x = residual(in, *attention_norm_, [&](Variable y) {
+  Variable x = sublayer(in, attention_norm_, [&](Variable y) {
     return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr, context.rotation,
                               context.first_values);
   });
   if (cross_attention_) {
     check(context.encoded.has_value(), "block: cross-attention needs an encoder's result");
-    x = residual(x, *cross_attention_norm_, [&](Variable y) {
+    x = sublayer(x, cross_attention_norm_, [&](Variable y) {
       return cross_attention_->forward(std::move(y), *context.encoded, cache ? &cache->cross : nullptr);
     });
   }
-  return residual(x, *feed_forward_norm_, [&](Variable y) { return feed_forward_.forward(std::move(y)); });
+  if (!feed_forward_) return x;
+  return sublayer(x, feed_forward_norm_, [&](Variable y) { return feed_forward_->forward(std::move(y)); });
 }
 
 void StackCache::clear() {
@@ -104,18 +112,17 @@ BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, const Pos
     : head_dim_(head_dim(config)), value_residual_(config.value_residual) {
   if (const auto* const rotary = std::get_if<Rotary>(&position)) rotary_ = *rotary;
   BlockConfig block = config;
-  if (block.residual_init.kind == Init::Kind::normal) {
-    block.residual_init.value /= std::sqrt(static_cast<double>((cross ? 3 : 2) * layers));
+  if (block.residual && block.residual_init.kind == Init::Kind::normal) {
+    const std::int64_t additions = 1 + (cross ? 1 : 0) + (block.feed_forward == FeedForwardKind::none ? 0 : 1);
+    block.residual_init.value /= std::sqrt(static_cast<double>(additions * layers));
   }
   for (std::int64_t i = 0; i < layers; ++i) {
     block.value_residual = value_residual_ && i > 0;
     blocks_.push_back(std::make_unique<Block>(block, cross));
     register_module(str_cat("blocks.", i), *blocks_.back());
   }
-  if (config.norm == NormPlace::pre) {
-    final_norm_ = make_norm(config);
-    register_module("final_norm", *final_norm_);
-  }
+  if (config.final_norm.value_or(config.norm == NormPlace::pre)) final_norm_ = make_norm(config);
+  if (final_norm_) register_module("final_norm", *final_norm_);
 }
 
 Variable BlockStack::forward(const Variable& in, const BlockContext& context, StackCache* cache,

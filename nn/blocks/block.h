@@ -39,8 +39,8 @@ struct BlockCache {
   KeyValueCache self, cross{0};
 };
 
-// A block has up to three sublayers: self-attention, cross-attention if `cross`, and a feed-forward layer. Each
-// sublayer has dropout, a residual connection and a norm, which comes before or after it as configured.
+// A block has up to three sublayers: self-attention, cross-attention if `cross`, and a feed-forward layer unless there
+// is none. Each sublayer has dropout, a residual connection and a norm, which comes before or after it as configured.
 class Block : public Module {
  public:
   explicit Block(const BlockConfig& config, bool cross = false);
@@ -48,17 +48,19 @@ class Block : public Module {
 
  private:
   Variable run(const Variable& x, const BlockContext& context, BlockCache* cache) const;
-  // Returns x + dropout(sub(norm(x))) with pre-norm, norm(x + dropout(sub(x))) with post-norm.
+  // Returns x + dropout(sub(norm(x))) with pre-norm, norm(x + dropout(sub(x))) with post-norm; without residual
+  // connections, dropout(sub(norm(x))) or norm(dropout(sub(x))).
   template <class Sub>
-  Variable residual(const Variable& x, const Norm& norm, const Sub& sub) const;
+  Variable sublayer(const Variable& x, const std::unique_ptr<Norm>& norm, const Sub& sub) const;
 
-  std::unique_ptr<Norm> attention_norm_;
+  std::unique_ptr<Norm> attention_norm_;  // this norm and the others: null without norms
   MultiHeadAttention attention_;
   std::unique_ptr<Norm> cross_attention_norm_;
   std::unique_ptr<CrossAttention> cross_attention_;
   std::unique_ptr<Norm> feed_forward_norm_;
-  FeedForward feed_forward_;
+  std::unique_ptr<FeedForward> feed_forward_;
   NormPlace norm_place_;
+  bool residual_;
   Dropout dropout_;
 };
 
@@ -77,7 +79,8 @@ class StackCache : public Cache {
   std::vector<BlockCache> blocks;  // one for each block
 };
 
-// A sequence of blocks. Pre-norm blocks are followed by a final norm; post-norm blocks end with a norm anyway.
+// A sequence of blocks. By default, pre-norm blocks are followed by a final norm; post-norm blocks end with a norm
+// anyway.
 class BlockStack : public Module {
  public:
   // If residual_init is normal, its standard deviation is divided by the square root of the number of residual
@@ -99,7 +102,7 @@ class BlockStack : public Module {
   std::int64_t head_dim_;
   bool value_residual_;
   std::vector<std::unique_ptr<Block>> blocks_;
-  std::unique_ptr<Norm> final_norm_;
+  std::unique_ptr<Norm> final_norm_;  // null: none
 };
 
 }  // namespace tapeformer

@@ -1,6 +1,7 @@
 // The configuration that all blocks of a model share.
 #pragma once
 
+#include <optional>
 #include <variant>
 
 #include "autograd/kernels/attention/rotary_pairs.h"
@@ -11,10 +12,11 @@
 
 namespace tapeformer {
 
-enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
-enum class NormKind { layer, rms };  // Ba et al. 2016; Zhang & Sennrich 2019
+enum class NormPlace { pre, post };        // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
+enum class NormKind { layer, rms, none };  // Ba et al. 2016; Zhang & Sennrich 2019; no norm at all
+enum class FeedForwardKind { mlp, none };  // none: a block has attention only
 // The kinds of positions by their words in a configuration; PositionConfig says what each kind needs.
-enum class PositionKind { learned, sinusoidal, rotary };
+enum class PositionKind { learned, sinusoidal, rotary, none };
 
 template <>
 struct Words<NormPlace> {
@@ -22,12 +24,20 @@ struct Words<NormPlace> {
 };
 template <>
 struct Words<NormKind> {
-  static constexpr std::pair<NormKind, std::string_view> list[] = {{NormKind::layer, "layer"}, {NormKind::rms, "rms"}};
+  static constexpr std::pair<NormKind, std::string_view> list[] = {
+      {NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::none, "none"}};
+};
+template <>
+struct Words<FeedForwardKind> {
+  static constexpr std::pair<FeedForwardKind, std::string_view> list[] = {{FeedForwardKind::mlp, "mlp"},
+                                                                          {FeedForwardKind::none, "none"}};
 };
 template <>
 struct Words<PositionKind> {
-  static constexpr std::pair<PositionKind, std::string_view> list[] = {
-      {PositionKind::learned, "learned"}, {PositionKind::sinusoidal, "sinusoidal"}, {PositionKind::rotary, "rotary"}};
+  static constexpr std::pair<PositionKind, std::string_view> list[] = {{PositionKind::learned, "learned"},
+                                                                       {PositionKind::sinusoidal, "sinusoidal"},
+                                                                       {PositionKind::rotary, "rotary"},
+                                                                       {PositionKind::none, "none"}};
 };
 template <>
 struct Words<RotaryPairs> {
@@ -53,8 +63,17 @@ struct Rotary {
   double base = 10000;
   RotaryPairs pairs = RotaryPairs::halves;
 };
+// Nothing tells the model where a token is. Only a causal mask still orders the tokens.
+struct NoPositions {};
 // How a model knows the order of its tokens.
-using PositionConfig = std::variant<LearnedPositions, SinusoidalPositions, Rotary>;
+using PositionConfig = std::variant<LearnedPositions, SinusoidalPositions, Rotary, NoPositions>;
+
+// Which layers have biases.
+struct Biases {
+  Biases(bool all = true) : attention(all), feed_forward(all), norms(all) {}
+  bool attention, feed_forward;  // the linear layers of each
+  bool norms;                    // of layer norms; an RMS norm never has one
+};
 
 struct BlockConfig {
   std::int64_t dim = 128;
@@ -67,10 +86,14 @@ struct BlockConfig {
   double attention_dropout = 0;  // on attention weights
   NormPlace norm = NormPlace::pre;
   NormKind norm_kind = NormKind::layer;
+  std::optional<bool> final_norm = {};  // whether a norm follows the last block; empty: if norm is pre
+  FeedForwardKind feed_forward = FeedForwardKind::mlp;
   ActivationKind activation = ActivationKind::gelu;
+  double attention_scale = 0;   // the factor of the scores q·k before the softmax; 0: 1/√head_dim
+  bool residual = true;         // whether each sublayer's input is added to its output
   bool qk_norm = false;         // an RMS norm of each head's queries and keys, with learned weights
   bool value_residual = false;  // self-attention mixes the first layer's values into its own
-  bool bias = true;             // whether linear layers and layer norms have a bias; RMSNorm has none
+  Biases bias = true;
   double norm_eps = 1e-5;
   Init init = Init::normal(0.02);           // for matrices
   Init residual_init = Init::normal(0.02);  // for matrices whose output is added to the residual stream

@@ -1,5 +1,6 @@
 #include "nn/layers/layers.h"
 
+#include "autograd/ops/arithmetic.h"
 #include "autograd/ops/helpers/products.h"
 #include "autograd/ops/layers.h"
 
@@ -18,8 +19,9 @@ Variable Linear::forward(const Variable& x) const {
 Embedding::Embedding(std::int64_t rows, std::int64_t dim, const Init& init, DType dtype)
     : weight(register_matrix("weight", {rows, dim}, dtype, init, ParameterKind::embedding)) {}
 
-Variable Embedding::forward(const Variable& ids) const {
-  return call([&] { return embedding(weight, ids); });
+Variable Embedding::forward(const Variable& ids, double factor) const {
+  const Variable rows = call([&] { return embedding(weight, ids); });
+  return factor == 1 ? rows : scale(rows, factor);
 }
 
 Variable Dropout::forward(const Variable& x) const {

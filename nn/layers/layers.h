@@ -15,11 +15,11 @@ class Linear : public Module {
   Variable weight, bias;
 };
 
-// Looks up rows of a table: ids i32 (…) → (…, dim); weight (rows, dim).
+// Looks up rows of a table, times a factor: ids i32 (…) → (…, dim); weight (rows, dim). Hooks see the rows.
 class Embedding : public Module {
  public:
   Embedding(std::int64_t rows, std::int64_t dim, const Init& init, DType dtype);
-  Variable forward(const Variable& ids) const;
+  Variable forward(const Variable& ids, double factor = 1) const;
 
   Variable weight;
 };

@@ -21,8 +21,17 @@ Variable RmsNorm::forward(const Variable& x) const {
 }
 
 std::unique_ptr<Norm> make_norm(const BlockConfig& config) {
-  if (config.norm_kind == NormKind::rms) return std::make_unique<RmsNorm>(config.dim, config.norm_eps, config.dtype);
-  return std::make_unique<LayerNorm>(config.dim, config.bias, config.norm_eps, config.dtype);
+  switch (config.norm_kind) {
+    case NormKind::layer:
+      return std::make_unique<LayerNorm>(config.dim, config.bias.norms, config.norm_eps, config.dtype);
+    case NormKind::rms:
+      return std::make_unique<RmsNorm>(config.dim, config.norm_eps, config.dtype);
+    case NormKind::none:
+      break;
+  }
+  return nullptr;
 }
+
+Variable normalize(const std::unique_ptr<Norm>& norm, const Variable& x) { return norm ? norm->forward(x) : x; }
 
 }  // namespace tapeformer

@@ -38,7 +38,9 @@ class RmsNorm : public Norm {
   double eps_;
 };
 
-// Returns the norm of the configuration, of width dim.
+// Returns the norm of the configuration, of width dim; null if it has none.
 std::unique_ptr<Norm> make_norm(const BlockConfig& config);
+// Returns the norm of x, or x itself if there is no norm.
+Variable normalize(const std::unique_ptr<Norm>& norm, const Variable& x);
 
 }  // namespace tapeformer

@@ -39,7 +39,8 @@ PositionEmbedding::PositionEmbedding(const PositionConfig& config, std::int64_t 
   } else if (has_vectors()) {
     weight_ = register_parameter("weight", {context, dim}, dtype, init, ParameterKind::embedding);
   } else {
-    refuse_hooks("rotary positions have no vectors");
+    refuse_hooks(std::holds_alternative<Rotary>(config) ? "rotary positions have no vectors"
+                                                        : "the model has no positions");
   }
 }
 
@@ -48,7 +49,7 @@ void PositionEmbedding::check_length(std::int64_t length) const {
 }
 
 Variable PositionEmbedding::forward(Tape& tape, const Positions& positions, std::int64_t length) const {
-  check(has_vectors(), "positions: rotary ones have no vectors");
+  check(has_vectors(), "positions: they have no vectors");
   check_length(positions.first + length);
   return call([&] {
     const auto& [first, of_tokens] = positions;

@@ -22,17 +22,19 @@ struct Positions {
 Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64_t d, const Rotary& rotary,
                      DType dtype);
 
-// Has a vector for each position below `context`: a learned table, or fixed sinusoids. For rotary positions it has no
-// vectors.
+// Has a vector for each position below `context`: a learned table, or fixed sinusoids. If positions are rotary, or if
+// there are none, it has no vectors.
 class PositionEmbedding : public Module {
  public:
   PositionEmbedding(const PositionConfig& config, std::int64_t context, std::int64_t dim, const Init& init,
                     DType dtype);
-  bool has_vectors() const { return !std::holds_alternative<Rotary>(config_); }
+  bool has_vectors() const {
+    return std::holds_alternative<LearnedPositions>(config_) || std::holds_alternative<SinusoidalPositions>(config_);
+  }
   // Returns the vectors of `length` positions: (length, dim), or (B, length, dim) if positions.of_tokens is given.
   // Throws Error if first + length exceeds the context.
   Variable forward(Tape& tape, const Positions& positions, std::int64_t length) const;
-  // Returns x (B, T, dim) plus the vectors of its tokens' positions, or x itself if positions are rotary.
+  // Returns x (B, T, dim) plus the vectors of its tokens' positions, or x itself if there are no vectors.
   Variable add_to(const Variable& x, const Positions& positions) const;
 
  private:

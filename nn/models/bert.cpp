@@ -22,21 +22,21 @@ Bert::Bert(const BertConfig& config)
     segment_embedding_ = std::make_unique<Embedding>(config.segments, dim, config.block.init, config.block.dtype);
     register_module("segment_embedding", *segment_embedding_);
   }
-  register_module("embedding_norm", *embedding_norm_);
+  if (embedding_norm_) register_module("embedding_norm", *embedding_norm_);
   register_module("", stack_);
 }
 
 Variable Bert::embed(const Batch& batch) const {
   const Variable& ids = ids_of(batch, "bert");
   const Tensor& types = batch.token_type_ids;
-  Variable x = positions_.add_to(token_embedding_.forward(ids), {});
+  Variable x = positions_.add_to(token_embedding_.forward(ids, config_.embedding_scale), {});
   if (segment_embedding_) {
     const Tensor segments = types.defined() ? types : Tensor::full(ids.sizes(), DType::i32, 0);
     x = add(x, segment_embedding_->forward(Variable::constant(*ids.tape(), segments)));
   } else {
     check(!types.defined(), "bert: the batch has token types, but the model has no embedding of them");
   }
-  return dropout_.forward(embedding_norm_->forward(x));
+  return dropout_.forward(normalize(embedding_norm_, x));
 }
 
 Variable Bert::encode(const Batch& batch, const Variable& x, std::vector<Variable>* layers) const {
@@ -61,6 +61,7 @@ std::vector<Key> bert_keys() {
   std::ranges::find(keys, "norm_eps", &Key::name)->default_value = 1e-12;
   keys.push_back({"segments", std::int64_t{1}, "segments of a row that have an embedding each (1 = no such embedding)",
                   between(1, 2)});
+  keys.push_back(tied_key(TiedEmbeddings::output));
   keys.push_back({"next_sentence", false, "also predict whether the second segment of a row follows the first"});
   return keys;
 }
@@ -71,6 +72,7 @@ void resolve_bert(KeyValues& options, bool) {
   constexpr double kInitStd = 0.02;  // Devlin et al. 2019
   resolve_transformer_keys(options);
   if (options.number("init_std") == 0) options.set("init_std", kInitStd);
+  resolve_tied(options);
   if (options.boolean("next_sentence") && options.integer("segments") != 2) {
     fail_usage("model.next_sentence: expected model.segments = 2 beside it, got ", options.integer("segments"));
   }
@@ -86,6 +88,7 @@ BertConfig bert_config(const KeyValues& options, const ModelVocabulary& vocabula
                     .layers = options.integer("layers"),
                     .block = block_config(options),
                     .position = position_config(options),
+                    .embedding_scale = embedding_scale(options, 1),
                     .segments = options.integer("segments")};
   config.block.init = Init::truncated_normal(options.number("init_std"));
   if (!options.boolean("zero_init")) config.block.residual_init = config.block.init;

@@ -13,14 +13,15 @@ struct BertConfig {
   std::int64_t layers = 4;
   BlockConfig block;
   PositionConfig position = LearnedPositions{};
-  std::int64_t segments = 1;  // number of segments of a row: 1, or 2 with an embedding for each
+  double embedding_scale = 1;  // the factor of token embeddings
+  std::int64_t segments = 1;   // number of segments of a row: 1, or 2 with an embedding for each
 };
 
 // Returns the row of the registry.
 ModelFamily bert_family();
 
-// X = dropout(LN(E[token] + P[position] + S[segment])), followed by blocks in which every token attends to all tokens
-// of its row.
+// X = dropout(LN(s·E[token] + P[position] + S[segment])), s = embedding_scale, followed by blocks in which every token
+// attends to all tokens of its row.
 class Bert : public Model {
  public:
   explicit Bert(const BertConfig& config);
@@ -46,7 +47,7 @@ class Bert : public Model {
   Embedding token_embedding_;
   PositionEmbedding positions_;
   std::unique_ptr<Embedding> segment_embedding_;
-  std::unique_ptr<Norm> embedding_norm_;
+  std::unique_ptr<Norm> embedding_norm_;  // null: none
   Dropout dropout_;
   BlockStack stack_;
 };

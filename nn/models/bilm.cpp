@@ -2,6 +2,7 @@
 
 #include "autograd/ops/views.h"
 #include "nn/models/recurrent_keys.h"
+#include "nn/models/transformer_keys.h"
 
 namespace tapeformer {
 namespace {

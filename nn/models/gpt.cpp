@@ -48,7 +48,8 @@ Variable Gpt::run(const Variable& ids, Cache* cache, std::vector<Variable>* laye
     check(token < 0 || !contains(ids.value().slice(1, first == 0, length), token),
           "gpt: the key/value cache holds one document, but another one begins");
   }
-  const Variable x = dropout_.forward(positions_.add_to(token_embedding_.forward(ids), positions));
+  const Variable x =
+      dropout_.forward(positions_.add_to(token_embedding_.forward(ids, config_.embedding_scale), positions));
   if (layers) layers->push_back(x);
   return stack_.forward(x, {.mask = mask, .positions = positions}, own, layers);
 }
@@ -75,7 +76,7 @@ std::vector<Key> gpt_keys() {
                                             .position = PositionKind::rotary,
                                             .norm_kind = NormKind::rms,
                                             .bias = false});
-  keys.push_back(word_key("tie_embeddings", TiedEmbeddings::output, "embeddings that share weights with the head"));
+  keys.push_back(tied_key(TiedEmbeddings::output));
   keys.push_back({"value_residual", false,
                   "the values of each layer's attention are mixed with those of the first layer, by a learned share"});
   return keys;
@@ -85,8 +86,7 @@ void resolve_gpt(KeyValues& options, bool) {
   constexpr double kInitStd = 0.02;  // Radford et al. 2019
   resolve_transformer_keys(options);
   if (options.number("init_std") == 0) options.set("init_std", kInitStd);
-  // A language model has one embedding, so "all" means the same as "output".
-  if (options.text("tie_embeddings") == "all") options.set("tie_embeddings", std::string("output"));
+  resolve_tied(options);
 }
 
 GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary) {
@@ -95,7 +95,8 @@ GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary
                    .layers = options.integer("layers"),
                    .block = block_config(options),
                    .position = position_config(options),
-                   .tie_embeddings = options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none,
+                   .embedding_scale = embedding_scale(options, 1),
+                   .tie_embeddings = ties_embeddings(options),
                    .logit_softcap = options.number("logit_softcap"),
                    .document_token = vocabulary.document_token};
   config.block.value_residual = options.boolean("value_residual");

@@ -17,6 +17,7 @@ struct GptConfig {
   std::int64_t layers = 4;
   BlockConfig block;
   PositionConfig position = LearnedPositions{};
+  double embedding_scale = 1;  // the factor of token embeddings
   bool tie_embeddings = true;  // whether the head's matrix is the token embedding
   double logit_softcap = 0;    // the bound of the logits; 0: none
   // The token with which each document of a row begins. A token attends only within its document, whose positions count
@@ -35,8 +36,8 @@ class Gpt : public CausalModel {
   const GptConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
-  // Rotary positions need no table of limited length.
-  bool can_exceed_context() const override { return std::holds_alternative<Rotary>(config_.position); }
+  // Only vectors of positions come from a table of limited length.
+  bool can_exceed_context() const override { return !positions_.has_vectors(); }
   std::int32_t document_token() const override { return config_.document_token; }
   const Embedding* token_embedding() const override { return &token_embedding_; }
   const PositionEmbedding* position_embedding() const override { return &positions_; }

@@ -19,15 +19,14 @@ std::vector<Key> recurrent_keys() {
           {"layers", std::int64_t{1}, "layers, each reading the states of the one below", size},
           {"dim", std::int64_t{200}, "width of a layer's state", size},
           embedding_dim_key(),
-          word_key("tie_embeddings", TiedEmbeddings::none, "embeddings that share weights with the head"),
+          tied_key(TiedEmbeddings::none),
           std::move(dropout),
           {"forget_bias", 1.0, "added to the initial bias of an LSTM's forget gate"}};
 }
 
 void resolve_recurrent_keys(KeyValues& options) {
   if (options.integer("embedding_dim") == 0) options.set("embedding_dim", options.integer("dim"));
-  // A language model has one embedding, so "all" means the same as "output".
-  if (options.text("tie_embeddings") == "all") options.set("tie_embeddings", std::string("output"));
+  resolve_tied(options);
   if (ties_embeddings(options) && options.integer("embedding_dim") != options.integer("dim")) {
     fail_usage("model.embedding_dim: expected 0 or model.dim, which is ", options.integer("dim"),
                ", since model.tie_embeddings is output, got ", options.integer("embedding_dim"));
@@ -41,10 +40,6 @@ RecurrentConfig recurrent_config(const KeyValues& options) {
           .dim = options.integer("dim"),
           .dropout = options.number("dropout"),
           .forget_bias = options.number("forget_bias")};
-}
-
-bool ties_embeddings(const KeyValues& options) {
-  return options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none;
 }
 
 Init head_init(const RecurrentConfig& stack) { return Init::uniform_fan_in(stack.dim); }

@@ -13,7 +13,6 @@ Key embedding_dim_key();
 void resolve_recurrent_keys(KeyValues& options);
 // Returns the configuration that resolved options describe.
 RecurrentConfig recurrent_config(const KeyValues& options);
-bool ties_embeddings(const KeyValues& options);
 
 // Return the initial values of a head, uniform in ±1/√dim as in torch.nn.Linear, and of an embedding: standard normal
 // as in torch.nn.Embedding, or those of the head if it is tied to it.

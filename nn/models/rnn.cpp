@@ -3,6 +3,7 @@
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "nn/models/recurrent_keys.h"
+#include "nn/models/transformer_keys.h"
 
 namespace tapeformer {
 

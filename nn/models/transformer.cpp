@@ -39,11 +39,11 @@ Transformer::Transformer(const TransformerConfig& config)
   register_module("head", head_);
 }
 
-// Returns √dim · embedding + positions, with dropout; the first token has position `first`.
+// Returns scale · embedding + positions, with dropout; the first token has position `first`.
 Variable Transformer::embed(const Embedding& embedding, const PositionEmbedding& positions, const Variable& ids,
                             std::int64_t first) const {
-  const Variable vectors = scale(embedding.forward(ids), std::sqrt(static_cast<double>(config_.block.dim)));
-  return dropout_.forward(positions.add_to(vectors, {.first = first}));
+  const double factor = config_.embedding_scale.value_or(std::sqrt(static_cast<double>(config_.block.dim)));
+  return dropout_.forward(positions.add_to(embedding.forward(ids, factor), {.first = first}));
 }
 
 Variable Transformer::embed_source(Tape& tape, const SourceBatch& source) const {
@@ -98,6 +98,7 @@ TransformerConfig transformer_config(const KeyValues& options, const ModelVocabu
           .layers = options.integer("layers"),
           .block = block_config(options),
           .position = position_config(options),
+          .embedding_scale = embedding_scale(options, std::sqrt(static_cast<double>(options.integer("dim")))),
           .tied = options.word<TiedEmbeddings>("tie_embeddings"),
           .logit_softcap = options.number("logit_softcap")};
 }

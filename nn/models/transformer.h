@@ -15,6 +15,7 @@ struct TransformerConfig {
   std::int64_t layers = 6;     // number of layers of the encoder, and of the decoder
   BlockConfig block;
   PositionConfig position = SinusoidalPositions{};
+  std::optional<double> embedding_scale = {};  // the factor of token embeddings; empty: √dim
   TiedEmbeddings tied = TiedEmbeddings::all;
   double logit_softcap = 0;  // the bound of the logits; 0: none
 };
@@ -22,7 +23,8 @@ struct TransformerConfig {
 // Returns the row of the registry.
 ModelFamily transformer_family();
 
-// The initial values of embeddings are normal with standard deviation 1/√dim; embeddings are multiplied by √dim.
+// The initial values of embeddings are normal with standard deviation 1/√dim; token embeddings are multiplied by √dim,
+// or as configured.
 class Transformer : public PairModel {
  public:
   // Throws UsageError if all embeddings are tied but the vocabularies differ in size.

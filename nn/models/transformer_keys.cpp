@@ -20,6 +20,17 @@ Key following(std::string other, Key key) {
   return key;
 }
 
+// The text of a key that is true or false, or "auto": a value that is derived from the key `other`.
+Key auto_key(std::string name, std::string help, std::string other) {
+  return following(std::move(other), {std::move(name), std::string("auto"), std::move(help),
+                                      std::vector<std::string>{"auto", "true", "false"}});
+}
+
+// Replaces "auto" by `value`.
+void resolve_auto(KeyValues& options, std::string_view name, bool value) {
+  if (options.text(name) == "auto") options.set(name, std::string(value ? "true" : "false"));
+}
+
 // Returns 4·dim. A gated activation needs a third matrix, so for it this is the smallest multiple of 32 that gives at
 // least as many parameters.
 std::int64_t default_ff_dim(std::int64_t dim, ActivationKind activation) {
@@ -46,6 +57,18 @@ void resolve_pair_tied(KeyValues& options, bool joint) {
   }
 }
 
+Key tied_key(TiedEmbeddings default_value) {
+  return word_key("tie_embeddings", default_value, "embeddings that share weights with the head");
+}
+
+void resolve_tied(KeyValues& options) {
+  if (options.text("tie_embeddings") == "all") options.set("tie_embeddings", std::string("output"));
+}
+
+bool ties_embeddings(const KeyValues& options) {
+  return options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none;
+}
+
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
   const std::int64_t kLayers = 4, kDim = 128, kContext = 128;
   return {
@@ -65,14 +88,31 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
                            {"attention_dropout", -1.0, "dropout probability of attention weights (-1 = dropout)",
                             KeyRange{-1, 1, false, true}})),
       word_key("norm", defaults.norm, "place of the norm in each sublayer"),
-      word_key("norm_kind", defaults.norm_kind, "kind of norm: layer norm, or RMS norm, which has no mean and no bias"),
+      word_key("norm_kind", defaults.norm_kind,
+               "kind of norm: layer norm, RMS norm, which has no mean and no bias, or none"),
+      auto_key("final_norm", "a norm after the last block (auto = if norm is pre)", "model.norm"),
+      {"residual", true, "each sublayer's input is added to its output"},
+      word_key("feed_forward", FeedForwardKind::mlp, "what follows attention in a block: two linear layers, or none"),
       word_key("activation", defaults.activation, "activation of the feed-forward layer"),
-      word_key("position", defaults.position, "kind of positions: embeddings that are added, or rotary"),
+      word_key("position", defaults.position, "kind of positions: embeddings that are added, rotary, or none"),
       {"position_base", 10000.0, "base of the wavelengths of sinusoidal and rotary positions", above(0)},
       word_key("rotary_pairs", RotaryPairs::halves,
                "elements of a head that turn together: i and d/2 + i, or 2i and 2i + 1"),
+      {.name = "attention_scale",
+       .default_value = 0.0,
+       .help = "factor of attention scores (auto = 0 = 1 / sqrt(head_dim), none = 1)",
+       .allowed = at_least(0),
+       .words = {{"auto", 0.0}, {"none", 1.0}}},
+      {.name = "embedding_scale",
+       .default_value = 0.0,
+       .help = "factor of token embeddings (auto = 0 = sqrt(dim) for transformer, 1 for gpt and bert)",
+       .allowed = at_least(0),
+       .words = {{"auto", 0.0}}},
       {"qk_norm", false, "an RMS norm of each head's queries and keys"},
       {"bias", defaults.bias, "biases in linear layers and norms"},
+      auto_key("attention_bias", "biases in the linear layers of attention (auto = bias)", "model.bias"),
+      auto_key("ff_bias", "biases in feed-forward layers (auto = bias)", "model.bias"),
+      auto_key("norm_bias", "biases in layer norms (auto = bias)", "model.bias"),
       {"norm_eps", 1e-5, "added to the variance in norms", above(0)},
       {"init_std", 0.0, "standard deviation of initial matrices (0 = 0.02 for gpt and bert, Xavier for transformer)",
        at_least(0)},
@@ -89,6 +129,18 @@ void resolve_transformer_keys(KeyValues& options) {
     options.set("ff_dim", default_ff_dim(dim, options.word<ActivationKind>("activation")));
   }
   if (options.number("attention_dropout") < 0) options.set("attention_dropout", options.number("dropout"));
+  for (const char* name : {"attention_bias", "ff_bias", "norm_bias"}) {
+    resolve_auto(options, name, options.boolean("bias"));
+  }
+  const NormKind norm_kind = options.word<NormKind>("norm_kind");
+  if (norm_kind == NormKind::none && options.text("final_norm") == "true") {
+    fail_usage("model.final_norm: expected auto or false beside model.norm_kind = none, got true");
+  }
+  resolve_auto(options, "final_norm", options.word<NormPlace>("norm") == NormPlace::pre && norm_kind != NormKind::none);
+  if (options.boolean("zero_init") && !options.boolean("residual")) {
+    fail_usage(
+        "model.zero_init: expected false beside model.residual = false, where every output would be zero, got true");
+  }
   if (head_dim == 0 && dim % heads != 0) {
     // If heads has its default value, the error names model.dim, because the user did not choose heads.
     if (heads == kHeads) fail_usage("model.dim: expected a multiple of model.heads, which is ", heads, ", got ", dim);
@@ -111,6 +163,9 @@ void resolve_transformer_keys(KeyValues& options) {
 }
 
 BlockConfig block_config(const KeyValues& options) {
+  const auto is_true = [&](std::string_view name) { return options.text(name) == "true"; };
+  Biases bias;
+  bias.attention = is_true("attention_bias"), bias.feed_forward = is_true("ff_bias"), bias.norms = is_true("norm_bias");
   const double deviation = options.number("init_std");
   const Init init = deviation > 0 ? Init::normal(deviation) : Init::xavier_uniform();
   return {.dim = options.integer("dim"),
@@ -123,9 +178,13 @@ BlockConfig block_config(const KeyValues& options) {
           .attention_dropout = options.number("attention_dropout"),
           .norm = options.word<NormPlace>("norm"),
           .norm_kind = options.word<NormKind>("norm_kind"),
+          .final_norm = is_true("final_norm"),
+          .feed_forward = options.word<FeedForwardKind>("feed_forward"),
           .activation = options.word<ActivationKind>("activation"),
+          .attention_scale = options.number("attention_scale"),
+          .residual = options.boolean("residual"),
           .qk_norm = options.boolean("qk_norm"),
-          .bias = options.boolean("bias"),
+          .bias = bias,
           .norm_eps = options.number("norm_eps"),
           .init = init,
           .residual_init = options.boolean("zero_init") ? Init::zeros() : init};
@@ -140,8 +199,15 @@ PositionConfig position_config(const KeyValues& options) {
       return SinusoidalPositions{base};
     case PositionKind::rotary:
       return Rotary{base, options.word<RotaryPairs>("rotary_pairs")};
+    case PositionKind::none:
+      return NoPositions{};
   }
   fail("position: not a kind of positions");
+}
+
+double embedding_scale(const KeyValues& options, double automatic) {
+  const double factor = options.number("embedding_scale");
+  return factor > 0 ? factor : automatic;
 }
 
 double attention_flops(const KeyValues& options, std::int64_t length) {

@@ -20,6 +20,13 @@ struct Words<TiedEmbeddings> {
 Key pair_tied_key();
 void resolve_pair_tied(KeyValues& options, bool joint);
 
+// The key tie_embeddings of a model with one embedding and one head. resolve_tied() replaces "all" by "output", which
+// means the same there.
+Key tied_key(TiedEmbeddings default_value);
+void resolve_tied(KeyValues& options);
+// Returns whether the head of resolved options has the weights of an embedding.
+bool ties_embeddings(const KeyValues& options);
+
 // The defaults that differ between families.
 struct TransformerDefaults {
   NormPlace norm;
@@ -30,13 +37,15 @@ struct TransformerDefaults {
 };
 
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults);
-// Replaces the values of ff_dim and attention_dropout that stand for others, and checks that the keys do not contradict
-// each other (ModelFamily::resolve).
+// Replaces the values of ff_dim, attention_dropout, final_norm and the biases that stand for others, and checks that
+// the keys do not contradict each other (ModelFamily::resolve).
 void resolve_transformer_keys(KeyValues& options);
 // Returns the configuration of the block that resolved options describe.
 BlockConfig block_config(const KeyValues& options);
 // Returns the positions that they describe.
 PositionConfig position_config(const KeyValues& options);
+// Returns the factor of token embeddings that they describe; `automatic` is the family's own.
+double embedding_scale(const KeyValues& options, double automatic);
 // Returns the operations per token of one layer's attention of T tokens to all T tokens: 2·T·h·d for the scores and
 // 2·T·h·d_v for the weighted sums of the values; 4·T·dim if h·d = h·d_v = dim. Causal attention costs half.
 double attention_flops(const KeyValues& options, std::int64_t length);

@@ -4,6 +4,7 @@
 #include "autograd/tape/tape.h"
 #include "core/ignored_target.h"
 #include "nn/models/recurrent_keys.h"
+#include "nn/models/transformer_keys.h"
 #include "tasks/common/models.h"
 
 namespace tapeformer {

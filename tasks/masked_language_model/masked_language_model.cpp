@@ -18,17 +18,17 @@ Tensor row_tensor(const std::vector<std::int32_t>& values) {
 
 }  // namespace
 
-MaskedLMHead::MaskedLMHead(const BlockConfig& config, const Embedding& embedding, double softcap)
-    : transform_(config.dim, config.dim, config.bias, config.init, config.dtype),
+MaskedLMHead::MaskedLMHead(const BlockConfig& config, const Embedding& embedding, bool tied, double softcap)
+    : transform_(config.dim, config.dim, config.bias.feed_forward, config.init, config.dtype),
       norm_(make_norm(config)),
-      output_(embedding, /*tied=*/true, config.dim, /*with_bias=*/true, config.init, config.dtype, softcap) {
+      output_(embedding, tied, config.dim, /*with_bias=*/true, config.init, config.dtype, softcap) {
   register_module("transform", transform_);
-  register_module("norm", *norm_);
+  if (norm_) register_module("norm", *norm_);
   register_module("", output_);
 }
 
 Variable MaskedLMHead::transformed(const Variable& features) const {
-  return norm_->forward(gelu(transform_.forward(features)));
+  return normalize(norm_, gelu(transform_.forward(features)));
 }
 
 TokenPrediction scored_positions(const Variable& features, const Tensor& targets) {
@@ -47,8 +47,8 @@ TokenPrediction scored_positions(const Variable& features, const Tensor& targets
 }
 
 MaskedLanguageModel::MaskedLanguageModel(std::unique_ptr<Model> model, const BlockConfig& blocks, bool next_sentence,
-                                         double logit_softcap)
-    : ModelWithHeads(std::move(model)), head_(blocks, embedding(), logit_softcap) {
+                                         double logit_softcap, bool tied)
+    : ModelWithHeads(std::move(model)), head_(blocks, embedding(), tied, logit_softcap) {
   if (next_sentence) {
     pooler_ = std::make_unique<Linear>(blocks.dim, blocks.dim, true, blocks.init, blocks.dtype);
     next_sentence_ = std::make_unique<Linear>(blocks.dim, 2, true, blocks.init, blocks.dtype, ParameterKind::head);
@@ -85,7 +85,7 @@ std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedCo
   BlockConfig blocks = block_config(options);
   blocks.init = Init::truncated_normal(options.number("init_std"));
   return std::make_unique<MaskedLanguageModel>(std::move(model), blocks, options.boolean("next_sentence"),
-                                               options.number("logit_softcap"));
+                                               options.number("logit_softcap"), ties_embeddings(options));
 }
 
 }  // namespace tapeformer

@@ -11,12 +11,12 @@
 
 namespace tapeformer {
 
-// LN(GELU(h W + b)) Eᵀ + b′ with the token embedding E: h (…, dim) → (…, vocab).
+// LN(GELU(h W + b)) Eᵀ + b′: h (…, dim) → (…, vocab). E is the token embedding if `tied`, else a matrix of its own.
 class MaskedLMHead : public Module {
  public:
-  // The width, the norm and the initial values are those of the model's blocks. `softcap` bounds the logits; 0: no
-  // bound.
-  MaskedLMHead(const BlockConfig& config, const Embedding& embedding, double softcap);
+  // The width, the norm and the initial values are those of the model's blocks, and b is there if their feed-forward
+  // layers have biases. `softcap` bounds the logits; 0: no bound.
+  MaskedLMHead(const BlockConfig& config, const Embedding& embedding, bool tied, double softcap);
   Variable logits(const Variable& features) const {
     return call([&] { return output_.logits(transformed(features)); });
   }
@@ -29,7 +29,7 @@ class MaskedLMHead : public Module {
   Variable transformed(const Variable& features) const;
 
   Linear transform_;
-  std::unique_ptr<Norm> norm_;
+  std::unique_ptr<Norm> norm_;  // null: none
   LMHead output_;
 };
 
@@ -51,9 +51,9 @@ TokenPrediction scored_positions(const Variable& features, const Tensor& targets
 class MaskedLanguageModel : public ModelWithHeads {
  public:
   // The heads have the width, the norm and the initial values of the model's blocks. `logit_softcap` is the bound of
-  // the logits of tokens; 0: none.
+  // the logits of tokens; 0: none. `tied`: the matrix that predicts tokens is their embedding.
   MaskedLanguageModel(std::unique_ptr<Model> model, const BlockConfig& blocks, bool next_sentence,
-                      double logit_softcap = 0);
+                      double logit_softcap = 0, bool tied = true);
 
   // Features (…, F) → logits (…, vocab).
   Variable logits(const Variable& features) const { return head_.logits(features); }

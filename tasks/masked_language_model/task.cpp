@@ -2,6 +2,7 @@
 
 #include "core/text/numbers.h"
 #include "data/synthetic/corpora.h"
+#include "nn/models/transformer_keys.h"
 #include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
@@ -22,7 +23,8 @@ void check_masked(const ResolvedConfig& config) {
 double masked_head_flops(const ResolvedConfig& config, const Module& model, const ModelVocabulary& vocabulary) {
   constexpr double kMasked = 0.15;
   const std::int64_t dim = config.model.options.integer("dim");
-  return kMasked * 2 * static_cast<double>(model.parameter_count("head.") + vocabulary.target * dim);
+  const std::int64_t tied = ties_embeddings(config.model.options) ? vocabulary.target * dim : 0;
+  return kMasked * 2 * static_cast<double>(model.parameter_count("head.") + tied);
 }
 
 // The optimum holds for rows in which every letter of the corpus, and nothing else, is a token.

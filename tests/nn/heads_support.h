@@ -13,8 +13,8 @@
 namespace tapeformer {
 
 struct MaskedBert : MaskedLanguageModel {
-  explicit MaskedBert(const BertConfig& config, bool next_sentence = true)
-      : MaskedLanguageModel(std::make_unique<Bert>(config), config.block, next_sentence) {}
+  explicit MaskedBert(const BertConfig& config, bool next_sentence = true, bool tied = true)
+      : MaskedLanguageModel(std::make_unique<Bert>(config), config.block, next_sentence, 0, tied) {}
 };
 
 struct BidirectionalBilm : BidirectionalLanguageModel {

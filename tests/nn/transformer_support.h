@@ -18,7 +18,7 @@ inline TransformerConfig small_transformer(DType dtype = DType::f64) {
 
 // The paper's, and those that differ from it in every part that the code tells apart.
 inline std::vector<TransformerConfig> transformer_architectures(DType dtype = DType::f64) {
-  std::vector<TransformerConfig> configs(4, small_transformer(dtype));
+  std::vector<TransformerConfig> configs(5, small_transformer(dtype));
   configs[1].block.norm = NormPlace::pre, configs[1].block.activation = ActivationKind::gelu;
   configs[1].position = LearnedPositions{};
   configs[1].tied = TiedEmbeddings::none, configs[1].source_vocab = 13;
@@ -26,13 +26,17 @@ inline std::vector<TransformerConfig> transformer_architectures(DType dtype = DT
   configs[2].tied = TiedEmbeddings::output, configs[2].target_vocab = 19;
   configs[3].block = modern(configs[3].block);
   configs[3].position = Rotary{.pairs = RotaryPairs::interleaved};
+  configs[4].position = NoPositions{}, configs[4].embedding_scale = 2;
+  configs[4].block.attention_scale = 0.7, configs[4].block.bias.attention = false;
+  configs[4].block.final_norm = true, configs[4].block.feed_forward = FeedForwardKind::none;
   return configs;
 }
 
 inline std::string name_of(const TransformerConfig& config) {
   if (config.block.norm_kind == NormKind::rms) return "modern";
+  if (config.block.feed_forward == FeedForwardKind::none) return "switched";
   return str_cat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
-                 config.block.bias ? "biases" : "no biases");
+                 config.block.bias.attention ? "biases" : "no biases");
 }
 
 // A sentence and its translation: targets[t] follows inputs[0 … t].

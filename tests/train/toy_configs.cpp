@@ -25,6 +25,15 @@ Config modern_config() {
   return config;
 }
 
+Config bare_config() {
+  Config config = toy_config();
+  config.model.options["position"] = "none";
+  config.model.options["norm_kind"] = "none";
+  config.model.options["feed_forward"] = "none";
+  config.model.options["attention_scale"] = 1.0;
+  return config;
+}
+
 Config rnn_config(const std::string& cell) {
   Config config = toy_config_of("rnn", {{"cell", cell}, {"layers", kTwo}, {"dim", std::int64_t{12}}});
   config.train.bptt = 16;
@@ -129,6 +138,7 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
   std::vector<NamedConfig> all{
       {"gpt", toy_config()},
       {"gpt of modern blocks", modern_config()},
+      {"gpt of attention alone", bare_config()},
       {"rnn, lstm", rnn_config("lstm")},
       {"rnn, gru", rnn_config("gru")},
       {"rnn, tanh", rnn_config("tanh")},

@@ -60,6 +60,8 @@ inline Config translation_config() {
 
 // A Llama-like gpt.
 Config modern_config();
+// A gpt of attention alone: no positions, norms, feed-forward layers and scale.
+Config bare_config();
 Config rnn_config(const std::string& cell = "lstm");
 Config nplm_config();
 Config bilm_config(const std::string& cell = "lstm");

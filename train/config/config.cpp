@@ -53,6 +53,16 @@ std::optional<KeyValue> convert(const toml::node& node, KeyType type) {
   return std::nullopt;
 }
 
+// Returns the node as a value of the key. A number may be one of the key's words, and a word may be true or false.
+std::optional<KeyValue> convert(const toml::node& node, const Key& key) {
+  if (const auto* text = node.as_string(); text && !key.words.empty()) return parse_key_value(text->get(), key);
+  if (const auto* value = node.as_boolean(); value && key.type() == KeyType::string) {
+    const std::string word = value->get() ? "true" : "false";
+    if (std::ranges::count(allowed_words(key), word) > 0) return word;
+  }
+  return convert(node, key.type());
+}
+
 // Splits "section.key"; the section is empty if there is no dot.
 std::pair<std::string_view, std::string_view> split_name(std::string_view name) {
   const std::size_t dot = name.find('.');
@@ -116,9 +126,9 @@ class Reader {
     if (!entry) {
       fail_usage(place, "unknown key ", section, ".", key, ": did you mean ", nearest_config_name(section, key), "?");
     }
-    auto value = convert(node, entry->key.type());
+    auto value = convert(node, entry->key);
     if (!value) {
-      fail_usage(place, entry->name(), ": expected ", expected_text(entry->key.type()), ", got ", describe(node));
+      fail_usage(place, entry->name(), ": expected ", expected_text(entry->key), ", got ", describe(node));
     }
     check_key_value(entry->name(), entry->key, *value, place);
     entry->set(config_, std::move(*value));
@@ -202,8 +212,8 @@ void apply_override(Config& config, std::string_view name, std::span<const std::
   if (values.size() != 1 && !is_list) fail_usage(name, ": expected one value, got ", values.size());
   KeyValue all = std::vector<std::string>();
   for (const std::string& text : values) {
-    auto value = parse_key_value(text, type);
-    if (!value) fail_usage(name, ": expected ", expected_text(type), ", got ", format_key_value(text));
+    auto value = parse_key_value(text, entry->key);
+    if (!value) fail_usage(name, ": expected ", expected_text(entry->key), ", got ", format_key_value(text));
     check_key_value(entry->name(), entry->key, *value, "");
     if (is_list) {
       auto& items = std::get<std::vector<std::string>>(all);

@@ -76,6 +76,12 @@ const char* expected_text(KeyType type) {
   return "a string or a list of strings";
 }
 
+std::string expected_text(const Key& key) {
+  std::string text = expected_text(key.type());
+  for (const auto& word : key.words) text += str_cat(&word == &key.words.back() ? " or " : ", ", word.first);
+  return text;
+}
+
 std::optional<KeyValue> parse_key_value(const std::string& text, KeyType type) {
   switch (type) {
     case KeyType::integer:
@@ -92,6 +98,13 @@ std::optional<KeyValue> parse_key_value(const std::string& text, KeyType type) {
       break;
   }
   return split_commas(text);
+}
+
+std::optional<KeyValue> parse_key_value(const std::string& text, const Key& key) {
+  for (const auto& [word, value] : key.words) {
+    if (text == word) return value;
+  }
+  return parse_key_value(text, key.type());
 }
 
 std::string command_line_text(const KeyValue& value) {

@@ -10,8 +10,12 @@ namespace tapeformer {
 
 // Returns the name of a type for messages, such as "a whole number".
 const char* expected_text(KeyType type);
+// Returns the name of the key's type, and the words that it takes for numbers: "a number, auto or none".
+std::string expected_text(const Key& key);
 // Parses a value from the command line; nullopt if the text is no value of this type. A list is separated by commas.
 std::optional<KeyValue> parse_key_value(const std::string& text, KeyType type);
+// Parses a value of the key, which may be one of the words that it takes for numbers.
+std::optional<KeyValue> parse_key_value(const std::string& text, const Key& key);
 // Formats a value as one would write it on the command line.
 std::string command_line_text(const KeyValue& value);
 // Formats a value for TOML; a double reads back to the same bits. Throws UsageError for a string that is not UTF-8.

@@ -81,9 +81,11 @@ Widths widths_of(const BlockConfig& config) {
   return {config.kv_heads ? config.heads / config.kv_heads : 1, d, config.value_dim ? config.value_dim : d};
 }
 
-// Checks the weights of one head (T_q, T_k), and what it adds to the stream, against softmax(q kᵀ/√d) v W_O.
-void check_head(const double* weights, const double* output, const Matrix& q, const Matrix& k, const Matrix& v,
-                const std::function<bool(std::size_t, std::size_t)>& sees, const Tensor& w_o, std::int64_t head) {
+// Checks the weights of one head (T_q, T_k), and what it adds to the stream, against softmax(s·q kᵀ) v W_O,
+// s = scale or, if that is 0, 1/√d.
+void check_head(const double* weights, const double* output, double scale, const Matrix& q, const Matrix& k,
+                const Matrix& v, const std::function<bool(std::size_t, std::size_t)>& sees, const Tensor& w_o,
+                std::int64_t head) {
   for (std::size_t i = 0; i < q.size(); ++i) {
     std::vector<double> expected(k.size()), read(v[0].size());
     double total = 0;
@@ -91,7 +93,7 @@ void check_head(const double* weights, const double* output, const Matrix& q, co
       if (!sees(i, j)) continue;
       double score = 0;
       for (std::size_t c = 0; c < q[i].size(); ++c) score += q[i][c] * k[j][c];
-      total += expected[j] = std::exp(score / std::sqrt(double(q[i].size())));
+      total += expected[j] = std::exp(scale > 0 ? score * scale : score / std::sqrt(double(q[i].size())));
     }
     for (std::size_t j = 0; j < k.size(); ++j) {
       expected[j] /= total;
@@ -128,7 +130,9 @@ std::vector<BlockConfig> configs() {
   wide.head_dim = 2, wide.value_dim = 7;
   BlockConfig grouped = modern(plain);
   grouped.heads = 4, grouped.kv_heads = 2;
-  return {plain, wide, grouped};
+  BlockConfig scaled = plain;
+  scaled.attention_scale = 1.5;
+  return {plain, wide, grouped, scaled};
 }
 
 }  // namespace
@@ -175,7 +179,8 @@ TEST_CASE("attention observer: weights and outputs of the heads of self-attentio
           transform(k, config, config.qk_norm ? state.at("k_norm.weight").data<double>() : nullptr, rotary);
           const std::int64_t place = b * config.heads + h;
           check_head(weights.data<double>() + place * kLength * kLength,
-                     heads.data<double>() + place * kLength * config.dim, q, k, v, sees, state.at("out.weight"), h);
+                     heads.data<double>() + place * kLength * config.dim, config.attention_scale, q, k, v, sees,
+                     state.at("out.weight"), h);
         }
       }
     }
@@ -214,7 +219,8 @@ TEST_CASE("attention observer: weights and outputs of the heads of cross-attenti
         transform(k, config, config.qk_norm ? state.at("k_norm.weight").data<double>() : nullptr);
         const std::int64_t place = b * config.heads + h;
         check_head(weights.data<double>() + place * kLength * kSource,
-                   heads.data<double>() + place * kLength * config.dim, q, k, v, sees, state.at("out.weight"), h);
+                   heads.data<double>() + place * kLength * config.dim, config.attention_scale, q, k, v, sees,
+                   state.at("out.weight"), h);
       }
     }
   }

@@ -22,6 +22,15 @@ BertConfig modern_bert() {
   return config;
 }
 
+// A small BERT of attention alone, without positions.
+BertConfig bare_bert() {
+  BertConfig config = small_bert();
+  config.block.norm_kind = NormKind::none, config.block.feed_forward = FeedForwardKind::none;
+  config.block.attention_scale = 0.5, config.embedding_scale = 1.5;
+  config.position = NoPositions{};
+  return config;
+}
+
 Tensor row_tensor(const std::vector<std::int32_t>& values) {
   return Tensor::from(std::span<const std::int32_t>(values), {std::ssize(values)});
 }
@@ -70,12 +79,13 @@ double add_gradients(const MaskedLanguageModel& model, const Rows& rows, const T
 }  // namespace
 
 TEST_CASE(
-    "bert: gradients match finite differences, of the tokens and of the next sentence, post- and pre-norm and of "
-    "today's blocks") {
-  for (const BertConfig& architecture : {small_bert(), small_bert(DType::f64, NormPlace::pre), modern_bert()}) {
+    "bert: gradients match finite differences, of the tokens and of the next sentence, post- and pre-norm, of today's "
+    "blocks and of attention alone, with the embedding as head and without") {
+  for (const BertConfig& architecture :
+       {small_bert(), small_bert(DType::f64, NormPlace::pre), modern_bert(), bare_bert()}) {
     for (const bool next_sentence : {true, false}) {
       CAPTURE(next_sentence);
-      const MaskedBert model(architecture, next_sentence);
+      const MaskedBert model(architecture, next_sentence, /*tied=*/next_sentence);
       randomize(model);
       const Rows rows;
       add_gradients(model, rows);
@@ -86,7 +96,7 @@ TEST_CASE(
 }
 
 TEST_CASE("bert: padded rows have the vectors, the loss and the gradients that they have alone") {
-  for (const BertConfig& config : {small_bert(), modern_bert()}) {
+  for (const BertConfig& config : {small_bert(), modern_bert(), bare_bert()}) {
     const MaskedBert model(config);
     randomize(model);
     Rows rows;

@@ -331,6 +331,8 @@ TEST_CASE("hooks: what cannot be hooked, what does not fit and an unknown name a
                        Error);
   CHECK_THROWS_WITH_AS((void)model.module("position_embedding").register_full_backward_hook({}),
                        "register_full_backward_hook: rotary positions have no vectors", Error);
+  CHECK_THROWS_WITH_AS((void)Gpt(bare_gpt()).module("position_embedding").register_full_backward_hook({}),
+                       "register_full_backward_hook: the model has no positions", Error);
   CHECK_THROWS_WITH_AS((void)model.module("blocks.0.atention"),
                        "module: there is no blocks.0.atention; did you mean blocks.0.attention?", Error);
   const Tensor ids = ids_tensor(random_ids(20, 17, 1), {2, 10});

@@ -20,6 +20,10 @@ Config switched_config() {
   config.model.options["zero_init"] = true;
   config.model.options["value_residual"] = true;
   config.model.options["logit_softcap"] = 15.0;
+  config.model.options["attention_scale"] = 0.5;
+  config.model.options["embedding_scale"] = 2.0;
+  config.model.options["attention_bias"] = std::string("false");
+  config.model.options["final_norm"] = std::string("false");
   config.model.options["tie_embeddings"] = std::string("none");
   config.model.options["dropout"] = 0.1;
   config.optimizer.name = "muon";
@@ -171,6 +175,66 @@ TEST_CASE("switches: a family that has no use for one refuses it by its name") {
   CHECK(refused("transformer", "model.value_residual=true"));
   CHECK(refused("rnn", "model.logit_softcap=15"));
   CHECK(refused("nplm", "model.zero_init=true"));
+  CHECK(refused("rnn", "model.attention_scale=none"));
+  CHECK(refused("nplm", "model.feed_forward=none"));
+  CHECK(refused("rnn_seq2seq", "model.final_norm=true"));
   CHECK_FALSE(refused("gpt", "model.value_residual=true"));
   CHECK_FALSE(refused("bert", "model.logit_softcap=15"));
+}
+
+TEST_CASE("switches: scales are numbers or words, and biases and the final norm are true, false or as other keys say") {
+  const auto option = [](std::initializer_list<std::string> overrides, const char* name) {
+    return resolved(overrides).model.options.get(name);
+  };
+  const auto in_file = [](const std::string& line, const char* name) {
+    return resolve(parse("[model]\n" + line + "\n")).model.options.get(name);
+  };
+  CHECK(option({}, "attention_scale") == KeyValue(0.0));
+  CHECK(option({"model.attention_scale=none"}, "attention_scale") == KeyValue(1.0));
+  CHECK(option({"model.attention_scale=0.25"}, "attention_scale") == KeyValue(0.25));
+  CHECK(in_file("attention_scale = \"none\"", "attention_scale") == KeyValue(1.0));
+  CHECK(in_file("attention_scale = \"auto\"", "attention_scale") == KeyValue(0.0));
+  CHECK(in_file("attention_scale = 0.25", "attention_scale") == KeyValue(0.25));
+  CHECK(option({"model.embedding_scale=auto"}, "embedding_scale") == KeyValue(0.0));
+  CHECK(in_file("final_norm = false", "final_norm") == KeyValue("false"));
+  CHECK(option({}, "final_norm") == KeyValue("true"));
+  CHECK(option({"model.norm=post"}, "final_norm") == KeyValue("false"));
+  CHECK(option({"model.norm_kind=none"}, "final_norm") == KeyValue("false"));
+  CHECK(option({"model.bias=true"}, "ff_bias") == KeyValue("true"));
+  CHECK(option({"model.bias=true", "model.attention_bias=false"}, "attention_bias") == KeyValue("false"));
+  CHECK(option({"model.type=bert"}, "norm_bias") == KeyValue("true"));
+  CHECK(is_derived(resolved({"model.bias=true"}), "model.norm_bias"));
+  CHECK(option({"model.type=bert", "model.tie_embeddings=all"}, "tie_embeddings") == KeyValue("output"));
+
+  Config config = toy_config();
+  const auto refused = [&](const std::string& key, const std::string& value, const std::string& message) {
+    CHECK_THROWS_WITH_AS(apply_override(config, key, value), message.c_str(), UsageError);
+  };
+  refused("model.attention_scale", "half", "model.attention_scale: expected a number, auto or none, got \"half\"");
+  refused("model.attention_scale", "-1", "model.attention_scale: expected value >= 0, got -1.0");
+  refused("model.embedding_scale", "none", "model.embedding_scale: expected a number or auto, got \"none\"");
+  refused("model.ff_bias", "yes", "model.ff_bias: expected auto, true or false, got \"yes\"");
+  check_parse_error("[model]\nattention_scale = true\n",
+                    "x.toml:2: model.attention_scale: expected a number, auto or none, got the boolean true");
+  check_parse_error("[model]\nattention_scale = \"half\"\n",
+                    "x.toml:2: model.attention_scale: expected a number, auto or none, got the string \"half\"");
+}
+
+TEST_CASE("switches: a bert with a head of its own costs as much as with the embedding, and has more weights") {
+  const ModelVocabulary vocabulary{.source = 50, .target = 50};
+  const auto costs = [&](const std::string& tied) {
+    const ResolvedConfig config = resolved({"model.type=bert", "model.tie_embeddings=" + tied});
+    const TaskHeads& heads = config.task_row().heads;
+    const std::unique_ptr<Module> model = heads.make(config, vocabulary);
+    return std::pair{heads.flops(config, *model, vocabulary), model->parameter_count()};
+  };
+  const auto [tied_flops, tied_count] = costs("output");
+  const auto [own_flops, own_count] = costs("none");
+  CHECK(own_flops == tied_flops);
+  CHECK(own_count == tied_count + 50 * 128);
+  const ResolvedConfig bare = resolved({"model.type=bert", "model.norm_kind=none", "model.ff_bias=false"});
+  for (const auto& entry : bare.task_row().heads.make(bare, vocabulary)->state_dict()) {
+    CHECK(entry.first.find("norm") == std::string::npos);
+    CHECK(entry.first != "head.transform.bias");
+  }
 }
