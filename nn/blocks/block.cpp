@@ -6,6 +6,7 @@
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/helpers/products.h"
 #include "autograd/tape/recompute.h"
+#include "nn/attention/documents.h"
 
 namespace tapeformer {
 
@@ -101,7 +102,7 @@ NamedTensors StackCache::tensors() const {
 }
 
 BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, const PositionConfig& position, bool cross)
-    : head_dim_(head_dim(config)), value_residual_(config.value_residual) {
+    : attention_window_(config.attention_window), head_dim_(head_dim(config)), value_residual_(config.value_residual) {
   if (const auto* const rotary = std::get_if<Rotary>(&position)) rotary_ = *rotary;
   BlockConfig block = config;
   if (block.residual_init.kind == Init::Kind::normal) {
@@ -131,6 +132,10 @@ Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCac
         cache ? cache->blocks.size() : 0, " blocks, expected ", blocks_.size());
   Variable x = in;
   BlockContext context = given;
+  if (attention_window_ > 0 && context.mask.causal) {
+    context.mask.key_begin = first_keys_of_window(x.size(0), x.size(1), cache ? cache->length() : 0, attention_window_,
+                                                  context.mask.key_begin);
+  }
   if (rotary_) context.rotation = rotation_of(context.positions, x.size(1), head_dim_, *rotary_, x.value().dtype());
   Variable first_values;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {

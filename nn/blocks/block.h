@@ -96,6 +96,7 @@ class BlockStack : public Module {
   Variable run(const Variable& x, const BlockContext& context, StackCache* cache, std::vector<Variable>* layers) const;
 
   std::optional<Rotary> rotary_;  // where positions are rotary
+  std::int64_t attention_window_;
   std::int64_t head_dim_;
   bool value_residual_;
   std::vector<std::unique_ptr<Block>> blocks_;

@@ -65,6 +65,8 @@ struct BlockConfig {
   std::int64_t ff_dim = 512;     // width of the feed-forward layer after its activation
   double dropout = 0;            // on embeddings and on the output of each sublayer
   double attention_dropout = 0;  // on attention weights
+  // Causal self-attention: a token sees the last `attention_window` tokens up to itself; 0: all of them.
+  std::int64_t attention_window = 0;
   NormPlace norm = NormPlace::pre;
   NormKind norm_kind = NormKind::layer;
   ActivationKind activation = ActivationKind::gelu;

@@ -76,6 +76,7 @@ std::vector<Key> gpt_keys() {
                                             .norm_kind = NormKind::rms,
                                             .bias = false});
   keys.push_back(word_key("tie_embeddings", TiedEmbeddings::output, "embeddings that share weights with the head"));
+  keys.push_back(attention_window_key());
   keys.push_back({"value_residual", false,
                   "the values of each layer's attention are mixed with those of the first layer, by a learned share"});
   return keys;
@@ -98,6 +99,7 @@ GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary
                    .tie_embeddings = options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none,
                    .logit_softcap = options.number("logit_softcap"),
                    .document_token = vocabulary.document_token};
+  config.block.attention_window = options.integer("attention_window");
   config.block.value_residual = options.boolean("value_residual");
   return config;
 }
@@ -106,12 +108,12 @@ std::unique_ptr<CausalModel> make_gpt(const KeyValues& options, const ModelVocab
   return std::make_unique<Gpt>(gpt_config(options, vocabulary));
 }
 
-// A product costs two operations per weight. Causal attention costs half of full attention.
+// A product costs two operations per weight.
 ForwardFlops gpt_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                        std::int64_t length) {
   const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
   return {.blocks = 2 * static_cast<double>(model.parameter_count("blocks.")) +
-                    static_cast<double>(layers) * attention_flops(options, length) / 2,
+                    static_cast<double>(layers) * causal_attention_flops(options, length),
           .other = 2 * static_cast<double>(model.parameter_count("final_norm.") + vocabulary.target * dim),
           .head = 2 * static_cast<double>(vocabulary.target * dim),
           .count = layers};

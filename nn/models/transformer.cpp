@@ -83,6 +83,7 @@ std::vector<Key> transformer_family_keys() {
   std::vector<Key> keys = transformer_keys(
       {.norm = NormPlace::post, .activation = ActivationKind::relu, .position = PositionKind::sinusoidal});
   keys.push_back(pair_tied_key());
+  keys.push_back(attention_window_key());
   return keys;
 }
 
@@ -92,14 +93,16 @@ void resolve_transformer(KeyValues& options, bool joint) {
 }
 
 TransformerConfig transformer_config(const KeyValues& options, const ModelVocabulary& vocabulary) {
-  return {.source_vocab = vocabulary.source,
-          .target_vocab = vocabulary.target,
-          .context = options.integer("context"),
-          .layers = options.integer("layers"),
-          .block = block_config(options),
-          .position = position_config(options),
-          .tied = options.word<TiedEmbeddings>("tie_embeddings"),
-          .logit_softcap = options.number("logit_softcap")};
+  TransformerConfig config{.source_vocab = vocabulary.source,
+                           .target_vocab = vocabulary.target,
+                           .context = options.integer("context"),
+                           .layers = options.integer("layers"),
+                           .block = block_config(options),
+                           .position = position_config(options),
+                           .tied = options.word<TiedEmbeddings>("tie_embeddings"),
+                           .logit_softcap = options.number("logit_softcap")};
+  config.block.attention_window = options.integer("attention_window");
+  return config;
 }
 
 std::unique_ptr<EncoderDecoder> make_transformer(const KeyValues& options, const ModelVocabulary& vocabulary) {
@@ -107,15 +110,15 @@ std::unique_ptr<EncoderDecoder> make_transformer(const KeyValues& options, const
 }
 
 // A product costs two operations per weight. If there are as many source tokens as target tokens, the encoder's
-// attention and cross-attention cost attention_flops() each, and the decoder's causal self-attention costs half of it.
+// attention and cross-attention cost attention_flops() each.
 ForwardFlops transformer_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                                std::int64_t length) {
   const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
   const std::int64_t weights = model.parameter_count("encoder.") + model.parameter_count("decoder.");
-  return {
-      .blocks = 2 * static_cast<double>(weights) + 2.5 * static_cast<double>(layers) * attention_flops(options, length),
-      .other = 2 * static_cast<double>(vocabulary.target * dim),
-      .count = layers};
+  const double attention = 2 * attention_flops(options, length) + causal_attention_flops(options, length);
+  return {.blocks = 2 * static_cast<double>(weights) + static_cast<double>(layers) * attention,
+          .other = 2 * static_cast<double>(vocabulary.target * dim),
+          .count = layers};
 }
 
 }  // namespace

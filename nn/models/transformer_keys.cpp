@@ -82,6 +82,11 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
   };
 }
 
+Key attention_window_key() {
+  return {"attention_window", std::int64_t{0}, "tokens that a token sees, with itself, in causal attention (0 = all)",
+          between(0, kMaxSize)};
+}
+
 void resolve_transformer_keys(KeyValues& options) {
   const std::int64_t dim = options.integer("dim"), heads = options.integer("heads");
   const std::int64_t head_dim = options.integer("head_dim");
@@ -148,6 +153,12 @@ double attention_flops(const KeyValues& options, std::int64_t length) {
   const BlockConfig block = block_config(options);
   const std::int64_t d = head_dim(block), d_v = block.value_dim > 0 ? block.value_dim : d;
   return 2 * static_cast<double>(block.heads * (d + d_v)) * static_cast<double>(length);
+}
+
+double causal_attention_flops(const KeyValues& options, std::int64_t length) {
+  const std::int64_t window = options.integer("attention_window");
+  const double part = window > 0 && window < length ? static_cast<double>(window) / static_cast<double>(length) : 1;
+  return attention_flops(options, length) * part * (1 - part / 2);
 }
 
 }  // namespace tapeformer

@@ -30,6 +30,8 @@ struct TransformerDefaults {
 };
 
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults);
+// The key of families with causal self-attention: the number of tokens that a token sees.
+Key attention_window_key();
 // Replaces the values of ff_dim and attention_dropout that stand for others, and checks that the keys do not contradict
 // each other (ModelFamily::resolve).
 void resolve_transformer_keys(KeyValues& options);
@@ -38,7 +40,9 @@ BlockConfig block_config(const KeyValues& options);
 // Returns the positions that they describe.
 PositionConfig position_config(const KeyValues& options);
 // Returns the operations per token of one layer's attention of T tokens to all T tokens: 2·T·h·d for the scores and
-// 2·T·h·d_v for the weighted sums of the values; 4·T·dim if h·d = h·d_v = dim. Causal attention costs half.
+// 2·T·h·d_v for the weighted sums of the values; 4·T·dim if h·d = h·d_v = dim.
 double attention_flops(const KeyValues& options, std::int64_t length);
+// Returns those of one layer's causal attention: half of them, or with a window of w < T tokens the part w/T − w²/2T².
+double causal_attention_flops(const KeyValues& options, std::int64_t length);
 
 }  // namespace tapeformer

@@ -39,12 +39,12 @@ inline GptConfig modern_gpt(DType dtype = DType::f64) {
   return config;
 }
 
-// A GPT with the other switches of the blocks and the head: ReLU², a value residual and bounded logits.
+// A GPT with the other switches of the blocks and the head: ReLU², a value residual, a window and bounded logits.
 inline GptConfig switched_gpt(DType dtype = DType::f64) {
   GptConfig config = small_gpt(dtype);
   config.layers = 3;  // the last layer reads the first one's values, not those of the layer before
   config.block.activation = ActivationKind::relu2, config.block.value_residual = true;
-  config.block.kv_heads = 2;
+  config.block.kv_heads = 2, config.block.attention_window = 5;
   config.logit_softcap = 3;
   return config;
 }

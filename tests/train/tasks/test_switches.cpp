@@ -20,6 +20,7 @@ Config switched_config() {
   config.model.options["zero_init"] = true;
   config.model.options["value_residual"] = true;
   config.model.options["logit_softcap"] = 15.0;
+  config.model.options["attention_window"] = 5;
   config.model.options["tie_embeddings"] = std::string("none");
   config.model.options["dropout"] = 0.1;
   config.optimizer.name = "muon";
@@ -169,6 +170,7 @@ TEST_CASE("switches: a family that has no use for one refuses it by its name") {
   };
   CHECK(refused("bert", "model.value_residual=true"));
   CHECK(refused("transformer", "model.value_residual=true"));
+  CHECK(refused("bert", "model.attention_window=8"));
   CHECK(refused("rnn", "model.logit_softcap=15"));
   CHECK(refused("nplm", "model.zero_init=true"));
   CHECK_FALSE(refused("gpt", "model.value_residual=true"));
