@@ -52,9 +52,9 @@ Block::Block(const BlockConfig& config, bool cross)
 }
 
 template <class Sub>
-Variable Block::residual(const Variable& x, const Norm& norm, const Sub& sub) const {
-  if (norm_place_ == NormPlace::pre) return add(x, dropout_.forward(sub(norm.forward(x))));
-  return norm.forward(add(x, dropout_.forward(sub(x))));
+Variable Block::residual(const Variable& x, const Norm& norm, const Tensor& lengths, const Sub& sub) const {
+  if (norm_place_ == NormPlace::pre) return add(x, dropout_.forward(sub(norm.forward_rows(x, lengths))));
+  return norm.forward_rows(add(x, dropout_.forward(sub(x))), lengths);
 }
 
 Variable Block::forward(const Variable& in, const BlockContext& context, BlockCache* cache) const {
@@ -62,17 +62,18 @@ Variable Block::forward(const Variable& in, const BlockContext& context, BlockCa
 }
 
 Variable Block::run(const Variable& in, const BlockContext& context, BlockCache* cache) const {
-  Variable x = residual(in, *attention_norm_, [&](Variable y) {
+  Variable x = residual(in, *attention_norm_, context.lengths, [&](Variable y) {
     return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr, context.rotation,
                               context.first_values);
   });
   if (cross_attention_) {
     check(context.encoded.has_value(), "block: cross-attention needs an encoder's result");
-    x = residual(x, *cross_attention_norm_, [&](Variable y) {
+    x = residual(x, *cross_attention_norm_, context.lengths, [&](Variable y) {
       return cross_attention_->forward(std::move(y), *context.encoded, cache ? &cache->cross : nullptr);
     });
   }
-  return residual(x, *feed_forward_norm_, [&](Variable y) { return feed_forward_.forward(std::move(y)); });
+  return residual(x, *feed_forward_norm_, context.lengths,
+                  [&](Variable y) { return feed_forward_.forward(std::move(y)); });
 }
 
 void StackCache::clear() {
@@ -146,7 +147,7 @@ Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCac
     // Backward begins with the last block, so recomputing its activations would hardly lower the peak of memory.
     const bool last = i + 1 == blocks_.size();
     x = last || keeps_values ? block(x) : recompute(block, x);
-    if (last && final_norm_) x = final_norm_->forward(x);
+    if (last && final_norm_) x = final_norm_->forward_rows(x, context.lengths);
     if (layers) layers->push_back(x);
   }
   return x;

@@ -28,6 +28,7 @@ class FeedForward : public Module {
 // The inputs of a block other than x: the mask, the positions, and the encoder's output.
 struct BlockContext {
   SelfMask mask = {};
+  Tensor lengths = {};  // i32 (B): the tokens of each row, behind which is padding (Norm); undefined: no padding
   Positions positions = {};
   Rotation rotation = {};                     // the rotation for these positions; a BlockStack computes it
   std::optional<EncoderOutput> encoded = {};  // for blocks with cross-attention
@@ -50,7 +51,7 @@ class Block : public Module {
   Variable run(const Variable& x, const BlockContext& context, BlockCache* cache) const;
   // Returns x + dropout(sub(norm(x))) with pre-norm, norm(x + dropout(sub(x))) with post-norm.
   template <class Sub>
-  Variable residual(const Variable& x, const Norm& norm, const Sub& sub) const;
+  Variable residual(const Variable& x, const Norm& norm, const Tensor& lengths, const Sub& sub) const;
 
   std::unique_ptr<Norm> attention_norm_;
   MultiHeadAttention attention_;

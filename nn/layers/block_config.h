@@ -11,8 +11,8 @@
 
 namespace tapeformer {
 
-enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
-enum class NormKind { layer, rms };  // Ba et al. 2016; Zhang & Sennrich 2019
+enum class NormPlace { pre, post };         // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
+enum class NormKind { layer, rms, batch };  // Ba et al. 2016; Zhang & Sennrich 2019; Ioffe & Szegedy 2015
 // The kinds of positions by their words in a configuration; PositionConfig says what each kind needs.
 enum class PositionKind { learned, sinusoidal, rotary };
 
@@ -22,7 +22,8 @@ struct Words<NormPlace> {
 };
 template <>
 struct Words<NormKind> {
-  static constexpr std::pair<NormKind, std::string_view> list[] = {{NormKind::layer, "layer"}, {NormKind::rms, "rms"}};
+  static constexpr std::pair<NormKind, std::string_view> list[] = {
+      {NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::batch, "batch"}};
 };
 template <>
 struct Words<PositionKind> {

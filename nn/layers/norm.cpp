@@ -1,8 +1,8 @@
 #include "nn/layers/norm.h"
 
-#include "autograd/ops/layers.h"
-
 namespace tapeformer {
+
+Variable Norm::forward_rows(const Variable& x, const Tensor&) const { return forward(x); }
 
 LayerNorm::LayerNorm(std::int64_t dim, bool with_bias, double eps, DType dtype)
     : weight(register_parameter("weight", {dim}, dtype, Init::ones())), eps_(eps) {
@@ -20,7 +20,20 @@ Variable RmsNorm::forward(const Variable& x) const {
   return call([&] { return rms_norm(x, weight, eps_); });
 }
 
+BatchNorm::BatchNorm(std::int64_t dim, bool with_bias, double eps, DType dtype)
+    : weight(register_parameter("weight", {dim}, dtype, Init::ones())), eps_(eps) {
+  if (with_bias) bias = register_parameter("bias", {dim}, dtype, Init::zeros());
+  running_.mean = register_buffer("running_mean", {dim}, dtype, 0);
+  running_.variance = register_buffer("running_var", {dim}, dtype, 1);
+}
+
+Variable BatchNorm::forward_rows(const Variable& x, const Tensor& lengths) const {
+  return call([&] { return batch_norm(x, weight, bias, running_, eps_, lengths); });
+}
+
 std::unique_ptr<Norm> make_norm(const BlockConfig& config) {
+  if (config.norm_kind == NormKind::batch)
+    return std::make_unique<BatchNorm>(config.dim, config.bias, config.norm_eps, config.dtype);
   if (config.norm_kind == NormKind::rms) return std::make_unique<RmsNorm>(config.dim, config.norm_eps, config.dtype);
   return std::make_unique<LayerNorm>(config.dim, config.bias, config.norm_eps, config.dtype);
 }

@@ -33,7 +33,7 @@ Gpt::Gpt(const GptConfig& config)
   register_module("head", head_);
 }
 
-Variable Gpt::run(const Variable& ids, Cache* cache, std::vector<Variable>* layers) const {
+Variable Gpt::run(const Variable& ids, const Tensor& lengths, Cache* cache, std::vector<Variable>* layers) const {
   check(ids.value().rank() == 2, "gpt: expected ids (B, T), got ", ids.sizes());
   auto* const own = own_cache<StackCache>(cache, "gpt");
   const std::int64_t first = own ? own->length() : 0, length = ids.size(1);
@@ -50,13 +50,13 @@ Variable Gpt::run(const Variable& ids, Cache* cache, std::vector<Variable>* laye
   }
   const Variable x = dropout_.forward(positions_.add_to(token_embedding_.forward(ids), positions));
   if (layers) layers->push_back(x);
-  return stack_.forward(x, {.mask = mask, .positions = positions}, own, layers);
+  return stack_.forward(x, {.mask = mask, .lengths = lengths, .positions = positions}, own, layers);
 }
 
 std::vector<Variable> Gpt::hidden_states(const Batch& batch) const {
   const Variable& ids = only_ids(batch, "gpt");
   std::vector<Variable> layers;
-  const Variable features = call([&] { return run(ids, nullptr, &layers); });
+  const Variable features = call([&] { return run(ids, batch.lengths, nullptr, &layers); });
   layers.back() = features;
   return layers;
 }

@@ -6,11 +6,24 @@
 #include "autograd/ops/helpers/products.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
+#include "core/ignored_target.h"
 
 namespace tapeformer {
 namespace {
 
 Init embedding_init(const BlockConfig& block) { return Init::normal(1 / std::sqrt(static_cast<double>(block.dim))); }
+
+// Returns i32 (B): the number of tokens of each row of targets (B, T) up to the last one that is scored. Padding, which
+// follows, is not scored.
+Tensor scored_lengths(const Tensor& targets) {
+  const Tensor dense = targets.contiguous(), lengths = Tensor::zeros({targets.size(0)}, DType::i32);
+  const std::int64_t width = targets.size(1);
+  for (std::int64_t i = 0; i < dense.numel(); ++i) {
+    if (dense.data<std::int32_t>()[i] != kIgnoredTarget)
+      lengths.data<std::int32_t>()[i / width] = static_cast<std::int32_t>(i % width + 1);
+  }
+  return lengths;
+}
 
 }  // namespace
 
@@ -61,20 +74,21 @@ std::vector<Variable> Transformer::hidden_states(const Batch& batch) const {
   return layers;
 }
 
-Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, Cache* cache) const {
+Variable Transformer::decode_rows(const Variable& ids, const Tensor& lengths, const EncoderOutput& source,
+                                  Cache* cache) const {
   auto* const own = own_cache<StackCache>(cache, "transformer");
   check(ids.value().rank() == 2, "transformer: expected target ids (R, T), got ", ids.sizes());
   const std::int64_t first = own ? own->length() : 0;
   return call([&] {
     const Variable x = embed(embeddings_.target, target_positions_, ids, first);
-    return decoder_.forward(x, {.positions = {.first = first}, .encoded = source}, own);
+    return decoder_.forward(x, {.lengths = lengths, .positions = {.first = first}, .encoded = source}, own);
   });
 }
 
 Variable Transformer::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                            const CrossEntropyOptions& options) const {
   const EncoderOutput encoded = encode(*inputs.tape(), source);
-  return head_.loss(decode(inputs, encoded), targets.value(), options);
+  return head_.loss(decode_rows(inputs, scored_lengths(targets.value()), encoded, nullptr), targets.value(), options);
 }
 
 namespace {
