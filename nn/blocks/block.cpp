@@ -64,7 +64,7 @@ Variable Block::forward(const Variable& in, const BlockContext& context, BlockCa
 Variable Block::run(const Variable& in, const BlockContext& context, BlockCache* cache) const {
   Variable x = residual(in, *attention_norm_, context.lengths, [&](Variable y) {
     return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr, context.rotation,
-                              context.first_values);
+                              context.first_values, cache ? &cache->linear : nullptr);
   });
   if (cross_attention_) {
     check(context.encoded.has_value(), "block: cross-attention needs an encoder's result");
@@ -77,7 +77,7 @@ Variable Block::run(const Variable& in, const BlockContext& context, BlockCache*
 }
 
 void StackCache::clear() {
-  for (BlockCache& block : blocks) block.self.clear(), block.cross.clear();
+  for (BlockCache& block : blocks) block.self.clear(), block.cross.clear(), block.linear.clear();
 }
 
 void StackCache::select(std::span<const std::int64_t> rows) {
@@ -85,7 +85,7 @@ void StackCache::select(std::span<const std::int64_t> rows) {
     if (block.cross.length() > 0) {
       block.cross.select(selected_sources(rows, block.self.keys().size(0) / block.cross.keys().size(0)));
     }
-    block.self.select(rows);
+    block.self.select(rows), block.linear.select(rows);
   }
 }
 
@@ -97,6 +97,8 @@ NamedTensors StackCache::tensors() const {
       named.emplace_back(str_cat("blocks.", i, '.', name, ".keys"), cache.keys());
       named.emplace_back(str_cat("blocks.", i, '.', name, ".values"), cache.values());
     };
+    if (blocks[i].linear.length() > 0)
+      named.emplace_back(str_cat("blocks.", i, ".linear.sums"), blocks[i].linear.sums());
     add_those_of("self", blocks[i].self), add_those_of("cross", blocks[i].cross);
   }
   return named;

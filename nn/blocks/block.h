@@ -35,9 +35,12 @@ struct BlockContext {
   FirstValues first_values = {};              // for blocks with a value residual; a BlockStack gives them
 };
 
-// The keys and values that one block has cached: `self` for the tokens so far, `cross` for the encoder's output.
+// What one block has cached: the keys and values of the tokens so far (`self`), or the sums of linear attention over
+// them, and those of the encoder's output (`cross`).
 struct BlockCache {
   KeyValueCache self, cross{0};
+  LinearAttentionCache linear = {};
+  std::int64_t length() const { return self.length() + linear.length(); }
 };
 
 // A block has up to three sublayers: self-attention, cross-attention if `cross`, and a feed-forward layer. Each
@@ -70,10 +73,11 @@ class StackCache : public Cache {
   void clear() override;
   void select(std::span<const std::int64_t> rows) override;
   // Returns for each block I: blocks.I.self.keys (B, g, length, d), blocks.I.self.values (B, g, length, d_v), and with
-  // cross-attention blocks.I.cross.keys and blocks.I.cross.values.
+  // cross-attention blocks.I.cross.keys and blocks.I.cross.values; with linear attention, blocks.I.linear.sums (B, g,
+  // d, d_v + 1) in place of those of self-attention.
   NamedTensors tensors() const override;
   // The number of tokens that were read.
-  std::int64_t length() const { return blocks.front().self.length(); }
+  std::int64_t length() const { return blocks.front().length(); }
 
   std::vector<BlockCache> blocks;  // one for each block
 };

@@ -11,8 +11,9 @@
 
 namespace tapeformer {
 
-enum class NormPlace { pre, post };         // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
-enum class NormKind { layer, rms, batch };  // Ba et al. 2016; Zhang & Sennrich 2019; Ioffe & Szegedy 2015
+enum class NormPlace { pre, post };            // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
+enum class NormKind { layer, rms, batch };     // Ba et al. 2016; Zhang & Sennrich 2019; Ioffe & Szegedy 2015
+enum class AttentionKind { softmax, linear };  // Vaswani et al. 2017; Katharopoulos et al. 2020
 // The kinds of positions by their words in a configuration; PositionConfig says what each kind needs.
 enum class PositionKind { learned, sinusoidal, rotary };
 
@@ -24,6 +25,11 @@ template <>
 struct Words<NormKind> {
   static constexpr std::pair<NormKind, std::string_view> list[] = {
       {NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::batch, "batch"}};
+};
+template <>
+struct Words<AttentionKind> {
+  static constexpr std::pair<AttentionKind, std::string_view> list[] = {{AttentionKind::softmax, "softmax"},
+                                                                        {AttentionKind::linear, "linear"}};
 };
 template <>
 struct Words<PositionKind> {
@@ -68,6 +74,7 @@ struct BlockConfig {
   double attention_dropout = 0;  // on attention weights
   // Causal self-attention: a token sees the last `attention_window` tokens up to itself; 0: all of them.
   std::int64_t attention_window = 0;
+  AttentionKind attention_kind = AttentionKind::softmax;  // of self-attention; linear: causal, without dropout
   NormPlace norm = NormPlace::pre;
   NormKind norm_kind = NormKind::layer;
   ActivationKind activation = ActivationKind::gelu;

@@ -77,13 +77,33 @@ std::vector<Key> gpt_keys() {
                                             .bias = false});
   keys.push_back(word_key("tie_embeddings", TiedEmbeddings::output, "embeddings that share weights with the head"));
   keys.push_back(attention_window_key());
+  keys.push_back(word_key("attention_kind", AttentionKind::softmax,
+                          "softmax, or linear attention, whose work grows with the length and not with its square"));
   keys.push_back({"value_residual", false,
                   "the values of each layer's attention are mixed with those of the first layer, by a learned share"});
   return keys;
 }
 
+// Refuses what does not fit linear attention. It has no weights on which a dropout could act.
+void resolve_linear_attention(KeyValues& options) {
+  if (options.word<AttentionKind>("attention_kind") != AttentionKind::linear) return;
+  if (options.word<PositionKind>("position") == PositionKind::rotary) {
+    fail_usage(
+        "model.position: expected another kind beside model.attention_kind = linear, since a rotation makes its "
+        "weights negative, got rotary");
+  }
+  if (const std::int64_t window = options.integer("attention_window"); window > 0) {
+    fail_usage("model.attention_window: expected 0 beside model.attention_kind = linear, got ", window);
+  }
+  if (const double dropout = options.number("attention_dropout"); dropout > 0) {
+    fail_usage("model.attention_dropout: expected 0 beside model.attention_kind = linear, got ", dropout);
+  }
+  options.set("attention_dropout", 0.0);
+}
+
 void resolve_gpt(KeyValues& options, bool) {
   constexpr double kInitStd = 0.02;  // Radford et al. 2019
+  resolve_linear_attention(options);
   resolve_transformer_keys(options);
   if (options.number("init_std") == 0) options.set("init_std", kInitStd);
   // A language model has one embedding, so "all" means the same as "output".
@@ -99,6 +119,7 @@ GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary
                    .tie_embeddings = options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none,
                    .logit_softcap = options.number("logit_softcap"),
                    .document_token = vocabulary.document_token};
+  config.block.attention_kind = options.word<AttentionKind>("attention_kind");
   config.block.attention_window = options.integer("attention_window");
   config.block.value_residual = options.boolean("value_residual");
   return config;

@@ -157,6 +157,11 @@ double attention_flops(const KeyValues& options, std::int64_t length) {
 }
 
 double causal_attention_flops(const KeyValues& options, std::int64_t length) {
+  if (options.has("attention_kind") && options.word<AttentionKind>("attention_kind") == AttentionKind::linear) {
+    const BlockConfig block = block_config(options);
+    const std::int64_t d = head_dim(block), d_v = block.value_dim > 0 ? block.value_dim : d;
+    return 4 * static_cast<double>(block.heads * d * (d_v + 1));
+  }
   const std::int64_t window = options.integer("attention_window");
   const double part = window > 0 && window < length ? static_cast<double>(window) / static_cast<double>(length) : 1;
   return attention_flops(options, length) * part * (1 - part / 2);

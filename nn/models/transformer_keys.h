@@ -43,6 +43,7 @@ PositionConfig position_config(const KeyValues& options);
 // 2·T·h·d_v for the weighted sums of the values; 4·T·dim if h·d = h·d_v = dim.
 double attention_flops(const KeyValues& options, std::int64_t length);
 // Returns those of one layer's causal attention: half of them, or with a window of w < T tokens the part w/T − w²/2T².
+// Linear attention costs 4·h·d·(d_v + 1), whatever T is: for the sums, and for what a token reads of them.
 double causal_attention_flops(const KeyValues& options, std::int64_t length);
 
 }  // namespace tapeformer

@@ -49,8 +49,16 @@ inline GptConfig switched_gpt(DType dtype = DType::f64) {
   return config;
 }
 
+// A GPT with linear attention, grouped queries and QK-norm.
+inline GptConfig linear_gpt(DType dtype = DType::f64) {
+  GptConfig config = small_gpt(dtype);
+  config.block.attention_kind = AttentionKind::linear;
+  config.block.kv_heads = 2, config.block.qk_norm = true, config.block.value_dim = 5;
+  return config;
+}
+
 // The architectures that the code tells apart: pre- and post-norm, each with learned and with sinusoidal positions, a
-// modern one, and one with the other switches.
+// modern one, one with the other switches, and one with linear attention.
 inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
   std::vector<GptConfig> configs;
   for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
@@ -65,12 +73,14 @@ inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
   }
   configs.push_back(modern_gpt(dtype));
   configs.push_back(switched_gpt(dtype));
+  configs.push_back(linear_gpt(dtype));
   return configs;
 }
 
 inline std::string name_of(const GptConfig& config) {
   if (config.block.norm_kind == NormKind::rms) return "modern";
   if (config.block.value_residual) return "switched";
+  if (config.block.attention_kind == AttentionKind::linear) return "linear";
   return str_cat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
                  std::holds_alternative<LearnedPositions>(config.position) ? "learned" : "sinusoidal", " positions");
 }

@@ -61,20 +61,24 @@ std::map<std::string, double> changes_by_a_step(const Config& config) {
 }  // namespace
 
 TEST_CASE("switches: all together, a run that was cut in two ends with the same bytes, recomputed or not") {
-  const CacheFolder folder;
-  Config config = switched_config();
-  const RunFolder whole{folder.path / "whole"}, cut{folder.path / "cut"}, again{folder.path / "again"};
-  const auto toy = trained<Toy>(config, whole.root);
-  CHECK(toy->resolved.train.ema == 0.5);
-  trained<Toy>(config, cut.root, 7);
-  config.train.recompute = true;
-  trained<Toy>(config, again.root, 3);
-  for (const std::string file :
-       {"step-000012/model.safetensors", "step-000012/optimizer.safetensors", "average/model.safetensors"}) {
-    CAPTURE(file);
-    const std::string bytes = read_file(whole.root / "checkpoints" / file);
-    CHECK(bytes == read_file(cut.root / "checkpoints" / file));
-    CHECK(bytes == read_file(again.root / "checkpoints" / file));
+  for (const std::string kind : {"softmax", "linear"}) {
+    const CacheFolder folder;
+    Config config = switched_config();
+    config.model.options["attention_kind"] = kind;
+    if (kind == "linear") config.model.options["attention_window"] = 0;
+    const RunFolder whole{folder.path / "whole"}, cut{folder.path / "cut"}, again{folder.path / "again"};
+    const auto toy = trained<Toy>(config, whole.root);
+    CHECK(toy->resolved.train.ema == 0.5);
+    trained<Toy>(config, cut.root, 7);
+    config.train.recompute = true;
+    trained<Toy>(config, again.root, 3);
+    for (const std::string file :
+         {"step-000012/model.safetensors", "step-000012/optimizer.safetensors", "average/model.safetensors"}) {
+      CAPTURE(file);
+      const std::string bytes = read_file(whole.root / "checkpoints" / file);
+      CHECK(bytes == read_file(cut.root / "checkpoints" / file));
+      CHECK(bytes == read_file(again.root / "checkpoints" / file));
+    }
   }
 }
 
@@ -239,6 +243,7 @@ TEST_CASE("switches: a family that has no use for one refuses it by its name") {
   CHECK(refused("bert", "model.value_residual=true"));
   CHECK(refused("transformer", "model.value_residual=true"));
   CHECK(refused("bert", "model.attention_window=8"));
+  CHECK(refused("transformer", "model.attention_kind=linear"));
   CHECK(refused("rnn", "model.logit_softcap=15"));
   CHECK(refused("nplm", "model.zero_init=true"));
   CHECK_FALSE(refused("gpt", "model.value_residual=true"));
