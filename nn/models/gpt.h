@@ -35,8 +35,7 @@ class Gpt : public CausalModel {
   const GptConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
-  // Rotary positions need no table of limited length.
-  bool can_exceed_context() const override { return std::holds_alternative<Rotary>(config_.position); }
+  bool can_exceed_context() const override { return positions_.can_exceed_context(); }
   std::int32_t document_token() const override { return config_.document_token; }
   const Embedding* token_embedding() const override { return &token_embedding_; }
   const PositionEmbedding* position_embedding() const override { return &positions_; }
