@@ -35,8 +35,7 @@ Tensor CausalDecoder::next_logits(const TokenRows& rows) {
           " rows, expected all or none");
     begin_at(length - 1);
   }
-  const std::optional<std::int64_t> context = model_.context();
-  if (context && length - begin_ > *context) begin_at(length - std::max<std::int64_t>(*context / 2, 1));
+  if (context_ && length - begin_ > *context_) begin_at(length - std::max<std::int64_t>(*context_ / 2, 1));
   Tape tape(no_grad);
   const Variable ids = Variable::constant(tape, ids_from(rows, use_cache_ ? read_ : begin_));
   const Variable features = model_.forward(ids, use_cache_ ? cache_.get() : nullptr);

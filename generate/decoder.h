@@ -28,7 +28,9 @@ class Decoder {
 class CausalDecoder : public Decoder {
  public:
   // Without the cache the model reads its whole context again for each token.
-  CausalDecoder(const CausalModel& model, bool use_cache) : model_(model), use_cache_(use_cache) {}
+  // `context` is what seen_context() returns.
+  CausalDecoder(const CausalModel& model, bool use_cache, std::optional<std::int64_t> context)
+      : model_(model), use_cache_(use_cache), context_(context) {}
 
   // Throws Error if a document begins in some of the rows and not in the others.
   Tensor next_logits(const TokenRows& rows) override;
@@ -40,6 +42,7 @@ class CausalDecoder : public Decoder {
 
   const CausalModel& model_;
   const bool use_cache_;
+  const std::optional<std::int64_t> context_;
   const std::unique_ptr<Cache> cache_ = model_.make_cache();
   // The model sees the tokens from begin_ on. The cache has read those before read_.
   std::int64_t begin_ = 0, read_ = 0;

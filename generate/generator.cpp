@@ -11,10 +11,12 @@ namespace {
 
 constexpr std::uint64_t kSamplingStream = mix64(0x73616d706c65);  // the bytes of "sample"
 
-RowStart start_of(const CausalModel& model, std::span<const std::int32_t> prompt, std::int64_t tokens) {
+// `Options` is GenerateOptions or TextSearchOptions.
+template <class Options>
+RowStart start_of(const CausalModel& model, std::span<const std::int32_t> prompt, const Options& options) {
   check(!prompt.empty(), "generate: the prompt has no tokens");
-  const std::span<const std::int32_t> seen = seen_part(model, prompt);
-  return {{seen.begin(), seen.end()}, tokens, "generate"};
+  const std::span<const std::int32_t> seen = seen_part(model, prompt, options.context);
+  return {{seen.begin(), seen.end()}, options.tokens, "generate"};
 }
 
 }  // namespace
@@ -25,15 +27,27 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const Causal
   return ids;
 }
 
-std::span<const std::int32_t> seen_part(const CausalModel& model, std::span<const std::int32_t> prompt) {
+std::optional<std::int64_t> seen_context(const CausalModel& model, std::int64_t wanted) {
+  const std::optional<std::int64_t> most = model.context();
+  if (wanted == 0) return most;
+  if (!most) fail_usage("context: expected none for a model without a limit, got ", wanted);
+  if (wanted < 1 || (wanted > *most && !model.can_exceed_context())) {
+    fail_usage("context: expected 1 to ", *most, " (the model's), got ", wanted);
+  }
+  return wanted;
+}
+
+std::span<const std::int32_t> seen_part(const CausalModel& model, std::span<const std::int32_t> prompt,
+                                        std::int64_t context) {
   const auto last_document = std::find(prompt.rbegin(), prompt.rend(), model.document_token());
   if (last_document != prompt.rend()) prompt = prompt.last(last_document - prompt.rbegin() + 1);
-  return model.context() ? prompt.last(std::min<std::size_t>(prompt.size(), *model.context())) : prompt;
+  const std::optional<std::int64_t> most = seen_context(model, context);
+  return most ? prompt.last(std::min<std::size_t>(prompt.size(), *most)) : prompt;
 }
 
 std::vector<std::int32_t> generate(const CausalModel& model, std::span<const std::int32_t> prompt,
                                    const GenerateOptions& options, const std::function<bool(std::int32_t)>& on_token) {
-  const RowStart start = start_of(model, prompt, options.tokens);
+  const RowStart start = start_of(model, prompt, options);
   std::vector<std::int32_t> generated;
   SampledRows strategy({start}, {{.seed = options.seed, .stream = kSamplingStream}}, {.end = options.stop_token},
                        options.sampling, [&](std::size_t, std::int32_t token, std::span<const float>) {
@@ -41,7 +55,7 @@ std::vector<std::int32_t> generate(const CausalModel& model, std::span<const std
                          generated.push_back(token);
                          return !on_token || on_token(token);
                        });
-  CausalDecoder decoder(model, options.use_cache);
+  CausalDecoder decoder(model, options.use_cache, seen_context(model, options.context));
   decode(decoder, strategy);
   return generated;
 }
@@ -51,8 +65,8 @@ std::vector<Hypothesis> search_texts(const CausalModel& model, std::span<const s
   check_options(options.search);
   const kernels::BatchInvariant batch_invariant;
   const std::int32_t end = options.stop_token >= 0 ? options.stop_token : model.document_token();
-  BeamSearch strategy({start_of(model, prompt, options.tokens)}, {.end = end}, options.search);
-  CausalDecoder decoder(model, options.use_cache);
+  BeamSearch strategy({start_of(model, prompt, options)}, {.end = end}, options.search);
+  CausalDecoder decoder(model, options.use_cache, seen_context(model, options.context));
   decode(decoder, strategy);
   return std::move(strategy.take_results().front());
 }

@@ -33,6 +33,13 @@ void add_attention(OpTable& t) {
       {.causal = true, .key_lengths = ids({3, 4}, {2}), .key_begin = key_begin, .dropout = 0.4});
   row("dropout", 3, 4, 2, {.dropout = 0.4});
   row("causal, key_lengths, dropout", 3, 3, 2, {.causal = true, .key_lengths = lengths, .dropout = 0.4});
+  const auto linear_row = [&](const char* label, std::int64_t heads, std::int64_t length, const Tensor& begin) {
+    t.add("linear_attention", label,
+          {t.normal({2, heads, length, 3}), t.normal({2, 2, length, 3}), t.normal({2, 2, length, 2})},
+          [begin](Inputs in) { return linear_attention(in[0], in[1], in[2], {.key_begin = begin}); });
+  };
+  linear_row("", 2, 4, {});
+  linear_row("key_begin, two query heads to a head of k and v", 4, 4, ids({0, 0, 2, 3, 0, 1, 1, 1}, {2, 4}));
   const auto grouped = [&](const char* label, std::int64_t kv_heads, const AttentionOptions& options) {
     t.add("scaled_dot_product_attention", label,
           {t.normal({2, 4, 3, 3}), t.normal({2, kv_heads, 4, 3}), t.normal({2, kv_heads, 4, 2})}, attend(options));

@@ -52,6 +52,16 @@ void add_layers(OpTable& t) {
   const auto rms = [](Inputs in) { return rms_norm(in[0], in[1], 1e-5); };
   t.add("rms_norm", "", {t.normal({2, 2, 4}), t.normal({4})}, rms);
   t.add("rms_norm", "one vector", {t.normal({4}), t.normal({4})}, rms);
+  // Each call begins with the same running statistics. Few tokens have little variance, so that eps is large.
+  const auto batch = [](const Tensor& lengths) {
+    return [lengths](Inputs in) {
+      const Dims& sizes = in[1].sizes();
+      const RunningStatistics running{Tensor::zeros(sizes, in[0].dtype()), Tensor::full(sizes, in[0].dtype(), 1)};
+      return batch_norm(in[0], in[1], in.size() > 2 ? in[2] : Variable(), running, 0.1, lengths);
+    };
+  };
+  t.add("batch_norm", "beta", {t.normal({5, 3}), t.normal({3}), t.normal({3})}, batch({}));
+  t.add("batch_norm", "no beta, lengths", {t.normal({2, 3, 2}), t.normal({2})}, batch(ids({3, 1}, {2})));
 }
 
 void add_recurrent(OpTable& t) {

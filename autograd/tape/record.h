@@ -40,6 +40,8 @@ class OpContext {
   // Whether a backward will follow. Only then should forward keep what backward needs.
   bool recording() const { return recording_; }
   bool training() const { return tape_.options().training; }
+  // Whether an op with a state of its own shall change it: in training, but not when recompute() runs the op again.
+  bool updates_state() const { return training() && !tape_.rerunning_; }
   RandomKey next_random_key() { return tape_.next_random_key(); }
   // Keeps an input for backward if recording: as a reference if the input is cheap to compute again, else as `tensor`,
   // which is the input in the form that forward used (a view or a contiguous copy).

@@ -58,6 +58,7 @@ Variable Tape::run_unkept(const std::function<Variable()>& f) {
 void Tape::rerun(const std::function<Variable()>& f, std::uint64_t stream, const Tensor& dy) {
   const Scoped drawing(next_stream_, stream);
   const Scoped open(spent_, false);
+  const Scoped again(rerunning_, true);
   const Variable y = f();
   check(y.requires_grad(), "recompute: f depended on a parameter in its first run, and does not in its second");
   cells_.resize(producer_.size());

@@ -136,6 +136,7 @@ class Tape {
   std::uint64_t next_stream_ = 0;
   bool keeping_ = true;
   bool spent_ = false;
+  bool rerunning_ = false;  // within rerun()
   std::vector<Record> records_;
   std::vector<int> producer_;  // the index of the record that made each id
 

@@ -85,6 +85,7 @@ class TextGenerator {
                                     {.search = arguments_.search,
                                      .tokens = options_.tokens,
                                      .stop_token = options_.stop_token,
+                                     .context = options_.context,
                                      .use_cache = options_.use_cache});
     tokens_ = std::ssize(found.front().ids), seconds_ = steady_seconds() - begin;
     for (const Hypothesis& hypothesis : found) {
@@ -132,7 +133,7 @@ class TextGenerator {
         append(text, run_.tokenizer->encode(str_cat(line_end, line)));
       }
       warn_of_unseen(text, "the conversation");
-      const std::span<const std::int32_t> seen = seen_part(*run_.model, text);
+      const std::span<const std::int32_t> seen = seen_part(*run_.model, text, options_.context);
       text = std::vector<std::int32_t>(seen.begin(), seen.end());
       append(text, continue_text(line, {text, line}, [&] { return !stop.requested(); }));
       if (typed) log_speed();
@@ -147,7 +148,7 @@ class TextGenerator {
   }
 
   void warn_of_unseen(std::span<const std::int32_t> ids, std::string_view what) const {
-    const std::size_t seen = seen_part(*run_.model, ids).size();
+    const std::size_t seen = seen_part(*run_.model, ids, options_.context).size();
     if (seen == ids.size()) return;
     log_warning("{} has {} tokens: the model sees only the last {}", what, ids.size(), seen);
   }
@@ -234,6 +235,7 @@ Command generate_command() {
        "Continue each line that is typed, with the lines and answers before it",
        {.excludes = {"--prompt"}}},
       {"--tokens", &options.tokens, "Tokens to generate, at most [200]", {.least = 0}},
+      {"--context", &options.context, "Tokens that the model sees at most [the model's context]", {.least = 1}},
       {"--samples", &arguments->samples, "Texts; each has the next seed [1]", {.least = 1}},
       {"--stop",
        &arguments->stops,

@@ -131,6 +131,17 @@ void KeyValueCache::select(std::span<const std::int64_t> rows) {
   values_ = select_rows(values_, rows);
 }
 
+void LinearAttentionCache::select(std::span<const std::int64_t> rows) {
+  if (length_ > 0) sums_ = select_rows(sums_, rows);
+}
+
+Tensor LinearAttentionCache::extend(const Dims& sizes, DType dtype, std::int64_t tokens) {
+  if (length_ == 0) sums_ = Tensor::zeros(sizes, dtype);
+  check(sums_.sizes() == sizes, "cache of linear attention: holds sums ", sums_.sizes(), ", expected ", sizes);
+  length_ += tokens;
+  return sums_;
+}
+
 AttentionHeads::AttentionHeads(const BlockConfig& config)
     : HeadLayout(head_layout(config)),
       dim(head_dim(config)),
@@ -138,7 +149,8 @@ AttentionHeads::AttentionHeads(const BlockConfig& config)
       k_norm(head_norm(config)),
       transform{.norm_eps = config.norm_eps},
       scale(config.attention_scale),
-      dropout(config.attention_dropout) {}
+      dropout(config.attention_dropout),
+      kind(config.attention_kind) {}
 
 MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
     : qkv(config.dim, query_width(config) + key_width(config) + value_width(config), config.bias.attention, config.init,
@@ -153,8 +165,8 @@ MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
 }
 
 Variable MultiHeadAttention::forward(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
-                                     const FirstValues& first) const {
-  return call([&] { return run(std::move(x), mask, cache, rotation, first); });
+                                     const FirstValues& first, LinearAttentionCache* linear) const {
+  return call([&] { return run(std::move(x), mask, cache, rotation, first, linear); });
 }
 
 Variable MultiHeadAttention::mix_values(const Variable& packed, std::int64_t begin, const FirstValues& first) const {
@@ -167,11 +179,39 @@ Variable MultiHeadAttention::mix_values(const Variable& packed, std::int64_t beg
   return concat(std::array{slice(packed, 2, 0, begin), mixed}, -1);
 }
 
+Variable MultiHeadAttention::run_linear(const Variable& packed, const SelfMask& mask,
+                                        LinearAttentionCache* cache) const {
+  const std::int64_t batch = packed.size(0), length = packed.size(1), d = heads_.dim, d_v = heads_.value_dim;
+  if (packed.tape()->options().observer) {
+    fail_usage(
+        "model.attention_kind: expected softmax for maps of attention, got linear, which has no weights to show");
+  }
+  check(mask.causal && !mask.lengths.defined(), "linear attention: expected a causal mask without lengths");
+  const auto heads = [&](const Variable& rows, const std::unique_ptr<RmsNorm>& norm, std::int64_t count) {
+    const Variable x = norm ? transform_heads(rows, norm->weight, count, heads_.transform) : rows;
+    return transpose(reshape(x, {batch, length, count, -1}), 1, 2);
+  };
+  const auto parts = split(packed, std::array{heads_.queries * d, heads_.keys * d, heads_.keys * d_v}, 2);
+  LinearAttentionOptions options{.key_begin = mask.key_begin};
+  if (cache) {
+    require_no_recording(*packed.tape());
+    options.state = cache->extend({batch, heads_.keys, d, d_v + 1}, packed.dtype(), length);
+  }
+  const Variable y =
+      linear_attention(heads(parts[0], heads_.q_norm, heads_.queries), heads(parts[1], heads_.k_norm, heads_.keys),
+                       heads(parts[2], nullptr, heads_.keys), options);
+  return out.forward(reshape(transpose(y, 1, 2), {batch, length, -1}));
+}
+
 Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
-                                 const FirstValues& first) const {
+                                 const FirstValues& first, LinearAttentionCache* linear) const {
   const std::int64_t keys = heads_.queries * heads_.dim, values = keys + heads_.keys * heads_.dim;
   const Variable packed = mix_values(qkv.forward(x), values, first);
   x = {};
+  if (heads_.kind == AttentionKind::linear) {
+    check(!rotation.table.defined(), "linear attention: expected no rotation of queries and keys");
+    return run_linear(packed, mask, linear);
+  }
   const AttentionOptions options{.causal = mask.causal,
                                  .key_lengths = mask.lengths,
                                  .key_begin = mask.key_begin,

@@ -37,6 +37,24 @@ class KeyValueCache {
   Tensor keys_, values_;  // (B, g, allocated length, d) and (B, g, allocated length, d_v)
 };
 
+// The sums of one layer of linear attention with g heads of keys over the tokens seen so far. Their memory does not
+// depend on the number of tokens.
+class LinearAttentionCache {
+ public:
+  std::int64_t length() const { return length_; }
+  void clear() { sums_ = {}, length_ = 0; }
+  // Replaces row i of the batch by the old row rows[i]. A row may be used several times, or not at all.
+  void select(std::span<const std::int64_t> rows);
+  // Returns the sums (B, g, d, d_v + 1) that linear_attention() continues (LinearAttentionOptions), and counts the
+  // `tokens` that it will add; at first the sums are zero. Throws Error if B changes before clear().
+  Tensor extend(const Dims& sizes, DType dtype, std::int64_t tokens);
+  const Tensor& sums() const { return sums_; }
+
+ private:
+  std::int64_t length_ = 0;
+  Tensor sums_;
+};
+
 // The mask of self-attention, which says to which tokens of its own row a token may attend.
 struct SelfMask {
   bool causal = true;  // a token attends only to tokens up to itself
@@ -77,6 +95,7 @@ struct AttentionHeads : HeadLayout {
   std::unique_ptr<RmsNorm> q_norm, k_norm;  // null: none
   HeadTransform transform;                  // its rotation is set in each forward pass
   double scale, dropout;                    // of the scores, 0: 1/√dim; of the attention weights
+  AttentionKind kind;
 };
 
 // Self-attention (Vaswani et al. 2017, section 3.2.2): one product gives Q, K and V, and the joined heads are
@@ -88,16 +107,20 @@ class MultiHeadAttention : public Module {
   // Throws UsageError if head_dim is 0 and heads does not divide dim, or if kv_heads does not divide heads.
   explicit MultiHeadAttention(const BlockConfig& config);
   // With a cache, x continues the cached tokens, and its queries see them too; this needs a tape that does not record.
-  // `rotation` is that of the tokens of x. If the caller moves x in, x can be freed as soon as Q, K and V are computed.
+  // Linear attention has a cache of its own, `linear`. `rotation` is that of the tokens of x. If the caller moves x in,
+  // x can be freed as soon as Q, K and V are computed. Throws UsageError for linear attention on a tape with an
+  // observer, since it has no weights.
   Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr, const Rotation& rotation = {},
-                   const FirstValues& first = {}) const;
+                   const FirstValues& first = {}, LinearAttentionCache* linear = nullptr) const;
 
   Linear qkv, out;
   Variable value_mix;  // undefined without a value residual
 
  private:
   Variable run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
-               const FirstValues& first) const;
+               const FirstValues& first, LinearAttentionCache* linear) const;
+  // Returns the output of linear attention for packed rows of Q, K and V.
+  Variable run_linear(const Variable& packed, const SelfMask& mask, LinearAttentionCache* cache) const;
   // Returns the packed rows of Q, K and V with the values mixed as `first` says; V begins at element `begin` of a row.
   Variable mix_values(const Variable& packed, std::int64_t begin, const FirstValues& first) const;
 

@@ -1,5 +1,7 @@
 #include "nn/attention/documents.h"
 
+#include <algorithm>
+
 namespace tapeformer {
 
 Documents find_documents(const Tensor& ids, std::int32_t token) {
@@ -16,6 +18,18 @@ Documents find_documents(const Tensor& ids, std::int32_t token) {
     }
   }
   return documents;
+}
+
+Tensor first_keys_of_window(std::int64_t batch, std::int64_t length, std::int64_t first, std::int64_t window,
+                            const Tensor& key_begin) {
+  const Tensor keys = key_begin.defined() ? key_begin.clone() : Tensor::zeros({batch, length}, DType::i32);
+  auto* key = keys.data<std::int32_t>();
+  for (std::int64_t row = 0; row < batch; ++row) {
+    for (std::int64_t t = 0; t < length; ++t, ++key) {
+      *key = std::max(*key, static_cast<std::int32_t>(std::max<std::int64_t>(first + t + 1 - window, 0)));
+    }
+  }
+  return keys;
 }
 
 }  // namespace tapeformer

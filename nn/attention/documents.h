@@ -10,6 +10,11 @@ struct Documents {
   Tensor positions;     // i32 (B, T): for each token, its position in its document, counted from 0
 };
 
+// Returns i32 (B, T): the first key that each of T causal queries sees, if query t has position first + t and sees the
+// last `window` keys up to its position, but none before `key_begin` (i32 (B, T); undefined: none is hidden).
+Tensor first_keys_of_window(std::int64_t batch, std::int64_t length, std::int64_t first, std::int64_t window,
+                            const Tensor& key_begin);
+
 // Finds the documents in ids i32 (B, T). A document begins at every `token` and at the beginning of each row.
 Documents find_documents(const Tensor& ids, std::int32_t token);
 

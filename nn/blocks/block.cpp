@@ -6,6 +6,7 @@
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/helpers/products.h"
 #include "autograd/tape/recompute.h"
+#include "nn/attention/documents.h"
 
 namespace tapeformer {
 
@@ -56,11 +57,12 @@ Block::Block(const BlockConfig& config, bool cross)
 }
 
 template <class Sub>
-Variable Block::sublayer(const Variable& x, const std::unique_ptr<Norm>& norm, const Sub& sub) const {
+Variable Block::sublayer(const Variable& x, const std::unique_ptr<Norm>& norm, const Tensor& lengths,
+                         const Sub& sub) const {
   const bool pre = norm_place_ == NormPlace::pre;
-  Variable y = dropout_.forward(sub(pre ? normalize(norm, x) : x));
+  Variable y = dropout_.forward(sub(pre ? normalize(norm, x, lengths) : x));
   if (residual_) y = add(x, y);
-  return pre ? y : normalize(norm, y);
+  return pre ? y : normalize(norm, y, lengths);
 }
 
 Variable Block::forward(const Variable& in, const BlockContext& context, BlockCache* cache) const {
@@ -68,22 +70,23 @@ Variable Block::forward(const Variable& in, const BlockContext& context, BlockCa
 }
 
 Variable Block::run(const Variable& in, const BlockContext& context, BlockCache* cache) const {
-  Variable x = sublayer(in, attention_norm_, [&](Variable y) {
+  Variable x = sublayer(in, attention_norm_, context.lengths, [&](Variable y) {
     return attention_.forward(std::move(y), context.mask, cache ? &cache->self : nullptr, context.rotation,
-                              context.first_values);
+                              context.first_values, cache ? &cache->linear : nullptr);
   });
   if (cross_attention_) {
     check(context.encoded.has_value(), "block: cross-attention needs an encoder's result");
-    x = sublayer(x, cross_attention_norm_, [&](Variable y) {
+    x = sublayer(x, cross_attention_norm_, context.lengths, [&](Variable y) {
       return cross_attention_->forward(std::move(y), *context.encoded, cache ? &cache->cross : nullptr);
     });
   }
   if (!feed_forward_) return x;
-  return sublayer(x, feed_forward_norm_, [&](Variable y) { return feed_forward_->forward(std::move(y)); });
+  return sublayer(x, feed_forward_norm_, context.lengths,
+                  [&](Variable y) { return feed_forward_->forward(std::move(y)); });
 }
 
 void StackCache::clear() {
-  for (BlockCache& block : blocks) block.self.clear(), block.cross.clear();
+  for (BlockCache& block : blocks) block.self.clear(), block.cross.clear(), block.linear.clear();
 }
 
 void StackCache::select(std::span<const std::int64_t> rows) {
@@ -91,7 +94,7 @@ void StackCache::select(std::span<const std::int64_t> rows) {
     if (block.cross.length() > 0) {
       block.cross.select(selected_sources(rows, block.self.keys().size(0) / block.cross.keys().size(0)));
     }
-    block.self.select(rows);
+    block.self.select(rows), block.linear.select(rows);
   }
 }
 
@@ -103,13 +106,15 @@ NamedTensors StackCache::tensors() const {
       named.emplace_back(str_cat("blocks.", i, '.', name, ".keys"), cache.keys());
       named.emplace_back(str_cat("blocks.", i, '.', name, ".values"), cache.values());
     };
+    if (blocks[i].linear.length() > 0)
+      named.emplace_back(str_cat("blocks.", i, ".linear.sums"), blocks[i].linear.sums());
     add_those_of("self", blocks[i].self), add_those_of("cross", blocks[i].cross);
   }
   return named;
 }
 
 BlockStack::BlockStack(const BlockConfig& config, std::int64_t layers, const PositionConfig& position, bool cross)
-    : head_dim_(head_dim(config)), value_residual_(config.value_residual) {
+    : attention_window_(config.attention_window), head_dim_(head_dim(config)), value_residual_(config.value_residual) {
   if (const auto* const rotary = std::get_if<Rotary>(&position)) rotary_ = *rotary;
   BlockConfig block = config;
   if (block.residual && block.residual_init.kind == Init::Kind::normal) {
@@ -138,6 +143,10 @@ Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCac
         cache ? cache->blocks.size() : 0, " blocks, expected ", blocks_.size());
   Variable x = in;
   BlockContext context = given;
+  if (attention_window_ > 0 && context.mask.causal) {
+    context.mask.key_begin = first_keys_of_window(x.size(0), x.size(1), cache ? cache->length() : 0, attention_window_,
+                                                  context.mask.key_begin);
+  }
   if (rotary_) context.rotation = rotation_of(context.positions, x.size(1), head_dim_, *rotary_, x.value().dtype());
   Variable first_values;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -148,7 +157,7 @@ Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCac
     // Backward begins with the last block, so recomputing its activations would hardly lower the peak of memory.
     const bool last = i + 1 == blocks_.size();
     x = last || keeps_values ? block(x) : recompute(block, x);
-    if (last && final_norm_) x = final_norm_->forward(x);
+    if (last && final_norm_) x = final_norm_->forward_rows(x, context.lengths);
     if (layers) layers->push_back(x);
   }
   return x;

@@ -28,15 +28,19 @@ class FeedForward : public Module {
 // The inputs of a block other than x: the mask, the positions, and the encoder's output.
 struct BlockContext {
   SelfMask mask = {};
+  Tensor lengths = {};  // i32 (B): the tokens of each row, behind which is padding (Norm); undefined: no padding
   Positions positions = {};
   Rotation rotation = {};                     // the rotation for these positions; a BlockStack computes it
   std::optional<EncoderOutput> encoded = {};  // for blocks with cross-attention
   FirstValues first_values = {};              // for blocks with a value residual; a BlockStack gives them
 };
 
-// The keys and values that one block has cached: `self` for the tokens so far, `cross` for the encoder's output.
+// What one block has cached: the keys and values of the tokens so far (`self`), or the sums of linear attention over
+// them, and those of the encoder's output (`cross`).
 struct BlockCache {
   KeyValueCache self, cross{0};
+  LinearAttentionCache linear = {};
+  std::int64_t length() const { return self.length() + linear.length(); }
 };
 
 // A block has up to three sublayers: self-attention, cross-attention if `cross`, and a feed-forward layer unless there
@@ -51,7 +55,7 @@ class Block : public Module {
   // Returns x + dropout(sub(norm(x))) with pre-norm, norm(x + dropout(sub(x))) with post-norm; without residual
   // connections, dropout(sub(norm(x))) or norm(dropout(sub(x))).
   template <class Sub>
-  Variable sublayer(const Variable& x, const std::unique_ptr<Norm>& norm, const Sub& sub) const;
+  Variable sublayer(const Variable& x, const std::unique_ptr<Norm>& norm, const Tensor& lengths, const Sub& sub) const;
 
   std::unique_ptr<Norm> attention_norm_;  // this norm and the others: null without norms
   MultiHeadAttention attention_;
@@ -71,10 +75,11 @@ class StackCache : public Cache {
   void clear() override;
   void select(std::span<const std::int64_t> rows) override;
   // Returns for each block I: blocks.I.self.keys (B, g, length, d), blocks.I.self.values (B, g, length, d_v), and with
-  // cross-attention blocks.I.cross.keys and blocks.I.cross.values.
+  // cross-attention blocks.I.cross.keys and blocks.I.cross.values; with linear attention, blocks.I.linear.sums (B, g,
+  // d, d_v + 1) in place of those of self-attention.
   NamedTensors tensors() const override;
   // The number of tokens that were read.
-  std::int64_t length() const { return blocks.front().self.length(); }
+  std::int64_t length() const { return blocks.front().length(); }
 
   std::vector<BlockCache> blocks;  // one for each block
 };
@@ -99,6 +104,7 @@ class BlockStack : public Module {
   Variable run(const Variable& x, const BlockContext& context, StackCache* cache, std::vector<Variable>* layers) const;
 
   std::optional<Rotary> rotary_;  // where positions are rotary
+  std::int64_t attention_window_;
   std::int64_t head_dim_;
   bool value_residual_;
   std::vector<std::unique_ptr<Block>> blocks_;

@@ -12,9 +12,11 @@
 
 namespace tapeformer {
 
-enum class NormPlace { pre, post };        // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
-enum class NormKind { layer, rms, none };  // Ba et al. 2016; Zhang & Sennrich 2019; no norm at all
-enum class FeedForwardKind { mlp, none };  // none: a block has attention only
+enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
+// Ba et al. 2016; Zhang & Sennrich 2019; Ioffe & Szegedy 2015; no norm at all
+enum class NormKind { layer, rms, batch, none };
+enum class FeedForwardKind { mlp, none };      // none: a block has attention only
+enum class AttentionKind { softmax, linear };  // Vaswani et al. 2017; Katharopoulos et al. 2020
 // The kinds of positions by their words in a configuration; PositionConfig says what each kind needs.
 enum class PositionKind { learned, sinusoidal, rotary, none };
 
@@ -25,12 +27,17 @@ struct Words<NormPlace> {
 template <>
 struct Words<NormKind> {
   static constexpr std::pair<NormKind, std::string_view> list[] = {
-      {NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::none, "none"}};
+      {NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::batch, "batch"}, {NormKind::none, "none"}};
 };
 template <>
 struct Words<FeedForwardKind> {
   static constexpr std::pair<FeedForwardKind, std::string_view> list[] = {{FeedForwardKind::mlp, "mlp"},
                                                                           {FeedForwardKind::none, "none"}};
+};
+template <>
+struct Words<AttentionKind> {
+  static constexpr std::pair<AttentionKind, std::string_view> list[] = {{AttentionKind::softmax, "softmax"},
+                                                                        {AttentionKind::linear, "linear"}};
 };
 template <>
 struct Words<PositionKind> {
@@ -84,6 +91,9 @@ struct BlockConfig {
   std::int64_t ff_dim = 512;     // width of the feed-forward layer after its activation
   double dropout = 0;            // on embeddings and on the output of each sublayer
   double attention_dropout = 0;  // on attention weights
+  // Causal self-attention: a token sees the last `attention_window` tokens up to itself; 0: all of them.
+  std::int64_t attention_window = 0;
+  AttentionKind attention_kind = AttentionKind::softmax;  // of self-attention; linear: causal, without dropout
   NormPlace norm = NormPlace::pre;
   NormKind norm_kind = NormKind::layer;
   std::optional<bool> final_norm = {};  // whether a norm follows the last block; empty: if norm is pre

@@ -9,14 +9,14 @@
 
 namespace tapeformer {
 
-Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, DType dtype) {
+Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, DType dtype, std::int64_t first) {
   const Tensor table = Tensor::empty({length, dim}, dtype);
   dispatch_floating(dtype, [&]<class T>(T) {
     T* out = table.data<T>();
     for (std::int64_t k = 0; k < length; ++k) {
       for (std::int64_t i = 0; i < dim; ++i) {
         const double angle =
-            static_cast<double>(k) / std::pow(base, static_cast<double>(i / 2 * 2) / static_cast<double>(dim));
+            static_cast<double>(first + k) / std::pow(base, static_cast<double>(i / 2 * 2) / static_cast<double>(dim));
         *out++ = static_cast<T>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
       }
     }
@@ -44,18 +44,26 @@ PositionEmbedding::PositionEmbedding(const PositionConfig& config, std::int64_t 
   }
 }
 
-void PositionEmbedding::check_length(std::int64_t length) const {
-  check(length <= context_, "positions: ", length, " tokens are more than the context of ", context_);
+Tensor PositionEmbedding::sinusoids(std::int64_t first, std::int64_t end) const {
+  const double base = std::get<SinusoidalPositions>(config_).base;
+  return sinusoidal_positions(end - first, fixed_.size(1), base, fixed_.dtype(), first);
 }
 
 Variable PositionEmbedding::forward(Tape& tape, const Positions& positions, std::int64_t length) const {
   check(has_vectors(), "positions: they have no vectors");
-  check_length(positions.first + length);
+  const std::int64_t first = positions.first;
+  const Tensor& of_tokens = positions.of_tokens;
+  const std::int64_t end = first + length;
+  check(end <= context_ || can_exceed_context(), "positions: ", end, " tokens are more than the context of ", context_);
   return call([&] {
-    const auto& [first, of_tokens] = positions;
+    if (end > context_) {
+      const Tensor table = sinusoids(of_tokens.defined() ? 0 : first, end);
+      const Variable beyond = Variable::constant(tape, table);
+      return of_tokens.defined() ? embedding(beyond, Variable::constant(tape, of_tokens)) : beyond;
+    }
     const Variable table = fixed_.defined() ? Variable::constant(tape, fixed_) : weight_.on(tape);
     if (of_tokens.defined()) return embedding(table, Variable::constant(tape, of_tokens));
-    return first == 0 && length == context_ ? table : slice(table, 0, first, first + length);
+    return first == 0 && length == context_ ? table : slice(table, 0, first, end);
   });
 }
 

@@ -9,8 +9,9 @@
 
 namespace tapeformer {
 
-// PE(k, 2i) = sin(k/base^(2i/d)), PE(k, 2i+1) = cos(k/base^(2i/d)) (Vaswani et al. 2017, section 3.5) → (length, dim).
-Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, DType dtype);
+// PE(k, 2i) = sin(k/base^(2i/d)), PE(k, 2i+1) = cos(k/base^(2i/d)) (Vaswani et al. 2017, section 3.5), for `length`
+// positions k from `first` on → (length, dim).
+Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, DType dtype, std::int64_t first = 0);
 
 // The positions of the tokens of a batch.
 struct Positions {
@@ -22,28 +23,31 @@ struct Positions {
 Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64_t d, const Rotary& rotary,
                      DType dtype);
 
-// Has a vector for each position below `context`: a learned table, or fixed sinusoids. If positions are rotary, or if
-// there are none, it has no vectors.
+// Has a vector for each position: a learned table of `context` positions, or fixed sinusoids. If positions are rotary,
+// or if there are none, it has no vectors.
 class PositionEmbedding : public Module {
  public:
   PositionEmbedding(const PositionConfig& config, std::int64_t context, std::int64_t dim, const Init& init,
                     DType dtype);
+  // Whether there are positions beyond the context.
+  bool can_exceed_context() const { return !std::holds_alternative<LearnedPositions>(config_); }
   bool has_vectors() const {
     return std::holds_alternative<LearnedPositions>(config_) || std::holds_alternative<SinusoidalPositions>(config_);
   }
   // Returns the vectors of `length` positions: (length, dim), or (B, length, dim) if positions.of_tokens is given.
-  // Throws Error if first + length exceeds the context.
+  // Throws Error if first + length exceeds the context and the positions are learned.
   Variable forward(Tape& tape, const Positions& positions, std::int64_t length) const;
   // Returns x (B, T, dim) plus the vectors of its tokens' positions, or x itself if there are no vectors.
   Variable add_to(const Variable& x, const Positions& positions) const;
 
  private:
-  void check_length(std::int64_t length) const;
+  // Returns the sinusoids of the positions first to end − 1.
+  Tensor sinusoids(std::int64_t first, std::int64_t end) const;
 
   PositionConfig config_;
   std::int64_t context_;
   Variable weight_;  // learned
-  Tensor fixed_;     // sinusoidal
+  Tensor fixed_;     // sinusoidal, of the positions below the context
 };
 
 }  // namespace tapeformer

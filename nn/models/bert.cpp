@@ -36,11 +36,12 @@ Variable Bert::embed(const Batch& batch) const {
   } else {
     check(!types.defined(), "bert: the batch has token types, but the model has no embedding of them");
   }
-  return dropout_.forward(normalize(embedding_norm_, x));
+  return dropout_.forward(normalize(embedding_norm_, x, batch.lengths));
 }
 
 Variable Bert::encode(const Batch& batch, const Variable& x, std::vector<Variable>* layers) const {
-  return stack_.forward(x, {.mask = {.causal = false, .lengths = batch.lengths}}, nullptr, layers);
+  return stack_.forward(x, {.mask = {.causal = false, .lengths = batch.lengths}, .lengths = batch.lengths}, nullptr,
+                        layers);
 }
 
 std::vector<Variable> Bert::hidden_states(const Batch& batch) const {

@@ -33,7 +33,7 @@ Gpt::Gpt(const GptConfig& config)
   register_module("head", head_);
 }
 
-Variable Gpt::run(const Variable& ids, Cache* cache, std::vector<Variable>* layers) const {
+Variable Gpt::run(const Variable& ids, const Tensor& lengths, Cache* cache, std::vector<Variable>* layers) const {
   check(ids.value().rank() == 2, "gpt: expected ids (B, T), got ", ids.sizes());
   auto* const own = own_cache<StackCache>(cache, "gpt");
   const std::int64_t first = own ? own->length() : 0, length = ids.size(1);
@@ -51,13 +51,13 @@ Variable Gpt::run(const Variable& ids, Cache* cache, std::vector<Variable>* laye
   const Variable x =
       dropout_.forward(positions_.add_to(token_embedding_.forward(ids, config_.embedding_scale), positions));
   if (layers) layers->push_back(x);
-  return stack_.forward(x, {.mask = mask, .positions = positions}, own, layers);
+  return stack_.forward(x, {.mask = mask, .lengths = lengths, .positions = positions}, own, layers);
 }
 
 std::vector<Variable> Gpt::hidden_states(const Batch& batch) const {
   const Variable& ids = only_ids(batch, "gpt");
   std::vector<Variable> layers;
-  const Variable features = call([&] { return run(ids, nullptr, &layers); });
+  const Variable features = call([&] { return run(ids, batch.lengths, nullptr, &layers); });
   layers.back() = features;
   return layers;
 }
@@ -77,13 +77,37 @@ std::vector<Key> gpt_keys() {
                                             .norm_kind = NormKind::rms,
                                             .bias = false});
   keys.push_back(tied_key(TiedEmbeddings::output));
+  keys.push_back(attention_window_key());
+  keys.push_back(word_key("attention_kind", AttentionKind::softmax,
+                          "softmax, or linear attention, whose work grows with the length and not with its square"));
   keys.push_back({"value_residual", false,
                   "the values of each layer's attention are mixed with those of the first layer, by a learned share"});
   return keys;
 }
 
+// Refuses what does not fit linear attention. It has no scores to scale, and no weights on which a dropout could act.
+void resolve_linear_attention(KeyValues& options) {
+  if (options.word<AttentionKind>("attention_kind") != AttentionKind::linear) return;
+  if (options.word<PositionKind>("position") == PositionKind::rotary) {
+    fail_usage(
+        "model.position: expected another kind beside model.attention_kind = linear, since a rotation makes its "
+        "weights negative, got rotary");
+  }
+  if (const std::int64_t window = options.integer("attention_window"); window > 0) {
+    fail_usage("model.attention_window: expected 0 beside model.attention_kind = linear, got ", window);
+  }
+  if (const double scale = options.number("attention_scale"); scale > 0) {
+    fail_usage("model.attention_scale: expected auto beside model.attention_kind = linear, got ", scale);
+  }
+  if (const double dropout = options.number("attention_dropout"); dropout > 0) {
+    fail_usage("model.attention_dropout: expected 0 beside model.attention_kind = linear, got ", dropout);
+  }
+  options.set("attention_dropout", 0.0);
+}
+
 void resolve_gpt(KeyValues& options, bool) {
   constexpr double kInitStd = 0.02;  // Radford et al. 2019
+  resolve_linear_attention(options);
   resolve_transformer_keys(options);
   if (options.number("init_std") == 0) options.set("init_std", kInitStd);
   resolve_tied(options);
@@ -99,6 +123,8 @@ GptConfig gpt_config(const KeyValues& options, const ModelVocabulary& vocabulary
                    .tie_embeddings = ties_embeddings(options),
                    .logit_softcap = options.number("logit_softcap"),
                    .document_token = vocabulary.document_token};
+  config.block.attention_kind = options.word<AttentionKind>("attention_kind");
+  config.block.attention_window = options.integer("attention_window");
   config.block.value_residual = options.boolean("value_residual");
   return config;
 }
@@ -107,12 +133,12 @@ std::unique_ptr<CausalModel> make_gpt(const KeyValues& options, const ModelVocab
   return std::make_unique<Gpt>(gpt_config(options, vocabulary));
 }
 
-// A product costs two operations per weight. Causal attention costs half of full attention.
+// A product costs two operations per weight.
 ForwardFlops gpt_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                        std::int64_t length) {
   const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
   return {.blocks = 2 * static_cast<double>(model.parameter_count("blocks.")) +
-                    static_cast<double>(layers) * attention_flops(options, length) / 2,
+                    static_cast<double>(layers) * causal_attention_flops(options, length),
           .other = 2 * static_cast<double>(model.parameter_count("final_norm.") + vocabulary.target * dim),
           .head = 2 * static_cast<double>(vocabulary.target * dim),
           .count = layers};

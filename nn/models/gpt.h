@@ -36,8 +36,7 @@ class Gpt : public CausalModel {
   const GptConfig& config() const { return config_; }
   std::int64_t vocab() const override { return config_.vocab; }
   std::optional<std::int64_t> context() const override { return config_.context; }
-  // Only vectors of positions come from a table of limited length.
-  bool can_exceed_context() const override { return !positions_.has_vectors(); }
+  bool can_exceed_context() const override { return positions_.can_exceed_context(); }
   std::int32_t document_token() const override { return config_.document_token; }
   const Embedding* token_embedding() const override { return &token_embedding_; }
   const PositionEmbedding* position_embedding() const override { return &positions_; }
@@ -48,7 +47,7 @@ class Gpt : public CausalModel {
   // The features are the residual stream after the final norm (B, T, dim). With a cache, all ids must belong to the
   // document that the cache holds. Throws Error if a document token comes after the first token of the cache.
   Variable forward(const Variable& ids, Cache* cache = nullptr) const override {
-    return call([&] { return run(ids, cache); });
+    return call([&] { return run(ids, {}, cache); });
   }
   // Returns (B, T, dim) each: the sum of token and position embeddings, and the output of every block, that of the last
   // block after the final norm.
@@ -58,8 +57,9 @@ class Gpt : public CausalModel {
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
 
  private:
-  // Returns the features. If `layers` is given, appends the hidden states to it.
-  Variable run(const Variable& ids, Cache* cache, std::vector<Variable>* layers = nullptr) const;
+  // Returns the features. Row b of ids has lengths[b] tokens (Batch). If `layers` is given, appends the hidden states
+  // to it.
+  Variable run(const Variable& ids, const Tensor& lengths, Cache* cache, std::vector<Variable>* layers = nullptr) const;
 
   GptConfig config_;
   Embedding token_embedding_;

@@ -6,11 +6,24 @@
 #include "autograd/ops/helpers/products.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
+#include "core/ignored_target.h"
 
 namespace tapeformer {
 namespace {
 
 Init embedding_init(const BlockConfig& block) { return Init::normal(1 / std::sqrt(static_cast<double>(block.dim))); }
+
+// Returns i32 (B): the number of tokens of each row of targets (B, T) up to the last one that is scored. Padding, which
+// follows, is not scored.
+Tensor scored_lengths(const Tensor& targets) {
+  const Tensor dense = targets.contiguous(), lengths = Tensor::zeros({targets.size(0)}, DType::i32);
+  const std::int64_t width = targets.size(1);
+  for (std::int64_t i = 0; i < dense.numel(); ++i) {
+    if (dense.data<std::int32_t>()[i] != kIgnoredTarget)
+      lengths.data<std::int32_t>()[i / width] = static_cast<std::int32_t>(i % width + 1);
+  }
+  return lengths;
+}
 
 }  // namespace
 
@@ -61,20 +74,21 @@ std::vector<Variable> Transformer::hidden_states(const Batch& batch) const {
   return layers;
 }
 
-Variable Transformer::decode(const Variable& ids, const EncoderOutput& source, Cache* cache) const {
+Variable Transformer::decode_rows(const Variable& ids, const Tensor& lengths, const EncoderOutput& source,
+                                  Cache* cache) const {
   auto* const own = own_cache<StackCache>(cache, "transformer");
   check(ids.value().rank() == 2, "transformer: expected target ids (R, T), got ", ids.sizes());
   const std::int64_t first = own ? own->length() : 0;
   return call([&] {
     const Variable x = embed(embeddings_.target, target_positions_, ids, first);
-    return decoder_.forward(x, {.positions = {.first = first}, .encoded = source}, own);
+    return decoder_.forward(x, {.lengths = lengths, .positions = {.first = first}, .encoded = source}, own);
   });
 }
 
 Variable Transformer::loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                            const CrossEntropyOptions& options) const {
   const EncoderOutput encoded = encode(*inputs.tape(), source);
-  return head_.loss(decode(inputs, encoded), targets.value(), options);
+  return head_.loss(decode_rows(inputs, scored_lengths(targets.value()), encoded, nullptr), targets.value(), options);
 }
 
 namespace {
@@ -83,6 +97,7 @@ std::vector<Key> transformer_family_keys() {
   std::vector<Key> keys = transformer_keys(
       {.norm = NormPlace::post, .activation = ActivationKind::relu, .position = PositionKind::sinusoidal});
   keys.push_back(pair_tied_key());
+  keys.push_back(attention_window_key());
   return keys;
 }
 
@@ -92,15 +107,18 @@ void resolve_transformer(KeyValues& options, bool joint) {
 }
 
 TransformerConfig transformer_config(const KeyValues& options, const ModelVocabulary& vocabulary) {
-  return {.source_vocab = vocabulary.source,
-          .target_vocab = vocabulary.target,
-          .context = options.integer("context"),
-          .layers = options.integer("layers"),
-          .block = block_config(options),
-          .position = position_config(options),
-          .embedding_scale = embedding_scale(options, std::sqrt(static_cast<double>(options.integer("dim")))),
-          .tied = options.word<TiedEmbeddings>("tie_embeddings"),
-          .logit_softcap = options.number("logit_softcap")};
+  TransformerConfig config{
+      .source_vocab = vocabulary.source,
+      .target_vocab = vocabulary.target,
+      .context = options.integer("context"),
+      .layers = options.integer("layers"),
+      .block = block_config(options),
+      .position = position_config(options),
+      .embedding_scale = embedding_scale(options, std::sqrt(static_cast<double>(options.integer("dim")))),
+      .tied = options.word<TiedEmbeddings>("tie_embeddings"),
+      .logit_softcap = options.number("logit_softcap")};
+  config.block.attention_window = options.integer("attention_window");
+  return config;
 }
 
 std::unique_ptr<EncoderDecoder> make_transformer(const KeyValues& options, const ModelVocabulary& vocabulary) {
@@ -108,15 +126,15 @@ std::unique_ptr<EncoderDecoder> make_transformer(const KeyValues& options, const
 }
 
 // A product costs two operations per weight. If there are as many source tokens as target tokens, the encoder's
-// attention and cross-attention cost attention_flops() each, and the decoder's causal self-attention costs half of it.
+// attention and cross-attention cost attention_flops() each.
 ForwardFlops transformer_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                                std::int64_t length) {
   const std::int64_t layers = options.integer("layers"), dim = options.integer("dim");
   const std::int64_t weights = model.parameter_count("encoder.") + model.parameter_count("decoder.");
-  return {
-      .blocks = 2 * static_cast<double>(weights) + 2.5 * static_cast<double>(layers) * attention_flops(options, length),
-      .other = 2 * static_cast<double>(vocabulary.target * dim),
-      .count = layers};
+  const double attention = 2 * attention_flops(options, length) + causal_attention_flops(options, length);
+  return {.blocks = 2 * static_cast<double>(weights) + static_cast<double>(layers) * attention,
+          .other = 2 * static_cast<double>(vocabulary.target * dim),
+          .count = layers};
 }
 
 }  // namespace

@@ -43,15 +43,19 @@ class Transformer : public PairModel {
   // Returns (B, S, dim) each: the sum of token and position embeddings, and the output of every block of the encoder.
   std::vector<Variable> hidden_states(const Batch& batch) const override;
   // The features are the decoder's residual stream (R, T, dim).
-  Variable decode(const Variable& ids, const EncoderOutput& source, Cache* cache = nullptr) const override;
+  Variable decode(const Variable& ids, const EncoderOutput& source, Cache* cache = nullptr) const override {
+    return decode_rows(ids, {}, source, cache);
+  }
   // The logits are never in memory all at once.
   Variable loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
                 const CrossEntropyOptions& options) const override;
 
  private:
   static BlockContext encoder_context(const SourceBatch& source) {
-    return {.mask = {.causal = false, .lengths = source.lengths}};
+    return {.mask = {.causal = false, .lengths = source.lengths}, .lengths = source.lengths};
   }
+  // Decodes targets (R, T) of which row r has lengths[r] tokens (i32 (R)); undefined: T.
+  Variable decode_rows(const Variable& ids, const Tensor& lengths, const EncoderOutput& source, Cache* cache) const;
   Variable embed_source(Tape& tape, const SourceBatch& source) const;
   Variable embed(const Embedding& embedding, const PositionEmbedding& positions, const Variable& ids,
                  std::int64_t first) const;

@@ -89,7 +89,7 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
                             KeyRange{-1, 1, false, true}})),
       word_key("norm", defaults.norm, "place of the norm in each sublayer"),
       word_key("norm_kind", defaults.norm_kind,
-               "kind of norm: layer norm, RMS norm, which has no mean and no bias, or none"),
+               "kind of norm: layer, RMS (without mean and bias), batch norm over all tokens, or none"),
       auto_key("final_norm", "a norm after the last block (auto = if norm is pre)", "model.norm"),
       {"residual", true, "each sublayer's input is added to its output"},
       word_key("feed_forward", FeedForwardKind::mlp, "what follows attention in a block: two linear layers, or none"),
@@ -120,6 +120,11 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       {"logit_softcap", 0.0,
        "c: the logits are c tanh(logits / c), so that they stay within -c and c (0 = as they are)", at_least(0)},
   };
+}
+
+Key attention_window_key() {
+  return {"attention_window", std::int64_t{0}, "tokens that a token sees, with itself, in causal attention (0 = all)",
+          between(0, kMaxSize)};
 }
 
 void resolve_transformer_keys(KeyValues& options) {
@@ -214,6 +219,17 @@ double attention_flops(const KeyValues& options, std::int64_t length) {
   const BlockConfig block = block_config(options);
   const std::int64_t d = head_dim(block), d_v = block.value_dim > 0 ? block.value_dim : d;
   return 2 * static_cast<double>(block.heads * (d + d_v)) * static_cast<double>(length);
+}
+
+double causal_attention_flops(const KeyValues& options, std::int64_t length) {
+  if (options.has("attention_kind") && options.word<AttentionKind>("attention_kind") == AttentionKind::linear) {
+    const BlockConfig block = block_config(options);
+    const std::int64_t d = head_dim(block), d_v = block.value_dim > 0 ? block.value_dim : d;
+    return 4 * static_cast<double>(block.heads * d * (d_v + 1));
+  }
+  const std::int64_t window = options.integer("attention_window");
+  const double part = window > 0 && window < length ? static_cast<double>(window) / static_cast<double>(length) : 1;
+  return attention_flops(options, length) * part * (1 - part / 2);
 }
 
 }  // namespace tapeformer

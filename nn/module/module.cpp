@@ -12,22 +12,20 @@ namespace {
 thread_local int shapes_only = 0;
 thread_local bool bf16_weights = false;
 
-// Throws Error unless the state has exactly these parameters, with their sizes and dtypes. `Value` is a Tensor or a
+// Throws Error unless the state has exactly these tensors, with their sizes and dtypes. `Value` is a Tensor or a
 // SafetensorsFile::Entry.
 template <class Value>
-void check_fit(const std::vector<NamedParameter>& parameters, const std::map<std::string, Value>& state) {
-  for (const NamedParameter& parameter : parameters) {
-    const auto found = state.find(parameter.name);
-    check(found != state.end(), "load_state_dict: the parameter ", parameter.name, " is missing");
-    const Tensor& expected = parameter.variable.value();
+void check_tensors(const NamedTensors& tensors, const std::map<std::string, Value>& state) {
+  for (const auto& [name, expected] : tensors) {
+    const auto found = state.find(name);
+    check(found != state.end(), "load_state_dict: the parameter ", name, " is missing");
     const Value& got = found->second;
     const bool rounds = expected.dtype() == DType::bf16 && got.dtype() == DType::f32;
-    check(expected.sizes() == got.sizes() && (expected.dtype() == got.dtype() || rounds),
-          "load_state_dict: ", parameter.name, ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ",
-          got.sizes(), " ", got.dtype());
+    check(expected.sizes() == got.sizes() && (expected.dtype() == got.dtype() || rounds), "load_state_dict: ", name,
+          ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ", got.sizes(), " ", got.dtype());
   }
   for (const auto& entry : state) {
-    check(std::ranges::any_of(parameters, [&](const NamedParameter& p) { return p.name == entry.first; }),
+    check(std::ranges::any_of(tensors, [&](const auto& tensor) { return tensor.first == entry.first; }),
           "load_state_dict: the model has no parameter ", entry.first);
   }
 }
@@ -60,6 +58,13 @@ Variable Module::register_parameter(std::string name, const Dims& sizes, DType d
   const Tensor value = ShapesOnly::active() ? Tensor::scalar(0, dtype).expand(sizes) : Tensor::zeros(sizes, dtype);
   entries_.push_back({std::move(name), Variable::parameter(value), init, role, nullptr});
   return entries_.back().parameter;
+}
+
+Tensor Module::register_buffer(std::string name, const Dims& sizes, DType dtype, double value) {
+  const Tensor buffer =
+      ShapesOnly::active() ? Tensor::scalar(value, dtype).expand(sizes) : Tensor::full(sizes, dtype, value);
+  buffers_.emplace_back(std::move(name), buffer);
+  return buffer;
 }
 
 void Module::register_tied(std::string name, const Variable& parameter) {
@@ -131,22 +136,43 @@ void Module::zero_grad() const {
   for (const NamedParameter& parameter : named_parameters()) parameter.variable.zero_grad();
 }
 
+void Module::collect(const std::string& prefix, NamedTensors& buffers) const {
+  for (const auto& [name, tensor] : buffers_) buffers.emplace_back(prefix + name, tensor);
+  for (const Entry& entry : entries_) {
+    if (entry.module) entry.module->collect(entry.name.empty() ? prefix : prefix + entry.name + ".", buffers);
+  }
+}
+
+NamedTensors Module::named_buffers() const {
+  NamedTensors buffers;
+  collect("", buffers);
+  return buffers;
+}
+
+NamedTensors Module::named_tensors() const {
+  NamedTensors tensors;
+  for (const NamedParameter& parameter : named_parameters())
+    tensors.emplace_back(parameter.name, parameter.variable.value());
+  collect("", tensors);
+  return tensors;
+}
+
 std::map<std::string, Tensor> Module::state_dict() const {
   std::map<std::string, Tensor> state;
-  for (const NamedParameter& parameter : named_parameters()) state.emplace(parameter.name, parameter.variable.value());
+  for (auto& [name, tensor] : named_tensors()) state.emplace(name, tensor);
   return state;
 }
 
 void Module::load_state_dict(const std::map<std::string, Tensor>& state) const {
-  const std::vector<NamedParameter> parameters = named_parameters();
-  check_fit(parameters, state);
-  for (const NamedParameter& parameter : parameters) parameter.variable.value().copy_from(state.at(parameter.name));
+  const NamedTensors tensors = named_tensors();
+  check_tensors(tensors, state);
+  for (const auto& [name, tensor] : tensors) tensor.copy_from(state.at(name));
 }
 
 void Module::load_state_dict(const SafetensorsFile& file) const {
-  const std::vector<NamedParameter> parameters = named_parameters();
-  check_fit(parameters, file.entries());
-  for (const NamedParameter& parameter : parameters) file.read(parameter.name, parameter.variable.value());
+  const NamedTensors tensors = named_tensors();
+  check_tensors(tensors, file.entries());
+  for (const auto& [name, tensor] : tensors) file.read(name, tensor);
 }
 
 }  // namespace tapeformer

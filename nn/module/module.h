@@ -74,12 +74,17 @@ class Module {
   void initialize_parameters(std::uint64_t seed) const;
   void zero_grad() const;
 
-  // Returns the parameters' tensors by name; they share memory with the parameters.
+  // Returns the buffers: tensors that training changes by other means than gradients, such as running statistics.
+  NamedTensors named_buffers() const;
+  // Returns the values of all parameters, followed by the buffers: what is stored of a module.
+  NamedTensors named_tensors() const;
+
+  // Returns these tensors by name; they share memory with the parameters and buffers.
   std::map<std::string, Tensor> state_dict() const;
-  // Copies values into the parameters. Throws Error, without any change, if a name is missing or unknown, or if a shape
-  // or dtype differs.
+  // Copies values into the parameters and buffers. Throws Error, without any change, if a name is missing or unknown,
+  // or if a shape or dtype differs.
   void load_state_dict(const std::map<std::string, Tensor>& state) const;
-  // Reads each tensor from a file directly into its parameter; f32 is rounded if the parameter is bf16.
+  // Reads each tensor from a file directly into its parameter or buffer; f32 is rounded if the parameter is bf16.
   void load_state_dict(const SafetensorsFile& file) const;
 
   // Calls the hook with the output of every forward pass from now on. The Variable that the hook returns replaces the
@@ -118,6 +123,8 @@ class Module {
   // Registers a parameter (rows, columns) that only linear(), feed_forward() and embedding() read.
   Variable register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
                            const ParameterRole& role = ParameterKind::matrix);
+  // Registers a buffer and returns it, with each element equal to `value`.
+  Tensor register_buffer(std::string name, const Dims& sizes, DType dtype, double value);
   // Registers a second name for a parameter of another module.
   void register_tied(std::string name, const Variable& parameter);
   // Registers a submodule. If the name is empty, its parameters are named as if they belonged to this module.
@@ -126,6 +133,7 @@ class Module {
  private:
   void collect(const std::string& prefix, std::vector<NamedParameter>& into) const;
   void collect(const std::string& name, std::vector<NamedModule>& into) const;
+  void collect(const std::string& prefix, NamedTensors& buffers) const;
   Variable after_hooks(Variable output) const;
   detail::ModuleHooks& hooks(const char* what) const;
 
@@ -137,6 +145,7 @@ class Module {
     Module* module;  // null for a parameter
   };
   std::vector<Entry> entries_;
+  NamedTensors buffers_;                                // of this module alone
   mutable std::shared_ptr<detail::ModuleHooks> hooks_;  // null until the first hook is registered
   std::string why_no_hooks_;                            // empty: hooks are allowed
 };

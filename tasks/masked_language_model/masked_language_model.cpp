@@ -28,7 +28,7 @@ MaskedLMHead::MaskedLMHead(const BlockConfig& config, const Embedding& embedding
 }
 
 Variable MaskedLMHead::transformed(const Variable& features) const {
-  return normalize(norm_, gelu(transform_.forward(features)));
+  return normalize(norm_, gelu(transform_.forward(features)), {});
 }
 
 TokenPrediction scored_positions(const Variable& features, const Tensor& targets) {

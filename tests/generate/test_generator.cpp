@@ -121,6 +121,32 @@ TEST_CASE("generate: follows the sampler step by step, and drops the older half 
   }
 }
 
+TEST_CASE("generate: a context of its own, also beyond the model's where positions are not learned") {
+  for (const PositionConfig& position : {PositionConfig(SinusoidalPositions{}), PositionConfig(Rotary{})}) {
+    const TestModel model(NormPlace::pre, position);
+    for (const std::int64_t context : {4, 16, 50}) {
+      Ids window = long_prompt(20), expected;
+      if (context < 20) window.assign(window.end() - context, window.end());
+      for (int i = 0; i < 40; ++i) {
+        if (std::ssize(window) == context + 1) window.assign(window.end() - context / 2, window.end());
+        expected.push_back(argmax(last_logits(model, window)));
+        window.push_back(expected.back());
+      }
+      GenerateOptions options{.sampling = {.temperature = 0}, .tokens = 40, .context = context};
+      CHECK(generate(model, long_prompt(20), options) == expected);
+      const auto best = search_texts(model, long_prompt(20), {.search = {.beam = 1}, .tokens = 40, .context = context});
+      CHECK(best.front().ids == expected);
+    }
+  }
+  const TestModel learned(NormPlace::pre, LearnedPositions{});
+  CHECK(seen_part(learned, long_prompt(20), 5).size() == 5);
+  CHECK_THROWS_WITH_AS(generate(learned, long_prompt(20), {.sampling = {}, .context = 17}),
+                       "context: expected 1 to 16 (the model's), got 17", UsageError);
+  const Rnn recurrent(RnnConfig{.vocab = kVocab, .stack = {.layers = 1, .input_dim = 4, .dim = 4}});
+  CHECK_THROWS_WITH_AS(generate(recurrent, long_prompt(20), {.sampling = {}, .context = 8}),
+                       "context: expected none for a model without a limit, got 8", UsageError);
+}
+
 TEST_CASE("generate: greedy is the argmax of the full forward pass, and so are top-k 1 and a tiny top-p") {
   const TestModel model;
   Ids window = kPrompt, expected;

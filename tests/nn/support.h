@@ -39,13 +39,13 @@ inline GptConfig modern_gpt(DType dtype = DType::f64) {
   return config;
 }
 
-// A GPT with the other switches of the blocks and the head: ReLU², a value residual, bounded logits, scales, no biases
-// in attention, and no final norm.
+// A GPT with the other switches of the blocks and the head: ReLU², a value residual, a window, bounded logits, scales,
+// no biases in attention, and no final norm.
 inline GptConfig switched_gpt(DType dtype = DType::f64) {
   GptConfig config = small_gpt(dtype);
   config.layers = 3;  // the last layer reads the first one's values, not those of the layer before
   config.block.activation = ActivationKind::relu2, config.block.value_residual = true;
-  config.block.kv_heads = 2;
+  config.block.kv_heads = 2, config.block.attention_window = 5;
   config.block.attention_scale = 0.7, config.embedding_scale = 1.3;
   config.block.bias.attention = false, config.block.final_norm = false;
   config.logit_softcap = 3;
@@ -61,8 +61,16 @@ inline GptConfig bare_gpt(DType dtype = DType::f64) {
   return config;
 }
 
+// A GPT with linear attention, grouped queries and QK-norm.
+inline GptConfig linear_gpt(DType dtype = DType::f64) {
+  GptConfig config = small_gpt(dtype);
+  config.block.attention_kind = AttentionKind::linear;
+  config.block.kv_heads = 2, config.block.qk_norm = true, config.block.value_dim = 5;
+  return config;
+}
+
 // The architectures that the code tells apart: pre- and post-norm, each with learned and with sinusoidal positions, a
-// modern one, one with the other switches, and attention alone.
+// modern one, one with the other switches, attention alone, and one with linear attention.
 inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
   std::vector<GptConfig> configs;
   for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
@@ -78,6 +86,7 @@ inline std::vector<GptConfig> architectures(DType dtype = DType::f64) {
   configs.push_back(modern_gpt(dtype));
   configs.push_back(switched_gpt(dtype));
   configs.push_back(bare_gpt(dtype));
+  configs.push_back(linear_gpt(dtype));
   return configs;
 }
 
@@ -85,6 +94,7 @@ inline std::string name_of(const GptConfig& config) {
   if (config.block.norm_kind == NormKind::rms) return "modern";
   if (config.block.value_residual) return "switched";
   if (config.block.norm_kind == NormKind::none) return "bare";
+  if (config.block.attention_kind == AttentionKind::linear) return "linear";
   return str_cat(config.block.norm == NormPlace::pre ? "pre" : "post", "-norm, ",
                  std::holds_alternative<LearnedPositions>(config.position) ? "learned" : "sinusoidal", " positions");
 }

@@ -196,8 +196,7 @@ void require_finite_values(const ParameterSlab& slab, const Optimizer& optimizer
 void require_finite_loss(const char* what, double loss, Objective& objective, const ResolvedConfig& config,
                          std::int64_t step) {
   if (std::isfinite(loss)) return;
-  fail("step ", step, ": the ", what, " is ", loss,
-       cause_of_nan(objective, config, step, objective.hold_recurrent_state()));
+  fail("step ", step, ": the ", what, " is ", loss, cause_of_nan(objective, config, step, objective.hold_state()));
 }
 
 void require_usable_weights(Objective& objective, const ResolvedConfig& config, std::int64_t step) {

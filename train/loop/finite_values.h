@@ -26,9 +26,8 @@ void require_usable_weights(Objective& objective, const ResolvedConfig& config, 
 // Runs a step of training again, first its forward passes, then its backward passes, and checks the output of each op.
 // Returns one line about the first value that is not finite: the op, the module whose forward pass called it, the
 // sizes, the position of the value and its neighbours, and which inputs were already not finite. Returns "" if all
-// values are finite. The model must have the weights from before the step, and restore_state() must restore the
-// recurrent state from before the step (Objective::hold_recurrent_state()). The gradients and the present recurrent
-// state are lost.
+// values are finite. The model must have the weights from before the step, and restore_state() must restore the state
+// from before the step (Objective::hold_state()). The gradients and the present state are lost.
 std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
                       const std::function<void()>& restore_state);
 

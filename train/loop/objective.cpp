@@ -30,8 +30,24 @@ void Objective::load_recurrent_state(const NamedTensors& state) {
         " carries nothing from row to row");
 }
 
-std::function<void()> Objective::hold_recurrent_state() {
-  return recurrent() ? recurrent()->hold() : [] {};
+void Objective::share_with(Communicator& ranks) {
+  const NamedTensors buffers = model().named_buffers();
+  if (ranks.size() > 1 && !buffers.empty()) {
+    fail_usage("mpirun: expected one rank for a model with running statistics, which belong to one rank, such as ",
+               buffers.front().first, ", got ", ranks.size());
+  }
+  ranks_ = &ranks;
+}
+
+std::function<void()> Objective::hold_state() {
+  const std::function<void()> restore_recurrent = recurrent() ? recurrent()->hold() : [] {};
+  const NamedTensors buffers = model().named_buffers();
+  std::vector<Tensor> values;
+  for (const auto& buffer : buffers) values.push_back(buffer.second.clone());
+  return [=] {
+    restore_recurrent();
+    for (std::size_t i = 0; i < values.size(); ++i) buffers[i].second.copy_from(values[i]);
+  };
 }
 
 double Objective::evaluation_in_steps() {

@@ -100,7 +100,8 @@ class Objective {
   // The ranks that share the micro-steps of every step, and the evaluations. It is one rank unless share_with() was
   // called.
   Communicator& ranks() const { return *ranks_; }
-  void share_with(Communicator& ranks) { ranks_ = &ranks; }
+  // Throws UsageError for several ranks if the model has buffers.
+  void share_with(Communicator& ranks);
 
   virtual const Module& model() const = 0;
   // The part of the model that train.init_from sets; the other parameters are initialized at random.
@@ -127,11 +128,13 @@ class Objective {
   std::optional<double> take_nll_loss() { return nll_.take(); }
   // Null if training has no state other than the weights.
   virtual RecurrentTraining* recurrent() { return nullptr; }
-  // Call state(), load() and hold() of recurrent(). If recurrent() is null, the state is empty, loading another one
-  // throws Error, and the function of hold does nothing.
+  // Call state() and load() of recurrent(). If recurrent() is null, the state is empty, and loading another one throws
+  // Error.
   NamedTensors recurrent_state() { return recurrent() ? recurrent()->state() : NamedTensors(); }
   void load_recurrent_state(const NamedTensors& state);
-  std::function<void()> hold_recurrent_state();
+  // Returns a function that restores what a step changes apart from the parameters: the recurrent state and the model's
+  // buffers.
+  std::function<void()> hold_state();
 
   virtual ValidationFacts validation() const = 0;
   bool can_evaluate() const { return validation().missing.empty(); }

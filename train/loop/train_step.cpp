@@ -13,7 +13,7 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   StepResult result;
   objective.take_nll_loss();  // discards the loss of micro-steps outside a step
-  const std::function<void()> restore_state = objective.hold_recurrent_state();
+  const std::function<void()> restore_state = objective.hold_state();
   Communicator& ranks = objective.ranks();
   const MicroSteps all{0, config.train.accumulate}, mine = ranks.share(config.train.accumulate);
   // With train.sync_every, each rank takes the mean over its own micro-steps.

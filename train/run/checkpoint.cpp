@@ -49,10 +49,7 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
   const auto write_files = [&](const std::filesystem::path& staging) {
     ranks.barrier();
     write_text(staging / kConfigFile, options.config_toml);
-    NamedTensors weights;
-    for (const NamedParameter& parameter : model.named_parameters()) {
-      weights.emplace_back(parameter.name, parameter.variable.value());
-    }
+    const NamedTensors weights = model.named_tensors();
     const auto write = [&](std::int64_t file, std::int64_t) {
       if (file == 0) {
         write_share(staging);

@@ -4,29 +4,12 @@
 #include <cmath>
 
 #include "autograd/ops/attention/attention.h"
+#include "autograd/ops/attention/attention_heads.h"
 #include "autograd/ops/attention/head_transform.h"
 #include "autograd/ops/helpers/op_helpers.h"
 
 namespace tapeformer {
 namespace {
-
-// Whether the kernels can read and write x (B, h, T, d): the d elements of each head must be contiguous, and two rows
-// must not overlap.
-bool has_dense_heads(const Tensor& x) {
-  const Dims &sizes = x.sizes(), &strides = x.layout().strides;
-  return (sizes[3] <= 1 || strides[3] == 1) && (sizes[2] <= 1 || strides[2] >= sizes[3]);
-}
-Tensor with_dense_heads(const Tensor& x) { return has_dense_heads(x) ? x : x.clone(); }
-
-kernels::AttentionStrides strides_of(const Tensor& x) {
-  const Dims& strides = x.layout().strides;
-  return {strides[0], strides[2], strides[1]};
-}
-
-// An uninitialised tensor (B, h, T, d) whose memory layout is (B, T, h, d).
-Tensor empty_by_rows(std::int64_t batches, std::int64_t heads, std::int64_t rows, std::int64_t dim, DType dtype) {
-  return Tensor::empty({batches, rows, heads, dim}, dtype).transpose(1, 2);
-}
 
 // The destination of a gradient (B, h, T, d): the kernel writes beta·tensor + gradient. The tensor is undefined if the
 // gradient is not needed.

@@ -21,6 +21,21 @@ struct AttentionOptions {
 Variable scaled_dot_product_attention(const Variable& q, const Variable& k, const Variable& v,
                                       const AttentionOptions& options);
 
+struct LinearAttentionOptions {
+  // i32 (B, T): the first key that each query sees, where its document begins: the one of the query before, or the
+  // query itself. Undefined: every query sees from key 0 on.
+  Tensor key_begin{};
+  // (B, g, d_k, d_v + 1), contiguous: the sums over the tokens before those of q, k and v. The op adds theirs to it,
+  // and must not be recorded. Undefined: there are none before.
+  Tensor state{};
+};
+// Causal linear attention (Katharopoulos et al. 2020, equations 9 to 12): y_t = S_tᵀφ(q_t)/(φ(q_t)·z_t) with
+// S_t = Σ_{j≤t} φ(k_j) v_jᵀ, z_t = Σ_{j≤t} φ(k_j) and φ(x) = elu(x) + 1. Sizes, groups and the layout of the result are
+// those of scaled_dot_product_attention() with T_q = T_k = T. The state holds S, and z as its last column. The work
+// grows linearly with T (linear_attention.cpp).
+Variable linear_attention(const Variable& q, const Variable& k, const Variable& v,
+                          const LinearAttentionOptions& options = {});
+
 // How the vectors of heads are rotated by the positions of their tokens (rotary positions, Su et al. 2021).
 struct Rotation {
   Tensor table{};      // (P, d), made by rotation_table(); undefined: no rotation

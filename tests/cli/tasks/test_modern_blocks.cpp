@@ -51,6 +51,17 @@ TEST_CASE("modern blocks: every command that reads a language model works, and a
 
   box.train("learned", "--train.steps 2");
   check_error(box, 2, "context: expected 1 to 16 (the model's), got 32", "eval learned --text text.txt --context 32");
+  check_error(box, 2, "context: expected 1 to 16 (the model's), got 32", "generate learned --prompt The --context 32");
+  const std::string longest = "generate run --prompt The --tokens 40 --temperature 0 --context ";
+  CHECK(box.run(longest + "16").out == text.out);
+  CHECK(box.run(longest + "64").exit_code == 0);
+
+  box.train("linear", "--train.steps 2 --model.attention_kind linear");
+  const std::string greedy = "generate linear --prompt The --tokens 40 --temperature 0";
+  CHECK(box.run(greedy).out == box.run(greedy + " --no-cache").out);
+  check_error(box, 2,
+              "model.attention_kind: expected softmax for maps of attention, got linear, which has no weights to show",
+              "attention linear --text The --out map.html");
 }
 
 TEST_CASE("modern blocks: wrong keys are refused in one line that says what is expected") {

@@ -49,9 +49,12 @@ TEST_CASE("modern blocks: kv_heads narrows the product of keys and values, and q
   CHECK(weights.at("decoder.blocks.0.cross_attention.k_norm.weight").sizes() == Dims{32});
 }
 
-TEST_CASE("modern blocks: rotary positions have no parameters and reach beyond the context that the model names") {
-  for (const char* pairs : {"halves", "interleaved"}) {
-    const auto model = model_of<CausalModel>("gpt", {{"position", std::string("rotary")},
+TEST_CASE(
+    "modern blocks: rotary positions and sinusoids have no parameters and reach beyond the context that the model "
+    "names") {
+  for (const auto& [kind, pairs] :
+       {std::pair{"rotary", "halves"}, {"rotary", "interleaved"}, {"sinusoidal", "halves"}}) {
+    const auto model = model_of<CausalModel>("gpt", {{"position", std::string(kind)},
                                                      {"rotary_pairs", std::string(pairs)},
                                                      {"dim", std::int64_t{16}},
                                                      {"context", std::int64_t{12}}});

@@ -58,14 +58,24 @@ TEST_CASE("positions: sinusoids have no parameters and begin at any first positi
                   sinusoidal_positions(6, 4, 100, DType::f64).slice(0, 2, 5)));
 }
 
-TEST_CASE("positions: an error past the context") {
-  for (const PositionConfig& config : {PositionConfig(LearnedPositions{}), PositionConfig(SinusoidalPositions{100})}) {
-    const PositionEmbedding positions(config, 6, 4, Init::normal(1), DType::f64);
-    Tape tape;
-    CHECK_NOTHROW(positions.forward(tape, {.first = 5}, 1));
-    CHECK_THROWS_WITH_AS(positions.forward(tape, {.first = 5}, 2), "positions: 7 tokens are more than the context of 6",
-                         Error);
-  }
+TEST_CASE("positions: sinusoids go on beyond the context") {
+  const PositionEmbedding positions(SinusoidalPositions{100}, 6, 4, {}, DType::f64);
+  const Tensor table = sinusoidal_positions(12, 4, 100, DType::f64);
+  Tape tape;
+  CHECK(same_bits(positions.forward(tape, {.first = 4}, 5).value(), table.slice(0, 4, 9)));
+  CHECK(same_bits(positions.forward(tape, {.first = 9}, 1).value(), table.slice(0, 9, 10)));
+  const Tensor of_tokens = Tensor::from<std::int32_t>({0, 1, 2, 3, 4, 5, 0, 7}, {1, 8});
+  const Tensor rows = positions.forward(tape, {.of_tokens = of_tokens}, 8).value();
+  CHECK(same_bits(rows.slice(1, 7, 8).reshape({1, 4}), table.slice(0, 7, 8)));
+  CHECK(same_bits(rows.slice(1, 6, 7).reshape({1, 4}), table.slice(0, 0, 1)));
+}
+
+TEST_CASE("positions: an error past the context of learned ones") {
+  const PositionEmbedding positions(LearnedPositions{}, 6, 4, Init::normal(1), DType::f64);
+  Tape tape;
+  CHECK_NOTHROW(positions.forward(tape, {.first = 5}, 1));
+  CHECK_THROWS_WITH_AS(positions.forward(tape, {.first = 5}, 2), "positions: 7 tokens are more than the context of 6",
+                       Error);
   const Gpt model(small_gpt());
   CHECK_THROWS_WITH_AS(logits_of(model, Tensor::zeros({1, 13}, DType::i32)),
                        "positions: 13 tokens are more than the context of 12", Error);

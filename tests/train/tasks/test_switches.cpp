@@ -5,6 +5,7 @@
 #include "core/files.h"
 #include "core/parallel.h"
 #include "tests/train/config/config_support.h"
+#include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
 
 using namespace tapeformer;
@@ -24,6 +25,7 @@ Config switched_config() {
   config.model.options["embedding_scale"] = 2.0;
   config.model.options["attention_bias"] = std::string("false");
   config.model.options["final_norm"] = std::string("false");
+  config.model.options["attention_window"] = 5;
   config.model.options["tie_embeddings"] = std::string("none");
   config.model.options["dropout"] = 0.1;
   config.optimizer.name = "muon";
@@ -63,20 +65,24 @@ std::map<std::string, double> changes_by_a_step(const Config& config) {
 }  // namespace
 
 TEST_CASE("switches: all together, a run that was cut in two ends with the same bytes, recomputed or not") {
-  const CacheFolder folder;
-  Config config = switched_config();
-  const RunFolder whole{folder.path / "whole"}, cut{folder.path / "cut"}, again{folder.path / "again"};
-  const auto toy = trained<Toy>(config, whole.root);
-  CHECK(toy->resolved.train.ema == 0.5);
-  trained<Toy>(config, cut.root, 7);
-  config.train.recompute = true;
-  trained<Toy>(config, again.root, 3);
-  for (const std::string file :
-       {"step-000012/model.safetensors", "step-000012/optimizer.safetensors", "average/model.safetensors"}) {
-    CAPTURE(file);
-    const std::string bytes = read_file(whole.root / "checkpoints" / file);
-    CHECK(bytes == read_file(cut.root / "checkpoints" / file));
-    CHECK(bytes == read_file(again.root / "checkpoints" / file));
+  for (const std::string kind : {"softmax", "linear"}) {
+    const CacheFolder folder;
+    Config config = switched_config();
+    config.model.options["attention_kind"] = kind;
+    if (kind == "linear") config.model.options["attention_window"] = 0, config.model.options["attention_scale"] = 0.0;
+    const RunFolder whole{folder.path / "whole"}, cut{folder.path / "cut"}, again{folder.path / "again"};
+    const auto toy = trained<Toy>(config, whole.root);
+    CHECK(toy->resolved.train.ema == 0.5);
+    trained<Toy>(config, cut.root, 7);
+    config.train.recompute = true;
+    trained<Toy>(config, again.root, 3);
+    for (const std::string file :
+         {"step-000012/model.safetensors", "step-000012/optimizer.safetensors", "average/model.safetensors"}) {
+      CAPTURE(file);
+      const std::string bytes = read_file(whole.root / "checkpoints" / file);
+      CHECK(bytes == read_file(cut.root / "checkpoints" / file));
+      CHECK(bytes == read_file(again.root / "checkpoints" / file));
+    }
   }
 }
 
@@ -162,6 +168,73 @@ TEST_CASE("switches: in fine-tuning the rates of embeddings and heads come on to
   CHECK(factors == std::set<double>{1, 3, 5});
 }
 
+namespace {
+
+// A toy of the type, with dropout, whose norms have running statistics.
+Config batch_norm_config(const std::string& type) {
+  Config config = type == "transformer" ? translation_config() : type == "bert" ? bert_config() : toy_config();
+  config.model.options["norm_kind"] = std::string("batch");
+  config.model.options["dropout"] = 0.1;
+  config.train.steps = 6;
+  config.train.accumulate = 2;
+  config.eval.every = 3;
+  return config;
+}
+
+std::string final_weights(const RunFolder& run) {
+  return read_file(run.root / "checkpoints" / "step-000006" / "model.safetensors");
+}
+
+}  // namespace
+
+TEST_CASE("batch norm: a run that was cut in two ends with the same running statistics, recomputed or not") {
+  const CacheFolder folder;
+  for (const std::string type : {"gpt", "bert", "transformer"}) {
+    CAPTURE(type);
+    Config config = batch_norm_config(type);
+    const RunFolder whole{folder.path / type / "whole"}, cut{folder.path / type / "cut"},
+        again{folder.path / type / "again"};
+    const auto toy = trained(config, whole.root);
+    for (const auto& [name, values] : toy->model.named_buffers()) {
+      CAPTURE(name);
+      const double initial = name.ends_with("running_var") ? 1 : 0;
+      for (const float value : values.to_vector<float>()) CHECK(value != initial);
+    }
+    trained(config, cut.root, 4);
+    config.train.recompute = true;
+    trained(config, again.root, 2);
+    CHECK(final_weights(cut) == final_weights(whole));
+    CHECK(final_weights(again) == final_weights(whole));
+  }
+}
+
+TEST_CASE("batch norm: a step that is given up leaves the running statistics as they were, and so does evaluation") {
+  const CacheFolder folder;
+  Toy toy(batch_norm_config("gpt"));
+  toy.step(1);
+  const auto before = values_of(toy.model);
+  const StepHooks stop{.stop = [](std::int64_t) { return true; }};
+  CHECK(train_step(toy.objective, toy.slab, toy.optimizer, toy.resolved, 2, 1e-3, stop).given_up);
+  CHECK(values_of(toy.model) == before);
+  toy.objective.evaluate({});
+  CHECK(values_of(toy.model) == before);
+  toy.step(2);
+  CHECK(values_of(toy.model) != before);
+}
+
+TEST_CASE("batch norm: several ranks are refused, since running statistics are those of one") {
+  const CacheFolder folder;
+  std::vector<std::unique_ptr<AnyToy>> toys;
+  for (int rank = 0; rank < 2; ++rank) toys.push_back(std::make_unique<AnyToy>(batch_norm_config("gpt")));
+  run_ranks(2, [&](Communicator& ranks) {
+    CHECK_THROWS_WITH_AS(
+        toys[ranks.rank()]->objective.share_with(ranks),
+        "mpirun: expected one rank for a model with running statistics, which belong to one rank, such "
+        "as blocks.0.attention_norm.running_mean, got 2",
+        UsageError);
+  });
+}
+
 TEST_CASE("switches: a family that has no use for one refuses it by its name") {
   const auto refused = [](const std::string& type, const std::string& key) {
     try {
@@ -173,6 +246,8 @@ TEST_CASE("switches: a family that has no use for one refuses it by its name") {
   };
   CHECK(refused("bert", "model.value_residual=true"));
   CHECK(refused("transformer", "model.value_residual=true"));
+  CHECK(refused("bert", "model.attention_window=8"));
+  CHECK(refused("transformer", "model.attention_kind=linear"));
   CHECK(refused("rnn", "model.logit_softcap=15"));
   CHECK(refused("nplm", "model.zero_init=true"));
   CHECK(refused("rnn", "model.attention_scale=none"));
