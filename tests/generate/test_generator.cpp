@@ -7,6 +7,7 @@
 
 #include "autograd/tape/tape.h"
 #include "nn/models/gpt.h"
+#include "nn/models/rnn.h"
 
 using namespace tapeformer;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "autograd/kernels/simd/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 

@@ -56,7 +56,7 @@ TEST_CASE("batch norm: outputs, gradients and running statistics are those of to
       Tape tape({.training = pass != "evaluation"});
       const Variable y = norm.forward_rows(x.on(tape), tensor("lengths"));
       tape.backward(y, tensor(pass + "/cotangent").to(dtype));
-      const auto expect = [&](const Tensor& got, const std::string& name) {
+      const auto expect = [&, tolerance = tolerance](const Tensor& got, const std::string& name) {
         CAPTURE(name);
         CHECK(distance(got, tensor(str_cat(pass, "/", name))) < tolerance);
       };
