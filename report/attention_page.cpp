@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "core/error.h"
 #include "core/text/visible_text.h"
@@ -17,6 +19,34 @@ Json row(const double* values, std::int64_t count, int digits) {
   Json numbers = Json::array();
   for (std::int64_t i = 0; i < count; ++i) numbers.push_back(rounded(values[i], digits));
   return numbers;
+}
+
+Json lens_json(const std::vector<std::vector<LensCell>>& lens, int digits) {
+  Json layers = Json::array();
+  for (const std::vector<LensCell>& layer : lens) {
+    Json cells = Json::array();
+    for (const LensCell& cell : layer) {
+      Json likeliest = Json::array();
+      for (const auto& [token, probability] : cell.likeliest) {
+        likeliest.push_back(Json::array({token, rounded(probability, digits)}));
+      }
+      cells.push_back({{"likeliest", std::move(likeliest)},
+                       {"nats", cell.nats ? Json(rounded(*cell.nats, digits)) : Json(nullptr)}});
+    }
+    layers.push_back(std::move(cells));
+  }
+  return layers;
+}
+
+Json heads_json(const std::vector<HeadReport>& heads, int digits) {
+  Json list = Json::array();
+  for (const HeadReport& head : heads) {
+    list.push_back(head_json(head));
+    for (Json& value : list.back()) {
+      if (value.is_number()) value = rounded(value.get<double>(), digits);
+    }
+  }
+  return list;
 }
 
 std::vector<std::string> all_visible(const std::vector<std::string>& tokens) {
@@ -35,9 +65,28 @@ std::string xml(std::string_view text) {
 
 }  // namespace
 
+void add_lens(AttentionText& text, const LogitLens& lens, const Tokenizer& tokenizer) {
+  for (const std::vector<LensPrediction>& layer : lens) {
+    std::vector<LensCell>& cells = text.lens.emplace_back();
+    for (const LensPrediction& prediction : layer) {
+      LensCell& cell = cells.emplace_back(LensCell{{}, prediction.nats});
+      for (const auto& [id, probability] : prediction.likeliest) {
+        cell.likeliest.emplace_back(tokenizer.token_bytes(id), probability);
+      }
+    }
+  }
+}
+
+void add_heads(AttentionText& text, const HeadStudy& study) {
+  std::ranges::copy_if(study.heads, std::back_inserter(text.heads),
+                       [&](const HeadReport& head) { return head.place.stack == text.map.name; });
+}
+
 Json attention_json(const std::vector<AttentionText>& maps, int digits) {
   Json all = Json::array();
-  for (const auto& [map, queries, keys] : maps) {
+  for (const AttentionText& text : maps) {
+    const AttentionMap& map = text.map;
+    const std::vector<std::string>&queries = text.queries, &keys = text.keys;
     const std::int64_t count = std::ssize(queries), width = std::ssize(keys);
     Json layers = Json::array();
     for (std::size_t layer = 0; layer < map.weights.size(); ++layer) {
@@ -55,6 +104,8 @@ Json attention_json(const std::vector<AttentionText>& maps, int digits) {
       layers.push_back({{"heads", std::move(heads)}});
     }
     all.push_back({{"name", map.name}, {"queries", queries}, {"keys", keys}, {"layers", std::move(layers)}});
+    if (!text.lens.empty()) all.back()["lens"] = lens_json(text.lens, digits);
+    if (!text.heads.empty()) all.back()["heads"] = heads_json(text.heads, digits);
   }
   return all;
 }
@@ -70,7 +121,12 @@ std::string attention_page(const std::string& title, const std::vector<Attention
                weights, ": take a shorter one, or --json");
   }
   std::vector<AttentionText> shown = maps;
-  for (AttentionText& text : shown) text.queries = all_visible(text.queries), text.keys = all_visible(text.keys);
+  for (AttentionText& text : shown) {
+    text.queries = all_visible(text.queries), text.keys = all_visible(text.keys);
+    for (LensCell& cell : text.lens | std::views::join) {
+      for (auto& likely : cell.likeliest) likely.first = visible_text(likely.first);
+    }
+  }
   return page_html({.title = title, .styles = {"attention.css"}, .scripts = {"attention.js"}},
                    {{"title", title}, {"maps", attention_json(shown, 3)}});
 }

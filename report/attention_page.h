@@ -2,21 +2,40 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "generate/attention_map.h"
+#include "tasks/analysis/head_study.h"
+#include "tasks/analysis/logit_lens.h"
+#include "tokenizer/tokenizer.h"
 
 namespace tapeformer {
 
-// An attention map with the texts of its tokens.
+// What one layer would predict at one position, with the tokens' texts.
+struct LensCell {
+  std::vector<std::pair<std::string, double>> likeliest;  // the most probable tokens with P, in order
+  std::optional<double> nats;                             // −ln P of the right token; nullopt if there is none
+};
+
+// An attention map with the texts of its tokens and, if wanted, what else is known of its layers and heads.
 struct AttentionText {
   AttentionMap map;
   std::vector<std::string> queries, keys;
+  std::vector<std::vector<LensCell>> lens = {};  // the logit lens: layers (the first is the layers' input), positions
+  std::vector<HeadReport> heads = {};            // in the order of HeadStudy
 };
 
+// Adds the logit lens of a model with this tokenizer.
+void add_lens(AttentionText& text, const LogitLens& lens, const Tokenizer& tokenizer);
+// Adds those heads of the study that are in the map's stack.
+void add_heads(AttentionText& text, const HeadStudy& study);
+
 // [{"name", "queries": [tokens], "keys": [tokens], "layers": [{"heads": [{"weights": [[a row for each query]],
-// "output": [the norm for each query]}]}]}]. With `digits` significant digits.
+// "output": [the norm for each query]}]}]}]. With `digits` significant digits. If they are known, also "lens":
+// [[{"likeliest": [[token, probability]], "nats"} for each query] for each layer], and "heads": [head_json()].
 nlohmann::ordered_json attention_json(const std::vector<AttentionText>& maps, int digits);
 // Throws UsageError if the page would hold more than two million weights.
 std::string attention_page(const std::string& title, const std::vector<AttentionText>& maps);

@@ -1,13 +1,16 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "core/files.h"
 #include "generate/line_translator.h"
 #include "report/attention_page.h"
+#include "tasks/masked_language_model/masked_evaluation.h"
 #include "tasks/translation/trained_translator.h"
 #include "tokenizer/masked_symbols.h"
 
@@ -19,8 +22,10 @@ struct AttentionArguments {
   std::string text, source, out, head;
   std::optional<std::string> target;
   std::optional<MatmulSetting> matmul;
-  bool json = false;
+  bool json = false, lens = false, heads = false;
 };
+
+constexpr std::int64_t kLensTokens = 5;  // the most probable tokens that the logit lens shows at each position
 
 std::vector<std::string> texts_of(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   std::vector<std::string> texts;
@@ -48,14 +53,21 @@ std::vector<AttentionText> of_language_model(const AttentionArguments& arguments
   const std::vector<std::int32_t> ids = prompt_tokens(run, arguments.text);
   check_length(ids, run.model->can_exceed_context() ? std::nullopt : run.model->context());
   const std::vector<std::string> texts = texts_of(*run.tokenizer, ids);
-  return {{attention_of(*run.model, ids), texts, texts}};
+  AttentionText text{attention_of(*run.model, ids), texts, texts};
+  if (arguments.lens) add_lens(text, logit_lens(*run.model, ids, kLensTokens), *run.tokenizer);
+  if (arguments.heads) {
+    check(ids.size() > 1, "attention: --heads: expected a text of at least 2 tokens, got 1");
+    const WindowOptions window{.context = std::ssize(ids)};
+    add_heads(text, study_heads(*run.model, ids, window, ordinary_ids(*run.tokenizer), show_progress));
+  }
+  return {text};
 }
 
-std::vector<AttentionText> of_text_encoder(const AttentionArguments& arguments) {
-  require_text(arguments);
-  const TrainedTextModel run = open_run<TrainedTextModel>(arguments.run, {.matmul = arguments.matmul});
-  const kernels::MatmulPrecisionScope precision(run.matmul);
-  std::vector<std::int32_t> ids = run.tokenizer->encode(arguments.text, true);
+// The attention of a text encoder, without the lens.
+template <class Trained>
+AttentionText read_text_encoder(const AttentionArguments& arguments, const Trained& run,
+                                std::vector<std::int32_t>& ids) {
+  ids = run.tokenizer->encode(arguments.text, true);
   if (run.model->has_special_tokens()) {
     const MaskedSymbols symbols = masked_symbols(*run.tokenizer);
     ids.insert(ids.begin(), symbols.classification);
@@ -63,7 +75,45 @@ std::vector<AttentionText> of_text_encoder(const AttentionArguments& arguments) 
   }
   check_length(ids, run.model->context());
   const std::vector<std::string> texts = texts_of(*run.tokenizer, ids);
-  return {{attention_of(*run.model, ids), texts, texts}};
+  return {attention_of(*run.model, ids), texts, texts};
+}
+
+std::vector<AttentionText> of_text_encoder(const AttentionArguments& arguments) {
+  require_text(arguments);
+  if (arguments.heads) {
+    fail_usage("attention: --heads: expected a language model or an encoder-decoder; for others there is heads RUN");
+  }
+  std::vector<std::int32_t> ids;
+  if (!arguments.lens) {
+    const TrainedTextModel run = open_run<TrainedTextModel>(arguments.run, {.matmul = arguments.matmul});
+    const kernels::MatmulPrecisionScope precision(run.matmul);
+    return {read_text_encoder(arguments, run, ids)};
+  }
+  const auto run = open_run<TrainedMaskedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  AttentionText text = read_text_encoder(arguments, run, ids);
+  add_lens(text, logit_lens(*run.model, ids, kLensTokens), *run.tokenizer);
+  return {text};
+}
+
+struct PairIds {
+  std::span<const std::int32_t> source, target;
+};
+
+// Adds the lens of the decoder and the heads of all stacks, as the arguments say.
+void add_insight(const AttentionArguments& arguments, const TrainedTranslator& run, const PairIds& ids,
+                 std::vector<AttentionText>& texts) {
+  const auto& [source, target, symbols] = run.tokenizers;
+  if (arguments.lens) {
+    const LogitLens lens = logit_lens(*run.model, ids.source, ids.target, symbols, kLensTokens);
+    const auto decoder = [](const AttentionText& text) { return text.map.name == "decoder"; };
+    add_lens(*std::ranges::find_if(texts, decoder), lens, *target);
+  }
+  if (!arguments.heads) return;
+  TokenPairs pair;
+  pair.add(ids.source, ids.target, 0);
+  const HeadStudy study = study_heads(*run.model, pair, symbols, 1, show_progress);
+  for (AttentionText& text : texts) add_heads(text, study);
 }
 
 // The attention of an encoder-decoder. The target is the model's own translation, unless one is given.
@@ -95,6 +145,7 @@ std::vector<AttentionText> of_translator(const AttentionArguments& arguments) {
     if (map.name == "decoder") texts.push_back({std::move(map), inputs, inputs});
     if (map.name == "cross") texts.push_back({std::move(map), outputs, sources});
   }
+  add_insight(arguments, run, {source_ids, target_ids}, texts);
   return texts;
 }
 
@@ -152,6 +203,9 @@ Command attention_command() {
                       {"--out", &arguments->out, "The page (.html), or with --head the picture (.svg)"},
                       {"--head", &arguments->head,
                        "LAYER.HEAD, from 0: this head alone as a picture; of an encoder-decoder, of target to source"},
+                      {"--lens", &arguments->lens, "Also what each layer would predict at each position (logit lens)"},
+                      {"--heads", &arguments->heads,
+                       "Also how much the loss of this text rises without each head, and what the head looks at"},
                       matmul_option(arguments->matmul),
                       {"--json", &arguments->json, "Print the numbers as JSON"}},
           .run = [arguments] { write_attention(*arguments); }};

@@ -20,6 +20,7 @@
   ROW(embed)                     \
   ROW(neighbours)                \
   ROW(attention)                 \
+  ROW(heads)                     \
   ROW(runs)                      \
   ROW(report)                    \
   ROW(study)                     \

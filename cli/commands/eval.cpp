@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
@@ -14,6 +15,14 @@ namespace {
 struct EvalArguments : EvalRequest {
   bool json = false;
 };
+
+// Splits "1.3,2.0" at its commas.
+std::vector<std::string> names_of(const std::string& list) {
+  std::vector<std::string> names;
+  std::istringstream parts(list);
+  for (std::string name; std::getline(parts, name, ',');) names.push_back(name);
+  return names;
+}
 
 // The task that evaluates this kind of input: the task of the run; if that reads another kind, the task of its family;
 // if that does too, the first task for this input, whose evaluate() then throws an error that says what the model is.
@@ -71,6 +80,14 @@ Command eval_command() {
                   matmul_option(arguments->matmul),
                   {"--no-pseudo", &arguments->no_pseudo,
                    "Masked language models: leave out the pseudo-perplexity, which takes a row for each token"},
+                  {"--without-head",
+                   [arguments](const std::string& names) { arguments->without_heads = names_of(names); },
+                   "Remove these heads of attention: LAYER.HEAD, from 0, with commas between them; of an "
+                   "encoder-decoder encoder.LAYER.HEAD, decoder.… or cross.…"},
+                  {"--by-position", &arguments->by_position,
+                   "Language models: also the loss by the number of tokens before a token in its window"},
+                  {"--by-frequency", &arguments->by_frequency,
+                   "Language models: also the loss by how often a token stands in the training text"},
                   {"--json", &arguments->json, "Print one JSON object"}},
       .run = [arguments] { print_evaluation(*arguments); }};
 }

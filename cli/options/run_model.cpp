@@ -43,4 +43,12 @@ std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::st
   return prompt_tokens(*run.tokenizer, *run.model, prompt);
 }
 
+std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer) {
+  std::vector<std::int32_t> ids;
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (tokenizer.is_ordinary(id)) ids.push_back(id);
+  }
+  return ids;
+}
+
 }  // namespace tapeformer::cli

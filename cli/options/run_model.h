@@ -35,4 +35,7 @@ std::vector<Option> sampling_options(SamplingOptions& sampling, std::uint64_t& s
 // document.
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
+// The tokens of the tokenizer's model, without special and added ones.
+std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer);
+
 }  // namespace tapeformer::cli

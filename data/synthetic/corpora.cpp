@@ -93,6 +93,7 @@ constexpr std::array kCorpora = {
     Corpus{"tales", tales_line, tales_entropy, labelled_tales_line},
     Corpus{"markov", markov_line, markov_entropy, nullptr, nullptr, markov_chain},
     Corpus{"recall", recall_line, recall_entropy, labelled_recall_line},
+    Corpus{"induction", induction_line, induction_entropy},
     Corpus{"cloze", cloze_line, cloze_entropy, labelled_cloze_line},
     Corpus{"senses", senses_line, senses_entropy, labelled_senses_line},
     Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},

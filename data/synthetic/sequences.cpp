@@ -1,11 +1,14 @@
 #include "data/synthetic/sequences.h"
 
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 namespace tapeformer {
 namespace {
 
 constexpr double kLineEnd = 1.0 / 60;  // P(newline | letter)
+constexpr std::string_view kInductionKinds = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 // The digit and the letters after it, which come before the equals sign.
 std::string recall_question(RandomStream& random) {
@@ -80,6 +83,26 @@ std::string labelled_recall_line(RandomStream& random) {
 double recall_entropy() {
   constexpr double kDrawn = 1 + kRecallDistance, kChars = kRecallDistance + 4;
   return kDrawn * std::log(kRecallKinds) / kChars;
+}
+
+std::string induction_line(RandomStream& random) {
+  std::string kinds(kInductionKinds);
+  const auto length = kShortestRepeated + random.below(kLongestRepeated - kShortestRepeated + 1);
+  for (std::size_t i = 0; i < length; ++i) std::swap(kinds[i], kinds[i + random.below(kinds.size() - i)]);
+  std::string line;
+  while (line.size() < kInductionLength) line += kinds[line.size() % length];
+  return line + '\n';
+}
+
+// A line says which n and which of the P(62, n) sequences were drawn, and nothing else.
+double induction_entropy() {
+  constexpr int kLengths = kLongestRepeated - kShortestRepeated + 1;
+  double nats = std::log(kLengths), sequence = 0;
+  for (int drawn = 0; drawn < kLongestRepeated; ++drawn) {
+    sequence += std::log(static_cast<double>(kInductionKinds.size()) - drawn);
+    if (drawn + 1 >= kShortestRepeated) nats += sequence / kLengths;
+  }
+  return nats / (kInductionLength + 1);
 }
 
 }  // namespace tapeformer

@@ -1,4 +1,5 @@
-// Generated plain text whose entropy rate can be computed: a Markov chain, and the recall of a symbol over a distance.
+// Generated plain text whose entropy rate can be computed: a Markov chain, the recall of a symbol over a distance, and
+// sequences that are repeated.
 #pragma once
 
 #include <array>
@@ -47,5 +48,13 @@ std::string recall_line(RandomStream& random);
 // vector of the last letter has to recall the digit.
 std::string labelled_recall_line(RandomStream& random);
 double recall_entropy();
+
+// Draws n different letters or digits, 8 ≤ n ≤ 32, and repeats them until the line has 65 characters: "r r r …" (Elhage
+// et al. 2021). Every character from number n + 1 on follows from the one before it and the place where that stood
+// before; since n differs from line to line, no fixed distance says where the repetition is. In windows of 66
+// characters, which are a line each, those that are predicted from 33 to 64 characters can all be known.
+inline constexpr int kInductionLength = 65, kShortestRepeated = 8, kLongestRepeated = 32;
+std::string induction_line(RandomStream& random);
+double induction_entropy();
 
 }  // namespace tapeformer

@@ -112,6 +112,7 @@ class MultiHeadAttention : public Module {
   // observer, since it has no weights.
   Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr, const Rotation& rotation = {},
                    const FirstValues& first = {}, LinearAttentionCache* linear = nullptr) const;
+  std::int64_t heads() const { return heads_.queries; }
 
   Linear qkv, out;
   Variable value_mix;  // undefined without a value residual
@@ -136,6 +137,7 @@ class CrossAttention : public Module {
   // of a beam, attend to row i of `encoded`. A cache keeps the keys and values from the first call on; it needs a tape
   // that does not record. If the caller moves x in, x can be freed as soon as Q is computed.
   Variable forward(Variable x, const EncoderOutput& encoded, KeyValueCache* cache = nullptr) const;
+  std::int64_t heads() const { return heads_.queries; }
 
   Linear q, kv, out;
 

@@ -149,6 +149,7 @@ Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCac
   }
   if (rotary_) context.rotation = rotation_of(context.positions, x.size(1), head_dim_, *rotary_, x.value().dtype());
   Variable first_values;
+  show_features(x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const bool keeps_values = value_residual_ && i == 0;
     context.first_values = {.read = first_values, .keep = keeps_values ? &first_values : nullptr};
@@ -157,10 +158,16 @@ Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCac
     // Backward begins with the last block, so recomputing its activations would hardly lower the peak of memory.
     const bool last = i + 1 == blocks_.size();
     x = last || keeps_values ? block(x) : recompute(block, x);
+    show_features(x);
     if (last && final_norm_) x = final_norm_->forward_rows(x, context.lengths);
     if (layers) layers->push_back(x);
   }
   return x;
+}
+
+void BlockStack::show_features(const Variable& x) const {
+  const TensorObserver* const observer = x.tape()->options().observer;
+  if (observer) (*observer)(kLayerFeatures, [&] { return final_norm_ ? final_norm_->forward(x).value() : x.value(); });
 }
 
 std::unique_ptr<StackCache> BlockStack::make_cache(std::int64_t length, std::int64_t encoded_length) const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "nn/attention/attention.h"
@@ -84,6 +85,10 @@ class StackCache : public Cache {
   std::vector<BlockCache> blocks;  // one for each block
 };
 
+// The name under which a BlockStack passes to its tape's observer (TapeOptions) what it would return if it ended after
+// each layer, (R, T, dim): its input, then the output of each block, all after the final norm.
+inline constexpr std::string_view kLayerFeatures = "block_stack.features";
+
 // A sequence of blocks. By default, pre-norm blocks are followed by a final norm; post-norm blocks end with a norm
 // anyway.
 class BlockStack : public Module {
@@ -102,6 +107,8 @@ class BlockStack : public Module {
 
  private:
   Variable run(const Variable& x, const BlockContext& context, StackCache* cache, std::vector<Variable>* layers) const;
+  // Passes x to the tape's observer as kLayerFeatures.
+  void show_features(const Variable& x) const;
 
   std::optional<Rotary> rotary_;  // where positions are rotary
   std::int64_t attention_window_;

@@ -1,7 +1,7 @@
 // Shows the attention of every head: all heads small, one large, as a matrix and as lines between tokens.
 "use strict";
 (() => {
-  const {data, element} = tapeformer;
+  const {data, element, number} = tapeformer;
   const blue = "47,126,216";
 
   // Adds to the heads of a stack the mean of each layer's heads and, if the queries are the keys, the rollout (Abnar &
@@ -116,12 +116,55 @@
     lines.replaceChildren(svg);
   }
 
+  // A table of what every layer would predict at every position: the likeliest token, stronger for a higher probability.
+  function lens() {
+    if (!state.map.lens) return [];
+    const said = element("p", {className: "reading"}, "Point at a token.");
+    const tell = (layer, i, {likeliest, nats}) => {
+      said.textContent = `${layer}, at “${state.map.queries[i]}”: ` +
+        likeliest.map(([token, p]) => `“${token}” ${number(p)}`).join(", ") +
+        (nats === null ? "" : `; the right token costs ${number(nats)} nats`);
+    };
+    const mean = (cells) => {
+      const known = cells.filter(({nats}) => nats !== null);
+      return known.length ? number(known.reduce((sum, {nats}) => sum + nats, 0) / known.length) : "–";
+    };
+    const rows = state.map.lens.map((cells, index) => {
+      const layer = index === 0 ? "embedding" : "layer " + (index - 1);
+      return element("tr", {}, element("th", {}, layer), ...cells.map((cell, i) => {
+        const [token, p] = cell.likeliest[0];
+        const td = element("td", {tabIndex: 0}, token);
+        td.style.background = `rgba(${blue},${(.85 * p).toFixed(3)})`;
+        for (const event of ["mouseenter", "focus"]) td.addEventListener(event, () => tell(layer, i, cell));
+        return td;
+      }), element("td", {className: "quiet"}, mean(cells)));
+    });
+    const heads = element("tr", {}, element("th"), ...state.map.queries.map((query) => element("th", {}, query)),
+      element("th", {className: "quiet"}, "mean nats"));
+    return [element("h2", {}, "What each layer would predict"), element("p", {className: "quiet"},
+      "The final norm and the head, applied to the residual stream after each layer (logit lens). " +
+      "The last layer is the model's own prediction."), said,
+      element("div", {className: "wide"}, element("table", {className: "lens"}, heads, ...rows))];
+  }
+
+  // A table of the heads, ranked by how much the loss rises without each.
+  function ranking() {
+    if (!state.map.heads) return [];
+    const rows = state.map.heads.map((head) => [head.head, ...["loss_rise", "previous", "same_token", "induction",
+      "induction_random", "first", "distance"].map((key) => number(head[key]))]);
+    return [element("h2", {}, "Heads, by how much the loss rises without each"), element("p", {className: "quiet"},
+      "How much the loss of this text rises without the head, in nats per token; the mean weights for the previous token, " +
+      "the same token before, the place after it (also in repeated random tokens) and the first token; and how far the " +
+      "head looks, in tokens."),
+      tapeformer.table([["head", "loss rises", "previous", "same", "induction", "on random", "first", "distance"], ...rows])];
+  }
+
   const place = element("div");
   function draw() {
     const one = chosen();
     reading.textContent = "Point at a square or a token. Arrow keys go to the next head or layer.";
     place.replaceChildren(grid(), element("h2", {}, `Layer ${state.layer}, ${one.label}`), reading,
-      element("div", {className: "both"}, matrix(), lines));
+      element("div", {className: "both"}, matrix(), lines), ...ranking(), ...lens());
     look(null);
   }
   function choose(layer, column) {

@@ -20,6 +20,7 @@ double both_heads_flops(const ResolvedConfig& config, const Module&, const Model
 
 EvalReport evaluate_bidirectional(const EvalRequest& request) {
   require_no_pseudo_option(request);
+  require_no_parts(request);
   const auto run = open_text_run(request, "bidirectional_language_model", make_bidirectional_language_model);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = scored_text(request, run, *run.tokenizer);

@@ -12,6 +12,7 @@ using Json = nlohmann::ordered_json;
 
 nlohmann::ordered_json with_run_keys(nlohmann::ordered_json json, const TrainedModel& run) {
   json["checkpoint"] = run.checkpoint;
+  if (!run.without_heads.empty()) json["without_heads"] = run.without_heads;
   json["matmul"] = word_of(kernels::MatmulPrecisionScope::current());
   return json;
 }
@@ -61,6 +62,13 @@ EncodedText read_text(const std::string& input, const ResolvedConfig& config, co
 void require_no_pseudo_option(const EvalRequest& request) {
   if (request.no_pseudo) {
     fail_usage("eval: --no-pseudo: expected none, since only a masked language model has a pseudo-perplexity");
+  }
+}
+
+void require_no_parts(const EvalRequest& request) {
+  if (request.by_position || request.by_frequency) {
+    fail_usage("eval: ", request.by_position ? "--by-position" : "--by-frequency",
+               ": expected none, since only a language model predicts each token from those before it in its window");
   }
 }
 

@@ -19,6 +19,8 @@ struct EvalRequest {
   std::optional<MatmulSetting> matmul = std::nullopt;
   std::int64_t stride = 0, context = 0, batch = 16;  // 0: the task's default
   bool no_pseudo = false;
+  std::vector<std::string> without_heads = {};     // the names of heads that are removed (HeadPlace)
+  bool by_position = false, by_frequency = false;  // also report the loss by these properties of tokens
   ProgressMaker progress = {};
   std::function<void(const std::string&)> warn = [](const std::string&) {};
   std::function<void(const TrainedModel&)> on_loaded = [](const TrainedModel&) {};  // called when the run is loaded
@@ -32,7 +34,7 @@ struct EvalReport {
 // Calls load_run() for a request.
 template <class Trained>
 Trained open_run(const EvalRequest& request) {
-  Trained trained = load_run<Trained>(request.run, {.matmul = request.matmul});
+  Trained trained = load_run<Trained>(request.run, {.matmul = request.matmul, .without_heads = request.without_heads});
   request.on_loaded(trained);
   return trained;
 }
@@ -56,5 +58,7 @@ nlohmann::ordered_json loss_json(const Evaluation& result, const TextFacts& fact
 
 // Throws UsageError for the option --no-pseudo, which only masked language models have.
 void require_no_pseudo_option(const EvalRequest& request);
+// Throws UsageError for --by-position and --by-frequency, which only language models have.
+void require_no_parts(const EvalRequest& request);
 
 }  // namespace tapeformer

@@ -1,5 +1,7 @@
 #include "tasks/common/load_run.h"
 
+#include "core/text/joined.h"
+#include "nn/attention/head_places.h"
 #include "train/config/run_config.h"
 
 namespace tapeformer {
@@ -37,12 +39,24 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
                        .config = resolve(load_run_config(checkpoint_config(found.run, found.folder))),
                        .checkpoint = found.folder.filename().string(),
                        .checkpoint_text = found.text,
+                       .without_heads = options.without_heads,
                        .warnings = found.warnings};
+  if (!trained.without_heads.empty()) {
+    trained.checkpoint_text += ", without the heads " + joined(trained.without_heads, ", ");
+  }
   MatmulSetting matmul = options.matmul.value_or(trained.config.train.matmul);
   if (matmul == MatmulSetting::automatic) matmul = fastest_matmul();
   trained.matmul = matmul_precision(matmul);
   if (std::string warning = matmul_warning(trained.matmul); !warning.empty()) trained.warnings.push_back(warning);
   return trained;
+}
+
+void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
+                const Module& model) {
+  load_weights(trained.run, found.folder, model);
+  std::vector<HeadPlace> places;
+  for (const std::string& name : options.without_heads) places.push_back(find_head(model, name));
+  remove_heads(model, places);
 }
 
 Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained) {
@@ -57,7 +71,7 @@ TrainedObjective load_trained_objective(const ModelSource& source, const LoadOpt
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedObjective {
     TrainedModel trained = load_shared(found, options);
     auto objective = make_objective(trained.config, &trained.run);
-    load_weights(trained.run, found.folder, objective->model());
+    load_model(trained, found, options, objective->model());
     return {std::move(trained), std::move(objective)};
   });
 }

@@ -25,6 +25,7 @@ struct TrainedModel {
   std::string checkpoint;                                               // its folder's name: "step-000500", "average"
   std::string checkpoint_text;                                          // the same for people: "step 500 (best)"
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the model's matrix products
+  std::vector<std::string> without_heads = {};                          // the names of its heads that are removed
   std::vector<std::string> warnings;
 };
 
@@ -34,6 +35,7 @@ struct LoadOptions {
   // only the rounded values, which halves the memory of generation. Embeddings are rounded too, so losses differ a
   // little from those of training.
   bool bf16_weights = false;
+  std::vector<std::string> without_heads = {};  // the names of heads that are removed (remove_heads())
 };
 
 // A model of plain text of the type M.
@@ -73,6 +75,10 @@ TrainedObjective load_trained_objective(const ModelSource& source, const LoadOpt
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options);
 // While the result lives, models are made with weights in the format that the options ask for.
 Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained);
+// Reads the checkpoint's weights into the model, and removes the heads that the options name. Throws UsageError for a
+// head that the model does not have.
+void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
+                const Module& model);
 // Throws Error for a model that was fine-tuned on labels. `expected` says in words which models are allowed.
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
 // Throws Error unless the run's model is for the task.
@@ -87,7 +93,7 @@ TrainedOnText<M> load_text_model(const ModelSource& source, const LoadOptions& o
     const Bf16Weights weights = weights_of(options, trained);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
     auto model = make(trained.config, model_vocabulary(trained.config, *tokenizer));
-    load_weights(trained.run, found.folder, *model);
+    load_model(trained, found, options, *model);
     return {std::move(trained), std::move(tokenizer), std::move(model)};
   });
 }

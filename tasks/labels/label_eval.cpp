@@ -57,6 +57,7 @@ void print_confusion(std::ostream& table, const TaskScore& score) {
 }  // namespace
 
 EvalReport evaluate_labels(const EvalRequest& request) {
+  require_no_parts(request);
   const TrainedClassifier run = open_run<TrainedClassifier>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const LabelTask& task = find_label_task(run.config.task.kind);

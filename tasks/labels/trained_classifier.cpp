@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "tasks/labels/labelled_data.h"
-#include "train/run/checkpoint.h"
 
 namespace tapeformer {
 
@@ -16,7 +15,7 @@ TrainedClassifier load_run(const ModelSource& source, const LoadOptions& options
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
     std::vector<std::string> labels = read_labels(trained.run.labels());
     auto model = make_encoder_for_classification(trained.config, *tokenizer, std::ssize(labels));
-    load_weights(trained.run, found.folder, *model);
+    load_model(trained, found, options, *model);
     return {std::move(trained), std::move(tokenizer), std::move(labels), std::move(model)};
   });
 }

@@ -2,6 +2,7 @@
 #include "tasks/common/task_rows.h"
 #include "tasks/language_model/language_objective.h"
 #include "tasks/language_model/plan.h"
+#include "tasks/text/loss_parts.h"
 #include "tasks/text/text_task.h"
 
 namespace tapeformer {
@@ -10,6 +11,24 @@ namespace {
 void check_language_model(const ResolvedConfig& config) {
   require_plain_text(config);
   require_no_masks(config);
+}
+
+// The divisions of the loss that a request asks for. Throws UsageError for one that the model does not have.
+std::vector<LossParts> wanted_parts(const EvalRequest& request, const TrainedLanguageModel& run,
+                                    const std::optional<WindowOptions>& windows) {
+  std::vector<LossParts> divisions;
+  if (request.by_position) {
+    if (!windows) {
+      fail_usage("eval: --by-position: expected none, since ", run.config.model.type,
+                 " reads a text in order and has no windows");
+    }
+    divisions.push_back(parts_by_position(windows->context));
+  }
+  if (request.by_frequency) {
+    const LanguageData data = prepare_language_data(run.config, Tokenizer::load(run.run.tokenizer()), request.progress);
+    divisions.push_back(parts_by_frequency(data.train.view(), run.model->vocab()));
+  }
+  return divisions;
 }
 
 EvalReport evaluate_language_model(const EvalRequest& request) {
@@ -27,8 +46,16 @@ EvalReport evaluate_language_model(const EvalRequest& request) {
                " reads a text in order and has no windows");
   }
   const std::span<const std::int32_t> ids = text.ids;
-  const Evaluation result = evaluate(*run.model, ids, options, start_progress(request.progress, "evaluating"));
-  return text_report(request, run, text, windows ? std::optional(options) : std::nullopt, result);
+  const std::optional<WindowOptions> shown = windows ? std::optional(options) : std::nullopt;
+  std::vector<LossParts> divisions = wanted_parts(request, run, shown);
+  const ProgressCallback progress = start_progress(request.progress, "evaluating");
+  const Evaluation result = divisions.empty() ? evaluate(*run.model, ids, options, progress)
+                                              : evaluate_parts(*run.model, ids, options, divisions, progress);
+  EvalReport report = text_report(request, run, text, shown, result);
+  if (request.by_position) report.json["by_position"] = parts_json(divisions.front());
+  if (request.by_frequency) report.json["by_frequency"] = parts_json(divisions.back());
+  for (const LossParts& division : divisions) report.table += parts_table(division);
+  return report;
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ std::string optimum_of_corpus(const ResolvedConfig& config) {
 
 EvalReport evaluate_masked(const EvalRequest& request) {
   if (request.stride) fail_usage("eval: --stride: expected none, since the windows of masked text do not overlap");
+  require_no_parts(request);
   const TrainedMaskedLanguageModel run = open_run<TrainedMaskedLanguageModel>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = read_text(request.text, run.config, *run.tokenizer, request.warn);

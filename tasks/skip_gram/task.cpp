@@ -33,6 +33,7 @@ EvalReport evaluate_skip_gram(const EvalRequest& request) {
   if (request.stride || request.context) {
     fail_usage("eval: --context and --stride: expected none, since a skip-gram model scores every pair in its window");
   }
+  require_no_parts(request);
   const auto run = open_text_run(request, "skip_gram", make_skip_gram_model);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = read_text(request.text, run.config, *run.tokenizer, request.warn);

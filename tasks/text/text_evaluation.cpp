@@ -137,7 +137,7 @@ void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
     for (std::int64_t i = begin; i < end; ++i) {
       if (targets[i] == kIgnoredTarget) continue;
       const auto row = log_p.span<double>().subspan((i - begin) * log_p.size(1), log_p.size(1));
-      TokenScore score{.nats = -row[targets[i]]};
+      TokenScore score{.nats = -row[targets[i]], .token = targets[i], .position = i + 1};
       check(std::isfinite(score.nats), "the model's predictions are not finite numbers");
       if (top > 0) rank_token(row, targets[i], top, score);
       visit(score);
@@ -153,7 +153,11 @@ void score_tokens(const CausalModel& model, TokenView tokens, const WindowOption
     Tape tape(no_grad);
     const Variable hidden = model.forward(Variable::constant(tape, window_tensor(batch.inputs, batch)), state);
     score_tokens(
-        hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, top, visit);
+        hidden, batch.targets, [&](const Variable& rows) { return model.logits(rows); }, top,
+        [&](TokenScore score) {
+          score.position = state ? 0 : (score.position - 1) % batch.length + 1;
+          visit(score);
+        });
   });
 }
 

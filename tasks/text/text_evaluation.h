@@ -53,12 +53,14 @@ struct TokenScore {
   double nats = 0;                                              // −ln P(token)
   std::int64_t rank = 1;                                        // 1 for the most probable token
   std::vector<std::pair<std::int32_t, double>> likeliest = {};  // the most probable tokens with P, in order
+  std::int32_t token = 0;                                       // the token that is scored
+  std::int64_t position = 0;  // the number of tokens before it in its window; 0 if the text is read in order
 };
 using ScoreVisitor = std::function<void(const TokenScore&)>;
 
 // Visits the score of every target that is not ignored, with the `top` most probable tokens (0: none, and no rank).
 // `hidden` has one row of the model's features for each target, on a no_grad tape; `logits` maps rows of features to
-// logits. Only a few rows of logits are in memory at a time.
+// logits; the targets are one window. Only a few rows of logits are in memory at a time.
 void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
                   const std::function<Variable(const Variable&)>& logits, std::int64_t top, const ScoreVisitor& visit);
 // Visits the scores of tokens 1 … n − 1, by windows as in evaluate(), or in order as one stream.

@@ -65,6 +65,7 @@ TranslationData dummy_pairs(const ResolvedConfig& config, PairTokenizers tokeniz
 }
 
 EvalReport evaluate_translation(const EvalRequest& request) {
+  require_no_parts(request);
   const TrainedTranslator run = open_run<TrainedTranslator>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const ParallelText text = ParallelText::from_files(request.source, request.target);

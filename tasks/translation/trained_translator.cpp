@@ -1,7 +1,6 @@
 #include "tasks/translation/trained_translator.h"
 
 #include "tasks/common/models.h"
-#include "train/run/checkpoint.h"
 
 namespace tapeformer {
 
@@ -13,7 +12,7 @@ TrainedTranslator load_run(const ModelSource& source, const LoadOptions& options
     const Bf16Weights weights = weights_of(options, trained);
     PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
     auto model = make_encoder_decoder(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
-    load_weights(trained.run, found.folder, *model);
+    load_model(trained, found, options, *model);
     return {std::move(trained), std::move(both), std::move(model)};
   });
 }

@@ -30,6 +30,20 @@ AttentionText numbered(std::vector<std::string> queries, std::vector<std::string
   return {std::move(map), std::move(queries), std::move(keys)};
 }
 
+// The same with a lens and two heads, one of which is in another stack.
+AttentionText with_insight(const std::vector<std::string>& tokens) {
+  AttentionText text = numbered(tokens, tokens);
+  for (int layer = 0; layer < 3; ++layer) {
+    text.lens.push_back({{{{" b", 0.5}, {"a", 0.25}}, 1.2345}, {{{"a", 0.125}}, std::nullopt}});
+  }
+  HeadStudy study;
+  study.heads = {{.place = {"self", 1, 1}, .loss_rise = 2.0 / 3, .scores = {.previous = 0.1234}},
+                 {.place = {"cross", 0, 0}, .loss_rise = 0.5},
+                 {.place = {"self", 0, 1}, .loss_rise = 0.25}};
+  add_heads(text, study);
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("attention page: the JSON has every weight and every norm, at its place") {
@@ -44,6 +58,23 @@ TEST_CASE("attention page: the JSON has every weight and every norm, at its plac
   AttentionText without = numbered({"a"}, {"x"});
   without.map.outputs.clear();
   CHECK(!attention_json({without}, 9)[0]["layers"][0]["heads"][0].contains("output"));
+}
+
+TEST_CASE("attention page: the lens and the heads of a stack are in the JSON and on the page") {
+  AttentionText text = with_insight({"a", " b"});
+  const Json json = attention_json({text}, 3)[0];
+  CHECK(json["lens"].size() == 3);
+  CHECK(json["lens"][1][0] == Json::parse(R"({"likeliest": [[" b", 0.5], ["a", 0.25]], "nats": 1.23})"));
+  CHECK(json["lens"][1][1]["nats"].is_null());
+  CHECK(json["heads"].size() == 2);
+  CHECK(json["heads"][0]["head"] == "1.1");
+  CHECK(json["heads"][0]["loss_rise"] == 0.667);
+  CHECK(json["heads"][0]["previous"] == 0.123);
+  CHECK(json["heads"][0]["induction"].is_null());
+  const Json shown = data_of(attention_page("title", {text}))["maps"][0];
+  CHECK(shown["lens"][1][0]["likeliest"][0][0] == "␣b");
+  CHECK(!attention_json({numbered({"a"}, {"x"})}, 3)[0].contains("lens"));
+  CHECK(!attention_json({numbered({"a"}, {"x"})}, 3)[0].contains("heads"));
 }
 
 TEST_CASE("attention page: tokens can be seen and are never read as HTML, in the page and in a picture") {
@@ -96,8 +127,14 @@ tell("mean read", document.querySelector(".reading").textContent);
 document.querySelectorAll(".grid button")[7].click();
 document.querySelectorAll("svg rect")[0].dispatchEvent(new MouseEvent("mouseenter"));
 tell("rollout", document.querySelector(".reading").textContent);
+const cells = document.querySelectorAll(".lens td");
+tell("lens cells", cells.length);
+cells[4].dispatchEvent(new MouseEvent("mouseenter"));
+tell("lens", document.querySelectorAll(".reading")[1].textContent);
+tell("lens mean", cells[5].textContent);
+tell("ranked", [...document.querySelectorAll("table:not(.grid):not(.lens) td:first-child")].map((td) => td.textContent).join(" "));
 )";
-  const std::string page = attention_page("A title", {numbered({"a", "b"}, {"a", "b"})});
+  const std::string page = attention_page("A title", {with_insight({"a", "b"})});
   const std::string dom = opened(with_script(page, script));
   CHECK(told(dom, "heads") == "8");  // two heads, the mean and the rollout of two layers
   CHECK(told(dom, "first") == "Layer 1, head 0");
@@ -106,6 +143,10 @@ tell("rollout", document.querySelector(".reading").textContent);
   CHECK(told(dom, "read") == "“a” looks at “b” with 0.0101");
   CHECK(told(dom, "mean") == "Layer 0, mean");
   CHECK(told(dom, "mean read") == "“a” looks at “a” with 0.005");
+  CHECK(told(dom, "lens cells") == "9");  // two positions and the mean of three layers
+  CHECK(told(dom, "lens") == "layer 0, at “b”: “a” 0.125");
+  CHECK(told(dom, "lens mean") == "1.23");
+  CHECK(told(dom, "ranked") == "1.1 0.1");
   // ((M1 + 1)/2)((M0 + 1)/2) at (a, a), with the means M0 = (0.005, 0.0051; 0.006, 0.0061), M1 = M0 + 0.1.
   const double expected = (1.105 * 1.005 + 0.1051 * 0.006) / 4;
   const std::string rollout = told(dom, "rollout");

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -49,4 +50,26 @@ TEST_CASE("recall: the digit comes again behind 100 letters that say nothing, an
   for (const auto& [c, count] : counts)
     CHECK(count == doctest::Approx(c < 'a' ? 50 : 5000).epsilon(c < 'a' ? 0.5 : 0.05));
   CHECK(corpus_entropy("recall") == doctest::Approx(101 * std::log(10.0) / 104));
+}
+
+TEST_CASE("induction: 8 to 32 different letters come again and again, and the entropy is that of drawing them") {
+  std::map<std::size_t, int> lengths;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string line = corpus_line("induction", i, 1);
+    REQUIRE(line.size() == 66);
+    CHECK(line[65] == '\n');
+    const std::size_t length = line.find(line[0], 1);
+    ++lengths[length];
+    for (std::size_t k = 0; k < 65; ++k) {
+      const bool drawn = std::isalnum(static_cast<unsigned char>(line[k])) && line.find(line[k]) == k % length;
+      if (!drawn) FAIL_CHECK(line);
+    }
+  }
+  CHECK(lengths.size() == 25);
+  CHECK((lengths.begin()->first == 8 && lengths.rbegin()->first == 32));
+  for (const auto& [length, count] : lengths) CHECK(count == doctest::Approx(80).epsilon(0.4));
+  // ln 25 for the length, and ln(62 · 61 · …) for the letters, by the gamma function.
+  double nats = std::log(25.0);
+  for (int length = 8; length <= 32; ++length) nats += (std::lgamma(63.0) - std::lgamma(63.0 - length)) / 25;
+  CHECK(corpus_entropy("induction") == doctest::Approx(nats / 66).epsilon(1e-12));
 }

@@ -1,12 +1,15 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <numeric>
 
 #include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "nn/models/gpt.h"
+#include "tasks/text/loss_parts.h"
 #include "tasks/text/text_evaluation.h"
 #include "tests/train/toy.h"
 
@@ -215,4 +218,53 @@ TEST_CASE("evaluation: what cannot be") {
                        "context: expected 1 to 12 (the model's), got 13", UsageError);
   CHECK_THROWS_WITH_AS(evaluate(model, view(one), {}),
                        "text is too short to evaluate: expected at least 2 tokens, got 1", Error);
+}
+
+TEST_CASE("loss by parts: positions and frequencies divide the loss, and their parts add up to it") {
+  const Gpt model(bigram_config());
+  make_bigram(model);
+  const std::vector<std::int32_t> tokens = some_tokens(101, 3);
+  std::vector<std::int32_t> training(15, 0);  // token 0 15 times, token 1 never, token 2 twice
+  training.resize(17, 2);
+  for (const std::int64_t stride : {12, 5}) {
+    const WindowOptions options{.context = 12, .stride = stride, .batch = 3};
+    std::vector<LossParts> divisions{parts_by_position(12), parts_by_frequency(view(training), 3)};
+    const Evaluation all = evaluate_parts(model, view(tokens), options, divisions);
+    CHECK(all.tokens == 100);
+    CHECK(all.nats == doctest::Approx(expected_nats(tokens)).epsilon(1e-6));
+    CHECK(all.nats == doctest::Approx(evaluate(model, view(tokens), options).nats).epsilon(1e-6));
+    // The same, token by token. The windows after the first score the last `stride` of their tokens.
+    std::map<std::int64_t, LossPart> positions, counts;
+    for (std::size_t i = 1; i < tokens.size(); ++i) {
+      const std::int64_t target = static_cast<std::int64_t>(i);
+      const std::int64_t before = target <= 12 ? target : 12 - stride + (target - 13) % stride + 1;
+      const double p = kTable[tokens[i - 1]][tokens[i]];
+      const bool right = p == *std::ranges::max_element(kTable[tokens[i - 1]]);
+      const std::int64_t last = before <= 2 ? before : before <= 4 ? 4 : before <= 8 ? 8 : 12;
+      const std::int64_t times = tokens[i] == 0 ? 99 : tokens[i] == 1 ? 0 : 9;
+      for (LossPart* const part : {&positions[last], &counts[times]}) {
+        ++part->tokens, part->right += right, part->nats -= std::log(p);
+      }
+    }
+    const auto check_parts = [](const LossParts& division, const std::map<std::int64_t, LossPart>& expected) {
+      std::int64_t first = division.parts.front().first, scored = 0;
+      for (const LossPart& part : division.parts) {
+        CHECK(part.first == first);
+        first = part.last + 1;
+        const auto found = expected.find(part.last);
+        if (found == expected.end()) {
+          CHECK(part.tokens == 0);
+          continue;
+        }
+        CHECK(part.tokens == found->second.tokens);
+        CHECK(part.right == found->second.right);
+        CHECK(part.nats == doctest::Approx(found->second.nats).epsilon(1e-6));
+        scored += part.tokens;
+      }
+      CHECK(scored == 100);
+    };
+    check_parts(divisions[0], positions);
+    check_parts(divisions[1], counts);
+    for (const LossPart& part : divisions[1].parts) CHECK(part.kinds == 1);
+  }
 }

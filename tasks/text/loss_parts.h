@@ -1,0 +1,48 @@
+// Divides the loss of a text by a property of its tokens.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "data/text/token_file.h"
+#include "tasks/text/text_evaluation.h"
+
+namespace tapeformer {
+
+// The tokens whose number lies between first and last, such as those with 9 to 16 tokens before them.
+struct LossPart {
+  std::int64_t first = 0, last = 0;
+  std::int64_t tokens = 0, right = 0;  // those that are scored; those of them that the model finds the most probable
+  double nats = 0;                     // Σ −ln P
+  std::int64_t kinds = 0;              // the number of different tokens of the vocabulary; 0: not counted
+
+  double loss() const { return nats / static_cast<double>(tokens); }
+  double accuracy() const { return static_cast<double>(right) / static_cast<double>(tokens); }
+};
+
+// A division of a text's tokens by a number that each of them has. The parts lie side by side, in ascending order.
+struct LossParts {
+  std::string name;  // what the number is, in words
+  std::function<std::int64_t(const TokenScore&)> number;
+  std::vector<LossPart> parts = {};
+};
+
+// By the number of tokens before a token in its window of `context` tokens: 1, 2, 3 to 4, 5 to 8, 9 to 16, …
+LossParts parts_by_position(std::int64_t context);
+// By how often a token stands in the training text: never, 1 to 9 times, 10 to 99, 100 to 999, …
+LossParts parts_by_frequency(TokenView training, std::int64_t vocab);
+
+// Does what evaluate() does, token by token, and adds each token's score to its part of each of `divisions`. So the
+// parts of a division add up to the result.
+Evaluation evaluate_parts(const CausalModel& model, TokenView tokens, const WindowOptions& options,
+                          std::vector<LossParts>& divisions, const ProgressCallback& progress = {});
+
+// [{"first", "last", "kinds" if counted, "tokens", "loss", "accuracy"}]; loss and accuracy are null in a part without
+// scored tokens.
+nlohmann::ordered_json parts_json(const LossParts& division);
+// The same as a table for people.
+std::string parts_table(const LossParts& division);
+
+}  // namespace tapeformer
