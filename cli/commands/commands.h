@@ -22,6 +22,7 @@
   ROW(attention)                 \
   ROW(runs)                      \
   ROW(report)                    \
+  ROW(explain)                   \
   ROW(info)                      \
   ROW(tokenizer)                 \
   ROW(corpus)                    \
