@@ -128,6 +128,30 @@ struct PartText {
     }
     return part.name + "\n" + indented(grid(rows, false));
   }
+
+  std::string operator()(const explain::Tree& part) const {
+    Rows rows;
+    add_nodes(rows, part, -1, "");
+    return part.name + "\n" + indented(Table::fitted(std::move(rows)).text());
+  }
+
+ private:
+  // Adds a row for each node below `parent`, with lines that lead to it.
+  static void add_nodes(Rows& rows, const explain::Tree& tree, std::int64_t parent, const std::string& lines) {
+    std::vector<std::int64_t> children;
+    for (std::int64_t i = 0; i < std::ssize(tree.nodes); ++i) {
+      if (tree.nodes[i].parent == parent) children.push_back(i);
+    }
+    for (const std::int64_t child : children) {
+      const explain::TreeNode& node = tree.nodes[child];
+      const bool last = child == children.back();
+      auto& row = rows.emplace_back();
+      row.push_back(lines + (last ? "└ " : "├ ") + node.text);
+      for (const auto& [name, number] : node.numbers) row.push_back(name + " " + explain::number_text(number));
+      row.push_back(node.note);
+      add_nodes(rows, tree, child, lines + (last ? "  " : "│ "));
+    }
+  }
 };
 
 }  // namespace

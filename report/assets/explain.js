@@ -10,7 +10,7 @@
     : value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(3) : number(value);
   const cell = (value) => Number.isInteger(value) ? value.toLocaleString("en") : digits(value);
 
-  const named = (part, ...children) => element("div", {className: "values"},
+  const named = (part, ...children) => element("div", {className: "values tensor"},
     element("div", {className: "name"}, part.name, element("span", {className: "shape"}, `  (${part.shape.join(", ")})`)),
     ...children);
 
@@ -34,7 +34,7 @@
     const name = (names, i) => names ? `${names[i]} (${i})` : i;
     return [heatMap(part.shape[0], part.shape[1], most, (i, j) => part.values[i][j], (i, j) => {
       reading.textContent = `${name(part.rows, i)}, ${name(part.columns, j)}: ${digits(part.values[i][j])}`;
-    }, part.rows), reading];
+    }, part.rows, Math.min(560, 28 * Math.max(...part.shape))), reading];
   }
 
   function curves(part) {
@@ -58,6 +58,15 @@
     addEventListener("resize", () => graph.resize());
   }
 
+  // The nodes below a parent, as lists in lists.
+  function branches(part, parent) {
+    const below = part.nodes.map((node, i) => [node, i]).filter(([node]) => node.parent === parent);
+    if (below.length === 0) return [];
+    return [element("ul", {className: "tree"}, ...below.map(([node, i]) => element("li", {className: node.note},
+      element("strong", {}, node.text), ...Object.entries(node.numbers).map(([name, value]) => ` ${name} ${digits(value)}`),
+      ` ${node.note}`, ...branches(part, i))))];
+  }
+
   const show = {
     heading: (part) => [element("h2", {}, part.text)],
     paragraph: (part) => [element("p", {}, part.text)],
@@ -67,6 +76,7 @@
     table: (part) => [element("div", {className: "values"}, element("div", {className: "name"}, part.name),
       tapeformer.table([part.columns, ...part.rows.map((row) => row.map(cell))]))],
     curves: (part) => { curves(part); return []; },
+    tree: (part) => [element("div", {className: "values wide"}, element("div", {className: "name"}, part.name), ...branches(part, -1))],
   };
   document.body.append(element("h1", {}, data.title));
   for (const part of data.parts) document.body.append(...show[part.kind](part));

@@ -7,10 +7,10 @@
   const color = (value, most) => value === null ? "transparent"
     : `rgba(${value >= 0 ? "47,126,216" : "217,83,79"},${Math.min(1, Math.abs(value) / most)})`;
 
-  // Draws a matrix as coloured squares, with the names of its rows if there is room. Calls read(row, column) for the square
-  // under the pointer.
-  tapeformer.heatMap = (rows, columns, most, at, read, names) => {
-    const scale = Math.max(1, Math.floor(560 / Math.max(rows, columns)));
+  // Draws a matrix as coloured squares, up to `size` pixels wide and high, with the names of its rows if there is room. Calls
+  // read(row, column) for the square under the pointer.
+  tapeformer.heatMap = (rows, columns, most, at, read, names, size = 560) => {
+    const scale = Math.max(1, Math.floor(size / Math.max(rows, columns)));
     const canvas = element("canvas", {width: columns * scale, height: rows * scale});
     const context = canvas.getContext("2d");
     for (let i = 0; i < rows; ++i) {

@@ -100,29 +100,33 @@ Translator translator_of(WorkedExample& out, const TopicOptions& options) {
   return {run.tokenizers.source, run.tokenizers.target, run.tokenizers.symbols, std::move(run.model), run.matmul};
 }
 
-// Writes the tree of a search, a table for each length.
-class TreeWriter {
+// Makes a tree of what a search considers.
+class SearchTree {
  public:
-  TreeWriter(WorkedExample& out, const Tokenizer& tokenizer, std::int32_t end)
-      : out_(out), tokenizer_(tokenizer), end_(end) {}
+  SearchTree(const Tokenizer& tokenizer, std::int32_t end) : tokenizer_(tokenizer), end_(end) {}
 
-  void write(const std::vector<std::vector<std::int32_t>>& hypotheses, const std::vector<BeamCandidate>& candidates) {
-    CellTable table{str_cat("length ", ++length_), {"hypothesis", "next", "log P", "P", "what becomes of it"}, {}};
+  // Adds the candidates of the next length.
+  void add(const std::vector<BeamCandidate>& candidates) {
+    std::vector<std::int64_t> live;
     for (const BeamCandidate& candidate : candidates) {
-      const std::vector<std::int32_t>& before = hypotheses[candidate.parent];
-      const char* const fate = !candidate.kept ? "dropped" : candidate.ended ? "ends" : "kept";
-      table.rows.push_back({printable_text(tokenizer_.decode(before)),
-                            candidate.id == end_ ? kEndToken : visible_text(tokenizer_.token_bytes(candidate.id)),
-                            candidate.log_probability, std::exp(candidate.log_probability), fate});
+      const std::string token = candidate.id == end_ ? kEndToken : visible_text(tokenizer_.token_bytes(candidate.id));
+      const char* const outcome = !candidate.kept ? "dropped" : candidate.ended ? "finished" : "kept";
+      if (candidate.kept && !candidate.ended) live.push_back(std::ssize(tree.nodes));
+      tree.nodes.push_back(
+          {.parent = live_.empty() ? -1 : live_[candidate.parent],
+           .text = token,
+           .numbers = {{"log P", candidate.log_probability}, {"P", std::exp(candidate.log_probability)}},
+           .note = outcome});
     }
-    out_.show(std::move(table));
+    live_ = std::move(live);
   }
 
+  Tree tree{"tree", {}};
+
  private:
-  WorkedExample& out_;
   const Tokenizer& tokenizer_;
   std::int32_t end_;
-  std::int64_t length_ = 0;
+  std::vector<std::int64_t> live_;  // the nodes of the hypotheses, in the order of the search
 };
 
 }  // namespace
@@ -139,15 +143,16 @@ WorkedExample explain_beam(const TopicOptions& options) {
   out.say(str_cat("Source: ", text, ". Beam: ", beam, "."));
   out.say(
       "At each length the search keeps the continuations with the largest log P, the sum of the logarithms of their "
-      "tokens' probabilities. The tables show as many that it drops.");
-  TreeWriter tree(out, *translator.target, translator.symbols.target.end);
-  const BeamOptions search{.beam = beam,
-                           .n_best = beam,
-                           .observer = [&](std::size_t, const auto& hypotheses,
-                                           const auto& candidates) { tree.write(hypotheses, candidates); },
-                           .observe_dropped = beam};
+      "tokens' probabilities. The tree shows as many that it drops.");
+  SearchTree search_tree(*translator.target, translator.symbols.target.end);
+  const BeamOptions search{
+      .beam = beam,
+      .n_best = beam,
+      .observer = [&](std::size_t, const auto&, const auto& candidates) { search_tree.add(candidates); },
+      .observe_dropped = beam};
   const std::vector<Hypothesis> best =
       translate(*translator.model, {&source, 1}, translator.symbols, {.search = search}).front();
+  out.show(std::move(search_tree.tree));
   out.heading("Finished hypotheses");
   out.formula("score = log P / ((5 + tokens)/6)^α, α = " + number_text(search.length_penalty));
   CellTable table{"finished", {"translation", "log P", "score"}, {}};

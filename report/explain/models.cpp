@@ -140,7 +140,9 @@ void measure_cache(WorkedExample& out, const CausalModel& model, std::int64_t lo
   }
   out.show(std::move(table));
   out.show(std::move(curves));
-  out.say("With the cache, a token reads the keys and values of those before it. Without, all are computed again.");
+  out.say(
+      "With the cache, a token reads the keys and values of those before it. Without, all are computed again. A "
+      "recurrent model keeps a state instead, whose size does not depend on the length.");
   Tape tape(no_grad);
   const std::int64_t length = std::min<std::int64_t>(longest, 32);
   const std::unique_ptr<Cache> cache = model.make_cache();

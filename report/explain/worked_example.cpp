@@ -73,6 +73,16 @@ struct PartJson {
             {"x", list(part.x)},
             {"curves", std::move(curves)}};
   }
+
+  Json operator()(const Tree& part) const {
+    Json nodes = Json::array();
+    for (const TreeNode& node : part.nodes) {
+      Json numbers = Json::object();
+      for (const auto& [name, number] : node.numbers) numbers[name] = rounded(number, 9);
+      nodes.push_back({{"parent", node.parent}, {"text", node.text}, {"numbers", numbers}, {"note", node.note}});
+    }
+    return {{"kind", "tree"}, {"name", part.name}, {"nodes", std::move(nodes)}};
+  }
 };
 
 }  // namespace

@@ -50,9 +50,21 @@ struct Curves {
   std::vector<Curve> curves;
 };
 
-using Part = std::variant<Heading, Paragraph, Formula, Values, CellTable, Curves>;
+// A node comes after its parent.
+struct TreeNode {
+  std::int64_t parent = -1;  // its index in Tree::nodes; -1: the node is at the top
+  std::string text;
+  std::vector<std::pair<std::string, double>> numbers = {};  // by name
+  std::string note = {};                                     // what stands after the numbers
+};
+struct Tree {
+  std::string name;
+  std::vector<TreeNode> nodes;
+};
 
-// The names of values, tables and curves differ within an example.
+using Part = std::variant<Heading, Paragraph, Formula, Values, CellTable, Curves, Tree>;
+
+// The names of values, tables, curves and trees differ within an example.
 struct WorkedExample {
   std::string topic, title;
   std::vector<Part> parts = {};
@@ -64,6 +76,7 @@ struct WorkedExample {
   void show(Values values);
   void show(CellTable table) { parts.emplace_back(std::move(table)); }
   void show(Curves curves) { parts.emplace_back(std::move(curves)); }
+  void show(Tree tree) { parts.emplace_back(std::move(tree)); }
   // Shows how far the results of an op are from those of the steps before it: "NAME: largest difference".
   void show_difference(const std::string& op, const Tensor& of_op, const Tensor& of_steps);
 };
@@ -78,7 +91,8 @@ std::string cell_text(const Cell& cell);
 
 // {"topic", "title", "parts": [{"kind": "heading", "paragraph" or "formula", "text"}, {"kind": "values", "name",
 // "shape", "values" (nested lists), and "rows", "columns", "heat_map" where given}, {"kind": "table", "name",
-// "columns", "rows"}, {"kind": "curves", "name", "x_name", "x", "curves": {NAME: [y]}}]}.
+// "columns", "rows"}, {"kind": "curves", "name", "x_name", "x", "curves": {NAME: [y]}}, {"kind": "tree", "name",
+// "nodes": [{"parent", "text", "numbers": {NAME: number}, "note"}]}]}.
 nlohmann::ordered_json example_json(const WorkedExample& example);
 // The same as a self-contained HTML page.
 std::string example_page(const WorkedExample& example);

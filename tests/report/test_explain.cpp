@@ -203,15 +203,20 @@ TEST_CASE("explain bpe and beam: merges one by one, and a tree whose kept rows a
   CHECK(merges.rows[1] == std::vector<Cell>{"es", "␣ l o w es t", std::int64_t{6}});
   CHECK(merges.rows[5] == std::vector<Cell>{"␣low", "␣low est", std::int64_t{2}});
   const WorkedExample beam = example_of("beam", {{"beam", "3"}});
-  const CellTable& first = find_part<CellTable>(beam, "length 1");
-  REQUIRE(first.rows.size() == 6);
-  double total = 0;
-  for (std::size_t i = 0; i < first.rows.size(); ++i) {
-    CHECK((std::get<std::string>(first.rows[i][4]) == "dropped") == (i >= 3));
-    if (i > 0) CHECK(std::get<double>(first.rows[i][2]) <= std::get<double>(first.rows[i - 1][2]));
-    total += std::get<double>(first.rows[i][3]);
+  const std::vector<TreeNode>& nodes = find_part<Tree>(beam, "tree").nodes;
+  std::map<std::int64_t, double> below;  // P of all continuations of a node that are shown
+  std::int64_t kept = 0;
+  for (std::int64_t i = 0; i < std::ssize(nodes); ++i) {
+    CHECK(nodes[i].parent < i);
+    if (nodes[i].parent >= 0) CHECK(nodes[nodes[i].parent].note == "kept");
+    CHECK(nodes[i].numbers[1].second == doctest::Approx(std::exp(nodes[i].numbers[0].second)));
+    below[nodes[i].parent] += nodes[i].numbers[1].second;
+    if (nodes[i].parent == -1) kept += nodes[i].note == "kept";
   }
-  CHECK((total > 0.9 && total <= 1 + 1e-6));
+  CHECK(kept == 3);
+  for (const auto& [parent, sum] : below) {
+    CHECK(sum <= (parent < 0 ? 1 : nodes[parent].numbers[1].second) * (1 + 1e-5));
+  }
   // "you see the bird" has two translations among the sentences.
   std::set<std::string> found;
   for (const auto& row : find_part<CellTable>(beam, "finished").rows) found.insert(std::get<std::string>(row[0]));

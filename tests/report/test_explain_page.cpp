@@ -15,6 +15,7 @@ TEST_CASE("explain page: every part of an example, with shapes, squares and curv
   example.show(Values{"wide", Tensor::zeros({2, 20}, DType::f32)});
   example.show(CellTable{"counts", {"part", "count"}, {{"W_Q", std::int64_t{262144}}}});
   example.show(Curves{"rates", "step", {1, 2, 3}, {{"one", {1, 2, 3}}, {"two", {3, 2, NAN}}}});
+  example.show(Tree{"tree", {{-1, "a", {{"log P", -0.5}}, "kept"}, {0, "b", {{"log P", -1.5}}, "dropped"}}});
   const std::string page = example_page(example);
   CHECK(data_of(page) == example_json(example));
   CHECK(data_of(page)["parts"][4]["values"] == nlohmann::ordered_json{{1, -2}, {0.5, 4}});
@@ -32,17 +33,19 @@ tell("counts", document.querySelectorAll(".values")[3].querySelectorAll("td")[1]
 const square = document.querySelectorAll("canvas")[0], box = square.getBoundingClientRect();
 square.dispatchEvent(new MouseEvent("mousemove", {clientX: box.left + box.width * .75, clientY: box.top + 3}));
 tell("read", document.querySelector(".squares + .reading").textContent);
+tell("tree", document.querySelector(".tree .tree").textContent);
 tell("chart", document.querySelector(".chart canvas") !== null);
 tell("fits", document.documentElement.scrollWidth <= innerWidth);
 )";
   const std::string dom = opened(with_script(page, script), "500,900");
   CHECK(told(dom, "head") == "Head");
-  CHECK(told(dom, "names") == "scalar  ()|matrix  (2, 2)|wide  (2, 20)|counts|rates");
+  CHECK(told(dom, "names") == "scalar  ()|matrix  (2, 2)|wide  (2, 20)|counts|rates|tree");
   CHECK(told(dom, "scalar") == "1.235e-4");
   CHECK(told(dom, "matrix") == "q1 1 -2 q2 0.5 4");
   CHECK(told(dom, "wide") == "0000000000000000…");
   CHECK(told(dom, "counts") == "262,144");
   CHECK(told(dom, "read") == "q1 (0), k2 (1): -2");
+  CHECK(told(dom, "tree") == "b log P -1.5 dropped");
   CHECK(told(dom, "chart") == "true");
   CHECK(told(dom, "fits") == "true");
 }

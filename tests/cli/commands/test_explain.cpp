@@ -1,7 +1,7 @@
 // Worked examples from the command line, and those of trained runs.
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <algorithm>
 
 #include "tests/cli/sandbox.h"
 
@@ -76,7 +76,11 @@ TEST_CASE("explain: of a translator, the tree of the search that translate makes
   const Json rows = part_of(tree, "finished")["rows"];
   REQUIRE(rows.size() == 3);
   CHECK(rows[0][0].get<std::string>() + "\n" == result_of(box, "translate run --beam 3", {}, "abc\n"));
-  CHECK(part_of(tree, "length 1")["rows"].size() == 6);
+  const Json nodes = part_of(tree, "tree")["nodes"];
+  CHECK(std::ranges::count(nodes, -1, [](const Json& node) { return node["parent"].get<int>(); }) == 6);
+  CHECK(nodes[0]["note"] != "dropped");
+  CHECK(nodes[5]["note"] == "dropped");
+  CHECK(result_of(box, "explain beam").find("\n  ├ sie") != std::string::npos);
   box.write("words.txt", "ab ab abc abc abc abcd abcd");
   CHECK(box.run("tokenizer train --kind bpe --vocab 260 --out bpe.json words.txt").exit_code == 0);
   const Json merges = json_of(box, "explain bpe --json --tokenizer bpe.json --text abcde");
