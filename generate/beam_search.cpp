@@ -51,10 +51,9 @@ TokenRows BeamSearch::rows() const {
   return rows;
 }
 
-// Returns the `beam` best continuations of the hypotheses of one row, best first.
 template <class T>
-std::vector<BeamSearch::Candidate> BeamSearch::candidates(const Search& search, const T* log_p,
-                                                          std::int64_t vocab) const {
+std::vector<BeamSearch::Candidate> BeamSearch::candidates(const Search& search, const T* log_p, std::int64_t vocab,
+                                                          std::int64_t count) const {
   const std::int32_t end = rules_.end;
   const bool only_end = rules_.must_end && length_ == search.max_length;
   const auto first = only_end ? end : 0, last = only_end ? end + 1 : static_cast<std::int32_t>(vocab);
@@ -62,13 +61,13 @@ std::vector<BeamSearch::Candidate> BeamSearch::candidates(const Search& search, 
   std::vector<Candidate> best;  // a heap whose front is the worst
   double floor = kDead;         // a candidate's log P must exceed this; ties come in order already
   const auto offer = [&](const Candidate& candidate) {
-    if (std::ssize(best) == options_.beam) {
+    if (std::ssize(best) == count) {
       std::pop_heap(best.begin(), best.end());
       best.pop_back();
     }
     best.push_back(candidate);
     std::push_heap(best.begin(), best.end());
-    if (std::ssize(best) == options_.beam) floor = best.front().log_probability;
+    if (std::ssize(best) == count) floor = best.front().log_probability;
   };
   for (std::int64_t i = 0; i < std::ssize(search.live); ++i, log_p += vocab) {
     const double before = search.live[i].log_probability;
@@ -82,6 +81,23 @@ std::vector<BeamSearch::Candidate> BeamSearch::candidates(const Search& search, 
   }
   std::sort_heap(best.begin(), best.end());
   return best;
+}
+
+std::vector<BeamSearch::Candidate> BeamSearch::observed(const Search& search, std::vector<Candidate> candidates) const {
+  const std::int64_t kept = std::min<std::int64_t>(std::ssize(candidates), options_.beam);
+  std::vector<std::vector<std::int32_t>> hypotheses;
+  for (const Live& live : search.live) hypotheses.emplace_back(live.ids.begin() + search.begin, live.ids.end());
+  std::vector<BeamCandidate> seen;
+  for (const Candidate& candidate : candidates) {
+    seen.push_back({.log_probability = candidate.log_probability,
+                    .parent = candidate.parent,
+                    .id = candidate.id,
+                    .kept = std::ssize(seen) < kept,
+                    .ended = candidate.id == rules_.end || length_ == search.max_length});
+  }
+  options_.observer(search.index, hypotheses, seen);
+  candidates.resize(kept);
+  return candidates;
 }
 
 void BeamSearch::advance(Search& search, const std::vector<Candidate>& best) const {
@@ -114,9 +130,12 @@ std::vector<std::int64_t> BeamSearch::extend(const Tensor& logits) {
   const Tensor log_p = log_softmax(Variable::constant(tape, logits)).value();
   const std::int64_t vocab = log_p.size(1), width = std::ssize(searches_.front().live);
   parallel_for(0, std::ssize(searches_), 1, [&](std::int64_t s, std::int64_t) {
-    advance(searches_[s], dispatch_floating(log_p.dtype(), [&]<class T>(T) {
-              return candidates(searches_[s], log_p.data<T>() + s * width * vocab, vocab);
-            }));
+    const std::int64_t count = options_.beam + (options_.observer ? options_.observe_dropped : 0);
+    std::vector<Candidate> best = dispatch_floating(log_p.dtype(), [&]<class T>(T) {
+      return candidates(searches_[s], log_p.data<T>() + s * width * vocab, vocab, count);
+    });
+    if (options_.observer) best = observed(searches_[s], std::move(best));
+    advance(searches_[s], best);
   });
   std::vector<std::int64_t> selected;
   std::vector<Search> kept;

@@ -1,14 +1,31 @@
 // Beam search (Graves 2012; with the length penalty of Wu et al. 2016, GNMT, equation 14).
 #pragma once
 
+#include <functional>
+
 #include "generate/decoder.h"
 
 namespace tapeformer {
+
+// A continuation that a search considered at one length.
+struct BeamCandidate {
+  double log_probability;  // of all tokens of the hypothesis so far, this one included
+  std::int64_t parent;     // the index of the hypothesis that it continues
+  std::int32_t id;         // the token
+  bool kept, ended;        // whether it stays in the beam, or the hypothesis has ended with it
+};
+// Receives the candidates at one length, best first: those that are kept, then some that are dropped. `hypotheses` are
+// the tokens of the hypotheses before this length, by their index, and `search` is the index of the row.
+using BeamObserver = std::function<void(std::size_t search, const std::vector<std::vector<std::int32_t>>& hypotheses,
+                                        const std::vector<BeamCandidate>& candidates)>;
 
 struct BeamOptions {
   std::int64_t beam = 1;        // the number of hypotheses kept at each length; 1: greedy, always the likeliest token
   double length_penalty = 0.6;  // α: the score of a finished hypothesis is log P / ((5 + tokens)/6)^α
   std::int64_t n_best = 1;      // the number of hypotheses returned for each row, at most `beam`
+  // Called at each length, for different rows by several threads at once; empty: none.
+  BeamObserver observer = {};
+  std::int64_t observe_dropped = 0;  // how many dropped candidates the observer receives
 };
 
 struct Hypothesis {
@@ -53,8 +70,11 @@ class BeamSearch : public DecodingStrategy {
   };
   struct Candidate;
 
+  // Returns the `count` best continuations of the hypotheses of one row, best first.
   template <class T>
-  std::vector<Candidate> candidates(const Search& search, const T* log_p, std::int64_t vocab) const;
+  std::vector<Candidate> candidates(const Search& search, const T* log_p, std::int64_t vocab, std::int64_t count) const;
+  // Tells the observer of the candidates, and returns the best ones, which are kept.
+  std::vector<Candidate> observed(const Search& search, std::vector<Candidate> candidates) const;
   // Extends the search for one row by one token: replaces its hypotheses by `best`, their best continuations.
   void advance(Search& search, const std::vector<Candidate>& best) const;
   double penalty(std::int64_t length) const;

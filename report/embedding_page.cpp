@@ -68,7 +68,8 @@ std::string embedding_page(const std::string& title, const std::vector<std::stri
   for (const double share : components.shares) data["shares"].push_back(rounded(share, 4));
   data["cosines"] = cosines(vectors);
   if (positions.defined()) data["positions"] = heat_map(positions);
-  return page_html({.title = title, .styles = {"embedding.css"}, .scripts = {"embedding.js"}}, data);
+  return page_html(
+      {.title = title, .styles = {"heat_map.css", "embedding.css"}, .scripts = {"heat_map.js", "embedding.js"}}, data);
 }
 
 }  // namespace tapeformer

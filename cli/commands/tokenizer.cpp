@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "cli/commands/tokenizer_info.h"
+#include "cli/info/tokenizer_info.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"

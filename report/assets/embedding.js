@@ -1,41 +1,11 @@
 // Vectors as a map of two dimensions, the cosines of all pairs, and the vectors of positions.
 "use strict";
 (() => {
-  const {data, element, number} = tapeformer;
+  const {data, element, number, heatMap} = tapeformer;
   const labels = data.labels, count = labels.length;
   const short = (text) => text.length > 28 ? text.slice(0, 27) + "…" : text;
   const cosine = (i, j) => data.cosines[Math.max(i, j)][Math.min(i, j)];
   const share = (value) => Math.round(100 * value) + " %";
-
-  // The colour of a value: blue above 0, red below, and strongest at ±most.
-  const color = (value, most) => value === null ? "transparent"
-    : `rgba(${value >= 0 ? "47,126,216" : "217,83,79"},${Math.min(1, Math.abs(value) / most)})`;
-
-  // Draws a matrix as coloured squares, with the names of its rows if there is room. Calls read(row, column) for the square
-  // under the pointer.
-  function heatMap(rows, columns, most, at, read, names) {
-    const scale = Math.max(1, Math.floor(560 / Math.max(rows, columns)));
-    const canvas = element("canvas", {width: columns * scale, height: rows * scale});
-    const context = canvas.getContext("2d");
-    for (let i = 0; i < rows; ++i) {
-      for (let j = 0; j < columns; ++j) {
-        context.fillStyle = color(at(i, j), most);
-        context.fillRect(j * scale, i * scale, scale, scale);
-      }
-    }
-    canvas.addEventListener("mousemove", (event) => {
-      const box = canvas.getBoundingClientRect();
-      const i = Math.floor((event.clientY - box.top) / box.height * rows);
-      const j = Math.floor((event.clientX - box.left) / box.width * columns);
-      if (i >= 0 && i < rows && j >= 0 && j < columns) read(i, j);
-    });
-    const beside = element("div", {className: "names"});
-    if (names && scale >= 9) {
-      beside.append(...names.map((name) => element("div", {style: `height: ${scale}px; line-height: ${scale}px; ` +
-        `font-size: ${Math.min(13, scale)}px`}, short(name))));
-    }
-    return element("div", {className: "wide squares"}, beside, canvas);
-  }
 
   const space = "http://www.w3.org/2000/svg";
   function shape(name, attributes, ...children) {

@@ -121,6 +121,39 @@ TEST_CASE("translate: of equally likely continuations those of the earlier hypot
   CHECK(ids_of(translate(model, sources, kSymbols, options)[0]) == std::vector<Ids>{{1, 1}, {1, 2}});
 }
 
+TEST_CASE("translate: an observer sees what is kept and dropped at each length, and changes nothing") {
+  const TestTransformer model(1);
+  const std::vector<Ids> sources = random_sources(1);
+  Oracle oracle(model, sources[0]);
+  TranslateOptions options{.search = {.beam = 3, .n_best = 3}, .max_length = 6};
+  const auto expected = translate(model, sources, kSymbols, options);
+  std::vector<Ids> kept;  // after the length before
+  std::size_t calls = 0;
+  options.search.observe_dropped = 4;
+  options.search.observer = [&](std::size_t search, const std::vector<Ids>& hypotheses,
+                                const std::vector<BeamCandidate>& candidates) {
+    CHECK(search == 0);
+    for (std::size_t i = 0; i < kept.size(); ++i) CHECK(hypotheses[i] == kept[i]);
+    REQUIRE(candidates.size() == (calls == 5 ? std::min<std::size_t>(kept.size(), 7) : 7));
+    ++calls, kept.clear();
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const BeamCandidate& candidate = candidates[i];
+      CHECK(candidate.kept == (i < 3));
+      CHECK(candidate.ended == (candidate.id == kSymbols.target.end));
+      if (i > 0) CHECK(candidate.log_probability <= candidates[i - 1].log_probability);
+      Ids ids = hypotheses[candidate.parent];
+      if (candidate.ended) {
+        CHECK(std::abs(candidate.log_probability - oracle.log_probability(ids)) < 1e-10);
+      } else if (candidate.kept) {
+        ids.push_back(candidate.id);
+        kept.push_back(ids);
+      }
+    }
+  };
+  CHECK(ids_of(translate(model, sources, kSymbols, options)[0]) == ids_of(expected[0]));
+  CHECK(calls > 1);
+}
+
 TEST_CASE("translate: log P is teacher forcing's, the score is as the formula says") {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     const TestTransformer model(seed);

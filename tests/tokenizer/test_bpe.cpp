@@ -211,3 +211,28 @@ TEST_CASE("bpe: progress is told up to the merges learned") {
   trainer->finish([&](double share) { shares.push_back(share); });
   CHECK(shares == std::vector<double>{100.0 / 130, 1});
 }
+
+TEST_CASE("bpe: merge_steps begins with bytes, joins two tokens a step by the learned ranks, and ends as encode does") {
+  const std::string_view text = "low low lower lower newest newest newest widest widest";
+  const auto tokenizer = train_tokenizer({.kind = "bpe", .vocab = 266, .special_tokens = {}}, {&text, 1});
+  for (const std::string word : {" lowest", "newer", "w", "\xff\xfe"}) {
+    CAPTURE(word);
+    const std::vector<Ids> steps = tokenizer->merge_steps(word);
+    CHECK(steps.front() == bytes_as_ids(word));
+    CHECK(steps.back() == tokenizer->encode(word));
+    std::int32_t last = 0;
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+      CHECK(steps[i].size() == steps[i - 1].size() - 1);
+      CHECK(tokenizer->decode(steps[i]) == word);
+      const std::int32_t made = *std::ranges::mismatch(steps[i], steps[i - 1]).in1;
+      CHECK(made >= last);  // the result of merge r has the id 256 + r
+      last = made;
+    }
+  }
+  CHECK(tokenizer->merge_steps("two words") == tokenizer->merge_steps("two"));
+  CHECK_THROWS_WITH_AS(tokenizer->merge_steps(""), "bpe tokenizer: expected a word, got none", Error);
+  CHECK_THROWS_WITH_AS(tokenizer->merge_steps(std::string(65, 'a')),
+                       "bpe tokenizer: the word has 65 bytes, expected at most 64", Error);
+  const auto words = train_tokenizer({.kind = "word", .vocab = 20, .special_tokens = {}}, {&text, 1});
+  CHECK(words->merge_steps("low").empty());
+}

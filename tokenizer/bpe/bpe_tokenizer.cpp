@@ -38,6 +38,16 @@ std::size_t BpeTokenizer::find_unknown_byte(std::string_view text) const {
   return at == text.end() ? text.npos : static_cast<std::size_t>(at - text.begin());
 }
 
+std::vector<std::vector<std::int32_t>> BpeTokenizer::merge_steps(std::string_view text) const {
+  check(!text.empty(), "bpe tokenizer: expected a word, got none");
+  const std::string_view pretoken = text.substr(0, pretoken_end(text, 0, pattern_));
+  check(pretoken.size() <= PretokenEncoder::kShort, "bpe tokenizer: the word has ", pretoken.size(),
+        " bytes, expected at most ", PretokenEncoder::kShort);
+  check(find_unknown_byte(pretoken) == pretoken.npos, "bpe tokenizer: a byte of the word has no token");
+  const EncoderPool::Lease encoder = encoders_.take(table_, lengths_);
+  return encoder->merge_steps(pretoken);
+}
+
 void BpeTokenizer::encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const {
   const EncoderPool::Lease encoder = encoders_.take(table_, lengths_);
   if (unmerged_.empty() && table_.has_all_bytes()) {

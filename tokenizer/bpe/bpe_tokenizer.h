@@ -24,6 +24,7 @@ class BpeTokenizer : public Tokenizer {
   SplitPattern pattern() const { return pattern_; }
   std::optional<SplitPattern> split_pattern() const override { return pattern_; }
   std::int64_t merge_count() const override { return static_cast<std::int64_t>(merges().size()); }
+  std::vector<std::vector<std::int32_t>> merge_steps(std::string_view text) const override;
   // Whether some tokens arise from whole pretokens and not from merges.
   bool whole_pretokens() const { return !unmerged_.empty(); }
 

@@ -25,12 +25,13 @@ void PretokenEncoder::encode(std::string_view pretoken, std::vector<std::int32_t
 }
 
 // For few symbols: each time, the smallest rank is searched among all of them.
-void PretokenEncoder::encode_short(std::string_view pretoken, std::vector<std::int32_t>& ids) const {
-  std::array<std::int32_t, kShort> symbol;
+template <class Visit>
+std::size_t PretokenEncoder::merge_symbols(std::string_view pretoken, Symbols& symbol, const Visit& visit) const {
   std::array<MergeTable::Candidate, kShort> candidate;  // of a symbol and the next one
   std::size_t size = pretoken.size();
   for (std::size_t i = 0; i < size; ++i) symbol[i] = merges_.id_of_byte(pretoken[i]);
   for (std::size_t i = 0; i + 1 < size; ++i) candidate[i] = merges_.find_bytes(pretoken[i], pretoken[i + 1]);
+  visit(std::span<const std::int32_t>(symbol.data(), size));
   while (size > 1) {
     std::size_t best = 0;
     for (std::size_t i = 1; i + 1 < size; ++i) {
@@ -43,8 +44,23 @@ void PretokenEncoder::encode_short(std::string_view pretoken, std::vector<std::i
     --size;
     if (best > 0) candidate[best - 1] = merges_.find(symbol[best - 1], symbol[best]);
     if (best + 1 < size) candidate[best] = merges_.find(symbol[best], symbol[best + 1]);
+    visit(std::span<const std::int32_t>(symbol.data(), size));
   }
+  return size;
+}
+
+void PretokenEncoder::encode_short(std::string_view pretoken, std::vector<std::int32_t>& ids) const {
+  Symbols symbol;
+  const std::size_t size = merge_symbols(pretoken, symbol, [](std::span<const std::int32_t>) {});
   ids.insert(ids.end(), symbol.begin(), symbol.begin() + size);
+}
+
+std::vector<std::vector<std::int32_t>> PretokenEncoder::merge_steps(std::string_view pretoken) const {
+  std::vector<std::vector<std::int32_t>> steps;
+  Symbols symbol;
+  merge_symbols(pretoken, symbol,
+                [&](std::span<const std::int32_t> symbols) { steps.emplace_back(symbols.begin(), symbols.end()); });
+  return steps;
 }
 
 EncoderPool::Lease EncoderPool::take(const MergeTable& merges, const std::vector<std::uint32_t>& lengths) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -24,16 +25,24 @@ class PretokenEncoder {
 
   // Appends the ids of `pretoken`, which is not empty. Throws Error if it has 2 GB or more.
   void encode(std::string_view pretoken, std::vector<std::int32_t>& ids);
+  // The ids of the bytes of a pretoken of at most kShort bytes, and those after each merge that encode() does.
+  std::vector<std::vector<std::int32_t>> merge_steps(std::string_view pretoken) const;
+  static constexpr std::size_t kShort = 64;
 
  private:
   static constexpr std::size_t kRemembered = std::size_t{1} << 16;  // 2 MB, which stay in a core's caches
-  static constexpr std::size_t kMostIds = 4, kShort = 64;
+  static constexpr std::size_t kMostIds = 4;
   struct Remembered {
     PretokenKey key;
     std::array<std::int32_t, kMostIds> ids;  // -1 after the last one
   };
 
   void encode_short(std::string_view pretoken, std::vector<std::int32_t>& ids) const;
+  // Merges the symbols of a pretoken of at most kShort bytes, and returns how many are left. Calls visit(symbols)
+  // before the first merge, and after each one.
+  using Symbols = std::array<std::int32_t, kShort>;
+  template <class Visit>
+  std::size_t merge_symbols(std::string_view pretoken, Symbols& symbol, const Visit& visit) const;
 
   const MergeTable& merges_;
   LongPretokenEncoder long_pretokens_;

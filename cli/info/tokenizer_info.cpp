@@ -1,4 +1,4 @@
-#include "cli/commands/tokenizer_info.h"
+#include "cli/info/tokenizer_info.h"
 
 #include <unistd.h>
 
