@@ -75,7 +75,7 @@ std::string strongest(const HeadStudy& study, const char* kind,
   return highest ? fmt::format("most {}: head {}, {:.3f}\n", kind, head_name(head->place), *highest) : "";
 }
 
-std::string study_text(const HeadStudy& study, std::span<const HeadReport> shown) {
+std::string heads_text(const HeadStudy& study, std::span<const HeadReport> shown) {
   Table table({{.width = 14, .gap = 0},
                {.width = 10, .right = true},
                {.width = 8, .right = true},
@@ -102,7 +102,7 @@ void print_heads(const HeadsArguments& arguments) {
   std::span<const HeadReport> shown = result.heads;
   if (arguments.top > 0) shown = shown.first(std::min<std::size_t>(arguments.top, shown.size()));
   print_result(
-      arguments.json, [&] { return study_json(result, shown); }, [&] { return study_text(result, shown); });
+      arguments.json, [&] { return study_json(result, shown); }, [&] { return heads_text(result, shown); });
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/study/process.h"
 #include "core/error.h"
-#include "core/process.h"
 #include "train/config/toml_text.h"
 
 namespace tapeformer::cli {

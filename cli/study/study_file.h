@@ -35,19 +35,19 @@ struct StudyMeasure {
   bool is_metrics() const { return command.empty(); }
 };
 
-// What is true of the measures if the claim is: `of` is lower than `below` (or, if `above` is given, higher than that) by
-// at least `by`. The other side is a variant's name or a number.
+// What is true of the measures if the claim is: `of` is lower than `below` (or, if `above` is given, higher than that)
+// by at least `by`. The other side is a variant's name or a number.
 struct StudyCheck {
   std::string measure, of;
   bool lower = true;
-  std::string than;                 // the variant that `of` is compared with; empty: with `bound`
+  std::string than;  // the variant that `of` is compared with; empty: with `bound`
   std::optional<double> bound = {};
   double by = 0;
 };
 
 struct Study {
   std::filesystem::path file;
-  std::string name;   // the file's name without .toml
+  std::string name;  // the file's name without .toml
   std::string title, claim, finding = {};
   std::string x_label = "x";
   std::vector<std::int64_t> seeds = {1};

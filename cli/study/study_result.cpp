@@ -57,10 +57,9 @@ std::string side_text(const StudyCheck& check) {
 
 Json check_json(const Study& study, std::span<const StudyRun> runs, const StudyCheck& check) {
   const Numbers of = numbers_of(study, runs, check.of, check.measure);
-  const Numbers than =
-      check.bound ? Numbers{{*check.bound}} : numbers_of(study, runs, check.than, check.measure);
-  std::string text = fmt::format("{} of “{}” is {} {}", check.measure, check.of, check.lower ? "below" : "above",
-                                 side_text(check));
+  const Numbers than = check.bound ? Numbers{{*check.bound}} : numbers_of(study, runs, check.than, check.measure);
+  std::string text =
+      fmt::format("{} of “{}” is {} {}", check.measure, check.of, check.lower ? "below" : "above", side_text(check));
   if (check.by > 0) text += fmt::format(" by at least {:g}", check.by);
   if (of.empty() || than.empty()) return {{"text", text + ": not measured"}, {"holds", false}};
   const Numbers &low = check.lower ? of : than, &high = check.lower ? than : of;

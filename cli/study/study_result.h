@@ -10,19 +10,20 @@
 namespace tapeformer::cli {
 
 // Returns
-//   {"study", "title", "claim", "shown", "finding", "checks": [{"text", "holds"}], "seeds", "x_label", "measures": [{"name",
+//   {"study", "title", "claim", "shown", "finding", "checks": [{"text", "holds"}], "seeds", "x_label", "measures":
+//   [{"name",
 //    "digits"}], "variants": [{"name", "line", "x", "options", "values": {MEASURE: {"mean", "least", "most", "seeds":
 //    [number or null]}}, "failures", "seconds"}]}.
-// A check holds if the means differ as it says, and every seed of the lower side is below every seed of the other. "shown"
-// is whether all hold, null if the study has none. The loss of a training that failed counts as infinitely high; the
-// mean, the least and the most are of the other seeds, and null if there are none.
+// A check holds if the means differ as it says, and every seed of the lower side is below every seed of the other.
+// "shown" is whether all hold, null if the study has none. The loss of a training that failed counts as infinitely
+// high; the mean, the least and the most are of the other seeds, and null if there are none.
 nlohmann::ordered_json study_json(const Study& study, std::span<const StudyRun> runs);
 
 // Returns that JSON as a text for people: a table of the variants, and the claim with its checks.
 std::string study_text(const nlohmann::ordered_json& result);
 
-// Returns that JSON with the curves for the page: "variants" gain "curve": {"step", "mean", "least", "most"}, lists of the
-// validation loss over the seeds.
+// Returns that JSON with the curves for the page: "variants" gain "curve": {"step", "mean", "least", "most"}, lists of
+// the validation loss over the seeds.
 nlohmann::ordered_json with_curves(nlohmann::ordered_json result, std::span<const StudyRun> runs);
 
 }  // namespace tapeformer::cli

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/study/process.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/stop_signal.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
-#include "core/process.h"
 #include "core/text/lines.h"
 #include "train/config/config.h"
 #include "train/run/metrics.h"

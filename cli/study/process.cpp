@@ -1,4 +1,4 @@
-#include "core/process.h"
+#include "cli/study/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 
-namespace tapeformer {
+namespace tapeformer::cli {
 namespace {
 
 constexpr int kPollMilliseconds = 200;
@@ -83,4 +83,4 @@ ProcessResult run_process(const std::filesystem::path& program, const std::vecto
 
 std::filesystem::path this_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
-}  // namespace tapeformer
+}  // namespace tapeformer::cli
