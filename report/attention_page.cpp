@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <ranges>
 
 #include "core/error.h"
 #include "core/text/visible_text.h"
@@ -123,8 +122,10 @@ std::string attention_page(const std::string& title, const std::vector<Attention
   std::vector<AttentionText> shown = maps;
   for (AttentionText& text : shown) {
     text.queries = all_visible(text.queries), text.keys = all_visible(text.keys);
-    for (LensCell& cell : text.lens | std::views::join) {
-      for (auto& likely : cell.likeliest) likely.first = visible_text(likely.first);
+    for (std::vector<LensCell>& layer : text.lens) {
+      for (LensCell& cell : layer) {
+        for (auto& likely : cell.likeliest) likely.first = visible_text(likely.first);
+      }
     }
   }
   return page_html({.title = title, .styles = {"attention.css"}, .scripts = {"attention.js"}},
