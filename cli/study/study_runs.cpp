@@ -72,13 +72,14 @@ std::optional<double> from_metrics(const RunFolder& run, const StudyMeasure& mea
   return sum / static_cast<double>(numbers.size());
 }
 
-// The last line that a process wrote to its messages.
+// The last line that a process wrote to its messages, without what all errors begin with.
 std::string last_line(const fs::path& messages) {
   std::string last;
   for_each_line(read_file(messages), [&](std::string_view line, std::size_t) {
     if (!line.empty()) last = line;
   });
-  return last;
+  constexpr std::string_view kPrefix = "tapeformer: ";
+  return last.starts_with(kPrefix) ? last.substr(kPrefix.size()) : last;
 }
 
 // Passes a signal that asks this process to stop on to the process that it waits for, once.
@@ -185,18 +186,31 @@ class Runner {
   double steps_ = 0;  // of the training under way; 0: not known yet
 };
 
+// Returns what decides the runs of a study. Its words (title, claim, finding), checks and measures do not.
+std::string identity_of(const Study& study, const TrainOptions& extra) {
+  Json variants = Json::array();
+  for (const StudyVariant& variant : study.variants) variants.push_back({variant.name, variant.options});
+  const std::string config = study.config.empty() ? "" : read_file(study.config);
+  return dump_json(Json{{"config", config}, {"options", study.options}, {"variants", variants}, {"extra", extra}}, 1) +
+         "\n";
+}
+
+bool has_runs(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (fs::exists(RunFolder{entry.path()}.config())) return true;
+  }
+  return false;
+}
+
 // Throws Error if the folder has runs of a study that was another one.
 void keep_study(const Study& study, const fs::path& folder, const TrainOptions& extra) {
-  std::string text = read_file(study.file);
-  for (const std::string& word : extra) text += "# " + word + "\n";
-  const fs::path copy = folder / "study.toml";
-  if (fs::exists(copy)) {
-    check(read_file(copy) == text, folder.string(),
-          " has runs of the study as it was before: remove the folder, or name another one by --out");
-    return;
-  }
   fs::create_directories(folder);
-  write_file_atomically(copy, text);
+  const fs::path file = folder / "variants.json";
+  const std::string identity = identity_of(study, extra);
+  if (fs::exists(file) && read_file(file) == identity) return;
+  check(!has_runs(folder), folder.string(),
+        " has runs of the study as it was before: remove the folder, or name another one by --out");
+  write_file_atomically(file, identity);
 }
 
 }  // namespace

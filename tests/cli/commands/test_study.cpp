@@ -1,0 +1,201 @@
+// Studies: variants of a model, trained from several seeds.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "cli/options/config_options.h"
+#include "cli/study/study_file.h"
+#include "core/error.h"
+#include "tests/cli/sandbox.h"
+#include "train/config/config.h"
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kStudy = R"(
+title = "High and low rates"
+claim = "A rate of nearly zero learns nothing."
+seeds = [1, 2]
+config = "tiny.toml"
+x_label = "learning rate"
+
+[options]
+train.steps = 6
+eval.every = 3
+
+[[variants]]
+name = "low rate"
+line = "rates"
+x = 1e-9
+optimizer.lr = 1e-9
+
+[[variants]]
+name = "high rate"
+line = "rates"
+x = 1e-2
+optimizer.lr = 1e-2
+
+[[measures]]
+name = "bits per byte"
+command = ["eval", "{run}", "--text", "text.txt"]
+value = "bits_per_byte"
+
+[[measures]]
+name = "steps"
+metrics = "step"
+take = "most"
+
+[[shown]]
+of = "high rate"
+below = "low rate"
+
+[[shown]]
+measure = "steps"
+of = "high rate"
+above = 6
+)";
+
+}  // namespace
+
+TEST_CASE("study: trains each variant from each seed, measures them, and says whether the claim is shown") {
+  const Sandbox box("gpt");
+  box.write("rates.toml", kStudy);
+  const Outcome outcome = box.succeed("study rates.toml --json --model.dim 8 --model.heads 1");
+  const Json result = outcome.json();
+  CHECK(result["study"] == "rates");
+  REQUIRE(result["variants"].size() == 2);
+  for (const Json& variant : result["variants"]) {
+    const std::string name = variant["name"] == "low rate" ? "low-rate-" : "high-rate-";
+    double sum = 0;
+    for (const int seed : {1, 2}) {
+      const std::string run = "studies/rates/" + name + std::to_string(seed);
+      const std::string config = box.read(run + "/config.toml");
+      CHECK(config.find("\nseed = " + std::to_string(seed) + " ") != config.npos);
+      CHECK(config.find("\ndim = 8 ") != config.npos);
+      double last = 0;
+      for (const Json& line : box.metrics(run)) last = line.value("eval_loss", last);
+      CHECK(variant["values"]["loss"]["seeds"][static_cast<std::size_t>(seed - 1)] == last);
+      sum += last;
+      const Json eval = box.succeed("eval " + run + " --text text.txt --json").json();
+      CHECK(variant["values"]["bits per byte"]["seeds"][static_cast<std::size_t>(seed - 1)] == eval["bits_per_byte"]);
+    }
+    CHECK(variant["values"]["loss"]["mean"].get<double>() == doctest::Approx(sum / 2));
+    CHECK(variant["values"]["steps"]["least"] == 6);
+    CHECK(variant["failures"].empty());
+  }
+  CHECK(result["checks"][0]["holds"] == true);
+  CHECK(result["checks"][1]["holds"] == false);  // 6 is not above 6
+  CHECK(result["shown"] == false);
+  CHECK(Json::parse(box.read("studies/rates/study.json")) == result);
+  const std::string page = box.read("studies/rates/study.html");
+  CHECK(page.find("A rate of nearly zero learns nothing.") != page.npos);
+
+  // The same again trains nothing, and another study does not mix with it.
+  const std::string weights = box.read("studies/rates/high-rate-2/metrics.jsonl");
+  const std::string text = box.succeed("study rates.toml --model.dim 8 --model.heads 1").out;
+  CHECK(box.read("studies/rates/high-rate-2/metrics.jsonl") == weights);
+  CHECK(text.starts_with("High and low rates\n\nvariant"));
+  CHECK(text.find("\n  no: steps of “high rate” is above 6: 6\nnot shown\n") != text.npos);
+  check_error(box, kFailure,
+              "studies/rates has runs of the study as it was before: remove the folder, or name another one by --out",
+              "study rates.toml");
+}
+
+TEST_CASE("study: a training whose loss is no number is infinitely high, and is told") {
+  const Sandbox box("gpt");
+  box.write("wild.toml",
+            "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[options]\ntrain.steps = 20\n"
+            "[[variants]]\nname = \"wild\"\noptimizer.lr = 1e30\noptimizer.clip = 0\n[[variants]]\nname = \"mild\"\n"
+            "[[shown]]\nof = \"mild\"\nbelow = \"wild\"\nby = 1\n");
+  const Json result = box.succeed("study wild.toml --json").json();
+  CHECK(result["variants"][0]["values"]["loss"]["mean"].is_null());
+  REQUIRE(result["variants"][0]["failures"].size() == 1);
+  CHECK(result["variants"][0]["failures"][0].get<std::string>().find("loss") != std::string::npos);
+  CHECK(result["shown"] == true);
+}
+
+TEST_CASE("study: one that is stopped goes on where it was, and ends with the same numbers") {
+  const Sandbox box("gpt");
+  box.write("rates.toml", kStudy);
+  const std::string command = "study rates.toml --json --train.steps 60 --eval.every 20";
+  const Json straight = box.succeed(command + " --out straight").json();
+  const auto process = box.start(command + " --out cut");
+  while (!box.has("cut/low-rate-2/metrics.jsonl")) {
+    REQUIRE(process->running());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  process->send(SIGINT);
+  const Outcome stopped = process->wait();
+  CHECK(stopped.exit_code == 0);
+  CHECK(stopped.out.empty());
+  CHECK(stopped.tells("stopped; go on by the same command"));
+  const Json cut = box.succeed(command + " --out cut").json();
+  for (std::size_t i = 0; i < 2; ++i) CHECK(cut["variants"][i]["values"] == straight["variants"][i]["values"]);
+}
+
+TEST_CASE("study: what is wrong with a file is said in one line") {
+  const Sandbox box("gpt");
+  const std::string head = "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n",
+                    variant = "[[variants]]\nname = \"a\"\n";
+  box.write("none.toml", head);
+  box.write("title.toml", "claim = \"c\"\n" + variant);
+  box.write("key.toml", head + "tittle = 1\n" + variant);
+  box.write("twice.toml", head + variant + variant);
+  box.write("line.toml", head + variant + "line = \"l\"\n");
+  box.write("other.toml", head + variant + "[[shown]]\nof = \"a\"\nbelow = \"b\"\n");
+  box.write("measure.toml", head + variant + "[[measures]]\nname = \"m\"\n");
+  box.write("option.toml", head + variant + "model.heads = 3\n");
+  check_errors(box, kUsage,
+               {{"study", "study: expected the name or the file of a study, or --list"},
+                {"study none.toml", "none.toml: expected variants, [[variants]]"},
+                {"study title.toml", "title.toml: expected the key title"},
+                {"study key.toml", "key.toml: unknown key tittle"},
+                {"study twice.toml", "twice.toml: two variants have the name a"},
+                {"study line.toml", "line.toml: variants 1: line needs x, its place on the line"},
+                {"study other.toml", "other.toml: shown 1: no variant has the name b"},
+                {"study measure.toml", "measure.toml: measures 1: expected either metrics or command"}});
+  check_error(box, kFailure, "cannot open new.toml: there is no such file", "study new.toml");
+  check_error(box, kFailure, "a: model.heads: expected a divisor of model.dim, which is 32, got 3",
+              "study option.toml");
+  // Nothing stands in the way of the mended study; its title and claim may change later.
+  box.write("option.toml", head + variant + "train.steps = 2\n");
+  box.succeed("study option.toml");
+  box.write("option.toml", "title = \"new\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n" + variant + "train.steps = 2\n");
+  CHECK(box.succeed("study option.toml").out.starts_with("new\n"));
+}
+
+TEST_CASE("study: every study that comes with the program can be read and trained") {
+  const fs::path folder = fs::path(PROJECT_ROOT) / "configs" / "studies";
+  const Sandbox box;
+  const std::string list = box.succeed("study --list").out;
+  int studies = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    CAPTURE(entry.path().string());
+    const tapeformer::cli::Study study = tapeformer::cli::load_study(entry.path());
+    CHECK(list.find(study.name) != list.npos);
+    CHECK(!study.checks.empty());
+    for (const auto& variant : study.variants) {
+      CAPTURE(variant.name);
+      tapeformer::ConfigOverrides overrides;
+      for (const auto* options : {&study.options, &variant.options}) {
+        std::string key;
+        for (const std::string& word : *options) {
+          if (word.starts_with("--")) {
+            overrides[key = word.substr(2)].clear();
+          } else {
+            overrides[key].push_back(word);
+          }
+        }
+      }
+      tapeformer::Config config;
+      if (!study.config.empty()) config = tapeformer::load_config(study.config);
+      CHECK_NOTHROW((void)tapeformer::cli::new_config(std::move(config), overrides));
+    }
+    ++studies;
+  }
+  CHECK(studies > 0);
+}
