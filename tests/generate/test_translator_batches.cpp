@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tests/generate/search_support.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -43,7 +44,7 @@ TEST_CASE("translate: with the cache the same translations as without") {
   }
 }
 
-TEST_CASE("translate: a sentence's translations do not depend on the others, nor on their order") {
+TEST_CASE("translate: a sentence's translations do not depend on the others, nor on their order" * long_test()) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     const TestTransformer model(seed);
     const std::vector<Ids> sources = random_sources(70, seed);

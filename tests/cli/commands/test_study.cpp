@@ -199,3 +199,13 @@ TEST_CASE("study: every study that comes with the program can be read and traine
   }
   CHECK(studies > 0);
 }
+
+TEST_CASE("study: the example of the docs is one") {
+  const std::string docs = read_all(fs::path(PROJECT_ROOT) / "docs" / "studies.md");
+  const std::size_t begin = docs.find("```toml\n") + 8;
+  const TempFolder folder;
+  folder.write("example.toml", docs.substr(begin, docs.find("```", begin) - begin));
+  const tapeformer::cli::Study study = tapeformer::cli::load_study(folder.path / "example.toml");
+  CHECK(study.measures.size() == 3);
+  CHECK(study.checks.front().by == 0.1);
+}

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 namespace fs = std::filesystem;
 
@@ -26,7 +27,8 @@ constexpr const char* kOptions = " --train.steps 1 --train.accumulate 1 --checkp
 
 }  // namespace
 
-TEST_CASE("texts: a token file whose making was killed is made again, and what is left of it is removed") {
+TEST_CASE("texts: a token file whose making was killed is made again, and what is left of it is removed" *
+          long_test()) {
   const Sandbox box("gpt");
   box.write("text.txt", box.run("corpus stories --lines 60000").out);
   for (int kill = 0; kill < 3; ++kill) {

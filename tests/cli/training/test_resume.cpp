@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 #include "train/run/run_folder.h"
 
 namespace fs = std::filesystem;
@@ -49,7 +50,7 @@ TEST_CASE("resume: a run killed while it writes checkpoints ends with the same b
               });
 }
 
-TEST_CASE("resume: a run killed at random moments from the start on ends with the same bytes") {
+TEST_CASE("resume: a run killed at random moments from the start on ends with the same bytes" * long_test()) {
   const Sandbox box("gpt");
   const char* options = "--train.steps 40 --train.seed 7 --optimizer.lr 0.1";
   const auto begin = Clock::now();

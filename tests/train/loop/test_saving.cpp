@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "tests/long_test.h"
 #include "tests/system_calls.h"
 #include "tests/train/toy.h"
 #include "train/run/metrics.h"
@@ -230,7 +231,7 @@ TEST_CASE("saving: an error of the disk is told soon, not when the next checkpoi
   CHECK(last < 50'000);
 }
 
-TEST_CASE("saving: a kill at any moment of it leaves a run that resumes to the same bytes") {
+TEST_CASE("saving: a kill at any moment of it leaves a run that resumes to the same bytes" * long_test()) {
   Config config = saving_config();
   config.checkpoint.average = 2;
   SUBCASE("that goes to its last step") {}

@@ -7,6 +7,7 @@
 
 #include "core/ignored_target.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
+#include "tests/long_test.h"
 #include "tests/train/toy.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/train_tokenizer.h"
@@ -73,8 +74,8 @@ TEST_CASE("masked training: the learned tokenizers of every kind have [PAD], [CL
                        UsageError);
 }
 
-TEST_CASE(
-    "masked training: loss and accuracy come near those of forward-backward on the same masks of a Markov chain") {
+TEST_CASE("masked training: loss and accuracy come near those of forward-backward on the same masks of a Markov chain" *
+          long_test()) {
   const CacheFolder folder;
   Config config = bert_config();
   config.model.options = {{"layers", std::int64_t{1}},

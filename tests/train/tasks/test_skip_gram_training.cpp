@@ -6,6 +6,7 @@
 
 #include "core/parallel.h"
 #include "tasks/skip_gram/skip_gram_evaluation.h"
+#include "tests/long_test.h"
 #include "tests/train/toy.h"
 
 using namespace tapeformer;
@@ -95,7 +96,8 @@ TEST_CASE("skip-gram training: a text without validation pairs is told, and keys
                        UsageError);
 }
 
-TEST_CASE("word2vec: with dim ≥ V and negatives by frequency, u·v is PMI − ln k on the pairs that are frequent") {
+TEST_CASE("word2vec: with dim ≥ V and negatives by frequency, u·v is PMI − ln k on the pairs that are frequent" *
+          long_test()) {
   const CacheFolder folder;
   constexpr std::int64_t kNegatives = 2;
   Config config = word2vec_config();
