@@ -94,7 +94,7 @@ class PassedSignal {
 class Runner {
  public:
   Runner(const Study& study, const fs::path& folder, const TrainOptions& extra)
-      : study_(study), folder_(folder), extra_(extra), share_(show_progress("studying")) {
+      : study_(study), extra_(extra), share_(show_progress("studying")) {
     for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
       for (const std::int64_t seed : study.seeds) {
         const std::string name = str_cat(folder_name(study.variants[variant].name), "-", seed);
@@ -177,7 +177,6 @@ class Runner {
   }
 
   const Study& study_;
-  const fs::path& folder_;
   const TrainOptions& extra_;
   const ProgressCallback share_;
   PassedSignal signal_;
