@@ -1,6 +1,7 @@
 #include "cli/study/study_runs.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/study/process.h"
@@ -11,6 +12,7 @@
 #include "core/json.h"
 #include "core/text/lines.h"
 #include "train/config/config.h"
+#include "train/config/toml_text.h"
 #include "train/run/metrics.h"
 #include "train/run/run_folder.h"
 
@@ -19,6 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFolder = "{folder}/";  // begins the path of a file beside the study's
 
 // A folder's name made of the variant's.
 std::string folder_name(const std::string& variant) {
@@ -111,6 +115,10 @@ class Runner {
         if (StopSignal::requested()) return std::nullopt;
       }
     }
+    for (const auto& [measure, refusal] : refusals_) {
+      const auto measured = [&](const StudyRun& run) { return run.values.at(measure).has_value(); };
+      check(std::ranges::any_of(runs_, measured), measure, ": ", refusal);
+    }
     return std::move(runs_);
   }
 
@@ -129,7 +137,7 @@ class Runner {
     }
     steps_ = 0;
     const ProcessResult result = run_process(this_program(), words, messages(run), [&] {
-      share_(progress(folder));
+      show(folder);
       return signal_();
     });
     if (StopSignal::requested()) return false;
@@ -139,11 +147,15 @@ class Runner {
     if (fs::exists(folder.metrics())) {
       for (const Json& line : read_metrics(folder.metrics())) run.seconds = line.value("elapsed_s", run.seconds);
     }
-    share_(progress(folder));
+    show(folder);
     return true;
   }
 
   fs::path messages(const StudyRun& run) const { return run.folder.string() + ".log"; }
+
+  void show(const RunFolder& run) {
+    if (share_) share_(progress(run));
+  }
 
   // The share of all trainings that is done. The step of this one is that of its last metrics.
   double progress(const RunFolder& folder) {
@@ -167,36 +179,50 @@ class Runner {
     std::vector<std::string> words = measure.command;
     for (std::string& word : words) {
       if (word == "{run}") word = run.folder.string();
+      if (word.starts_with(kFolder)) word = (study_.file.parent_path() / word.substr(kFolder.size())).string();
     }
     words.insert(words.end(), {"--quiet", "--json"});
     const ProcessResult result = run_process(this_program(), words, messages(run), [&] { return signal_(); });
-    check(result.exit_code != 2 || StopSignal::requested(), measure.name, ": ", last_line(messages(run)));
-    if (result.exit_code != 0) return std::nullopt;
+    if (result.exit_code != 0) {
+      refusals_[measure.name] = last_line(messages(run));
+      return std::nullopt;
+    }
     return number_at(parse_json<Json>(result.output, measure.command.front()), measure.value);
   }
 
   const Study& study_;
   const fs::path& folder_;
   const TrainOptions& extra_;
-  const ProgressCallback share_;
+  const ProgressCallback share_;  // empty: nobody wants to know it
   PassedSignal signal_;
   std::vector<StudyRun> runs_;
+  std::map<std::string, std::string> refusals_;  // by measure: models may refuse a command, but not all of them
   std::size_t done_ = 0;
   double steps_ = 0;  // of the training under way; 0: not known yet
 };
 
-// Throws Error if the folder has runs of a study that was another one.
+// What decides how the models of a study are trained. Its words, measures and checks may change: they are taken anew.
+std::string trainings(const fs::path& file, std::string_view given) {
+  Json table = read_toml(file);
+  for (const char* key : {"title", "claim", "finding", "x_label", "measures", "shown"}) table.erase(key);
+  return table.dump() + std::string(given);
+}
+
+// Keeps a copy of the study beside its runs. Throws Error if the folder has runs of a study that was another one.
 void keep_study(const Study& study, const fs::path& folder, const TrainOptions& extra) {
-  std::string text = read_file(study.file);
-  for (const std::string& word : extra) text += "# " + word + "\n";
+  constexpr std::string_view kGiven = "\n# given on the command line:";
+  std::string given;
+  if (!extra.empty()) given = kGiven;
+  for (const std::string& word : extra) given += " " + word;
   const fs::path copy = folder / "study.toml";
   if (fs::exists(copy)) {
-    check(read_file(copy) == text, folder.string(),
+    const std::string old = read_file(copy);
+    const std::string_view old_given = std::string_view(old).substr(std::min(old.find(kGiven), old.size()));
+    check(trainings(copy, old_given) == trainings(study.file, given), folder.string(),
           " has runs of the study as it was before: remove the folder, or name another one by --out");
-    return;
   }
   fs::create_directories(folder);
-  write_file_atomically(copy, text);
+  write_file_atomically(copy, read_file(study.file) + given);
 }
 
 }  // namespace
