@@ -29,9 +29,10 @@ struct StudyMeasure {
   // The place of the number in the lines of metrics.jsonl, or in the JSON that the command prints: keys and indices,
   // separated by slashes ("watch/blocks.0/grad").
   std::string value;
-  Take take = Take::last;                 // which of the numbers that metrics.jsonl has
-  std::vector<std::string> command = {};  // a command of this program that prints JSON; {run} is the run's folder
-  int digits = 4;                         // decimals in tables
+  Take take = Take::last;  // which of the numbers that metrics.jsonl has
+  std::vector<std::string> command =
+      {};          // a command of this program that prints JSON; {run} is the run, {folder}/ the study's
+  int digits = 4;  // decimals in tables
   bool is_metrics() const { return command.empty(); }
 };
 

@@ -1,6 +1,7 @@
 #include "cli/study/study_runs.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/study/process.h"
@@ -19,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFolder = "{folder}/";  // begins the path of a file beside the study's
 
 // A folder's name made of the variant's.
 std::string folder_name(const std::string& variant) {
@@ -112,6 +115,10 @@ class Runner {
         if (StopSignal::requested()) return std::nullopt;
       }
     }
+    for (const auto& [measure, refusal] : refusals_) {
+      const auto measured = [&](const StudyRun& run) { return run.values.at(measure).has_value(); };
+      check(std::ranges::any_of(runs_, measured), measure, ": ", refusal);
+    }
     return std::move(runs_);
   }
 
@@ -130,7 +137,7 @@ class Runner {
     }
     steps_ = 0;
     const ProcessResult result = run_process(this_program(), words, messages(run), [&] {
-      share_(progress(folder));
+      show(folder);
       return signal_();
     });
     if (StopSignal::requested()) return false;
@@ -140,11 +147,15 @@ class Runner {
     if (fs::exists(folder.metrics())) {
       for (const Json& line : read_metrics(folder.metrics())) run.seconds = line.value("elapsed_s", run.seconds);
     }
-    share_(progress(folder));
+    show(folder);
     return true;
   }
 
   fs::path messages(const StudyRun& run) const { return run.folder.string() + ".log"; }
+
+  void show(const RunFolder& run) {
+    if (share_) share_(progress(run));
+  }
 
   // The share of all trainings that is done. The step of this one is that of its last metrics.
   double progress(const RunFolder& folder) {
@@ -168,19 +179,23 @@ class Runner {
     std::vector<std::string> words = measure.command;
     for (std::string& word : words) {
       if (word == "{run}") word = run.folder.string();
+      if (word.starts_with(kFolder)) word = (study_.file.parent_path() / word.substr(kFolder.size())).string();
     }
     words.insert(words.end(), {"--quiet", "--json"});
     const ProcessResult result = run_process(this_program(), words, messages(run), [&] { return signal_(); });
-    check(result.exit_code != 2 || StopSignal::requested(), measure.name, ": ", last_line(messages(run)));
-    if (result.exit_code != 0) return std::nullopt;
+    if (result.exit_code != 0) {
+      refusals_[measure.name] = last_line(messages(run));
+      return std::nullopt;
+    }
     return number_at(parse_json<Json>(result.output, measure.command.front()), measure.value);
   }
 
   const Study& study_;
   const TrainOptions& extra_;
-  const ProgressCallback share_;
+  const ProgressCallback share_;  // empty: nobody wants to know it
   PassedSignal signal_;
   std::vector<StudyRun> runs_;
+  std::map<std::string, std::string> refusals_;  // by measure: models may refuse a command, but not all of them
   std::size_t done_ = 0;
   double steps_ = 0;  // of the training under way; 0: not known yet
 };
