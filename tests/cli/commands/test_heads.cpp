@@ -39,7 +39,7 @@ TEST_CASE("heads: those of a language model are ranked, and eval has the loss wi
   const Json& first = heads["heads"][0];
   const Json without =
       json_of(box, "eval run --text text.txt --json --without-head " + first["head"].get<std::string>());
-  CHECK(without["without_heads"] == Json{first["head"]});
+  CHECK(without["without_heads"] == Json::array({first["head"]}));
   CHECK(without["loss"].get<double>() - all["loss"].get<double>() ==
         doctest::Approx(first["loss_rise"].get<double>()).epsilon(1e-9));
   const Outcome none = box.succeed("eval run --text text.txt --without-head 0.0,0.1,1.0,1.1");

@@ -257,6 +257,7 @@ TEST_CASE("config: the list of keys has every key once, with a default that can 
 TEST_CASE("config: the files in configs/ are valid") {
   int files = 0;
   for (const auto& file : std::filesystem::directory_iterator(PROJECT_ROOT "/configs")) {
+    if (file.is_directory()) continue;  // studies
     CAPTURE(file.path());
     ++files;
     const ResolvedConfig config = resolve(load_config(file.path()));
