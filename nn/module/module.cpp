@@ -61,10 +61,7 @@ Variable Module::register_parameter(std::string name, const Dims& sizes, DType d
 }
 
 Tensor Module::register_buffer(std::string name, const Dims& sizes, DType dtype, double value) {
-  const Tensor buffer =
-      ShapesOnly::active() ? Tensor::scalar(value, dtype).expand(sizes) : Tensor::full(sizes, dtype, value);
-  buffers_.emplace_back(std::move(name), buffer);
-  return buffer;
+  return buffers_.emplace_back(std::move(name), Tensor::full(sizes, dtype, value)).second;
 }
 
 void Module::register_tied(std::string name, const Variable& parameter) {

@@ -123,7 +123,7 @@ class Module {
   // Registers a parameter (rows, columns) that only linear(), feed_forward() and embedding() read.
   Variable register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
                            const ParameterRole& role = ParameterKind::matrix);
-  // Registers a buffer and returns it, with each element equal to `value`.
+  // Registers a buffer and returns it, with each element equal to `value`. It has memory under ShapesOnly too.
   Tensor register_buffer(std::string name, const Dims& sizes, DType dtype, double value);
   // Registers a second name for a parameter of another module.
   void register_tied(std::string name, const Variable& parameter);

@@ -1,6 +1,7 @@
 // Batch norm beside PyTorch's (golden/make_batch_norm_golden.py), and models that have it.
 #include "autograd/ops/ops.h"
 #include "core/ignored_target.h"
+#include "nn/interfaces/encoder_for_classification.h"
 #include "nn/models/bert.h"
 #include "tests/nn/family_support.h"
 #include "tests/nn/golden_support.h"
@@ -178,4 +179,10 @@ TEST_CASE("module: buffers are stored and loaded with the parameters, and no par
   state.erase("final_norm.running_var");
   CHECK_THROWS_WITH_AS(loaded.load_state_dict(state),
                        "load_state_dict: the parameter final_norm.running_var is missing", Error);
+}
+
+TEST_CASE("module: a model whose parameters have no memory has its buffers, so a classifier can be put on it") {
+  const ShapesOnly shapes;
+  const EncoderForClassification model(std::make_unique<Gpt>(batch_gpt()), {.labels = 3});
+  CHECK(model.named_buffers().size() == 2 * 7);
 }
