@@ -101,6 +101,8 @@ class Runner {
     for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
       for (const std::int64_t seed : study.seeds) {
         const std::string name = str_cat(folder_name(study.variants[variant].name), "-", seed);
+        check(std::ranges::count(runs_, folder / name, &StudyRun::folder) == 0, study.file.string(),
+              ": the names of two variants differ in signs only, and give the same folder ", name);
         runs_.push_back({.variant = variant, .seed = seed, .folder = folder / name});
       }
     }
