@@ -102,7 +102,7 @@ class Runner {
       for (const std::int64_t seed : study.seeds) {
         const std::string name = str_cat(folder_name(study.variants[variant].name), "-", seed);
         check(std::ranges::count(runs_, folder / name, &StudyRun::folder) == 0, study.file.string(),
-              ": the names of two variants differ in signs only, and give the same folder ", name);
+              ": the names of two variants give the same folder ", name);
         runs_.push_back({.variant = variant, .seed = seed, .folder = folder / name});
       }
     }
@@ -117,9 +117,9 @@ class Runner {
         if (StopSignal::requested()) return std::nullopt;
       }
     }
-    for (const auto& [measure, refusal] : refusals_) {
-      const auto measured = [&](const StudyRun& run) { return run.values.at(measure).has_value(); };
-      check(std::ranges::any_of(runs_, measured), measure, ": ", refusal);
+    for (const auto& refused : refusals_) {
+      const auto measured = [&](const StudyRun& run) { return run.values.at(refused.first).has_value(); };
+      check(std::ranges::any_of(runs_, measured), refused.first, ": ", refused.second);
     }
     return std::move(runs_);
   }

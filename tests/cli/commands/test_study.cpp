@@ -41,7 +41,7 @@ optimizer.lr = 1e-2
 
 [[measures]]
 name = "bits per byte"
-command = ["eval", "{run}", "--text", "text.txt"]
+command = ["eval", "{run}", "--text", "{folder}/text.txt"]
 value = "bits_per_byte"
 
 [[measures]]
@@ -118,6 +118,24 @@ TEST_CASE("study: a training whose loss is no number is infinitely high, and is 
   CHECK(result["shown"] == true);
 }
 
+TEST_CASE("study: a measure that some variants refuse has no value there; one that all refuse is an error") {
+  const Sandbox box("gpt");
+  const std::string head = "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[options]\ntrain.steps = 2\n";
+  const std::string measure =
+      "[[measures]]\nname = \"far\"\nvalue = \"loss\"\n"
+      "command = [\"eval\", \"{run}\", \"--text\", \"text.txt\", \"--context\", \"32\"]\n";
+  const std::string learned = "[[variants]]\nname = \"learned\"\nmodel.position = \"learned\"\n";
+  box.write("all.toml", head + learned + measure);
+  box.write("some.toml", head + learned + measure + "[[variants]]\nname = \"rotary\"\nmodel.position = \"rotary\"\n");
+  const Json variants = box.succeed("study some.toml --json --quiet").json()["variants"];
+  CHECK(variants[0]["values"]["far"]["mean"].is_null());
+  CHECK(variants[1]["values"]["far"]["mean"].is_number());
+  const Outcome refused = box.run("study all.toml");
+  CHECK(refused.exit_code == kFailure);
+  CHECK(refused.tells("tapeformer: far: "));
+  CHECK(refused.tells("context"));
+}
+
 TEST_CASE("study: one that is stopped goes on where it was, and ends with the same numbers") {
   const Sandbox box("gpt");
   box.write("rates.toml", kStudy);
@@ -145,6 +163,7 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
   box.write("title.toml", "claim = \"c\"\n" + variant);
   box.write("key.toml", head + "tittle = 1\n" + variant);
   box.write("twice.toml", head + variant + variant);
+  box.write("folder.toml", head + variant + "[[variants]]\nname = \"a-\"\n[[variants]]\nname = \"a \"\n");
   box.write("line.toml", head + variant + "line = \"l\"\n");
   box.write("other.toml", head + variant + "[[shown]]\nof = \"a\"\nbelow = \"b\"\n");
   box.write("measure.toml", head + variant + "[[measures]]\nname = \"m\"\n");
@@ -158,6 +177,7 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
                 {"study line.toml", "line.toml: variants 1: line needs x, its place on the line"},
                 {"study other.toml", "other.toml: shown 1: no variant has the name b"},
                 {"study measure.toml", "measure.toml: measures 1: expected either metrics or command"}});
+  check_error(box, kFailure, "folder.toml: the names of two variants give the same folder a--1", "study folder.toml");
   check_error(box, kFailure, "cannot open new.toml: there is no such file", "study new.toml");
   check_error(box, kFailure, "a: model.heads: expected a divisor of model.dim, which is 32, got 3",
               "study option.toml");
