@@ -8,6 +8,7 @@
 #include "autograd/tape/tape.h"
 #include "nn/models/gpt.h"
 #include "nn/models/rnn.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -68,7 +69,8 @@ Ids long_prompt(std::int64_t length) {
 
 }  // namespace
 
-TEST_CASE("generate: with the cache the same tokens as without, within the context and far beyond its end") {
+TEST_CASE("generate: with the cache the same tokens as without, within the context and far beyond its end" *
+          long_test()) {
   for (NormPlace norm : {NormPlace::pre, NormPlace::post}) {
     for (const PositionConfig& position :
          {PositionConfig(LearnedPositions{}), PositionConfig(SinusoidalPositions{}), PositionConfig(Rotary{})}) {

@@ -1,6 +1,7 @@
 // Beam search over recurrent encoder-decoders, which have no limit of length.
 #include "nn/models/rnn_seq2seq.h"
 #include "tests/generate/search_support.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -53,7 +54,8 @@ TEST_CASE("translate: a recurrent model gives the translations of a plain beam s
   });
 }
 
-TEST_CASE("translate: a recurrent model's scores have the same bits whatever stands beside a sentence, in f32") {
+TEST_CASE("translate: a recurrent model's scores have the same bits whatever stands beside a sentence, in f32" *
+          long_test()) {
   for_each_model(DType::f32, [](const TestRnn& model) {
     const std::vector<Ids> sources = random_sources(60);
     for (const std::int64_t beam : {1, 4}) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -135,7 +136,7 @@ TEST_CASE("sampler: top-p draws from the fewest likeliest tokens that reach p, b
   CHECK(support_of({1, 1, 1, 1}, {.top_p = 0.5}) == std::set<int>{0, 1});
 }
 
-TEST_CASE("sampler: top-p of a large vocabulary is that of the whole of it sorted") {
+TEST_CASE("sampler: top-p of a large vocabulary is that of the whole of it sorted" * long_test()) {
   std::vector<float> logits(6000);
   RandomStream random(RandomKey{.seed = 3});
   for (float& logit : logits) logit = static_cast<float>(6 * random.uniform());

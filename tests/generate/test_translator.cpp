@@ -3,6 +3,7 @@
 
 #include "core/profile.h"
 #include "tests/generate/search_support.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -46,7 +47,7 @@ TEST_CASE("translate: a beam of one is greedy") {
   }
 }
 
-TEST_CASE("translate: a beam as wide as everything finds the best translations that there are") {
+TEST_CASE("translate: a beam as wide as everything finds the best translations that there are" * long_test()) {
   const std::int64_t vocab = 6, max_length = 5;  // three letters: 1 + 3 + 9 + 27 + 81 translations
   const PairSymbols symbols{.source = kSymbols.source, .target = {.begin = 1, .end = 4, .padding = 2}};
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
@@ -71,7 +72,7 @@ TEST_CASE("translate: a beam as wide as everything finds the best translations t
   }
 }
 
-TEST_CASE("translate: as a plain beam search that never stops early") {
+TEST_CASE("translate: as a plain beam search that never stops early" * long_test()) {
   std::set<std::size_t> lengths;
   std::int64_t differ_from_greedy = 0;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {

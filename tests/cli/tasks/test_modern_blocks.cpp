@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 
 namespace {
 
@@ -15,7 +16,7 @@ constexpr const char* kModern =
 
 }  // namespace
 
-TEST_CASE("resume: a Llama-like model killed at random steps ends with the same bytes") {
+TEST_CASE("resume: a Llama-like model killed at random steps ends with the same bytes" * long_test()) {
   const Sandbox box("gpt");
   box.train("straight", kModern);
   std::mt19937 random(7);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 #include "train/config/matmul_config.h"
 
 using Json = nlohmann::ordered_json;
@@ -39,7 +40,8 @@ TEST_CASE("train.matmul: a run says what auto stands for, keeps it, and trains i
   CHECK(weights[1] != weights[2]);
 }
 
-TEST_CASE("train.matmul: a run that is killed and resumed ends with the same bytes under every precision") {
+TEST_CASE("train.matmul: a run that is killed and resumed ends with the same bytes under every precision" *
+          long_test()) {
   const Sandbox box("gpt");
   std::mt19937 random(4);
   for (const std::string precision : kPrecisions) {

@@ -23,7 +23,7 @@ constexpr const char* kShort = "--train.steps 24 --eval.every 10";
 
 }  // namespace
 
-TEST_CASE("resume: a run killed at random steps ends with the same bytes") {
+TEST_CASE("resume: a run killed at random steps ends with the same bytes" * long_test()) {
   const Sandbox box("gpt");
   // Too fast to get better each time: `best` is not always the latest.
   const char* options = "--optimizer.lr 0.1";
@@ -224,7 +224,7 @@ TEST_CASE(
   check_same_run(box, "straight", "run");
 }
 
-TEST_CASE("resume: recomputing, switched on or off on the way, changes no byte") {
+TEST_CASE("resume: recomputing, switched on or off on the way, changes no byte" * long_test()) {
   const Sandbox box("gpt");
   const std::string options = "--model.layers 3 --model.dropout 0.1 --train.accumulate 2 --train.steps ";
   box.train("straight", options + "30");

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "nn/models/transformer.h"
+#include "tests/long_test.h"
 #include "tests/nn/support.h"
 #include "tests/train/distributed/rank_runs.h"
 #include "train/distributed/local_steps.h"
@@ -150,7 +151,8 @@ TEST_CASE("ranks: 2, 3 and 4 of them train an encoder-decoder as one process doe
   check_ranks_are_one_process<Transformer>(config);
 }
 
-TEST_CASE("ranks: by Muon, 2, 3 and 4 of them train as one process does, in f64, each with whole matrices") {
+TEST_CASE("ranks: by Muon, 2, 3 and 4 of them train as one process does, in f64, each with whole matrices" *
+          long_test()) {
   Config config = parallel_config(12);
   config.optimizer.name = "muon";
   check_ranks_are_one_process<Gpt>(small_gpt(), config);
