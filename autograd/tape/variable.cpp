@@ -41,6 +41,8 @@ void Variable::zero_grad() const {
   if (!cell.fixed_place) cell.gradient = Tensor();
 }
 
+void Variable::freeze() const { parameter_leaf("freeze").frozen = true; }
+
 void Variable::rebind(const Tensor& value, const Tensor& grad) const {
   Leaf& leaf = parameter_leaf("rebind");
   value.copy_from(leaf.value);

@@ -85,7 +85,7 @@ Tensor head_outputs(const Tensor& rows, std::int64_t heads, const Linear& out) {
   Tape tape(no_grad);
   const std::int64_t batch = rows.size(0), length = rows.size(1), d = rows.size(2) / heads, dim = out.weight.size(0);
   const Tensor parts = heads_of(rows, heads).transpose(0, 1).reshape({heads, batch * length, d});
-  const Tensor columns = out.weight.value().to(rows.dtype()).reshape({dim, heads, d}).permute({1, 2, 0});
+  const Tensor columns = out.merged_weight().to(rows.dtype()).reshape({dim, heads, d}).permute({1, 2, 0});
   return matmul(Variable::constant(tape, parts), Variable::constant(tape, columns))
       .value()
       .reshape({heads, batch, length, dim})

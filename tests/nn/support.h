@@ -184,6 +184,7 @@ void check_gradients(const Module& model, const Gradients& gradients, const Loss
   RandomStream random(RandomKey{.seed = 4});
   for (const NamedParameter& parameter : model.named_parameters()) {
     CAPTURE(parameter.name);
+    if (!parameter.variable.requires_grad()) continue;
     const std::vector<double> gradient = values_of(gradients.at(parameter.name));
     double* const values = parameter.variable.value().data<double>();
     const auto largest = std::ranges::max_element(gradient, {}, [](double g) { return std::abs(g); });

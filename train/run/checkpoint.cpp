@@ -49,7 +49,7 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
   const auto write_files = [&](const std::filesystem::path& staging) {
     ranks.barrier();
     write_text(staging / kConfigFile, options.config_toml);
-    const NamedTensors weights = model.named_tensors();
+    const NamedTensors weights = model.learned_tensors();
     const auto write = [&](std::int64_t file, std::int64_t) {
       if (file == 0) {
         write_share(staging);
@@ -142,13 +142,23 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
 }
 
 void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model) {
-  const std::filesystem::path path = checkpoint_weights(folder);
-  const SafetensorsFile file(path);
-  try {
-    model.load_state_dict(file);
-  } catch (const Error& error) {
-    fail_to_fit(path, run, error);
-  }
+  const auto load = [&](const std::filesystem::path& path, const NamedTensors& tensors) {
+    const SafetensorsFile file(path);
+    try {
+      Module::load_tensors(tensors, file);
+    } catch (const Error& error) {
+      fail_to_fit(path, run, error);
+    }
+  };
+  if (const NamedTensors frozen = model.frozen_tensors(); !frozen.empty()) load(run.base(), frozen);
+  load(checkpoint_weights(folder), model.learned_tensors());
+}
+
+void save_base(const RunFolder& run, const Module& model) {
+  const NamedTensors frozen = model.frozen_tensors();
+  if (frozen.empty()) return;
+  write_safetensors(run.base(), frozen, {{"format", "pt"}});
+  sync_to_disk(run.base());
 }
 
 std::filesystem::path checkpoint_weights(const std::filesystem::path& folder) { return folder / kModelFile; }

@@ -87,6 +87,10 @@ TrainingState read_training_state(const RunFolder& run, std::int64_t step);
 // folder, when they do not fit.
 void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model);
 
+// Writes the frozen weights of a model with adapters to RUN/base.safetensors, once, before its first checkpoint; the
+// checkpoints have only what learns. Does nothing for a model without frozen weights.
+void save_base(const RunFolder& run, const Module& model);
+
 // Returns the path of the weights in the folder of a checkpoint or an average.
 std::filesystem::path checkpoint_weights(const std::filesystem::path& folder);
 // Returns the path of the configuration with which a checkpoint or average was trained: its own, or the run's if an
