@@ -36,6 +36,7 @@ template <class Loss>
 nlohmann::ordered_json measure(const Work& work, Module& model, const Loss& loss_of, const StepOptions& options) {
   add_adapters(model, {.rank = options.lora});
   model.initialize_parameters(1);
+  if (work.matmul == kernels::MatmulPrecision::medium) round_frozen_weights(model);
   const ParameterSlab slab(model);
   const auto optimizer =
       make_optimizer(options.optimizer, slab,

@@ -47,6 +47,8 @@ class Variable {
   void zero_grad() const;
   // Makes ops read the parameter as a constant from now on: nothing computes its gradient. Call it before training.
   void freeze() const;
+  // Replaces the value of a frozen parameter by one of the same sizes, which may have another dtype.
+  void replace_frozen(Tensor value) const;
   // Moves value and gradient to other memory of the same sizes and dtype (the optimizer's slab); the value is copied.
   void rebind(const Tensor& value, const Tensor& grad) const;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "autograd/kernels/gemm/bf16/bf16.h"
+#include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "core/text/joined.h"
 #include "core/text/nearest_name.h"
@@ -73,6 +75,18 @@ void add_adapters(Module& model, const LoraOptions& options) {
       fail_usage("train.lora.targets: expected linear layers of the model (", joined(words, ", "), "), got ", target);
     }
   }
+}
+
+void round_frozen_weights(const Module& model) {
+  for (const NamedModule& named : model.named_modules()) {
+    const auto* const linear = dynamic_cast<const Linear*>(named.module);
+    if (!linear || linear->weight.requires_grad() || linear->weight.dtype() != DType::f32) continue;
+    const Tensor value = linear->weight.value().contiguous();
+    const Tensor rounded = Tensor::empty(value.sizes(), DType::bf16);
+    std::ranges::transform(value.span<float>(), rounded.data<std::uint16_t>(), kernels::round_to_bf16);
+    linear->weight.replace_frozen(rounded);
+  }
+  release_cached_memory();
 }
 
 void merge_adapters(Module& model) {

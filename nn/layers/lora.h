@@ -23,6 +23,10 @@ struct LoraOptions {
 // UsageError for a target that names no linear layer. Does nothing if the rank is 0.
 void add_adapters(Module& model, const LoraOptions& options);
 
+// Rounds the frozen weights of linear layers to bf16, which halves their memory. Products with MatmulPrecision::medium
+// round them anyway, so that they stay the same to the bit.
+void round_frozen_weights(const Module& model);
+
 // Adds the changes of all adapters to the weights, and removes the adapters. The parameters stay frozen.
 void merge_adapters(Module& model);
 

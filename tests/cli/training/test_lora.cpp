@@ -8,7 +8,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kLora =
-    "--train.init_from base --train.lora.rank 2 --train.lora.dropout 0.1 --train.steps 20 --checkpoint.keep 0";
+    "--train.init_from base --train.lora.rank 2 --train.lora.dropout 0.1 --train.steps 20 --checkpoint.keep 0 "
+    "--checkpoint.average 2";
 
 }  // namespace
 
@@ -42,7 +43,7 @@ TEST_CASE("lora: only adapters learn and are saved, a killed run resumes to the 
   damaged.back() ^= 1;
   box.write("straight/base.safetensors", damaged);
   check_error(box, kFailure, "straight/base.safetensors has changed since step-000020 was saved: …",
-              "eval straight --text text.txt");
+              "eval straight/checkpoints/step-000020 --text text.txt");
 }
 
 TEST_CASE("lora: a classifier learns beside adapters, and what does not go together is refused") {

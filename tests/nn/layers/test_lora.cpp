@@ -1,6 +1,7 @@
 // Adapters of low rank: what they compute, their gradients, and what they can learn.
 #include "nn/layers/lora.h"
 
+#include "autograd/kernels/gemm/precision.h"
 #include "autograd/ops/ops.h"
 #include "nn/attention/head_places.h"
 #include "nn/optim/optimizers.h"
@@ -64,6 +65,27 @@ TEST_CASE("lora: gradients match finite differences, and frozen weights have non
       return model.loss(Variable::constant(tape, ids), Variable::constant(tape, expected), {}).value().item();
     });
   }
+}
+
+TEST_CASE("lora: with products in bf16, frozen weights in bf16 give the same loss and gradients to the bit") {
+  GptConfig config = modern_gpt();
+  config.block.dtype = DType::f32;
+  Gpt model(config);
+  add_adapters(model, {.rank = 2, .targets = {"qkv", "down"}});
+  randomize(model);
+  const Tensor ids = ids_tensor(random_ids(24, 17, 1), {2, 12}), expected = ids_tensor(random_ids(24, 17, 2), {2, 12});
+  const kernels::MatmulPrecisionScope medium(kernels::MatmulPrecision::medium);
+  add_gradients(model, ids, expected);
+  const Gradients before = gradients_of(model);
+  const Tensor logits = logits_of(model, ids);
+  model.zero_grad();
+  round_frozen_weights(model);
+  int rounded = 0;
+  for (const NamedParameter& parameter : model.named_parameters()) rounded += parameter.variable.dtype() == DType::bf16;
+  CHECK(rounded == 4 * config.layers);
+  add_gradients(model, ids, expected);
+  CHECK(same_bits(logits_of(model, ids), logits));
+  for (const auto& [name, gradient] : gradients_of(model)) CHECK_MESSAGE(same_bits(gradient, before.at(name)), name);
 }
 
 TEST_CASE("lora: targets are layers, or matrices that a layer stacks") {
