@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "autograd/kernels/gemm/bf16/bf16.h"
 #include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "core/text/joined.h"
@@ -81,10 +80,7 @@ void round_frozen_weights(const Module& model) {
   for (const NamedModule& named : model.named_modules()) {
     const auto* const linear = dynamic_cast<const Linear*>(named.module);
     if (!linear || linear->weight.requires_grad() || linear->weight.dtype() != DType::f32) continue;
-    const Tensor value = linear->weight.value().contiguous();
-    const Tensor rounded = Tensor::empty(value.sizes(), DType::bf16);
-    std::ranges::transform(value.span<float>(), rounded.data<std::uint16_t>(), kernels::round_to_bf16);
-    linear->weight.replace_frozen(rounded);
+    linear->weight.replace_frozen(linear->weight.value().to(DType::bf16));
   }
   release_cached_memory();
 }

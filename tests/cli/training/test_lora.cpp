@@ -36,13 +36,20 @@ TEST_CASE("lora: only adapters learn and are saved, a killed run resumes to the 
   const Json info = json_of(box, "info straight --seconds 0 --json");
   CHECK(info["memory"]["gradients"] == 4 * 2304);
 
+  const Outcome exploded = box.run(
+      "train tiny.toml --out exploded --train.init_from base --train.lora.rank 2 --optimizer.lr 1e30"
+      " --schedule.warmup 0 --optimizer.clip 0");
+  CHECK(exploded.exit_code == kFailure);
+  CHECK(exploded.tells("is of the forward of lora_linear in blocks.0.attention.qkv"));
+
   // In a new folder, with its own base.
   box.succeed("train --resume straight --out further --train.steps 24");
   CHECK(box.read("further/base.safetensors") == box.read("straight/base.safetensors"));
   std::string damaged = box.read("straight/base.safetensors");
   damaged.back() ^= 1;
   box.write("straight/base.safetensors", damaged);
-  check_error(box, kFailure, "straight/base.safetensors has changed since step-000020 was saved: …",
+  check_error(box, kFailure,
+              (box / "straight/base.safetensors").string() + " has changed since step-000020 was saved: …",
               "eval straight/checkpoints/step-000020 --text text.txt");
 }
 
