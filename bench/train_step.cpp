@@ -10,6 +10,7 @@
 #include "core/keys.h"
 #include "core/parallel.h"
 #include "core/random.h"
+#include "nn/layers/lora.h"
 #include "nn/optim/moment_slab.h"
 #include "nn/optim/optimizers.h"
 #include "train/loop/layer_watch.h"
@@ -27,12 +28,15 @@ Tensor random_ids(const Work& work, std::uint64_t stream) {
 struct StepOptions {
   bool profile = false, recompute = false, watch = false;
   std::string optimizer = "adamw", state = "f32";
+  std::int64_t lora = 0;
 };
 
 // Measures steps of a model; loss(tape) puts its loss on a tape.
 template <class Loss>
-nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss& loss_of, const StepOptions& options) {
+nlohmann::ordered_json measure(const Work& work, Module& model, const Loss& loss_of, const StepOptions& options) {
+  add_adapters(model, {.rank = options.lora});
   model.initialize_parameters(1);
+  if (work.matmul == kernels::MatmulPrecision::medium) round_frozen_weights(model);
   const ParameterSlab slab(model);
   const auto optimizer =
       make_optimizer(options.optimizer, slab,
@@ -59,6 +63,7 @@ nlohmann::ordered_json measure(const Work& work, const Module& model, const Loss
                 {{"recompute", options.recompute},
                  {"watch", options.watch},
                  {"optimizer", options.optimizer},
+                 {"lora", options.lora},
                  {"state", options.state},
                  {"step_ms", 1e3 * step_seconds},
                  {"tokens_per_s", static_cast<double>(work.batch * work.length) / step_seconds},
@@ -69,7 +74,7 @@ nlohmann::ordered_json measure(const Work& work, const StepOptions& options) {
   set_thread_count(work.threads);
   const kernels::MatmulPrecisionScope precision(work.matmul);
   const Tensor ids = random_ids(work, 0), targets = random_ids(work, 1);
-  const auto language_model = [&](const CausalModel& model) {
+  const auto language_model = [&](CausalModel&& model) {
     const auto loss = [&](Tape& tape) {
       return model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {.deferred = true});
     };
@@ -77,7 +82,7 @@ nlohmann::ordered_json measure(const Work& work, const StepOptions& options) {
   };
   if (work.arch == "gpt" || work.arch == "llama") return language_model(Gpt(gpt_config(work)));
   if (work.arch == "rnn") return language_model(Rnn(rnn_config(work)));
-  const Transformer model(transformer_config(work));
+  Transformer model(transformer_config(work));
   const Tensor lengths = Tensor::full({work.batch}, DType::i32, static_cast<double>(work.length));
   const auto loss = [&](Tape& tape) {
     const Variable outputs = Variable::constant(tape, targets);
@@ -98,6 +103,8 @@ int main(int argc, char** argv) {
   app.add_flag("--recompute", options.recompute, "Compute the blocks' activations again in backward");
   app.add_flag("--watch", options.watch, "Take the norms of every layer in every step, as train.watch = 1 does");
   app.add_option("--optimizer", options.optimizer)->check(CLI::IsMember({"adamw", "muon"}))->capture_default_str();
+  app.add_option("--lora", options.lora, "Rank of adapters, beside which the weights are frozen")
+      ->capture_default_str();
   app.add_option("--state", options.state, "How the optimizer keeps its moments")
       ->check(CLI::IsMember(tapeformer::words_of<tapeformer::StateFormat>()));
   CLI11_PARSE(app, argc, argv);

@@ -3,6 +3,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
+
+#include "core/files.h"
+
 namespace tapeformer {
 
 struct Hasher::State {
@@ -10,6 +14,19 @@ struct Hasher::State {
 };
 
 std::uint64_t hash_bytes(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::string hash_file(const std::filesystem::path& path) {
+  const InputFile file(path);
+  Hasher hasher;
+  std::string buffer(std::size_t{1} << 20, '\0');
+  for (std::int64_t offset = 0; offset < file.size();) {
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(file.size() - offset, std::ssize(buffer)));
+    file.read_at(offset, std::span(buffer).first(count));
+    hasher.update(std::string_view(buffer).substr(0, count));
+    offset += static_cast<std::int64_t>(count);
+  }
+  return to_hex(hasher.digest());
+}
 
 std::string to_hex(std::uint64_t value) {
   std::string digits(16, '0');

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +11,10 @@
 namespace tapeformer {
 
 std::uint64_t hash_bytes(std::string_view bytes);
+
+// Returns the hash of a file's bytes by to_hex(). Reads it in pieces, because it may be larger than the free memory.
+// Throws Error as InputFile does.
+std::string hash_file(const std::filesystem::path& path);
 
 // A number as 16 hexadecimal digits in lower case, for names and for JSON, where other readers keep only 53 bits.
 std::string to_hex(std::uint64_t value);

@@ -21,6 +21,18 @@ void add_products(OpTable& t) {
   t.add("linear", "no bias", {t.normal({3, 4}), t.normal({2, 4})}, affine);
   t.add("linear", "axes in front", {t.normal({2, 2, 3}), t.normal({4, 3}), t.normal({4})}, affine);
   t.add("linear", "one vector", {t.normal({3}), t.normal({3, 3}), t.normal({3})}, affine);
+  const auto adapted = [](std::vector<LoraPart> parts) {
+    return [parts](Inputs in) {
+      const bool bias = in.size() > 5;
+      return lora_linear(in[0], in[1], bias ? in[5] : Variable(), in[2], {in[3], in[4], parts, 0.7});
+    };
+  };
+  t.add("lora_linear", "bias",
+        {t.normal({3, 4}), t.normal({5, 4}), t.normal({3, 4}), t.normal({2, 4}), t.normal({5, 2}), t.normal({5})},
+        adapted({{0, 5}}));
+  t.add("lora_linear", "two parts of three",
+        {t.normal({2, 2, 3}), t.normal({6, 3}), t.normal({2, 2, 3}), t.normal({4, 3}), t.normal({3, 2})},
+        adapted({{0, 2}, {5, 1}}));
 }
 
 void add_layers(OpTable& t) {
@@ -40,6 +52,8 @@ void add_layers(OpTable& t) {
           [kind](Inputs in) {
             return feed_forward(in[0], {in[1], Variable(), in[2], Variable()}, kind);
           });
+    t.add("activate", activation.name, {t.normal({2, 3, parts * 2})},
+          [kind](Inputs in) { return activate(in[0], kind); });
   }
 
   // A row that is expanded along its only axis has no variance. With a small eps its output would be rounding errors

@@ -41,6 +41,15 @@ void Variable::zero_grad() const {
   if (!cell.fixed_place) cell.gradient = Tensor();
 }
 
+void Variable::freeze() const { parameter_leaf("freeze").frozen = true; }
+
+void Variable::replace_frozen(Tensor value) const {
+  Leaf& leaf = parameter_leaf("replace_frozen");
+  check(leaf.frozen && value.sizes() == leaf.value.sizes(), "replace_frozen: expected a frozen parameter ",
+        leaf.value.sizes(), ", got ", leaf.frozen ? "" : "one that learns, ", value.sizes());
+  leaf.value = std::move(value);
+}
+
 void Variable::rebind(const Tensor& value, const Tensor& grad) const {
   Leaf& leaf = parameter_leaf("rebind");
   value.copy_from(leaf.value);

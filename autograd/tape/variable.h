@@ -14,6 +14,7 @@ class Tape;
 struct Leaf {
   Tensor value;
   GradCell grad;
+  bool frozen = false;
 };
 
 // Copying a Variable copies the handle. There are two kinds:
@@ -34,7 +35,7 @@ class Variable {
   const Dims& sizes() const { return value().sizes(); }
   std::int64_t size(int axis) const { return value().size(axis); }
   DType dtype() const { return value().dtype(); }
-  bool requires_grad() const { return leaf_ || id_ >= 0; }
+  bool requires_grad() const { return leaf_ ? !leaf_->frozen : id_ >= 0; }
   // Whether backward can reach this value. It cannot reach the result of an op in the first run of recompute().
   bool kept() const { return id_ != kUnkept; }
   // Returns its tape, or null for a parameter that was not put on one.
@@ -44,6 +45,10 @@ class Variable {
   // zero_grad.
   Tensor grad() const;
   void zero_grad() const;
+  // Makes ops read the parameter as a constant from now on: nothing computes its gradient. Call it before training.
+  void freeze() const;
+  // Replaces the value of a frozen parameter by one of the same sizes, which may have another dtype.
+  void replace_frozen(Tensor value) const;
   // Moves value and gradient to other memory of the same sizes and dtype (the optimizer's slab); the value is copied.
   void rebind(const Tensor& value, const Tensor& grad) const;
 

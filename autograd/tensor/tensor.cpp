@@ -85,6 +85,16 @@ Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
   const Tensor source = contiguous();
   Tensor converted = empty(sizes(), dtype);
+  if (dtype_ == DType::bf16) {
+    if (dtype != DType::f32) return to(DType::f32).to(dtype);
+    std::ranges::transform(source.span<kernels::Bf16>(), converted.data<float>(), kernels::widen);
+    return converted;
+  }
+  if (dtype == DType::bf16) {
+    if (dtype_ != DType::f32) return to(DType::f32).to(dtype);
+    std::ranges::transform(source.span<float>(), converted.data<kernels::Bf16>(), kernels::round_to_bf16);
+    return converted;
+  }
   dispatch_all(dtype_, [&](auto from) {
     dispatch_all(dtype, [&](auto to) {
       std::ranges::transform(source.span<decltype(from)>(), converted.data<decltype(to)>(),

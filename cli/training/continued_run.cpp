@@ -214,6 +214,7 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference, Co
   const auto copy_history = [&](const RunFolder& run) {
     if (ranks.is_root()) {
       if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));
+      if (is_there(from.base())) save_base(run, continued.training.prepared.objective->model());
       if (std::filesystem::exists(from.machine())) write_file_atomically(run.machine(), read_file(from.machine()));
       cut_metrics(run, config, state);
       copy_earlier_checkpoints(from, run, state, config.checkpoint.average);

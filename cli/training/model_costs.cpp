@@ -72,7 +72,7 @@ ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) 
                    .optimizer_bytes = 0,
                    .learning = 0};
   for (const NamedParameter& parameter : model->named_parameters()) {
-    if (shape.rates && shape.rates(parameter.name) == 0) continue;
+    if (!parameter.variable.requires_grad() || (shape.rates && shape.rates(parameter.name) == 0)) continue;
     const std::int64_t elements = parameter.variable.sizes().product();
     costs.learning += elements;
     costs.optimizer_bytes += optimizer_bytes(config, parameter.role.kind, elements);

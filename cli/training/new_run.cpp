@@ -68,6 +68,7 @@ void start_run(const TrainArguments& arguments, Communicator& ranks) {
   const std::string config_toml = to_toml(config);
   // Weights that come from another run or a file are saved at once, so that this run does not need the other one later.
   const auto save_weights = [&](const RunFolder& run) {
+    if (ranks.is_root()) save_base(run, objective.model());
     if (ranks.is_root()) training.state.run_files = hash_run_files(run);
     if (has_weights) save_checkpoint(training, run, {.config_toml = config_toml, .regular = false});
   };

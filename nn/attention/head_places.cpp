@@ -12,7 +12,7 @@ namespace {
 struct AttentionLayer {
   std::string stack;
   std::int64_t layer, heads;
-  Variable output;  // W_O (dim, heads·d_v)
+  const Linear* output;  // its weight is W_O (dim, heads·d_v)
 };
 
 // The names of attention layers are "blocks.LAYER.attention", or the same after the name of a stack.
@@ -21,7 +21,7 @@ AttentionLayer layer_of(const std::string& name, bool cross, std::int64_t heads,
   const std::size_t blocks = name.find(kBlocks);
   check(blocks != name.npos, "attention: expected the layer in a stack of blocks, got ", name);
   const std::string stack = cross ? "cross" : blocks == 0 ? "self" : name.substr(0, blocks - 1);
-  return {stack, std::stoll(name.substr(blocks + kBlocks.size())), heads, out.weight};
+  return {stack, std::stoll(name.substr(blocks + kBlocks.size())), heads, &out};
 }
 
 std::vector<AttentionLayer> attention_layers(const Module& model) {
@@ -36,15 +36,17 @@ std::vector<AttentionLayer> attention_layers(const Module& model) {
   return layers;
 }
 
-// Returns the columns of W_O that belong to the heads, as views.
+// Returns the columns of W_O, and those of the matrix A of its adapter, that belong to the heads, as views.
 std::vector<Tensor> columns_of(const Module& model, std::span<const HeadPlace> places) {
   std::vector<Tensor> columns;
   for (const AttentionLayer& layer : attention_layers(model)) {
-    const Tensor weight = layer.output.value();
+    const Tensor weight = layer.output->weight.value();
     const std::int64_t width = weight.size(1) / layer.heads;
     for (std::int64_t head = 0; head < layer.heads; ++head) {
       if (std::ranges::find(places, HeadPlace{layer.stack, layer.layer, head}) == places.end()) continue;
       columns.push_back(weight.slice(1, head * width, (head + 1) * width));
+      if (!layer.output->has_adapter()) continue;
+      columns.push_back(layer.output->adapter().a.value().slice(1, head * width, (head + 1) * width));
     }
   }
   return columns;

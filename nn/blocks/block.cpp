@@ -22,6 +22,7 @@ FeedForward::FeedForward(const BlockConfig& config)
 
 Variable FeedForward::forward(Variable x) const {
   return call([&] {
+    if (up.has_adapter() || down.has_adapter()) return down.forward(activate(up.forward(x), activation_));
     if (!up.has_hooks() && !down.has_hooks()) {
       return feed_forward(std::move(x), {up.weight, up.bias, down.weight, down.bias}, activation_);
     }

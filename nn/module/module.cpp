@@ -104,6 +104,15 @@ std::vector<NamedModule> Module::named_modules() const {
   return modules;
 }
 
+void Module::for_each_module(const std::function<void(const std::string& name, Module& module)>& f) {
+  for (const NamedModule& named : named_modules()) f(named.name, const_cast<Module&>(*named.module));
+}
+
+void Module::remove_parameters(const std::vector<std::string>& names) {
+  std::erase_if(entries_,
+                [&](const Entry& entry) { return !entry.module && std::ranges::count(names, entry.name) > 0; });
+}
+
 const Module& Module::module(std::string_view name) const {
   std::vector<std::string_view> names;
   const std::vector<NamedModule> modules = named_modules();
@@ -154,6 +163,23 @@ NamedTensors Module::named_tensors() const {
   return tensors;
 }
 
+NamedTensors Module::frozen_tensors() const {
+  NamedTensors tensors;
+  for (const NamedParameter& parameter : named_parameters()) {
+    if (!parameter.variable.requires_grad()) tensors.emplace_back(parameter.name, parameter.variable.value());
+  }
+  return tensors;
+}
+
+NamedTensors Module::learned_tensors() const {
+  NamedTensors tensors;
+  for (const NamedParameter& parameter : named_parameters()) {
+    if (parameter.variable.requires_grad()) tensors.emplace_back(parameter.name, parameter.variable.value());
+  }
+  collect("", tensors);
+  return tensors;
+}
+
 std::map<std::string, Tensor> Module::state_dict() const {
   std::map<std::string, Tensor> state;
   for (auto& [name, tensor] : named_tensors()) state.emplace(name, tensor);
@@ -166,8 +192,9 @@ void Module::load_state_dict(const std::map<std::string, Tensor>& state) const {
   for (const auto& [name, tensor] : tensors) tensor.copy_from(state.at(name));
 }
 
-void Module::load_state_dict(const SafetensorsFile& file) const {
-  const NamedTensors tensors = named_tensors();
+void Module::load_state_dict(const SafetensorsFile& file) const { load_tensors(named_tensors(), file); }
+
+void Module::load_tensors(const NamedTensors& tensors, const SafetensorsFile& file) {
   check_tensors(tensors, file.entries());
   for (const auto& [name, tensor] : tensors) file.read(name, tensor);
 }

@@ -1,6 +1,7 @@
 // The base class of all layers and models, with named parameters and submodules in the order of their registration.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -64,6 +65,8 @@ class Module {
   // Returns this module and all modules in it, depth first in registration order. A module registered without a name
   // has the name of its parent.
   std::vector<NamedModule> named_modules() const;
+  // Calls f with the name and the module of each of named_modules(), for changes.
+  void for_each_module(const std::function<void(const std::string& name, Module& module)>& f);
   // Returns the first module with this name. If there is none, throws Error, which suggests the most similar name.
   const Module& module(std::string_view name) const;
   // Returns the number of elements of all parameters whose names begin with the prefix.
@@ -79,6 +82,10 @@ class Module {
   // Returns the values of all parameters, followed by the buffers: what is stored of a module.
   NamedTensors named_tensors() const;
 
+  // Return the values of the frozen parameters (Variable::freeze), and all other tensors of named_tensors().
+  NamedTensors frozen_tensors() const;
+  NamedTensors learned_tensors() const;
+
   // Returns these tensors by name; they share memory with the parameters and buffers.
   std::map<std::string, Tensor> state_dict() const;
   // Copies values into the parameters and buffers. Throws Error, without any change, if a name is missing or unknown,
@@ -86,6 +93,8 @@ class Module {
   void load_state_dict(const std::map<std::string, Tensor>& state) const;
   // Reads each tensor from a file directly into its parameter or buffer; f32 is rounded if the parameter is bf16.
   void load_state_dict(const SafetensorsFile& file) const;
+  // The same for a file that has only these tensors of the module.
+  static void load_tensors(const NamedTensors& tensors, const SafetensorsFile& file);
 
   // Calls the hook with the output of every forward pass from now on. The Variable that the hook returns replaces the
   // output and must have the same sizes, dtype and tape; an undefined Variable keeps the output. The output of a
@@ -127,6 +136,8 @@ class Module {
   Tensor register_buffer(std::string name, const Dims& sizes, DType dtype, double value);
   // Registers a second name for a parameter of another module.
   void register_tied(std::string name, const Variable& parameter);
+  // Removes parameters of this module by their names.
+  void remove_parameters(const std::vector<std::string>& names);
   // Registers a submodule. If the name is empty, its parameters are named as if they belonged to this module.
   void register_module(std::string name, Module& module);
 

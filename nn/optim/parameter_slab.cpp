@@ -11,7 +11,7 @@ ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
   std::int64_t total = 0;
   for (const NamedParameter& parameter : model.named_parameters()) {
     const double rate = rates ? rates(parameter.name) : 1;
-    if (rate == 0) continue;
+    if (rate == 0 || !parameter.variable.requires_grad()) continue;
     const Tensor& value = parameter.variable.value();
     parts_.push_back({parameter.name, parameter.variable, total, value.numel(), parameter.role, rate, value.sizes()});
     // The gaps hold zeros.

@@ -29,8 +29,9 @@ class ParameterSlab {
     std::string state_name(std::int64_t elements = 1) const;
   };
 
-  // Moves the trained parameters of the model into the slab with their values. The model must live as long as the slab
-  // is used. Throws Error if the parameters have different dtypes, or if there are none.
+  // Moves the parameters of the model that are trained, which neither have the rate 0 nor are frozen, into the slab
+  // with their values. The model must live as long as the slab is used. Throws Error if the parameters have different
+  // dtypes, or if there are none.
   explicit ParameterSlab(const Module& model, const ParameterRates& rates = {});
 
   const std::vector<Part>& parts() const { return parts_; }

@@ -78,16 +78,10 @@ FineTuningObjective::FineTuningObjective(const ResolvedConfig& config, LabelledD
 ParameterRates FineTuningObjective::layer_rates() const { return model_->rates(config_.task.layer_decay); }
 
 DataFacts FineTuningObjective::facts() const {
-  const ParameterRates rates = this->rates();
-  std::int64_t learning = 0;
-  for (const NamedParameter& parameter : model_->named_parameters()) {
-    if (rates(parameter.name) > 0) learning += parameter.variable.value().numel();
-  }
   return {.tokenizers = {data_.tokenizer->to_json(), "", labels_json(data_.labels)},
           .data_hash = data_.train_hash,
           .valid_hash = data_.valid_hash,
-          .description = {str_cat(model_->parameter_count(), " parameters, of which ", learning,
-                                  " learn, vocabulary of ", data_.tokenizer->vocab_size()),
+          .description = {str_cat(parameters_text(), ", vocabulary of ", data_.tokenizer->vocab_size()),
                           str_cat(data_.train.size(), " examples with ", scored(train_), " labels of ",
                                   data_.labels.size(), " kinds; the loss is in ", task().loss_unit,
                                   ", and the best checkpoint has the largest ", task_.metric)},

@@ -58,8 +58,7 @@ MeanRow mean_row(const LabelledData& data, const ResolvedConfig& config, const E
 
 double task_flops(ForwardFlops forward, const MeanRow& row, double classifier, const ResolvedConfig& config) {
   forward.other -= forward.head;
-  const double encoder =
-      config.task.freeze ? forward.blocks + forward.other : training_flops(forward, config.train.recompute);
+  const double encoder = config.task.freeze ? forward.blocks + forward.other : training_flops(forward, config.train);
   return encoder + 3 * 2 * classifier * row.positions / row.tokens;
 }
 

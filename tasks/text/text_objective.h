@@ -16,7 +16,7 @@ class TextObjective : public Objective {
         .data_hash = data_.train.source_hash(),
         .valid_hash = data_.valid ? data_.valid->source_hash() : 0,
         .tokens = data_.train.size(),
-        .description = {str_cat(model().parameter_count(), " parameters, vocabulary of ", data_.tokenizer->vocab_size(),
+        .description = {str_cat(parameters_text(), ", vocabulary of ", data_.tokenizer->vocab_size(),
                                 ", ", data_.train.size(), " training tokens")},
         .warnings = data_.warnings};
     if (!loss_description_.empty()) facts.description.push_back(loss_description_);

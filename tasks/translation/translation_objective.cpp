@@ -29,7 +29,7 @@ DataFacts TranslationObjective::facts() const {
       .data_hash = data_.hash,
       .valid_hash = data_.valid_pairs().empty() ? 0 : pairs_hash(data_.valid_pairs()),
       .tokens = data_.train.target_tokens() + data_.train.size(),
-      .description = {str_cat(model_->parameter_count(), " parameters, ", vocabulary),
+      .description = {str_cat(parameters_text(), ", ", vocabulary),
                       str_cat(data_.train.size(), " training pairs with ", data_.train.source_tokens(), " source and ",
                               data_.train.target_tokens(), " target tokens; ", steps_per_epoch(), " steps an epoch, ",
                               static_cast<int>(1000 * padding_share() + 0.5) / 10.0, " % of their positions padding")},

@@ -150,6 +150,39 @@ TEST_CASE("linear: agrees with its composite twin") {
   }
 }
 
+TEST_CASE("lora_linear: agrees with its composite twin, for all rows and for two of three stacked matrices") {
+  const std::vector<LoraPart> all{{0, 9}}, some{{0, 4}, {7, 2}};
+  for (const std::vector<LoraPart>& parts : {all, some}) {
+    const bool whole = parts.size() == 1;
+    const auto twin = [&](Inputs in) {
+      const Variable h = linear(in[2], in[3], {});
+      const Variable left = linear(slice(h, -1, 0, 2), slice(in[4], 0, 0, parts[0].rows), {});
+      if (whole) return add(linear(in[0], in[1], in[5]), scale(left, 0.7));
+      const Variable right = linear(slice(h, -1, 2, 4), slice(in[4], 0, 4, 6), {});
+      const Variable none = scale(slice(linear(in[0], in[1], {}), -1, 4, 7), 0);
+      return add(linear(in[0], in[1], in[5]), scale(concat(std::array{left, none, right}, -1), 0.7));
+    };
+    const auto fused = [&](Inputs in) { return lora_linear(in[0], in[1], in[5], in[2], {in[3], in[4], parts, 0.7}); };
+    for (const Dims& sizes : {Dims{1, 6}, Dims{5, 6}, Dims{2, 20, 6}}) {
+      CAPTURE(sizes);
+      check_twins(fused, twin,
+                  std::vector<Tensor>{random_normal(sizes, 1), random_normal({9, 6}, 2), random_normal(sizes, 3),
+                                      random_normal({whole ? 2 : 4, 6}, 4), random_normal({whole ? 9 : 6, 2}, 5),
+                                      random_normal({9}, 6)});
+    }
+  }
+}
+
+TEST_CASE("freeze: a frozen parameter is read as a constant, whose gradient nothing computes") {
+  const Variable w = Variable::parameter(random_normal({3, 4}, 1)), b = Variable::parameter(random_normal({3}, 2));
+  w.freeze();
+  Tape tape;
+  const Variable loss = sum(linear(Variable::constant(tape, random_normal({2, 4}, 3)), w, b));
+  tape.backward(loss);
+  CHECK(!w.grad().defined());
+  CHECK(b.grad().defined());
+}
+
 TEST_CASE("feed_forward: agrees with its composite twin") {
   const auto activate = [](ActivationKind kind, const Variable& x) {
     if (kind == ActivationKind::relu2) return square(relu(x));

@@ -72,9 +72,9 @@ TEST_CASE("medium and high: values and gradients of every op are those of f64, u
       }
     }
   }
-  const std::set<std::string> expected{
-      "feed_forward",          "linear",    "linear_cross_entropy",        "matmul", "packed_cross_attention",
-      "packed_self_attention", "recurrent", "scaled_dot_product_attention"};
+  const std::set<std::string> expected{"feed_forward",          "linear",    "linear_cross_entropy",
+                                       "lora_linear",           "matmul",    "packed_cross_attention",
+                                       "packed_self_attention", "recurrent", "scaled_dot_product_attention"};
   for (const std::string& op : rounded) CHECK_MESSAGE(expected.count(op) == 1, op);
   for (const std::string& op : expected) CHECK_MESSAGE(rounded.count(op) == 1, op);
 }

@@ -47,7 +47,7 @@ inline GptConfig switched_gpt(DType dtype = DType::f64) {
   config.block.activation = ActivationKind::relu2, config.block.value_residual = true;
   config.block.kv_heads = 2, config.block.attention_window = 5;
   config.block.attention_scale = 0.7, config.embedding_scale = 1.3;
-  config.block.bias.attention = false, config.block.final_norm = false;
+  config.block.bias.attention = config.block.bias.attention_out = false, config.block.final_norm = false;
   config.logit_softcap = 3;
   return config;
 }
@@ -184,6 +184,7 @@ void check_gradients(const Module& model, const Gradients& gradients, const Loss
   RandomStream random(RandomKey{.seed = 4});
   for (const NamedParameter& parameter : model.named_parameters()) {
     CAPTURE(parameter.name);
+    if (!parameter.variable.requires_grad()) continue;
     const std::vector<double> gradient = values_of(gradients.at(parameter.name));
     double* const values = parameter.variable.value().data<double>();
     const auto largest = std::ranges::max_element(gradient, {}, [](double g) { return std::abs(g); });

@@ -122,6 +122,9 @@ TEST_CASE("tensor: copy_from and add_from write strided views and nothing else")
 TEST_CASE("tensor: conversion between dtypes") {
   const Tensor x = Tensor::from<double>({0.1, -2.75, 1e-300, 3}, {2, 2});
   CHECK(x.to(DType::f32).to_vector<float>() == std::vector<float>{0.1f, -2.75f, 0, 3});
+  const Tensor rounded = x.to(DType::bf16);
+  CHECK(rounded.to(DType::f32).to_vector<float>() == std::vector<float>{0.10009765625f, -2.75f, 0, 3});
+  CHECK(rounded.transpose(0, 1).to(DType::f64).to_vector<double>() == std::vector<double>{0.10009765625, 0, -2.75, 3});
   CHECK(x.to(DType::i32).to_vector<std::int32_t>() == std::vector<std::int32_t>{0, -2, 0, 3});
   CHECK(x.transpose(0, 1).to(DType::f32).to_vector<float>() == std::vector<float>{0.1f, 0, -2.75f, 3});
   CHECK(counting<std::int32_t>({3}).to(DType::f64).to_vector<double>() == Doubles{0, 1, 2});

@@ -113,7 +113,17 @@ class Reader {
     }
     if (!node.is_table()) fail_usage(place, "expected a section [", section, "], got ", describe(node));
     for (auto&& [key, value] : *node.as_table()) {
-      if (!names_row(section, key.str())) read_key(section, key.str(), value, where(key));
+      read_dotted(section, std::string(key.str()), value, where(key));
+    }
+  }
+
+  // Reads a key, or the keys of a table in a section, whose names have a dot: [train] lora.rank, or [train.lora] rank.
+  void read_dotted(const std::string& section, const std::string& key, const toml::node& node,
+                   const std::string& place) {
+    if (names_row(section, key)) return;
+    if (!node.is_table() || find_config_entry(section, key, config_)) return read_key(section, key, node, place);
+    for (auto&& [inner, value] : *node.as_table()) {
+      read_dotted(section, str_cat(key, ".", inner.str()), value, where(inner));
     }
   }
 
@@ -194,11 +204,27 @@ Config load_config(const std::filesystem::path& path) {
   }
 }
 
+namespace {
+
+// Adds the names of all keys in the table and in the tables in it: "train.lora.rank".
+void add_names(const std::string& prefix, const toml::table& table, std::set<std::string>& names) {
+  for (auto&& [key, value] : table) {
+    const std::string name = str_cat(prefix, ".", key.str());
+    if (value.is_table()) {
+      add_names(name, *value.as_table(), names);
+    } else {
+      names.insert(name);
+    }
+  }
+}
+
+}  // namespace
+
 std::set<std::string> keys_given_in(const std::filesystem::path& path) {
   std::set<std::string> names;
   for (auto&& [section, node] : parse_toml(read_file(path), path.string())) {
     if (!node.is_table()) continue;
-    for (auto&& [key, value] : *node.as_table()) names.insert(str_cat(section.str(), ".", key.str()));
+    add_names(std::string(section.str()), *node.as_table(), names);
   }
   return names;
 }

@@ -16,6 +16,7 @@
 
 #include "core/keys.h"
 #include "data/text/text_source.h"
+#include "nn/layers/lora.h"
 #include "nn/models/registry.h"
 #include "nn/optim/schedule.h"
 #include "train/config/config_words.h"
@@ -87,6 +88,9 @@ struct Config {
     MatmulSetting matmul = MatmulSetting::automatic;
     double minutes = 0, max_minutes = 0;
     std::string init_from;
+    std::int64_t lora_rank = 0;
+    double lora_alpha = 16, lora_dropout = 0;
+    std::vector<std::string> lora_targets;
     std::int64_t log_every = 10;
     std::int64_t watch = 0;
     bool trace_nan = true;
@@ -164,6 +168,9 @@ class ResolvedConfig {
   // model's context, or a fixed number for a model without a limit.
   std::int64_t block_size() const { return train.bptt ? train.bptt : context().value_or(kUnlimitedRowTokens); }
   static constexpr std::int64_t kUnlimitedRowTokens = 128;
+
+  // Returns the adapters of the model (train.lora.*).
+  LoraOptions lora() const;
 
   // Returns the same values as a Config in which every key is given. Its `derived` lists the keys that were derived
   // from others.

@@ -87,6 +87,8 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
           "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
           ", got ", config.train.length_groups);
+  require(config.train.lora_rank == 0 || !config.train.init_from.empty(),
+          "train.lora.rank: expected train.init_from beside it, since only adapters learn, got none");
   require(config.optimizer.lr >= 0, "optimizer.lr: expected a rate of at least 0, or -1, got ", config.optimizer.lr);
   require(!ends_at_min_lr(*config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
           "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
@@ -202,6 +204,11 @@ ResolvedConfig::ResolvedConfig(std::shared_ptr<const Values> values)
 
 std::optional<std::int64_t> ResolvedConfig::integer_option(std::string_view name) const {
   return model.options.has(name) ? std::optional(model.options.integer(name)) : std::nullopt;
+}
+
+LoraOptions ResolvedConfig::lora() const {
+  return {
+      .rank = train.lora_rank, .alpha = train.lora_alpha, .dropout = train.lora_dropout, .targets = train.lora_targets};
 }
 
 ResolvedConfig resolve(Config config) {

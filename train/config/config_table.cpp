@@ -274,6 +274,16 @@ const std::vector<ConfigEntry>& common_entries() {
                                  "weights that a new run begins with: a run, a checkpoint in it, or model.safetensors "
                                  "(none = random)",
                                  {}, kFixed),
+        train.key<&T::lora_rank>("lora.rank",
+                                 "rank of adapters in linear layers (LoRA): they learn, and the weights of "
+                                 "train.init_from stay as they are (0 = no adapters)",
+                                 between(0, kMaxSize), kFixed),
+        train.key<&T::lora_alpha>("lora.alpha", "adapters are scaled by alpha / rank", above(0), kFixed),
+        train.key<&T::lora_targets>("lora.targets",
+                                    "linear layers that get adapters, by the ends of their names, such as qkv, q, v, "
+                                    "out, up or down (none = all but heads)",
+                                    {}, kFixed),
+        train.key<&T::lora_dropout>("lora.dropout", "dropout on what adapters read", fraction(), kFixed),
         train.key<&T::log_every>("log_every", "steps between lines of metrics.jsonl", at_least(1)),
         train.key<&T::watch>(
             "watch",

@@ -93,6 +93,7 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
   const auto objective = config.task_row().make(config, std::move(data));
   objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  if (precision.current() == kernels::MatmulPrecision::medium) round_frozen_weights(objective->model());
   const ParameterSlab slab(objective->model(), objective->rates());
   const auto optimizer = make_optimizer(config, slab, Communicator::alone());
   Config single = config.values();

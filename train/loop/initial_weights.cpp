@@ -22,10 +22,13 @@ std::optional<std::filesystem::path> initial_run(const std::filesystem::path& pa
   return in_run && file == checkpoint_weights(folder) ? std::optional(folder) : std::nullopt;
 }
 
+// Reads all tensors but those of adapters, which begin as they are.
 void load_file(const std::filesystem::path& path, const Module& model) {
   const SafetensorsFile file(path);
+  NamedTensors tensors = model.named_tensors();
+  std::erase_if(tensors, [](const auto& tensor) { return is_adapter(tensor.first); });
   try {
-    model.load_state_dict(file);
+    Module::load_tensors(tensors, file);
   } catch (const IoError&) {
     throw;
   } catch (const Error& error) {
@@ -126,6 +129,8 @@ std::vector<std::string> load_initial_weights(const ResolvedConfig& config, cons
     const ResolvedConfig initial = resolve(load_run_config(checkpoint_config(found.run, found.folder)));
     check(!initial.task_row().fine_tunes, "train.init_from: ", found.run.root.string(), " is fine-tuned to ",
           initial.task.kind, ": expected a run without task.kind; train --resume goes on with one that has it");
+    check(initial.train.lora_rank == 0, "train.init_from: ", found.run.root.string(),
+          " has adapters (train.lora.rank = ", initial.train.lora_rank, "): expected a run without");
     load_file(checkpoint_weights(found.folder), model);
     std::vector<std::string> lines = found.warnings;
     for (std::string& line : other_tokenizers(config, found.run)) lines.push_back(std::move(line));

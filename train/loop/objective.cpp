@@ -24,6 +24,17 @@ ParameterRates Objective::rates() const {
   return [factors = std::move(factors)](std::string_view name) { return factors.find(name)->second; };
 }
 
+std::string Objective::parameters_text() const {
+  const ParameterRates rates = this->rates();
+  std::int64_t all = 0, learning = 0;
+  for (const NamedParameter& parameter : model().named_parameters()) {
+    const std::int64_t elements = parameter.variable.sizes().product();
+    all += elements;
+    if (parameter.variable.requires_grad() && !(rates && rates(parameter.name) == 0)) learning += elements;
+  }
+  return str_cat(all, " parameters", learning < all ? str_cat(", of which ", learning, " learn") : "");
+}
+
 void Objective::load_recurrent_state(const NamedTensors& state) {
   if (recurrent()) return recurrent()->load(state);
   check(state.empty(), "the checkpoint has a recurrent state: expected none, since ", config_.model.type,
@@ -81,10 +92,11 @@ std::unique_ptr<Objective> make_objective(const ResolvedConfig& config, const Ru
   return task.make(config, task.prepare(config, resumed, progress));
 }
 
-double training_flops(const ForwardFlops& forward, bool recompute) {
+double training_flops(const ForwardFlops& forward, const Config::Train& train) {
   const double blocks = static_cast<double>(forward.count);
-  const double again = recompute ? forward.blocks * (blocks - 1) / blocks : 0;
-  return 3 * (forward.blocks + forward.other) + again;
+  const double again = train.recompute ? forward.blocks * (blocks - 1) / blocks : 0;
+  const double products = train.lora_rank > 0 ? 2 : 3;  // frozen weights have no gradients
+  return products * (forward.blocks + forward.other) + again;
 }
 
 TrainingShape ObjectiveData::shape(const ResolvedConfig& config) const {
@@ -92,13 +104,14 @@ TrainingShape ObjectiveData::shape(const ResolvedConfig& config) const {
   const ModelVocabulary vocabulary = this->vocabulary(config);
   std::unique_ptr<Module> model =
       heads.make ? heads.make(config, vocabulary) : config.family().make_module(config.model.options, vocabulary);
+  add_adapters(*model, config.lora());
   const double of_heads = heads.flops ? heads.flops(config, *model, vocabulary) : 0;
   return {.model = std::move(model),
           .parts = heads.parts,
           .block_size = static_cast<double>(config.block_size()),
-          .flops = [of_heads, recompute = config.train.recompute](ForwardFlops forward) {
+          .flops = [of_heads, train = config.train](ForwardFlops forward) {
             forward.other += of_heads;
-            return training_flops(forward, recompute);
+            return training_flops(forward, train);
           }};
 }
 

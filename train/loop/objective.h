@@ -109,6 +109,9 @@ class Objective {
   // Returns the learning-rate factors of the parameters, for the optimizer's slab: the factors of their layers, times
   // optimizer.embedding_lr or optimizer.head_lr.
   ParameterRates rates() const;
+  // Returns the number of parameters as text, and of those that learn if some do not: "840 parameters, of which 64
+  // learn".
+  std::string parameters_text() const;
   virtual DataFacts facts() const = 0;
 
   // Returns the size of these micro-steps of a step.

@@ -23,9 +23,10 @@ struct TrainingShape {
   std::function<double(const ForwardFlops&)> flops;
 };
 
-// Returns the operations of a training step, given those of its forward pass: backward takes twice as many, and
-// recomputing repeats the forward pass of all blocks except the last.
-double training_flops(const ForwardFlops& forward, bool recompute);
+// Returns the operations of a training step, given those of its forward pass: backward takes twice as many, or as many
+// if the weights are frozen beside adapters (whose own few products are not counted), and recomputing repeats the
+// forward pass of all blocks except the last.
+double training_flops(const ForwardFlops& forward, const Config::Train& train);
 
 struct ObjectiveData {
   virtual ~ObjectiveData() = default;

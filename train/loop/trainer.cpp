@@ -35,6 +35,7 @@ class Trainer {
         first_step_(state.step),
         elapsed_before_(state.elapsed_s),
         saved_step_(state.step) {
+    if (matmul_precision(config) == kernels::MatmulPrecision::medium) round_frozen_weights(objective.model());
     if (ranks_.is_root()) metrics_.emplace(run.metrics());
     if (state_.scheduled_best && !is_last()) restore_scheduled_best();
     objective_.load_recurrent_state(state_.recurrent_state);

@@ -47,19 +47,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-// Returns the size and the checksum of a file. Reads it in pieces, because it may be larger than the free memory.
-Json describe_file(const fs::path& path) {
-  const InputFile file(path);
-  Hasher hasher;
-  std::string buffer(std::size_t{1} << 20, '\0');
-  for (std::int64_t offset = 0; offset < file.size();) {
-    const auto count = std::min(file.size() - offset, std::ssize(buffer));
-    file.read_at(offset, std::span(buffer).first(static_cast<std::size_t>(count)));
-    hasher.update(std::string_view(buffer).substr(0, static_cast<std::size_t>(count)));
-    offset += count;
-  }
-  return {{"bytes", file.size()}, {"xxh3", to_hex(hasher.digest())}};
-}
+// Returns the size and the checksum of a file.
+Json describe_file(const fs::path& path) { return {{"bytes", InputFile(path).size()}, {"xxh3", hash_file(path)}}; }
 
 // Renames the folder first, then removes it: a kill in between leaves no incomplete folder under a checkpoint's name.
 void remove_whole(const RunFolder& run, std::string_view name) {

@@ -1,5 +1,5 @@
 // The files of a run's folder without which its weights have no meaning: tokenizers and labels. Checkpoints store their
-// hashes, so that changes of them are noticed.
+// hashes, so that changes of them are noticed. Also the weights that adapters change (base.safetensors).
 #pragma once
 
 #include <filesystem>

@@ -76,8 +76,8 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
   require_no_run(root);  // checked again, now that no other process can make a run here
   try {
     if (is_unfinished(run)) {
-      for (const fs::path& path :
-           {run.target_tokenizer(), run.labels(), run.metrics(), run.machine(), run.comparison(), run.checkpoints()})
+      for (const fs::path& path : {run.target_tokenizer(), run.labels(), run.base(), run.metrics(), run.machine(),
+                                   run.comparison(), run.checkpoints()})
         remove_path(path);
     }
     write_file_atomically(unfinished_config(run), config_toml);

@@ -5,6 +5,7 @@
 //   RUN/tokenizer.json
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
 //   RUN/labels.json            only of a model that is fine-tuned on labels: their names
+//   RUN/base.safetensors       only of a model with adapters: the weights that they change, which stay as they are
 //   RUN/metrics.jsonl
 //   RUN/machine.json           on which machine and with which version it was trained, see train/machine/machine.h
 //   RUN/report.html            its curves, which the command `train` redraws as it goes
@@ -27,6 +28,7 @@ struct RunFolder {
   std::filesystem::path tokenizer() const { return root / "tokenizer.json"; }
   std::filesystem::path target_tokenizer() const { return root / "tokenizer-target.json"; }
   std::filesystem::path labels() const { return root / "labels.json"; }
+  std::filesystem::path base() const { return root / "base.safetensors"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path machine() const { return root / "machine.json"; }
   std::filesystem::path comparison() const { return root / "comparison.json"; }

@@ -34,8 +34,7 @@ template <class T>
 void symmetric_gemm(T* c, std::int64_t ldc, MatrixView<T> a, MatrixView<T> b, std::int64_t n, std::int64_t k, T alpha,
                     T beta);
 
-// gemm with a right side of bf16, which must be transposed (Error otherwise); a is rounded to bf16 as well, whatever
-// the precision in force.
+// gemm with a right side of bf16; a is rounded to bf16 as well, whatever the precision in force.
 void gemm(float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b, std::int64_t m, std::int64_t n,
           std::int64_t k, float alpha, float beta);
 

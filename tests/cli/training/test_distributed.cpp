@@ -207,6 +207,19 @@ TEST_CASE("mpirun: two ranks train an encoder-decoder as one process does") {
   CHECK(is_close(found.size() - 1, "average_loss"));
 }
 
+TEST_CASE("mpirun: two ranks train adapters beside frozen weights as one process does") {
+  if (skipped()) return;
+  const Sandbox box("gpt");
+  box.train("base", "--train.steps 4");
+  const std::string options =
+      "--train.init_from base --train.lora.rank 2 --train.steps 8 --optimizer.eps 1e-4 --train.matmul highest"
+      " --train.threads 1";
+  box.train("alone", options);
+  check_success(run_job(box, train(2, "tiny.toml --out ranks " + options)));
+  CHECK(largest_difference(box, "ranks/checkpoints/step-000008", "alone/checkpoints/step-000008") < 1e-6);
+  CHECK(box.read("ranks/base.safetensors") == box.read("alone/base.safetensors"));
+}
+
 TEST_CASE("mpirun: a killed rank ends the job, and the run goes on with the bits of one that was not disturbed") {
   if (skipped()) return;
   const Sandbox box;

@@ -157,6 +157,16 @@ TEST_CASE("bf16 products with weights of bf16 have the bits of those with the sa
     bf16_gemm(*unit, got.data(), n, {a.data(), k}, MatrixView<Bf16>{weights.data(), k, true}, m, n, k, 0.5F, 2);
     bf16_gemm(*unit, false, expected.data(), n, {a.data(), k}, {b.data(), k, true}, m, n, k, 0.5F, 2);
     CHECK_MESSAGE(got == expected, unit->name);
+    // The same weights as a matrix (k, n) whose rows lie one after the other; 1100 is no multiple of a panel.
+    std::ranges::fill(got, 1.0F), std::ranges::fill(expected, 1.0F);
+    bf16_gemm(*unit, got.data(), n, {a.data(), k}, MatrixView<Bf16>{weights.data(), n}, m, n, k, 0.5F, 2);
+    bf16_gemm(*unit, false, expected.data(), n, {a.data(), k}, {b.data(), n}, m, n, k, 0.5F, 2);
+    CHECK_MESSAGE(got == expected, unit->name);
+    const std::int64_t odd = 77;  // k, no multiple of two
+    std::ranges::fill(got, 1.0F), std::ranges::fill(expected, 1.0F);
+    bf16_gemm(*unit, got.data(), n, {a.data(), k}, MatrixView<Bf16>{weights.data(), n}, m, n, odd, 0.5F, 2);
+    bf16_gemm(*unit, false, expected.data(), n, {a.data(), k}, {b.data(), n}, m, n, odd, 0.5F, 2);
+    CHECK_MESSAGE(got == expected, unit->name);
   }
 }
 

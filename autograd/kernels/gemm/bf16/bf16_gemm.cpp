@@ -167,7 +167,6 @@ void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, Mat
 
 void bf16_gemm(const Bf16Unit& unit, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b,
                std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta) {
-  check(b.transposed, "bf16_gemm: expected the rounded matrix transposed");
   BlockedProduct<Bf16>(unit, false, a, b, m, n, k, false).write(c, ldc, alpha, beta);
 }
 

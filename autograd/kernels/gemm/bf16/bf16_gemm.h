@@ -13,7 +13,7 @@ namespace tapeformer::kernels {
 void bf16_gemm(const Bf16Unit& unit, bool split, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<float> b,
                std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta, bool lower = false);
 
-// The same bits where b is rounded already; b is transposed.
+// The same bits where b is rounded already.
 void bf16_gemm(const Bf16Unit& unit, float* c, std::int64_t ldc, MatrixView<float> a, MatrixView<Bf16> b,
                std::int64_t m, std::int64_t n, std::int64_t k, float alpha, float beta);
 

@@ -11,6 +11,22 @@ namespace tapeformer::kernels {
 
 enum class Side { left, right };
 
+// Packs `count` columns, `depth` long, of a row-major matrix of bf16 with rows ld apart as a column panel.
+inline void pack_rounded_rows(Bf16* to, const Bf16* rows, std::int64_t ld, std::int64_t count, std::int64_t depth) {
+  for (std::int64_t p = 0; p < packed_depth(depth); p += 2, to += 2 * kPanelColumns) {
+    const Bf16* const even = rows + p * ld;
+    const Bf16* const odd = even + ld;
+    if (p + 1 < depth && count == kPanelColumns) {
+      for (std::int64_t j = 0; j < kPanelColumns; ++j) to[2 * j] = even[j], to[2 * j + 1] = odd[j];
+      continue;
+    }
+    for (std::int64_t j = 0; j < count; ++j) {
+      to[2 * j] = p < depth ? even[j] : Bf16{};
+      to[2 * j + 1] = p + 1 < depth ? odd[j] : Bf16{};
+    }
+  }
+}
+
 // How an operand is packed: in blocks of k, each of panels of its rows (left) or columns (right). With `split`, a panel
 // is followed by what rounding took away from it.
 struct PanelLayout {
@@ -47,10 +63,14 @@ struct PanelLayout {
       unit.pack_columns(to, low, part, count(panel), end - begin);
     }
   }
-  // Packs one panel of a right operand that is rounded already, its k contiguous.
+  // Packs one panel of a right operand that is rounded already.
   void pack(Bf16* to, PackSourceOf<Bf16> source, std::int64_t panel, std::int64_t begin, std::int64_t end) const {
-    const Bf16* const columns = source.data + panel * panel_size() * source.ld + begin;
-    unit.pack_rounded_columns(to, columns, source.ld, count(panel), end - begin);
+    const std::int64_t first = panel * panel_size();
+    if (source.k_contiguous) {
+      unit.pack_rounded_columns(to, source.data + first * source.ld + begin, source.ld, count(panel), end - begin);
+    } else {
+      pack_rounded_rows(to, source.data + begin * source.ld + first, source.ld, count(panel), end - begin);
+    }
   }
   template <class T>
   void pack_block(Bf16* to, const PackSourceOf<T>& source, std::int64_t block, std::int64_t panel) const {

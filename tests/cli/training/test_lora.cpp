@@ -1,0 +1,91 @@
+// Runs with adapters (train.lora.*) from the command line.
+#include <doctest/doctest.h>
+
+#include "tests/cli/training/resume_support.h"
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kLora =
+    "--train.init_from base --train.lora.rank 2 --train.lora.dropout 0.1 --train.steps 20 --checkpoint.keep 0 "
+    "--checkpoint.average 2";
+
+}  // namespace
+
+TEST_CASE("lora: only adapters learn and are saved, a killed run resumes to the same bytes, and all commands read it") {
+  const Sandbox box("gpt");
+  box.train("base", "--train.steps 40");
+  const std::string base = box.read("base/checkpoints/step-000040/model.safetensors");
+  const Outcome trained = box.succeed("train tiny.toml --out straight " + std::string(kLora));
+  CHECK(
+      trained.tells(" of which 2304 learn"));  // two layers: qkv 3·2·32 + 96·2, out 2·64, up and down 2·(32 + 128) each
+  CHECK(box.read("straight/checkpoints/step-000020/model.safetensors").size() < base.size() / 3);
+  check_kills_at_steps(box, "straight", 2, kLora, 7);
+
+  const Json before = json_of(box, "eval base --text text.txt --json");
+  const Json after = json_of(box, "eval straight --text text.txt --json");
+  CHECK(after["loss"].get<double>() < before["loss"].get<double>());
+  const Json first = json_of(box, "eval straight/checkpoints/step-000000 --text text.txt --json");
+  CHECK(first["loss"] == before["loss"]);
+  for (const char* words : {"generate straight --prompt The --tokens 5", "surprisal straight --text text.txt --json",
+                            "heads straight --text text.txt --json", "info straight --seconds 0 --json"}) {
+    CAPTURE(words);
+    CHECK(box.run(words).exit_code == 0);
+  }
+  const Json info = json_of(box, "info straight --seconds 0 --json");
+  CHECK(info["memory"]["gradients"] == 4 * 2304);
+
+  const Outcome exploded = box.run(
+      "train tiny.toml --out exploded --train.init_from base --train.lora.rank 2 --optimizer.lr 1e30"
+      " --schedule.warmup 0 --optimizer.clip 0");
+  CHECK(exploded.exit_code == kFailure);
+  CHECK(exploded.tells("is of the forward of lora_linear in blocks.0.attention.qkv"));
+
+  // In a new folder, with its own base.
+  box.succeed("train --resume straight --out further --train.steps 24");
+  CHECK(box.read("further/base.safetensors") == box.read("straight/base.safetensors"));
+  std::string damaged = box.read("straight/base.safetensors");
+  damaged.back() ^= 1;
+  box.write("straight/base.safetensors", damaged);
+  check_error(box, kFailure,
+              (box / "straight/base.safetensors").string() + " has changed since step-000020 was saved: …",
+              "eval straight/checkpoints/step-000020 --text text.txt");
+}
+
+TEST_CASE("lora: a classifier learns beside adapters, and what does not go together is refused") {
+  const Sandbox box("bert");
+  box.train("base", "--train.steps 20");
+  box.prepare_toy("tag");
+  const Outcome tagged = box.succeed(
+      "train tiny.toml --out tags --train.init_from base --train.lora.rank 2 --train.lora.targets qkv out "
+      "--model.context 18");
+  CHECK(tagged.tells(" learn"));
+  CHECK(json_of(box, "eval tags --labels valid.tsv --json").contains("loss"));
+  check_error(box, kUsage, "train.lora.rank: expected train.init_from beside it, since only adapters learn, got none",
+              "train tiny.toml --out new --train.lora.rank 2");
+  const Outcome wrong =
+      box.run("train tiny.toml --out new --train.init_from base --train.lora.rank 2 --train.lora.targets w");
+  CHECK(wrong.exit_code == kUsage);
+  CHECK(wrong.tells("train.lora.targets: expected linear layers of the model (down, k, out, "));
+  box.prepare_toy("gpt");
+  box.train("text", "--train.steps 4");
+  box.train("adapted", "--train.init_from text --train.lora.rank 2 --train.steps 2");
+  check_error(
+      box, kFailure,
+      "train.init_from: " + (box / "adapted").string() + " has adapters (train.lora.rank = 2): expected a run without",
+      "train tiny.toml --out new --train.init_from adapted");
+}
+
+TEST_CASE("configuration: a key with a dot is read from a section of its own, or with the dot, and written") {
+  const Sandbox box("gpt");
+  box.train("base", "--train.steps 2");
+  const std::string toml = box.read("tiny.toml");
+  box.write("dotted.toml", toml + "[train.lora]\nrank = 3\nalpha = 5\n");
+  box.succeed("train dotted.toml --out run --train.init_from base --train.steps 2");
+  CHECK(box.read("run/config.toml").find("lora.rank = 3") != std::string::npos);
+  CHECK(box.read("run/config.toml").find("lora.alpha = 5.0") != std::string::npos);
+  box.write("wrong.toml", toml + "[train.lora]\nrang = 3\n");
+  check_error(box, kUsage, "wrong.toml:35: unknown key train.lora.rang: did you mean train.lora.rank?",
+              "train wrong.toml --out new");
+}
