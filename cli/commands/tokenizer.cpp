@@ -120,7 +120,8 @@ void encode_input(TokenizerArguments& arguments) {
 void decode_input(const TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   TextOutput output;
-  for (std::string word; std::cin >> word;) {
+  bool begins = true;
+  for (std::string word; std::cin >> word; begins = false) {
     std::size_t read = 0;
     std::int32_t id = -1;
     try {
@@ -129,7 +130,7 @@ void decode_input(const TokenizerArguments& arguments) {
     }
     check(read == word.size(), "tokenizer decode: expected token ids separated by white space, got \"",
           word.substr(0, 60), "\"");
-    output.write(tokenizer->decode(std::span(&id, 1)));
+    output.write(begins ? tokenizer->decode(std::span(&id, 1)) : std::string(tokenizer->token_bytes(id)));
   }
   output.finish();
 }

@@ -315,11 +315,9 @@ TEST_CASE("tokenizer.json: added tokens that are not special") {
   CHECK_FALSE(tokenizer->is_special(259));
   CHECK_FALSE(tokenizer->is_ordinary(259));
   CHECK_FALSE(tokenizer->special("  ").has_value());
-  const ordered_json written = ordered_json::parse(tokenizer->to_json());
-  CHECK(written["added_tokens"].size() == 4);
-  CHECK(written["added_tokens"][1]["special"] == false);
-  CHECK(written["added_tokens"][1]["normalized"] == true);
-  CHECK(written["added_tokens"][3]["normalized"] == false);
+  const ordered_json written = ordered_json::parse(tokenizer->to_json()), &added = written["added_tokens"];
+  CHECK((added.size() == 4 && added[1]["special"] == false));
+  CHECK((added[1]["normalized"] == true && added[3]["normalized"] == false));
   CHECK(read(written)->to_json() == tokenizer->to_json());
 
   const auto refused = [&](const char* key, const ordered_json& value, const std::string& message) {
