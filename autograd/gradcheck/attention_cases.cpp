@@ -92,8 +92,9 @@ void add_attention(OpTable& t) {
 void add_head_transforms(OpTable& t) {
   // The transform of heads d wide; its table of rotations has the dtype of x.
   const auto transform = [](const Variable& x, std::int64_t d, RotaryPairs pairs, const Tensor& positions) {
-    return HeadTransform{.norm_eps = 0.1,
-                         .rotation = {rotation_table(2, 3, d, 50, x.value().dtype()), positions, pairs}};
+    return HeadTransform{
+        .norm_eps = 0.1,
+        .rotation = {rotation_table(2, 3, rotation_angles(d, 50), x.value().dtype()), positions, pairs}};
   };
   const Tensor positions = ids({0, 1, 0, 2, 2, 1}, {2, 3});
   const auto heads = [&](const char* name, const std::string& label, std::vector<Tensor> inputs, auto&& how) {

@@ -155,7 +155,7 @@ AttentionHeads::AttentionHeads(const BlockConfig& config)
 MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
     : qkv(config.dim, query_width(config) + key_width(config) + value_width(config), config.bias.attention, config.init,
           config.dtype, ParameterRole::stacked({query_width(config), key_width(config), value_width(config)})),
-      out(output_width(config), config.dim, config.bias.attention, config.residual_init, config.dtype),
+      out(output_width(config), config.dim, config.bias.attention_out, config.residual_init, config.dtype),
       heads_(config) {
   register_module("qkv", qkv);
   if (heads_.q_norm) register_module("q_norm", *heads_.q_norm);
@@ -266,7 +266,7 @@ CrossAttention::CrossAttention(const BlockConfig& config)
     : q(config.dim, query_width(config), config.bias.attention, config.init, config.dtype),
       kv(config.dim, key_width(config) + value_width(config), config.bias.attention, config.init, config.dtype,
          ParameterRole::stacked({key_width(config), value_width(config)})),
-      out(output_width(config), config.dim, config.bias.attention, config.residual_init, config.dtype),
+      out(output_width(config), config.dim, config.bias.attention_out, config.residual_init, config.dtype),
       heads_(config) {
   register_module("q", q);
   if (heads_.q_norm) register_module("q_norm", *heads_.q_norm);

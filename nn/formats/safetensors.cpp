@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/json.h"
 
@@ -38,11 +39,31 @@ char* raw_bytes(const Tensor& tensor) {
   return dispatch_stored(tensor.dtype(), [&]<class T>(T) { return reinterpret_cast<char*>(tensor.span<T>().data()); });
 }
 
-DType parse_dtype(const std::string& name) {
+// A dtype of the format: its name, and the bytes of an element.
+struct StoredType {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+constexpr std::string_view kHalf = "F16";
+// The dtypes beside those of format_name().
+constexpr StoredType kOtherTypes[] = {{kHalf, 2}, {"BOOL", 1}, {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1},
+                                      {"I16", 2}, {"U16", 2},  {"U32", 4}, {"I64", 8},     {"U64", 8}};
+
+// The dtype as which values of the file are read; nullopt for one that is not supported.
+std::optional<DType> read_dtype(const std::string& name) {
+  if (name == kHalf) return DType::f32;
   for (DType dtype : {DType::f32, DType::f64, DType::i32, DType::bf16, DType::u8}) {
     if (name == format_name(dtype)) return dtype;
   }
-  fail("dtype ", name, " is not supported (F32, F64, I32, BF16 and U8 are)");
+  return std::nullopt;
+}
+
+std::uint64_t stored_bytes(const std::string& name) {
+  if (const auto other = std::ranges::find(kOtherTypes, name, &StoredType::name); other != std::end(kOtherTypes))
+    return other->bytes;
+  const std::optional<DType> dtype = read_dtype(name);
+  check(dtype.has_value(), "dtype ", name, " is not known");
+  return size_of(*dtype);
 }
 
 using nlohmann::json;
@@ -56,8 +77,7 @@ std::uint64_t whole_number(const json& value) {
 // A tensor in the file: its name, dtype, shape and bytes [begin, end), counted from the first byte after the header.
 struct Place {
   std::uint64_t begin, end;
-  std::string name;
-  DType dtype;
+  std::string name, dtype;
   std::vector<std::int64_t> shape;
 };
 
@@ -68,10 +88,10 @@ Place read_place(const std::string& name, const json& entry) {
   Place place{.begin = whole_number(offsets[0]),
               .end = whole_number(offsets[1]),
               .name = name,
-              .dtype = parse_dtype(entry.at("dtype").get<std::string>()),
+              .dtype = entry.at("dtype").get<std::string>(),
               .shape = {}};
   check(entry.at("shape").is_array(), "shape: expected a list of numbers, got ", dump_json(entry.at("shape")));
-  std::uint64_t bytes = size_of(place.dtype);
+  std::uint64_t bytes = stored_bytes(place.dtype);
   for (const json& size : entry.at("shape")) {
     // Sizes of 0 count as 1 here, because the strides must not overflow either.
     const std::uint64_t counted = std::max<std::uint64_t>(whole_number(size), 1);
@@ -141,9 +161,9 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
   check(!file.fail(), path.string(), ": cannot be written: ", std::strerror(errno));
 }
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, OtherDtypes others) : file_(path) {
   try {
-    read_header();
+    read_header(others);
   } catch (const IoError&) {
     throw;
   } catch (const std::exception& error) {
@@ -151,7 +171,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   }
 }
 
-void SafetensorsFile::read_header() {
+void SafetensorsFile::read_header(OtherDtypes others) {
   std::uint64_t header_bytes = 0;
   const auto file_bytes = static_cast<std::uint64_t>(file_.size());
   check(file_bytes >= 8, "truncated header");
@@ -164,45 +184,62 @@ void SafetensorsFile::read_header() {
 
   for (const Place& place : read_places(parse_json<json>(header), data_bytes)) {
     const auto offset = static_cast<std::int64_t>(8 + header_bytes + place.begin);
-    entries_.emplace(place.name, Entry(Dims(place.shape), place.dtype, offset));
+    const std::optional<DType> dtype = read_dtype(place.dtype);
+    check(dtype.has_value() || others == OtherDtypes::skipped, "tensor ", place.name, ": dtype ", place.dtype,
+          " is not supported (F32, F64, F16, I32, BF16 and U8 are)");
+    if (!dtype) {
+      skipped_.emplace(place.name, place.dtype);
+      continue;
+    }
+    entries_.emplace(place.name, Entry(Dims(place.shape), *dtype, place.dtype == kHalf, offset));
   }
 }
+
+namespace {
+
+// Reads values of the type Stored, and writes what `convert` makes of them.
+template <class Stored, class T, class Convert>
+void read_converted(const InputFile& file, std::int64_t offset, std::span<T> to, const Convert& convert) {
+  std::vector<Stored> part(1 << 20);
+  for (std::size_t begin = 0; begin < to.size(); begin += part.size()) {
+    const std::size_t count = std::min(part.size(), to.size() - begin);
+    file.read_at(offset + static_cast<std::int64_t>(begin * sizeof(Stored)),
+                 {reinterpret_cast<char*>(part.data()), count * sizeof(Stored)});
+    std::transform(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(count), to.begin() + begin, convert);
+  }
+}
+
+}  // namespace
 
 void SafetensorsFile::read(const std::string& name, const Tensor& place) const {
   const auto found = entries_.find(name);
   check(found != entries_.end(), file_.path().string(), ": there is no tensor ", name);
   const Entry& entry = found->second;
-  const bool rounds = place.dtype() == DType::bf16 && entry.dtype() == DType::f32;
-  check(entry.sizes() == place.sizes() && (entry.dtype() == place.dtype() || rounds), file_.path().string(),
+  const bool rounds = place.dtype() == DType::bf16 && entry.dtype() == DType::f32 && !entry.half_;
+  const bool widens = place.dtype() == DType::f32 && entry.dtype() == DType::bf16;
+  check(entry.sizes() == place.sizes() && (entry.dtype() == place.dtype() || rounds || widens), file_.path().string(),
         ": tensor ", name, ": expected ", place.sizes(), " ", place.dtype(), ", got ", entry.sizes(), " ",
         entry.dtype());
   if (rounds) {
-    read_rounded(entry.offset_, place);
+    read_converted<float>(file_, entry.offset_, place.span<kernels::Bf16>(), kernels::round_to_bf16);
+  } else if (widens) {
+    read_converted<kernels::Bf16>(file_, entry.offset_, place.span<float>(), kernels::widen);
+  } else if (entry.half_) {
+    read_converted<kernels::F16>(file_, entry.offset_, place.span<float>(), kernels::widen_f16);
   } else {
     file_.read_at(entry.offset_, {raw_bytes(place), static_cast<std::size_t>(place.bytes())});
   }
   place.mark_changed();
 }
 
-void SafetensorsFile::read_rounded(std::int64_t offset, const Tensor& place) const {
-  std::vector<float> part(1 << 20);
-  const std::span<kernels::Bf16> to = place.span<kernels::Bf16>();
-  for (std::size_t begin = 0; begin < to.size(); begin += part.size()) {
-    const std::size_t count = std::min(part.size(), to.size() - begin);
-    file_.read_at(offset + static_cast<std::int64_t>(begin * sizeof(float)),
-                  {reinterpret_cast<char*>(part.data()), count * sizeof(float)});
-    std::transform(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(count), to.begin() + begin,
-                   kernels::round_to_bf16);
-  }
-}
-
 void SafetensorsFile::read(const std::string& name, std::int64_t begin, const Tensor& place) const {
   const auto found = entries_.find(name);
   check(found != entries_.end(), file_.path().string(), ": there is no tensor ", name);
   const Entry& entry = found->second;
-  check(entry.dtype() == place.dtype() && begin >= 0 && begin + place.numel() <= entry.sizes().product(),
-        file_.path().string(), ": tensor ", name, ": expected ", place.numel(), " elements of ", place.dtype(),
-        " from ", begin, " on, got ", entry.sizes(), " ", entry.dtype());
+  check(
+      entry.dtype() == place.dtype() && !entry.half_ && begin >= 0 && begin + place.numel() <= entry.sizes().product(),
+      file_.path().string(), ": tensor ", name, ": expected ", place.numel(), " elements of ", place.dtype(), " from ",
+      begin, " on, got ", entry.sizes(), " ", entry.dtype());
   const auto offset = entry.offset_ + begin * static_cast<std::int64_t>(size_of(place.dtype()));
   file_.read_at(offset, {raw_bytes(place), static_cast<std::size_t>(place.bytes())});
   place.mark_changed();

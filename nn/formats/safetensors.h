@@ -28,35 +28,44 @@ class SafetensorsFile {
   // A tensor of the file.
   class Entry {
    public:
-    Entry(const Dims& sizes, DType dtype, std::int64_t offset) : sizes_(sizes), dtype_(dtype), offset_(offset) {}
+    Entry(const Dims& sizes, DType dtype, bool half, std::int64_t offset)
+        : sizes_(sizes), dtype_(dtype), half_(half), offset_(offset) {}
     const Dims& sizes() const { return sizes_; }
+    // The dtype as which the values are read: f32 for F16.
     DType dtype() const { return dtype_; }
 
    private:
     friend class SafetensorsFile;
     Dims sizes_;
     DType dtype_;
+    bool half_;            // the values are F16 in the file
     std::int64_t offset_;  // of the first value, from the beginning of the file
   };
 
-  // Throws Error, naming the file, if it is missing, truncated or malformed. Supports F32, F64, I32, BF16 and U8.
-  explicit SafetensorsFile(const std::filesystem::path& path);
+  // What happens to tensors of other dtypes than F32, F64, F16, I32, BF16 and U8: an Error, or they are left out.
+  enum class OtherDtypes { refused, skipped };
+
+  // Throws Error, naming the file, if it is missing, truncated or malformed.
+  explicit SafetensorsFile(const std::filesystem::path& path, OtherDtypes others = OtherDtypes::refused);
 
   const std::map<std::string, Entry>& entries() const { return entries_; }
+  // The tensors that were left out, each with its dtype: "I64".
+  const std::map<std::string, std::string>& skipped() const { return skipped_; }
   // Copies the values of a tensor to `place`, which must be contiguous and have the entry's sizes and dtype; f32 is
-  // rounded if `place` is bf16. Throws Error if there is no such tensor, if `place` does not fit, or if reading fails.
+  // rounded if `place` is bf16, bf16 is widened if it is f32, and F16 is always read as f32. Throws Error if there is
+  // no such tensor, if `place` does not fit, or if reading fails.
   void read(const std::string& name, const Tensor& place) const;
-  // Copies the elements from `begin` on until `place` is full. The tensor must have the dtype of `place`.
+  // Copies the elements from `begin` on until `place` is full. The tensor must have the dtype of `place`, and not F16.
   void read(const std::string& name, std::int64_t begin, const Tensor& place) const;
   // Returns a new tensor with the values.
   Tensor read(const std::string& name) const;
 
  private:
-  void read_header();
-  void read_rounded(std::int64_t offset, const Tensor& place) const;
+  void read_header(OtherDtypes others);
 
   InputFile file_;
   std::map<std::string, Entry> entries_;
+  std::map<std::string, std::string> skipped_;
 };
 
 // Returns all tensors of a file. Throws Error as SafetensorsFile does.

@@ -19,6 +19,8 @@ enum class FeedForwardKind { mlp, none };      // none: a block has attention on
 enum class AttentionKind { softmax, linear };  // Vaswani et al. 2017; Katharopoulos et al. 2020
 // The kinds of positions by their words in a configuration; PositionConfig says what each kind needs.
 enum class PositionKind { learned, sinusoidal, rotary, none };
+// How rotary positions are stretched for texts longer than those of the first training (RotaryScaling).
+enum class PositionScaling { none, linear, llama3 };
 
 template <>
 struct Words<NormPlace> {
@@ -47,6 +49,11 @@ struct Words<PositionKind> {
                                                                        {PositionKind::none, "none"}};
 };
 template <>
+struct Words<PositionScaling> {
+  static constexpr std::pair<PositionScaling, std::string_view> list[] = {
+      {PositionScaling::none, "none"}, {PositionScaling::linear, "linear"}, {PositionScaling::llama3, "llama3"}};
+};
+template <>
 struct Words<RotaryPairs> {
   static constexpr std::pair<RotaryPairs, std::string_view> list[] = {{RotaryPairs::halves, "halves"},
                                                                       {RotaryPairs::interleaved, "interleaved"}};
@@ -64,11 +71,20 @@ struct LearnedPositions {};
 struct SinusoidalPositions {
   double base = 10000;
 };
+// Linear: each angle is divided by `factor` (Chen et al. 2023). Llama 3.1: pairs that turn fewer than `low_freq` times
+// in `original_context` tokens are divided by it, those that turn more than `high_freq` times stay, and between them
+// the angle goes over from one to the other, linearly in the number of turns.
+struct RotaryScaling {
+  PositionScaling kind = PositionScaling::none;
+  double factor = 1, low_freq = 1, high_freq = 4;
+  std::int64_t original_context = 8192;
+};
 // Self-attention rotates queries and keys (Su et al. 2021). From one position to the next, pair i of the elements of a
-// head of width d is rotated by the further angle base^(−2i/d).
+// head of width d is rotated by the further angle base^(−2i/d), which may be scaled.
 struct Rotary {
   double base = 10000;
   RotaryPairs pairs = RotaryPairs::halves;
+  RotaryScaling scaling = {};
 };
 // Nothing tells the model where a token is. Only a causal mask still orders the tokens.
 struct NoPositions {};
@@ -77,9 +93,11 @@ using PositionConfig = std::variant<LearnedPositions, SinusoidalPositions, Rotar
 
 // Which layers have biases.
 struct Biases {
-  Biases(bool all = true) : attention(all), feed_forward(all), norms(all) {}
-  bool attention, feed_forward;  // the linear layers of each
-  bool norms;                    // of layer norms; an RMS norm never has one
+  Biases(bool all = true) : attention(all), attention_out(all), feed_forward(all), norms(all) {}
+  bool attention;      // the layers of queries, keys and values
+  bool attention_out;  // the output layer of attention
+  bool feed_forward;   // both layers
+  bool norms;          // of layer norms; an RMS norm never has one
 };
 
 struct BlockConfig {

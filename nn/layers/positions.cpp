@@ -1,6 +1,8 @@
 #include "nn/layers/positions.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "autograd/ops/arithmetic.h"
@@ -24,9 +26,28 @@ Tensor sinusoidal_positions(std::int64_t length, std::int64_t dim, double base, 
   return table;
 }
 
+namespace {
+
+// Returns the scaled angle of a pair that turns by `angle` from one position to the next.
+double scaled_angle(double angle, const RotaryScaling& scaling) {
+  if (scaling.kind == PositionScaling::none) return angle;
+  if (scaling.kind == PositionScaling::linear) return angle / scaling.factor;
+  const double turns = static_cast<double>(scaling.original_context) * angle / (2 * std::numbers::pi);
+  const double kept = std::clamp((turns - scaling.low_freq) / (scaling.high_freq - scaling.low_freq), 0.0, 1.0);
+  return kept * angle + (1 - kept) * angle / scaling.factor;
+}
+
+}  // namespace
+
+std::vector<double> rotary_angles(std::int64_t d, const Rotary& rotary) {
+  std::vector<double> angles = rotation_angles(d, rotary.base);
+  for (double& angle : angles) angle = scaled_angle(angle, rotary.scaling);
+  return angles;
+}
+
 Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64_t d, const Rotary& rotary,
                      DType dtype) {
-  return {.table = rotation_table(positions.first, length, d, rotary.base, dtype),
+  return {.table = rotation_table(positions.first, length, rotary_angles(d, rotary), dtype),
           .positions = positions.of_tokens,
           .pairs = rotary.pairs};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "autograd/ops/attention/attention.h"
 #include "nn/layers/block_config.h"
@@ -18,6 +19,9 @@ struct Positions {
   std::int64_t first = 0;  // token t of every row has position first + t
   Tensor of_tokens{};      // i32 (B, T): the position of each token, used instead of `first`; undefined: not used
 };
+
+// Returns the angle by which each pair of the elements of a head of width d turns from one position to the next: (d/2).
+std::vector<double> rotary_angles(std::int64_t d, const Rotary& rotary);
 
 // Returns the rotation of the queries and keys of `length` tokens at these positions, for heads of width d.
 Rotation rotation_of(const Positions& positions, std::int64_t length, std::int64_t d, const Rotary& rotary,

@@ -26,6 +26,13 @@ Key auto_key(std::string name, std::string help, std::string other) {
                                       std::vector<std::string>{"auto", "true", "false"}});
 }
 
+// Also "qkv": the layers of queries, keys and values have biases, the output layer has none (Qwen2).
+Key attention_bias_key() {
+  Key key = auto_key("attention_bias", "biases in the linear layers of attention (auto = bias)", "model.bias");
+  std::get<std::vector<std::string>>(key.allowed).push_back("qkv");
+  return key;
+}
+
 // Replaces "auto" by `value`.
 void resolve_auto(KeyValues& options, std::string_view name, bool value) {
   if (options.text(name) == "auto") options.set(name, std::string(value ? "true" : "false"));
@@ -98,6 +105,13 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       {"position_base", 10000.0, "base of the wavelengths of sinusoidal and rotary positions", above(0)},
       word_key("rotary_pairs", RotaryPairs::halves,
                "elements of a head that turn together: i and d/2 + i, or 2i and 2i + 1"),
+      word_key("position_scaling", PositionScaling::none,
+               "how the angles of rotary positions are scaled for longer texts: not, all alike, or as in Llama 3.1"),
+      {"position_factor", 1.0, "divides the angles that position_scaling scales", above(0)},
+      {"position_low_freq", 1.0, "llama3: pairs with fewer turns in the original context are scaled in full", above(0)},
+      {"position_high_freq", 4.0, "llama3: pairs with more turns in the original context stay", above(0)},
+      {"position_original_context", std::int64_t{8192}, "llama3: the context before it was stretched, in tokens",
+       between(1, kMaxSize)},
       {.name = "attention_scale",
        .default_value = 0.0,
        .help = "factor of attention scores (auto = 0 = 1 / sqrt(head_dim), none = 1)",
@@ -110,7 +124,7 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
        .words = {{"auto", 0.0}}},
       {"qk_norm", false, "an RMS norm of each head's queries and keys"},
       {"bias", defaults.bias, "biases in linear layers and norms"},
-      auto_key("attention_bias", "biases in the linear layers of attention (auto = bias)", "model.bias"),
+      attention_bias_key(),
       auto_key("ff_bias", "biases in feed-forward layers (auto = bias)", "model.bias"),
       auto_key("norm_bias", "biases in layer norms (auto = bias)", "model.bias"),
       {"norm_eps", 1e-5, "added to the variance in norms", above(0)},
@@ -126,6 +140,22 @@ Key attention_window_key() {
   return {"attention_window", std::int64_t{0}, "tokens that a token sees, with itself, in causal attention (0 = all)",
           between(0, kMaxSize)};
 }
+
+namespace {
+
+void check_position_scaling(const KeyValues& options, PositionKind position) {
+  const PositionScaling scaling = options.word<PositionScaling>("position_scaling");
+  if (scaling != PositionScaling::none && position != PositionKind::rotary) {
+    fail_usage("model.position_scaling: expected none beside model.position = ", word_of(position), ", got ",
+               word_of(scaling));
+  }
+  const double low = options.number("position_low_freq"), high = options.number("position_high_freq");
+  if (scaling == PositionScaling::llama3 && high <= low) {
+    fail_usage("model.position_high_freq: expected more than model.position_low_freq, which is ", low, ", got ", high);
+  }
+}
+
+}  // namespace
 
 void resolve_transformer_keys(KeyValues& options) {
   const std::int64_t dim = options.integer("dim"), heads = options.integer("heads");
@@ -155,6 +185,7 @@ void resolve_transformer_keys(KeyValues& options) {
     fail_usage("model.kv_heads: expected a divisor of model.heads, which is ", heads, ", got ", kv_heads);
   }
   const PositionKind position = options.word<PositionKind>("position");
+  check_position_scaling(options, position);
   if (position == PositionKind::sinusoidal && dim % 2 != 0) {
     fail_usage("model.dim: expected an even width for sinusoidal positions, got ", dim);
   }
@@ -170,7 +201,8 @@ void resolve_transformer_keys(KeyValues& options) {
 BlockConfig block_config(const KeyValues& options) {
   const auto is_true = [&](std::string_view name) { return options.text(name) == "true"; };
   Biases bias;
-  bias.attention = is_true("attention_bias"), bias.feed_forward = is_true("ff_bias"), bias.norms = is_true("norm_bias");
+  bias.attention = options.text("attention_bias") != "false", bias.attention_out = is_true("attention_bias");
+  bias.feed_forward = is_true("ff_bias"), bias.norms = is_true("norm_bias");
   const double deviation = options.number("init_std");
   const Init init = deviation > 0 ? Init::normal(deviation) : Init::xavier_uniform();
   return {.dim = options.integer("dim"),
@@ -203,7 +235,13 @@ PositionConfig position_config(const KeyValues& options) {
     case PositionKind::sinusoidal:
       return SinusoidalPositions{base};
     case PositionKind::rotary:
-      return Rotary{base, options.word<RotaryPairs>("rotary_pairs")};
+      return Rotary{base,
+                    options.word<RotaryPairs>("rotary_pairs"),
+                    {.kind = options.word<PositionScaling>("position_scaling"),
+                     .factor = options.number("position_factor"),
+                     .low_freq = options.number("position_low_freq"),
+                     .high_freq = options.number("position_high_freq"),
+                     .original_context = options.integer("position_original_context")}};
     case PositionKind::none:
       return NoPositions{};
   }

@@ -214,7 +214,7 @@ TEST_CASE("errors: attention") {
   const auto transform = [&](const Dims& x, const Dims& weight, const Rotation& rotation) {
     return transform_heads(in.of(x), weight.empty() ? Variable() : in.of(weight), 2, {.rotation = rotation});
   };
-  const Tensor table = rotation_table(0, 3, 2, 10, DType::f64);
+  const Tensor table = rotation_table(0, 3, rotation_angles(2, 10), DType::f64);
   CHECK_THROWS_WITH_AS(transform({2, 3, 5}, {}, {}),
                        "transform_heads: x is (2, 3, 5): expected (B, T, h d) with h = 2 heads", Error);
   CHECK_THROWS_WITH_AS(transform({2, 3, 4}, {4}, {}),

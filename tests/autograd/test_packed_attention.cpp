@@ -154,7 +154,8 @@ TEST_CASE("packed attention: groups of query heads, norms and rotations agree wi
           CAPTURE(static_cast<int>(pairs));
           CAPTURE(normalised);
           const auto how = [&](Inputs in) {
-            return HeadTransform{.rotation = {rotation_table(3, 5, 6, 100, in[0].value().dtype()), places, pairs}};
+            return HeadTransform{
+                .rotation = {rotation_table(3, 5, rotation_angles(6, 100), in[0].value().dtype()), places, pairs}};
           };
           const auto weights = [&](Inputs in) { return normalised ? HeadWeights{in[1], in[2]} : HeadWeights{}; };
           check_twins(
@@ -212,8 +213,9 @@ TEST_CASE("rotary positions: scores depend on differences of positions only, f64
   for (RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::interleaved}) {
     const auto score = [&](std::int64_t of_q, std::int64_t of_k) {
       const auto turned = [&](const Tensor& x, std::int64_t position) {
-        return transform_heads(Variable::constant(tape, x), {}, 1,
-                               {.rotation = {rotation_table(position, 1, 32, 10000, DType::f64), {}, pairs}});
+        return transform_heads(
+            Variable::constant(tape, x), {}, 1,
+            {.rotation = {rotation_table(position, 1, rotation_angles(32, 10000), DType::f64), {}, pairs}});
       };
       return sum(mul(turned(q, of_q), turned(k, of_k))).value().item();
     };

@@ -47,7 +47,7 @@ inline GptConfig switched_gpt(DType dtype = DType::f64) {
   config.block.activation = ActivationKind::relu2, config.block.value_residual = true;
   config.block.kv_heads = 2, config.block.attention_window = 5;
   config.block.attention_scale = 0.7, config.embedding_scale = 1.3;
-  config.block.bias.attention = false, config.block.final_norm = false;
+  config.block.bias.attention = config.block.bias.attention_out = false, config.block.final_norm = false;
   config.logit_softcap = 3;
   return config;
 }

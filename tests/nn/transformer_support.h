@@ -27,7 +27,7 @@ inline std::vector<TransformerConfig> transformer_architectures(DType dtype = DT
   configs[3].block = modern(configs[3].block);
   configs[3].position = Rotary{.pairs = RotaryPairs::interleaved};
   configs[4].position = NoPositions{}, configs[4].embedding_scale = 2;
-  configs[4].block.attention_scale = 0.7, configs[4].block.bias.attention = false;
+  configs[4].block.attention_scale = 0.7, configs[4].block.bias.attention = configs[4].block.bias.attention_out = false;
   configs[4].block.final_norm = true, configs[4].block.feed_forward = FeedForwardKind::none;
   return configs;
 }

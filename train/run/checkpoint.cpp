@@ -32,6 +32,28 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   check(!file.fail(), path.string(), ": cannot be written: ", std::strerror(errno));
 }
 
+// Returns the fields of state.json.
+nlohmann::ordered_json fields_of(const TrainingState& state, bool regular) {
+  nlohmann::ordered_json fields = {{"tokens", state.tokens},
+                                   {"elapsed_s", state.elapsed_s},
+                                   {"best_loss", state.best_loss},
+                                   {"best_step", state.best_step},
+                                   {"data_hash", state.data_hash},
+                                   {"valid_hash", state.valid_hash},
+                                   {"regular", regular}};
+  if (!state.scored_by.empty()) fields["scored_by"] = state.scored_by;
+  if (const auto& best = state.scheduled_best) fields["scheduled_best"] = {{"loss", best->loss}, {"step", best->step}};
+  if (state.num_bad_epochs > 0) fields["stalls"] = state.num_bad_epochs;
+  if (const auto& plan = state.clock) {
+    fields["clock"] = {{"begin", plan->cooldown.begin},  {"progress", plan->cooldown.progress},
+                       {"end", plan->cooldown.end},      {"minutes", plan->minutes},
+                       {"deadline_s", plan->deadline_s}, {"moved", plan->moved}};
+  }
+  if (!state.run_files.empty()) fields["run_files"] = state.run_files;
+  if (state.metrics.bytes > 0) fields["metrics"] = {{"bytes", state.metrics.bytes}, {"hash", state.metrics.hash}};
+  return fields;
+}
+
 }  // namespace
 
 std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model,
@@ -61,21 +83,16 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
     parallel_for(0, 2, 1, write);  // both at once: the time is spent copying to the file cache, not on the disk
     ranks.barrier();               // waits until all shares are written
   };
-  nlohmann::ordered_json fields = {{"tokens", state.tokens},       {"elapsed_s", state.elapsed_s},
-                                   {"best_loss", state.best_loss}, {"best_step", state.best_step},
-                                   {"data_hash", state.data_hash}, {"valid_hash", state.valid_hash},
-                                   {"regular", options.regular}};
-  if (!state.scored_by.empty()) fields["scored_by"] = state.scored_by;
-  if (const auto& best = state.scheduled_best) fields["scheduled_best"] = {{"loss", best->loss}, {"step", best->step}};
-  if (state.num_bad_epochs > 0) fields["stalls"] = state.num_bad_epochs;
-  if (const auto& plan = state.clock) {
-    fields["clock"] = {{"begin", plan->cooldown.begin},  {"progress", plan->cooldown.progress},
-                       {"end", plan->cooldown.end},      {"minutes", plan->minutes},
-                       {"deadline_s", plan->deadline_s}, {"moved", plan->moved}};
-  }
-  if (!state.run_files.empty()) fields["run_files"] = state.run_files;
-  if (state.metrics.bytes > 0) fields["metrics"] = {{"bytes", state.metrics.bytes}, {"hash", state.metrics.hash}};
-  return std::make_unique<StagedCheckpoint>(run, state.step, fields, write_files);
+  return std::make_unique<StagedCheckpoint>(run, state.step, fields_of(state, options.regular), write_files);
+}
+
+void publish_weights(const RunFolder& run, const Module& model, std::string_view config_toml) {
+  const TrainingState state{.run_files = hash_run_files(run)};
+  StagedCheckpoint checkpoint(run, 0, fields_of(state, /*regular=*/false), [&](const std::filesystem::path& staging) {
+    write_text(staging / kConfigFile, config_toml);
+    write_safetensors(staging / kModelFile, model.named_tensors(), {{"format", "pt"}});
+  });
+  checkpoint.publish();
 }
 
 namespace {

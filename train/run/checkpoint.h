@@ -75,6 +75,10 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
                                                    const CheckpointOptions& options,
                                                    Communicator& ranks = Communicator::alone());
 
+// Publishes the weights of a model that was trained elsewhere as the checkpoint of step 0. It has no optimizer's state:
+// the run can be used, and others can begin with its weights, but it cannot be resumed.
+void publish_weights(const RunFolder& run, const Module& model, std::string_view config_toml);
+
 // Reads a checkpoint into model and optimizer, each tensor directly into its memory. Throws Error, and changes no
 // weight, if it does not fit them. The number of ranks may differ from that of the run that saved it.
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer,

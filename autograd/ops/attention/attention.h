@@ -1,6 +1,9 @@
 // Attention (attention.cpp, head_transform.cpp, additive_attention.cpp).
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "autograd/kernels/attention/rotary_pairs.h"
 #include "autograd/tape/variable.h"
 
@@ -42,9 +45,11 @@ struct Rotation {
   Tensor positions{};  // i32 (B, T): each token's row of the table; undefined: token t uses row t
   RotaryPairs pairs = RotaryPairs::halves;
 };
-// Returns (count, d). Row k holds the cosines, then the sines, of the angles (first + k)·base^(−2i/d), i < d/2,
-// computed in double.
-Tensor rotation_table(std::int64_t first, std::int64_t count, std::int64_t d, double base, DType dtype);
+// Returns the angles base^(−2i/d), i < d/2, of which a table is made.
+std::vector<double> rotation_angles(std::int64_t d, double base);
+// Returns (count, d). Row k holds the cosines, then the sines, of the angles (first + k)·angles[i], i < d/2, computed
+// in double.
+Tensor rotation_table(std::int64_t first, std::int64_t count, std::span<const double> angles, DType dtype);
 
 // The transformation of queries and keys before their product: first an RMS norm of each head, then a rotation.
 struct HeadTransform {

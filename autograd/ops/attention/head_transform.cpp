@@ -58,17 +58,22 @@ struct TransformHeads {
 
 }  // namespace
 
-Tensor rotation_table(std::int64_t first, std::int64_t count, std::int64_t d, double base, DType dtype) {
-  std::vector<double> frequencies(d / 2);
+std::vector<double> rotation_angles(std::int64_t d, double base) {
+  std::vector<double> angles(d / 2);
   for (std::int64_t i = 0; i < d / 2; ++i) {
-    frequencies[i] = std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(d));
+    angles[i] = std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(d));
   }
+  return angles;
+}
+
+Tensor rotation_table(std::int64_t first, std::int64_t count, std::span<const double> angles, DType dtype) {
+  const std::int64_t d = 2 * std::ssize(angles);
   const Tensor table = Tensor::empty({count, d}, dtype);
   dispatch_floating(dtype, [&]<class T>(T) {
     T* row = table.data<T>();
     for (std::int64_t k = 0; k < count; ++k, row += d) {
       for (std::int64_t i = 0; i < d / 2; ++i) {
-        const double angle = static_cast<double>(first + k) * frequencies[i];
+        const double angle = static_cast<double>(first + k) * angles[i];
         row[i] = static_cast<T>(std::cos(angle)), row[d / 2 + i] = static_cast<T>(std::sin(angle));
       }
     }

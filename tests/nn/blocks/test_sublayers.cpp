@@ -167,7 +167,8 @@ std::vector<BlockConfig> switched_blocks() {
     add([](BlockConfig& block) { block.norm_kind = NormKind::none; });
     add([](BlockConfig& block) { block.feed_forward = FeedForwardKind::none; });
     add([](BlockConfig& block) { block.final_norm = block.norm == NormPlace::post; });
-    add([](BlockConfig& block) { block.bias.attention = false; });
+    add([](BlockConfig& block) { block.bias.attention = block.bias.attention_out = false; });
+    add([](BlockConfig& block) { block.bias.attention_out = false; });
     add([](BlockConfig& block) { block.bias.feed_forward = false; });
     add([](BlockConfig& block) { block.bias.norms = false; });
     add([](BlockConfig& block) {
@@ -214,6 +215,8 @@ TEST_CASE("sublayers: a switched part has no parameters, and the others keep the
           [&](const std::string& name) { return contains(name, "feed_forward"); });
     lacks({"attention_bias", std::string("false")},
           [&](const std::string& name) { return is_bias_in(name, "attention."); });
+    lacks({"attention_bias", std::string("qkv")},
+          [&](const std::string& name) { return is_bias_in(name, "attention.out"); });
     lacks({"ff_bias", std::string("false")},
           [&](const std::string& name) { return is_bias_in(name, "feed_forward."); });
     lacks({"norm_bias", std::string("false")},

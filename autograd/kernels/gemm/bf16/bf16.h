@@ -20,4 +20,15 @@ inline Bf16 round_to_bf16(float x) {
 }
 inline float widen(Bf16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16); }
 
+// The bits of an IEEE half-precision number, which files of weights have.
+using F16 = std::uint16_t;
+
+// Exact, subnormal numbers too.
+inline float widen_f16(F16 x) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(x & 0x8000) << 16, rest = x & 0x7FFF;
+  if (rest >= 0x7C00) return std::bit_cast<float>(sign | 0x7F800000 | (rest & 0x3FF) << 13);  // infinite, or NaN
+  // The exponent is biased by 15, that of a float by 127: 2^112 makes up for it.
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest << 13) * 0x1p112f));
+}
+
 }  // namespace tapeformer::kernels

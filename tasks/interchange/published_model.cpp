@@ -1,0 +1,121 @@
+#include "tasks/interchange/published_model.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "core/memory.h"
+#include "nn/attention/attention.h"
+#include "nn/models/transformer_keys.h"
+#include "tasks/common/models.h"
+#include "tokenizer/special_tokens.h"
+#include "train/config/key_text.h"
+#include "train/run/checkpoint.h"
+
+namespace tapeformer {
+namespace {
+
+// Returns the configuration of a run of the model.
+ResolvedConfig run_config(const PublishedModel& model) {
+  Config config = model_config(model.family, model.options, model.tensors->origin()).values();
+  config.tokenizer.file = std::filesystem::absolute(model.tokenizer_file).lexically_normal().string();
+  return resolve(config);
+}
+
+void require_memory(const ResolvedConfig& config, const ModelVocabulary& vocabulary, const std::string& origin) {
+  const ShapesOnly no_memory;
+  const std::int64_t bytes =
+      make_model_with_heads(config, vocabulary)->parameter_count() * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t memory = machine_memory_bytes();
+  const auto gib = [](std::int64_t count) { return static_cast<double>(count) / (1 << 30); };
+  check(bytes < memory, origin, ": the model needs ", gib(bytes), " GiB of memory, the machine has ", gib(memory));
+}
+
+}  // namespace
+
+ResolvedConfig model_config(const std::string& family, const std::map<std::string, std::string>& options,
+                            const std::string& origin) {
+  try {
+    Config config;
+    apply_override(config, "model.type", family);
+    for (const auto& [key, value] : options) apply_override(config, "model." + key, value);
+    return resolve(config);
+  } catch (const UsageError& error) {
+    fail(origin, ": ", error.what());
+  }
+}
+
+TransformerShape shape_of(const KeyValues& options, std::int64_t vocab) {
+  const BlockConfig block = block_config(options);
+  return {.layers = options.integer("layers"),
+          .dim = block.dim,
+          .ff_dim = block.ff_dim,
+          .vocab = vocab,
+          .context = options.integer("context"),
+          .heads = block.heads,
+          .kv_heads = block.kv_heads > 0 ? block.kv_heads : block.heads,
+          .head_dim = head_dim(block),
+          .qkv_bias = block.bias.attention,
+          .out_bias = block.bias.attention_out,
+          .ff_bias = block.bias.feed_forward,
+          .qk_norm = block.qk_norm,
+          .next_sentence = options.has("next_sentence") && options.boolean("next_sentence"),
+          .tied = ties_embeddings(options)};
+}
+
+std::unique_ptr<Tokenizer> with_vocab(std::unique_ptr<Tokenizer> tokenizer, std::int64_t vocab,
+                                      const std::string& origin) {
+  const std::int64_t size = tokenizer->vocab_size();
+  check(size <= vocab, origin, ": the tokenizer has ", size, " tokens, the model ", vocab);
+  check(vocab - size <= kMostUnused, origin, ": the tokenizer has ", size, " tokens, the model ", vocab,
+        ": expected at most ", kMostUnused, " more");
+  if (size == vocab) return tokenizer;
+  auto file = parse_json<nlohmann::ordered_json>(tokenizer->to_json());
+  for (std::int64_t id = size; id < vocab; ++id) {
+    file["added_tokens"].push_back({{"id", id}, {"content", str_cat("<|unused_", id, "|>")}, {"special", true}});
+  }
+  return Tokenizer::from_json(dump_json(file), origin);
+}
+
+RunFolder import_model(const PublishedModel& published, const std::filesystem::path& out) {
+  require_no_run(out);
+  const ResolvedConfig config = run_config(published);
+  const std::string& origin = published.tensors->origin();
+  const ModelVocabulary vocabulary = model_vocabulary(config, *published.tokenizer);
+  require_memory(config, vocabulary, origin);
+  const TensorMap map = published.map(shape_of(config.model.options, vocabulary.target));
+  const std::unique_ptr<Model> model = make_model_with_heads(config, vocabulary);
+  if (published.has_new_parameters) model->initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
+  load_mapped(model->named_tensors(), map, *published.tensors);
+  const std::string toml = to_toml(config);
+  return create_run(out, toml, {.source = published.tokenizer->to_json(), .target = ""},
+                    [&](const RunFolder& run) { publish_weights(run, *model, toml); });
+}
+
+void require_options(const ResolvedConfig& config, const std::map<std::string, std::string>& options,
+                     std::string_view layout) {
+  std::map<std::string, std::string> all = options;
+  const KeyValues& has = config.model.options;
+  for (const char* size : {"dim", "heads"}) all.emplace(size, command_line_text(has.get(size)));
+  const KeyValues expected = model_config(config.model.type, all, "export").model.options;
+  for (const auto& option : options) {
+    const std::string& key = option.first;
+    check(has.get(key) == expected.get(key), "export: model.", key, ": expected ", option.second, " for ", layout,
+          ", got ", command_line_text(has.get(key)));
+  }
+}
+
+void require_heads(const ResolvedConfig& config, bool plain, std::string_view layout) {
+  const KeyValues& options = config.model.options;
+  const std::int64_t dim = options.integer("dim"), heads = options.integer("heads"),
+                     width = options.integer("head_dim");
+  const auto require = [&](const char* key, std::int64_t expected) {
+    const std::int64_t value = options.integer(key);
+    check(value == 0 || value == expected, "export: model.", key, ": expected ", expected, " for ", layout, ", got ",
+          value);
+  };
+  if (plain) require("head_dim", dim / heads), require("kv_heads", heads);
+  require("value_dim", width > 0 ? width : dim / heads);
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,57 @@
+// Models of other programs: what a file or folder of theirs says of a model, in the words of this program. Each format
+// has a reader, which makes a PublishedModel, and a writer, which takes a TrainedTextModel.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/formats/tensor_map.h"
+#include "tasks/common/load_run.h"
+#include "tokenizer/tokenizer.h"
+
+namespace tapeformer {
+
+struct PublishedModel {
+  std::string family;                          // model.type: "gpt" or "bert"
+  std::map<std::string, std::string> options;  // keys of [model] as one writes them on the command line: {"dim", "768"}
+  std::unique_ptr<Tokenizer> tokenizer;        // as many tokens as the model has
+  std::filesystem::path tokenizer_file;        // where it was read, for the configuration
+  std::unique_ptr<TensorSource> tensors;
+  std::function<TensorMap(const TransformerShape&)> map;
+  // Whether parameters without a row in the map get random initial values; without it there are none.
+  bool has_new_parameters = false;
+  std::vector<std::string> warnings = {};
+};
+
+// Makes a run of the model: its configuration, its tokenizer and a checkpoint of step 0. Throws Error if `out` is a run
+// already, if the model needs more memory than the machine has, or if the tensors do not fit; then `out` is no run.
+RunFolder import_model(const PublishedModel& model, const std::filesystem::path& out);
+
+// Returns the shape of the model that resolved options of [model] describe.
+TransformerShape shape_of(const KeyValues& options, std::int64_t vocab);
+
+// Returns the tokenizer with special tokens <|unused_ID|> behind its own, so that it has `vocab` tokens: models often
+// have more, to make their number a round one. Throws Error if it has more than `vocab`, naming `origin`.
+std::unique_ptr<Tokenizer> with_vocab(std::unique_ptr<Tokenizer> tokenizer, std::int64_t vocab,
+                                      const std::string& origin);
+
+// Throws Error unless a model has these values of [model], each as one writes it on the command line. `layout` is the
+// name of what it is exported to: "GPT-2's layout".
+void require_options(const ResolvedConfig& config, const std::map<std::string, std::string>& options,
+                     std::string_view layout);
+// Throws Error unless the values of attention's heads are as wide as the keys; and, if `plain`, all heads are dim /
+// heads wide, with as many of keys and values as of queries.
+void require_heads(const ResolvedConfig& config, bool plain, std::string_view layout);
+
+// Returns the configuration of a model with these keys, all others having their defaults. Throws Error, naming
+// `origin`, for a value that a key does not accept.
+ResolvedConfig model_config(const std::string& family, const std::map<std::string, std::string>& options,
+                            const std::string& origin);
+
+}  // namespace tapeformer
