@@ -10,6 +10,7 @@
 #include "core/parallel.h"
 #include "core/text/utf8.h"
 #include "helpers.h"
+#include "tokenizer/gguf_vocabulary.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/pieces/wordpiece_tokenizer.h"
 #include "tokenizer/unicode/normalization.h"
@@ -242,4 +243,84 @@ TEST_CASE("pieces: normal forms of Unicode") {
     CHECK(nfc(to_utf8(nfd(code_points(text)))) == composed);
     CHECK(nfc(composed) == composed);
   }
+}
+
+TEST_CASE("gguf vocabulary: a tokenizer gives the same ids after it") {
+  const json& texts = pieces()["texts"];
+  // sentencepiece from a file has merges of its own, and those of scores have the order of the tokens they make.
+  json llama = named("llama");
+  llama["added_tokens"].erase(4), llama["added_tokens"].erase(3);
+  std::vector<std::unique_ptr<Tokenizer>> all;
+  std::vector<std::string> warnings;
+  GgufVocabulary scored{.model = "llama", .unknown_id = 0, .add_bos = true};
+  scored.tokens.resize(llama["model"]["vocab"].size());
+  for (const auto& [token, id] : llama["model"]["vocab"].items()) scored.tokens[id] = token;
+  scored.bos = 1, scored.eos = 2;
+  for (std::size_t id = 0; id < scored.tokens.size(); ++id) {
+    scored.types.push_back(id == 0 ? 2 : id < 3 ? 3 : id < 259 ? 6 : 1);
+    scored.scores.push_back(id < 259 ? 0 : -static_cast<float>(id));
+  }
+  all.push_back(tokenizer_of(scored, "f"));
+  CHECK(all.back()->frame().before == Ids{1});
+  CHECK(all.back()->unknown_id() == 0);
+  for (const std::string name : {"smollm", "qwen2"}) all.push_back(read(named(name)));
+  json cl100k = json::parse(std::ifstream(kGoldenFolder + "cl100k.json"));
+  cl100k["model"]["ignore_merges"] = true;
+  for (const json& file : {cl100k, json::parse(std::ifstream(kGoldenFolder + "gpt2.json"))}) all.push_back(read(file));
+  all.push_back(train("char", 60, "ab c<>|/s\n", {"<s>", "</s>"}));
+  for (const auto& tokenizer : all) {
+    CAPTURE(tokenizer->to_json().substr(0, 2000));
+    const GgufVocabulary written = gguf_vocabulary(*tokenizer, warnings);
+    const auto again = tokenizer_of(written, "f");
+    CHECK(again->frame().before == tokenizer->frame().before);
+    CHECK(std::ranges::equal(again->special_ids(), tokenizer->special_ids()));
+    for (const json& text : texts) {
+      const std::string bytes = tokenizer->kind() == "char" ? "ab c</s>a" : text.get<std::string>();
+      CHECK(again->encode(bytes, true) == tokenizer->encode(bytes, true));
+    }
+  }
+  CHECK(all.front()->encode("The gull came down") == read(llama)->encode("The gull came down"));
+  CHECK(warnings.size() == 1);
+}
+
+TEST_CASE("gguf vocabulary: what has no place there is refused by name") {
+  std::vector<std::string> warnings;
+  const auto error = [&](const auto& call) {
+    try {
+      call();
+      return std::string();
+    } catch (const Error& thrown) {
+      return std::string(thrown.what());
+    }
+  };
+  const auto of = [&](const Tokenizer& tokenizer) { return error([&] { gguf_vocabulary(tokenizer, warnings); }); };
+  CHECK(of(*read(named("bert"))) == "a wordpiece tokenizer has no place in GGUF");
+  CHECK(of(*read(named("llama"))) ==
+        "the special token \"<|user|>\" takes white space with it (lstrip, rstrip), for which GGUF has no place");
+  CHECK(of(*train("char", 60, "\u00E9", {})) ==
+        "a char tokenizer has a place in GGUF only if all its characters are ASCII, got \"\u00E9\"");
+  json llama = named("unknown characters");
+  llama["added_tokens"] = json::array();
+  CHECK(of(*read(llama)).find("has no place in GGUF") != std::string::npos);
+  llama = named("llama");
+  llama["added_tokens"] = json::array();
+  std::swap(llama["model"]["merges"][0], llama["model"]["merges"][20]);
+  CHECK(of(*read(llama)) == "the tokenizer's merges do not follow from scores of its tokens, as GGUF's have to");
+  const auto from = [&](const GgufVocabulary& vocabulary) { return error([&] { tokenizer_of(vocabulary, "f"); }); };
+  CHECK(from({.model = "bert"}) == "f: tokenizer.ggml.model: \"bert\" is not supported, only \"gpt2\" and \"llama\"");
+  CHECK(from({.model = "gpt2", .pre = "deepseek"}) ==
+        "f: tokenizer.ggml.pre: \"deepseek\" is not supported, only gpt-2, llama-bpe, qwen2, smollm, gpt2, llama3");
+  CHECK(from({.model = "gpt2", .pre = "gpt-2"}) == "f: tokenizer.ggml.tokens: expected some tokens");
+  CHECK(from({.model = "gpt2", .pre = "gpt-2", .tokens = {"a", "a"}}) ==
+        "f: tokenizer.ggml.tokens: token 1 is that of 0 too");
+  CHECK(from({.model = "gpt2", .pre = "gpt-2", .tokens = {"a", "b"}, .types = {1}}) ==
+        "f: tokenizer.ggml.token_type: expected 2 values, got 1");
+  CHECK(from({.model = "gpt2", .pre = "gpt-2", .tokens = {"a", "b"}, .types = {1, 9}}) ==
+        "f: tokenizer.ggml.token_type: token 1 has the type 9, expected 1 to 6");
+  CHECK(from({.model = "gpt2", .pre = "gpt-2", .tokens = {"a", "b"}, .merges = {"ab"}}) ==
+        "f: tokenizer.ggml.merges: merge 1 of 1: expected \"a b\", got \"ab\"");
+  CHECK(from({.model = "llama", .tokens = {"a", "b"}, .scores = {0}}) ==
+        "f: tokenizer.ggml.scores: expected 2 values, got 1");
+  CHECK(from({.model = "gpt2", .pre = "gpt-2", .tokens = {"a", "b"}, .bos = 7, .add_bos = true}) ==
+        "f: tokenizer.ggml.bos_token_id: expected an id below 2");
 }
