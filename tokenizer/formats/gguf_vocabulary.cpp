@@ -72,7 +72,8 @@ Vocabulary written_vocabulary(const GgufVocabulary& from) {
     const std::string& token = from.tokens[id];
     const std::string where = str_cat("tokenizer.ggml.tokens: token ", id);
     check(!token.empty() && find_invalid_utf8(token) == token.npos, where, ": expected a text in UTF-8");
-    check(seen.emplace(token, id).second, where, " is that of ", seen[token], " too");
+    const auto [entry, is_new] = seen.emplace(token, id);
+    check(is_new, where, " is that of ", entry->second, " too");
     const std::int64_t type = type_of(from, id);
     check(type >= Type::normal && type <= Type::byte, "tokenizer.ggml.token_type: token ", id, " has the type ", type,
           ", expected 1 to 6");
@@ -200,6 +201,7 @@ GgufVocabulary write_characters(const Tokenizer& tokenizer) {
 // Scores from which the same merges follow: the earlier a merge, the greater the score of the token that it makes.
 GgufVocabulary write_scored(const SentencePieceTokenizer& pieces, std::vector<std::string>& warnings) {
   const SentencePieceRules& rules = pieces.rules();
+  check(rules.byte_fallback, "a tokenizer without tokens of bytes (byte_fallback) has no place in GGUF");
   GgufVocabulary out = vocabulary_of(pieces, pieces.written());
   out.model = "llama";
   out.pre = "default";
@@ -222,7 +224,6 @@ GgufVocabulary write_scored(const SentencePieceTokenizer& pieces, std::vector<st
   const bool once = std::unordered_set<std::size_t>(made.begin(), made.end()).size() == made.size();
   std::ranges::sort(follow), std::ranges::sort(merges);
   check(once && follow == merges, "the tokenizer's merges do not follow from scores of its tokens, as GGUF's have to");
-  check(rules.byte_fallback, "a tokenizer without tokens of bytes (byte_fallback) has no place in GGUF");
   check(!rules.split_words, "a tokenizer that splits text at spaces (Metaspace) has no place in GGUF");
   out.add_space_prefix = rules.space != SentencePieceRules::Space::none;
   if (out.add_space_prefix && rules.place == SentencePieceRules::Place::metaspace) {
