@@ -21,6 +21,8 @@
   ROW(neighbours)                \
   ROW(attention)                 \
   ROW(heads)                     \
+  ROW(import)                    \
+  ROW(export)                    \
   ROW(runs)                      \
   ROW(report)                    \
   ROW(study)                     \

@@ -15,10 +15,10 @@
 namespace tapeformer {
 namespace {
 
-// Returns the configuration of a run of the model.
-ResolvedConfig run_config(const PublishedModel& model) {
+// Returns the configuration of a run of the model in the folder `out`.
+ResolvedConfig imported_config(const PublishedModel& model, const std::filesystem::path& out) {
   Config config = model_config(model.family, model.options, model.tensors->origin()).values();
-  config.tokenizer.file = std::filesystem::absolute(model.tokenizer_file).lexically_normal().string();
+  config.tokenizer.file = std::filesystem::absolute(out / "tokenizer.json").lexically_normal().string();
   return resolve(config);
 }
 
@@ -79,9 +79,12 @@ std::unique_ptr<Tokenizer> with_vocab(std::unique_ptr<Tokenizer> tokenizer, std:
 
 RunFolder import_model(const PublishedModel& published, const std::filesystem::path& out) {
   require_no_run(out);
-  const ResolvedConfig config = run_config(published);
+  const ResolvedConfig config = imported_config(published, out);
   const std::string& origin = published.tensors->origin();
   const ModelVocabulary vocabulary = model_vocabulary(config, *published.tokenizer);
+  const auto tensors = static_cast<std::int64_t>(published.tensors->tensors().size());
+  const std::int64_t layers = config.model.options.integer("layers");
+  check(layers <= tensors, origin, ": it has ", tensors, " tensors, too few for ", layers, " layers");
   require_memory(config, vocabulary, origin);
   const TensorMap map = published.map(shape_of(config.model.options, vocabulary.target));
   const std::unique_ptr<Model> model = make_model_with_heads(config, vocabulary);
@@ -96,7 +99,7 @@ void require_options(const ResolvedConfig& config, const std::map<std::string, s
                      std::string_view layout) {
   std::map<std::string, std::string> all = options;
   const KeyValues& has = config.model.options;
-  for (const char* size : {"dim", "heads"}) all.emplace(size, command_line_text(has.get(size)));
+  for (const char* size : {"dim", "heads", "head_dim"}) all.emplace(size, command_line_text(has.get(size)));
   const KeyValues expected = model_config(config.model.type, all, "export").model.options;
   for (const auto& option : options) {
     const std::string& key = option.first;

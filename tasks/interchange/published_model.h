@@ -21,7 +21,6 @@ struct PublishedModel {
   std::string family;                          // model.type: "gpt" or "bert"
   std::map<std::string, std::string> options;  // keys of [model] as one writes them on the command line: {"dim", "768"}
   std::unique_ptr<Tokenizer> tokenizer;        // as many tokens as the model has
-  std::filesystem::path tokenizer_file;        // where it was read, for the configuration
   std::unique_ptr<TensorSource> tensors;
   std::function<TensorMap(const TransformerShape&)> map;
   // Whether parameters without a row in the map get random initial values; without it there are none.
@@ -32,6 +31,21 @@ struct PublishedModel {
 // Makes a run of the model: its configuration, its tokenizer and a checkpoint of step 0. Throws Error if `out` is a run
 // already, if the model needs more memory than the machine has, or if the tensors do not fit; then `out` is no run.
 RunFolder import_model(const PublishedModel& model, const std::filesystem::path& out);
+
+// A format of published models.
+struct PublishedFormat {
+  std::string name, help;                            // the value of --format; what the format is, for --help
+  std::vector<std::string> types;                    // the values of --type, the default first
+  bool (*is_at)(const std::filesystem::path& path);  // whether the path leads to a model in this format
+  PublishedModel (*read)(const std::filesystem::path& path);
+  // Writes the model to `out`, which does not exist; it appears as a whole or not at all. Throws Error if the format
+  // has no place for it. Returns what the user should know, a sentence each.
+  std::vector<std::string> (*write)(const TrainedTextModel& run, const std::filesystem::path& out,
+                                    const std::string& type);
+};
+const std::vector<PublishedFormat>& published_formats();
+// Reads a model in the format that the path has. Throws Error if it has none.
+PublishedModel read_published(const std::filesystem::path& path);
 
 // Returns the shape of the model that resolved options of [model] describe.
 TransformerShape shape_of(const KeyValues& options, std::int64_t vocab);

@@ -43,4 +43,24 @@ void remove_path(const fs::path& path) {
   check(!error, "cannot remove ", path.string(), ": ", error.message());
 }
 
+void write_folder(const fs::path& path, const std::function<void(const fs::path& folder)>& write) {
+  check(!is_there(path), path.string(), " exists already: expected a new folder");
+  const fs::path whole = fs::absolute(path / "").lexically_normal().parent_path();
+  const fs::path staging = whole.parent_path() / str_cat(".", whole.filename().string(), ".partial");
+  std::error_code error;
+  try {
+    remove_path(staging);
+    fs::create_directories(staging, error);
+    check(!error, "cannot make the folder ", staging.string(), ": ", error.message());
+    write(staging);
+    for (const fs::directory_entry& entry : fs::directory_iterator(staging)) sync_to_disk(entry.path());
+    sync_to_disk(staging);
+    rename_path(staging, whole);
+    sync_to_disk(whole.parent_path());
+  } catch (...) {
+    fs::remove_all(staging, error);
+    throw;
+  }
+}
+
 }  // namespace tapeformer

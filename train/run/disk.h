@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "core/files.h"
 
@@ -15,6 +16,13 @@ std::filesystem::path name_for_damaged(const std::filesystem::path& path);
 
 // Removes a file or a whole folder, if it exists. Throws Error.
 void remove_path(const std::filesystem::path& path);
+
+// Makes the folder `path`, which must not exist, with the files that `write` writes into the folder that it is given.
+// The folder appears, by a rename, when all its files are on disk. Throws Error, and the exceptions of `write`; then
+// nothing is left behind. A process that is killed leaves ".NAME.partial" beside the path, which the next call
+// replaces.
+void write_folder(const std::filesystem::path& path,
+                  const std::function<void(const std::filesystem::path& folder)>& write);
 
 // Holds a folder open, to check whether its path still leads to it.
 class HeldFolder {

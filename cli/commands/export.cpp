@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <memory>
+
+#include "cli/commands/commands.h"
+#include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
+#include "core/text/joined.h"
+#include "tasks/interchange/published_model.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct ExportArguments {
+  ModelSource run;
+  std::string format, out, type;
+};
+
+void export_run(const ExportArguments& arguments) {
+  const PublishedFormat& format = *std::ranges::find(published_formats(), arguments.format, &PublishedFormat::name);
+  const std::string& type = arguments.type.empty() ? format.types.front() : arguments.type;
+  if (std::ranges::count(format.types, type) == 0) {
+    fail_usage("export: --type: expected ", joined(format.types, ", "), " for ", format.name, ", got ", type);
+  }
+  check(!is_there(arguments.out), arguments.out, " exists already: expected a new place for the model");
+  const auto run = open_run<TrainedTextModel>(arguments.run, {});
+  for (const std::string& line : format.write(run, arguments.out, type)) warn(line);
+  log_info("{}: {}", arguments.out, format.help);
+}
+
+}  // namespace
+
+Command export_command() {
+  const auto arguments = std::make_shared<ExportArguments>();
+  std::vector<std::string> names, types;
+  std::string formats;
+  for (const PublishedFormat& format : published_formats()) {
+    names.push_back(format.name);
+    formats += str_cat(formats.empty() ? "" : "; ", format.name, ", ", format.help);
+    for (const std::string& type : format.types) {
+      if (std::ranges::count(types, type) == 0) types.push_back(type);
+    }
+  }
+  return {.name = "export",
+          .help = "Write a run's model for other programs",
+          .options = {run_argument(arguments->run),
+                      checkpoint_option(arguments->run),
+                      {"--format", &arguments->format, formats, {.required = true, .words = names}},
+                      {"--type", &arguments->type, "How numbers are written [f32]", {.words = types}},
+                      {"--out", &arguments->out, "The new folder or file", {.required = true}}},
+          .run = [arguments] { export_run(*arguments); }};
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,40 @@
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
+#include "cli/terminal/results.h"
+#include "tasks/interchange/published_model.h"
+
+namespace tapeformer::cli {
+namespace {
+
+struct ImportArguments {
+  std::string model, out;
+};
+
+void import_published(const ImportArguments& arguments) {
+  require_no_run(arguments.out);
+  const PublishedModel model = read_published(arguments.model);
+  for (const std::string& line : model.warnings) warn(line);
+  const RunFolder run = import_model(model, arguments.out);
+  const std::string name = run.root.string();
+  log_info("{} is a run of {}, {} tokens; train --train.init_from {} goes on with its weights", name,
+           model.tensors->origin(), model.tokenizer->vocab_size(), name);
+}
+
+}  // namespace
+
+Command import_command() {
+  const auto arguments = std::make_shared<ImportArguments>();
+  std::string formats;
+  for (const PublishedFormat& format : published_formats()) formats += (formats.empty() ? "" : "; ") + format.help;
+  return {.name = "import",
+          .help = "Make a run of a model of another program",
+          .options = {{"model", &arguments->model, "The model: " + formats, {.required = true}},
+                      {"--out", &arguments->out, "The new run's folder", {.required = true}}},
+          .run = [arguments] { import_published(*arguments); }};
+}
+
+}  // namespace tapeformer::cli

@@ -1,0 +1,164 @@
+#include "tasks/interchange/huggingface_folder.h"
+
+#include <algorithm>
+
+#include "core/json.h"
+#include "data/text/text_source.h"
+#include "nn/models/transformer_keys.h"
+#include "tasks/interchange/huggingface_layout.h"
+#include "tokenizer/masked_symbols.h"
+#include "train/run/disk.h"
+
+namespace tapeformer {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = HuggingFaceLayout::Json;
+
+constexpr const char* kConfigJson = "config.json";
+
+// Some published files of BERT have no head that predicts tokens, or a pooler without the head that it is for. What is
+// missing gets initial values, or is left out.
+void fit_heads(PublishedModel& model, HuggingFaceWeights& weights) {
+  const auto has = [&](const char* name) { return weights.tensors().contains(name); };
+  const bool token_head = has("cls.predictions.transform.dense.weight"),
+             next_sentence = has("cls.seq_relationship.weight");
+  const bool spare_pooler = has("bert.pooler.dense.weight") && !next_sentence;
+  model.options["next_sentence"] = next_sentence ? "true" : "false";
+  if (spare_pooler) model.warnings.push_back("the pooler is left out, since next-sentence prediction is missing");
+  if (!token_head) {
+    model.warnings.push_back(
+        "the files have no head that predicts masked tokens: its values are random until it is trained");
+    model.has_new_parameters = true;
+  }
+  model.map = [=, whole = model.map](const TransformerShape& shape) {
+    TensorMap map = whole(shape);
+    if (spare_pooler) map.spare.insert(map.spare.end(), {"bert.pooler.dense.weight", "bert.pooler.dense.bias"});
+    if (!token_head) std::erase_if(map.rows, [](const auto& row) { return row.parameter.starts_with("head."); });
+    return map;
+  };
+}
+
+bool is_huggingface(const fs::path& path) { return is_folder(path) && is_there(path / kConfigJson); }
+
+PublishedModel read_huggingface(const fs::path& folder) {
+  const fs::path config_path = folder / kConfigJson;
+  const auto config = parse_json<Json>(read_file(config_path), config_path.string() + ": ");
+  PublishedModel model;
+  std::int64_t vocab = 0;
+  const HuggingFaceLayout* layout = nullptr;
+  try {
+    check(config.is_object(), "expected an object");
+    const Json type = config.value("model_type", Json());
+    check(type.is_string(), "model_type: expected a string, got ", dump_json(type));
+    layout = &layout_of_type(type.get<std::string>());
+    model.options = options_of(*layout, config);
+    vocab = vocab_of(*layout, config);
+  } catch (const std::exception& error) {
+    fail(config_path.string(), ": ", error.what());
+  }
+  model.family = layout->family;
+  model.map = layout->names().map;
+  auto weights = std::make_unique<HuggingFaceWeights>(folder, layout->names());
+  model.tokenizer = with_vocab(Tokenizer::load(folder), vocab, folder.string());
+  if (layout->family == "bert") {
+    fit_heads(model, *weights);
+    masked_symbols(*model.tokenizer);
+  }
+  model.tensors = std::move(weights);
+  return model;
+}
+
+// Returns the id of the first of the special tokens that the tokenizer has; null if it has none.
+Json first_id(const Tokenizer& tokenizer, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (const auto id = tokenizer.special(name)) return *id;
+  }
+  return nullptr;
+}
+
+// The ids of the tokens that begin and end a text.
+Json text_ends(const Tokenizer& tokenizer) {
+  return {{"bos_token_id", first_id(tokenizer, {kEndOfText, "<s>", "<|begin_of_text|>"})},
+          {"eos_token_id", first_id(tokenizer, {kEndOfText, "</s>", "<|end_of_text|>"})}};
+}
+
+// Returns tokenizer.json; for BERT it says that [CLS] and [SEP] are put around a text.
+std::string tokenizer_json(const Tokenizer& tokenizer, bool bert) {
+  if (!bert) return tokenizer.to_json();
+  auto file = parse_json<Json>(tokenizer.to_json());
+  const auto special = [](std::string_view name, int type) {
+    return Json{{"SpecialToken", {{"id", name}, {"type_id", type}}}};
+  };
+  const auto text = [](const char* name, int type) { return Json{{"Sequence", {{"id", name}, {"type_id", type}}}}; };
+  Json tokens = Json::object();
+  for (const std::string_view name : {kClassToken, kSeparatorToken}) {
+    tokens[std::string(name)] = {
+        {"id", name}, {"ids", Json::array({*tokenizer.special(name)})}, {"tokens", Json::array({name})}};
+  }
+  Json single = Json::array({special(kClassToken, 0), text("A", 0), special(kSeparatorToken, 0)}), pair = single;
+  pair.push_back(text("B", 1)), pair.push_back(special(kSeparatorToken, 1));
+  file["post_processor"] = {
+      {"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", tokens}};
+  return dump_json(file, 2) + "\n";
+}
+
+Json tokenizer_config(const Tokenizer& tokenizer, const Json& ends, std::int64_t context, bool bert) {
+  Json json = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+               {"model_max_length", context},
+               {"clean_up_tokenization_spaces", false}};
+  const auto name = [&](const char* key, const Json& id) {
+    if (!id.is_null()) json[key] = tokenizer.token_bytes(id.get<std::int32_t>());
+  };
+  name("bos_token", ends["bos_token_id"]), name("eos_token", ends["eos_token_id"]);
+  if (tokenizer.unknown_id()) name("unk_token", *tokenizer.unknown_id());
+  if (!bert) return json;
+  json["pad_token"] = kPadToken, json["cls_token"] = kClassToken;
+  json["sep_token"] = kSeparatorToken, json["mask_token"] = kMaskToken;
+  return json;
+}
+
+std::vector<std::string> write_huggingface(const TrainedTextModel& run, const fs::path& out, const std::string&) {
+  const HuggingFaceLayout& layout = layout_for(run.config);
+  const bool bert = layout.family == "bert";
+  const Tokenizer& tokenizer = *run.tokenizer;
+  const KeyValues& options = run.config.model.options;
+  Json config = config_json(layout, run.config, tokenizer.vocab_size());
+  Json ends = text_ends(tokenizer);
+  config.update(ends);
+  if (bert) {
+    config["pad_token_id"] = masked_symbols(tokenizer).padding;
+    if (options.boolean("next_sentence")) config["architectures"] = Json::array({"BertForPreTraining"});
+  }
+  const TensorMap map = layout.names().map(shape_of(options, tokenizer.vocab_size()));
+  NamedTensors tensors = mapped_tensors(run.model->named_tensors(), map);
+  if (bert && !ties_embeddings(options)) {
+    const auto bias = std::ranges::find(tensors, "cls.predictions.bias", &NamedTensors::value_type::first);
+    tensors.emplace_back("cls.predictions.decoder.bias", bias->second);
+  }
+  write_folder(out, [&](const fs::path& folder) {
+    write_safetensors(folder / "model.safetensors", tensors, {{"format", "pt"}});
+    const auto write = [&](const char* name, const std::string& text) { write_file_atomically(folder / name, text); };
+    write(kConfigJson, dump_json(config, 2) + "\n");
+    if (!bert) write("generation_config.json", dump_json(ends, 2) + "\n");
+    write("tokenizer.json", tokenizer_json(tokenizer, bert));
+    const Json settings = tokenizer_config(tokenizer, ends, options.integer("context"), bert);
+    write("tokenizer_config.json", dump_json(settings, 2) + "\n");
+  });
+  if (!run.config.data.within_document) return {};
+  return {str_cat("the model was trained on documents that begin with ", kEndOfText,
+                  ": begin each text with it; other programs let it see from one document into the next")};
+}
+
+}  // namespace
+
+PublishedFormat huggingface_format() {
+  return {.name = "hf",
+          .help = "a folder of Hugging Face: config.json, model.safetensors, tokenizer.json",
+          .types = {"f32"},
+          .is_at = is_huggingface,
+          .read = read_huggingface,
+          .write = write_huggingface};
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,52 @@
+// What the tests of published models share.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/tape/tape.h"
+#include "tasks/interchange/published_model.h"
+#include "tasks/masked_language_model/masked_language_model.h"
+#include "tests/train/toy.h"
+
+namespace tapeformer {
+
+// The folder of models that transformers has written.
+inline const std::filesystem::path kGolden = std::filesystem::path(TEST_DATA) / "interchange" / "golden";
+
+inline const PublishedFormat& huggingface() { return published_formats().front(); }
+
+inline double largest_difference(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.numel() == b.numel());
+  const std::vector<float> left = a.to_vector<float>(), right = b.to_vector<float>();
+  double largest = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) largest = std::max(largest, std::abs(double{left[i]} - right[i]));
+  return largest;
+}
+
+// The outputs of a model: logits, and next_sentence if it has them.
+inline std::map<std::string, Tensor> outputs_of(const Model& model, const std::map<std::string, Tensor>& inputs) {
+  Tape tape(no_grad);
+  const Variable ids = Variable::constant(tape, inputs.at("ids"));
+  if (const auto* causal = dynamic_cast<const CausalModel*>(&model))
+    return {{"logits", causal->logits(causal->forward(ids)).value()}};
+  const auto& masked = dynamic_cast<const MaskedLanguageModel&>(model);
+  Batch batch{.input_ids = ids};
+  if (inputs.contains("segments")) batch.token_type_ids = inputs.at("segments");
+  const Variable features = masked.features(batch);
+  std::map<std::string, Tensor> outputs{{"logits", masked.logits(features).value()}};
+  if (masked.predicts_next_sentence()) outputs["next_sentence"] = masked.next_sentence_logits(features).value();
+  return outputs;
+}
+
+// The message of the error that the call throws; "none" without one.
+template <class Call>
+std::string message_of(const Call& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace tapeformer

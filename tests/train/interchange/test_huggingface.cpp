@@ -1,0 +1,207 @@
+// Models that Hugging Face's transformers has written (golden/make_golden.py).
+#include "tests/train/interchange/support.h"
+
+using namespace tapeformer;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kModels[] = {"gpt2", "gpt2-erf", "llama", "llama-tied", "qwen2", "qwen3", "bert", "bert-untied"};
+
+// A folder with a copy of a golden model and the tokenizer that all of them have.
+struct GoldenModel : TempFolder {
+  explicit GoldenModel(const std::string& name) : folder(path / name) {
+    fs::copy(kGolden / name, folder);
+    fs::copy_file(kGolden / "tokenizer.json", folder / "tokenizer.json");
+  }
+  // Changes a file of JSON by a merge patch, in which null removes a key.
+  void patch(const std::string& name, const Json& changes) const {
+    Json file = Json::parse(read_all(folder / name));
+    file.merge_patch(changes);
+    write(folder.filename() / name, file.dump());
+  }
+  RunFolder import(const std::string& name = "run") const { return import_model(read_published(folder), path / name); }
+
+  fs::path folder;
+};
+
+void check_outputs(const fs::path& run, const std::map<std::string, Tensor>& expected) {
+  const auto trained = load_run<TrainedTextModel>({run}, {});
+  std::size_t compared = 0;
+  for (const auto& [name, value] : outputs_of(*trained.model, expected)) {
+    CAPTURE(name);
+    REQUIRE(expected.contains(name));
+    CHECK(largest_difference(value, expected.at(name)) < 2e-5);
+    ++compared;
+  }
+  CHECK(compared + 1 + expected.count("segments") == expected.size());
+}
+
+std::string weights_of(const fs::path& run) {
+  return read_all(run / "checkpoints" / "step-000000" / "model.safetensors");
+}
+
+}  // namespace
+
+TEST_CASE("interchange: models that transformers has written have its logits, whatever their dtype, shards and ties") {
+  for (const std::string name : kModels) {
+    CAPTURE(name);
+    const GoldenModel golden(name);
+    const RunFolder run = golden.import();
+    check_outputs(run.root, read_safetensors(golden.folder / "expected.safetensors"));
+    // The tokenizer has two tokens less than the model, and gets them.
+    CHECK(Tokenizer::load(run.tokenizer())->vocab_size() == 31);
+  }
+}
+
+TEST_CASE("interchange: what is exported has the tensors that were imported, and imports to the same bytes") {
+  for (const std::string name : kModels) {
+    CAPTURE(name);
+    const GoldenModel golden(name);
+    const RunFolder run = golden.import();
+    const fs::path out = golden.path / "out";
+    huggingface().write(load_run<TrainedTextModel>({run.root}), out, "f32");
+    const PublishedModel before = read_published(golden.folder), after = read_published(out);
+    for (const auto& tensor : before.tensors->tensors()) {
+      CAPTURE(tensor.first);
+      REQUIRE(after.tensors->tensors().contains(tensor.first));
+      CHECK(largest_difference(before.tensors->read(tensor.first), after.tensors->read(tensor.first)) == 0);
+    }
+    CHECK(before.tensors->tensors().size() == after.tensors->tensors().size());
+    const RunFolder again = import_model(after, golden.path / "again");
+    CHECK(weights_of(again.root) == weights_of(run.root));
+    CHECK(read_all(again.tokenizer()) == read_all(run.tokenizer()));
+    const Json was = Json::parse(read_all(golden.folder / "config.json"));
+    Json is = Json::parse(read_all(out / "config.json"));
+    // transformers 5 writes rope_parameters, and reads what version 4 wrote.
+    if (was.contains("rope_parameters")) {
+      is["rope_parameters"] = is["rope_scaling"].is_null() ? Json{{"rope_type", "default"}} : is["rope_scaling"];
+      is["rope_parameters"]["rope_theta"] = is["rope_theta"];
+    }
+    for (const char* key :
+         {"architectures", "model_type", "vocab_size", "n_positions", "hidden_size", "rope_parameters",
+          "num_key_value_heads", "attention_bias", "layer_norm_epsilon", "rms_norm_eps", "scale_attn_weights",
+          "activation_function", "tie_word_embeddings", "layer_norm_eps"}) {
+      CAPTURE(key);
+      if (was.contains(key)) CHECK(nlohmann::json(was[key]) == nlohmann::json(is[key]));
+    }
+  }
+}
+
+TEST_CASE("interchange: old names and constants of published files are read, and heads that they lack are told") {
+  const GoldenModel golden("bert");
+  NamedTensors old;
+  for (const auto& [name, tensor] : read_safetensors(golden.folder / "model.safetensors")) {
+    if (name.starts_with("cls.")) continue;
+    std::string was = name.substr(name.find('.') + 1);
+    for (const auto& [now, before] :
+         {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})
+      if (was.ends_with(now)) was.replace(was.size() - std::string(now).size(), was.npos, before);
+    const Tensor values = Tensor::empty(tensor.sizes(), DType::f32);
+    SafetensorsFile(golden.folder / "model.safetensors").read(name, values);
+    old.emplace_back(was, values);
+  }
+  old.emplace_back("embeddings.position_ids", Tensor::zeros({1, 16}, DType::i32));
+  write_safetensors(golden.folder / "model.safetensors", old);
+  const PublishedModel model = read_published(golden.folder);
+  REQUIRE(model.warnings.size() == 2);
+  CHECK(model.warnings[0] == "the pooler is left out, since next-sentence prediction is missing");
+  const RunFolder run = import_model(model, golden.path / "run");
+  const auto weights = read_safetensors(run.checkpoint(0) / "model.safetensors");
+  CHECK(weights.contains("embedding_norm.bias"));
+  const std::vector<float> head = weights.at("head.transform.weight").to_vector<float>();
+  CHECK(std::ranges::count(head, 0.0f) == 0);
+}
+
+TEST_CASE("interchange: malformed and foreign models are refused in one line, and leave no run") {
+  const auto error = [](const std::string& name, const std::function<void(const GoldenModel&)>& damage) {
+    const GoldenModel golden(name);
+    damage(golden);
+    const std::string message = message_of([&] { golden.import(); });
+    CHECK_FALSE(fs::exists(golden.path / "run"));
+    CHECK(message.find('\n') == message.npos);
+    const std::size_t at = message.find(golden.folder.string());
+    return at == 0 ? message.substr(golden.folder.string().size()) : message;
+  };
+  const auto config = [&](const std::string& name, const Json& changes) {
+    return error(name, [&](const GoldenModel& golden) { golden.patch("config.json", changes); });
+  };
+  CHECK(config("gpt2", {{"model_type", "mamba"}}) ==
+        "/config.json: model_type: \"mamba\" is not supported, only gpt2, llama, qwen2, qwen3, bert");
+  CHECK(config("gpt2", {{"model_type", nullptr}}) == "/config.json: model_type: expected a string, got null");
+  CHECK(config("gpt2", {{"scale_attn_by_inverse_layer_idx", true}}) ==
+        "/config.json: scale_attn_by_inverse_layer_idx: true is not supported, only false");
+  CHECK(
+      config("gpt2", {{"activation_function", "tanh"}}) ==
+      "/config.json: activation_function: \"tanh\" is not supported, only gelu_new, gelu_pytorch_tanh, gelu, relu and "
+      "relu2");
+  CHECK(config("gpt2", {{"n_embd", "12"}}) == "/config.json: n_embd: expected a whole number, got \"12\"");
+  CHECK(config("gpt2", {{"n_layer", 0}}) == ": model.layers: expected 1 <= value <= 1048576, got 0");
+  CHECK(config("gpt2", {{"n_layer", 1 << 20}}) == ": it has 28 tensors, too few for 1048576 layers");
+  CHECK(config("gpt2", {{"n_head", 5}}) == ": model.heads: expected a divisor of model.dim, which is 12, got 5");
+  CHECK(config("gpt2", {{"n_inner", 19}}) ==
+        ": tensor transformer.h.0.mlp.c_fc.weight: expected (12, 19), got (12, 20)");
+  CHECK(config("gpt2", {{"vocab_size", 28}}) == ": the tokenizer has 29 tokens, the model 28");
+  CHECK(config("gpt2", {{"vocab_size", 32}}) == ": tensor transformer.wte.weight: expected (32, 12), got (31, 12)");
+  CHECK(config("gpt2", {{"vocab_size", 99999}}) ==
+        ": the tokenizer has 29 tokens, the model 99999: expected at most 1000 more");
+  CHECK(config("gpt2", {{"tie_word_embeddings", false}}) == ": the tensor lm_head.weight is missing");
+  CHECK(config("gpt2", {{"quantization_config", {{"bits", 4}}}}) ==
+        "/config.json: quantization_config: {\"bits\":4} is not supported, only none");
+  CHECK(config("llama", {{"hidden_act", "gelu"}}) ==
+        "/config.json: hidden_act: \"gelu\" is not supported, only \"silu\"");
+  CHECK(config("llama", {{"attention_bias", false}}) ==
+        ": the tensor model.layers.0.self_attn.k_proj.bias has no place in the model that the configuration describes");
+  CHECK(config("llama", {{"rope_parameters", {{"rope_type", "yarn"}}}}) ==
+        "/config.json: rope_parameters.rope_type: \"yarn\" is not supported, only default, linear and llama3");
+  CHECK(config("llama", {{"rope_parameters", {{"factor", nullptr}}}}) ==
+        "/config.json: rope_parameters: expected factor beside rope_type = \"llama3\"");
+  CHECK(config("llama", {{"rope_parameters", {{"high_freq_factor", 0.5}}}}) ==
+        ": model.position_high_freq: expected more than model.position_low_freq, which is 1, got 0.5");
+  CHECK(config("llama", {{"partial_rotary_factor", 0.5}}) ==
+        "/config.json: partial_rotary_factor: 0.5 is not supported, only 1");
+  CHECK(
+      config("llama", {{"num_hidden_layers", 1}}) ==
+      ": the tensor model.layers.1.input_layernorm.weight has no place in the model that the configuration describes");
+  CHECK(config("qwen2", {{"use_sliding_window", true}}) ==
+        "/config.json: use_sliding_window: true is not supported, only false");
+  CHECK(config("qwen3", {{"layer_types", {"sliding_attention"}}}) ==
+        "/config.json: layer_types: \"sliding_attention\" is not supported, only \"full_attention\"");
+  CHECK(config("bert", {{"position_embedding_type", "relative_key"}}) ==
+        "/config.json: position_embedding_type: \"relative_key\" is not supported, only \"absolute\"");
+  CHECK(config("bert", {{"type_vocab_size", 1}}) == "/config.json: type_vocab_size: 1 is not supported, only 2");
+  CHECK(config("gpt2", {{"n_positions", 1 << 20}, {"n_embd", 1 << 20}, {"n_inner", 12}}).find(": the model needs ") ==
+        0);
+
+  const auto index = [&](const Json& changes) {
+    return error("gpt2", [&](const GoldenModel& golden) {
+      golden.patch("model.safetensors.index.json", {{"weight_map", changes}});
+    });
+  };
+  const std::string prefix = "/model.safetensors.index.json: ";
+  CHECK(index({{"transformer.wte.weight", "../model.safetensors"}}) ==
+        prefix + "tensor transformer.wte.weight: expected a file in the same folder, got \"../model.safetensors\"");
+  CHECK(index({{"transformer.wte.weight", ".."}}) ==
+        prefix + "tensor transformer.wte.weight: expected a file in the same folder, got \"..\"");
+  CHECK(index({{"transformer.wte.weight", 3}}) ==
+        prefix + "tensor transformer.wte.weight: expected the name of a file, got 3");
+  CHECK(index({{"a", "model-00001-of-00002.safetensors"}}) ==
+        prefix + "tensor a is not in model-00001-of-00002.safetensors");
+  CHECK(index({{"a", "b.safetensors"}}).find("/b.safetensors") != std::string::npos);
+  CHECK(error("gpt2", [](const GoldenModel& golden) {
+          golden.patch("model.safetensors.index.json", {{"weight_map", nullptr}});
+        }) == prefix + "expected an object weight_map with the file of each tensor");
+  CHECK(error("bert", [](const GoldenModel& golden) { fs::remove(golden.folder / "model.safetensors"); }) ==
+        ": expected model.safetensors or model.safetensors.index.json, got neither");
+  CHECK(error("bert", [](const GoldenModel& golden) {
+          fs::remove(golden.folder / "config.json");
+        }).find(": expected a folder of Hugging Face") == 0);
+  CHECK(error("gpt2", [](const GoldenModel& golden) {
+          fs::copy_file(golden.folder / "model-00001-of-00002.safetensors", golden.folder / "model.safetensors");
+        }).find(" is missing") != std::string::npos);
+  CHECK(error("llama", [](const GoldenModel& golden) {
+          fs::resize_file(golden.folder / "model.safetensors", 4000);
+        }).find("/model.safetensors: not a valid safetensors file: ") == 0);
+}
