@@ -84,7 +84,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", work.threads)->check(CLI::PositiveNumber)->capture_default_str();
   std::map<std::string, tapeformer::SplitPattern> patterns;
   for (const tapeformer::SplitPatternInfo& info : tapeformer::kSplitPatterns) patterns.emplace(info.name, info.pattern);
-  app.add_option("--pattern", work.pattern, "gpt2 or cl100k")->transform(CLI::Transformer(patterns));
+  app.add_option("--pattern", work.pattern, std::string(tapeformer::kSplitPatternNames))
+      ->transform(CLI::Transformer(patterns));
   app.add_option("--max-memory", work.max_memory)->transform(CLI::AsSizeValue(false));
   app.add_option("--rounds", work.rounds)->check(CLI::PositiveNumber)->capture_default_str();
   CLI::Option* given = app.add_option("--tokenizer", work.tokenizer, "Use this tokenizer.json, do not train");

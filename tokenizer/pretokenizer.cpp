@@ -54,7 +54,7 @@ std::size_t contraction_length(std::string_view text, std::size_t begin, SplitPa
   char next[2] = {};
   const std::string_view rest = text.substr(begin + 1, 2);
   std::copy(rest.begin(), rest.end(), next);
-  if (pattern == SplitPattern::cl100k) {
+  if (pattern == SplitPattern::cl100k || pattern == SplitPattern::qwen2) {
     if (rest == "\u017F") return 3;
     for (char& c : next) {
       if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
@@ -84,7 +84,8 @@ Spaces spaces_at(std::string_view text, std::size_t begin) {
   return spaces;
 }
 
-// \s+(?!\S)|\s+: if something follows, the last character belongs to the next pretoken, unless it is the only one.
+// \s+(?!\S)|\s+: if something follows, the last character belongs to the next pretoken, unless it is the only one. For
+// smollm, numbers do not count as something.
 std::size_t spaces_end(std::string_view text, std::size_t begin, const Spaces& spaces) {
   return spaces.end < text.size() && spaces.last > begin ? spaces.last : spaces.end;
 }
@@ -103,6 +104,16 @@ std::size_t pretoken_end_gpt2(std::string_view text, std::size_t begin) {
   return spaces_end(text, begin, spaces_at(text, begin));
 }
 
+std::size_t pretoken_end_smollm(std::string_view text, std::size_t begin) {
+  const Char first = char_at(text, begin);
+  if (first.char_class == number) return begin + first.length;
+  if (first.char_class == space) {
+    const Spaces spaces = spaces_at(text, begin);
+    if (spaces.end < text.size() && char_at(text, spaces.end).char_class == number) return spaces.end;
+  }
+  return pretoken_end_gpt2(text, begin);
+}
+
 // The end of [^\s\p{L}\p{N}]+[\r\n]*, of which the characters before `at` are read.
 std::size_t symbols_end(std::string_view text, std::size_t at) {
   at = run_end(text, at, other);
@@ -110,15 +121,16 @@ std::size_t symbols_end(std::string_view text, std::size_t at) {
   return at;
 }
 
-std::size_t pretoken_end_cl100k(std::string_view text, std::size_t begin) {
+// Of cl100k, or of qwen2, whose numbers have one digit.
+std::size_t pretoken_end_cl100k(std::string_view text, std::size_t begin, int digits) {
   if (text[begin] == '\'') {
     if (const std::size_t length = contraction_length(text, begin, SplitPattern::cl100k)) return begin + length;
   }
   const Char first = char_at(text, begin);
   std::size_t at = begin + first.length;
   if (first.char_class == letter) return run_end(text, at, letter);
-  if (first.char_class == number) {  // \p{N}{1,3}
-    for (int i = 1; i < 3 && at < text.size(); ++i) {
+  if (first.char_class == number) {  // \p{N}{1,3} or \p{N}
+    for (int i = 1; i < digits && at < text.size(); ++i) {
       const Char c = char_at(text, at);
       if (c.char_class != number) break;
       at += c.length;
@@ -144,7 +156,14 @@ bool word_ends(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::size_t pretoken_end(std::string_view text, std::size_t begin, SplitPattern pattern) {
-  return pattern == SplitPattern::gpt2 ? pretoken_end_gpt2(text, begin) : pretoken_end_cl100k(text, begin);
+  switch (pattern) {
+    case SplitPattern::gpt2:
+      return pretoken_end_gpt2(text, begin);
+    case SplitPattern::smollm:
+      return pretoken_end_smollm(text, begin);
+    default:
+      return pretoken_end_cl100k(text, begin, pattern == SplitPattern::qwen2 ? 1 : 3);
+  }
 }
 
 std::size_t safe_cut(std::string_view text, std::size_t from) {

@@ -2,8 +2,8 @@
 // of split_pattern.h, one after another; together they are the whole text.
 //
 // \p{L}, \p{N} and \s are Unicode's letters, numbers and White_Space (unicode_class.h). A byte that is not valid UTF-8
-// counts as one character of the class [^\s\p{L}\p{N}]. cl100k's contractions ignore case, (?i:'s), so U+017F (long s)
-// counts as an s, as in Unicode's case folding; tiktoken and Hugging Face's tokenizers do the same.
+// counts as one character of the class [^\s\p{L}\p{N}]. The contractions of cl100k and qwen2 ignore case, (?i:'s), so
+// U+017F (long s) counts as an s, as in Unicode's case folding; tiktoken and Hugging Face's tokenizers do the same.
 #pragma once
 
 #include <cstddef>

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <exception>
 #include <numeric>
 
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/parallel.h"
+#include "core/text/utf8.h"
 #include "tokenizer/pretokenizer.h"
+#include "tokenizer/unicode_class.h"
 
 namespace tapeformer {
 namespace {
@@ -26,9 +29,86 @@ struct Tokenizer::Part {
 };
 
 struct Tokenizer::WantedToken {
-  std::string_view text;
+  std::string text;
   std::int32_t id;
+  bool lstrip, rstrip;
 };
+
+// A text cut into tokens to which ids are given and plain text, none of it longer than a thread takes at a time.
+class Tokenizer::Parts {
+ public:
+  Parts(const Tokenizer& tokenizer, std::string_view text, bool allow_special, bool continues)
+      : tokenizer_(tokenizer), continues_(continues) {
+    std::vector<WantedToken> first, second;
+    const auto want = [&](std::int32_t id, const std::string& content, bool is_normalized, bool lstrip, bool rstrip) {
+      if (!is_normalized) return first.push_back({content, id, lstrip, rstrip});
+      second.push_back({tokenizer.normalized(content, false).value_or(content), id, lstrip, rstrip});
+    };
+    for (const std::int32_t id : tokenizer.special_ids()) {
+      const SpecialTokenFlags flags = tokenizer.special_flags(id);
+      if (allow_special) want(id, tokenizer.tokens()[id], flags.normalized, flags.lstrip, flags.rstrip);
+    }
+    for (const AddedToken& token : tokenizer.added_tokens()) {
+      want(token.id, token.text, token.normalized, token.lstrip, token.rstrip);
+    }
+    for (const Part& part : find_tokens({text, 0, -1}, first)) {
+      if (part.id >= 0) {
+        parts_.push_back(part);
+        continue;
+      }
+      const auto other = tokenizer.normalized(part.text, continues && part.offset == 0);
+      const Part normal = other ? Part{kept_.emplace_back(*other), part.offset, -1} : part;
+      for (const Part& inner : find_tokens(normal, second)) add(inner, inner.offset == 0);
+    }
+  }
+
+  std::span<const Part> all() const { return parts_; }
+
+ private:
+  void add(const Part& part, bool begins) {
+    if (part.id >= 0) return parts_.push_back(part);
+    std::string_view text = part.text;
+    if (!(begins && continues_) && tokenizer_.puts_space_before(text, begins)) {
+      text = kept_.emplace_back(str_cat(" ", text));
+    }
+    for (std::size_t begin = 0; begin < text.size(); begin += parts_.back().text.size()) {
+      const std::string_view rest = text.substr(begin);
+      parts_.push_back({rest.substr(0, safe_cut(rest, kPartBytes)), part.offset + begin, -1});
+    }
+  }
+
+  const Tokenizer& tokenizer_;
+  const bool continues_;
+  std::deque<std::string> kept_;  // texts that are not those of the whole text
+  std::vector<Part> parts_;
+};
+
+namespace {
+
+bool is_space_at(std::string_view text, std::size_t at, int* length) {
+  const Utf8Char c = read_utf8(text, at);
+  *length = c.length;
+  return char_class(c.code_point) == CharClass::space;
+}
+
+// Where the white space before `end` begins, at `begin` or later.
+std::size_t white_space_begin(std::string_view text, std::size_t begin, std::size_t end) {
+  while (end > begin) {
+    const std::size_t last = character_start(text, end - 1);
+    int length = 0;
+    if (last < begin || !is_space_at(text, last, &length)) break;
+    end = last;
+  }
+  return end;
+}
+
+// Where the white space from `at` on ends.
+std::size_t white_space_end(std::string_view text, std::size_t at) {
+  for (int length = 0; at < text.size() && is_space_at(text, at, &length);) at += length;
+  return at;
+}
+
+}  // namespace
 
 std::vector<std::int32_t> Vocabulary::extra_ids() const {
   std::vector<std::int32_t> ids = special_ids;
@@ -40,32 +120,6 @@ std::vector<std::int32_t> Vocabulary::extra_ids() const {
 }
 
 Tokenizer::Tokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)), extra_ids_(vocabulary_.extra_ids()) {}
-
-std::vector<Tokenizer::Part> Tokenizer::parts_of(std::string_view text, bool allow_special) const {
-  std::vector<WantedToken> first, second;  // the second are looked for in what the first leave over
-  if (allow_special) {
-    for (const std::int32_t id : special_ids()) first.push_back({tokens()[id], id});
-  }
-  for (const AddedToken& token : added_tokens()) (token.normalized ? second : first).push_back({token.text, token.id});
-  std::vector<Part> parts;
-  for (const Part& part : find_tokens({text, 0, -1}, first)) {
-    if (part.id >= 0) {
-      parts.push_back(part);
-      continue;
-    }
-    for (const Part& inner : find_tokens(part, second)) {
-      if (inner.id >= 0) {
-        parts.push_back(inner);
-        continue;
-      }
-      for (std::size_t begin = 0; begin < inner.text.size(); begin += parts.back().text.size()) {
-        const std::string_view rest = inner.text.substr(begin);
-        parts.push_back({rest.substr(0, safe_cut(rest, kPartBytes)), inner.offset + begin, -1});
-      }
-    }
-  }
-  return parts;
-}
 
 // Plain text cut at the wanted tokens: of those that begin first, at the longest.
 std::vector<Tokenizer::Part> Tokenizer::find_tokens(const Part& part, std::span<const WantedToken> wanted) {
@@ -86,16 +140,25 @@ std::vector<Tokenizer::Part> Tokenizer::find_tokens(const Part& part, std::span<
         found = &wanted[i];
       }
     }
-    if (at > begin) parts.push_back({text.substr(begin, at - begin), part.offset + begin, -1});
+    const std::size_t first = found && found->lstrip ? white_space_begin(text, begin, at) : at;
+    if (first > begin) parts.push_back({text.substr(begin, first - begin), part.offset + begin, -1});
     if (!found) break;
-    parts.push_back({text.substr(at, found->text.size()), part.offset + at, found->id});
-    begin = at + found->text.size();
+    const std::size_t behind = at + found->text.size(), end = found->rstrip ? white_space_end(text, behind) : behind;
+    parts.push_back({text.substr(first, end - first), part.offset + first, found->id});
+    begin = end;
   }
   return parts;
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool allow_special) const {
-  const std::vector<Part> parts = parts_of(text, allow_special);
+  return encode_parts(Parts(*this, text, allow_special, false).all());
+}
+
+std::vector<std::int32_t> Tokenizer::encode_continuation(std::string_view text) const {
+  return encode_parts(Parts(*this, text, false, true).all());
+}
+
+std::vector<std::int32_t> Tokenizer::encode_parts(std::span<const Part> parts) const {
   // Parts that follow each other and are together about as long as one part may be.
   struct Group {
     std::size_t begin, end;  // parts
@@ -141,6 +204,12 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool allow_sp
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
+  std::string text = decode_continuation(ids);
+  if (strips_space() && text.starts_with(' ')) text.erase(0, 1);
+  return text;
+}
+
+std::string Tokenizer::decode_continuation(std::span<const std::int32_t> ids) const {
   constexpr std::int64_t kIdsAtOnce = 1 << 16;
   const auto count = static_cast<std::int64_t>(ids.size());
   std::vector<std::size_t> begins(chunk_count(count, kIdsAtOnce) + 1);  // of each chunk's bytes
@@ -186,6 +255,11 @@ std::optional<std::int32_t> Tokenizer::special(std::string_view name) const {
 
 bool Tokenizer::is_ordinary(std::int32_t id) const {
   return !std::binary_search(extra_ids_.begin(), extra_ids_.end(), id);
+}
+
+SpecialTokenFlags Tokenizer::special_flags(std::int32_t id) const {
+  const auto found = vocabulary_.special_flags.find(id);
+  return found == vocabulary_.special_flags.end() ? SpecialTokenFlags() : found->second;
 }
 
 bool Tokenizer::is_special(std::int32_t id) const {

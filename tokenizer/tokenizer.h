@@ -4,17 +4,20 @@
 //   word  one token per frequent pretoken of GPT-2's pattern (a word with the space before it, a run of digits, …); all
 //         others become <unk>, so decoding loses them
 //   bpe   byte-level byte pair encoding as in GPT-2: 256 tokens for the bytes, then one for each learned merge; encodes
-//         any bytes, and decodes to exactly these bytes; split by GPT-2's pattern or by cl100k's
+//         any bytes, and decodes to exactly these bytes; split by one of the patterns of split_pattern.h
 //
-// In the vocabularies that we learn, the special tokens have the last ids, as GPT-2's <|endoftext|> has; files may have
-// any order. The size of a vocabulary counts all tokens. Tokenizers are stored as tokenizer.json in Hugging Face's
-// format (formats/tokenizer_json.h), bpe also in GPT-2's and tiktoken's files.
+// Two further kinds are read from files of published models: sentencepiece (pieces/sentencepiece_tokenizer.h) and
+// wordpiece (pieces/wordpiece_tokenizer.h). In the vocabularies that we learn, the special tokens have the last ids, as
+// GPT-2's <|endoftext|> has; files may have any order. The size of a vocabulary counts all tokens. Tokenizers are
+// stored as tokenizer.json in Hugging Face's format (formats/tokenizer_json.h), bpe also in GPT-2's and tiktoken's
+// files.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +35,20 @@ struct AddedToken {
   std::string text;         // what is found in the text; usually the bytes of the token
   bool normalized = false;  // found only in what the tokens that are not normalized leave over
   bool ordinary = false;    // also a token of the model, which merges may use
+  bool lstrip = false;      // white space before it in the text belongs to it
+  bool rstrip = false;      // white space behind it too
+};
+
+// The same flags of a special token.
+struct SpecialTokenFlags {
+  bool normalized = false, lstrip = false, rstrip = false;
+};
+
+// The special tokens that the programs of a published model put around a text. encode() does not: each command puts the
+// special tokens around its text that the model was trained with.
+struct TextFrame {
+  std::vector<std::int32_t> before = {}, after = {};
+  std::string json = {};  // the post_processor of a tokenizer.json; empty: none
 };
 
 // What every kind of tokenizer has: the bytes that each id stands for, and which ids are special or added, each list by
@@ -40,6 +57,8 @@ struct Vocabulary {
   std::vector<std::string> tokens;
   std::vector<std::int32_t> special_ids;
   std::vector<AddedToken> added = {};
+  std::map<std::int32_t, SpecialTokenFlags> special_flags = {};  // of special tokens that have one
+  TextFrame frame = {};
 
   // The ids of tokens that the model itself does not have: special ones, and added ones that are not ordinary.
   std::vector<std::int32_t> extra_ids() const;
@@ -57,7 +76,7 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // "char", "word" or "bpe".
+  // "char", "word", "bpe", "sentencepiece" or "wordpiece".
   virtual std::string kind() const = 0;
   // How bpe splits text, and how many merges it has; the other kinds have neither.
   virtual std::optional<SplitPattern> split_pattern() const { return std::nullopt; }
@@ -75,9 +94,15 @@ class Tokenizer {
   // vocabularies learned elsewhere may have). Long texts are encoded by all threads; the ids do not depend on their
   // number. May be called from several threads at once.
   std::vector<std::int32_t> encode(std::string_view text, bool allow_special = false) const;
+  // The same for a text that continues another one. sentencepiece puts a space before the beginning of a text, and not
+  // here; the other kinds make no difference.
+  std::vector<std::int32_t> encode_continuation(std::string_view text) const;
 
-  // The bytes of the tokens, one after another. Throws Error for an id outside the vocabulary.
+  // The text of the tokens: their bytes, one after another, without the space that the kinds sentencepiece and
+  // wordpiece put before a text. Throws Error for an id outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;
+  // The bytes of the tokens, one after another: what they add to a text. Throws Error for an id outside the vocabulary.
+  std::string decode_continuation(std::span<const std::int32_t> ids) const;
 
   std::int64_t vocab_size() const { return static_cast<std::int64_t>(vocabulary_.tokens.size()); }
 
@@ -89,6 +114,8 @@ class Tokenizer {
   std::span<const std::int32_t> special_ids() const { return vocabulary_.special_ids; }
   bool is_special(std::int32_t id) const;
   std::span<const AddedToken> added_tokens() const { return vocabulary_.added; }
+  SpecialTokenFlags special_flags(std::int32_t id) const;
+  const TextFrame& frame() const { return vocabulary_.frame; }
   // Whether a token is one of the model: neither special nor added beside it.
   bool is_ordinary(std::int32_t id) const;
 
@@ -104,9 +131,9 @@ class Tokenizer {
   // Any other path: a tokenizer.json. Files appear whole or not at all. Returns a sentence for each thing that a reader
   // of the file is not told. Throws Error where the system refuses, and for what the format cannot hold.
   std::vector<std::string> save(const std::filesystem::path& path) const;
-  // Reads the same formats. Of a folder, its tokenizer.json is read if it has one. A file of another name is a
-  // tokenizer.json if its first character is "{", else tiktoken's. Throws Error naming the file, and UsageError for
-  // options that the file does not take.
+  // Reads the same formats, and BERT's vocab.txt. Of a folder, its tokenizer.json is read if it has one. A file of
+  // another name is a tokenizer.json if its first character is "{", else tiktoken's. Throws Error naming the file, and
+  // UsageError for options that the file does not take.
   static std::unique_ptr<Tokenizer> load(const std::filesystem::path& path, const FileOptions& options = {});
 
  protected:
@@ -119,9 +146,18 @@ class Tokenizer {
  private:
   struct Part;
   struct WantedToken;
+  class Parts;
   static std::vector<Part> find_tokens(const Part& part, std::span<const WantedToken> wanted);
-  // The text cut into tokens to which ids are given and plain text, none of it longer than a thread takes at a time.
-  std::vector<Part> parts_of(std::string_view text, bool allow_special) const;
+  std::vector<std::int32_t> encode_parts(std::span<const Part> parts) const;
+
+  // What is encoded in place of a text, in which normalized tokens are found; nothing: the text itself.
+  virtual std::optional<std::string> normalized(std::string_view /*text*/, bool /*continues*/) const {
+    return std::nullopt;
+  }
+  // Whether a space is put before a plain text that has no tokens any more. begins: the whole text begins with it.
+  virtual bool puts_space_before(std::string_view /*text*/, bool /*begins*/) const { return false; }
+  // Whether decode() takes the first space away.
+  virtual bool strips_space() const { return false; }
 
   // Appends the ids of a text without special or added tokens. `offset` is its place in the whole text, for messages. A
   // text that is cut at safe cuts (pretokenizer.h) must give the same ids in parts. May be called from several threads

@@ -89,7 +89,7 @@ class TextGenerator {
                                      .use_cache = options_.use_cache});
     tokens_ = std::ssize(found.front().ids), seconds_ = steady_seconds() - begin;
     for (const Hypothesis& hypothesis : found) {
-      const std::string text = run_.tokenizer->decode(hypothesis.ids);
+      const std::string text = run_.tokenizer->decode_continuation(hypothesis.ids);
       const std::int64_t tokens = std::ssize(hypothesis.ids);
       if (arguments_.json) {
         print_json({{"prompt", arguments_.prompt},
@@ -130,7 +130,7 @@ class TextGenerator {
       if (text.empty()) {
         text = beginning_of(run_, line).ids;
       } else {
-        append(text, run_.tokenizer->encode(str_cat(line_end, line)));
+        append(text, run_.tokenizer->encode_continuation(str_cat(line_end, line)));
       }
       warn_of_unseen(text, "the conversation");
       const std::span<const std::int32_t> seen = seen_part(*run_.model, text, options_.context);
@@ -169,7 +169,7 @@ class TextGenerator {
     const double begin = steady_seconds();
     bool interrupted = false;
     const auto ids = generate(*run_.model, beginning.ids, options_, [&](std::int32_t token) {
-      show(stops.push(run_.tokenizer->decode(std::span(&token, 1))));
+      show(stops.push(run_.tokenizer->token_bytes(token)));
       interrupted = !go_on();
       return !interrupted && !stops.stopped();
     });
@@ -195,7 +195,7 @@ class TextGenerator {
       flush_results();
     }
     // If a --stop text ended the generated text, the stop text itself is not part of it.
-    return stops.stopped() ? run_.tokenizer->encode(text) : ids;
+    return stops.stopped() ? run_.tokenizer->encode_continuation(text) : ids;
   }
 
   static double rate(std::int64_t tokens, double seconds) {

@@ -50,7 +50,7 @@ SplitPattern read_pattern(const std::string& name) {
   for (const SplitPatternInfo& info : kSplitPatterns) {
     if (name == info.name) return info.pattern;
   }
-  fail_usage("--pattern: unknown pattern '", name, "': expected gpt2 or cl100k");
+  fail_usage("--pattern: unknown pattern '", name, "': expected ", kSplitPatternNames);
 }
 
 // Parses a size such as "67108864", "65536K", "64M" or "1G", with units of powers of 1024.
@@ -120,7 +120,8 @@ void encode_input(TokenizerArguments& arguments) {
 void decode_input(const TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   TextOutput output;
-  for (std::string word; std::cin >> word;) {
+  bool begins = true;
+  for (std::string word; std::cin >> word; begins = false) {
     std::size_t read = 0;
     std::int32_t id = -1;
     try {
@@ -129,7 +130,7 @@ void decode_input(const TokenizerArguments& arguments) {
     }
     check(read == word.size(), "tokenizer decode: expected token ids separated by white space, got \"",
           word.substr(0, 60), "\"");
-    output.write(tokenizer->decode(std::span(&id, 1)));
+    output.write(begins ? tokenizer->decode(std::span(&id, 1)) : std::string(tokenizer->token_bytes(id)));
   }
   output.finish();
 }
@@ -178,7 +179,7 @@ std::vector<Option> with_file(TokenizerArguments& arguments, std::vector<Option>
        "FILE.json of Hugging Face, FILE.tiktoken, or GPT-2's: a folder with vocab.json and merges.txt",
        {.required = true}},
       {"--pattern", [&](const std::string& name) { arguments.of_file.pattern = read_pattern(name); },
-       "How text is split, if the file does not say it: gpt2 or cl100k"},
+       str_cat("How text is split, if the file does not say it: ", kSplitPatternNames)},
       {"--special",
        &arguments.of_file.special_tokens,
        "NAME or NAME=ID of a token that is not in the file; may be repeated",
@@ -194,7 +195,7 @@ Command tokenizer_train(const SharedArguments& shared) {
           .options = {{"--vocab", &arguments.vocab, "Tokens, special ones counted [4096]", {.least = 1}},
                       {"--kind", &arguments.kind, "char, word or bpe [bpe]"},
                       {"--pattern", [&](const std::string& name) { arguments.pattern = read_pattern(name); },
-                       "How bpe splits text into words: gpt2 or cl100k [gpt2]"},
+                       str_cat("How bpe splits text into words: ", kSplitPatternNames, " [gpt2]")},
                       {"--max-memory", [&](const std::string& text) { arguments.max_memory = read_bytes_option(text); },
                        "Memory for counting words, such as 64M; more of them go to files in $TMPDIR; 0: no bound [1G]"},
                       {"--special",

@@ -17,8 +17,10 @@ std::vector<std::vector<std::int32_t>> encode_part(const TextPart& part, const T
   std::vector<std::vector<std::int32_t>> groups(chunk_count(count, grain));
   parallel_chunks(count, grain, [&](std::int64_t group, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      std::vector<std::int32_t> ids = tokenizer.encode(segments[i].text);
-      if (segments[i].ends_document && end_of_text) ids.push_back(*end_of_text);
+      const TextSegment& segment = segments[i];
+      std::vector<std::int32_t> ids =
+          segment.continues ? tokenizer.encode_continuation(segment.text) : tokenizer.encode(segment.text);
+      if (segment.ends_document && end_of_text) ids.push_back(*end_of_text);
       if (groups[group].empty()) {
         groups[group] = std::move(ids);
       } else {

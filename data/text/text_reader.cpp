@@ -29,10 +29,10 @@ std::vector<TextSegment> TextPart::segments() const {
   const std::string_view all = text;
   std::size_t begin = 0;
   for (const End& end : ends) {
-    out.push_back({all.substr(begin, end.at - begin), end.document});
+    out.push_back({all.substr(begin, end.at - begin), continues && begin == 0, end.document});
     begin = end.at;
   }
-  if (begin < all.size()) out.push_back({all.substr(begin), false});
+  if (begin < all.size()) out.push_back({all.substr(begin), continues && begin == 0, false});
   return out;
 }
 
@@ -102,6 +102,8 @@ bool TextReader::next(TextPart& part) {
   part.text.assign(pending_.text, 0, size);
   part.ends.assign(pending_.ends.begin(), kept);
   part.share = fragments_->share();
+  part.continues = within_piece_;
+  if (size > 0) within_piece_ = part.ends.empty() || part.ends.back().at < size;
   pending_.text.erase(0, size);
   pending_.ends.erase(pending_.ends.begin(), kept);
   for (TextPart::End& end : pending_.ends) end.at -= size;

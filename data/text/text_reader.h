@@ -17,6 +17,7 @@ namespace tapeformer {
 // A section of a piece that is encoded by itself.
 struct TextSegment {
   std::string_view text;
+  bool continues = false;      // whether the piece has begun before
   bool ends_document = false;  // whether a document ends after it
 };
 
@@ -26,6 +27,7 @@ struct TextPart {
     bool document;
   };
   std::string text;
+  bool continues = false;  // whether it begins within a piece
   // The ends of the pieces that end in this part, ascending; the last piece may continue in the next part.
   std::vector<End> ends;
   double share = 0;  // the share of the source that was read so far
@@ -76,7 +78,7 @@ class TextReader {
   bool within_fragment_ = false;
   TextPart pending_;
   std::int64_t position_ = 0, end_ = kToTheEnd;
-  bool stopped_ = false, exhausted_ = false;
+  bool stopped_ = false, exhausted_ = false, within_piece_ = false;
 };
 
 // Calls f(part) for all parts of the reader. While f is running, the next part is read.

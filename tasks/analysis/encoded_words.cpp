@@ -10,7 +10,7 @@ namespace {
 
 // Whether the first token of " word" is only the space, and the other tokens are those of the word.
 bool begins_with_space(std::span<const std::int32_t> ids, std::string_view word, const Tokenizer& tokenizer) {
-  return ids.size() > 1 && std::ranges::equal(ids.subspan(1), tokenizer.encode(word));
+  return ids.size() > 1 && std::ranges::equal(ids.subspan(1), tokenizer.encode_continuation(word));
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ EncodedWords encode_words(std::span<const std::string_view> words, const Tokeniz
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
     text.assign(i == 0 ? "" : " ").append(words[i]);
-    const std::vector<std::int32_t> ids = tokenizer.encode(text);
+    const std::vector<std::int32_t> ids = i == 0 ? tokenizer.encode(text) : tokenizer.encode_continuation(text);
     const bool has_space = i > 0 && begins_with_space(ids, words[i], tokenizer);
     encoded.firsts.push_back(std::ssize(encoded.ids) + (has_space ? 1 : 0));
     encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());

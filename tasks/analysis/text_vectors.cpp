@@ -42,8 +42,8 @@ std::size_t find_word(std::string_view text, std::string_view word) {
 
 // Encodes a text. A word tokenizer may know the first word only with a space before it: then the text is encoded with
 // that space.
-std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, std::string_view text) {
-  std::vector<std::int32_t> ids = tokenizer.encode(text);
+std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, std::string_view text, bool continues) {
+  std::vector<std::int32_t> ids = continues ? tokenizer.encode_continuation(text) : tokenizer.encode(text);
   const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
   if (!unknown || ids.empty() || ids.front() != *unknown) return ids;
   std::vector<std::int32_t> spaced = tokenizer.encode(" " + std::string(text));
@@ -57,9 +57,12 @@ std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, std::string_view
 Part encode(const Tokenizer& tokenizer, std::string_view text, std::string_view word, std::vector<std::int32_t>& ids) {
   const auto append = [&](std::string_view part) {
     const Part range{std::ssize(ids), 0};
-    const bool begins = part.data() == text.data() || part == word;
-    if (!part.empty())
-      std::ranges::copy(begins ? tokens_of(tokenizer, part) : tokenizer.encode(part), std::back_inserter(ids));
+    const bool continues = part.data() != text.data();
+    const bool begins = !continues || part == word;
+    if (!part.empty()) {
+      std::ranges::copy(begins ? tokens_of(tokenizer, part, continues) : tokenizer.encode_continuation(part),
+                        std::back_inserter(ids));
+    }
     return Part{range.begin, std::ssize(ids)};
   };
   if (word.empty()) return append(text);
@@ -92,7 +95,7 @@ std::vector<std::int32_t> word_tokens(const Tokenizer& tokenizer, std::string_vi
     return !ids.empty() && !(tokenizer.unknown_id() && std::ranges::count(ids, *tokenizer.unknown_id()));
   };
   std::vector<std::int32_t> ids;
-  if (tokenizer.kind() != "char") ids = tokenizer.encode(" " + std::string(word));
+  if (tokenizer.kind() != "char") ids = tokenizer.encode_continuation(" " + std::string(word));
   if (!knows(ids)) ids = tokenizer.encode(word);
   check(knows(ids), "word: expected one that the tokenizer knows, got ", word);
   return ids;

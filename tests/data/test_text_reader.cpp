@@ -4,7 +4,9 @@
 
 #include "core/error.h"
 #include "core/text/utf8.h"
+#include "data/text/encode_text.h"
 #include "tests/data/texts.h"
+#include "tokenizer/pieces/sentencepiece_tokenizer.h"
 #include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
@@ -55,6 +57,25 @@ TEST_CASE("safe cut: the last place before a newline, else before a space, that 
   CHECK(last_safe_cut("ab\n.\n") == 2);  // cl100k puts a newline to the symbols before it
   CHECK(last_safe_cut("abc") == 0);
   CHECK(last_safe_cut("") == 0);
+}
+
+TEST_CASE("safe cut: a text in parts has one space before it by a sentencepiece tokenizer, as each of its pieces") {
+  Vocabulary vocabulary{.tokens = {"<unk>"}, .special_ids = {0}};
+  for (int byte = 0; byte < 256; ++byte) {
+    constexpr char kDigits[] = "0123456789ABCDEF";
+    vocabulary.tokens.push_back(std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + ">");
+  }
+  for (const char* token : {"\u2581", "a", "b", "\u2581a", "ab"}) vocabulary.tokens.emplace_back(token);
+  const SentencePieceTokenizer tokenizer(vocabulary, {{"\u2581", "a"}, {"a", "b"}}, {});
+  const std::string text = varied_text(4000) + " ab ba ab";
+  for (const std::size_t part_bytes : {60, 300, 3000}) {
+    std::vector<std::int32_t> ids;
+    const MemoryText source(text);
+    TextReader reader(source, part_bytes);
+    for_each_encoded(reader, tokenizer,
+                     [&](std::span<const std::int32_t> some) { ids.insert(ids.end(), some.begin(), some.end()); });
+    CHECK(ids == tokenizer.encode(text));
+  }
 }
 
 TEST_CASE("safe cut: text encoded in parts has the ids of the whole, for every kind of tokenizer") {

@@ -28,6 +28,7 @@ void token_file(std::string_view data);
 // What parse_json() takes is written and read again, equal; with a checksum it is what it was.
 void json(std::string_view data);
 void safetensors(std::string_view data);
+void gguf(std::string_view data);
 void config(std::string_view data);
 
 // Throws std::logic_error, which no target expects.

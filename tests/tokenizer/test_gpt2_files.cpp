@@ -67,7 +67,7 @@ TEST_CASE("gpt2 files: another pattern is named in the first line of merges.txt,
   files.merges = "#version: 0.2 pattern: o200k\n";
   CHECK(message_of([&] {
           read_gpt2_files(files, {"v", "m"}, std::nullopt, {});
-        }) == "m: line 1: unknown pattern \"o200k\", expected gpt2 or cl100k");
+        }) == "m: line 1: unknown pattern \"o200k\", expected gpt2, cl100k, qwen2 or smollm");
 }
 
 TEST_CASE("gpt2 files: read back equal, ids as vocab.json has them") {
@@ -173,8 +173,9 @@ TEST_CASE("load: the format by the path or the content") {
   };
   refused("plain", {SplitPattern::gpt2, {}}, ": a tokenizer.json itself says how text is split: expected no pattern");
   refused("plain", {{}, {"<s>"}}, ": a tokenizer.json itself has its special tokens: expected none beside it");
-  refused("t.tiktoken", {},
-          ": tiktoken's files do not say how text is split: expected a pattern, gpt2 or cl100k, beside it");
+  refused(
+      "t.tiktoken", {},
+      ": tiktoken's files do not say how text is split: expected a pattern, gpt2, cl100k, qwen2 or smollm, beside it");
   write(at("json.tiktoken"), json);
   refused("json.tiktoken", gpt2, ": line 1: expected a token in base64 and its rank, got \"{\"");
   write(at("alone-vocab.json"), "{}");
@@ -196,7 +197,8 @@ TEST_CASE("load and save: what has the place of a file is named, and nothing is 
   write(at("a/vocab.json"), write_gpt2_files(*tokenizer).vocab);
   refused("a", taken);
   std::filesystem::create_directories(at("b/tokenizer.json"));
-  refused("b", at("b/tokenizer.json") + ": expected a tokenizer, got a folder without tokenizer.json or vocab.json");
+  refused("b", at("b/tokenizer.json") +
+                   ": expected a tokenizer, got a folder without tokenizer.json, vocab.txt or vocab.json");
   std::filesystem::create_symlink("circle", at("circle"));
   refused("circle", "cannot look at " + at("circle") + ": Too many levels of symbolic links");
   std::filesystem::create_directories(at("c"));

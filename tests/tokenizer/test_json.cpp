@@ -120,8 +120,9 @@ TEST_CASE("tokenizer.json: cl100k's pattern as Llama 3's file has it") {
     }
     return std::string("no error");
   };
-  CHECK(message("/pre_tokenizer/pretokenizers/0/pattern/Regex", "x+") ==
-        "t.json: pre_tokenizer: Split by \"x+\" is not supported, only by GPT-2's pattern or cl100k's");
+  CHECK(
+      message("/pre_tokenizer/pretokenizers/0/pattern/Regex", "x+") ==
+      "t.json: pre_tokenizer: Split by \"x+\" is not supported, only by the pattern of gpt2, cl100k, qwen2 or smollm");
   CHECK(message("/pre_tokenizer/pretokenizers/0/invert", true) ==
         "t.json: pre_tokenizer: Split.invert: true is not supported, only false");
   CHECK(message("/pre_tokenizer/pretokenizers/1/use_regex", true) ==
@@ -130,7 +131,7 @@ TEST_CASE("tokenizer.json: cl100k's pattern as Llama 3's file has it") {
         "t.json: pre_tokenizer: ByteLevel: the key \"use_regex\" is missing");
   CHECK(message("/pre_tokenizer/pretokenizers/1/type", "Digits") ==
         "t.json: pre_tokenizer: an object of type \"Sequence\" is not supported for BPE, only ByteLevel, or Split and "
-        "ByteLevel");
+        "ByteLevel, or Metaspace");
 }
 
 TEST_CASE("tokenizer.json: files that others wrote") {
@@ -198,22 +199,23 @@ TEST_CASE("tokenizer.json: what is wrong with a file is named in one line") {
   CHECK(without("/model", "merges") == "t.json: model: the key \"merges\" is missing");
   CHECK(with("/model", 3) == "t.json: model: expected an object, got 3");
   CHECK(with("/model/type", "Unigram") ==
-        "t.json: model.type: \"Unigram\" is not supported, only \"BPE\" and \"WordLevel\"");
-  CHECK(with("/normalizer", {{"type", "NFC"}}) ==
-        "t.json: file.normalizer: an object of type \"NFC\" is not supported, only null");
+        "t.json: model.type: \"Unigram\" is not supported, only \"BPE\", \"WordLevel\" and \"WordPiece\"");
+  CHECK(with("/normalizer", {{"type", "NFKC"}}) ==
+        "t.json: normalizer: an object of type \"NFKC\" is not supported for byte-level BPE, only null and NFC");
   CHECK(with("/post_processor", {{"type", "BertProcessing"}}) ==
         "t.json: post_processor: an object of type \"BertProcessing\" is not supported, only null, ByteLevel and "
         "TemplateProcessing");
   CHECK(with("/model/ignore_merges", 1) == "t.json: model.ignore_merges: expected true or false, got 1");
-  CHECK(with("/pre_tokenizer", {{"type", "Metaspace"}}) ==
-        "t.json: pre_tokenizer: an object of type \"Metaspace\" is not supported for BPE, only ByteLevel, or Split and "
-        "ByteLevel");
+  CHECK(
+      with("/pre_tokenizer", {{"type", "Whitespace"}}) ==
+      "t.json: pre_tokenizer: an object of type \"Whitespace\" is not supported for BPE, only ByteLevel, or Split and "
+      "ByteLevel, or Metaspace");
   CHECK(with("/pre_tokenizer/add_prefix_space", true) ==
         "t.json: pre_tokenizer.add_prefix_space: true is not supported, only false");
   CHECK(with("/model/dropout", 0.5) == "t.json: model.dropout: 0.5 is not supported, only null");
   CHECK(with("/model/end_of_word_suffix", "</w>") ==
         "t.json: model.end_of_word_suffix: \"</w>\" is not supported, only null");
-  CHECK(with("/model/byte_fallback", true) == "t.json: model.byte_fallback: true is not supported, only false");
+  CHECK(with("/model/byte_fallback", 1) == "t.json: model.byte_fallback: 1 is not supported, only false");
 
   CHECK(with("/model/vocab", 3) == "t.json: model.vocab: expected an object, got 3");
   CHECK(with("/model/vocab/ab", "x") ==
@@ -245,8 +247,8 @@ TEST_CASE("tokenizer.json: what is wrong with a file is named in one line") {
   CHECK(with("/added_tokens/0/id", 5) == "t.json: added_tokens: token \"<s>\" has id 5, but in model.vocab 258");
   CHECK(with("/added_tokens/0/content", "<t>") ==
         "t.json: added_tokens: token \"<t>\" has the id 258 of the token \"<s>\"");
-  CHECK(with("/added_tokens/0/lstrip", true) ==
-        "t.json: added_tokens: token \"<s>\".lstrip: true is not supported, only false");
+  CHECK(with("/added_tokens/0/single_word", true) ==
+        "t.json: added_tokens: token \"<s>\".single_word: true is not supported, only false");
   CHECK(with("/added_tokens/1", good["added_tokens"][0]) == "t.json: added_tokens: token \"<s>\" is listed twice");
 
   ordered_json words = ordered_json::parse(train("word", 9, "to be")->to_json());
@@ -274,7 +276,8 @@ TEST_CASE("tokenizer.json: files that cannot be read or written") {
                        ("cannot open " + at("none.json") + ": No such file or directory").c_str(), Error);
   CHECK_THROWS_WITH_AS(
       Tokenizer::load(folder.path),
-      (folder.path.string() + ": expected a tokenizer, got a folder without tokenizer.json or vocab.json").c_str(),
+      (folder.path.string() + ": expected a tokenizer, got a folder without tokenizer.json, vocab.txt or vocab.json")
+          .c_str(),
       Error);
   std::ofstream(at("empty.json"));
   CHECK_THROWS_WITH_AS(Tokenizer::load(at("empty.json")), (at("empty.json") + ": not valid JSON at byte 1").c_str(),
@@ -312,11 +315,9 @@ TEST_CASE("tokenizer.json: added tokens that are not special") {
   CHECK_FALSE(tokenizer->is_special(259));
   CHECK_FALSE(tokenizer->is_ordinary(259));
   CHECK_FALSE(tokenizer->special("  ").has_value());
-  const ordered_json written = ordered_json::parse(tokenizer->to_json());
-  CHECK(written["added_tokens"].size() == 4);
-  CHECK(written["added_tokens"][1]["special"] == false);
-  CHECK(written["added_tokens"][1]["normalized"] == true);
-  CHECK(written["added_tokens"][3]["normalized"] == false);
+  const ordered_json written = ordered_json::parse(tokenizer->to_json()), &added = written["added_tokens"];
+  CHECK((added.size() == 4 && added[1]["special"] == false));
+  CHECK((added[1]["normalized"] == true && added[3]["normalized"] == false));
   CHECK(read(written)->to_json() == tokenizer->to_json());
 
   const auto refused = [&](const char* key, const ordered_json& value, const std::string& message) {
@@ -324,7 +325,7 @@ TEST_CASE("tokenizer.json: added tokens that are not special") {
     other["added_tokens"][1][key] = value;
     CHECK_THROWS_WITH_AS(read(other), ("t.json: added_tokens: token " + message).c_str(), Error);
   };
-  refused("lstrip", true, "\"  \".lstrip: true is not supported, only false");
+  refused("single_word", true, "\"  \".single_word: true is not supported, only false");
   refused("special", "no", "\"  \".special: expected true or false, got \"no\"");
   refused("normalized", 1, "\"  \".normalized: expected true or false, got 1");
   refused("content", "New York",

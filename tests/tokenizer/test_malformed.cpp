@@ -113,12 +113,13 @@ TEST_CASE("malformed: tokenizer.json") {
           {with("\"single_word\": false", "\"single_word\": true"),
            "t.json: added_tokens: token \"<s>\".single_word: true is not supported, only false"},
           {with("\"rstrip\": false", "\"rstrip\": 1"),
-           "t.json: added_tokens: token \"<s>\".rstrip: 1 is not supported, only false"},
+           "t.json: added_tokens: token \"<s>\".rstrip: expected true or false, got 1"},
           {with("\"a b\"", "\"a\\u0000 b\""),
            "t.json: model.merges: merge 1 of 2 (\"a\\u0000\" + \"b\"): \"a\\u0000\" is not an ordinary token of the "
            "vocabulary"},
           {with("\"type\": \"ByteLevel\"", "\"type\": {\"type\": [1]}"),
-           "t.json: pre_tokenizer: an object is not supported for BPE, only ByteLevel, or Split and ByteLevel"},
+           "t.json: pre_tokenizer: an object is not supported for BPE, only ByteLevel, or Split and ByteLevel, or "
+           "Metaspace"},
       },
       read);
   check_damage(json, "t.json", read);
@@ -153,7 +154,7 @@ TEST_CASE("malformed: settings of a tokenizer.json that would give other ids") {
         "t.json: pre_tokenizer: Split.behavior: \"Removed\" is not supported, only \"Isolated\"");
   CHECK(with("/pre_tokenizer/pretokenizers/2", {{"type", "Digits"}}) ==
         "t.json: pre_tokenizer: an object of type \"Sequence\" is not supported for BPE, only ByteLevel, or Split and "
-        "ByteLevel");
+        "ByteLevel, or Metaspace");
   CHECK(with("/post_processor", Json::parse(R"({"type": "Sequence", "processors": [{"type": "BertProcessing"}]})")) ==
         "t.json: post_processor: an object of type \"BertProcessing\" is not supported, only null, ByteLevel and "
         "TemplateProcessing");

@@ -6,13 +6,15 @@
 
 #include "core/error.h"
 #include "tokenizer/pretokenizer.h"
+#include "tokenizer/unicode/normalization.h"
 
 namespace tapeformer {
 
 BpeTokenizer::BpeTokenizer(Vocabulary vocabulary, std::vector<BpeMerge> merges, SplitPattern pattern,
-                           bool whole_pretokens)
+                           bool whole_pretokens, bool composes)
     : Tokenizer(std::move(vocabulary)),
       pattern_(pattern),
+      composes_(composes),
       table_(std::move(merges), ids_of_bytes(tokens(), extra_ids())) {
   for (const std::string& token : tokens()) lengths_.push_back(static_cast<std::uint32_t>(token.size()));
   for (const BpeMerge& merge : table_.merges()) {
@@ -46,6 +48,10 @@ std::vector<std::vector<std::int32_t>> BpeTokenizer::merge_steps(std::string_vie
   check(find_unknown_byte(pretoken) == pretoken.npos, "bpe tokenizer: a byte of the word has no token");
   const EncoderPool::Lease encoder = encoders_.take(table_, lengths_);
   return encoder->merge_steps(pretoken);
+}
+
+std::optional<std::string> BpeTokenizer::normalized(std::string_view text, bool) const {
+  return composes_ ? std::optional(nfc(text)) : std::nullopt;
 }
 
 void BpeTokenizer::encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const {

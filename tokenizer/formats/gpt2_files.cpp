@@ -38,7 +38,7 @@ SplitPattern read_pattern(std::string_view merges) {
   for (const SplitPatternInfo& info : kSplitPatterns) {
     if (name == info.name) return info.pattern;
   }
-  fail("line 1: unknown pattern ", show(nlohmann::json(name)), ", expected gpt2 or cl100k");
+  fail("line 1: unknown pattern ", show(nlohmann::json(name)), ", expected ", kSplitPatternNames);
 }
 
 struct NumberedPair {

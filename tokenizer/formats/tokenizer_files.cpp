@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "tokenizer/formats/gpt2_files.h"
+#include "tokenizer/formats/pieces_json.h"
 #include "tokenizer/formats/tiktoken_file.h"
 #include "tokenizer/tokenizer.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt";
+constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt", kWordsName = "vocab.txt";
 
 Gpt2Files names_in(const fs::path& folder) { return {(folder / kVocabName).string(), (folder / kMergesName).string()}; }
 
@@ -42,12 +43,19 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptio
   const std::string name = path.string();
   if (is_folder(path)) {
     if (is_there(path / "tokenizer.json")) return load(path / "tokenizer.json", options);
-    check(is_there(path / kVocabName), name, ": expected a tokenizer, got a folder without tokenizer.json or ",
-          kVocabName);
+    if (is_there(path / kWordsName)) return load(path / kWordsName, options);
+    check(is_there(path / kVocabName), name, ": expected a tokenizer, got a folder without tokenizer.json, ",
+          kWordsName, " or ", kVocabName);
     return load_gpt2(names_in(path), options);
   }
   if (const auto names = gpt2_names(name)) return load_gpt2(*names, options);
   const std::string text = read_file(path);
+  if (name.ends_with(kWordsName)) {
+    if (options.pattern || !options.special_tokens.empty()) {
+      fail_usage(name, ": BERT's vocab.txt takes no pattern and no special tokens beside it");
+    }
+    return read_vocab_txt(text, name);
+  }
   if (is_json(path, text)) {
     if (options.pattern) fail_usage(name, ": a tokenizer.json itself says how text is split: expected no pattern");
     if (!options.special_tokens.empty()) {
@@ -56,7 +64,8 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptio
     return from_json(text, name);
   }
   if (!options.pattern) {
-    fail_usage(name, ": tiktoken's files do not say how text is split: expected a pattern, gpt2 or cl100k, beside it");
+    fail_usage(name, ": tiktoken's files do not say how text is split: expected a pattern, ", kSplitPatternNames,
+               ", beside it");
   }
   return read_tiktoken_file(text, name, *options.pattern, options.special_tokens);
 }

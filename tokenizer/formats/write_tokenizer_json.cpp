@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "tokenizer/formats/pieces_json.h"
 #include "tokenizer/formats/tokenizer_json.h"
 #include "tokenizer/formats/written_bpe.h"
 
@@ -18,15 +19,19 @@ ordered_json split(std::string_view pattern) {
   return {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
 }
 
-// For GPT-2's pattern, ByteLevel alone is enough: it has the pattern built in.
+// For GPT-2's pattern, ByteLevel alone is enough: it has the pattern built in. SmolLM's is that with digits apart.
 ordered_json split_to_bytes(SplitPattern pattern) {
   if (pattern == SplitPattern::gpt2) return byte_level();
+  if (pattern == SplitPattern::smollm) {
+    const ordered_json digits = {{"type", "Digits"}, {"individual_digits", true}};
+    return {{"type", "Sequence"}, {"pretokenizers", ordered_json::array({digits, byte_level()})}};
+  }
   return {{"type", "Sequence"}, {"pretokenizers", ordered_json::array({split(regex_of(pattern)), byte_level(false)})}};
 }
 
-ordered_json added_token(std::int32_t id, std::string_view content, bool normalized, bool special) {
-  return {{"id", id},        {"content", content},       {"single_word", false}, {"lstrip", false},
-          {"rstrip", false}, {"normalized", normalized}, {"special", special}};
+ordered_json added_token(const AddedToken& token, bool special) {
+  return {{"id", token.id},         {"content", token.text},          {"single_word", false}, {"lstrip", token.lstrip},
+          {"rstrip", token.rstrip}, {"normalized", token.normalized}, {"special", special}};
 }
 
 // The tokens in the order of the ids. They are appended as to a vector, since an insertion by key would search all
@@ -54,27 +59,46 @@ ordered_json bpe_model(const BpeTokenizer& tokenizer, const std::vector<std::str
           {"merges", std::move(merges)}};
 }
 
+ordered_json added_tokens_of(const Tokenizer& tokenizer) {
+  std::map<std::int32_t, ordered_json> by_id;
+  for (const std::int32_t id : tokenizer.special_ids()) {
+    const SpecialTokenFlags flags = tokenizer.special_flags(id);
+    by_id[id] = added_token({.id = id,
+                             .text = std::string(tokenizer.token_bytes(id)),
+                             .normalized = flags.normalized,
+                             .lstrip = flags.lstrip,
+                             .rstrip = flags.rstrip},
+                            true);
+  }
+  for (const AddedToken& token : tokenizer.added_tokens()) by_id[token.id] = added_token(token, false);
+  ordered_json added = ordered_json::array();
+  for (auto& [id, token] : by_id) added.push_back(std::move(token));
+  return added;
+}
+
 }  // namespace
 
 std::string Tokenizer::to_json() const {
-  const auto* bpe = dynamic_cast<const BpeTokenizer*>(this);
-  const std::vector<std::string> written = bpe ? written_tokens(*bpe) : tokens();
-  std::map<std::int32_t, ordered_json> by_id;
-  for (const std::int32_t id : special_ids()) by_id[id] = added_token(id, token_bytes(id), false, true);
-  for (const AddedToken& token : added_tokens()) {
-    by_id[token.id] = added_token(token.id, token.text, token.normalized, false);
-  }
-  ordered_json added = ordered_json::array();
-  for (auto& [id, token] : by_id) added.push_back(std::move(token));
   ordered_json file = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
-  file["added_tokens"] = std::move(added);
+  file["added_tokens"] = added_tokens_of(*this);
   file["normalizer"] = nullptr;
-  file["pre_tokenizer"] =
-      bpe ? split_to_bytes(bpe->pattern()) : split(kind() == "char" ? kCharPattern : regex_of(SplitPattern::gpt2));
-  file["post_processor"] = nullptr;
-  file["decoder"] = bpe ? byte_level() : ordered_json{{"type", "Fuse"}};
-  file["model"] = bpe ? bpe_model(*bpe, written)
-                      : ordered_json{{"type", "WordLevel"}, {"vocab", vocab_of(written)}, {"unk_token", "<unk>"}};
+  file["pre_tokenizer"] = nullptr;
+  file["post_processor"] = frame().json.empty() ? ordered_json() : parse_json<ordered_json>(frame().json);
+  if (const auto* const pieces = dynamic_cast<const SentencePieceTokenizer*>(this)) {
+    write_sentencepiece(*pieces, file, vocab_of(pieces->written()));
+  } else if (const auto* const words = dynamic_cast<const WordPieceTokenizer*>(this)) {
+    write_wordpiece(*words, file, vocab_of(words->written()));
+  } else if (const auto* const bpe = dynamic_cast<const BpeTokenizer*>(this)) {
+    const std::vector<std::string> written = written_tokens(*bpe);
+    if (bpe->composes()) file["normalizer"] = {{"type", "NFC"}};
+    file["pre_tokenizer"] = split_to_bytes(bpe->pattern());
+    file["decoder"] = byte_level();
+    file["model"] = bpe_model(*bpe, written);
+  } else {
+    file["pre_tokenizer"] = split(kind() == "char" ? kCharPattern : regex_of(SplitPattern::gpt2));
+    file["decoder"] = {{"type", "Fuse"}};
+    file["model"] = {{"type", "WordLevel"}, {"vocab", vocab_of(tokens())}, {"unk_token", "<unk>"}};
+  }
   return dump_json(file, 2) + "\n";
 }
 

@@ -43,7 +43,7 @@ std::vector<std::string> tokens_by_id(const std::map<std::int32_t, std::string>&
 std::unique_ptr<BpeTokenizer> bpe_of_written(const Vocabulary& written, const std::vector<WrittenPair>& pairs,
                                              const std::string& where_tokens,
                                              const std::function<std::string(std::size_t)>& where_merge,
-                                             SplitPattern pattern, bool whole_pretokens) {
+                                             SplitPattern pattern, bool whole_pretokens, bool composes) {
   Vocabulary vocabulary = written;
   for (AddedToken& token : vocabulary.added) {
     token.ordinary = token.ordinary && read_bytes(token.text).has_value();
@@ -73,7 +73,7 @@ std::unique_ptr<BpeTokenizer> bpe_of_written(const Vocabulary& written, const st
     if (!seen.insert(pair_key(merge.left, merge.right)).second) fail(where(), " is there twice");
     merges.push_back(merge);
   }
-  return std::make_unique<BpeTokenizer>(std::move(vocabulary), std::move(merges), pattern, whole_pretokens);
+  return std::make_unique<BpeTokenizer>(std::move(vocabulary), std::move(merges), pattern, whole_pretokens, composes);
 }
 
 std::vector<std::string> written_tokens(const BpeTokenizer& tokenizer) {

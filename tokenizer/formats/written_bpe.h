@@ -34,7 +34,7 @@ std::map<std::int32_t, std::string> read_vocab(const nlohmann::json& vocab, cons
 std::unique_ptr<BpeTokenizer> bpe_of_written(const Vocabulary& written, const std::vector<WrittenPair>& merges,
                                              const std::string& where_tokens,
                                              const std::function<std::string(std::size_t)>& where_merge,
-                                             SplitPattern pattern, bool whole_pretokens = false);
+                                             SplitPattern pattern, bool whole_pretokens = false, bool composes = false);
 
 // Tokens as files write them, by id.
 std::vector<std::string> written_tokens(const BpeTokenizer& tokenizer);

@@ -232,7 +232,7 @@ TEST_CASE("errors: tokenizers") {
               "tokenizer train --vocab 100 --out new text.txt");
   check_error(box, kUsage, "tokenizer: unknown kind 'bytes': expected char, word or bpe",
               "tokenizer train --kind bytes --out new text.txt");
-  check_error(box, kUsage, "--pattern: unknown pattern 'gpt3': expected gpt2 or cl100k",
+  check_error(box, kUsage, "--pattern: unknown pattern 'gpt3': expected gpt2, cl100k, qwen2 or smollm",
               "tokenizer train --pattern gpt3 --out new text.txt");
   for (const std::string size : {"-1", "M", "64Q", "1.5M", "64MB", "99999999T"}) {
     check_error(box, kUsage, "--max-memory: expected a number of bytes such as 64M, got '" + size + "'",

@@ -31,4 +31,16 @@ inline float widen_f16(F16 x) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest << 13) * 0x1p112f));
 }
 
+// To nearest, ties to even; what is beyond the range becomes infinite.
+inline F16 round_to_f16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto sign = static_cast<F16>(bits >> 16 & 0x8000);
+  if (std::isnan(x)) return static_cast<F16>(sign | 0x7E00);
+  const float size = std::abs(x);
+  if (size < 0x1p-14f) return static_cast<F16>(sign | static_cast<F16>(std::nearbyint(size * 0x1p24f)));  // subnormal
+  // The exponent is biased by 127, and by 15 in the result. Rounding may carry into it.
+  const std::uint32_t rest = (bits & 0x7FFFFFFF) - (112u << 23), rounded = (rest + 0xFFF + (rest >> 13 & 1)) >> 13;
+  return static_cast<F16>(sign | (rounded < 0x7C00 ? rounded : 0x7C00));
+}
+
 }  // namespace tapeformer::kernels

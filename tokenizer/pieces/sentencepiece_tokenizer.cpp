@@ -1,0 +1,213 @@
+#include "tokenizer/pieces/sentencepiece_tokenizer.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/text/utf8.h"
+#include "tokenizer/pretokenizer.h"
+
+namespace tapeformer {
+namespace {
+
+std::string with_spaces(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t at = std::min(text.find(from, begin), text.size());
+    out.append(text.substr(begin, at - begin));
+    if (at == text.size()) break;
+    out.append(to);
+    begin = at + from.size();
+  }
+  return out;
+}
+
+std::optional<int> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return std::nullopt;
+}
+
+// The tokens' bytes in place of their written form.
+Vocabulary to_bytes(Vocabulary vocabulary, bool byte_fallback) {
+  const std::vector<std::int32_t> extra = vocabulary.extra_ids();
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    std::string& token = vocabulary.tokens[id];
+    if (std::ranges::binary_search(extra, static_cast<std::int32_t>(id))) continue;
+    const std::optional<char> byte = byte_fallback ? byte_of_token(token) : std::nullopt;
+    token = byte ? std::string(1, *byte) : with_spaces(token, kSpaceSign, " ");
+  }
+  return vocabulary;
+}
+
+}  // namespace
+
+std::optional<char> byte_of_token(std::string_view written) {
+  if (written.size() != 6 || !written.starts_with("<0x") || written[5] != '>') return std::nullopt;
+  const auto high = hex_digit(written[3]), low = hex_digit(written[4]);
+  if (!high || !low) return std::nullopt;
+  return static_cast<char>(*high * 16 + *low);
+}
+
+// Text is encoded from its bytes on. Merges that come before all others build the characters that have a token, by way
+// of their beginnings. What is left of other characters are single bytes and beginnings, symbols without a token.
+struct SentencePieceTokenizer::Symbols {
+  std::vector<std::string> parts;
+  std::vector<BpeMerge> merges;
+  std::array<std::int32_t, 256> of_byte;
+  std::vector<std::int32_t> byte_ids = std::vector<std::int32_t>(256, -1);
+
+  Symbols(const Vocabulary& written, const Pairs& pairs, const SentencePieceRules& rules) {
+    const std::vector<std::int32_t> extra = written.extra_ids();
+    const auto count = static_cast<std::int32_t>(written.tokens.size());
+    std::unordered_map<std::string_view, std::int32_t> ordinary;
+    for (std::int32_t id = 0; id < count; ++id) {
+      const std::string& token = written.tokens[id];
+      if (std::ranges::binary_search(extra, id)) continue;
+      const std::optional<char> byte = rules.byte_fallback ? byte_of_token(token) : std::nullopt;
+      if (byte) {
+        byte_ids[static_cast<unsigned char>(*byte)] = id;
+      } else {
+        ordinary.emplace(token, id);
+      }
+    }
+    for (int byte = 0; byte < 256; ++byte) {
+      parts.emplace_back(1, static_cast<char>(byte));
+      of_byte[byte] = count + byte;
+      check(!rules.byte_fallback || byte_ids[byte] >= 0, "model.byte_fallback: byte ", byte, " has no token");
+    }
+    build_characters(written, ordinary, count);
+    add_merges(pairs, ordinary);
+  }
+
+ private:
+  void build_characters(const Vocabulary& written, const std::unordered_map<std::string_view, std::int32_t>& ordinary,
+                        std::int32_t count) {
+    std::unordered_map<std::string, std::int32_t> beginnings;
+    for (std::int32_t id = 0; id < count; ++id) {
+      const std::string& token = written.tokens[id];
+      const auto found = ordinary.find(token);
+      if (token.empty() || found == ordinary.end() || found->second != id) continue;
+      const Utf8Char c = read_utf8(token, 0);
+      if (c.code_point == kInvalidUtf8 || static_cast<std::size_t>(c.length) != token.size()) continue;
+      if (token == kSpaceSign || c.length == 1) {
+        if (token != " ") of_byte[static_cast<unsigned char>(c.length == 1 ? token[0] : ' ')] = id;
+        continue;
+      }
+      std::int32_t left = count + static_cast<unsigned char>(token[0]);
+      for (int length = 2; length <= c.length; ++length) {
+        const std::int32_t right = count + static_cast<unsigned char>(token[length - 1]);
+        std::int32_t result = id;
+        if (length < c.length) {
+          const auto [entry, is_new] =
+              beginnings.try_emplace(token.substr(0, length), count + static_cast<std::int32_t>(parts.size()));
+          result = entry->second;
+          if (is_new) parts.push_back(entry->first);
+          if (!is_new) {
+            left = result;
+            continue;
+          }
+        }
+        merges.push_back({left, right, result});
+        left = result;
+      }
+    }
+  }
+
+  void add_merges(const Pairs& pairs, const std::unordered_map<std::string_view, std::int32_t>& ordinary) {
+    std::unordered_set<std::uint64_t> seen;
+    for (const auto& [left, right] : pairs) {
+      const auto where = [&] {
+        return str_cat("model.merges: merge ", seen.size() + 1, " of ", pairs.size(), " (\"", left, "\" + \"", right,
+                       "\")");
+      };
+      const auto find = [&](const std::string& token) {
+        const auto found = ordinary.find(token);
+        if (found != ordinary.end()) return found->second;
+        fail(where(), ": \"", token, "\" is not an ordinary token of the vocabulary");
+      };
+      const std::string whole = left + right, bytes = with_spaces(whole, kSpaceSign, " ");
+      merges.push_back({find(left), find(right), find(whole)});
+      check(safe_cut(bytes, 1) == bytes.size(), where(), ": white space behind a letter or a digit is not supported");
+      const bool is_new = seen.insert(pair_key(merges.back().left, merges.back().right)).second;
+      if (!is_new) fail(where(), " is there twice");
+    }
+  }
+};
+
+SentencePieceTokenizer::SentencePieceTokenizer(Vocabulary written, Pairs merges, SentencePieceRules rules)
+    : SentencePieceTokenizer(written, merges, rules, Symbols(written, merges, rules)) {}
+
+SentencePieceTokenizer::SentencePieceTokenizer(Vocabulary& written, Pairs& merges, SentencePieceRules& rules,
+                                               Symbols symbols)
+    : Tokenizer(to_bytes(written, rules.byte_fallback)),
+      written_(std::move(written.tokens)),
+      merges_(std::move(merges)),
+      rules_(std::move(rules)),
+      parts_(std::move(symbols.parts)),
+      table_(std::move(symbols.merges), symbols.of_byte),
+      byte_ids_(std::move(symbols.byte_ids)) {
+  for (const std::string& token : tokens()) lengths_.push_back(static_cast<std::uint32_t>(token.size()));
+  for (const std::string& part : parts_) lengths_.push_back(static_cast<std::uint32_t>(part.size()));
+  const auto unknown = std::ranges::find(written_, rules_.unknown);
+  if (!rules_.unknown.empty() && unknown != written_.end()) {
+    unknown_ = static_cast<std::int32_t>(unknown - written_.begin());
+  }
+  const auto strips = [](const auto& token) { return token.normalized && (token.lstrip || token.rstrip); };
+  for (const std::int32_t id : special_ids()) {
+    check(!strips(special_flags(id)), "added_tokens: token \"", written_[id],
+          "\": lstrip and rstrip are not supported ", "in a normalized token here");
+  }
+  for (const AddedToken& token : added_tokens()) {
+    check(!strips(token), "added_tokens: token \"", token.text,
+          "\": lstrip and rstrip are not supported in a normalized ", "token here");
+  }
+  check(rules_.byte_fallback || unknown_, "model.unk_token: the token \"", rules_.unknown,
+        "\" is not in the vocabulary");
+}
+
+std::optional<std::string> SentencePieceTokenizer::normalized(std::string_view text, bool continues) const {
+  const bool puts_space = rules_.place == SentencePieceRules::Place::normalizer &&
+                          rules_.space == SentencePieceRules::Space::each && !continues && !text.empty();
+  if (!puts_space && text.find(kSpaceSign) == text.npos) return std::nullopt;
+  return (puts_space ? " " : "") + with_spaces(text, kSpaceSign, " ");
+}
+
+bool SentencePieceTokenizer::puts_space_before(std::string_view text, bool begins) const {
+  if (rules_.place != SentencePieceRules::Place::metaspace || text.starts_with(' ')) return false;
+  return rules_.space == SentencePieceRules::Space::each ||
+         (rules_.space == SentencePieceRules::Space::first && begins);
+}
+
+void SentencePieceTokenizer::encode_plain(std::string_view text, std::size_t, std::vector<std::int32_t>& ids) const {
+  const EncoderPool::Lease encoder = encoders_.take(table_, lengths_);
+  std::vector<std::int32_t> symbols;
+  bool after_unknown = false;
+  const auto append_byte = [&](char byte) {
+    const std::int32_t id = byte_ids_[static_cast<unsigned char>(byte)];
+    if (id >= 0) return ids.push_back(id);
+    // One unknown token for a character: its later bytes, 10xxxxxx, add none.
+    const bool continues = (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+    if (after_unknown && (continues || rules_.fuse_unknown)) return;
+    ids.push_back(*unknown_);
+    after_unknown = true;
+  };
+  for (std::size_t begin = 0, end; begin < text.size(); begin = end) {
+    const std::string_view rest = text.substr(begin);
+    end = begin + (rules_.split_words ? std::min(rest.find(' ', 1), rest.size()) : safe_cut(rest, 1));
+    symbols.clear();
+    encoder->encode(text.substr(begin, end - begin), symbols);
+    if (rules_.split_words) after_unknown = false;
+    for (const std::int32_t symbol : symbols) {
+      if (symbol >= vocab_size()) {
+        for (const char byte : parts_[symbol - vocab_size()]) append_byte(byte);
+      } else {
+        ids.push_back(symbol);
+        after_unknown = false;
+      }
+    }
+  }
+}
+
+}  // namespace tapeformer
