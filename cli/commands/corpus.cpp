@@ -21,9 +21,11 @@ struct CorpusArguments {
   std::optional<std::int64_t> row;
   bool labels = false;
   bool alignment = false;
+  bool analogies = false;
 };
 
 void print_corpus(const CorpusArguments& arguments) {
+  if (arguments.analogies) return print_text(corpus_analogies(arguments.name));
   std::optional<MaskedOptimum> masked;
   if (arguments.row) {
     masked = corpus_masked_optimum(arguments.name, *arguments.row, {});
@@ -48,22 +50,28 @@ void print_corpus(const CorpusArguments& arguments) {
 
 Command corpus_command() {
   const auto arguments = std::make_shared<CorpusArguments>();
-  return {.name = "corpus",
-          .help = "Print a generated corpus: plain text, or source and target separated by a tab",
-          .options =
-              {{"name", &arguments->name, "Which: " + joined(corpus_names(), ", "), {.required = true}},
-               {"--lines", &arguments->lines, "Lines [1000]", {.least = 1}},
-               {"--seed", &arguments->seed, "The same seed gives the same text [1]", {.least = 0}},
-               {"--row",
-                &arguments->row,
-                "Of markov: letters of a row, whose optimum of masked letters is printed on standard error",
-                {.least = 1, .most = kMaxRow}},
-               {"--labels", &arguments->labels,
-                "Of stories, tales, cloze and senses: the words, one a line, with their labels, as probe reads them; "
-                "of recall: the digit as the label of the text behind it"},
-               {"--alignment", &arguments->alignment,
-                "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)"}},
-          .run = [arguments] { print_corpus(*arguments); }};
+  return {
+      .name = "corpus",
+      .help = "Print a generated corpus: plain text, or source and target separated by a tab",
+      .options =
+          {{"name", &arguments->name, "Which: " + joined(corpus_names(), ", "), {.required = true}},
+           {"--lines", &arguments->lines, "Lines [1000]", {.least = 1}},
+           {"--seed", &arguments->seed, "The same seed gives the same text [1]", {.least = 0}},
+           {"--row",
+            &arguments->row,
+            "Of markov: letters of a row, whose optimum of masked letters is printed on standard error",
+            {.least = 1, .most = kMaxRow}},
+           {"--labels", &arguments->labels,
+            "Of stories, tales, cloze and senses: the words, one a line, with their labels, as probe reads them; "
+            "of recall: the digit as the label of the text behind it"},
+           {"--alignment", &arguments->alignment,
+            "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)"},
+           {"--analogies",
+            &arguments->analogies,
+            "Print the analogies of its words, as neighbours --analogies reads them, instead of the text (relations "
+            "has them)",
+            {.excludes = {"--labels", "--alignment", "--row"}}}},
+      .run = [arguments] { print_corpus(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

@@ -56,11 +56,15 @@ void SkipGramBatcher::append(std::int64_t begin, std::int64_t centers, const Ran
   tokens_.copy(begin, ids);
   RandomStream random(key.with_stream(kNegativeStream));
   for (std::int64_t center = window; center < window + centers; ++center) {
-    out.centers.push_back(ids[center]);
+    ++out.centers;
+    const auto predict = [&](std::int32_t id) {
+      out.outputs.push_back(id);
+      for (std::int64_t k = 0; k < options_.negatives; ++k) out.outputs.push_back(sampler_.draw(random));
+    };
+    options_.cbow ? predict(ids[center]) : out.inputs.push_back(ids[center]);
     for (std::int64_t place = center - window; place <= center + window; ++place) {
       if (place == center) continue;
-      out.outputs.push_back(ids[place]);
-      for (std::int64_t k = 0; k < options_.negatives; ++k) out.outputs.push_back(sampler_.draw(random));
+      options_.cbow ? out.inputs.push_back(ids[place]) : predict(ids[place]);
     }
   }
 }
@@ -69,7 +73,7 @@ void SkipGramBatcher::draw(std::uint32_t step, std::uint32_t micro_step, SkipGra
   const std::int64_t places = centers() - options_.row + 1;
   check(places > 0, "skip-gram: the text has ", tokens_.size(), " tokens: a row takes ",
         options_.row + 2 * options_.window);
-  out.centers.clear(), out.outputs.clear();
+  out.centers = 0, out.inputs.clear(), out.outputs.clear();
   for (std::int64_t row = 0; row < options_.batch; ++row) {
     const RandomKey key = training_row_key(options_.seed, step, micro_step, options_.batch, row, kSkipRowStream);
     append(static_cast<std::int64_t>(RandomStream(key).below(places)), options_.row, key, out);
@@ -83,7 +87,7 @@ std::int64_t SkipGramBatcher::batches() const {
 
 void SkipGramBatcher::fill(std::int64_t i, SkipGramBatch& out) const {
   check(i >= 0 && i < batches(), "evaluation batch ", i, " is out of range for ", batches());
-  out.centers.clear(), out.outputs.clear();
+  out.centers = 0, out.inputs.clear(), out.outputs.clear();
   for (std::int64_t row = i * options_.batch; row < (i + 1) * options_.batch; ++row) {
     const std::int64_t begin = row * options_.row, left = centers() - begin;
     if (left <= 0) break;

@@ -1,4 +1,5 @@
-// Batches for skip-gram training with negative sampling (Mikolov et al. 2013), from a text of token ids.
+// Batches for training word vectors with negative sampling (Mikolov et al. 2013), from a text of token ids: by
+// skip-gram or by continuous bag of words (CBOW).
 #pragma once
 
 #include <vector>
@@ -23,20 +24,27 @@ class NegativeSampler {
 };
 
 struct SkipGramOptions {
+  // Whether all contexts together predict the centre, instead of the centre each of its contexts.
+  bool cbow = false;
   std::int64_t batch = 16;       // rows
   std::int64_t row = 32;         // centres in a row: consecutive tokens of the text
   std::int64_t window = 5;       // the contexts of a centre are the tokens at most this far away, on both sides
-  std::int64_t negatives = 5;    // drawn for each pair of a centre and a context
+  std::int64_t negatives = 5;    // drawn for each prediction
   double negative_power = 0.75;  // exponent of the counts
   std::uint64_t seed = 1;        // seed of draw()
 
   std::int64_t contexts() const { return 2 * window; }  // contexts of a centre
+  // The tokens that predict, and the tokens that are predicted, for each centre.
+  std::int64_t inputs() const { return cbow ? contexts() : 1; }
+  std::int64_t predictions() const { return cbow ? 1 : contexts(); }
 };
 
 // All centres have equally many contexts: tokens that are too near to an end of the text for this are not centres.
 struct SkipGramBatch {
-  std::vector<std::int32_t> centers;  // (N)
-  // (N, contexts, 1 + negatives), row-major: each context, followed by its negatives.
+  std::int64_t centers = 0;  // N
+  // (N, inputs), row-major: the centre or, for CBOW, its contexts.
+  std::vector<std::int32_t> inputs;
+  // (N, predictions, 1 + negatives), row-major: each predicted token, followed by its negatives.
   std::vector<std::int32_t> outputs;
 };
 

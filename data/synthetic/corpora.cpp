@@ -7,6 +7,8 @@
 #include "core/random.h"
 #include "core/text/nearest_name.h"
 #include "data/synthetic/cloze_grammar.h"
+#include "data/synthetic/paraphrases_grammar.h"
+#include "data/synthetic/relations_grammar.h"
 #include "data/synthetic/senses_grammar.h"
 #include "data/synthetic/sequences.h"
 #include "data/synthetic/stories_grammar.h"
@@ -52,6 +54,7 @@ struct Corpus {
   std::string (*labelled_line)(RandomStream&) = nullptr;                       // null if the corpus has no labels
   std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null if the corpus has no alignment
   const MarkovChain& (*chain)() = nullptr;  // null if the corpus is not a Markov chain
+  std::string (*analogies)() = nullptr;     // null if the corpus has no related words
 };
 
 double entropy_of(const Grammar& grammar) {
@@ -88,6 +91,11 @@ std::string labelled_senses_line(RandomStream& random) {
   return labelled_words({senses_grammar, senses_label, ""}, random);
 }
 
+std::string relations_line(RandomStream& random) { return relations_grammar().generate(random).text; }
+double relations_entropy() { return entropy_of(relations_grammar()); }
+
+std::string paraphrases_line(RandomStream& random) { return paraphrases_grammar().generate(random).text; }
+
 constexpr std::array kCorpora = {
     Corpus{"stories", stories_line, stories_entropy, labelled_stories_line},
     Corpus{"tales", tales_line, tales_entropy, labelled_tales_line},
@@ -96,11 +104,13 @@ constexpr std::array kCorpora = {
     Corpus{"induction", induction_line, induction_entropy},
     Corpus{"cloze", cloze_line, cloze_entropy, labelled_cloze_line},
     Corpus{"senses", senses_line, senses_entropy, labelled_senses_line},
+    Corpus{"relations", relations_line, relations_entropy, nullptr, nullptr, nullptr, relations_analogies},
     Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},
     Corpus{"numbers", numbers_line, nullptr},
     Corpus{"add", add_line, nullptr},
+    Corpus{"paraphrases", paraphrases_line, nullptr},
 };
 
 constexpr auto kNames = [] {
@@ -164,6 +174,12 @@ std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint
   if (!corpus.alignment) fail_usage("corpus ", name, ": it has no alignment");
   const std::string text = line_of(corpus, line, seed);
   return format_alignment(corpus.alignment(std::string_view(text).substr(0, text.find('\t')))) + "\n";
+}
+
+std::string corpus_analogies(std::string_view name) {
+  const auto analogies = find_corpus(name).analogies;
+  if (!analogies) fail_usage("corpus ", name, ": it has no analogies; relations has them");
+  return analogies();
 }
 
 bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entropy == nullptr; }

@@ -32,6 +32,9 @@ bool is_parallel_corpus(std::string_view name);
 // The alignment of a line's source characters with its target characters, in Pharaoh's i-j, with a newline. Throws
 // UsageError for a corpus without an alignment.
 std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint64_t seed);
+// All analogies of a corpus with related words, as relations_analogies() writes them. Throws UsageError for a corpus
+// without such words.
+std::string corpus_analogies(std::string_view name);
 // The entropy rate in nats per character: the smallest cross-entropy that a model can reach on the text. It is known
 // for plain text; nullopt for parallel corpora.
 std::optional<double> corpus_entropy(std::string_view name);

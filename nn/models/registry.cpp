@@ -16,8 +16,9 @@ namespace tapeformer {
 namespace {
 
 std::vector<ModelFamily>& families() {
-  static std::vector<ModelFamily> table{gpt_family(),         transformer_family(), rnn_family(),  bilm_family(),
-                                        rnn_seq2seq_family(), bert_family(),        nplm_family(), word2vec_family()};
+  static std::vector<ModelFamily> table{gpt_family(),  transformer_family(), rnn_family(),
+                                        bilm_family(), rnn_seq2seq_family(), bert_family(),
+                                        nplm_family(), word2vec_family(),    glove_family()};
   return table;
 }
 

@@ -18,8 +18,11 @@ namespace {
 std::vector<Key> word2vec_keys() {
   const KeyRange size = between(1, kMaxSize);
   return {{"dim", std::int64_t{64}, "width of a token's vector", size},
+          {"architecture", std::string("skip_gram"),
+           "skip_gram: a token predicts each of its contexts; cbow: the mean of the contexts predicts the token",
+           std::vector<std::string>{"skip_gram", "cbow"}},
           {"window", std::int64_t{5}, "contexts of a token are those at most so far from it, on both sides", size},
-          {"negatives", std::int64_t{5}, "tokens that are drawn against each context", size},
+          {"negatives", std::int64_t{5}, "tokens that are drawn against each predicted one", size},
           {"negative_power", 0.75, "they are drawn in proportion to their count to this power", at_least(0)},
           {"context", std::int64_t{32}, "neighbouring tokens of a row of a batch whose contexts are predicted", size}};
 }
@@ -28,13 +31,22 @@ std::unique_ptr<Model> make_word2vec(const KeyValues& options, const ModelVocabu
   return std::make_unique<Word2vec>(Word2vecConfig{.vocab = vocabulary.target, .dim = options.integer("dim")});
 }
 
-}  // namespace
+// The defaults of Pennington et al. 2014.
+std::vector<Key> glove_keys() {
+  const KeyRange size = between(1, kMaxSize);
+  return {{"dim", std::int64_t{64}, "width of a token's vector", size},
+          {"window", std::int64_t{10}, "tokens are near that are at most so far from each other", size},
+          {"x_max", 100.0, "pairs that occur so often have the full weight", above(0)},
+          {"alpha", 0.75, "the weight of rarer ones is their share of x_max to this power", at_least(0)},
+          {"context", std::int64_t{128}, "pairs of near tokens in a row of a batch", size}};
+}
 
-ModelFamily word2vec_family() {
-  return {.name = "word2vec",
-          .help = "word vectors by skip-gram with negative sampling (Mikolov et al. 2013)",
-          .task = "skip_gram",
-          .keys = word2vec_keys(),
+// What both families have in common.
+ModelFamily vectors_family(std::string name, std::string help, std::string task, std::vector<Key> keys) {
+  return {.name = std::move(name),
+          .help = std::move(help),
+          .task = std::move(task),
+          .keys = std::move(keys),
           .resolve = [](KeyValues&, bool) {},
           .make = ModelMaker(make_word2vec),
           .parts = {{"embeddings", "token embedding", {"token_embedding."}}},
@@ -42,6 +54,18 @@ ModelFamily word2vec_family() {
           .training = {.lr = 5e-3,
                        .schedule = ScheduleKind::wsd,
                        .optimizer = {{"beta2", 0.99}, {"eps", 1e-8}, {"weight_decay", 0.0}}}};
+}
+
+}  // namespace
+
+ModelFamily word2vec_family() {
+  return vectors_family("word2vec", "word vectors by skip-gram or CBOW with negative sampling (Mikolov et al. 2013)",
+                        "skip_gram", word2vec_keys());
+}
+
+ModelFamily glove_family() {
+  return vectors_family("glove", "word vectors by counts of near words (GloVe, Pennington et al. 2014)", "glove",
+                        glove_keys());
 }
 
 }  // namespace tapeformer

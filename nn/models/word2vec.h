@@ -1,4 +1,5 @@
-// Word vectors (Mikolov et al. 2013): the model is only a table of token embeddings, which the task skip_gram trains.
+// Word vectors (Mikolov et al. 2013): the model is only a table of token embeddings, which the tasks skip_gram and
+// glove train.
 #pragma once
 
 #include "nn/layers/layers.h"
@@ -11,8 +12,9 @@ struct Word2vecConfig {
   DType dtype = DType::f32;
 };
 
-// Returns the row of the registry.
+// Return the rows of the registry. The task glove trains the same table, with one for contexts beside it.
 ModelFamily word2vec_family();
+ModelFamily glove_family();
 
 // The vector of a token is a row of token_embedding.weight (vocab, dim); it does not depend on the tokens around it.
 // The initial values are those of word2vec.c, uniform in ±1/(2·dim).

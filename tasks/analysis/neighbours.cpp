@@ -41,12 +41,6 @@ std::vector<Term> terms_of(std::string_view words) {
   }
 }
 
-Tensor embedding_table(const TrainedEmbedder& model) {
-  const Embedding* const embedding = model.model->token_embedding();
-  check(embedding != nullptr, "neighbours: a ", model.config.model.type, " has no token embedding");
-  return embedding->weight.value().to(DType::f32).contiguous();
-}
-
 // The output of a layer for each token of the vocabulary, in a row of its own: (vocab, F).
 Tensor layer_table(const TrainedEmbedder& model, std::int64_t layer) {
   constexpr std::int64_t kRows = 256;  // tokens in one forward pass
@@ -74,7 +68,11 @@ Tensor layer_table(const TrainedEmbedder& model, std::int64_t layer) {
 }  // namespace
 
 NeighbourFinder::NeighbourFinder(const TrainedEmbedder& model, std::optional<std::int64_t> layer)
-    : model_(model), layer_(layer), table_(layer ? layer_table(model, *layer) : embedding_table(model)) {}
+    : model_(model), layer_(layer) {
+  const Embedding* const embedding = model.model->token_embedding();
+  table_ = !layer && embedding ? embedding->weight.value().to(DType::f32).contiguous()
+                               : layer_table(model, layer.value_or(0));
+}
 
 NeighbourFinder::Word NeighbourFinder::word_vector(std::string_view word) const {
   Word result{word_tokens(*model_.tokenizer, word), {}};

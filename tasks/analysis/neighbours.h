@@ -11,12 +11,11 @@ struct Neighbour {
   double similarity = 0;  // cos(a, b) = a·b / (|a| |b|); 0 where one of them is zero
 };
 
-// Without a layer, a token's vector is its row of the token embedding. With a layer, it is the output of that layer for
-// a row that has only this token (and the special tokens).
+// Without a layer, a token's vector is its row of the token embedding, or, for a model without one, its vector in layer
+// 0. With a layer, it is the output of that layer for a row that has only this token (and the special tokens).
 class NeighbourFinder {
  public:
-  // The model must outlive the finder. Throws Error for a model without a token embedding, and
-  // UsageError for a layer that the model does not have.
+  // The model must outlive the finder. Throws UsageError for a layer that the model does not have.
   NeighbourFinder(const TrainedEmbedder& model, std::optional<std::int64_t> layer);
 
   // Returns the `count` nearest tokens of a word, the nearest first, without the word's own tokens and special tokens.

@@ -26,6 +26,17 @@ void require_no_masks(const ResolvedConfig& config) {
   is_default("mask_random", &Config::Train::mask_random);
 }
 
+void check_word_vectors(const ResolvedConfig& config) {
+  const std::string& family = config.family().name;
+  require_plain_text(config);
+  require_separate_windows(config);
+  require(config.train.label_smoothing == 0, "train.label_smoothing: expected 0 for ", family,
+          ", which has no softmax, got ", config.train.label_smoothing);
+  require(config.train.z_loss == 0, "train.z_loss: expected 0 for ", family, ", which has no softmax, got ",
+          config.train.z_loss);
+  require_no_masks(config);
+}
+
 void require_separate_windows(const ResolvedConfig& config) {
   require(config.eval.stride == config.block_size(), "eval.stride: expected 0 or model.context, which is ",
           config.block_size(), ", for ", config.family().name, ", whose windows do not overlap, got ",

@@ -8,7 +8,8 @@ namespace tapeformer {
 
 SkipGramOptions skip_gram_options(const ResolvedConfig& config, std::int64_t batch) {
   const KeyValues& model = config.model.options;
-  return {.batch = batch,
+  return {.cbow = model.text("architecture") == "cbow",
+          .batch = batch,
           .row = config.block_size(),
           .window = model.integer("window"),
           .negatives = model.integer("negatives"),
@@ -17,10 +18,10 @@ SkipGramOptions skip_gram_options(const ResolvedConfig& config, std::int64_t bat
 }
 
 SkipGramPairs skip_gram_pairs(Tape& tape, const SkipGramBatch& batch, const SkipGramOptions& options) {
-  const std::int64_t centers = std::ssize(batch.centers);
-  const Dims sizes{centers, options.contexts(), 1 + options.negatives};
-  return {Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.centers), {centers})),
-          Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.outputs), sizes))};
+  const Dims inputs{batch.centers, options.inputs()},
+      outputs{batch.centers, options.predictions(), 1 + options.negatives};
+  return {Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.inputs), inputs)),
+          Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch.outputs), outputs))};
 }
 
 Evaluation evaluate(const SkipGramModel& model, const SkipGramBatcher& pairs, std::int64_t max_batches,
@@ -33,7 +34,7 @@ Evaluation evaluate(const SkipGramModel& model, const SkipGramBatcher& pairs, st
     pairs.fill(i, batch);
     Tape tape(no_grad);
     total.nats += model.loss(skip_gram_pairs(tape, batch, pairs.options()), 1).value().item();
-    total.tokens += std::ssize(batch.centers) * pairs.options().contexts();
+    total.tokens += batch.centers * pairs.options().predictions();
     if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
   }
   add_over_ranks(total, ranks);

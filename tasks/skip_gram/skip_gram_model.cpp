@@ -17,12 +17,14 @@ SkipGramModel::SkipGramModel(std::unique_ptr<Model> model)
   register_module("context_embedding", context_embedding_);
 }
 
-// Since −ln σ(x) = softplus(−x), the term of a context is softplus(−u·v), and that of a negative is softplus(u·v).
+// Since −ln σ(x) = softplus(−x), the term of a predicted token is softplus(−u·v), that of a negative softplus(u·v).
 Variable SkipGramModel::loss(const SkipGramPairs& pairs, double normalizer) const {
   const Dims sizes = pairs.outputs.sizes();
-  check(sizes.rank() == 3 && pairs.centers.sizes() == Dims{sizes[0]} && sizes[2] >= 1, "skip-gram: the centres are ",
-        pairs.centers.sizes(), ", the outputs ", sizes, ": expected (N) and (N, C, 1 + k)");
-  const Variable vectors = features({.input_ids = reshape(pairs.centers, {sizes[0], 1})});
+  const Dims inputs = pairs.inputs.sizes();
+  check(sizes.rank() == 3 && inputs.rank() == 2 && inputs[0] == sizes[0] && sizes[2] >= 1, "skip-gram: the inputs are ",
+        inputs, ", the outputs ", sizes, ": expected (N, I) and (N, C, 1 + k)");
+  Variable vectors = features({.input_ids = pairs.inputs});
+  if (inputs[1] > 1) vectors = mean(vectors, 1, /*keep=*/true);
   const std::int64_t dim = vectors.size(2);
   const Variable v = reshape(vectors, {sizes[0], dim, 1});
   const Variable u = reshape(context_embedding_.forward(pairs.outputs), {sizes[0], sizes[1] * sizes[2], dim});

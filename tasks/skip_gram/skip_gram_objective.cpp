@@ -9,9 +9,10 @@ SkipGramObjective::SkipGramObjective(const ResolvedConfig& config, LanguageData 
       options_(skip_gram_options(config, config.train.batch)),
       train_(data_.train.view(), model_->vocab(), options_) {
   micro_step_size_.tokens = config.train.batch * config.block_size();  // the centres
-  micro_step_size_.targets = micro_step_size_.tokens * options_.contexts();
-  loss_description_ = str_cat("the loss is in ", task().loss_unit, " of a token and one at most ", options_.window,
-                              " from it, against ", options_.negatives, " that are drawn");
+  micro_step_size_.targets = micro_step_size_.tokens * options_.predictions();
+  loss_description_ =
+      str_cat("the loss is in ", task().loss_unit, " of a token and ", options_.cbow ? "the mean of those" : "one",
+              " at most ", options_.window, " from it, against ", options_.negatives, " that are drawn");
   if (!data_.valid) return;
   if (data_.valid->size() > options_.contexts()) {
     valid_.emplace(data_.valid->view(), model_->vocab(), options_);

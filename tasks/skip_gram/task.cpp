@@ -11,27 +11,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void check_skip_gram(const ResolvedConfig& config) {
-  const std::string& family = config.family().name;
-  require_plain_text(config);
-  require_separate_windows(config);
-  require(config.train.label_smoothing == 0, "train.label_smoothing: expected 0 for ", family,
-          ", which has no softmax, got ", config.train.label_smoothing);
-  require(config.train.z_loss == 0, "train.z_loss: expected 0 for ", family, ", which has no softmax, got ",
-          config.train.z_loss);
-  require_no_masks(config);
-}
-
-// Each centre needs one product of two vectors for each of its contexts and for each negative.
+// Each centre needs one product of two vectors for each prediction and for each negative.
 double skip_gram_flops(const ResolvedConfig& config, const Module&, const ModelVocabulary&) {
   const SkipGramOptions options = skip_gram_options(config, 1);
-  return 2 * static_cast<double>(options.contexts() * (1 + options.negatives) * config.model.options.integer("dim"));
+  return 2 * static_cast<double>(options.predictions() * (1 + options.negatives) * config.model.options.integer("dim"));
 }
 
 EvalReport evaluate_skip_gram(const EvalRequest& request) {
   require_no_pseudo_option(request);
   if (request.stride || request.context) {
-    fail_usage("eval: --context and --stride: expected none, since a skip-gram model scores every pair in its window");
+    fail_usage(
+        "eval: --context and --stride: expected none, since word vectors are scored on every pair in their window");
   }
   require_no_parts(request);
   const auto run = open_text_run(request, "skip_gram", make_skip_gram_model);
@@ -56,7 +46,7 @@ EvalReport evaluate_skip_gram(const EvalRequest& request) {
 
 TaskRow skip_gram_task() {
   return {.name = "skip_gram",
-          .help = "the tokens near a token, told from others that are drawn",
+          .help = "tokens near each other, told from others that are drawn",
           .model = "a skip-gram model",
           .commands = "for skip-gram models there are embed, neighbours, probe, and eval with --text",
           .next_commands = {"neighbours % WORD", "eval % --text FILE"},
@@ -66,7 +56,7 @@ TaskRow skip_gram_task() {
           .heads = {.make = make_skip_gram_model,
                     .parts = {{"contexts", "context embedding", {"context_embedding."}, true}},
                     .flops = skip_gram_flops},
-          .check = check_skip_gram,
+          .check = check_word_vectors,
           .prepare = prepare_text,
           .dummy = dummy_text,
           .make = make_text_objective<SkipGramObjective>,

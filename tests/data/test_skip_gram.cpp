@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "data/skip_gram/cooccurrences.h"
 #include "data/skip_gram/skip_gram_batcher.h"
 
 using namespace tapeformer;
@@ -29,16 +30,61 @@ TEST_CASE("skip-gram: the contexts of a centre are the tokens within the window,
   const SkipGramBatcher batcher(tokens_of(ids), 10, kOptions);
   SkipGramBatch batch;
   batcher.draw(1, 0, batch);
-  REQUIRE(batch.centers.size() == 40);
+  REQUIRE(batch.centers == 40);
+  REQUIRE(batch.inputs.size() == 40);
   REQUIRE(batch.outputs.size() == 40 * 4 * 4);
-  for (std::size_t i = 0; i < batch.centers.size(); ++i) {
+  for (std::size_t i = 0; i < batch.inputs.size(); ++i) {
     // The centres of a row stand next to each other.
-    if (i % 5) CHECK(batch.centers[i] == (batch.centers[i - 1] + 1) % 10);
+    if (i % 5) CHECK(batch.inputs[i] == (batch.inputs[i - 1] + 1) % 10);
     const std::int32_t offsets[] = {-2, -1, 1, 2};
     for (std::size_t c = 0; c < 4; ++c) {
-      CHECK(batch.outputs[(i * 4 + c) * 4] == (batch.centers[i] + offsets[c] + 10) % 10);
+      CHECK(batch.outputs[(i * 4 + c) * 4] == (batch.inputs[i] + offsets[c] + 10) % 10);
     }
   }
+}
+
+TEST_CASE("cbow: the contexts of a centre predict it together, against negatives of its own") {
+  const std::vector<std::int32_t> ids = ascending(1000);
+  SkipGramOptions options = kOptions;
+  options.cbow = true;
+  const SkipGramBatcher batcher(tokens_of(ids), 10, options);
+  SkipGramBatch batch, again;
+  batcher.draw(1, 0, batch);
+  REQUIRE(batch.centers == 40);
+  REQUIRE(batch.inputs.size() == 40 * 4);
+  REQUIRE(batch.outputs.size() == 40 * 4);
+  for (std::size_t i = 0; i < 40; ++i) {
+    const std::int32_t offsets[] = {-2, -1, 1, 2}, center = batch.outputs[i * 4];
+    for (std::size_t c = 0; c < 4; ++c) CHECK(batch.inputs[i * 4 + c] == (center + offsets[c] + 10) % 10);
+  }
+  batcher.fill(0, again);
+  batcher.draw(1, 0, again);
+  CHECK(again.inputs == batch.inputs);
+  CHECK(again.outputs == batch.outputs);
+}
+
+TEST_CASE("co-occurrences: a pair counts 1/distance in both directions, within the window, in a text of any length") {
+  const std::vector<std::int32_t> few{0, 1, 2, 0, 0};
+  const std::vector<Cooccurrence> pairs = count_cooccurrences(tokens_of(few), 3, 2);
+  std::map<std::pair<std::int32_t, std::int32_t>, double> counts;
+  for (const Cooccurrence& pair : pairs) counts[{pair.i, pair.j}] = pair.count;
+  // 0 1: 1 and 1/2 (the second 0); 0 2: 1/2, 1 and 1/2; 1 2: 1; 0 0: 1, for each of the two places.
+  CHECK(counts.size() == 7);
+  CHECK(counts[{0, 1}] == 1.5);
+  CHECK(counts[{1, 0}] == 1.5);
+  CHECK(counts[{0, 2}] == 2);
+  CHECK(counts[{2, 0}] == 2);
+  CHECK(counts[{1, 2}] == 1);
+  CHECK(counts[{0, 0}] == 2);
+  CHECK(std::ranges::is_sorted(pairs, {}, [](const Cooccurrence& pair) { return std::pair(pair.i, pair.j); }));
+
+  // The text is read in pieces, which are no borders.
+  double sum = 0;
+  const std::vector<std::int32_t> many = ascending(200'000);
+  for (const Cooccurrence& pair : count_cooccurrences(tokens_of(many), 10, 3)) sum += pair.count;
+  CHECK(sum == doctest::Approx(2 * (199'999 + 199'998 / 2.0 + 199'997 / 3.0)).epsilon(1e-12));
+  CHECK_THROWS_WITH_AS(count_cooccurrences(tokens_of(few), 2, 2),
+                       "co-occurrences: id 2 is outside of the vocabulary of 2", Error);
 }
 
 TEST_CASE("skip-gram: 1×8, 2×4 and 8×1 draw the same rows and negatives, other steps and seeds others") {
@@ -50,10 +96,10 @@ TEST_CASE("skip-gram: 1×8, 2×4 and 8×1 draw the same rows and negatives, othe
     SkipGramBatch all, part;
     for (std::int64_t micro = 0; micro < micro_steps; ++micro) {
       batcher.draw(step, static_cast<std::uint32_t>(micro), part);
-      all.centers.insert(all.centers.end(), part.centers.begin(), part.centers.end());
+      all.inputs.insert(all.inputs.end(), part.inputs.begin(), part.inputs.end());
       all.outputs.insert(all.outputs.end(), part.outputs.begin(), part.outputs.end());
     }
-    return std::pair(all.centers, all.outputs);
+    return std::pair(all.inputs, all.outputs);
   };
   const auto whole = drawn(1, 3, 4);
   CHECK(drawn(2, 3, 4) == whole);
@@ -113,7 +159,7 @@ TEST_CASE("skip-gram: evaluation has every token with a whole window as a centre
     std::vector<std::int32_t> centers, all;
     for (std::int64_t i = 0; i < batcher.batches(); ++i) {
       batcher.fill(i, part);
-      centers.insert(centers.end(), part.centers.begin(), part.centers.end());
+      centers.insert(centers.end(), part.inputs.begin(), part.inputs.end());
       all.insert(all.end(), part.outputs.begin(), part.outputs.end());
     }
     CHECK(centers == std::vector<std::int32_t>(ids.begin() + 2, ids.end() - 2));

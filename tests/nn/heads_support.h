@@ -6,6 +6,7 @@
 #include "nn/models/recurrent_keys.h"
 #include "nn/models/word2vec.h"
 #include "tasks/bidirectional_language_model/bidirectional_language_model.h"
+#include "tasks/glove/glove_model.h"
 #include "tasks/masked_language_model/masked_language_model.h"
 #include "tasks/skip_gram/skip_gram_model.h"
 #include "tests/nn/support.h"
@@ -26,6 +27,10 @@ struct BidirectionalBilm : BidirectionalLanguageModel {
 
 struct SkipGramWord2vec : SkipGramModel {
   explicit SkipGramWord2vec(const Word2vecConfig& config) : SkipGramModel(std::make_unique<Word2vec>(config)) {}
+};
+
+struct GloveWord2vec : GloveModel {
+  explicit GloveWord2vec(const Word2vecConfig& config) : GloveModel(std::make_unique<Word2vec>(config)) {}
 };
 
 inline double loss_of(const BidirectionalLanguageModel& model, const Tensor& ids, const Tensor& lengths,

@@ -70,6 +70,13 @@ Config word2vec_config() {
   return config;
 }
 
+Config glove_config() {
+  Config config = word2vec_config();
+  config.model.type = "glove";
+  config.model.options["x_max"] = 20.0;
+  return config;
+}
+
 Config tag_config(const TempFolder& folder, const std::string& type) {
   std::string text;
   for (std::int64_t line = 0; line < 30; ++line) text += labelled_corpus_line("stories", line, 1);
@@ -135,6 +142,8 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
   recurrent_translation.model = {.type = "rnn_seq2seq", .options = {{"layers", kOne}, {"dim", std::int64_t{12}}}};
   Config weighted = tag_config(folder);
   weighted.task.class_weights = ClassWeights::balanced;
+  Config cbow = word2vec_config();
+  cbow.model.options["architecture"] = std::string("cbow");
   std::vector<NamedConfig> all{
       {"gpt", toy_config()},
       {"gpt of modern blocks", modern_config()},
@@ -150,6 +159,8 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
       {"bert", bert_config(), false},
       {"bert, with next-sentence prediction", bert_config(true), false},
       {"word2vec", word2vec_config()},
+      {"word2vec, cbow", cbow},
+      {"glove", glove_config()},
       {"tag by bert", tag_config(folder), false},
       {"tag by bert, weighted", weighted, false},
       {"tag by gpt", tag_config(folder, "gpt"), false},
@@ -160,9 +171,10 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
   };
   for (NamedConfig& toy : all) {
     Config& config = toy.config;
-    if (config.model.type != "word2vec") config.model.options["dropout"] = 0.1;
+    const bool is_table = config.model.type == "word2vec" || config.model.type == "glove";
+    if (!is_table) config.model.options["dropout"] = 0.1;
     if (config.model.type == "bilm") config.model.options["residual"] = true;
-    const bool smooths = config.model.type != "word2vec" && config.task.class_weights == ClassWeights::none;
+    const bool smooths = !is_table && config.task.class_weights == ClassWeights::none;
     config.train.label_smoothing = smooths ? 0.1 : 0;
     config.train.steps = 10, config.train.batch = 2, config.train.accumulate = 4;
     config.eval.every = 6;

@@ -69,6 +69,7 @@ Config bilm_config(const std::string& cell = "lstm");
 Config bert_config(bool pairs = false);
 // By words.
 Config word2vec_config();
+Config glove_config();
 // Fine-tuning on labels, which are written to a file of the folder: tag says what each word of a story is; classify
 // says the first word of a short text; span finds the one of two words that a question asks for.
 Config tag_config(const TempFolder& folder, const std::string& type = "bert");

@@ -38,9 +38,10 @@ TEST_CASE("word2vec: training and eval give the loss of a pair, and commands tha
   CHECK(result["pairs"] == last["eval_tokens"]);
   CHECK(result["window"] == 5);
   CHECK(result_of(box, "eval run --text valid.txt").find("\nloss           ") != std::string::npos);
-  check_error(box, 2,
-              "eval: --context and --stride: expected none, since a skip-gram model scores every pair in its window",
-              "eval run --text valid.txt --stride 4");
+  check_error(
+      box, 2,
+      "eval: --context and --stride: expected none, since word vectors are scored on every pair in their window",
+      "eval run --text valid.txt --stride 4");
   const std::string refusal =
       "run: the model is a word2vec, expected a language model; for skip-gram models there are embed, neighbours, "
       "probe, and eval with --text";
@@ -140,6 +141,64 @@ TEST_CASE("neighbours: a sum of words is that of their vectors of length 1, by a
     check_error(box, 2, "neighbours: expected words, or words with + or - between them, got \"" + bad + '"',
                 "neighbours bpe", {bad});
   }
+}
+
+TEST_CASE("neighbours: an analogy is answered by b - a + c, and a file of them gives the share of right ones") {
+  const Sandbox box("word2vec");
+  box.train("run", "--train.steps 40");
+  const Json sum = json_of(box, "neighbours run --k 3 --json", {"ball - red + was"})["words"][0]["neighbours"];
+  const Json asked = json_of(box, "neighbours run --analogy red:ball::was --k 3 --json");
+  REQUIRE(asked["words"].size() == 1);
+  CHECK(asked["words"][0]["word"] == "red:ball::was");
+  CHECK(asked["words"][0]["neighbours"] == sum);
+  const std::string right = sum[0]["token"].get<std::string>().substr(1), wrong = sum[1]["token"];
+  box.write("file.txt",
+            "red ball was " + right + "\n: second part\nred ball was " + wrong + "\n\nred ball was xylophone\n");
+  const Json scored = json_of(box, "neighbours run --analogies file.txt --json");
+  CHECK(keys_of(scored) == std::vector<std::string>{"questions", "unknown", "right", "accuracy", "sections", "matmul"});
+  CHECK(scored["questions"] == 2);
+  CHECK(scored["unknown"] == 1);
+  CHECK(scored["accuracy"] == 0.5);
+  CHECK(scored["sections"][1]["section"] == "second part");
+  CHECK(scored["sections"][1]["right"] == 0);
+  CHECK(result_of(box, "neighbours run --analogies file.txt") ==
+        "             100.00 %  1 of 1 right\nsecond part  0.00 %    0 of 1 right, 1 with unknown words\n"
+        "analogies    50.00 %   1 of 2 right, 1 with unknown words\n");
+
+  check_error(box, 2, "neighbours: expected words, --analogy A:B::C or --analogies FILE, got none", "neighbours run");
+  check_error(box, 2, "neighbours: expected an analogy such as man:king::woman, got man:king",
+              "neighbours run --analogy man:king");
+  box.write("bad.txt", "red ball was\n");
+  check_error(box, 1,
+              "bad.txt:1: expected an analogy of four words, or : and the name of a section, got \"red ball was\"",
+              "neighbours run --analogies bad.txt");
+  box.write("unknown.txt", "red ball was xylophone\n");
+  check_error(box, 1, "unknown.txt: expected analogies of words that the model knows, got none",
+              "neighbours run --analogies unknown.txt");
+}
+
+TEST_CASE("glove: training and eval tell how well ln X is fitted, and neighbours are those of the sums") {
+  const Sandbox box("glove");
+  const Outcome outcome = box.succeed("train tiny.toml --out run --train.steps 30");
+  CHECK(outcome.tells("the loss is the weighted squared error per pair, of "));
+  const Json last = box.metrics("run").back();
+  box.write_valid();
+  const Json result = json_of(box, "eval run --text valid.txt --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "unknown_share", "pairs", "loss",
+                                                    "frequent_pairs", "correlation", "window", "checkpoint", "matmul"});
+  CHECK(result["loss"].get<double>() == doctest::Approx(last["eval_loss"].get<double>()).epsilon(1e-6));
+  CHECK(result["correlation"].get<double>() == doctest::Approx(last["eval_correlation"].get<double>()).epsilon(1e-6));
+  CHECK(result["pairs"] == last["eval_tokens"]);
+  CHECK(result_of(box, "eval run --text valid.txt").find("\ncorrelation    ") != std::string::npos);
+  CHECK(json_of(box, "neighbours run red --json") == json_of(box, "neighbours run red --layer 0 --json"));
+  check_error(box, 2, "eval: --context and --stride: expected none, since GloVe is scored on all pairs in its window",
+              "eval run --text valid.txt --context 4");
+  check_error(box, 1,
+              "run: the model is a glove, expected a language model; for GloVe vectors there are embed, neighbours, "
+              "probe, and eval with --text",
+              "generate run --prompt The");
+  const Json info = json_of(box, "info run --seconds 0 --json");
+  CHECK(info["parameters"]["contexts"] == info["vocab"].get<std::int64_t>() * (12 + 2));
 }
 
 TEST_CASE("neighbours: a word in a text is near to others than the same word alone, in a model that reads both sides") {

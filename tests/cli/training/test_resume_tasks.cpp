@@ -22,6 +22,8 @@ TEST_CASE("resume: a run of every task and family, killed at random steps, ends 
       {"bilm", "--optimizer.state bf16"},
       {"bert"},
       {"word2vec"},
+      {"word2vec", "--model.architecture cbow"},
+      {"glove"},
       // About ten steps an epoch: a kill comes anywhere in it.
       {"transformer", "--optimizer.lr 0.05 --train.recompute true --eval.bleu_every 8 --eval.bleu_sentences 4",
        "average"},

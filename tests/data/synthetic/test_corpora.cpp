@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "data/labels/labelled_text.h"
 #include "data/synthetic/corpora.h"
+#include "data/synthetic/relations_grammar.h"
 #include "data/synthetic/stories_grammar.h"
 #include "data/synthetic/tales_grammar.h"
 
@@ -119,7 +120,8 @@ std::vector<std::string> obstacles(const Grammar& grammar) { return Unambiguity(
 
 }  // namespace
 
-TEST_CASE("stories and tales: the text determines the draws") {
+TEST_CASE("stories, tales and relations: the text determines the draws") {
+  for (const std::string& obstacle : obstacles(relations_grammar())) FAIL_CHECK(obstacle);
   for (const std::string& obstacle : obstacles(stories_grammar())) FAIL_CHECK(obstacle);
   for (const std::string& obstacle : obstacles(tales_grammar())) FAIL_CHECK(obstacle);
 
@@ -245,6 +247,17 @@ TEST_CASE("corpora: a line is a function of the seed and its number alone") {
   for (int i = 49; i >= 0; --i) backwards.insert(0, corpus_line("stories", i, 7));
   CHECK(backwards == text);
   CHECK(corpus_line("stories", 0, 7) != corpus_line("stories", std::int64_t{1} << 32, 7));
+}
+
+TEST_CASE("relations: analogies of pairs that are related alike, whose words the text has") {
+  const std::string text = generate_corpus("relations", 2000, 1), analogies = corpus_analogies("relations");
+  CHECK(analogies.starts_with(": gender\nking queen man woman\n"));
+  CHECK(std::ranges::count(analogies, '\n') == 3 * (1 + 12 * 11));
+  for (const std::string word : {" queen ", " Norway ", " caught "}) {
+    CHECK(text.find(word) != text.npos);
+    CHECK(analogies.find(word) != analogies.npos);
+  }
+  CHECK_THROWS_WITH_AS(corpus_analogies("tales"), "corpus tales: it has no analogies; relations has them", UsageError);
 }
 
 TEST_CASE("corpora: names, and errors that name the nearest") {

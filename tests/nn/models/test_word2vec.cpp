@@ -18,7 +18,7 @@ struct Pairs {
 
   SkipGramPairs on(Tape& tape, std::int64_t begin = 0, std::int64_t end = kCenters) const {
     const std::int64_t each = kContexts * kOutputs;
-    return {Variable::constant(tape, ids_tensor(std::span(centers).subspan(begin, end - begin), {end - begin})),
+    return {Variable::constant(tape, ids_tensor(std::span(centers).subspan(begin, end - begin), {end - begin, 1})),
             Variable::constant(tape, ids_tensor(std::span(outputs).subspan(begin * each, (end - begin) * each),
                                                 {end - begin, kContexts, kOutputs}))};
   }
@@ -62,6 +62,74 @@ TEST_CASE("word2vec: the loss is that of the paper, and its gradients match fini
   CHECK(loss_of(model, pairs, 28) == doctest::Approx(loss_by_hand(model, pairs) / 28).epsilon(1e-13));
   add_gradients(model, pairs, 28);
   check_gradients(model, gradients_of(model), [&] { return loss_of(model, pairs, 28); });
+}
+
+TEST_CASE("cbow: the mean of the contexts' vectors predicts the centre; its gradients match finite differences") {
+  const SkipGramWord2vec model(small_word2vec());
+  randomize(model);
+  const std::vector<std::int32_t> inputs = random_ids(kCenters * kContexts, kVocab, 3),
+                                  outputs = random_ids(kCenters * kOutputs, kVocab, 4);
+  const auto loss = [&](Tape& tape) {
+    return model.loss({Variable::constant(tape, ids_tensor(inputs, {kCenters, kContexts})),
+                       Variable::constant(tape, ids_tensor(outputs, {kCenters, 1, kOutputs}))},
+                      kCenters);
+  };
+  const auto value = [&] {
+    Tape tape(no_grad);
+    return loss(tape).value().item();
+  };
+  const std::map<std::string, Tensor> state = model.state_dict();
+  const double *v = state.at("token_embedding.weight").data<double>(),
+               *u = state.at("context_embedding.weight").data<double>();
+  double expected = 0;
+  for (std::int64_t n = 0; n < kCenters; ++n) {
+    for (std::int64_t o = 0; o < kOutputs; ++o) {
+      double score = 0;
+      for (std::int64_t c = 0; c < kContexts; ++c) {
+        for (std::int64_t k = 0; k < kDim; ++k)
+          score += u[outputs[n * kOutputs + o] * kDim + k] * v[inputs[n * kContexts + c] * kDim + k] / kContexts;
+      }
+      expected -= std::log(1 / (1 + std::exp(o == 0 ? -score : score))) / kCenters;
+    }
+  }
+  CHECK(value() == doctest::Approx(expected).epsilon(1e-13));
+  Tape tape;
+  tape.backward(loss(tape));
+  check_gradients(model, gradients_of(model), value);
+}
+
+TEST_CASE("glove: the loss is that of the paper, its gradients match finite differences, and a vector is a sum") {
+  const GloveWord2vec model(small_word2vec());
+  randomize(model);
+  const std::vector<Cooccurrence> pairs{{1, 2, 3.5}, {2, 1, 3.5}, {4, 4, 250.0}, {9, 0, 0.25}};
+  const GloveWeighting weighting{.x_max = 20, .alpha = 0.5};
+  const auto value = [&] {
+    Tape tape(no_grad);
+    return model.loss(tape, pairs, weighting, 4).value().item();
+  };
+  const std::map<std::string, Tensor> state = model.state_dict();
+  const auto at = [&](const char* name, std::int64_t i) { return state.at(name).data<double>()[i]; };
+  double expected = 0;
+  for (const Cooccurrence& pair : pairs) {
+    double error =
+        at("bias_embedding.weight", pair.i) + at("context_bias_embedding.weight", pair.j) - std::log(pair.count);
+    for (std::int64_t k = 0; k < kDim; ++k)
+      error += at("token_embedding.weight", pair.i * kDim + k) * at("context_embedding.weight", pair.j * kDim + k);
+    expected += std::min(1.0, std::sqrt(pair.count / 20)) * error * error / 4;
+  }
+  CHECK(value() == doctest::Approx(expected).epsilon(1e-13));
+  Tape tape;
+  tape.backward(model.loss(tape, pairs, weighting, 4));
+  check_gradients(model, gradients_of(model), value);
+
+  const std::vector<std::int32_t> ids{9, 3};
+  Tape no_tape(no_grad);
+  const std::vector<Variable> layers = model.hidden_states({Variable::constant(no_tape, ids_tensor(ids, {1, 2}))});
+  REQUIRE(layers.size() == 1);
+  for (std::int64_t k = 0; k < kDim; ++k) {
+    CHECK(layers[0].value().data<double>()[k] ==
+          at("token_embedding.weight", 9 * kDim + k) + at("context_embedding.weight", 9 * kDim + k));
+  }
 }
 
 TEST_CASE("word2vec: parts of the pairs have losses and gradients that add up to those of all") {
@@ -108,7 +176,8 @@ TEST_CASE("word2vec: what it refuses") {
   const SkipGramWord2vec model(small_word2vec());
   Tape tape(no_grad);
   const auto ids = [&](const Dims& sizes) { return Variable::constant(tape, Tensor::full(sizes, DType::i32, 0)); };
-  CHECK_THROWS_WITH_AS(model.loss({ids({3}), ids({2, 4, 4})}, 1),
-                       "skip-gram: the centres are (3), the outputs (2, 4, 4): expected (N) and (N, C, 1 + k)", Error);
+  CHECK_THROWS_WITH_AS(model.loss({ids({3, 1}), ids({2, 4, 4})}, 1),
+                       "skip-gram: the inputs are (3, 1), the outputs (2, 4, 4): expected (N, I) and (N, C, 1 + k)",
+                       Error);
   CHECK_THROWS_WITH_AS(model.hidden_states({ids({3})}), "word2vec: expected ids (B, T), got (3)", Error);
 }

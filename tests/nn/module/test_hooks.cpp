@@ -89,9 +89,14 @@ std::vector<Case> all_cases() {
       });
   add("word2vec", std::make_unique<SkipGramWord2vec>(Word2vecConfig{.vocab = 17, .dim = 5, .dtype = DType::f64}),
       [=](const SkipGramWord2vec& model, Tape& tape) {
-        return model.loss({Variable::constant(tape, ids_tensor(random_ids(2, 17, 3), {2})),
+        return model.loss({Variable::constant(tape, ids_tensor(random_ids(2, 17, 3), {2, 1})),
                            Variable::constant(tape, ids.reshape({2, 5, 2}))},
                           1);
+      });
+  add("glove", std::make_unique<GloveWord2vec>(Word2vecConfig{.vocab = 17, .dim = 5, .dtype = DType::f64}),
+      [=](const GloveWord2vec& model, Tape& tape) {
+        const Cooccurrence pairs[] = {{3, 5, 2.0}, {5, 3, 2.0}, {7, 7, 120.0}};
+        return model.loss(tape, pairs, {}, 3);
       });
   add("labels",
       std::make_unique<EncoderForClassification>(std::make_unique<Bert>(bert),

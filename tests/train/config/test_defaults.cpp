@@ -54,6 +54,7 @@ TEST_CASE("defaults: language models and word vectors train by wsd, the others a
   for (const char* type : {"gpt", "rnn", "bilm", "nplm"})
     check_training(type, ScheduleKind::wsd, 3e-3, 0.99, 1e-9, 0.1);
   check_training("word2vec", ScheduleKind::wsd, 5e-3, 0.99, 1e-8, 0);
+  check_training("glove", ScheduleKind::wsd, 5e-3, 0.99, 1e-8, 0);
   const ResolvedConfig vectors = default_of("word2vec");
   CHECK(resolve(vectors.values()) == vectors);
   CHECK(resolve(parse(to_toml(vectors))) == vectors);
@@ -117,8 +118,9 @@ TEST_CASE("defaults: the help of a key says which family has which default") {
   CHECK(has(help_of("optimizer.lr"), "; 0.001 for task.kind)"));
   CHECK(
       has(help_of("schedule.kind"),
-          "(auto = inverse_sqrt with schedule.factor, else wsd for gpt, rnn, bilm, nplm, word2vec; inverse_sqrt for"));
+          "(auto = inverse_sqrt with schedule.factor, else wsd for gpt, rnn, bilm, nplm, word2vec, glove; inverse_sqrt "
+          "for"));
   CHECK(has(help_of("schedule.kind"), "linear for bert"));
-  CHECK(has(help_of("optimizer.beta2"), "(default of families: 0.99 for gpt, rnn, bilm, nplm, word2vec)"));
+  CHECK(has(help_of("optimizer.beta2"), "(default of families: 0.99 for gpt, rnn, bilm, nplm, word2vec, glove)"));
   CHECK_FALSE(has(help_of("optimizer.beta1"), "default of families"));
 }

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "core/parallel.h"
+#include "tasks/glove/glove_objective.h"
 #include "tasks/skip_gram/skip_gram_evaluation.h"
 #include "tests/long_test.h"
 #include "tests/train/toy.h"
@@ -94,6 +95,55 @@ TEST_CASE("skip-gram training: a text without validation pairs is told, and keys
                        "data.within_document: expected false for word2vec, which reads on where a document ends, got "
                        "true",
                        UsageError);
+}
+
+TEST_CASE("cbow training: it learns, and says what predicts what") {
+  const CacheFolder folder;
+  Config config = word2vec_config();
+  config.model.options["architecture"] = std::string("cbow");
+  config.optimizer.lr = 5e-2;
+  SkipGramToy toy(config);
+  CHECK(toy.objective.step_size(3, {0, 2}).targets == 2 * 4 * 8);
+  CHECK(toy.objective.facts().description.back() ==
+        "the loss is in nats per pair of a token and the mean of those at most 5 from it, against 5 that are drawn");
+  const Evaluation first = toy.objective.evaluate({});
+  CHECK(first.loss() == doctest::Approx(6 * std::numbers::ln2).epsilon(1e-6));
+  CHECK(first.tokens == toy.data.valid->size() - 10);
+  toy.steps(1, 60);
+  CHECK(toy.objective.evaluate({}).loss() < 0.8 * first.loss());
+}
+
+TEST_CASE(
+    "glove training: it comes to fit ln X, whatever the batch, and the size of the scored text has no influence") {
+  const CacheFolder folder;
+  Config config = glove_config();
+  config.data.corpus = "relations", config.data.lines = 3000;
+  config.model.options = {{"dim", std::int64_t{16}}, {"window", std::int64_t{4}}, {"context", std::int64_t{64}}};
+  config.optimizer.lr = 2e-2, config.schedule.kind = ScheduleKind::cosine, config.train.steps = 600;
+  config.train.batch = 8;
+  ToyOf<GloveObjective> toy(config);
+  const std::vector<Cooccurrence> pairs = count_cooccurrences(toy.data.train.view(), toy.model.vocab(), 4);
+  const GloveWeighting weighting = glove_weighting(toy.resolved);
+  const auto fit = [&](std::span<const Cooccurrence> scored, std::int64_t batch, std::int64_t batches = 0) {
+    return evaluate(toy.model, scored, weighting, batch, batches);
+  };
+  const GloveFit before = fit(pairs, 512);
+  toy.steps(1, 600);
+  const GloveFit after = fit(pairs, 512);
+  CHECK(after.evaluation.tokens == std::ssize(pairs));
+  CHECK(after.frequent == std::ranges::count_if(pairs, [](const Cooccurrence& pair) { return pair.count >= 100; }));
+  CHECK(after.frequent > 100);
+  CHECK(after.evaluation.measures.at(0).second > 0.99);
+  CHECK(before.evaluation.measures.at(0).second < 0.9);
+  CHECK(after.evaluation.loss() < 0.1 * before.evaluation.loss());
+  CHECK(fit(pairs, 100).evaluation.nats == doctest::Approx(after.evaluation.nats).epsilon(1e-6));
+  CHECK(fit(pairs, 100, 2).evaluation.tokens == 200);
+  // The weights are 1 in both, and ln X differs by a constant.
+  std::vector<Cooccurrence> frequent, larger;
+  std::ranges::copy_if(pairs, std::back_inserter(frequent), [](const Cooccurrence& pair) { return pair.count >= 100; });
+  larger = frequent;
+  for (Cooccurrence& pair : larger) pair.count *= 7;
+  CHECK(fit(larger, 512).evaluation.nats == doctest::Approx(fit(frequent, 512).evaluation.nats).epsilon(1e-6));
 }
 
 TEST_CASE("word2vec: with dim ≥ V and negatives by frequency, u·v is PMI − ln k on the pairs that are frequent" *
