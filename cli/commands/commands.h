@@ -26,6 +26,7 @@
   ROW(runs)                      \
   ROW(report)                    \
   ROW(study)                     \
+  ROW(scaling)                   \
   ROW(explain)                   \
   ROW(info)                      \
   ROW(tokenizer)                 \

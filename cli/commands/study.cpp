@@ -33,22 +33,12 @@ void list_studies() {
   print_text(Table::fitted(std::move(rows)).text());
 }
 
-TrainOptions given_options(const ConfigOverrides& overrides) {
-  TrainOptions options;
-  for (const auto& [key, values] : overrides) {
-    if (values.empty()) continue;
-    options.push_back("--" + key);
-    options.insert(options.end(), values.begin(), values.end());
-  }
-  return options;
-}
-
 void study(const StudyArguments& arguments) {
   if (arguments.list) return list_studies();
   if (arguments.study.empty()) fail_usage("study: expected the name or the file of a study, or --list");
   const Study study = load_study(study_path(arguments.study));
   const fs::path folder = arguments.out.empty() ? fs::path("studies") / study.name : fs::path(arguments.out);
-  const auto runs = run_study(study, folder, given_options(arguments.overrides));
+  const auto runs = run_study(study, folder, train_options(arguments.overrides));
   if (!runs) {
     log_info("stopped; go on by the same command");
     return;

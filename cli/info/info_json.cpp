@@ -71,6 +71,8 @@ Json info_json(const Info& info) {
             {"layers", layers_json(costs)},
             {"layer_parts", layer_parts_json(costs)},
             {"learning", costs.learning},
+            {"non_embedding", costs.non_embedding},
+            {"matrices", costs.matrices},
             {"memory", memory_json(info)},
             {"fits", info.fits()},
             {"advice", advice_json(info)},

@@ -39,12 +39,24 @@ std::string indented(const std::string& lines) {
   return text;
 }
 
-std::string parameters_text(const ModelCosts& costs) {
+// "12 · 12 · 768²" where 12 · layers · dim² is the number of elements in matrices, as in GPT's blocks; else "".
+std::string formula_of(const Info& info) {
+  const KeyValues& keys = info.config.model.options;
+  if (!keys.has("layers") || !keys.has("dim")) return "";
+  const std::int64_t layers = keys.integer("layers"), dim = keys.integer("dim");
+  if (12 * layers * dim * dim != info.costs.matrices) return "";
+  return fmt::format("12 · {} · {}² (12 · layers · dim²)", layers, dim);
+}
+
+std::string parameters_text(const Info& info) {
+  const ModelCosts& costs = info.costs;
   Table table = facts();
   for (const ModelCosts::Part& part : costs.parts) table.add({part.label, with_commas(part.parameters)});
   table.add({"total", with_commas(costs.total)});
   if (costs.without_heads) table.add({"without heads", with_commas(*costs.without_heads)});
   if (costs.learning < costs.total) table.add({"of which learn", with_commas(costs.learning)});
+  table.add({"without embeddings and heads", with_commas(costs.non_embedding)});
+  table.add({"  of these in matrices", with_commas(costs.matrices), formula_of(info)});
   for (const auto& [first, last] : equal_layers(costs)) {
     const std::string number = last->name.substr(last->name.rfind('.') + 1);
     table.add({first == last ? first->name : str_cat("each of ", first->name, " to ", number),
@@ -135,7 +147,7 @@ std::string heading(const Info& info) {
 
 std::string info_text(const Info& info) {
   const std::string plan = info.planned.empty() ? "" : "\nplan\n" + indented(plan_text(info.planned));
-  return heading(info) + plan + parameters_text(info.costs) + memory_text(info) + time_text(info);
+  return heading(info) + plan + parameters_text(info) + memory_text(info) + time_text(info);
 }
 
 }  // namespace tapeformer::cli

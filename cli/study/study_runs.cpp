@@ -11,7 +11,6 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/text/lines.h"
-#include "train/config/config.h"
 #include "train/run/metrics.h"
 #include "train/run/run_folder.h"
 
@@ -230,6 +229,16 @@ void keep_study(const Study& study, const fs::path& folder, const TrainOptions& 
 }
 
 }  // namespace
+
+TrainOptions train_options(const ConfigOverrides& overrides) {
+  TrainOptions options;
+  for (const auto& [key, values] : overrides) {
+    if (values.empty()) continue;
+    options.push_back("--" + key);
+    options.insert(options.end(), values.begin(), values.end());
+  }
+  return options;
+}
 
 TrainOptions run_options(const Study& study, const StudyRun& run, const TrainOptions& extra) {
   TrainOptions options = study.options;

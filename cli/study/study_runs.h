@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/study/study_file.h"
+#include "train/config/config.h"
 
 namespace tapeformer::cli {
 
@@ -29,6 +30,8 @@ struct StudyRun {
 std::optional<std::vector<StudyRun>> run_study(const Study& study, const std::filesystem::path& folder,
                                                const TrainOptions& extra);
 
+// Options of a command as they are given to `train`.
+TrainOptions train_options(const ConfigOverrides& overrides);
 // The options of a run, as they are given to `train`.
 TrainOptions run_options(const Study& study, const StudyRun& run, const TrainOptions& extra);
 

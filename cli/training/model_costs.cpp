@@ -6,6 +6,7 @@
 #include "nn/attention/attention.h"
 #include "nn/models/transformer_keys.h"
 #include "nn/module/layer_name.h"
+#include "tasks/plan/sizes.h"
 #include "train/distributed/optim_config.h"
 
 namespace tapeformer::cli {
@@ -68,9 +69,13 @@ ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) 
   ModelCosts costs{.vocab = vocabulary.target,
                    .parts = {},
                    .layers = count_layers(*model, config.model.options),
-                   .total = model->parameter_count(),
+                   .total = 0,
                    .optimizer_bytes = 0,
                    .learning = 0};
+  const ParameterCounts counts = count_parameters(*model);
+  costs.total = counts.all;
+  costs.non_embedding = counts.non_embedding;
+  costs.matrices = counts.matrices;
   for (const NamedParameter& parameter : model->named_parameters()) {
     if (!parameter.variable.requires_grad() || (shape.rates && shape.rates(parameter.name) == 0)) continue;
     const std::int64_t elements = parameter.variable.sizes().product();

@@ -24,8 +24,9 @@ struct ModelCosts {
   std::vector<Part> parts;
   std::vector<Layer> layers;
   std::int64_t total = 0;
-  std::int64_t optimizer_bytes = 0;  // the optimizer's state for the trainable parameters
-  std::int64_t learning = 0;         // the number of trainable parameters: not all, if fine-tuning freezes some
+  std::int64_t non_embedding = 0, matrices = 0;  // as in ParameterCounts
+  std::int64_t optimizer_bytes = 0;              // the optimizer's state for the trainable parameters
+  std::int64_t learning = 0;  // the number of trainable parameters: not all, if fine-tuning freezes some
   // The parameters without those that only pre-training uses (ModelPart::only_pretraining); nullopt if there are none.
   std::optional<std::int64_t> without_heads = std::nullopt;
   std::int64_t tokens_per_step = 0;  // target tokens; in fine-tuning, about the number of tokens that are read

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/text/numbers.h"
-#include "nn/module/module.h"
 #include "tasks/plan/rules.h"
 #include "train/config/matmul_config.h"
 
@@ -19,24 +18,6 @@ namespace {
 constexpr double kBytesOfParameter = 16;
 // A training that ends by the clock has no other limit.
 constexpr std::int64_t kNoStepLimit = 1'000'000'000;
-
-struct ParameterCounts {
-  double hidden = 0, all = 0;
-};
-
-ParameterCounts count_parameters(const ResolvedConfig& config) {
-  const ShapesOnly shapes;
-  const std::int64_t vocab = config.tokenizer.vocab;
-  const auto model = config.family().make_module(config.model.options, {.source = vocab, .target = vocab});
-  ParameterCounts counts;
-  for (const NamedParameter& parameter : model->named_parameters()) {
-    const auto count = static_cast<double>(parameter.variable.sizes().product());
-    const ParameterKind kind = parameter.role.kind;
-    counts.all += count;
-    if (kind == ParameterKind::matrix || kind == ParameterKind::vector) counts.hidden += count;
-  }
-  return counts;
-}
 
 // Chooses the keys of a size. If the user gave heads, the width is a multiple of them.
 void choose_rung(PlanDraft& draft, const tuning::Rung& rung) {
@@ -69,6 +50,24 @@ void explain_size(SizedDraft& sized, const StepTokens& step_tokens) {
 
 }  // namespace
 
+ParameterCounts count_parameters(const Module& model) {
+  ParameterCounts counts;
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    const std::int64_t count = parameter.variable.sizes().product();
+    const ParameterKind kind = parameter.role.kind;
+    counts.all += count;
+    if (kind == ParameterKind::matrix || kind == ParameterKind::vector) counts.non_embedding += count;
+    if (kind == ParameterKind::matrix) counts.matrices += count;
+  }
+  return counts;
+}
+
+ParameterCounts count_parameters(const ResolvedConfig& config) {
+  const ShapesOnly shapes;
+  const std::int64_t vocab = config.tokenizer.vocab;
+  return count_parameters(*config.family().make_module(config.model.options, {.source = vocab, .target = vocab}));
+}
+
 double steps_seconds(double minutes) { return 60 * minutes * tuning::kStepsShare; }
 
 std::string amount(double value) {
@@ -92,12 +91,13 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> lad
     before = sized.draft.config();
     const ResolvedConfig config = sized.draft.resolved();
     const ParameterCounts counts = count_parameters(config);
-    if (best && counts.all * kBytesOfParameter > tuning::kMemoryShare * static_cast<double>(machine_memory_bytes()))
+    if (best && static_cast<double>(counts.all) * kBytesOfParameter >
+                    tuning::kMemoryShare * static_cast<double>(machine_memory_bytes()))
       break;
     const std::optional<double> seconds = request.step_seconds(config);
     if (!seconds) break;
     ++tried;
-    sized.parameters = counts.hidden;
+    sized.parameters = static_cast<double>(counts.non_embedding);
     sized.step_seconds = *seconds;
     sized.tokens = steps_seconds(request.minutes) / *seconds * step_tokens(config);
     if (best && loss_of(sized, data) >= loss_of(*best, data)) break;

@@ -4,9 +4,20 @@
 #include <functional>
 #include <span>
 
+#include "nn/module/module.h"
 #include "tasks/plan/plan.h"
 
 namespace tapeformer {
+
+// The parameters of a model by their roles.
+struct ParameterCounts {
+  std::int64_t all = 0;
+  std::int64_t non_embedding = 0;  // without embeddings and heads: N of scaling laws (Kaplan et al. 2020)
+  std::int64_t matrices = 0;       // of these, without biases and norms: 12 · layers · dim² in GPT's blocks
+};
+ParameterCounts count_parameters(const Module& model);
+// Of the model of a configuration. No memory is allocated for it, whatever its size.
+ParameterCounts count_parameters(const ResolvedConfig& config);
 
 // What a training has to learn from, in tokens.
 struct DataSize {

@@ -16,6 +16,8 @@ TEST_CASE("info: parameters by part, of a configuration and of a run") {
                                    {"final_norm", 2 * 768},
                                    {"head", 0},
                                    {"total", 124439808}});
+  CHECK(gpt2["non_embedding"] == 85056000);
+  CHECK(gpt2["matrices"] == 84934656);  // 12 · 12 · 768²
   CHECK(gpt2["tokens_per_step"] == 4 * 8 * 1024);
   CHECK(gpt2["vocab_from"] == "tokenizer.vocab");
   CHECK(gpt2["layers"].size() == 12);
@@ -80,6 +82,21 @@ TEST_CASE("info: parameters by part, of a configuration and of a run") {
   CHECK(again["flops_per_token"].get<double>() - tied["flops_per_token"].get<double>() ==
         2 * (12 * 32 * 32 + 13 * 32) + 2 * 32 * 16);
   CHECK(result_of(box, "info run --seconds 0").find("total") != std::string::npos);
+}
+
+TEST_CASE("info: GPT-3's shape, exact and by the formula 12 · layers · dim²") {
+  const Sandbox box;
+  const std::string shape = "info " PROJECT_ROOT
+                            "/configs/gpt2-small.toml --seconds 0 --model.layers 96 --model.heads 96 --model.dim 12288"
+                            " --model.context 2048";
+  const Json gpt3 = json_of(box, shape + " --json");
+  CHECK(gpt3["parameters"]["blocks"] == 173961510912);
+  CHECK(gpt3["matrices"] == 173946175488);
+  CHECK(gpt3["non_embedding"] == 173961510912 + 2 * 12288);
+  CHECK(result_of(box, shape).find("of these in matrices              173,946,175,488   12 · 96 · 12288² (12 ·") !=
+        std::string::npos);
+  // Keys and values of fewer heads have narrower matrices: the formula is not theirs.
+  CHECK(result_of(box, shape + " --model.kv_heads 8").find("12 ·") == std::string::npos);
 }
 
 TEST_CASE("info: encoder-decoders, with vocabularies learned, given, or one for each side") {

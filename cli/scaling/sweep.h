@@ -1,0 +1,45 @@
+// A sweep: models of several sizes are trained, a scaling law of the smaller ones predicts the loss of the largest, and
+// only then the largest is trained.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/config/config.h"
+
+namespace tapeformer::cli {
+
+struct SweepRequest {
+  std::string config;  // the file of the configuration
+  ConfigOverrides overrides = {};
+  // WIDTH or LAYERSxWIDTH each, in any order; empty: planned_widths() of the configuration's.
+  std::vector<std::string> sizes = {};
+  std::vector<std::int64_t> seeds = {1};
+  std::optional<double> tokens = {};   // that each training reads, about
+  std::optional<double> minutes = {};  // of all trainings together, about; one of the two is given
+  std::string entropy = "free";        // as for irreducible_loss()
+  std::filesystem::path out;
+};
+
+// The widths of a sweep whose largest model has this width: 3 to 8 sixteenths of it, as multiples of `unit`, and
+// itself. The largest model has four times the parameters of the one before it. Throws UsageError if the width is too
+// small for that.
+std::vector<std::int64_t> planned_widths(std::int64_t largest, std::int64_t unit);
+
+// Trains the sizes one after the other, from each seed, below `out`: all but the largest in `sizes/`, the largest in
+// `largest/`. Every training reads as many tokens; the width decides the rate as in plans (tasks/plan). Between the two
+// `prediction.json` is written, which is never changed after that. A sweep that was stopped goes on; what is trained is
+// not trained again. Returns laws_json() of the smaller sizes with
+//   "sweep": {"written" (when the prediction was), "largest" (N), "predicted": {"value", "low", "high"}, "measured",
+//   "error" (measured / predicted − 1), "seconds"},
+// or nullopt if a signal asked to stop. Throws UsageError for a configuration that has no such sweep.
+std::optional<nlohmann::ordered_json> run_sweep(const SweepRequest& request);
+
+// Returns that JSON as a text for people.
+std::string sweep_text(const nlohmann::ordered_json& result);
+
+}  // namespace tapeformer::cli
