@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "data/images/captioned_images.h"
 #include "data/synthetic/masked_optimum.h"
 
 namespace tapeformer {
@@ -32,6 +33,9 @@ bool is_parallel_corpus(std::string_view name);
 // The alignment of a line's source characters with its target characters, in Pharaoh's i-j, with a newline. Throws
 // UsageError for a corpus without an alignment.
 std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint64_t seed);
+// Line `line` of a corpus of images, whose text describes the same image and has the same caption. Throws UsageError
+// for a corpus without images.
+CaptionedImage corpus_image(std::string_view name, std::int64_t line, std::uint64_t seed);
 // The entropy rate in nats per character: the smallest cross-entropy that a model can reach on the text. It is known
 // for plain text; nullopt for parallel corpora.
 std::optional<double> corpus_entropy(std::string_view name);
