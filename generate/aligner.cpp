@@ -21,15 +21,20 @@ std::vector<std::vector<double>> align(const EncoderDecoder& model, std::span<co
                                        std::span<const std::int32_t> target, const PairSymbols& symbols,
                                        const AlignmentHeads& heads) {
   const TeacherForcedPair pair = teacher_forced_pair(source, target, symbols);
-  const std::int64_t source_length = pair.source.ids.size(1), target_length = pair.inputs.size(1);
+  return align(model, pair.source, pair.inputs, heads);
+}
 
+std::vector<std::vector<double>> align(const EncoderDecoder& model, const SourceBatch& source, const Tensor& inputs,
+                                       const AlignmentHeads& heads) {
   std::vector<Tensor> layers;  // (1, heads, T, S) each
   const TensorObserver observer = [&](std::string_view name, const std::function<Tensor()>& weights) {
     if (name == kCrossAttentionWeights) layers.push_back(weights().to(DType::f64).contiguous());
   };
   const kernels::BatchInvariant batch_invariant;
   Tape tape({.record = false, .observer = &observer});
-  model.decode(Variable::constant(tape, pair.inputs), model.encode(tape, pair.source));
+  const EncoderOutput encoded = model.encode(tape, source);
+  model.decode(Variable::constant(tape, inputs), encoded);
+  const std::int64_t source_length = encoded.hidden.size(1), target_length = inputs.size(1);
   if (layers.empty()) fail_usage("alignments: the model has no attention from target to source");
 
   const auto [first_layer, last_layer] = range_of("layer", heads.layer, std::ssize(layers));

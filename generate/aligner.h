@@ -23,4 +23,9 @@ std::vector<std::vector<double>> align(const EncoderDecoder& model, std::span<co
                                        std::span<const std::int32_t> target, const PairSymbols& symbols,
                                        const AlignmentHeads& heads = {});
 
+// Returns the same for one source of any kind, such as an image, and the inputs (1, T) of the decoder: the begin token
+// and the target's ids. There is a row for each input, whose weights are those with which the next token is predicted.
+std::vector<std::vector<double>> align(const EncoderDecoder& model, const SourceBatch& source, const Tensor& inputs,
+                                       const AlignmentHeads& heads = {});
+
 }  // namespace tapeformer

@@ -45,8 +45,8 @@ Tensor CausalDecoder::next_logits(const TokenRows& rows) {
 
 TargetDecoder::TargetDecoder(const EncoderDecoder& model, const SourceBatch& sources, std::int64_t length,
                              bool use_cache)
-    : model_(model), encoded_(model.encode(tape_, sources)), rows_(sources.ids.size(0)) {
-  if (use_cache) cache_ = model.make_cache(length, sources.ids.size(1));
+    : model_(model), encoded_(model.encode(tape_, sources)), rows_(encoded_.hidden.size(0)) {
+  if (use_cache) cache_ = model.make_cache(length, encoded_.hidden.size(1));
 }
 
 Tensor TargetDecoder::next_logits(const TokenRows& rows) {

@@ -1,17 +1,14 @@
 #include "generate/translator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "autograd/kernels/gemm/batch_invariant.h"
 #include "core/hash.h"
-#include "generate/sample_rows.h"
+#include "generate/target_writer.h"
 
 namespace tapeformer {
 namespace {
-
-constexpr std::uint64_t kTranslationStream = mix64(0x7472616e736c6174);  // the bytes of "translat"
 
 using Ids = std::vector<std::int32_t>;
 
@@ -38,36 +35,6 @@ SourceBatch batch_of(const std::vector<Ids>& sources, const SentenceSymbols& sym
           Tensor::from(std::span<const std::int32_t>(lengths), {std::ssize(sources)})};
 }
 
-// Returns log P of the token `id`.
-double log_probability_of(std::span<const float> logits, std::int32_t id) {
-  const double highest = *std::ranges::max_element(logits);
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - highest);
-  return logits[id] - highest - std::log(sum);
-}
-
-// Draws a translation of each source.
-std::vector<std::vector<Hypothesis>> sample(Decoder& decoder, const std::vector<RowStart>& starts,
-                                            const std::vector<Ids>& sources, const DecodingRules& rules,
-                                            const TranslateOptions& options) {
-  std::vector<RandomKey> keys;
-  for (const Ids& source : sources) {
-    const std::string_view bytes(reinterpret_cast<const char*>(source.data()), source.size() * sizeof(source[0]));
-    keys.push_back({.seed = options.seed, .stream = kTranslationStream ^ hash_bytes(bytes)});
-  }
-  std::vector<std::vector<Hypothesis>> results(sources.size(), {Hypothesis{}});
-  const auto add = [&](std::size_t row, std::int32_t token, std::span<const float> logits) {
-    Hypothesis& drawn = results[row].front();
-    drawn.log_probability += log_probability_of(logits, token);
-    drawn.score = drawn.log_probability;
-    if (token != rules.end) drawn.ids.push_back(token);
-    return true;
-  };
-  SampledRows strategy(starts, keys, rules, *options.sampling, add);
-  decode(decoder, strategy);
-  return results;
-}
-
 // Translates the sources `indices` in one batch.
 std::vector<std::vector<Hypothesis>> translate_batch(const EncoderDecoder& model,
                                                      std::span<const std::vector<std::int32_t>> sources,
@@ -75,20 +42,15 @@ std::vector<std::vector<Hypothesis>> translate_batch(const EncoderDecoder& model
                                                      const TranslateOptions& options) {
   std::vector<Ids> chosen;
   std::vector<RowStart> starts;
-  std::int64_t longest = 0;
+  std::vector<std::uint64_t> hashes;
   for (const std::size_t index : indices) {
-    chosen.push_back(sources[index]);
-    const std::int64_t most = longest_target(model, options.max_length, std::ssize(sources[index]) + 1);
+    const Ids& source = chosen.emplace_back(sources[index]);
+    const std::int64_t most = longest_target(model, options.max_length, std::ssize(source) + 1);
     starts.push_back({{symbols.target.begin}, most, str_cat("translate: source ", index + 1)});
-    longest = std::max(longest, most);
+    hashes.push_back(
+        hash_bytes(std::string_view(reinterpret_cast<const char*>(source.data()), source.size() * sizeof(source[0]))));
   }
-  const DecodingRules rules{
-      .end = symbols.target.end, .excluded = {symbols.target.begin, symbols.target.padding}, .must_end = true};
-  TargetDecoder decoder(model, batch_of(chosen, symbols.source), longest, options.use_cache);
-  if (options.sampling) return sample(decoder, starts, chosen, rules, options);
-  BeamSearch strategy(starts, rules, options.search);
-  decode(decoder, strategy);
-  return strategy.take_results();
+  return write_targets(model, batch_of(chosen, symbols.source), starts, hashes, symbols.target, options);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 set -euo pipefail
 
 libraries=(libopenblas-openmp-dev liblapacke-dev libhwy-dev libcli11-dev libspdlog-dev libtomlplusplus-dev nlohmann-json3-dev
-  libxxhash-dev zlib1g-dev libzstd-dev liblzma-dev libjs-dygraphs)
+  libxxhash-dev zlib1g-dev libzstd-dev liblzma-dev libpng-dev libjs-dygraphs)
 of_tests=(libpcre2-dev doctest-dev)
 packages=(g++ cmake ninja-build "${libraries[@]}")
 case ${1:-} in

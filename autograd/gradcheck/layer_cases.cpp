@@ -78,6 +78,25 @@ void add_layers(OpTable& t) {
   t.add("batch_norm", "no beta, lengths", {t.normal({2, 3, 2}), t.normal({2})}, batch(ids({3, 1}, {2})));
 }
 
+// Windows that overlap, that touch, that leave pixels out, and that reach over the edges.
+void add_convolutions(OpTable& t) {
+  const std::pair<const char*, WindowOptions2d> all[] = {{"overlapping", {3, 1, 0}},
+                                                         {"padded", {3, 1, 1}},
+                                                         {"apart", {1, 2, 0}},
+                                                         {"stride 2, padded", {3, 2, 1}},
+                                                         {"touching", {2, 2, 0}}};
+  for (const auto& [label, windows] : all) {
+    const std::int64_t k = windows.kernel;
+    const ConvolutionOptions options{windows.stride, windows.padding};
+    t.add("unfold", label, {t.normal({2, 2, 4, 5})}, [w = windows](Inputs in) { return unfold(in[0], w); });
+    t.add({"linear", "conv2d"}, label, {t.normal({2, 2, 4, 5}), t.normal({3, 2, k, k}), t.normal({3})},
+          [options](Inputs in) { return conv2d(in[0], in[1], in[2], options); });
+    t.add("max_pool2d", label, {t.distinct({2, 2, 4, 5})}, [w = windows](Inputs in) { return max_pool2d(in[0], w); });
+  }
+  t.add({"linear", "conv2d"}, "no bias", {t.normal({1, 2, 3, 3}), t.normal({2, 2, 3, 3})},
+        [](Inputs in) { return conv2d(in[0], in[1], Variable()); });
+}
+
 void add_recurrent(OpTable& t) {
   constexpr std::int64_t kSteps = 3, kBatch = 2, kSize = 2;
   // All states, so that gradients come from every time and from the cells too.

@@ -22,6 +22,7 @@ std::vector<OpCase> op_cases() {
   add_recompute(table);
   add_value_widths(table);
   add_hooks(table);
+  add_convolutions(table);
   return std::move(table.rows);
 }
 

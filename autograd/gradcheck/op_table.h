@@ -68,6 +68,7 @@ void add_reductions(OpTable& t);
 // layer_cases.cpp
 void add_products(OpTable& t);
 void add_layers(OpTable& t);
+void add_convolutions(OpTable& t);
 void add_recurrent(OpTable& t);
 void add_losses(OpTable& t);
 // attention_cases.cpp

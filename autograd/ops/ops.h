@@ -6,6 +6,7 @@
 #include "autograd/ops/activations.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/attention/attention.h"
+#include "autograd/ops/convolution.h"
 #include "autograd/ops/helpers/products.h"
 #include "autograd/ops/layers.h"
 #include "autograd/ops/losses/losses.h"

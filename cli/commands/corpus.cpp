@@ -7,6 +7,7 @@
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text/joined.h"
 
 namespace tapeformer::cli {
@@ -22,10 +23,30 @@ struct CorpusArguments {
   bool labels = false;
   bool alignment = false;
   bool analogies = false;
+  std::string images;
 };
+
+// Writes the images of a corpus to a new folder, as data.images reads it; the list of captions comes last, without
+// which the folder cannot be read.
+void write_images(const CorpusArguments& arguments) {
+  const std::filesystem::path folder = arguments.images;
+  corpus_image(arguments.name, 0, arguments.seed);  // throws for a corpus without images
+  if (is_there(folder)) fail_usage("corpus: --images: expected a folder that is not there yet, got ", folder.string());
+  std::filesystem::create_directories(folder);
+  std::string captions;
+  for (std::int64_t line = 0; line < arguments.lines; ++line) {
+    const CaptionedImage image = corpus_image(arguments.name, line, arguments.seed);
+    const std::string file = fmt::format("{:06}.png", line + 1);
+    write_file_atomically(folder / file, png_bytes(image.image));
+    captions += captions_line(file, image);
+  }
+  write_file_atomically(folder / kCaptionsFile, captions);
+  log_info("{}: {} images and {}", folder.string(), arguments.lines, kCaptionsFile);
+}
 
 void print_corpus(const CorpusArguments& arguments) {
   if (arguments.analogies) return print_text(corpus_analogies(arguments.name));
+  if (!arguments.images.empty()) return write_images(arguments);
   std::optional<MaskedOptimum> masked;
   if (arguments.row) {
     masked = corpus_masked_optimum(arguments.name, *arguments.row, {});
@@ -64,6 +85,10 @@ Command corpus_command() {
            {"--labels", &arguments->labels,
             "Of stories, tales, cloze and senses: the words, one a line, with their labels, as probe reads them; "
             "of recall: the digit as the label of the text behind it"},
+           {"--images",
+            &arguments->images,
+            "Of shapes: a new folder for its images as .png files and their captions, instead of the text",
+            {.excludes = {"--row", "--labels", "--alignment"}}},
            {"--alignment", &arguments->alignment,
             "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)"},
            {"--analogies",

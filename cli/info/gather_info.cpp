@@ -41,7 +41,7 @@ constexpr std::int64_t kMaxLines = 1'000'000;
 // The reason why the configuration's data is not read; empty if it is read.
 std::string why_no_data(const Config::Data& data) {
   std::vector<std::string> inputs = data.text;
-  for (const std::string* path : {&data.source, &data.target, &data.pairs, &data.labels}) {
+  for (const std::string* path : {&data.source, &data.target, &data.pairs, &data.labels, &data.images}) {
     if (!path->empty()) inputs.push_back(*path);
   }
   if (!data.corpus.empty()) return data.lines > kMaxLines ? "the corpus is long" : "";

@@ -22,8 +22,8 @@ void make_paths_absolute(Config& config) {
   for (std::string& path : data.text) absolute(path);
   for (std::string& path : data.valid) absolute(path);
   for (std::string* path : {&data.source, &data.target, &data.valid_source, &data.valid_target, &data.pairs,
-                            &data.valid_pairs, &data.labels, &data.valid_labels, &config.tokenizer.file,
-                            &config.tokenizer.target_file, &config.train.init_from}) {
+                            &data.valid_pairs, &data.labels, &data.valid_labels, &data.images, &data.valid_images,
+                            &config.tokenizer.file, &config.tokenizer.target_file, &config.train.init_from}) {
     absolute(*path);
   }
 }

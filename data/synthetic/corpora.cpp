@@ -11,6 +11,7 @@
 #include "data/synthetic/relations_grammar.h"
 #include "data/synthetic/senses_grammar.h"
 #include "data/synthetic/sequences.h"
+#include "data/synthetic/shapes.h"
 #include "data/synthetic/stories_grammar.h"
 #include "data/synthetic/tales_grammar.h"
 #include "data/synthetic/tasks.h"
@@ -53,8 +54,9 @@ struct Corpus {
   double (*entropy)();                                                         // for plain text; null for parallel text
   std::string (*labelled_line)(RandomStream&) = nullptr;                       // null if the corpus has no labels
   std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null if the corpus has no alignment
-  const MarkovChain& (*chain)() = nullptr;  // null if the corpus is not a Markov chain
-  std::string (*analogies)() = nullptr;     // null if the corpus has no related words
+  const MarkovChain& (*chain)() = nullptr;           // null if the corpus is not a Markov chain
+  std::string (*analogies)() = nullptr;              // null if the corpus has no related words
+  CaptionedImage (*image)(RandomStream&) = nullptr;  // null if the corpus has no images
 };
 
 double entropy_of(const Grammar& grammar) {
@@ -111,6 +113,7 @@ constexpr std::array kCorpora = {
     Corpus{"numbers", numbers_line, nullptr},
     Corpus{"add", add_line, nullptr},
     Corpus{"paraphrases", paraphrases_line, nullptr},
+    Corpus{.name = "shapes", .line = shapes_line, .entropy = nullptr, .image = shapes_image},
 };
 
 constexpr auto kNames = [] {
@@ -180,6 +183,13 @@ std::string corpus_analogies(std::string_view name) {
   const auto analogies = find_corpus(name).analogies;
   if (!analogies) fail_usage("corpus ", name, ": it has no analogies; relations has them");
   return analogies();
+}
+
+CaptionedImage corpus_image(std::string_view name, std::int64_t line, std::uint64_t seed) {
+  const Corpus& corpus = find_corpus(name);
+  if (!corpus.image) fail_usage("corpus: expected one with images, which is shapes, got ", name);
+  RandomStream random = random_of(line, seed);
+  return corpus.image(random);
 }
 
 bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entropy == nullptr; }

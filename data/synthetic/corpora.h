@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "data/images/captioned_images.h"
 #include "data/synthetic/masked_optimum.h"
 
 namespace tapeformer {
@@ -35,6 +36,9 @@ std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint
 // All analogies of a corpus with related words, as relations_analogies() writes them. Throws UsageError for a corpus
 // without such words.
 std::string corpus_analogies(std::string_view name);
+// Line `line` of a corpus of images, whose text describes the same image and has the same caption. Throws UsageError
+// for a corpus without images.
+CaptionedImage corpus_image(std::string_view name, std::int64_t line, std::uint64_t seed);
 // The entropy rate in nats per character: the smallest cross-entropy that a model can reach on the text. It is known
 // for plain text; nullopt for parallel corpora.
 std::optional<double> corpus_entropy(std::string_view name);

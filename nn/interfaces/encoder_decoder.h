@@ -1,4 +1,5 @@
-// The interface of models that read a source and write a target, for training, evaluation and translation.
+// The interface of models that read a source, a sentence or an image, and write a target, for training, evaluation,
+// translation and captions.
 #pragma once
 
 #include <memory>
@@ -11,9 +12,11 @@
 
 namespace tapeformer {
 
-// A batch of source sentences: ids i32 (B, S). Row b has lengths[b] tokens (i32 (B)); padding follows them.
+// A batch of sources. Sentences: ids i32 (B, S). Row b has lengths[b] tokens (i32 (B)); padding follows them. Or
+// images, f32 (B, 3, H, W) with values in ±1, for a model that reads images.
 struct SourceBatch {
   Tensor ids, lengths;
+  Tensor images = {};
 };
 
 // The encoder's output for a batch of sources: hidden (B, S, dim). Row b has lengths[b] tokens (i32 (B)); padding
@@ -38,8 +41,8 @@ inline constexpr std::string_view kCrossAttentionWeights = "cross_attention.weig
 // (R, heads, T, dim); see kSelfAttentionHeads.
 inline constexpr std::string_view kCrossAttentionHeads = "cross_attention.heads";
 
-// The members of Model concern the encoder alone: hidden_states() are the encoder's vectors of the sources. context()
-// limits sources and targets.
+// The members of Model concern the encoder alone: hidden_states() are the encoder's vectors of the sources; a model of
+// images reads them as input_features, and its vocab() is 0. context() limits sources of tokens, and targets.
 class EncoderDecoder : public Model {
  public:
   virtual std::int64_t target_vocab() const = 0;

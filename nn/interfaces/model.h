@@ -22,7 +22,7 @@ struct Batch {
   // i32 (B, T): 0 for tokens of the first segment of a row, 1 for tokens of the second segment. Undefined: all tokens
   // are in the first segment.
   Tensor token_type_ids = {};
-  // (B, T, F): vectors in place of tokens, such as those of an image's patches. Undefined for text.
+  // (B, T, F): vectors in place of tokens; or images (B, 3, H, W). Undefined for text.
   Variable input_features = {};
 
   // Returns input_ids or input_features, whichever is defined.

@@ -5,20 +5,22 @@
 #include "core/text/nearest_name.h"
 #include "nn/models/bert.h"
 #include "nn/models/bilm.h"
+#include "nn/models/cnn_lstm.h"
 #include "nn/models/gpt.h"
 #include "nn/models/nplm.h"
 #include "nn/models/rnn.h"
 #include "nn/models/rnn_seq2seq.h"
 #include "nn/models/transformer.h"
+#include "nn/models/vit.h"
 #include "nn/models/word2vec.h"
 
 namespace tapeformer {
 namespace {
 
 std::vector<ModelFamily>& families() {
-  static std::vector<ModelFamily> table{gpt_family(),  transformer_family(), rnn_family(),
-                                        bilm_family(), rnn_seq2seq_family(), bert_family(),
-                                        nplm_family(), word2vec_family(),    glove_family()};
+  static std::vector<ModelFamily> table{gpt_family(),         transformer_family(), rnn_family(),  bilm_family(),
+                                        rnn_seq2seq_family(), bert_family(),        nplm_family(), word2vec_family(),
+                                        glove_family(),       cnn_lstm_family(),    vit_family()};
   return table;
 }
 

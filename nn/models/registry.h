@@ -27,6 +27,15 @@ using CausalModelMaker = std::function<std::unique_ptr<CausalModel>(const KeyVal
 using EncoderDecoderMaker = std::function<std::unique_ptr<EncoderDecoder>(const KeyValues&, const ModelVocabulary&)>;
 using ModelMaker = std::function<std::unique_ptr<Model>(const KeyValues&, const ModelVocabulary&)>;
 
+// Makes an encoder-decoder whose sources are images (SourceBatch::images). The key model.image_size is the width and
+// height of the images.
+struct ImageDecoderMaker {
+  std::function<std::unique_ptr<EncoderDecoder>(const KeyValues&, const ModelVocabulary&)> make;
+  std::unique_ptr<EncoderDecoder> operator()(const KeyValues& options, const ModelVocabulary& vocabulary) const {
+    return make(options, vocabulary);
+  }
+};
+
 // Makes a module that is none of these models, or that reads something other than text. Only the family's own task can
 // use it.
 struct OtherModelMaker {
@@ -73,7 +82,7 @@ struct ModelFamily {
   // if values contradict each other. A second call changes nothing. `joint`: source and target share a vocabulary.
   std::function<void(KeyValues& options, bool joint)> resolve;
   // Makes the model that resolved options describe.
-  std::variant<CausalModelMaker, EncoderDecoderMaker, ModelMaker, OtherModelMaker> make;
+  std::variant<CausalModelMaker, EncoderDecoderMaker, ModelMaker, ImageDecoderMaker, OtherModelMaker> make;
   // The parts in the order in which they are shown; every parameter belongs to one part. Heads that the task adds are
   // parts of the task (TaskHeads).
   std::vector<ModelPart> parts;
@@ -94,7 +103,10 @@ struct ModelFamily {
   std::unique_ptr<Module> make_module(const KeyValues& options, const ModelVocabulary& vocabulary) const;
   bool is_causal() const { return std::holds_alternative<CausalModelMaker>(make); }
   // Whether the model reads one text (not a source and a target) and gives each of its tokens a vector.
-  bool reads_text() const { return !is_encoder_decoder() && !std::holds_alternative<OtherModelMaker>(make); }
+  bool reads_text() const { return is_causal() || std::holds_alternative<ModelMaker>(make); }
+  // Whether its sources are images.
+  bool reads_images() const { return std::holds_alternative<ImageDecoderMaker>(make); }
+  // Whether it reads a source of text and writes a target.
   bool is_encoder_decoder() const { return std::holds_alternative<EncoderDecoderMaker>(make); }
 };
 

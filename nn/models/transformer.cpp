@@ -6,24 +6,12 @@
 #include "autograd/ops/helpers/products.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
-#include "core/ignored_target.h"
+#include "nn/interfaces/scored_lengths.h"
 
 namespace tapeformer {
 namespace {
 
 Init embedding_init(const BlockConfig& block) { return Init::normal(1 / std::sqrt(static_cast<double>(block.dim))); }
-
-// Returns i32 (B): the number of tokens of each row of targets (B, T) up to the last one that is scored. Padding, which
-// follows, is not scored.
-Tensor scored_lengths(const Tensor& targets) {
-  const Tensor dense = targets.contiguous(), lengths = Tensor::zeros({targets.size(0)}, DType::i32);
-  const std::int64_t width = targets.size(1);
-  for (std::int64_t i = 0; i < dense.numel(); ++i) {
-    if (dense.data<std::int32_t>()[i] != kIgnoredTarget)
-      lengths.data<std::int32_t>()[i / width] = static_cast<std::int32_t>(i % width + 1);
-  }
-  return lengths;
-}
 
 }  // namespace
 

@@ -72,8 +72,9 @@ Muon::Muon(const ParameterSlab& slab, const KeyValues& options)
       others_.push_back(std::make_unique<Others>(slab.part(begin, end, slab.values(), slab.gradients()), options));
       continue;
     }
-    check(part->sizes.rank() == 2, "muon: ", part->name, ": expected a matrix (rows, columns), got ", part->sizes);
-    const std::int64_t cols = part->sizes[1];
+    // The kernels of a convolution, (out, in, k, k), are the matrix (out, in·k·k).
+    std::int64_t cols = 1;
+    for (int axis = 1; axis < part->sizes.rank(); ++axis) cols *= part->sizes[axis];
     std::vector<std::int64_t> heights = part->role.heights;
     if (heights.empty()) heights = {part->sizes[0]};
     std::int64_t first = 0;

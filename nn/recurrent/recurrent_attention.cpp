@@ -20,16 +20,16 @@ Variable RecurrentAttention::keys(const Variable& hidden) const {
 }
 
 Variable RecurrentAttention::forward(const Variable& query, const Variable& keys, const EncoderOutput& encoded,
-                                     Tensor* weights) const {
+                                     Variable* weights) const {
   return call([&] { return run(query, keys, encoded, weights); });
 }
 
 Variable RecurrentAttention::run(const Variable& query, const Variable& keys, const EncoderOutput& encoded,
-                                 Tensor* weights) const {
+                                 Variable* weights) const {
   if (score_ == AttentionScore::additive) {
     const AttentionResult result =
         additive_attention(linear(query, query_weight_, {}), keys, score_weight_, encoded.hidden, encoded.lengths);
-    if (weights) *weights = result.weights.value();
+    if (weights) *weights = result.weights;
     return result.output;
   }
   // There is one head, and the score is the unscaled product.
@@ -37,7 +37,8 @@ Variable RecurrentAttention::run(const Variable& query, const Variable& keys, co
   const AttentionOptions options{.key_lengths = encoded.lengths, .scale = 1};
   const Variable q = one_head(query), k = one_head(keys);
   if (weights) {
-    *weights = attention_weights(q.value(), k.value(), options).reshape({query.size(0), query.size(1), keys.size(1)});
+    const Tensor seen = attention_weights(q.value(), k.value(), options);
+    *weights = Variable::constant(*query.tape(), seen.reshape({query.size(0), query.size(1), keys.size(1)}));
   }
   return reshape(scaled_dot_product_attention(q, k, one_head(encoded.hidden), options), query.sizes());
 }

@@ -34,12 +34,12 @@ class RecurrentAttention : public Module {
   // Returns the part of the score that depends only on the encoder's states (B, S, dim): (B, S, dim).
   Variable keys(const Variable& hidden) const;
   // Decoder states (B, Q, dim), their keys, and the encoder's states → the contexts c (B, Q, dim). If `weights` is
-  // given, it becomes α (B, Q, S).
+  // given, it becomes α (B, Q, S), through which gradients flow with the score additive only.
   Variable forward(const Variable& query, const Variable& keys, const EncoderOutput& encoded,
-                   Tensor* weights = nullptr) const;
+                   Variable* weights = nullptr) const;
 
  private:
-  Variable run(const Variable& query, const Variable& keys, const EncoderOutput& encoded, Tensor* weights) const;
+  Variable run(const Variable& query, const Variable& keys, const EncoderOutput& encoded, Variable* weights) const;
 
   AttentionScore score_;
   Variable query_weight_, key_weight_, score_weight_;

@@ -55,6 +55,10 @@ std::unique_ptr<EncoderDecoder> make_encoder_decoder(const ResolvedConfig& confi
   return make<EncoderDecoderMaker>(config, vocabulary, "translation");
 }
 
+std::unique_ptr<EncoderDecoder> make_image_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  return make<ImageDecoderMaker>(config, vocabulary, "captioning");
+}
+
 std::unique_ptr<Model> make_model_for(std::string_view task, const ResolvedConfig& config,
                                       const ModelVocabulary& vocabulary) {
   if (config.family().task != task) fail_family(config.family(), task);

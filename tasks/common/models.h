@@ -25,6 +25,7 @@ ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& 
 // UsageError when its family makes no model of this kind.
 std::unique_ptr<CausalModel> make_causal_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<EncoderDecoder> make_encoder_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
+std::unique_ptr<EncoderDecoder> make_image_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 // Makes a model whose family is trained for `task`, without heads.
 std::unique_ptr<Model> make_model_for(std::string_view task, const ResolvedConfig& config,
                                       const ModelVocabulary& vocabulary);

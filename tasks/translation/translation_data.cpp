@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "data/synthetic/corpora.h"
-#include "tokenizer/train_tokenizer.h"
+#include "tasks/text/sentence_tokenizer.h"
 
 namespace tapeformer {
 namespace {
@@ -25,15 +25,6 @@ std::optional<ParallelText> read_validation_text(const Config::Data& data) {
   if (!data.valid_pairs.empty()) return ParallelText::from_pairs(data.valid_pairs);
   if (!data.valid_source.empty()) return ParallelText::from_files(data.valid_source, data.valid_target);
   return std::nullopt;
-}
-
-std::shared_ptr<const Tokenizer> train_pair_tokenizer(const Config::Tokenizer& config,
-                                                      std::span<const std::string_view> texts,
-                                                      const ProgressMaker& progress) {
-  TokenizerOptions options{.kind = word_of(config.kind), .vocab = config.vocab, .special_tokens = {}};
-  options.special_tokens = {kPaddingToken, kBeginToken, kEndToken};
-  if (config.kind != TokenizerKind::bpe) options.special_tokens.push_back("<unk>");  // bpe knows every byte
-  return train_tokenizer(options, texts, start_progress(progress, "learning merges"));
 }
 
 // A tokenizer, and its name in error messages.
@@ -67,7 +58,7 @@ PairTokenizers make_tokenizers(const ResolvedConfig& config, const PairSplit& sp
         " sentence pairs can be used: ", describe(skipped, {}));
   if (options.kind == TokenizerKind::character) add(split.valid);
   const auto make = [&](const std::string& file, std::span<const std::string_view> texts) {
-    return file.empty() ? NamedTokenizer{train_pair_tokenizer(options, texts, progress), "tokenizer"}
+    return file.empty() ? NamedTokenizer{train_sentence_tokenizer(options, texts, progress), "tokenizer"}
                         : load_named(file);
   };
   if (!options.joint) return pair_tokenizers(make(options.file, sources), make(options.target_file, targets));

@@ -19,9 +19,9 @@ PairTensors::PairTensors(Tape& tape, const PairBatch& batch)
       inputs(Variable::constant(tape, ids_tensor(batch.inputs, {batch.rows, batch.target_length}))),
       targets(Variable::constant(tape, ids_tensor(batch.targets, {batch.rows, batch.target_length}))) {}
 
-Evaluation evaluate(const EncoderDecoder& model, const TokenPairs& pairs, const PairSymbols& symbols,
-                    const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress,
-                    Communicator& ranks) {
+Evaluation evaluate_pairs(const TokenPairs& pairs, const PairSymbols& symbols, const PairBatchOptions& options,
+                          std::int64_t max_batches, const ProgressCallback& progress, Communicator& ranks,
+                          const std::function<Variable(Tape&, const PairBatch&)>& sum_of) {
   PairBatchOptions sizes = options;
   // More sentences would only be padding.
   sizes.sentences = std::min(sizes.sentences, std::max<std::int64_t>(pairs.size(), 1));
@@ -33,13 +33,21 @@ Evaluation evaluate(const EncoderDecoder& model, const TokenPairs& pairs, const 
   for (std::int64_t i = mine.begin; i < mine.end; ++i) {
     batches.fill(i * batches.batches() / count, batch);
     Tape tape(no_grad);
-    const PairTensors tensors(tape, batch);
-    total.nats += model.loss(tensors.source, tensors.inputs, tensors.targets, {.normalizer = 1}).value().item();
+    total.nats += sum_of(tape, batch).value().item();
     total.tokens += batch.scored;
     if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
   }
   add_over_ranks(total, ranks);
   return total;
+}
+
+Evaluation evaluate(const EncoderDecoder& model, const TokenPairs& pairs, const PairSymbols& symbols,
+                    const PairBatchOptions& options, std::int64_t max_batches, const ProgressCallback& progress,
+                    Communicator& ranks) {
+  return evaluate_pairs(pairs, symbols, options, max_batches, progress, ranks, [&](Tape& tape, const PairBatch& batch) {
+    const PairTensors tensors(tape, batch);
+    return model.loss(tensors.source, tensors.inputs, tensors.targets, {.normalizer = 1});
+  });
 }
 
 void score_tokens(const EncoderDecoder& model, std::span<const std::int32_t> source,

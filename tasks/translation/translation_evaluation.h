@@ -15,10 +15,14 @@ struct PairTensors {
   PairTensors(Tape& tape, const PairBatch& batch);
 };
 
+// Sums the losses that sum_of(tape, batch) returns, not divided by anything, over batches of all pairs. With
+// max_batches above 0, only that many batches are scored, chosen evenly from short to long targets. Ranks share the
+// batches, and all return the whole result.
+Evaluation evaluate_pairs(const TokenPairs& pairs, const PairSymbols& symbols, const PairBatchOptions& batches,
+                          std::int64_t max_batches, const ProgressCallback& progress, Communicator& ranks,
+                          const std::function<Variable(Tape&, const PairBatch&)>& sum_of);
 // Sums −ln P(target token | source, earlier target tokens) over all tokens of all targets, including the end of each
-// sentence. With max_batches above
-// 0, only that many batches are scored, chosen evenly from short to long sentences. Ranks share the batches, and all
-// return the whole result.
+// sentence, by evaluate_pairs().
 Evaluation evaluate(const EncoderDecoder& model, const TokenPairs& pairs, const PairSymbols& symbols,
                     const PairBatchOptions& batches, std::int64_t max_batches = 0,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());

@@ -267,3 +267,21 @@ TEST_CASE("errors: losses") {
   CHECK_THROWS_WITH_AS(linear_cross_entropy(x, weight, {}, in.ids({0, 5}), {}),
                        "linear_cross_entropy: target 5 is outside of the vocabulary of 5", Error);
 }
+
+TEST_CASE("errors: convolution") {
+  Operands in;
+  CHECK_THROWS_WITH_AS(
+      conv2d(in.of({2, 3, 4, 4}), in.of({5, 2, 3, 3}), {}),
+      "conv2d: x is (2, 3, 4, 4), weight is (5, 2, 3, 3): expected x (B, C, H, W) and weight (O, C, k, k)", Error);
+  CHECK_THROWS_WITH_AS(conv2d(in.of({2, 3, 4, 4}), in.of({5, 3, 3, 3}), in.of({4})),
+                       "conv2d: weight is (5, 3, 3, 3), bias is (4): expected bias (5)", Error);
+  CHECK_THROWS_WITH_AS(conv2d(in.of({2, 3, 4, 4}), in.of({5, 3, 7, 7}), {}, {.padding = 1}),
+                       "conv2d: x is (2, 3, 4, 4), which is smaller with a padding of 1 than a window of 7 by 7",
+                       Error);
+  CHECK_THROWS_WITH_AS(unfold(in.of({3, 4, 4}), {}), "unfold: x is (3, 4, 4): expected images (B, C, H, W)", Error);
+  CHECK_THROWS_WITH_AS(
+      unfold(in.of({1, 3, 4, 4}), {2, 0, 0}),
+      "unfold: expected a kernel and a stride of at least 1 and a padding of at least 0, got 2, 0 and 0", Error);
+  CHECK_THROWS_WITH_AS(max_pool2d(in.of({1, 3, 4, 4}), {2, 2, 2}),
+                       "max_pool2d: expected a padding of at most half of the kernel of 2, got 2", Error);
+}

@@ -173,7 +173,7 @@ ModelFamily captioner_family() {
   return {
       .name = "captioner",
       .help = "words for an image",
-      .task = "captioning",
+      .task = "toy captioning",
       .keys = {{"dim", std::int64_t{16}, "width", at_least(1)},
                {"images", std::int64_t{60}, "images to learn from", at_least(1)}},
       .resolve = [](KeyValues&, bool) {},
@@ -186,7 +186,7 @@ ModelFamily captioner_family() {
 }
 
 TaskRow captioning_task() {
-  return {.name = "captioning",
+  return {.name = "toy captioning",
           .help = "the words for an image",
           .model = "a captioner",
           .commands = "for captioners there is eval",
@@ -265,7 +265,7 @@ TEST_CASE("toy task: its runs are listed by its metric, and eval reads the best 
   CHECK(summary.measure == "exact");
   CHECK(summary.state == "finished");
   const TaskRow& task = task_of_run(folder.path / "run");
-  CHECK(task.name == "captioning");
+  CHECK(task.name == "toy captioning");
   const EvalReport report = task.evaluate({.run = folder.path / "run"});
   CHECK(report.json["exact"] == summary.measured("exact"));
 }

@@ -30,6 +30,7 @@ std::vector<std::string> data_kinds(const Config::Data& data) {
     kinds.push_back(data.source.empty() ? "data.target" : "data.source");
   if (!data.pairs.empty()) kinds.push_back("data.pairs");
   if (!data.labels.empty()) kinds.push_back("data.labels");
+  if (!data.images.empty()) kinds.push_back("data.images");
   if (!data.corpus.empty()) kinds.push_back("data.corpus");
   return kinds;
 }
@@ -53,6 +54,7 @@ void check_data(const Config::Data& data) {
   goes_with(!data.valid_source.empty(), "data.valid_source", !data.source.empty(), "data.source");
   goes_with(!data.valid_pairs.empty(), "data.valid_pairs", !data.pairs.empty(), "data.pairs");
   goes_with(!data.valid_labels.empty(), "data.valid_labels", !data.labels.empty(), "data.labels");
+  goes_with(!data.valid_images.empty(), "data.valid_images", !data.images.empty(), "data.images");
 }
 
 void check_tokenizer(const Config::Tokenizer& tokenizer) {
@@ -83,6 +85,8 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_tokenizer(config.tokenizer);
   const TaskRow& task = resolved.task_row();
   require(task.fine_tunes || config.data.labels.empty(), "data.labels: expected task.kind beside it, got none");
+  require(config.data.images.empty() || resolved.family().reads_images(), "data.images: expected a model of images as ",
+          "model.type, got ", resolved.model.type);
   task.check(resolved);
   require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
           "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
@@ -251,9 +255,9 @@ KeyValues optimizer_options(const ResolvedConfig& config) {
 }
 
 void require_data(const Config::Data& data) {
-  require(
-      !data_kinds(data).empty(),
-      "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.corpus; got none");
+  require(!data_kinds(data).empty(),
+          "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.images, "
+          "data.corpus; got none");
 }
 
 }  // namespace tapeformer

@@ -41,7 +41,8 @@ struct TaskRow {
   std::string model, commands;
   // The commands that `train` suggests at the end of a training; % is replaced by the run's folder.
   std::vector<std::string> next_commands;
-  std::string eval_input;  // the option of `eval` that names the data: "text", "source" (with "target"), "labels"
+  std::string
+      eval_input;  // the option of `eval` that names the data: "text", "source" (with "target"), "labels", "images"
   std::string loss_unit = "nats per token";  // losses of different units cannot be compared
   bool has_perplexity = true;                // exp(loss) is the perplexity of a text
   // The metric in Evaluation::measures that is largest for the best checkpoint; empty: the best one has the smallest

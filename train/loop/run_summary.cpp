@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 std::string data_of(const Config::Data& data) {
   if (!data.corpus.empty()) return data.corpus;
   if (!data.text.empty()) return fs::path(data.text.front()).filename().string() + (data.text.size() > 1 ? ", …" : "");
-  for (const std::string& file : {data.labels, data.source, data.pairs}) {
+  for (const std::string& file : {data.labels, data.source, data.pairs, data.images}) {
     if (!file.empty()) return fs::path(file).filename().string();
   }
   return {};

@@ -54,10 +54,10 @@ TEST_CASE("configuration: train needs no file") {
   INFO(outcome.err);
   CHECK(box.read("run/config.toml").find("\nstride = 32 ") != std::string::npos);
   CHECK(box.run("generate run --prompt Once --tokens 3").exit_code == 0);
-  check_error(
-      box, kUsage,
-      "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.corpus; got none",
-      "train --out new");
+  check_error(box, kUsage,
+              "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.images, "
+              "data.corpus; got none",
+              "train --out new");
 }
 
 TEST_CASE("configuration: data of the command line replaces the file's, and it says so") {

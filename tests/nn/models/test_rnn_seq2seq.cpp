@@ -197,8 +197,8 @@ TEST_CASE("rnn_seq2seq: what does not fit is refused") {
     model.decode(Variable::constant(tape, Tensor::zeros({rows, 1}, DType::i32)), model.encode(tape, batch.source),
                  cache.get());
   };
-  CHECK_THROWS_WITH_AS(decode(3, model, no_grad), "rnn_seq2seq: 3 rows cannot share 2 encoded ones", Error);
-  CHECK_THROWS_WITH_AS(decode(2, model, {}), "rnn_seq2seq: a cache works without recording only", Error);
+  CHECK_THROWS_WITH_AS(decode(3, model, no_grad), "recurrent decoder: 3 rows cannot share 2 encoded ones", Error);
+  CHECK_THROWS_WITH_AS(decode(2, model, {}), "recurrent decoder: a cache works without recording only", Error);
   CHECK_THROWS_WITH_AS(decode(2, Transformer(small_transformer()), no_grad),
-                       "rnn_seq2seq: the cache is another model's", Error);
+                       "recurrent decoder: the cache is another model's", Error);
 }

@@ -1,0 +1,23 @@
+// Images in memory, and the PNG files that hold them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tapeformer {
+
+struct Image {
+  std::int64_t width = 0, height = 0;
+  std::vector<std::uint8_t> rgb;  // (height, width, 3)
+};
+
+// Reads a PNG image of width · height pixels with 8 bits a channel: RGB, gray or a palette. Transparent pixels are put
+// on white. Throws Error, which begins with `origin`, for other images and for bytes that are no PNG image.
+Image read_png(std::string_view bytes, std::int64_t width, std::int64_t height, const std::string& origin);
+// Returns the image as the bytes of a PNG file.
+std::string png_bytes(const Image& image);
+
+}  // namespace tapeformer

@@ -1,0 +1,61 @@
+// Captions of images by a convolutional encoder and an LSTM with attention (Xu et al. 2015, "Show, attend and tell").
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "nn/layers/convolution.h"
+#include "nn/models/caption_model.h"
+#include "nn/models/registry.h"
+#include "nn/recurrent/recurrent_decoder.h"
+
+namespace tapeformer {
+
+struct CnnLstmConfig {
+  std::int64_t vocab = 0;
+  ImageShape image;            // the size is the number of cells times a power of two
+  std::int64_t channels = 32;  // of the first convolution; each of the next has twice as many, the last `stack.dim`
+  RecurrentConfig stack;       // one LSTM layer; input_dim is the width of the embeddings
+  bool tied = false;
+  double attention_penalty = 0;  // λ
+};
+
+// Returns the row of the registry.
+ModelFamily cnn_lstm_family();
+
+// The encoder is log₂(size/cells) times a 3×3 convolution with padding, ReLU, and the maximum of 2×2 pixels, so that it
+// ends with a vector a_i for each cell. The decoder is a RecurrentDecoder in the order "previous":
+//
+//   α_t = softmax_i w₂ᵀ tanh(W₁ [h_{t−1}; a_i]),  z_t = Σ_i α_ti a_i,  h_t, c_t = LSTM(h_{t−1}, c_{t−1}, [E y_{t−1};
+//   z_t]) h_0 = tanh(W_h ā + b_h),  c_0 = tanh(W_c ā + b_c),  ā = the mean of all a_i
+//
+// In training, λ Σ_i (1 − Σ_t α_ti)² of every image is added to the summed loss (Xu et al., equation 14): each cell
+// should be looked at once. It is no part of CrossEntropyOptions::nll and of the loss on a tape without training.
+class CnnLstm : public CaptionModel {
+ public:
+  // Throws UsageError if the size of the images is not that of the cells times a power of two.
+  explicit CnnLstm(const CnnLstmConfig& config);
+
+  const CnnLstmConfig& config() const { return config_; }
+  std::optional<std::int64_t> context() const override { return std::nullopt; }
+  std::unique_ptr<Cache> make_cache(std::int64_t, std::int64_t) const override {
+    return RecurrentDecoder::make_cache();
+  }
+  // The features are r_t (R, T, embedding) of the RecurrentDecoder.
+  Variable decode(const Variable& ids, const EncoderOutput& source, Cache* cache = nullptr) const override;
+  Variable loss(const SourceBatch& source, const Variable& inputs, const Variable& targets,
+                const CrossEntropyOptions& options) const override;
+
+ private:
+  EncoderOutput read(const Variable& images, std::vector<Variable>* layers) const override;
+  // Target ids (R, T) → r_t (T, R, embedding).
+  Variable readouts(const Variable& ids, const EncoderOutput& source, Cache* cache,
+                    std::vector<Variable>* weights) const;
+
+  CnnLstmConfig config_;
+  std::vector<std::unique_ptr<Conv2d>> convolutions_;
+  Linear initial_h_, initial_c_;
+  RecurrentDecoder decoder_;
+};
+
+}  // namespace tapeformer

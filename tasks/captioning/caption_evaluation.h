@@ -1,0 +1,57 @@
+// Evaluates models that write captions of images.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/scores/bleu.h"
+#include "generate/aligner.h"
+#include "generate/target_writer.h"
+#include "nn/interfaces/encoder_decoder.h"
+#include "tasks/captioning/caption_data.h"
+#include "train/loop/evaluation.h"
+
+namespace tapeformer {
+
+// A batch of captions and their images on a tape.
+struct CaptionTensors {
+  SourceBatch source;
+  Variable inputs, targets;
+
+  CaptionTensors(Tape& tape, const PairBatch& batch, const CaptionedImages& images);
+};
+
+// Sums −ln P(token | image, earlier tokens) over all tokens of all captions, including the end of each. With
+// max_batches above 0, only that many batches are scored. Ranks share the batches, and all return the whole result.
+Evaluation evaluate_captions(const EncoderDecoder& model, const EncodedCaptions& captions,
+                             const SentenceSymbols& symbols, const PairBatchOptions& batches,
+                             std::int64_t max_batches = 0, const ProgressCallback& progress = {},
+                             Communicator& ranks = Communicator::alone());
+
+// Writes captions of the images with these indices.
+std::vector<std::string> captions_of(const EncoderDecoder& model, const CaptionedImages& images,
+                                     std::span<const std::int64_t> indices, const CaptionTokenizer& tokenizer,
+                                     const TranslateOptions& options, const ProgressCallback& progress = {});
+
+// Where a model looks while it reads a caption.
+struct CaptionAttention {
+  std::vector<std::string> words;
+  // For each word, the weights of the cells (side · side, in reading order), the mean over its tokens, layers and
+  // heads.
+  std::vector<std::vector<double>> weights;
+  std::int64_t side = 0;
+};
+// Throws UsageError for a layer or head that the model does not have.
+CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const std::string& caption,
+                                   const CaptionTokenizer& tokenizer, const AlignmentHeads& heads = {});
+
+// How many words name an object whose place is known, and how many of them have their largest weight on its cell.
+struct LookedAt {
+  std::int64_t words = 0, right = 0;
+};
+// Counts the words of one caption. `size`: of the image in pixels.
+LookedAt looked_at(const CaptionAttention& attention, const std::vector<std::optional<Place>>& places,
+                   std::int64_t size);
+
+}  // namespace tapeformer

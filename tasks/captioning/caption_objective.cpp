@@ -1,0 +1,115 @@
+#include "tasks/captioning/caption_objective.h"
+
+#include <algorithm>
+
+#include "core/parallel.h"
+#include "data/scores/bleu.h"
+#include "tasks/captioning/caption_evaluation.h"
+#include "tasks/common/models.h"
+#include "tasks/translation/translation_data.h"
+
+namespace tapeformer {
+namespace {
+
+bool has_penalty(const ResolvedConfig& config) {
+  const KeyValues& options = config.model.options;
+  return options.has("attention_penalty") && options.number("attention_penalty") > 0;
+}
+
+}  // namespace
+
+CaptionObjective::CaptionObjective(const ResolvedConfig& config, CaptionData data)
+    : Objective(config),
+      data_(std::move(data)),
+      model_(make_image_decoder(config, model_vocabulary(config, *data_.tokenizer.tokenizer))),
+      batcher_(data_.train.pairs, data_.tokenizer.pair_symbols(), training_batch_options(config)) {
+  if (has_penalty(config)) nll_ = NllLoss(true);
+}
+
+DataFacts CaptionObjective::facts() const {
+  const EncodedCaptions& train = data_.train;
+  DataFacts facts{
+      .tokenizers = {data_.tokenizer.tokenizer->to_json(), ""},
+      .data_hash = train.images.hash(),
+      .valid_hash = data_.valid ? data_.valid->images.hash() : 0,
+      .tokens = train.pairs.target_tokens() + train.pairs.size(),
+      .description = {
+          str_cat(model_->parameter_count(), " parameters, vocabulary of ", data_.tokenizer.tokenizer->vocab_size()),
+          str_cat(train.images.image_count(), " training images with ", train.pairs.size(), " captions of ",
+                  train.pairs.target_tokens(), " tokens; ",
+                  chunk_count(batcher_.batches_per_epoch(), config_.train.accumulate), " steps an epoch")}};
+  const auto warn_of_skipped = [&](const EncodedCaptions& captions, const char* what) {
+    const std::int64_t most = max_caption_length(config_), skipped = captions.skipped.total();
+    if (skipped == 0) return;
+    facts.warnings.push_back(str_cat(skipped, " of ", captions.images.captions().size(), " ", what,
+                                     " captions are left out: ", describe(captions.skipped, {most, most})));
+  };
+  warn_of_skipped(train, "training");
+  if (data_.valid) warn_of_skipped(*data_.valid, "validation");
+  return facts;
+}
+
+ValidationFacts CaptionObjective::validation() const {
+  if (!data_.valid) return {.missing = "no validation images"};
+  const TokenPairs& pairs = data_.valid->pairs;
+  const auto unknown = static_cast<double>(pairs.unknown_targets(*data_.tokenizer.tokenizer));
+  return {.tokens = pairs.target_tokens() + pairs.size(),
+          .bytes = pairs.target_bytes(),
+          .unknown_share = unknown / static_cast<double>(pairs.target_tokens())};
+}
+
+StepSize CaptionObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
+  std::int64_t sum = 0;
+  for (std::int64_t micro = micro_steps.begin; micro < micro_steps.end; ++micro)
+    sum += batcher_.scored(index(step, micro));
+  return {.targets = sum, .tokens = sum};
+}
+
+Variable CaptionObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
+  batcher_.draw(index(step, micro_step), batch_);
+  if (batch_.rows == 0) return {};
+  const CaptionTensors tensors(tape, batch_, data_.train.images);
+  return model_->loss(tensors.source, tensors.inputs, tensors.targets,
+                      {.smoothing = config_.train.label_smoothing,
+                       .z_loss = config_.train.z_loss,
+                       .normalizer = mean.targets,
+                       .deferred = true,
+                       .nll = nll_.accumulator()});
+}
+
+Evaluation CaptionObjective::evaluate(const ProgressCallback& progress) {
+  return evaluate_captions(*model_, *data_.valid, data_.tokenizer.symbols, pair_batch_options(config_),
+                           config_.eval.batches, progress, ranks());
+}
+
+std::vector<std::string> CaptionObjective::written(std::int64_t first, std::int64_t count) const {
+  std::vector<std::int64_t> images;
+  for (const auto& caption : data_.valid->images.captions().subspan(first, count)) images.push_back(caption.image);
+  return captions_of(*model_, data_.valid->images, images, data_.tokenizer, {.search = {.beam = 1}});
+}
+
+std::optional<double> CaptionObjective::bleu() {
+  if (!data_.valid) return std::nullopt;
+  const auto captions = data_.valid->images.captions();
+  const std::int64_t all = std::ssize(captions);
+  const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
+  const Communicator::Share mine = ranks().share(count);
+  const auto texts = ranks().gather_all(written(mine.begin, mine.size()));
+  Bleu bleu(config_.eval.bleu_tokenize);
+  for (std::int64_t i = 0; i < count; ++i) bleu.add(texts[i], captions[i].text);
+  return bleu.score().score;
+}
+
+std::vector<TextSample> CaptionObjective::samples(const std::function<bool()>&) {
+  if (!data_.valid) return {};
+  constexpr std::int64_t kSamples = 4;
+  const CaptionedImages& images = data_.valid->images;
+  std::vector<TextSample> samples;
+  for (std::string& text : written(0, std::min<std::int64_t>(kSamples, std::ssize(images.captions())))) {
+    const CaptionedImages::Caption& caption = images.captions()[samples.size()];
+    samples.push_back({images.name(caption.image), std::move(text), caption.text});
+  }
+  return samples;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,40 @@
+// Trains a model that writes captions of images, with teacher forcing.
+#pragma once
+
+#include "nn/interfaces/encoder_decoder.h"
+#include "tasks/captioning/caption_data.h"
+#include "train/loop/objective.h"
+
+namespace tapeformer {
+
+class CaptionObjective : public Objective {
+ public:
+  // Makes the model that the configuration describes.
+  CaptionObjective(const ResolvedConfig& config, CaptionData data);
+
+  const EncoderDecoder& model() const override { return *model_; }
+  const CaptionData& data() const { return data_; }
+  DataFacts facts() const override;
+  StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
+  ValidationFacts validation() const override;
+  Evaluation evaluate(const ProgressCallback& progress) override;
+  // BLEU of greedy captions of the first eval.bleu_sentences validation images.
+  std::optional<double> bleu() override;
+  // Greedy captions of the first validation images.
+  std::vector<TextSample> samples(const std::function<bool()>& go_on) override;
+
+ private:
+  // Greedy captions for `count` validation captions, beginning with number `first`.
+  std::vector<std::string> written(std::int64_t first, std::int64_t count) const;
+  std::int64_t index(std::int64_t step, std::int64_t micro_step) const {
+    return (step - 1) * config_.train.accumulate + micro_step;
+  }
+
+  const CaptionData data_;
+  const std::unique_ptr<EncoderDecoder> model_;
+  PairBatcher batcher_;
+  PairBatch batch_;
+};
+
+}  // namespace tapeformer

@@ -1,0 +1,154 @@
+#include <sstream>
+
+#include "tasks/captioning/caption_evaluation.h"
+#include "tasks/captioning/caption_objective.h"
+#include "tasks/captioning/trained_captioner.h"
+#include "tasks/common/eval.h"
+#include "tasks/common/models.h"
+#include "tasks/common/rules.h"
+#include "tasks/common/task_rows.h"
+#include "tasks/text/dummy_data.h"
+#include "train/loop/objective_data.h"
+
+namespace tapeformer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void check_captioning(const ResolvedConfig& config) {
+  const std::string& family = config.family().name;
+  for (const std::string& kind : data_kinds(config.data)) {
+    require(kind == "data.images" || kind == "data.corpus", "model.type: ", family,
+            " trains on data.images or data.corpus, got ", kind);
+  }
+  require(config.tokenizer.joint, "tokenizer.joint: expected true for ", family,
+          ", whose sources are images, got false");
+  require_no_masks(config);
+}
+
+struct CaptionObjectiveData : ObjectiveDataOf<CaptionData> {
+  using ObjectiveDataOf::ObjectiveDataOf;
+  ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
+    return model_vocabulary(config, *data.tokenizer.tokenizer);
+  }
+};
+
+std::unique_ptr<ObjectiveData> prepare_captions(const ResolvedConfig& config, const RunFolder* resumed,
+                                                const ProgressMaker& progress) {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  if (resumed) tokenizer = Tokenizer::load(resumed->tokenizer());
+  return std::make_unique<CaptionObjectiveData>(prepare_caption_data(config, std::move(tokenizer), progress));
+}
+
+// One gray image with captions of random tokens.
+std::unique_ptr<ObjectiveData> dummy_captions(const ResolvedConfig& config, const RunFolder* run) {
+  const std::string& file = config.tokenizer.file;
+  std::shared_ptr<const Tokenizer> words = run ? Tokenizer::load(run->tokenizer())
+                                           : !file.empty()
+                                               ? Tokenizer::load(file)
+                                               : dummy_tokenizer(config, {kPaddingToken, kBeginToken, kEndToken});
+  const std::int64_t size = config.model.options.integer("image_size");
+  EncodedCaptions train{CaptionedImages("random images", size), {}, {}, {}};
+  train.images.add_image({size, size, std::vector<std::uint8_t>(3 * size * size, 128)}, "image 1");
+  const auto ids = random_ids(std::min(max_caption_length(config), kDummyLength), *words);
+  const std::int64_t of_tokens = config.train.batch_tokens / (std::ssize(ids) + 1) + 1;
+  const std::int64_t batch = config.train.batch_tokens > 0 ? of_tokens : config.train.batch;
+  const std::int32_t image = 0;
+  for (std::int64_t i = 0; i < 2 * batch * config.train.accumulate; ++i) train.pairs.add(std::span(&image, 1), ids, 0);
+  return std::make_unique<CaptionObjectiveData>(
+      CaptionData{caption_tokenizer(words, file), std::move(train), std::nullopt});
+}
+
+// What the captions that a model writes are worth.
+struct CaptionScores {
+  std::int64_t exact = 0;
+  double bleu = 0;
+  LookedAt looked;
+};
+
+CaptionScores score_captions(const TrainedCaptioner& run, const CaptionedImages& images, const EvalRequest& request) {
+  std::vector<std::int64_t> indices;
+  for (const CaptionedImages::Caption& caption : images.captions()) indices.push_back(caption.image);
+  const std::vector<std::string> texts =
+      captions_of(*run.model, images, indices, run.tokenizer, {.search = {.beam = 1}, .batch = request.batch},
+                  start_progress(request.progress, "writing captions"));
+  CaptionScores scores;
+  Bleu bleu(run.config.eval.bleu_tokenize);
+  const ProgressCallback progress = start_progress(request.progress, "looking where it looks");
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const CaptionedImages::Caption& caption = images.captions()[i];
+    scores.exact += texts[i] == caption.text;
+    bleu.add(texts[i], caption.text);
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(texts.size()));
+    if (caption.places.empty() || caption.text.empty()) continue;
+    const Tensor image = image_batch(images, std::span(&caption.image, 1));
+    const CaptionAttention attention = caption_attention(*run.model, image, caption.text, run.tokenizer);
+    const LookedAt looked = looked_at(attention, caption.places, images.size());
+    scores.looked.words += looked.words, scores.looked.right += looked.right;
+  }
+  scores.bleu = bleu.score().score;
+  return scores;
+}
+
+EvalReport evaluate_captioning(const EvalRequest& request) {
+  require_no_parts(request);
+  const TrainedCaptioner run = open_run<TrainedCaptioner>(request);
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const EncodedCaptions captions =
+      encode_captions(CaptionedImages::from_folder(request.images, run.image_size()), run.tokenizer, run.config);
+  const std::int64_t count = std::ssize(captions.images.captions()), skipped = captions.skipped.total();
+  const std::int64_t most = max_caption_length(run.config);
+  if (skipped > 0) {
+    request.warn(str_cat(skipped, " of ", count, " captions have no loss: ", describe(captions.skipped, {most, most})));
+  }
+  const Evaluation result = evaluate_captions(*run.model, captions, run.tokenizer.symbols, {.sentences = request.batch},
+                                              0, start_progress(request.progress, "evaluating"));
+  require_finite(result);
+  const CaptionScores scores = score_captions(run, captions.images, request);
+  const double unknown = static_cast<double>(captions.pairs.unknown_targets(*run.tokenizer.tokenizer));
+  const TextFacts facts{captions.pairs.target_bytes(),
+                        unknown / static_cast<double>(std::max<std::int64_t>(captions.pairs.target_tokens(), 1))};
+  const double exact = static_cast<double>(scores.exact) / static_cast<double>(count);
+  Json json = loss_json(result, facts);
+  json.update({{"images", captions.images.image_count()},
+               {"captions", count},
+               {"skipped", skipped},
+               {"exact", exact},
+               {"bleu", scores.bleu}});
+  std::ostringstream table;
+  table << "images         " << captions.images.image_count() << " with " << count << " captions\n"
+        << "tokens         " << result.tokens << " of the captions, with their ends\n"
+        << loss_table(result, facts) << "exact          " << 100 * exact << " % of the captions (greedy)\n"
+        << "BLEU           " << scores.bleu << '\n';
+  if (const LookedAt& looked = scores.looked; looked.words > 0) {
+    const double right = static_cast<double>(looked.right) / static_cast<double>(looked.words);
+    json.update({{"named_words", looked.words}, {"looked_at", right}});
+    table << "looked at      " << 100 * right << " % of " << looked.words
+          << " words that name an object have their largest weight on its cell\n";
+  }
+  table << "checkpoint     " << run.checkpoint_text << '\n';
+  return {with_run_keys(std::move(json), run), table.str()};
+}
+
+}  // namespace
+
+TaskRow captioning_task() {
+  return {.name = "captioning",
+          .help = "a caption for an image",
+          .model = "a model of images",
+          .commands = "for models of images there are caption, and eval with --images",
+          .next_commands = {"caption % --images FILE.png", "eval % --images FOLDER"},
+          .eval_input = "images",
+          .makes_text = true,
+          .has_bleu = true,
+          .reads_sentences = true,
+          .check = check_captioning,
+          .prepare = prepare_captions,
+          .dummy = dummy_captions,
+          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
+            return std::make_unique<CaptionObjective>(config, take_data<CaptionData>(std::move(data)));
+          },
+          .evaluate = evaluate_captioning};
+}
+
+}  // namespace tapeformer
