@@ -80,6 +80,7 @@ std::vector<std::vector<Hypothesis>> translate_batch(const EncoderDecoder& model
     chosen.push_back(sources[index]);
     const std::int64_t most = longest_target(model, options.max_length, std::ssize(sources[index]) + 1);
     starts.push_back({{symbols.target.begin}, most, str_cat("translate: source ", index + 1)});
+    if (options.grammar) starts.back().grammar = options.grammar(index, most);
     longest = std::max(longest, most);
   }
   const DecodingRules rules{

@@ -8,6 +8,7 @@
 #include "cli/terminal/results.h"
 #include "core/error.h"
 #include "core/text/joined.h"
+#include "data/synthetic/mappings.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -21,9 +22,25 @@ struct CorpusArguments {
   std::optional<std::int64_t> row;
   bool labels = false;
   bool alignment = false;
+  bool viterbi = false;
+  std::optional<std::int64_t> shots;
 };
 
+// Questions with so many examples in their prompts.
+void print_questions(const CorpusArguments& arguments) {
+  if (arguments.name != "mappings") fail_usage("corpus: --shots: expected mappings, got ", arguments.name);
+  const int shots = static_cast<int>(*arguments.shots);
+  for (std::int64_t line = 0; line < arguments.lines; ++line) {
+    const RandomKey key{.seed = arguments.seed, .step = static_cast<std::uint32_t>(line), .stream = mix64(shots)};
+    RandomStream random(key);
+    print_text(mappings_question(random, shots));
+  }
+  log_info("mappings: the Bayes posterior answers {:.2f} % of the questions with {} examples right",
+           100 * mappings_accuracy(shots), shots);
+}
+
 void print_corpus(const CorpusArguments& arguments) {
+  if (arguments.shots) return print_questions(arguments);
   std::optional<MaskedOptimum> masked;
   if (arguments.row) {
     masked = corpus_masked_optimum(arguments.name, *arguments.row, {});
@@ -31,7 +48,10 @@ void print_corpus(const CorpusArguments& arguments) {
       fail_usage("corpus: --row: expected none for ", arguments.name, ", whose masked optimum is not known");
     }
   }
-  const auto line_of = arguments.alignment ? corpus_alignment : arguments.labels ? labelled_corpus_line : corpus_line;
+  const auto line_of = arguments.alignment ? corpus_alignment
+                       : arguments.labels  ? labelled_corpus_line
+                       : arguments.viterbi ? most_probable_tree
+                                           : corpus_line;
   const std::optional<double> entropy = corpus_entropy(arguments.name);
   for (std::int64_t line = 0; line < arguments.lines; ++line) {
     print_text(line_of(arguments.name, line, arguments.seed));
@@ -62,7 +82,15 @@ Command corpus_command() {
                 "Of stories, tales, cloze and senses: the words, one a line, with their labels, as probe reads them; "
                 "of recall: the digit as the label of the text behind it"},
                {"--alignment", &arguments->alignment,
-                "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)"}},
+                "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)"},
+               {"--viterbi", &arguments->viterbi,
+                "Of parse and parse-ambiguous: the most probable tree of each sentence under the grammar, instead of "
+                "the text"},
+               {"--shots",
+                &arguments->shots,
+                "Of mappings: questions for score --lines, with so many examples in the prompt, instead of the text; "
+                "the best possible accuracy is printed on standard error",
+                {.least = 0, .most = kMappingPairs - 1}}},
           .run = [arguments] { print_corpus(*arguments); }};
 }
 

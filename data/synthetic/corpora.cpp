@@ -7,6 +7,8 @@
 #include "core/random.h"
 #include "core/text/nearest_name.h"
 #include "data/synthetic/cloze_grammar.h"
+#include "data/synthetic/mappings.h"
+#include "data/synthetic/parse_grammars.h"
 #include "data/synthetic/senses_grammar.h"
 #include "data/synthetic/sequences.h"
 #include "data/synthetic/stories_grammar.h"
@@ -51,7 +53,8 @@ struct Corpus {
   double (*entropy)();                                                         // for plain text; null for parallel text
   std::string (*labelled_line)(RandomStream&) = nullptr;                       // null if the corpus has no labels
   std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null if the corpus has no alignment
-  const MarkovChain& (*chain)() = nullptr;  // null if the corpus is not a Markov chain
+  const MarkovChain& (*chain)() = nullptr;      // null if the corpus is not a Markov chain
+  const PhraseGrammar& (*phrases)() = nullptr;  // null if the targets of the corpus are no trees
 };
 
 double entropy_of(const Grammar& grammar) {
@@ -96,11 +99,14 @@ constexpr std::array kCorpora = {
     Corpus{"induction", induction_line, induction_entropy},
     Corpus{"cloze", cloze_line, cloze_entropy, labelled_cloze_line},
     Corpus{"senses", senses_line, senses_entropy, labelled_senses_line},
+    Corpus{"mappings", mappings_line, mappings_entropy},
     Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},
     Corpus{"numbers", numbers_line, nullptr},
     Corpus{"add", add_line, nullptr},
+    Corpus{"parse", parse_line, nullptr, nullptr, nullptr, nullptr, parse_grammar},
+    Corpus{"parse-ambiguous", ambiguous_parse_line, nullptr, nullptr, nullptr, nullptr, ambiguous_parse_grammar},
 };
 
 constexpr auto kNames = [] {
@@ -164,6 +170,13 @@ std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint
   if (!corpus.alignment) fail_usage("corpus ", name, ": it has no alignment");
   const std::string text = line_of(corpus, line, seed);
   return format_alignment(corpus.alignment(std::string_view(text).substr(0, text.find('\t')))) + "\n";
+}
+
+std::string most_probable_tree(std::string_view name, std::int64_t line, std::uint64_t seed) {
+  const Corpus& corpus = find_corpus(name);
+  if (!corpus.phrases) fail_usage("corpus ", name, ": it has no trees");
+  RandomStream random = random_of(line, seed);
+  return flat_text(corpus.phrases().viterbi(corpus.phrases().draw(random).words).value()) + "\n";
 }
 
 bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entropy == nullptr; }
