@@ -37,6 +37,7 @@ BeamSearch::BeamSearch(const std::vector<RowStart>& starts, DecodingRules rules,
                          .name = starts[i].name,
                          .begin = std::ssize(starts[i].ids),
                          .max_length = starts[i].max_length,
+                         .grammar = starts[i].grammar,
                          .live = {{starts[i].ids, 0}},
                          .parents = {},
                          .finished = {}});
@@ -72,11 +73,13 @@ std::vector<BeamSearch::Candidate> BeamSearch::candidates(const Search& search, 
   for (std::int64_t i = 0; i < std::ssize(search.live); ++i, log_p += vocab) {
     const double before = search.live[i].log_probability;
     if (before == kDead) continue;
+    OutputGrammar::Allowed fits;
+    if (search.grammar) fits = search.grammar->after(std::span(search.live[i].ids).subspan(search.begin));
     // If a logit is NaN or infinite, this log P is not finite.
     check(std::isfinite(log_p[std::max(end, 0)]), search.name, ": the model's predictions are not finite numbers");
     for (std::int32_t id = first; id < last; ++id) {
       const double log_probability = before + static_cast<double>(log_p[id]);
-      if (log_probability > floor && allowed(id)) offer({log_probability, i, id});
+      if (log_probability > floor && allowed(id) && (!fits || fits(id))) offer({log_probability, i, id});
     }
   }
   std::sort_heap(best.begin(), best.end());

@@ -60,13 +60,14 @@ class BeamSearch : public DecodingStrategy {
   };
   // The search for the continuations of one row.
   struct Search {
-    std::size_t index;                  // in the results
-    std::string name;                   // in error messages
-    std::int64_t begin;                 // the position of the first token of a hypothesis
-    std::int64_t max_length;            // of a hypothesis, in tokens with the end token
-    std::vector<Live> live;             // the hypotheses that have not ended; unused entries last
-    std::vector<std::int64_t> parents;  // live[i] continues hypothesis parents[i] of the step before
-    std::vector<Hypothesis> finished;   // best first
+    std::size_t index;                             // in the results
+    std::string name;                              // in error messages
+    std::int64_t begin;                            // the position of the first token of a hypothesis
+    std::int64_t max_length;                       // of a hypothesis, in tokens with the end token
+    std::shared_ptr<const OutputGrammar> grammar;  // null: any text
+    std::vector<Live> live;                        // the hypotheses that have not ended; unused entries last
+    std::vector<std::int64_t> parents;             // live[i] continues hypothesis parents[i] of the step before
+    std::vector<Hypothesis> finished;              // best first
   };
   struct Candidate;
 

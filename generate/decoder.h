@@ -2,6 +2,8 @@
 // model), and a DecodingStrategy (sampling or beam search).
 #pragma once
 
+#include <functional>
+
 #include "autograd/tape/tape.h"
 #include "nn/interfaces/causal_model.h"
 #include "nn/interfaces/encoder_decoder.h"
@@ -66,11 +68,22 @@ class TargetDecoder : public Decoder {
   std::int64_t rows_, read_ = 0;  // the number of rows; the number of tokens that the cache has read
 };
 
+// The texts that a row may become, where not every text is allowed. Some token may follow whatever the grammar allowed,
+// and after max_length − 1 tokens the end token may. May be used by several threads at once.
+class OutputGrammar {
+ public:
+  virtual ~OutputGrammar() = default;
+  using Allowed = std::function<bool(std::int32_t id)>;
+  // Returns which tokens may follow those that were written after the beginning of the row.
+  virtual Allowed after(std::span<const std::int32_t> written) const = 0;
+};
+
 // The tokens with which a row begins, and how many may follow.
 struct RowStart {
   std::vector<std::int32_t> ids;  // a prompt, or the begin token
   std::int64_t max_length;        // the number of tokens that may follow, the end token included
   std::string name;               // of the row in error messages
+  std::shared_ptr<const OutputGrammar> grammar = nullptr;  // null: any text
 };
 
 // Which tokens may follow the beginning of a row.

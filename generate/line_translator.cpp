@@ -47,7 +47,11 @@ std::vector<LineTranslation> translate_lines(const EncoderDecoder& model, const 
     sources.push_back(std::move(ids));
     indices.push_back(i);
   }
-  const auto translations = translate(model, sources, symbols, options);
+  TranslateOptions of_sources = options;
+  if (options.grammar) {
+    of_sources.grammar = [&](std::size_t source, std::int64_t most) { return options.grammar(indices[source], most); };
+  }
+  const auto translations = translate(model, sources, symbols, of_sources);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     LineTranslation& result = results[indices[i]];
     for (const Hypothesis& hypothesis : translations[i]) {

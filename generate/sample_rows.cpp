@@ -25,10 +25,18 @@ std::int32_t SampledRows::next_token(const Row& row, std::span<const float> logi
   if (rules_.must_end && length_ == row.max_length) return rules_.end;
   RandomKey key = row.key;
   key.step = static_cast<std::uint32_t>(length_ - 1);
-  if (rules_.excluded.empty()) return sample_token(logits, options_, key, row.name);
+  if (rules_.excluded.empty() && !row.grammar) return sample_token(logits, options_, key, row.name);
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
   std::vector<float> allowed(logits.begin(), logits.end());
   for (const std::int32_t id : rules_.excluded) {
-    if (id != rules_.end) allowed[id] = -std::numeric_limits<float>::infinity();
+    if (id != rules_.end) allowed[id] = kNever;
+  }
+  if (row.grammar) {
+    const std::size_t begin = row.ids.size() - (length_ - 1);
+    const OutputGrammar::Allowed fits = row.grammar->after(std::span(row.ids).subspan(begin));
+    for (std::int32_t id = 0; id < std::ssize(allowed); ++id) {
+      if (!fits(id)) allowed[id] = kNever;
+    }
   }
   return sample_token(allowed, options_, key, row.name);
 }

@@ -49,6 +49,7 @@ std::vector<std::vector<Hypothesis>> translate_batch(const EncoderDecoder& model
     starts.push_back({{symbols.target.begin}, most, str_cat("translate: source ", index + 1)});
     hashes.push_back(
         hash_bytes(std::string_view(reinterpret_cast<const char*>(source.data()), source.size() * sizeof(source[0]))));
+    if (options.grammar) starts.back().grammar = options.grammar(index, most);
   }
   return write_targets(model, batch_of(chosen, symbols.source), starts, hashes, symbols.target, options);
 }

@@ -20,6 +20,9 @@ struct TranslateOptions {
   std::int64_t max_length = 0;  // of a translation, in tokens with the end token, at most the model's context; 0: the
                                 // context, or 3·(source tokens) + 50 for a model without one
   bool use_cache = true;        // false: a full pass of the decoder for every token (same translations, slower)
+  // Makes the grammar of the translation of a source, by the index of the source and the most tokens that it may have
+  // with the end token; empty: any text may be written.
+  std::function<std::shared_ptr<const OutputGrammar>(std::size_t source, std::int64_t most)> grammar = {};
 };
 
 // Throws UsageError for options out of range.

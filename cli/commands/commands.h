@@ -14,6 +14,8 @@
   ROW(surprisal)                 \
   ROW(bleu)                      \
   ROW(aer)                       \
+  ROW(score)                     \
+  ROW(flatten)                   \
   ROW(fill)                      \
   ROW(probe)                     \
   ROW(predict)                   \

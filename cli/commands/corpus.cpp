@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text/joined.h"
+#include "data/synthetic/mappings.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -24,7 +25,22 @@ struct CorpusArguments {
   bool alignment = false;
   bool analogies = false;
   std::string images;
+  bool viterbi = false;
+  std::optional<std::int64_t> shots;
 };
+
+// Questions with so many examples in their prompts.
+void print_questions(const CorpusArguments& arguments) {
+  if (arguments.name != "mappings") fail_usage("corpus: --shots: expected mappings, got ", arguments.name);
+  const int shots = static_cast<int>(*arguments.shots);
+  for (std::int64_t line = 0; line < arguments.lines; ++line) {
+    const RandomKey key{.seed = arguments.seed, .step = static_cast<std::uint32_t>(line), .stream = mix64(shots)};
+    RandomStream random(key);
+    print_text(mappings_question(random, shots));
+  }
+  log_info("mappings: the Bayes posterior answers {:.2f} % of the questions with {} examples right",
+           100 * mappings_accuracy(shots), shots);
+}
 
 // Writes the images of a corpus to a new folder, as data.images reads it; the list of captions comes last, without
 // which the folder cannot be read.
@@ -47,6 +63,7 @@ void write_images(const CorpusArguments& arguments) {
 void print_corpus(const CorpusArguments& arguments) {
   if (arguments.analogies) return print_text(corpus_analogies(arguments.name));
   if (!arguments.images.empty()) return write_images(arguments);
+  if (arguments.shots) return print_questions(arguments);
   std::optional<MaskedOptimum> masked;
   if (arguments.row) {
     masked = corpus_masked_optimum(arguments.name, *arguments.row, {});
@@ -54,7 +71,10 @@ void print_corpus(const CorpusArguments& arguments) {
       fail_usage("corpus: --row: expected none for ", arguments.name, ", whose masked optimum is not known");
     }
   }
-  const auto line_of = arguments.alignment ? corpus_alignment : arguments.labels ? labelled_corpus_line : corpus_line;
+  const auto line_of = arguments.alignment ? corpus_alignment
+                       : arguments.labels  ? labelled_corpus_line
+                       : arguments.viterbi ? most_probable_tree
+                                           : corpus_line;
   const std::optional<double> entropy = corpus_entropy(arguments.name);
   for (std::int64_t line = 0; line < arguments.lines; ++line) {
     print_text(line_of(arguments.name, line, arguments.seed));
@@ -95,7 +115,19 @@ Command corpus_command() {
             &arguments->analogies,
             "Print the analogies of its words, as neighbours --analogies reads them, instead of the text (relations "
             "has them)",
-            {.excludes = {"--labels", "--alignment", "--row"}}}},
+            {.excludes = {"--labels", "--alignment", "--row", "--images"}}},
+           {"--viterbi",
+            &arguments->viterbi,
+            "Of parse and parse-ambiguous: the most probable tree of each sentence under the grammar, instead of "
+            "the text",
+            {.excludes = {"--labels", "--alignment", "--row", "--images", "--analogies"}}},
+           {"--shots",
+            &arguments->shots,
+            "Of mappings: questions for score --lines, with so many examples in the prompt, instead of the text; "
+            "the best possible accuracy is printed on standard error",
+            {.least = 0,
+             .most = kMappingPairs - 1,
+             .excludes = {"--labels", "--alignment", "--row", "--images", "--analogies", "--viterbi"}}}},
       .run = [arguments] { print_corpus(*arguments); }};
 }
 

@@ -47,11 +47,10 @@ bool knows(const Tokenizer& tokenizer, std::string_view text) {
   }
 }
 
-// Without a prompt, the text begins as a document does: after the <|endoftext|> of the document before.
+// Without a prompt, the text begins as a document does.
 Beginning beginning_of(const TrainedLanguageModel& run, std::string_view prompt) {
-  const std::optional<std::int32_t> end_of_text = run.tokenizer->special(kEndOfText);
   if (!prompt.empty()) return {prompt_tokens(run, prompt), prompt};
-  return {end_of_text ? std::vector<std::int32_t>{*end_of_text} : prompt_tokens(run, "\n"), {}};
+  return {{text_start(*run.tokenizer)}, {}};
 }
 
 class TextGenerator {

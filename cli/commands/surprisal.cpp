@@ -30,7 +30,7 @@ struct SurprisalArguments {
   std::optional<MatmulSetting> matmul;
   std::string out;  // the file for a page; empty: results go to standard output
   std::int64_t stride = 0, top = 0;
-  bool json = false;
+  bool json = false, total = false;
   ColorWhen color = ColorWhen::automatic;
 
   // How many of the most probable tokens are shown.
@@ -109,6 +109,11 @@ class TokenWriter {
   std::int64_t scored_ = 0;
 };
 
+// Puts the token before a text's first one into the ids, if it is not there, so that the first one is scored too.
+void put_start(std::vector<std::int32_t>& ids, std::int32_t start) {
+  if (ids.empty() || ids.front() != start) ids.insert(ids.begin(), start);
+}
+
 void print_mean(const SurprisalArguments& arguments, double nats, std::int64_t tokens) {
   const double mean = nats / static_cast<double>(tokens);
   if (arguments.out.empty() && in_colors(arguments)) print_line("{}", color_legend());
@@ -128,9 +133,10 @@ ProgressCallback show_scoring(const SurprisalArguments& arguments) {
 void score_text(const SurprisalArguments& arguments) {
   const TrainedLanguageModel run = open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const std::vector<std::int32_t> ids = arguments.text.empty()
-                                            ? prompt_tokens(run, arguments.prompt)
-                                            : read_text(arguments.text, run.config, *run.tokenizer, warn).ids;
+  std::vector<std::int32_t> ids = arguments.text.empty()
+                                      ? prompt_tokens(run, arguments.prompt)
+                                      : read_text(arguments.text, run.config, *run.tokenizer, warn).ids;
+  if (arguments.total) put_start(ids, text_start(*run.tokenizer));
   check(ids.size() >= 2, "surprisal: the text has ", ids.size(), " tokens, at least 2 are needed");
   if (arguments.stride && reads_in_order(*run.model)) {
     fail_usage("surprisal: --stride: expected none, since ", run.config.model.type,
@@ -143,7 +149,7 @@ void score_text(const SurprisalArguments& arguments) {
   std::vector<SurprisalText> page(1);
   TokenWriter writer(arguments, *run.tokenizer, arguments.out.empty() ? nullptr : &page[0]);
   auto id = ids.begin();
-  writer.write(*id, std::nullopt);
+  if (!arguments.total) writer.write(*id, std::nullopt);
   const ProgressCallback progress = show_scoring(arguments);
   score_tokens(*run.model, std::span<const std::int32_t>(ids), options, arguments.likeliest(),
                [&](const TokenScore& score) {
@@ -152,10 +158,22 @@ void score_text(const SurprisalArguments& arguments) {
                });
   writer.end();
   if (!arguments.out.empty()) write_page(arguments, page);
-  if (!arguments.json) return print_mean(arguments, writer.nats(), writer.scored());
-  const double mean = writer.nats() / static_cast<double>(writer.scored());
-  print_line("],\"mean_nats\":{},\"perplexity\":{},\"matmul\":{}}}", json_text(mean), json_text(std::exp(mean)),
-             matmul_json());
+  const std::string_view after = run.tokenizer->token_bytes(ids.front());
+  const double nats = writer.nats(), mean = nats / static_cast<double>(writer.scored());
+  if (!arguments.json) {
+    print_mean(arguments, nats, writer.scored());
+    if (arguments.total) {
+      print_line("total {:g} nats, {:g} bits, of all {} tokens; the first one follows {}", nats,
+                 nats / std::numbers::ln2, writer.scored(), json_text(after));
+    }
+    return;
+  }
+  const std::string total = arguments.total
+                                ? fmt::format("\"total_nats\":{},\"total_bits\":{},\"after\":{},", json_text(nats),
+                                              json_text(nats / std::numbers::ln2), json_text(after))
+                                : std::string();
+  print_line("],{}\"mean_nats\":{},\"perplexity\":{},\"matmul\":{}}}", total, json_text(mean),
+             json_text(std::exp(mean)), matmul_json());
 }
 
 // Prints a JSON line or a table for each pair that eval would score; or writes one page for all of them.
@@ -243,6 +261,11 @@ Command surprisal_command() {
                   word_option("--color", arguments->color,
                               "The text in colours in place of a table: auto, always or never [auto: on a terminal]",
                               {.excludes = {"--json"}, .shows_type = false}),
+                  {"--total",
+                   &arguments->total,
+                   "Also the sum over all tokens, the first one too: it is predicted after <|endoftext|>, or after a "
+                   "line end where the tokenizer has no such token",
+                   {.excludes = {"--source"}}},
                   {"--out",
                    &arguments->out,
                    "A page (.html): the text in the colours of its surprisal",

@@ -13,7 +13,9 @@
 #include "core/text/utf8.h"
 #include "data/scores/alignment.h"
 #include "generate/aligner.h"
+#include "generate/bracket_grammar.h"
 #include "generate/line_translator.h"
+#include "report/tree_page.h"
 #include "tasks/translation/trained_translator.h"
 
 namespace tapeformer::cli {
@@ -26,24 +28,27 @@ struct TranslateArguments {
   SamplingOptions sampling;
   bool sample = false;
   bool no_cache = false;
-  std::string alignments, pharaoh;  // output files
+  std::string alignments, pharaoh, trees;  // output files
+  std::string grammar;                     // "brackets", or empty: any text
   AlignmentHeads heads;
 };
 
 // Writes the alignment of the best translation of each input line, one line for each: to one file the attention weights
-// as JSON, to another, in Pharaoh's format i-j, the source token with the largest weight for each target token.
+// as JSON, to another, in Pharaoh's format i-j, the source token with the largest weight for each target token. A page
+// shows the translations as trees.
 class AlignmentWriter {
  public:
-  explicit AlignmentWriter(const TranslateArguments& arguments) : heads_(arguments.heads) {
+  explicit AlignmentWriter(const TranslateArguments& arguments) : heads_(arguments.heads), trees_(arguments.trees) {
     if (!arguments.alignments.empty()) json_.emplace(arguments.alignments);
     if (!arguments.pharaoh.empty()) pharaoh_.emplace(arguments.pharaoh);
   }
 
   void write(const TrainedTranslator& run, const LineTranslation& line) {
-    if (!json_ && !pharaoh_) return;
+    if (!json_ && !pharaoh_ && trees_.empty()) return;
     const PairTokenizers& both = run.tokenizers;
     std::vector<std::vector<double>> weights;
     if (!line.source.empty()) weights = align(*run.model, line.source, line.target, both.symbols, heads_);
+    if (!trees_.empty()) texts_.push_back(tree_text(*both.source, line.source, *both.target, line.target, weights));
     if (json_) {
       const auto tokens = [&](const Tokenizer& tokenizer, std::vector<std::int32_t> ids, std::int32_t end) {
         if (!line.source.empty()) ids.push_back(end);
@@ -63,6 +68,7 @@ class AlignmentWriter {
   void commit() {
     if (json_) json_->commit();
     if (pharaoh_) pharaoh_->commit();
+    if (!trees_.empty()) write_file_atomically(trees_, tree_page("Trees", texts_));
   }
 
  private:
@@ -78,8 +84,22 @@ class AlignmentWriter {
   }
 
   AlignmentHeads heads_;
+  std::string trees_;
+  std::vector<TreeText> texts_;
   std::optional<AtomicFile> json_, pharaoh_;
 };
+
+// Lets each of the lines, of which the first has number `first`, become a tree over its words.
+void use_brackets(const BracketVocabulary& vocabulary, std::span<const std::string_view> lines, std::int64_t first,
+                  TranslateOptions& options) {
+  options.grammar = [&vocabulary, lines, first](std::size_t line, std::int64_t most) {
+    try {
+      return std::make_shared<const BracketGrammar>(vocabulary, lines[line], most);
+    } catch (const Error& error) {
+      fail("line ", first + static_cast<std::int64_t>(line), ": ", error.what());
+    }
+  };
+}
 
 // Makes a translation one line, and makes control characters harmless to the terminal.
 std::string one_line(std::string text) {
@@ -93,14 +113,17 @@ void translate_input(const TranslateArguments& arguments) {
   options.use_cache = !arguments.no_cache;
   if (arguments.sample) options.sampling = arguments.sampling;
   check_options(options);
-  if ((arguments.heads.layer || arguments.heads.head) && arguments.alignments.empty() && arguments.pharaoh.empty()) {
-    fail_usage("translate: --layer and --head: expected --alignments or --pharaoh beside them");
+  if ((arguments.heads.layer || arguments.heads.head) && arguments.alignments.empty() && arguments.pharaoh.empty() &&
+      arguments.trees.empty()) {
+    fail_usage("translate: --layer and --head: expected --alignments, --pharaoh or --trees beside them");
   }
   const TrainedTranslator run =
       open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul, .bf16_weights = true});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& tokenizers = run.tokenizers;
   AlignmentWriter alignments(arguments);
+  std::optional<BracketVocabulary> brackets;
+  if (!arguments.grammar.empty()) brackets.emplace(*tokenizers.target, tokenizers.symbols.target.end);
   InputLines input("translating");
   std::vector<std::string> lines;
   std::int64_t number = 0;  // the number of lines read so far
@@ -114,6 +137,7 @@ void translate_input(const TranslateArguments& arguments) {
         log_warning("line {}: invalid UTF-8 at byte {}; U+FFFD is translated in its place", number + i + 1, invalid);
       }
     }
+    if (brackets) use_brackets(*brackets, views, number + 1, options);
     const auto translations = translate_lines(*run.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
                                               views, options, number + 1);
     for (std::size_t i = 0; i < lines.size(); ++i, ++number) {
@@ -161,6 +185,12 @@ Command translate_command() {
        "File for the attention weights of the best translations: JSON lines of source, target, weights"},
       {"--pharaoh", &arguments->pharaoh,
        "File for alignments: for each target token, the source token with the largest weight, as lines of i-j, from 0"},
+      {"--grammar",
+       &arguments->grammar,
+       "What may be written: brackets, which is nothing but a tree over the words of the line [any text]",
+       {.words = {"brackets"}}},
+      {"--trees", &arguments->trees,
+       "A page (.html) that draws the translations as trees, and shows where each bracket looked"},
       {"--layer", &arguments->heads.layer, "The layer whose weights are written, from 0 [mean of all]", {.least = 0}},
       {"--head", &arguments->heads.head, "The head whose weights are written, from 0 [mean of all]", {.least = 0}}};
   const std::vector<Option> sampling = sampling_options(arguments->sampling, options.seed, {.needs = {"--sample"}});

@@ -52,7 +52,7 @@ struct Command {
   std::string name, help;
   std::vector<Option> options = {};
   std::function<void()> run = {};
-  std::vector<Command> commands = {};  // subcommands (tokenizer train); a command with some has no `run`
+  std::vector<Command> commands = {};  // subcommands (tokenizer train); beside some, `run` is for when none is given
   std::string help_all = {};           // the help text of --help-all; empty: the command has no --help-all
   std::string help_end = {};           // the last line of --help, if there is --help-all
 };

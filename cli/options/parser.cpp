@@ -118,6 +118,23 @@ void add_help_all(CLI::App& app, const Command& command) {
   app.formatter(std::make_shared<ShortHelp>(command));
 }
 
+// Chooses the command when it is named. One that also has subcommands may be named without them; its required options
+// are required only then.
+void choose_if_named(CLI::App& app, const Command& command, const Command*& chosen) {
+  if (!command.commands.empty()) {
+    app.require_subcommand(command.run ? 0 : 1, 1);
+    if (!command.run) return;
+    for (const Option& option : command.options) app.get_option(option.name)->required(false);
+  }
+  app.callback([&] {
+    if (!app.get_subcommands().empty()) return;
+    for (const Option& option : command.options) {
+      if (option.rules.required && app.count(option.name) == 0) throw CLI::RequiredError(option.name);
+    }
+    chosen = &command;
+  });
+}
+
 // Adds the options of the command and, recursively, its subcommands. Parsing sets `chosen` to the command that is
 // named.
 void add_contents(CLI::App& app, const Command& command, const Command*& chosen) {
@@ -131,11 +148,7 @@ void add_contents(CLI::App& app, const Command& command, const Command*& chosen)
   for (const Command& below : command.commands)
     add_contents(*app.add_subcommand(below.name, below.help), below, chosen);
   app.add_flag_callback("-q,--quiet", be_quiet, "On standard error warnings and errors only: no progress");
-  if (command.commands.empty()) {
-    app.callback([&] { chosen = &command; });
-  } else {
-    app.require_subcommand(1);
-  }
+  choose_if_named(app, command, chosen);
 }
 
 }  // namespace

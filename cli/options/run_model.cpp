@@ -43,6 +43,14 @@ std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::st
   return prompt_tokens(*run.tokenizer, *run.model, prompt);
 }
 
+std::int32_t text_start(const Tokenizer& tokenizer) {
+  if (const auto end_of_text = tokenizer.special(kEndOfText)) return *end_of_text;
+  for (const std::int32_t id : ordinary_ids(tokenizer)) {
+    if (tokenizer.token_bytes(id) == "\n") return id;
+  }
+  fail("the tokenizer has no token from which a text may begin: expected ", kEndOfText, " or a line end");
+}
+
 std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer) {
   std::vector<std::int32_t> ids;
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {

@@ -35,6 +35,10 @@ std::vector<Option> sampling_options(SamplingOptions& sampling, std::uint64_t& s
 // document.
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
+// The token before the first one of a text, from which a model predicts it: the <|endoftext|> of the document before
+// or, if the tokenizer has none, a line end. Throws Error if it has neither.
+std::int32_t text_start(const Tokenizer& tokenizer);
+
 // The tokens of the tokenizer's model, without special and added ones.
 std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer);
 

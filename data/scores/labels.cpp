@@ -88,32 +88,32 @@ std::vector<LabelSpan> label_spans(std::span<const std::string_view> labels, boo
   return spans;
 }
 
-LabelCount& SpanScore::count_of(std::string_view kind) {
-  const auto place = std::ranges::lower_bound(counts_, kind, {}, &LabelCount::label);
-  if (place != counts_.end() && place->label == kind) return *place;
-  return *counts_.insert(place, LabelCount{.label = std::string(kind)});
+LabelCount& count_of(std::vector<LabelCount>& counts, std::string_view label) {
+  const auto place = std::ranges::lower_bound(counts, label, {}, &LabelCount::label);
+  if (place != counts.end() && place->label == label) return *place;
+  return *counts.insert(place, LabelCount{.label = std::string(label)});
+}
+
+LabelCount total_of(std::span<const LabelCount> counts) {
+  LabelCount total{.label = "all"};
+  for (const LabelCount& count : counts) {
+    total.gold += count.gold;
+    total.predicted += count.predicted;
+    total.right += count.right;
+  }
+  return total;
 }
 
 void SpanScore::add(std::span<const std::string_view> gold, std::span<const std::string_view> predicted) {
   check(gold.size() == predicted.size(), "span score: ", gold.size(), " labels and ", predicted.size(),
         " predicted ones: expected as many");
   const std::vector<LabelSpan> right = label_spans(gold, bio_), found = label_spans(predicted, bio_);
-  for (const LabelSpan& span : right) ++count_of(span.kind).gold;
+  for (const LabelSpan& span : right) ++count_of(counts_, span.kind).gold;
   for (const LabelSpan& span : found) {
-    LabelCount& count = count_of(span.kind);
+    LabelCount& count = count_of(counts_, span.kind);
     ++count.predicted;
     count.right += std::ranges::count(right, span);
   }
-}
-
-LabelCount SpanScore::total() const {
-  LabelCount total{.label = "all"};
-  for (const LabelCount& count : counts_) {
-    total.gold += count.gold;
-    total.predicted += count.predicted;
-    total.right += count.right;
-  }
-  return total;
 }
 
 }  // namespace tapeformer

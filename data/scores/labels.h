@@ -20,6 +20,11 @@ struct LabelCount {
   double f1() const;
 };
 
+// The count of a label in counts that are sorted by their labels; it is added if it is not there.
+LabelCount& count_of(std::vector<LabelCount>& counts, std::string_view label);
+// The sum of all counts, with the label "all".
+LabelCount total_of(std::span<const LabelCount> counts);
+
 // Counts single labels. The labels of the constructor come first; others are added in the order of their occurrence.
 class LabelScore {
  public:
@@ -67,13 +72,11 @@ class SpanScore {
   void add(std::span<const std::string_view> gold, std::span<const std::string_view> predicted);
 
   // The counts of all spans together; total().f1() is the micro-averaged F1.
-  LabelCount total() const;
+  LabelCount total() const { return total_of(counts_); }
   // The counts of each kind, sorted by the names of the kinds.
   const std::vector<LabelCount>& counts() const { return counts_; }
 
  private:
-  LabelCount& count_of(std::string_view kind);
-
   bool bio_;
   std::vector<LabelCount> counts_;
 };

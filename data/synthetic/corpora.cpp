@@ -7,7 +7,9 @@
 #include "core/random.h"
 #include "core/text/nearest_name.h"
 #include "data/synthetic/cloze_grammar.h"
+#include "data/synthetic/mappings.h"
 #include "data/synthetic/paraphrases_grammar.h"
+#include "data/synthetic/parse_grammars.h"
 #include "data/synthetic/relations_grammar.h"
 #include "data/synthetic/senses_grammar.h"
 #include "data/synthetic/sequences.h"
@@ -57,6 +59,7 @@ struct Corpus {
   const MarkovChain& (*chain)() = nullptr;           // null if the corpus is not a Markov chain
   std::string (*analogies)() = nullptr;              // null if the corpus has no related words
   CaptionedImage (*image)(RandomStream&) = nullptr;  // null if the corpus has no images
+  const PhraseGrammar& (*phrases)() = nullptr;       // null if the targets of the corpus are no trees
 };
 
 double entropy_of(const Grammar& grammar) {
@@ -107,6 +110,7 @@ constexpr std::array kCorpora = {
     Corpus{"cloze", cloze_line, cloze_entropy, labelled_cloze_line},
     Corpus{"senses", senses_line, senses_entropy, labelled_senses_line},
     Corpus{"relations", relations_line, relations_entropy, nullptr, nullptr, nullptr, relations_analogies},
+    Corpus{"mappings", mappings_line, mappings_entropy},
     Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},
@@ -114,6 +118,11 @@ constexpr std::array kCorpora = {
     Corpus{"add", add_line, nullptr},
     Corpus{"paraphrases", paraphrases_line, nullptr},
     Corpus{.name = "shapes", .line = shapes_line, .entropy = nullptr, .image = shapes_image},
+    Corpus{.name = "parse", .line = parse_line, .entropy = nullptr, .phrases = parse_grammar},
+    Corpus{.name = "parse-ambiguous",
+           .line = ambiguous_parse_line,
+           .entropy = nullptr,
+           .phrases = ambiguous_parse_grammar},
 };
 
 constexpr auto kNames = [] {
@@ -190,6 +199,13 @@ CaptionedImage corpus_image(std::string_view name, std::int64_t line, std::uint6
   if (!corpus.image) fail_usage("corpus: expected one with images, which is shapes, got ", name);
   RandomStream random = random_of(line, seed);
   return corpus.image(random);
+}
+
+std::string most_probable_tree(std::string_view name, std::int64_t line, std::uint64_t seed) {
+  const Corpus& corpus = find_corpus(name);
+  if (!corpus.phrases) fail_usage("corpus ", name, ": it has no trees");
+  RandomStream random = random_of(line, seed);
+  return flat_text(corpus.phrases().viterbi(corpus.phrases().draw(random).words).value()) + "\n";
 }
 
 bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entropy == nullptr; }

@@ -50,7 +50,12 @@ std::string parsed(Arguments& set, std::vector<const char*> words) {
                                                   {"--text", &set.text, "A text", {.excludes = {"--json"}}},
                                                   word_option("--shade", set.shade, "A shade", {.needs = {"--text"}})},
                                       .run = [] {}},
-                                     {.name = "hide", .help = "Hides", .run = [] {}}}};
+                                     {.name = "hide", .help = "Hides", .run = [] {}},
+                                     {.name = "count",
+                                      .help = "Counts",
+                                      .options = {{"file", &set.file, "A file", {.required = true}}},
+                                      .run = [] {},
+                                      .commands = {{.name = "all", .help = "Counts all", .run = [] {}}}}}};
   words.insert(words.begin(), "program");
   const Command* const command = parse_command_line(program, "1", static_cast<int>(words.size()), words.data());
   return command ? command->name : "";
@@ -77,12 +82,15 @@ TEST_CASE("commands: options set the variables of their rows, each by its type")
   CHECK(set.stops == std::vector<std::string>{"u", "v"});
   CHECK(set.keys == std::vector<std::string>{"2"});
   CHECK((!set.shade && !set.text));
+  CHECK(parsed(set, {"count", "a"}) == "count");  // a command of its own, beside which there are others
+  CHECK(parsed(set, {"count", "all"}) == "all");
   CHECK(parsed(set, {"show", "--text", "", "--shade", "dark", "b"}) == "show");
   CHECK((set.shade == Shade::dark && set.text == "" && set.file == "b"));
 }
 
 TEST_CASE("commands: what the rules of an option do not accept is refused in one line") {
   CHECK(refusal({"show"}) == "expected file, got none (see --help)");
+  CHECK(refusal({"count"}) == "expected file, got none (see --help)");
   CHECK(refusal({"show", "a", "--stop", "u", "v"}) == "The following argument was not expected: v (see --help)");
   CHECK(refusal({"show", "a", "--count", "10"}) == "--count: expected a whole number from 1 to 9, got 10 (see --help)");
   CHECK(refusal({"show", "a", "--power", "inf"}) == "--power: expected a finite number, got inf (see --help)");

@@ -1,0 +1,32 @@
+// A page that shows how many questions of each group a model answers right.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace tapeformer {
+
+// The counts of the questions of one group, such as those with as many examples in their prompts.
+struct ScoredGroup {
+  std::string name;
+  std::int64_t questions = 0;
+  std::array<std::int64_t, 3> right = {};  // by the total log-likelihood, per token and per byte
+  double chance = 0;                       // the sum of 1/options over the questions
+  double optimum = 0;                      // the sum of the best possible accuracy, where that is known
+  std::int64_t with_optimum = 0;           // the number of questions for which it is
+
+  void add(const ScoredGroup& other);
+  double accuracy(std::size_t measure) const;
+  double mean_optimum() const { return optimum / static_cast<double>(with_optimum); }
+};
+
+// {"group", "questions", "accuracy", "accuracy_per_token", "accuracy_per_byte", "chance"}, and "optimum" if it is
+// known.
+nlohmann::ordered_json score_json(const ScoredGroup& group);
+// The accuracies by the groups' names, which are numbers on an axis if all of them are.
+std::string score_page(const std::string& title, const std::vector<ScoredGroup>& groups);
+
+}  // namespace tapeformer
