@@ -5,6 +5,7 @@
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "core/text/joined.h"
+#include "nn/layers/lora.h"
 #include "tasks/interchange/published_model.h"
 
 namespace tapeformer::cli {
@@ -13,6 +14,7 @@ namespace {
 struct ExportArguments {
   ModelSource run;
   std::string format, out, type;
+  bool merge = false;
 };
 
 void export_run(const ExportArguments& arguments) {
@@ -23,6 +25,12 @@ void export_run(const ExportArguments& arguments) {
   }
   check(!is_there(arguments.out), arguments.out, " exists already: expected a new place for the model");
   const auto run = open_run<TrainedTextModel>(arguments.run, {});
+  const bool adapters = run.config.train.lora_rank > 0 && format.name != "peft";
+  if (adapters && !arguments.merge) {
+    fail_usage("export: ", run.run.root.string(),
+               " has adapters: give --merge to add them to the weights, or --format peft for them alone");
+  }
+  if (adapters) merge_adapters(*run.model);
   for (const std::string& line : format.write(run, arguments.out, type)) warn(line);
   log_info("{}: {}", arguments.out, format.help);
 }
@@ -46,6 +54,7 @@ Command export_command() {
                       checkpoint_option(arguments->run),
                       {"--format", &arguments->format, formats, {.required = true, .words = names}},
                       {"--type", &arguments->type, "How numbers are written [f32]", {.words = types}},
+                      {"--merge", &arguments->merge, "Add the changes of adapters (train.lora.rank) to the weights"},
                       {"--out", &arguments->out, "The new folder or file", {.required = true}}},
           .run = [arguments] { export_run(*arguments); }};
 }

@@ -5,17 +5,23 @@
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
-#include "tasks/interchange/published_model.h"
+#include "tasks/interchange/peft.h"
 
 namespace tapeformer::cli {
 namespace {
 
 struct ImportArguments {
-  std::string model, out;
+  std::string model, base, out;
 };
 
 void import_published(const ImportArguments& arguments) {
   require_no_run(arguments.out);
+  if (!arguments.base.empty()) {
+    const RunFolder run = import_adapters(arguments.model, arguments.base, arguments.out);
+    log_info("{} is a run of {} with the adapters of {}; train --resume {} goes on with them", run.root.string(),
+             arguments.base, arguments.model, run.root.string());
+    return;
+  }
   const PublishedModel model = read_published(arguments.model);
   for (const std::string& line : model.warnings) warn(line);
   const RunFolder run = import_model(model, arguments.out);
@@ -33,6 +39,7 @@ Command import_command() {
   return {.name = "import",
           .help = "Make a run of a model of another program",
           .options = {{"model", &arguments->model, "The model: " + formats, {.required = true}},
+                      {"--base", &arguments->base, "The run of the model that adapters of PEFT change"},
                       {"--out", &arguments->out, "The new run's folder", {.required = true}}},
           .run = [arguments] { import_published(*arguments); }};
 }

@@ -85,6 +85,15 @@ void round_frozen_weights(const Module& model) {
   release_cached_memory();
 }
 
+std::map<std::string, LoraWeights> adapters_of(const Module& model) {
+  std::map<std::string, LoraWeights> adapters;
+  for (const NamedModule& named : model.named_modules()) {
+    const auto* const linear = dynamic_cast<const Linear*>(named.module);
+    if (linear && linear->has_adapter()) adapters.emplace(named.name, linear->adapter());
+  }
+  return adapters;
+}
+
 void merge_adapters(Module& model) {
   model.for_each_module([](const std::string&, Module& module) {
     if (auto* const linear = dynamic_cast<Linear*>(&module)) linear->merge_adapter();

@@ -1,10 +1,12 @@
 // Adapters of low rank in a model's linear layers (LoRA, Hu et al. 2021): y = x Wᵀ + b + (α/r)·(dropout(x) Aᵀ) Bᵀ.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "autograd/ops/helpers/products.h"
 #include "nn/module/module.h"
 
 namespace tapeformer {
@@ -29,6 +31,9 @@ void round_frozen_weights(const Module& model);
 
 // Adds the changes of all adapters to the weights, and removes the adapters. The parameters stay frozen.
 void merge_adapters(Module& model);
+
+// Returns the adapters of the model by the names of their layers.
+std::map<std::string, LoraWeights> adapters_of(const Module& model);
 
 // Whether this is the name of an adapter's parameter.
 bool is_adapter(std::string_view parameter);

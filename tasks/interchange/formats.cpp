@@ -3,11 +3,12 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "tasks/interchange/huggingface_folder.h"
+#include "tasks/interchange/peft.h"
 
 namespace tapeformer {
 
 const std::vector<PublishedFormat>& published_formats() {
-  static const std::vector<PublishedFormat> all{huggingface_format()};
+  static const std::vector<PublishedFormat> all{huggingface_format(), peft_format()};
   return all;
 }
 

@@ -90,7 +90,7 @@ void publish_weights(const RunFolder& run, const Module& model, std::string_view
   const TrainingState state{.run_files = hash_run_files(run)};
   StagedCheckpoint checkpoint(run, 0, fields_of(state, /*regular=*/false), [&](const std::filesystem::path& staging) {
     write_text(staging / kConfigFile, config_toml);
-    write_safetensors(staging / kModelFile, model.named_tensors(), {{"format", "pt"}});
+    write_safetensors(staging / kModelFile, model.learned_tensors(), {{"format", "pt"}});
   });
   checkpoint.publish();
 }

@@ -1,6 +1,9 @@
 // Runs with adapters (train.lora.*) from the command line.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
+#include "nn/formats/safetensors.h"
 #include "tests/cli/training/resume_support.h"
 
 namespace {
@@ -88,4 +91,89 @@ TEST_CASE("configuration: a key with a dot is read from a section of its own, or
   box.write("wrong.toml", toml + "[train.lora]\nrang = 3\n");
   check_error(box, kUsage, "wrong.toml:35: unknown key train.lora.rang: did you mean train.lora.rank?",
               "train wrong.toml --out new");
+}
+
+TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the weights, with the same losses") {
+  struct Layout {
+    std::string name, options, first;
+    int tensors;
+  };
+  const Layout layouts[] = {
+      {"gpt2", "", "base_model.model.transformer.h.0.attn.c_attn.lora_A.weight", 2 * 4 * 2},
+      {"llama",
+       "--model.position rotary --model.norm_kind rms --model.activation swiglu --model.bias false"
+       " --model.kv_heads 1 ",
+       "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight", 2 * 7 * 2}};
+  for (const Layout& layout : layouts) {
+    CAPTURE(layout.name);
+    const Sandbox box("gpt");
+    box.train("base", layout.options + "--train.steps 6");
+    box.train("run", layout.options + "--train.init_from base --train.lora.rank 2 --train.steps 10");
+    const auto loss = [&](const std::string& run) {
+      return json_of(box, "eval " + run + " --text text.txt --matmul highest --json")["loss"].get<double>();
+    };
+    const double expected = loss("run");
+    CHECK(std::abs(loss("base") - expected) > 1e-3);
+
+    box.succeed("export run --format peft --out adapters");
+    const auto tensors = tapeformer::read_safetensors(box / "adapters/adapter_model.safetensors");
+    CHECK(tensors.size() == static_cast<std::size_t>(layout.tensors));
+    CHECK(tensors.contains(layout.first));
+    const Json config = Json::parse(box.read("adapters/adapter_config.json"));
+    CHECK(config["peft_type"] == "LORA");
+    CHECK(config["r"] == 2);
+    box.succeed("import adapters --base base --out back");
+    CHECK(loss("back") == doctest::Approx(expected).epsilon(1e-6));
+    // Twice the scale is not the same model.
+    std::string twice = box.read("adapters/adapter_config.json");
+    const std::string alpha = "\"lora_alpha\": 16.0";
+    REQUIRE(twice.find(alpha) != twice.npos);
+    box.write("adapters/adapter_config.json", twice.replace(twice.find(alpha), alpha.size(), "\"lora_alpha\": 64.0"));
+    box.succeed("import adapters --base base --out scaled");
+    CHECK(std::abs(loss("scaled") - expected) > 1e-4);
+
+    check_error(box, kUsage, "export: run has adapters: give --merge to add them to the weights, or --format peft …",
+                "export run --format hf --out new");
+    box.succeed("export run --format hf --merge --out merged");
+    box.succeed("import merged --out whole");
+    CHECK(loss("whole") == doctest::Approx(expected).epsilon(1e-6));
+    check_error(box, kUsage,
+                "import: adapters has adapters alone: give the run of the model that they change by --base",
+                "import adapters --out new");
+  }
+}
+
+TEST_CASE("lora: adapters of PEFT that do not fit, or are of another kind, are refused in one line") {
+  const Sandbox box("gpt");
+  box.train("base", "--train.steps 2");
+  box.train("run", "--train.init_from base --train.lora.rank 2 --train.steps 2");
+  box.succeed("export run --format peft --out adapters");
+  const std::string config = box.read("adapters/adapter_config.json");
+  const auto refuses = [&](const std::string& was, const std::string& is, const std::string& message) {
+    std::string changed = config;
+    REQUIRE(changed.find(was) != changed.npos);
+    box.write("adapters/adapter_config.json", changed.replace(changed.find(was), was.size(), is));
+    check_error(box, kFailure, message, "import adapters --base base --out new");
+    box.write("adapters/adapter_config.json", config);
+  };
+  refuses("\"LORA\"", "\"IA3\"", R"(adapters/adapter_config.json: peft_type: expected "LORA", got "IA3")");
+  refuses("\"bias\": \"none\"", "\"bias\": \"all\"",
+          R"(adapters/adapter_config.json: bias: expected "none", got "all")");
+  refuses("\"bias\"", "\"use_dora\": true, \"bias\"",
+          "adapters/adapter_config.json: use_dora: expected false, got true");
+  refuses("\"lora_alpha\": 16.0", "\"lora_alpha\": \"x\"", "adapters/adapter_config.json: …");
+  auto tensors = tapeformer::read_safetensors(box / "adapters/adapter_model.safetensors");
+  const auto refuses_tensors = [&](const std::string& message) {
+    tapeformer::write_safetensors(box / "adapters/adapter_model.safetensors", {tensors.begin(), tensors.end()});
+    check_error(box, kFailure, message, "import adapters --base base --out new");
+  };
+  const std::string first = tensors.begin()->first;
+  const tapeformer::Tensor a = tensors.begin()->second;
+  tensors.erase(first);
+  tensors.emplace("base_model.model.transformer.h.7.attn.c_attn.lora_A.weight", a);
+  refuses_tensors("adapters/adapter_model.safetensors: the tensor …");
+  tensors.erase("base_model.model.transformer.h.7.attn.c_attn.lora_A.weight");
+  tensors.emplace(first, a.slice(1, 0, 5).contiguous());
+  refuses_tensors(
+      "adapters/adapter_model.safetensors: transformer.h.0.attn.c_attn: expected A (r, 32) and B (96, r), got …");
 }

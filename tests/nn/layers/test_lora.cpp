@@ -15,7 +15,7 @@ namespace {
 
 const LoraOptions kAdapters{.rank = 2, .alpha = 6};
 
-std::set<std::string> adapters_of(const Module& model) {
+std::set<std::string> adapter_names(const Module& model) {
   std::set<std::string> names;
   for (const NamedParameter& parameter : model.named_parameters()) {
     CHECK(parameter.variable.requires_grad() == is_adapter(parameter.name));
@@ -59,7 +59,7 @@ TEST_CASE("lora: gradients match finite differences, and frozen weights have non
                  expected = ids_tensor(random_ids(24, 17, 2), {2, 12});
     add_gradients(model, ids, expected);
     const Gradients gradients = gradients_of(model);
-    CHECK(gradients.size() == adapters_of(model).size());
+    CHECK(gradients.size() == adapter_names(model).size());
     check_gradients(model, gradients, [&] {
       Tape tape(no_grad);
       return model.loss(Variable::constant(tape, ids), Variable::constant(tape, expected), {}).value().item();

@@ -1,0 +1,284 @@
+#include "tasks/interchange/peft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/json.h"
+#include "tasks/common/models.h"
+#include "tasks/interchange/huggingface_layout.h"
+#include "train/run/checkpoint.h"
+#include "train/run/disk.h"
+
+namespace tapeformer {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kAdapterConfig = "adapter_config.json";
+constexpr const char* kAdapterModel = "adapter_model.safetensors";
+constexpr std::string_view kPrefix = "base_model.model.", kWeight = ".weight";
+constexpr std::string_view kDown = ".lora_A.weight", kUp = ".lora_B.weight";
+
+// A module of the other program, which is some of the matrices that one of our linear layers stacks.
+struct AdaptedModule {
+  std::string path;                   // "model.layers.0.self_attn.q_proj"
+  std::string layer;                  // our layer: "blocks.0.attention.qkv"
+  std::vector<std::string> matrices;  // the words of train.lora.targets for its matrices, in their order
+  std::int64_t row = 0, rows = 0;     // of our layer's weight
+  bool transposed = false;            // the weight is (in, out) in the file
+};
+
+// The modules of all linear layers of the blocks, in the layout that the model has.
+std::vector<AdaptedModule> modules_of(const ResolvedConfig& config, const Module& model, std::int64_t vocab) {
+  const auto weights = model.state_dict();
+  const TensorMap map = layout_for(config).names().map(shape_of(config.model.options, vocab));
+  std::vector<AdaptedModule> modules;
+  for (const TensorMapping& mapping : map.rows) {
+    if (!mapping.parameter.starts_with("blocks.") || !mapping.parameter.ends_with(kWeight)) continue;
+    const std::string layer = mapping.parameter.substr(0, mapping.parameter.size() - kWeight.size());
+    const Tensor& weight = weights.at(mapping.parameter);
+    if (weight.rank() != 2) continue;
+    const std::string word = layer.substr(layer.rfind('.') + 1);
+    std::vector<std::string_view> stacked = stacked_names(word);
+    if (stacked.empty()) stacked.push_back(word);
+    const std::size_t each = stacked.size() / mapping.parts.size();
+    std::int64_t row = 0;
+    for (std::size_t i = 0; i < mapping.parts.size(); ++i) {
+      const TensorPart& part = mapping.parts[i];
+      const std::int64_t rows = part.rows > 0 ? part.rows : weight.size(0);
+      AdaptedModule& module = modules.emplace_back();
+      module = {part.name.substr(0, part.name.size() - kWeight.size()), layer, {}, row, rows, mapping.transposed};
+      for (std::size_t k = 0; k < each; ++k) module.matrices.emplace_back(stacked[i * each + k]);
+      row += rows;
+    }
+  }
+  return modules;
+}
+
+// The last two names of a path, which tell a module from the others of its layer: "self_attn.q_proj".
+std::string target_of(const std::string& path) { return path.substr(path.rfind('.', path.rfind('.') - 1) + 1); }
+
+// A and B of one module, made of the parts of a layer's adapter that lie in it. Several parts make one of the sum of
+// their ranks, whose B has zeros where the rows of one part would meet the rank of another.
+struct ModuleAdapter {
+  Tensor a, b;
+  std::int64_t parts = 0;
+};
+
+ModuleAdapter adapter_of(const AdaptedModule& module, const LoraWeights& lora) {
+  const Tensor a = lora.a.value(), b = lora.b.value();
+  const std::int64_t rank = b.size(1);
+  std::int64_t b_row = 0;
+  ModuleAdapter adapter;
+  std::vector<std::pair<LoraPart, std::int64_t>> inside;  // with the row of B where the part begins
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < lora.parts.size(); b_row += lora.parts[i].rows, ++i) {
+    const LoraPart& part = lora.parts[i];
+    if (part.row < module.row || part.row >= module.row + module.rows) continue;
+    if (inside.empty()) first = static_cast<std::int64_t>(i);
+    inside.emplace_back(part, b_row);
+  }
+  adapter.parts = std::ssize(inside);
+  if (inside.empty()) return adapter;
+  adapter.a = a.slice(0, first * rank, (first + adapter.parts) * rank);
+  adapter.b = Tensor::zeros({module.rows, adapter.parts * rank}, b.dtype());
+  for (std::int64_t i = 0; i < adapter.parts; ++i) {
+    const auto& [part, row] = inside[i];
+    adapter.b.slice(0, part.row - module.row, part.row - module.row + part.rows)
+        .slice(1, i * rank, (i + 1) * rank)
+        .copy_from(b.slice(0, row, row + part.rows));
+  }
+  return adapter;
+}
+
+std::vector<std::string> write_peft(const TrainedTextModel& run, const fs::path& out, const std::string&) {
+  const Config::Train& train = run.config.train;
+  check(train.lora_rank > 0, "export: ", run.run.root.string(), ": expected a run with adapters (train.lora.rank)");
+  const auto adapters = adapters_of(*run.model);
+  NamedTensors tensors;
+  std::set<std::string> targets;
+  Json ranks = Json::object(), alphas = Json::object();
+  bool transposed = false;
+  for (const AdaptedModule& module : modules_of(run.config, *run.model, run.tokenizer->vocab_size())) {
+    const auto lora = adapters.find(module.layer);
+    if (lora == adapters.end()) continue;
+    const ModuleAdapter adapter = adapter_of(module, lora->second);
+    if (adapter.parts == 0) continue;
+    tensors.emplace_back(str_cat(kPrefix, module.path, kDown), adapter.a);
+    tensors.emplace_back(str_cat(kPrefix, module.path, kUp), adapter.b);
+    const std::string target = target_of(module.path);
+    targets.insert(target);
+    transposed = transposed || module.transposed;
+    if (adapter.parts > 1) {
+      ranks[target] = adapter.parts * train.lora_rank;
+      alphas[target] = static_cast<double>(adapter.parts) * train.lora_alpha;
+    }
+  }
+  check(!tensors.empty(), "export: no adapter has a place in PEFT's files");
+  const Json config = {{"peft_type", "LORA"},
+                       {"task_type", run.config.model.type == "gpt" ? Json("CAUSAL_LM") : Json()},
+                       {"base_model_name_or_path", train.init_from},
+                       {"r", train.lora_rank},
+                       {"lora_alpha", train.lora_alpha},
+                       {"lora_dropout", train.lora_dropout},
+                       {"target_modules", targets},
+                       {"rank_pattern", ranks},
+                       {"alpha_pattern", alphas},
+                       {"fan_in_fan_out", transposed},
+                       {"bias", "none"},
+                       {"inference_mode", true}};
+  write_folder(out, [&](const fs::path& folder) {
+    write_safetensors(folder / kAdapterModel, tensors, {{"format", "pt"}});
+    write_file_atomically(folder / kAdapterConfig, dump_json(config, 2) + "\n");
+  });
+  return {};
+}
+
+PublishedModel read_peft(const fs::path& folder) {
+  fail_usage("import: ", folder.string(), " has adapters alone: give the run of the model that they change by --base");
+}
+
+// What adapter_config.json says.
+struct PeftConfig {
+  double alpha = 8, dropout = 0;
+  bool by_root = false;  // the scale is alpha / √rank (use_rslora)
+  Json alphas;           // of modules that differ, by the ends of their paths
+
+  // Returns the scale of a module's adapter, whose rank is that of its tensors.
+  double scale(const std::string& path, std::int64_t module_rank) const {
+    double own = alpha;
+    for (const auto& [end, value] : alphas.items()) {
+      if (path == end || path.ends_with("." + end)) own = value.get<double>();
+    }
+    return own / (by_root ? std::sqrt(static_cast<double>(module_rank)) : static_cast<double>(module_rank));
+  }
+};
+
+PeftConfig read_config(const fs::path& path) {
+  const auto json = parse_json<Json>(read_file(path), path.string() + ": ");
+  const auto require = [&](const char* key, const Json& expected) {
+    const Json got = json.value(key, expected);
+    check(got == expected || got.is_null() || (got.is_array() && got.empty()), path.string(), ": ", key, ": expected ",
+          expected.dump(), ", got ", got.dump());
+  };
+  check(json.is_object(), path.string(), ": expected an object");
+  require("peft_type", "LORA"), require("bias", "none"), require("use_dora", false), require("lora_bias", false);
+  require("modules_to_save", nullptr);
+  try {
+    PeftConfig config{.alpha = json.value("lora_alpha", 8.0),
+                      .dropout = json.value("lora_dropout", 0.0),
+                      .by_root = json.value("use_rslora", false),
+                      .alphas = json.value("alpha_pattern", Json::object())};
+    check(config.alpha > 0, "lora_alpha: expected a number above 0, got ", config.alpha);
+    return config;
+  } catch (const std::exception& error) {
+    fail(path.string(), ": ", error.what());
+  }
+}
+
+// The tensors of a folder of adapters, and the largest rank.
+struct PeftAdapters {
+  fs::path path;
+  std::map<std::string, Tensor> tensors;
+  std::int64_t rank = 0;
+
+  explicit PeftAdapters(const fs::path& file) : path(file), tensors(read_safetensors(file)) {
+    for (auto& [name, tensor] : tensors) {
+      check(name.starts_with(kPrefix) && (name.ends_with(kDown) || name.ends_with(kUp)) && tensor.rank() == 2,
+            path.string(), ": expected matrices ", kPrefix, "PATH", kDown, " and ", kUp, ", got ", name, " ",
+            tensor.sizes());
+      tensor = tensor.to(DType::f32);
+      if (name.ends_with(kDown)) rank = std::max(rank, tensor.size(0));
+    }
+    check(rank > 0, path.string(), ": it has no adapters");
+  }
+  const Tensor* find(const std::string& module, std::string_view end) const {
+    const auto found = tensors.find(str_cat(kPrefix, module, end));
+    return found == tensors.end() ? nullptr : &found->second;
+  }
+};
+
+// Copies the adapter of one module into those of our layer; `scale`: its scale, divided by ours.
+void copy_adapter(const AdaptedModule& module, const PeftAdapters& adapters, double scale, const LoraWeights& lora) {
+  const Tensor &a = *adapters.find(module.path, kDown), &b = *adapters.find(module.path, kUp);
+  const std::int64_t rank = a.size(0), whole = lora.b.size(1);
+  check(a.size(1) == lora.a.size(1) && b.sizes() == Dims{module.rows, rank}, adapters.path.string(), ": ", module.path,
+        ": expected A (r, ", lora.a.size(1), ") and B (", module.rows, ", r), got ", a.sizes(), " and ", b.sizes());
+  const Tensor scaled = b.clone();
+  for (float& value : scaled.span<float>()) value *= static_cast<float>(scale);
+  std::int64_t b_row = 0, a_row = 0;
+  for (const LoraPart& part : lora.parts) {
+    if (part.row >= module.row && part.row < module.row + module.rows) {
+      lora.a.value().slice(0, a_row, a_row + rank).copy_from(a);
+      lora.b.value()
+          .slice(0, b_row, b_row + part.rows)
+          .slice(1, 0, rank)
+          .copy_from(scaled.slice(0, part.row - module.row, part.row - module.row + part.rows));
+    }
+    b_row += part.rows, a_row += whole;
+  }
+}
+
+}  // namespace
+
+PublishedFormat peft_format() {
+  return {.name = "peft",
+          .help = "a folder of PEFT with the adapters alone: adapter_config.json, adapter_model.safetensors",
+          .types = {"f32"},
+          .is_at = is_adapter_folder,
+          .read = read_peft,
+          .write = write_peft};
+}
+
+bool is_adapter_folder(const fs::path& path) { return is_folder(path) && is_there(path / kAdapterConfig); }
+
+RunFolder import_adapters(const fs::path& folder, const ModelSource& base, const fs::path& out) {
+  require_no_run(out);
+  check(is_adapter_folder(folder), folder.string(), ": expected a folder with ", kAdapterConfig);
+  const PeftConfig peft = read_config(folder / kAdapterConfig);
+  const PeftAdapters adapters(folder / kAdapterModel);
+  const auto run = load_run<TrainedTextModel>(base, {});
+  check(run.config.train.lora_rank == 0, "import: ", run.run.root.string(), " has adapters: expected a run without");
+
+  std::vector<AdaptedModule> modules = modules_of(run.config, *run.model, run.tokenizer->vocab_size());
+  std::erase_if(modules, [&](const AdaptedModule& module) { return !adapters.find(module.path, kDown); });
+  std::set<std::string> known, targets;
+  for (const AdaptedModule& module : modules) {
+    known.insert({str_cat(kPrefix, module.path, kDown), str_cat(kPrefix, module.path, kUp)});
+    targets.insert(module.matrices.begin(), module.matrices.end());
+    check(adapters.find(module.path, kUp), adapters.path.string(), ": ", module.path, " has A, and no B");
+  }
+  for (const auto& tensor : adapters.tensors) {
+    check(known.contains(tensor.first), adapters.path.string(), ": the tensor ", tensor.first,
+          " has no place in the model of ", run.run.root.string());
+  }
+  Config config = run.config.values();
+  config.train.init_from = fs::absolute(run.run.root).lexically_normal().string();
+  config.train.lora_rank = adapters.rank;
+  config.train.lora_alpha = peft.alpha;
+  config.train.lora_dropout = peft.dropout;
+  config.train.lora_targets = {targets.begin(), targets.end()};
+  config.tokenizer.file = fs::absolute(out / "tokenizer.json").lexically_normal().string();
+  const ResolvedConfig resolved = resolve(config);
+  const auto model = make_model_with_heads(resolved, model_vocabulary(resolved, *run.tokenizer));
+  model->initialize_parameters(static_cast<std::uint64_t>(resolved.train.seed));
+  const auto base_weights = run.model->state_dict();
+  for (const auto& [name, tensor] : model->named_tensors()) {
+    if (!is_adapter(name)) tensor.copy_from(base_weights.at(name));
+  }
+  const auto ours = adapters_of(*model);
+  const double scale = peft.alpha / static_cast<double>(adapters.rank);
+  for (const AdaptedModule& module : modules) {
+    const std::int64_t rank = adapters.find(module.path, kDown)->size(0);
+    copy_adapter(module, adapters, peft.scale(module.path, rank) / scale, ours.at(module.layer));
+  }
+  const std::string toml = to_toml(resolved);
+  return create_run(out, toml, {.source = run.tokenizer->to_json(), .target = ""}, [&](const RunFolder& made) {
+    save_base(made, *model);
+    publish_weights(made, *model, toml);
+  });
+}
+
+}  // namespace tapeformer
