@@ -20,6 +20,7 @@ TEST_CASE("fuzz: every seed passes") {
       {"gpt2_files", fuzz::gpt2_files}, {"tiktoken_file", fuzz::tiktoken_file},
       {"token_file", fuzz::token_file}, {"safetensors", fuzz::safetensors},
       {"config", fuzz::config},         {"json", fuzz::json},
+      {"huggingface", fuzz::huggingface},
   };
   for (const Target& target : targets) {
     target.call("");
