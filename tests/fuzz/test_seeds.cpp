@@ -26,6 +26,7 @@ TEST_CASE("fuzz: every seed passes") {
       {"gguf", fuzz::gguf},
       {"config", fuzz::config},
       {"json", fuzz::json},
+      {"huggingface", fuzz::huggingface},
   };
   for (const Target& target : targets) {
     target.call("");
