@@ -2,12 +2,13 @@
 // here.
 #include "core/error.h"
 #include "core/files.h"
+#include "tasks/interchange/gguf_format.h"
 #include "tasks/interchange/huggingface_folder.h"
 
 namespace tapeformer {
 
 const std::vector<PublishedFormat>& published_formats() {
-  static const std::vector<PublishedFormat> all{huggingface_format()};
+  static const std::vector<PublishedFormat> all{huggingface_format(), gguf_format()};
   return all;
 }
 
