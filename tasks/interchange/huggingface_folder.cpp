@@ -118,6 +118,22 @@ Json tokenizer_config(const Tokenizer& tokenizer, const Json& ends, std::int64_t
   return json;
 }
 
+// Returns what the user of an exported model should know.
+std::vector<std::string> notes_on(const ResolvedConfig& config, const HuggingFaceLayout& layout) {
+  std::vector<std::string> notes;
+  if (layout.model_type == "qwen2") {
+    notes.push_back(
+        "transformers 5 splits the texts of a qwen2 as Qwen2 does, whatever tokenizer.json says, unless its tokenizer "
+        "is "
+        "read by PreTrainedTokenizerFast");
+  }
+  if (config.data.within_document) {
+    notes.push_back(str_cat("the model was trained on documents that begin with ", kEndOfText,
+                            ": begin each text with it; other programs let it see from one document into the next"));
+  }
+  return notes;
+}
+
 std::vector<std::string> write_huggingface(const TrainedTextModel& run, const fs::path& out, const std::string&) {
   const HuggingFaceLayout& layout = layout_for(run.config);
   const bool bert = layout.family == "bert";
@@ -145,9 +161,7 @@ std::vector<std::string> write_huggingface(const TrainedTextModel& run, const fs
     const Json settings = tokenizer_config(tokenizer, ends, options.integer("context"), bert);
     write("tokenizer_config.json", dump_json(settings, 2) + "\n");
   });
-  if (!run.config.data.within_document) return {};
-  return {str_cat("the model was trained on documents that begin with ", kEndOfText,
-                  ": begin each text with it; other programs let it see from one document into the next")};
+  return notes_on(run.config, layout);
 }
 
 }  // namespace

@@ -62,6 +62,8 @@ OptimizerShares::OptimizerShares(const std::filesystem::path& folder) {
     int first = 0;
     std::sscanf(entry.path().filename().c_str(), "optimizer-%5d-of-%5d.safetensors", &first, &ranks);
   }
+  check(ranks > 0 || is_there(folder / optimizer_file(0, 1)), folder.string(),
+        " has weights without an optimizer's state: train.init_from begins a new run with them");
   for (int rank = 0; rank < std::max(1, ranks); ++rank) {
     files_.emplace_back(folder / optimizer_file(rank, std::max(1, ranks)));
   }

@@ -30,10 +30,11 @@ struct GoldenModel : TempFolder {
 void check_outputs(const fs::path& run, const std::map<std::string, Tensor>& expected) {
   const auto trained = load_run<TrainedTextModel>({run}, {});
   std::size_t compared = 0;
-  for (const auto& [name, value] : outputs_of(*trained.model, expected)) {
+  for (const auto& output : outputs_of(*trained.model, expected)) {
+    const std::string& name = output.first;
     CAPTURE(name);
     REQUIRE(expected.contains(name));
-    CHECK(largest_difference(value, expected.at(name)) < 2e-5);
+    CHECK(largest_difference(output.second, expected.at(name)) < 2e-5);
     ++compared;
   }
   CHECK(compared + 1 + expected.count("segments") == expected.size());

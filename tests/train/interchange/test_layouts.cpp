@@ -57,8 +57,8 @@ TEST_CASE("interchange: our own models keep their logits through Hugging Face's 
     const auto before = outputs_of(*trained.model, inputs);
     const RunFolder again = import_model(read_published(folder.path / "out"), folder.path / "again");
     const auto read = load_run<TrainedTextModel>({again.root});
-    for (const auto& [name, value] : outputs_of(*read.model, inputs))
-      CHECK(largest_difference(value, before.at(name)) == 0);
+    for (const auto& output : outputs_of(*read.model, inputs))
+      CHECK(largest_difference(output.second, before.at(output.first)) == 0);
   }
 }
 

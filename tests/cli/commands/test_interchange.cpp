@@ -1,0 +1,108 @@
+// The commands import and export, and what can be done with an imported run.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "tests/cli/sandbox.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kGolden = fs::path(PROJECT_ROOT) / "tests" / "train" / "interchange" / "golden";
+
+// Copies a model that transformers has written, and its tokenizer.
+void place_golden(const Sandbox& box, const std::string& name) {
+  fs::copy(kGolden / name, box / name);
+  fs::copy_file(kGolden / "tokenizer.json", box / name / "tokenizer.json");
+}
+
+// A text of the tokenizer's letters.
+std::string letters() {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "abc def a gh kl mno pq";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("interchange: an imported language model is read by every command, trained on, and exported") {
+  const Sandbox box;
+  place_golden(box, "llama");
+  box.write("text.txt", letters());
+  const Outcome imported = box.succeed("import llama --out run");
+  CHECK(imported.tells("info: run is a run of llama, 31 tokens; train --train.init_from run goes on with its weights"));
+  CHECK(imported.out.empty());
+  CHECK(json_of(box, "eval run --text text.txt --json --context 16")["context"] == 16);
+  CHECK(json_of(box, "generate run --prompt abc --tokens 5 --json")["tokens"] == 5);
+  CHECK(result_of(box, "generate run --prompt abc --tokens 70 --temperature 0 --no-cache") ==
+        result_of(box, "generate run --prompt abc --tokens 70 --temperature 0"));
+  box.succeed("surprisal run --prompt abcd --json");
+  box.succeed("attention run --text abc --out page.html");
+  CHECK(lines_in(result_of(box, "embed run --text abc")).size() == 1);
+  box.succeed("heads run --text text.txt --json");
+  box.succeed("info run --json");
+  box.succeed(
+      "train --train.init_from run --data.text text.txt --train.steps 2 --model.context 16 --train.threads 1 "
+      "--out trained --quiet");
+  CHECK(box.read("trained/config.toml").find("position_scaling = \"llama3\"") != std::string::npos);
+
+  box.succeed("export trained --format hf --out again/folder");
+  CHECK(nlohmann::json::parse(box.read("again/folder/config.json"))["rope_scaling"]["rope_type"] == "llama3");
+  CHECK(box.read("again/folder/model.safetensors").size() % 8 == 0);
+  CHECK(nlohmann::json::parse(box.read("again/folder/generation_config.json"))["eos_token_id"] == 24);
+  box.succeed("import again/folder --out back");
+  CHECK(box.read("back/tokenizer.json") == box.read("run/tokenizer.json"));
+}
+
+TEST_CASE("interchange: an imported BERT fills in, is fine-tuned on labels, and says which tokens a text has") {
+  const Sandbox box;
+  place_golden(box, "bert");
+  box.succeed("import bert --out run");
+  box.succeed("fill run --text a[MASK]c --json");
+  box.write("text.txt", letters());
+  box.succeed("eval run --text text.txt --json --no-pseudo");
+  std::string table = "label\ttext\n";
+  for (int i = 0; i < 30; ++i) table += i % 2 ? "x\tabc\n" : "y\tdef\n";
+  box.write("labels.tsv", table);
+  box.succeed(
+      "train --train.init_from run --task.kind classify --data.labels labels.tsv --data.valid_labels labels.tsv "
+      "--train.steps 2 --train.threads 1 --out tuned --quiet");
+  box.succeed("export run --format hf --out out");
+  const auto tokenizer = nlohmann::json::parse(box.read("out/tokenizer.json"));
+  CHECK(tokenizer["post_processor"]["single"][0]["SpecialToken"]["id"] == "[CLS]");
+  CHECK(tokenizer["post_processor"]["special_tokens"]["[SEP]"]["ids"][0] == 27);
+  CHECK(nlohmann::json::parse(box.read("out/config.json"))["architectures"][0] == "BertForPreTraining");
+  check_error(box, kFailure, "tuned: the model is fine-tuned to classify, expected a model of plain text; …",
+              "export tuned --format hf --out new");
+}
+
+TEST_CASE("interchange: wrong uses of import and export are refused in one line, and leave nothing") {
+  const Sandbox box;
+  place_golden(box, "gpt2");
+  box.succeed("import gpt2 --out run");
+  box.write("file.txt", "abc");
+  box.write("text.txt", letters());
+  fs::create_directory(box / "there");
+  check_errors(
+      box, kFailure,
+      {{"import gpt2 --out run", "run already holds a run: …"},
+       {"import none --out new", "none: no such file or folder"},
+       {"import file.txt --out new", "file.txt: expected a folder of Hugging Face: config.json, …"},
+       {"export run --format hf --out there", "there exists already: expected a new place for the model"},
+       {"export none --format hf --out new", "none: no such run or checkpoint"},
+       {"train --resume run --data.text text.txt --train.threads 1",
+        "run/checkpoints/step-000000 has weights without an optimizer's state: train.init_from begins a new run "
+        "with them"}});
+  check_errors(box, kUsage,
+               {{"export run --format onnx --out new", "--format: …"}, {"import gpt2", "expected --out, g…"}});
+  CHECK_FALSE(box.has(".new.partial"));
+  box.prepare_toy("gpt");
+  box.train("toy", "--train.steps 2 --data.within_document true --data.document line --eval.every 0");
+  CHECK(box.succeed("export toy --format hf --out toy-out")
+            .tells("warning: the model was trained on documents that begin"));
+  fs::create_directories(box / ".killed.partial" / "x");  // what a killed process has left
+  box.succeed("export run --format hf --out killed");
+  CHECK_FALSE(box.has(".killed.partial"));
+  CHECK_FALSE(box.has("killed/x"));
+}
