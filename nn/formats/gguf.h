@@ -73,8 +73,9 @@ struct GgufTensor {
 void write_gguf(const std::filesystem::path& path, const std::vector<std::pair<std::string, GgufValue>>& metadata,
                 const std::vector<GgufTensor>& tensors);
 
-// The names of the tensors of GPT-2 in GGUF (architecture gpt2), and of Llama (llama). Llama's rotary positions turn
-// neighbouring rows: `interleaved` says that the model's do so too.
+// The names of the tensors of GPT-2 in GGUF (architecture gpt2), and of Llama and Qwen (llama, qwen2, qwen3).
+// `interleaved`: rotary positions turn neighbouring rows in the file, and the halves of a head in the model, as for
+// llama.
 TensorMap gguf_gpt2_map(const TransformerShape& shape);
 TensorMap gguf_llama_map(const TransformerShape& shape, bool interleaved);
 

@@ -28,14 +28,16 @@ TensorMap gguf_gpt2_map(const TransformerShape& shape) {
 
 TensorMap gguf_llama_map(const TransformerShape& shape, bool interleaved) {
   const std::int64_t queries = shape.heads * shape.head_dim, keys = shape.kv_heads * shape.head_dim;
-  const auto turned = [&](std::int64_t heads) { return interleaved ? 0 : heads; };
+  const auto turned = [&](std::int64_t heads) { return interleaved ? heads : 0; };
+  const auto qkv = [&](const std::string& end) {
+    return std::vector<TensorPart>{{"blk.#.attn_q." + end, queries, turned(shape.heads)},
+                                   {"blk.#.attn_k." + end, keys, turned(shape.kv_heads)},
+                                   {"blk.#.attn_v." + end, keys}};
+  };
   TensorMap map{.rows = {
                     {"token_embedding.weight", {{"token_embd.weight"}}},
                     {"blocks.#.attention_norm.weight", {{"blk.#.attn_norm.weight"}}},
-                    {"blocks.#.attention.qkv.weight",
-                     {{"blk.#.attn_q.weight", queries, turned(shape.heads)},
-                      {"blk.#.attn_k.weight", keys, turned(shape.kv_heads)},
-                      {"blk.#.attn_v.weight", keys}}},
+                    {"blocks.#.attention.qkv.weight", qkv("weight")},
                     {"blocks.#.attention.out.weight", {{"blk.#.attn_output.weight"}}},
                     {"blocks.#.feed_forward_norm.weight", {{"blk.#.ffn_norm.weight"}}},
                     {"blocks.#.feed_forward.gate_up.weight",
@@ -43,6 +45,11 @@ TensorMap gguf_llama_map(const TransformerShape& shape, bool interleaved) {
                     {"blocks.#.feed_forward.down.weight", {{"blk.#.ffn_down.weight"}}},
                     {"final_norm.weight", {{"output_norm.weight"}}},
                 }};
+  if (shape.qkv_bias) map.rows.push_back({"blocks.#.attention.qkv.bias", qkv("bias")});
+  if (shape.qk_norm) {
+    map.rows.push_back({"blocks.#.attention.q_norm.weight", {{"blk.#.attn_q_norm.weight"}}});
+    map.rows.push_back({"blocks.#.attention.k_norm.weight", {{"blk.#.attn_k_norm.weight"}}});
+  }
   if (!shape.tied) map.rows.push_back({"head.weight", {{"output.weight"}}});
   return for_each_layer(map, shape.layers);
 }

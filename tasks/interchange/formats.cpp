@@ -2,13 +2,14 @@
 // here.
 #include "core/error.h"
 #include "core/files.h"
+#include "tasks/interchange/gguf_format.h"
 #include "tasks/interchange/huggingface_folder.h"
 #include "tasks/interchange/peft.h"
 
 namespace tapeformer {
 
 const std::vector<PublishedFormat>& published_formats() {
-  static const std::vector<PublishedFormat> all{huggingface_format(), peft_format()};
+  static const std::vector<PublishedFormat> all{huggingface_format(), gguf_format(), peft_format()};
   return all;
 }
 

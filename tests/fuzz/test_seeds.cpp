@@ -15,18 +15,12 @@ TEST_CASE("fuzz: every seed passes") {
     void (*call)(std::string_view);
   };
   const Target targets[] = {
-      {"encode", fuzz::encode},
-      {"decode", fuzz::decode},
-      {"text_file", fuzz::text_file},
-      {"tokenizer_json", fuzz::tokenizer_json},
-      {"gpt2_files", fuzz::gpt2_files},
-      {"tiktoken_file", fuzz::tiktoken_file},
-      {"token_file", fuzz::token_file},
-      {"safetensors", fuzz::safetensors},
-      {"gguf", fuzz::gguf},
-      {"config", fuzz::config},
-      {"json", fuzz::json},
-      {"huggingface", fuzz::huggingface},
+      {"encode", fuzz::encode},           {"decode", fuzz::decode},
+      {"text_file", fuzz::text_file},     {"tokenizer_json", fuzz::tokenizer_json},
+      {"gpt2_files", fuzz::gpt2_files},   {"tiktoken_file", fuzz::tiktoken_file},
+      {"token_file", fuzz::token_file},   {"safetensors", fuzz::safetensors},
+      {"config", fuzz::config},           {"json", fuzz::json},
+      {"huggingface", fuzz::huggingface}, {"gguf", fuzz::gguf},
   };
   for (const Target& target : targets) {
     target.call("");

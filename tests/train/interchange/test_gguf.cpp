@@ -1,0 +1,112 @@
+// GGUF files: what is exported imports again, and what does not fit is refused by name.
+#include "nn/formats/gguf.h"
+#include "tests/train/interchange/support.h"
+
+using namespace tapeformer;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Metadata = std::vector<std::pair<std::string, GgufValue>>;
+
+const PublishedFormat& gguf() { return published_formats().at(1); }
+
+// A golden model of Hugging Face as a run; `changes` is a merge patch of its config.json.
+struct ImportedModel : TempFolder {
+  explicit ImportedModel(const std::string& name, const Json& changes = Json::object()) {
+    const fs::path folder = path / "hf";
+    fs::copy(kGolden / name, folder);
+    fs::copy_file(kGolden / "tokenizer.json", folder / "tokenizer.json");
+    Json config = Json::parse(read_all(folder / "config.json"));
+    config.merge_patch(changes);
+    write("hf/config.json", config.dump());
+    import_model(read_published(folder), path / "run");
+  }
+  TrainedTextModel run(const std::string& name = "run") const { return load_run<TrainedTextModel>({path / name}, {}); }
+  // Exports the run and imports the file again, as the run `type`.
+  fs::path back(const std::string& type) const {
+    const fs::path file = path / (type + ".gguf");
+    gguf().write(run(), file, type);
+    import_model(read_published(file), path / type);
+    return file;
+  }
+  std::string weights(const std::string& name) const {
+    return read_all(path / name / "checkpoints" / "step-000000" / "model.safetensors");
+  }
+};
+
+// A file of the architecture with its metadata but for one key, and one tensor.
+std::string message_for(const TempFolder& folder, const Metadata& metadata) {
+  const fs::path path = folder.path / "a.gguf";
+  write_gguf(path, metadata, {{"token_embd.weight", Tensor::full({3, 8}, DType::f32, 1), &gguf_type("F32")}});
+  const std::string message = message_of([&] { import_model(read_published(path), folder.path / "run"); });
+  CHECK_FALSE(fs::exists(folder.path / "run"));
+  return message.starts_with(path.string() + ": ") ? message.substr(path.string().size() + 2) : "elsewhere: " + message;
+}
+
+}  // namespace
+
+TEST_CASE("gguf: an exported model imports with the same bytes, options and tokens") {
+  for (const std::string name : {"gpt2", "gpt2-erf", "llama", "llama-tied", "qwen2", "qwen3"}) {
+    CAPTURE(name);
+    const ImportedModel model(name);
+    model.back("f32");
+    CHECK((model.weights("f32") == model.weights("run")));
+    const TrainedTextModel before = model.run(), after = model.run("f32");
+    for (const char* key : {"dim", "heads", "layers", "ff_dim", "context", "norm_eps", "position", "norm_kind"})
+      CHECK(before.config.model.options.get(key) == after.config.model.options.get(key));
+    CHECK(after.tokenizer->encode("ab ba") == before.tokenizer->encode("ab ba"));
+    const auto expected = read_safetensors(kGolden / name / "expected.safetensors");
+    const Tensor logits = outputs_of(*before.model, expected).at("logits");
+    for (const auto& [type, most] : {std::pair{"f16", 2e-3}, {"bf16", 2e-2}, {"q8_0", 3e-2}}) {
+      model.back(type);
+      CHECK(largest_difference(outputs_of(*model.run(type).model, expected).at("logits"), logits) < most);
+    }
+  }
+}
+
+TEST_CASE("gguf: scaled rotary positions") {
+  const Json linear =
+      Json::parse(R"({"rope_scaling": {"rope_type": "linear", "factor": 4.0}, "rope_parameters": null})");
+  const Json llama3 = Json::parse(R"({"rope_parameters": null, "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
+      "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}, "rope_theta": 500000.0})");
+  for (const Json& changes : {linear, llama3}) {
+    const ImportedModel model("llama", changes);
+    const GgufFile file(model.back("f32"));
+    CHECK(file.tensors().contains("rope_freqs.weight") == (changes == llama3));
+    const KeyValues &before = model.run().config.model.options, &after = model.run("f32").config.model.options;
+    for (const char* key : {"position_base", "position_scaling", "position_factor"})
+      CHECK(before.get(key) == after.get(key));
+  }
+}
+
+TEST_CASE("gguf: models and files that do not fit are refused by name") {
+  const ImportedModel bert("bert");
+  const fs::path out = bert.path / "out.gguf";
+  CHECK(message_of([&] { gguf().write(bert.run(), out, "f32"); }) ==
+        "export: GGUF is written of the layouts of GPT-2, Llama and Qwen, got BERT's layout");
+  CHECK_FALSE(fs::exists(out));
+
+  const TempFolder folder;
+  Metadata metadata = {{"general.architecture", std::string("gpt2")}};
+  const auto add = [&](const char* key, GgufValue value) { metadata.emplace_back(key, std::move(value)); };
+  CHECK(message_for(folder, {{"general.architecture", std::string("bert")}}) ==
+        "general.architecture: bert is not supported, only gpt2, llama, qwen2 and qwen3");
+  CHECK(message_for(folder, metadata) == "the key gpt2.context_length is missing");
+  for (const char* key :
+       {"context_length", "embedding_length", "block_count", "feed_forward_length", "attention.head_count"})
+    add(str_cat("gpt2.", key).c_str(), std::uint32_t{key[0] == 'b' ? 1U : 8U});
+  add("gpt2.attention.layer_norm_epsilon", 1e-5F);
+  CHECK(message_for(folder, metadata) == "the key tokenizer.ggml.model is missing");
+  add("tokenizer.ggml.model", std::string("gpt2"));
+  add("tokenizer.ggml.pre", std::string("gpt-2"));
+  add("tokenizer.ggml.merges", std::vector<std::string>{"a b"});
+  CHECK(message_for(folder, metadata) == "the key tokenizer.ggml.tokens is missing");
+  add("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "ab", "c"});
+  CHECK(message_for(folder, metadata) == "the tokenizer has 4 tokens, the model 3");
+  std::get<std::vector<std::string>>(metadata.back().second).pop_back();
+  CHECK(message_for(folder, metadata).find("blk.0.") != std::string::npos);
+  std::get<std::uint32_t>(metadata[1].second) = 0;
+  CHECK(message_for(folder, metadata).find("context") != std::string::npos);
+}
