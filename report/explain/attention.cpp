@@ -2,8 +2,10 @@
 #include "nn/attention/attention.h"
 #include "autograd/ops/ops.h"
 #include "autograd/tape/tape.h"
+#include "core/random.h"
 #include "report/explain/topics.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tapeformer::explain {
@@ -85,6 +87,47 @@ AttentionInputs lecture_inputs() {
   return {q, k, Tensor::from({1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, -1.0}, {4, 2})};
 }
 
+// Draws q and k of independent numbers with mean 0 and variance 1, and shows the variance of their products.
+void show_variances(WorkedExample& out) {
+  constexpr std::int64_t kRows = 1024;
+  CellTable table{"drawn", {"d_k", "Var(q·k)", "Var(q·k/√d_k)", "largest weight", "largest weight, divided"}, {}};
+  for (const std::int64_t d : {4, 16, 64, 256}) {
+    const auto draw = [&](std::uint64_t stream) {
+      RandomStream random({.seed = 1, .step = static_cast<std::uint32_t>(d), .stream = stream});
+      const Tensor x = Tensor::zeros({kRows, d}, DType::f64);
+      for (std::int64_t i = 0; i < kRows * d; ++i) x.data<double>()[i] = random.normal();
+      return x;
+    };
+    Tape tape(no_grad);
+    const Variable scores =
+        matmul(Variable::constant(tape, draw(1)), transpose(Variable::constant(tape, draw(2)), 0, 1));
+    const double root = std::sqrt(static_cast<double>(d));
+    std::vector<Cell> row{d};
+    for (const double divisor : {1.0, root}) {
+      const Variable divided = scale(scores, 1 / divisor);
+      row.emplace_back(mean(mul(divided, divided)).value().item());
+    }
+    for (const double divisor : {1.0, root}) {
+      const Tensor weights = softmax(scale(scores, 1 / divisor)).value();
+      double sum = 0;
+      for (std::int64_t i = 0; i < kRows; ++i) {
+        const double* const begin = weights.data<double>() + i * kRows;
+        sum += *std::max_element(begin, begin + kRows) / kRows;
+      }
+      row.emplace_back(sum);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  out.heading("Why √d_k");
+  out.say(
+      "If the numbers of q and k are independent, with mean 0 and variance 1, the variance of q·k is d_k. Here are "
+      "1024 "
+      "drawn queries and 1024 keys of each width, and the mean over the queries of their largest weight: without √d_k "
+      "the "
+      "softmax of wide heads takes little more than one key, where its gradient is near 0.");
+  out.show(std::move(table));
+}
+
 void explain_scaled_dot_product(WorkedExample& out, const TopicOptions& options) {
   const AttentionInputs in = read_inputs(options, lecture_inputs());
   const bool lecture = !options.has("q") && !options.has("k");
@@ -112,6 +155,7 @@ void explain_scaled_dot_product(WorkedExample& out, const TopicOptions& options)
         ".9820.");
   }
   compare_with_op(out, tape, in, output, 0);
+  if (lecture) show_variances(out);
   if (in.q.size(0) > in.k.size(0)) return;
   const AttentionOptions causal{.causal = true};
   const Tensor masked = attention_weights(one_head(tape, in.q).value(), one_head(tape, in.k).value(), causal);

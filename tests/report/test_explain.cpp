@@ -68,6 +68,21 @@ std::string refusal(const std::string& topic, const Given& given) {
 
 }  // namespace
 
+TEST_CASE("explain: the variance of q·k is d_k, and without √d_k wide heads take one key") {
+  const WorkedExample example = example_of("attention");
+  const CellTable& drawn = find_part<CellTable>(example, "drawn");
+  REQUIRE(drawn.rows.size() == 4);
+  for (const auto& row : drawn.rows) {
+    const auto number = [&](std::size_t column) { return std::get<double>(row[column]); };
+    const auto d = static_cast<double>(std::get<std::int64_t>(row[0]));
+    CHECK(number(1) == doctest::Approx(d).epsilon(0.1));
+    CHECK(number(2) == doctest::Approx(1).epsilon(0.1));
+    CHECK(number(4) < 0.15);
+  }
+  CHECK(std::get<double>(drawn.rows[0][3]) < 0.4);
+  CHECK(std::get<double>(drawn.rows[3][3]) > 0.8);
+}
+
 TEST_CASE("explain: in every example the names differ, and no op is far from its steps") {
   for (const Topic& topic : topics()) {
     std::vector<Given> variants{{}};
