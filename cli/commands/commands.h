@@ -11,6 +11,7 @@
   ROW(eval)                      \
   ROW(generate)                  \
   ROW(translate)                 \
+  ROW(caption)                   \
   ROW(surprisal)                 \
   ROW(bleu)                      \
   ROW(aer)                       \

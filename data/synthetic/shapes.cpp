@@ -107,7 +107,7 @@ CaptionedImage shapes_image(RandomStream& random) {
   const std::vector<ShapeObject> objects = draw_objects(random);
   CaptionedImage result{
       {kShapeImage, kShapeImage, std::vector<std::uint8_t>(kShapeImage * kShapeImage * 3)}, caption_of(objects), {}};
-  const double background = 215 + 35 * random.uniform();
+  const double background = 110 + 35 * random.uniform();
   for (std::uint8_t& value : result.image.rgb) value = channel(background + 8 * (random.uniform() - 0.5));
   for (const ShapeObject& object : objects) paint(result.image, object, random);
   for_caption(

@@ -1,6 +1,6 @@
 #include "nn/models/cnn_lstm.h"
 
-#include <bit>
+#include <algorithm>
 
 #include "autograd/ops/activations.h"
 #include "autograd/ops/arithmetic.h"
@@ -14,18 +14,20 @@
 namespace tapeformer {
 namespace {
 
+constexpr std::int64_t kMostConvolutions = 12;
+
 Init caption_embedding_init(const CnnLstmConfig& config) {
   return config.tied ? Init::uniform_fan_in(config.stack.input_dim) : Init::normal(1);
 }
 
-// Returns the number of convolutions that halve the image until its cells are left.
-std::int64_t halvings(const ImageShape& image) {
-  const std::int64_t factor = image.size / image.cells;
-  if (factor * image.cells != image.size || factor < 2 || !std::has_single_bit(static_cast<std::uint64_t>(factor))) {
-    fail_usage("model.image_size: expected model.cells, which is ", image.cells, ", times 2, 4, 8 or another power of ",
-               "two, got ", image.size);
+// Returns the width of a cell in pixels after the convolutions. Throws UsageError if it is not a whole number.
+std::int64_t cell_side(const ImageShape& image, std::int64_t convolutions) {
+  const std::int64_t unit = image.cells << std::min<std::int64_t>(convolutions, kMostConvolutions);
+  if (image.size % unit != 0) {
+    fail_usage("model.image_size: expected a multiple of ", unit, ", since there are ", image.cells,
+               " cells to a side and each of ", convolutions, " convolutions halves the image, got ", image.size);
   }
-  return std::countr_zero(static_cast<std::uint64_t>(factor));
+  return image.size / unit;
 }
 
 // Images (B, C, H, W) → (B, H·W, C).
@@ -61,16 +63,19 @@ CnnLstm::CnnLstm(const CnnLstmConfig& config)
                     .head_bias = true,
                     .dtype = config.stack.dtype}),
       config_(config),
+      cell_(config.channels << (config.convolutions - 1), config.stack.dim, /*with_bias=*/true, Init::xavier_uniform(),
+            config.stack.dtype),
       initial_h_(config.stack.dim, config.stack.dim, /*with_bias=*/true, Init::xavier_uniform(), config.stack.dtype),
       initial_c_(config.stack.dim, config.stack.dim, /*with_bias=*/true, Init::xavier_uniform(), config.stack.dtype),
       decoder_({config.stack, AttentionScore::additive, AttentionOrder::previous}) {
-  const std::int64_t count = halvings(config.image);
-  for (std::int64_t i = 0, in = kImageChannels; i < count; ++i) {
-    const std::int64_t out = i + 1 == count ? config.stack.dim : config.channels << i;
+  cell_side(config.image, config.convolutions);
+  for (std::int64_t i = 0, in = kImageChannels; i < config.convolutions; ++i) {
+    const std::int64_t out = config.channels << i;
     convolutions_.push_back(std::make_unique<Conv2d>(in, out, WindowOptions2d{3, 1, 1}, config.stack.dtype));
     register_module(str_cat("encoder.convolutions.", i), *convolutions_.back());
     in = out;
   }
+  register_module("encoder.cell", cell_);
   register_module("target_embedding", embedding_);
   register_module("decoder.initial_h", initial_h_);
   register_module("decoder.initial_c", initial_c_);
@@ -84,7 +89,10 @@ EncoderOutput CnnLstm::read(const Variable& images, std::vector<Variable>* layer
     x = max_pool2d(relu(convolution->forward(x)), {2, 2, 0});
     if (layers) layers->push_back(cells_of(x));
   }
-  const Variable cells = cells_of(x), average = mean(cells, 1);
+  const std::int64_t side = cell_side(config_.image, config_.convolutions);
+  if (side > 1) x = max_pool2d(x, {side, side, 0});
+  const Variable cells = cell_.forward(cells_of(x)), average = mean(cells, 1);
+  if (layers) layers->push_back(cells);
   return {cells,
           equal_lengths(cells.size(0), cells.size(1)),
           {tanh(initial_h_.forward(average)), tanh(initial_c_.forward(average))}};
@@ -123,28 +131,31 @@ std::vector<Key> cnn_lstm_keys() {
   const KeyRange size = between(1, kMaxSize);
   Key dropout{"dropout", 0.0, "probability of dropping an element of embeddings and of the output", fraction()};
   dropout.may_change = true;
-  return {image_size_key(),
-          {"cells", std::int64_t{4}, "cells to a side of the image, at which the decoder looks", size},
-          {"channels", std::int64_t{32}, "channels of the first convolution; each of the next has twice as many", size},
-          {"dim", std::int64_t{128}, "width of the LSTM's state, and of a cell's vector", size},
-          embedding_dim_key(),
-          tied_key(TiedEmbeddings::none),
-          std::move(dropout),
-          {"forget_bias", 1.0, "added to the initial bias of the LSTM's forget gate"},
-          {"attention_penalty", 0.0,
-           "weight of the squares by which the attention to each cell, summed over the words, differs from 1",
-           at_least(0)}};
+  return {
+      image_size_key(),
+      {"cells", std::int64_t{4}, "cells to a side of the image, at which the decoder looks", size},
+      {"convolutions", std::int64_t{2}, "convolutions, each of which halves the image", between(1, kMostConvolutions)},
+      {"channels", std::int64_t{32}, "channels of the first convolution; each of the next has twice as many", size},
+      {"dim", std::int64_t{128}, "width of the LSTM's state, and of a cell's vector", size},
+      embedding_dim_key(),
+      tied_key(TiedEmbeddings::none),
+      std::move(dropout),
+      {"forget_bias", 1.0, "added to the initial bias of the LSTM's forget gate"},
+      {"attention_penalty", 0.0,
+       "weight of the squares by which the attention to each cell, summed over the words, differs from 1",
+       at_least(0)}};
 }
 
 void resolve_cnn_lstm(KeyValues& options, bool) {
   if (options.integer("embedding_dim") == 0) options.set("embedding_dim", options.integer("dim"));
   resolve_tied(options);
-  halvings({options.integer("image_size"), options.integer("cells")});
+  cell_side({options.integer("image_size"), options.integer("cells")}, options.integer("convolutions"));
 }
 
 std::unique_ptr<EncoderDecoder> make_cnn_lstm(const KeyValues& options, const ModelVocabulary& vocabulary) {
   return std::make_unique<CnnLstm>(CnnLstmConfig{.vocab = vocabulary.target,
                                                  .image = {options.integer("image_size"), options.integer("cells")},
+                                                 .convolutions = options.integer("convolutions"),
                                                  .channels = options.integer("channels"),
                                                  .stack = {.cell = CellKind::lstm,
                                                            .input_dim = options.integer("embedding_dim"),
@@ -159,12 +170,11 @@ std::unique_ptr<EncoderDecoder> make_cnn_lstm(const KeyValues& options, const Mo
 // image is read once for the `length` tokens of its caption. Attention to S cells costs 4·S·dim for each token.
 ForwardFlops cnn_lstm_flops(const KeyValues& options, const Module& model, const ModelVocabulary& vocabulary,
                             std::int64_t length) {
-  const std::int64_t dim = options.integer("dim"), side = options.integer("image_size"),
-                     cells = options.integer("cells");
-  double image = 0;
-  for (std::int64_t i = 0, pixels = side; pixels > cells; ++i, pixels /= 2) {
+  const std::int64_t dim = options.integer("dim"), cells = options.integer("cells");
+  double image = 2 * static_cast<double>(model.parameter_count("encoder.cell.") * cells * cells);
+  for (std::int64_t i = 0, side = options.integer("image_size"); i < options.integer("convolutions"); ++i, side /= 2) {
     const std::int64_t weights = model.parameter_count(str_cat("encoder.convolutions.", i, "."));
-    image += 2 * static_cast<double>(weights * pixels * pixels);
+    image += 2 * static_cast<double>(weights * side * side);
   }
   const std::int64_t words = model.parameter_count("decoder.") + vocabulary.target * options.integer("embedding_dim");
   return {.other = image / static_cast<double>(std::max<std::int64_t>(length, 1)) +

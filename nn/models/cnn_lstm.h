@@ -13,8 +13,9 @@ namespace tapeformer {
 
 struct CnnLstmConfig {
   std::int64_t vocab = 0;
-  ImageShape image;            // the size is the number of cells times a power of two
-  std::int64_t channels = 32;  // of the first convolution; each of the next has twice as many, the last `stack.dim`
+  ImageShape image;  // the size is a multiple of cells·2^convolutions
+  std::int64_t convolutions = 2;
+  std::int64_t channels = 32;  // of the first convolution; each of the next has twice as many
   RecurrentConfig stack;       // one LSTM layer; input_dim is the width of the embeddings
   bool tied = false;
   double attention_penalty = 0;  // λ
@@ -23,8 +24,9 @@ struct CnnLstmConfig {
 // Returns the row of the registry.
 ModelFamily cnn_lstm_family();
 
-// The encoder is log₂(size/cells) times a 3×3 convolution with padding, ReLU, and the maximum of 2×2 pixels, so that it
-// ends with a vector a_i for each cell. The decoder is a RecurrentDecoder in the order "previous":
+// The encoder is `convolutions` times a 3×3 convolution with padding, ReLU, and the maximum of 2×2 pixels; then the
+// maximum of each cell, and a linear layer, which gives the cell's vector a_i. The fewer convolutions there are, the
+// less a cell's vector knows of its neighbours. The decoder is a RecurrentDecoder in the order "previous":
 //
 //   α_t = softmax_i w₂ᵀ tanh(W₁ [h_{t−1}; a_i]),  z_t = Σ_i α_ti a_i,  h_t, c_t = LSTM(h_{t−1}, c_{t−1}, [E y_{t−1};
 //   z_t]) h_0 = tanh(W_h ā + b_h),  c_0 = tanh(W_c ā + b_c),  ā = the mean of all a_i
@@ -33,7 +35,7 @@ ModelFamily cnn_lstm_family();
 // should be looked at once. It is no part of CrossEntropyOptions::nll and of the loss on a tape without training.
 class CnnLstm : public CaptionModel {
  public:
-  // Throws UsageError if the size of the images is not that of the cells times a power of two.
+  // Throws UsageError if the size of the images is no multiple of cells·2^convolutions.
   explicit CnnLstm(const CnnLstmConfig& config);
 
   const CnnLstmConfig& config() const { return config_; }
@@ -54,7 +56,7 @@ class CnnLstm : public CaptionModel {
 
   CnnLstmConfig config_;
   std::vector<std::unique_ptr<Conv2d>> convolutions_;
-  Linear initial_h_, initial_c_;
+  Linear cell_, initial_h_, initial_c_;
   RecurrentDecoder decoder_;
 };
 

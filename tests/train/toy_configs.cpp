@@ -77,6 +77,22 @@ Config glove_config() {
   return config;
 }
 
+Config caption_config(const std::string& type) {
+  Config config = toy_config_of(type, {{"dim", std::int64_t{8}}});
+  if (type == "cnn_lstm") {
+    config.model.options["channels"] = kTwo;
+    config.model.options["attention_penalty"] = 0.5;
+  } else {
+    config.model.options["layers"] = kOne;
+    config.model.options["heads"] = kTwo;
+    config.model.options["context"] = std::int64_t{16};
+  }
+  config.data.corpus = "shapes";
+  config.tokenizer.kind = TokenizerKind::word;
+  config.eval.bleu_every = 0;
+  return config;
+}
+
 Config tag_config(const TempFolder& folder, const std::string& type) {
   std::string text;
   for (std::int64_t line = 0; line < 30; ++line) text += labelled_corpus_line("stories", line, 1);
@@ -161,6 +177,8 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
       {"word2vec", word2vec_config()},
       {"word2vec, cbow", cbow},
       {"glove", glove_config()},
+      {"cnn_lstm", caption_config("cnn_lstm"), false},
+      {"vit", caption_config("vit"), false},
       {"tag by bert", tag_config(folder), false},
       {"tag by bert, weighted", weighted, false},
       {"tag by gpt", tag_config(folder, "gpt"), false},

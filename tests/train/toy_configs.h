@@ -70,6 +70,8 @@ Config bert_config(bool pairs = false);
 // By words.
 Config word2vec_config();
 Config glove_config();
+// Captions of a few generated images by a model of images, with the attention penalty if it has one; small.
+Config caption_config(const std::string& type);
 // Fine-tuning on labels, which are written to a file of the folder: tag says what each word of a story is; classify
 // says the first word of a short text; span finds the one of two words that a question asks for.
 Config tag_config(const TempFolder& folder, const std::string& type = "bert");

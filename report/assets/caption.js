@@ -1,0 +1,54 @@
+// Images with captions. For each word the image is shown again, the darker the less the model looked there.
+"use strict";
+(() => {
+  const {data, element, number} = tapeformer;
+  const kImage = 160, kWord = 96;  // pixels on the screen
+  const kShade = .8;               // how dark a cell without weight is
+
+  // The image, enlarged; with weights (rows of cells) shaded by them.
+  function picture(caption, size, weights) {
+    const {width, height, rgb} = caption;
+    const canvas = element("canvas", {width, height});
+    canvas.style.width = size + "px";
+    canvas.style.height = size * height / width + "px";
+    const context = canvas.getContext("2d"), pixels = context.createImageData(width, height);
+    const most = weights ? Math.max(...weights.flat()) : 1;
+    for (let i = 0; i < width * height; ++i) {
+      let light = 1;
+      if (weights) {
+        const row = Math.floor(Math.floor(i / width) * weights.length / height);
+        const column = Math.floor(i % width * weights[row].length / width);
+        light = 1 - kShade * (1 - weights[row][column] / most);
+      }
+      for (let c = 0; c < 3; ++c) {
+        pixels.data[4 * i + c] = light * parseInt(rgb.substr(6 * i + 2 * c, 2), 16);
+      }
+      pixels.data[4 * i + 3] = 255;
+    }
+    context.putImageData(pixels, 0, 0);
+    return canvas;
+  }
+
+  function figure(caption) {
+    const {image, reference, words} = caption, wrong = reference !== undefined && reference !== caption.caption;
+    const lines = [element("div", {className: "quiet"}, image),
+      element("div", {className: wrong ? "wrong" : ""}, caption.caption)];
+    if (wrong) lines.push(element("div", {}, "right: " + reference));
+    const all = element("div", {className: "caption"},
+      element("figure", {className: "head"}, picture(caption, kImage), element("figcaption", {}, ...lines)));
+    for (const {word, weights} of words) {
+      const shown = picture(caption, kWord, weights);
+      shown.title = weights.map((row) => row.map(number).join("  ")).join("\n");
+      all.append(element("figure", {}, shown, element("figcaption", {}, word)));
+    }
+    return all;
+  }
+
+  const known = data.captions.filter(({reference}) => reference !== undefined);
+  const right = known.filter(({caption, reference}) => caption === reference).length;
+  document.body.append(element("h1", {}, data.title),
+    element("p", {className: "quiet"}, `${data.captions.length} images` +
+      (known.length ? `, ${right} of ${known.length} captions exactly as given` : "") +
+      ". Behind each image, its caption word by word: the brighter a cell, the more the model looked at it."),
+    ...data.captions.map(figure));
+})();
