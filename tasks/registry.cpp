@@ -13,6 +13,7 @@ std::vector<TaskRow>& table() {
     std::vector<TaskRow> all{language_model_task(), translation_task(), masked_language_model_task(),
                              bidirectional_language_model_task(), skip_gram_task()};
     for (const LabelTask& task : label_tasks()) all.push_back(label_task_row(task));
+    all.push_back(instructions_task());
     return all;
   }();
   return rows;

@@ -35,9 +35,13 @@ const TaskRow& task_for(const ModelSource& run, std::string_view input) {
 }
 
 void print_evaluation(EvalArguments& arguments) {
-  const std::string_view input = !arguments.labels.empty() ? "labels" : !arguments.source.empty() ? "source" : "text";
-  if (input == "text" && arguments.text.empty())
-    fail_usage("eval: expected --text FILE, --source FILE and --target FILE, or --labels FILE");
+  const std::string_view input = !arguments.labels.empty()          ? "labels"
+                                 : !arguments.conversations.empty() ? "conversations"
+                                 : !arguments.source.empty()        ? "source"
+                                                                    : "text";
+  if (input == "text" && arguments.text.empty()) {
+    fail_usage("eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, or --conversations FILE");
+  }
   arguments.progress = show_progress;
   arguments.warn = warn;
   arguments.on_loaded = log_loaded;
@@ -52,13 +56,17 @@ Command eval_command() {
   const auto arguments = std::make_shared<EvalArguments>();
   return {
       .name = "eval",
-      .help = "Loss, perplexity and bits per byte of a text, or of translations",
+      .help = "Loss, perplexity and bits per byte of a text, of translations, or of answers",
       .options = {run_argument(arguments->run),
                   checkpoint_option(arguments->run),
                   {"--labels",
                    &arguments->labels,
                    "Labelled text, for a model that is fine-tuned on labels: a file as data.labels has it",
                    {.excludes = {"--text", "--source"}}},
+                  {"--conversations",
+                   &arguments->conversations,
+                   "Conversations, for a model that answers: a file as data.conversations has it",
+                   {.excludes = {"--text", "--source", "--labels"}}},
                   {"--text", &arguments->text, "Text file, for a language model"},
                   {"--source",
                    &arguments->source,

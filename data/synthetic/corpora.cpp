@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "core/text/nearest_name.h"
 #include "data/synthetic/cloze_grammar.h"
+#include "data/synthetic/instructions.h"
 #include "data/synthetic/senses_grammar.h"
 #include "data/synthetic/sequences.h"
 #include "data/synthetic/stories_grammar.h"
@@ -52,6 +53,7 @@ struct Corpus {
   std::string (*labelled_line)(RandomStream&) = nullptr;                       // null if the corpus has no labels
   std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null if the corpus has no alignment
   const MarkovChain& (*chain)() = nullptr;  // null if the corpus is not a Markov chain
+  bool conversations = false;               // the lines are conversations in JSON
 };
 
 double entropy_of(const Grammar& grammar) {
@@ -101,6 +103,7 @@ constexpr std::array kCorpora = {
     Corpus{"dates", dates_line, nullptr},
     Corpus{"numbers", numbers_line, nullptr},
     Corpus{"add", add_line, nullptr},
+    Corpus{"instructions", instructions_line, nullptr, nullptr, nullptr, nullptr, true},
 };
 
 constexpr auto kNames = [] {
@@ -166,7 +169,12 @@ std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint
   return format_alignment(corpus.alignment(std::string_view(text).substr(0, text.find('\t')))) + "\n";
 }
 
-bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entropy == nullptr; }
+bool is_parallel_corpus(std::string_view name) {
+  const Corpus& corpus = find_corpus(name);
+  return corpus.entropy == nullptr && !corpus.conversations;
+}
+
+bool is_conversation_corpus(std::string_view name) { return find_corpus(name).conversations; }
 
 std::optional<double> corpus_entropy(std::string_view name) {
   const Corpus& corpus = find_corpus(name);

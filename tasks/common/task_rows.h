@@ -10,5 +10,6 @@ TaskRow translation_task();
 TaskRow masked_language_model_task();
 TaskRow bidirectional_language_model_task();
 TaskRow skip_gram_task();
+TaskRow instructions_task();
 
 }  // namespace tapeformer

@@ -160,6 +160,7 @@ const DataKind kDataKinds[] = {{{"data.text"}, {"data.valid"}},
                                {{"data.source", "data.target"}, {"data.valid_source", "data.valid_target"}},
                                {{"data.pairs"}, {"data.valid_pairs"}},
                                {{"data.labels"}, {"data.valid_labels"}},
+                               {{"data.conversations"}, {"data.valid_conversations"}},
                                {{"data.corpus"}, {}}};
 
 bool is_given(const ConfigOverrides& overrides, const std::string& name) {

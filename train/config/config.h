@@ -46,7 +46,8 @@ struct Config {
     DocumentEnd document = DocumentEnd::none;
     std::string text_field = "text";
     bool within_document = false;
-    std::string source, target, valid_source, valid_target, pairs, valid_pairs, labels, valid_labels, corpus;
+    std::string source, target, valid_source, valid_target, pairs, valid_pairs, labels, valid_labels, conversations,
+        valid_conversations, corpus;
     LabelFormat labels_format = LabelFormat::automatic;
     HeaderLine labels_header = HeaderLine::automatic;
     std::string label_column, text_column;

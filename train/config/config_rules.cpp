@@ -30,6 +30,7 @@ std::vector<std::string> data_kinds(const Config::Data& data) {
     kinds.push_back(data.source.empty() ? "data.target" : "data.source");
   if (!data.pairs.empty()) kinds.push_back("data.pairs");
   if (!data.labels.empty()) kinds.push_back("data.labels");
+  if (!data.conversations.empty()) kinds.push_back("data.conversations");
   if (!data.corpus.empty()) kinds.push_back("data.corpus");
   return kinds;
 }
@@ -53,6 +54,8 @@ void check_data(const Config::Data& data) {
   goes_with(!data.valid_source.empty(), "data.valid_source", !data.source.empty(), "data.source");
   goes_with(!data.valid_pairs.empty(), "data.valid_pairs", !data.pairs.empty(), "data.pairs");
   goes_with(!data.valid_labels.empty(), "data.valid_labels", !data.labels.empty(), "data.labels");
+  goes_with(!data.valid_conversations.empty(), "data.valid_conversations", !data.conversations.empty(),
+            "data.conversations");
 }
 
 void check_tokenizer(const Config::Tokenizer& tokenizer) {
@@ -82,7 +85,10 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_data(config.data);
   check_tokenizer(config.tokenizer);
   const TaskRow& task = resolved.task_row();
-  require(task.fine_tunes || config.data.labels.empty(), "data.labels: expected task.kind beside it, got none");
+  for (const std::string& kind : data_kinds(config.data)) {
+    const bool is_of_task = kind == "data.labels" || kind == "data.conversations";
+    require(task.fine_tunes || !is_of_task, kind, ": expected task.kind beside it, got none");
+  }
   task.check(resolved);
   require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
           "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
@@ -244,9 +250,9 @@ KeyValues optimizer_options(const ResolvedConfig& config) {
 }
 
 void require_data(const Config::Data& data) {
-  require(
-      !data_kinds(data).empty(),
-      "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.corpus; got none");
+  require(!data_kinds(data).empty(),
+          "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.conversations, "
+          "data.corpus; got none");
 }
 
 }  // namespace tapeformer

@@ -190,6 +190,11 @@ const std::vector<ConfigEntry>& common_entries() {
                                    "column of the labels: its number, counted from 1 or with - from the last, or its "
                                    "name in the first line or of a JSON field (none = the usual one)"),
         data.key<&D::text_column>("text_column", "column of the texts or words, named like label_column"),
+        data.key<&D::conversations>("conversations",
+                                    "conversations for task.kind = instructions: JSON lines with messages, or with "
+                                    "prompt and completion"),
+        data.key<&D::valid_conversations>(
+            "valid_conversations", "conversations for validation (none = data.valid_fraction of data.conversations)"),
         data.key<&D::corpus>("corpus", "name of a generated corpus"),
         data.key<&D::lines>("lines", "lines of the generated corpus", at_least(1)),
         data.key<&D::seed>("seed", "seed of the generated corpus, and of the labelled examples that validate",

@@ -288,10 +288,10 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
   CHECK_FALSE(parse("[data]\ndocument = \"line\"\n").data.within_document);
 
   CHECK_NOTHROW(require_data(resolved({"data.text=a"}).data));
-  CHECK_THROWS_WITH_AS(
-      require_data(resolved({}).data),
-      "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.corpus; got none",
-      UsageError);
+  CHECK_THROWS_WITH_AS(require_data(resolved({}).data),
+                       "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, "
+                       "data.conversations, data.corpus; got none",
+                       UsageError);
 }
 
 TEST_CASE("config: a precision of products that is slow on this CPU has a warning, and auto avoids it") {
