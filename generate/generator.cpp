@@ -48,6 +48,13 @@ std::span<const std::int32_t> seen_part(const CausalModel& model, std::span<cons
 std::vector<std::int32_t> generate(const CausalModel& model, std::span<const std::int32_t> prompt,
                                    const GenerateOptions& options, const std::function<bool(std::int32_t)>& on_token) {
   const RowStart start = start_of(model, prompt, options);
+  CausalDecoder decoder(model, options.use_cache, seen_context(model, options.context));
+  return generate(decoder, start.ids, options, on_token);
+}
+
+std::vector<std::int32_t> generate(CausalDecoder& decoder, std::span<const std::int32_t> row,
+                                   const GenerateOptions& options, const std::function<bool(std::int32_t)>& on_token) {
+  const RowStart start{{row.begin(), row.end()}, options.tokens, "generate"};
   std::vector<std::int32_t> generated;
   SampledRows strategy({start}, {{.seed = options.seed, .stream = kSamplingStream}}, {.end = options.stop_token},
                        options.sampling, [&](std::size_t, std::int32_t token, std::span<const float>) {
@@ -55,7 +62,6 @@ std::vector<std::int32_t> generate(const CausalModel& model, std::span<const std
                          generated.push_back(token);
                          return !on_token || on_token(token);
                        });
-  CausalDecoder decoder(model, options.use_cache, seen_context(model, options.context));
   decode(decoder, strategy);
   return generated;
 }

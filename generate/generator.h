@@ -42,6 +42,12 @@ std::vector<std::int32_t> generate(const CausalModel& model, std::span<const std
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token = {});
 
+// Continues `row`, whose first tokens the decoder may have read already, as those of a conversation. The row and the
+// new tokens together must not be longer than the decoder's context, or else the decoder drops the older half.
+std::vector<std::int32_t> generate(CausalDecoder& decoder, std::span<const std::int32_t> row,
+                                   const GenerateOptions& options,
+                                   const std::function<bool(std::int32_t)>& on_token = {});
+
 struct TextSearchOptions {
   BeamOptions search = {};
   std::int64_t tokens = 200;     // a text that has not reached the stop token is cut after so many tokens

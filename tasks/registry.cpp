@@ -18,6 +18,7 @@ std::vector<TaskRow>& table() {
                              glove_task(),
                              captioning_task()};
     for (const LabelTask& task : label_tasks()) all.push_back(label_task_row(task));
+    all.push_back(instructions_task());
     return all;
   }();
   return rows;

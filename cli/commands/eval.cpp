@@ -35,12 +35,16 @@ const TaskRow& task_for(const ModelSource& run, std::string_view input) {
 }
 
 void print_evaluation(EvalArguments& arguments) {
-  const std::string_view input = !arguments.images.empty()   ? "images"
-                                 : !arguments.labels.empty() ? "labels"
-                                 : !arguments.source.empty() ? "source"
-                                                             : "text";
-  if (input == "text" && arguments.text.empty())
-    fail_usage("eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, or --images FOLDER");
+  const std::string_view input = !arguments.images.empty()          ? "images"
+                                 : !arguments.labels.empty()        ? "labels"
+                                 : !arguments.conversations.empty() ? "conversations"
+                                 : !arguments.source.empty()        ? "source"
+                                                                    : "text";
+  if (input == "text" && arguments.text.empty()) {
+    fail_usage(
+        "eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, --images FOLDER, or "
+        "--conversations FILE");
+  }
   arguments.progress = show_progress;
   arguments.warn = warn;
   arguments.on_loaded = log_loaded;
@@ -55,7 +59,7 @@ Command eval_command() {
   const auto arguments = std::make_shared<EvalArguments>();
   return {
       .name = "eval",
-      .help = "Loss, perplexity and bits per byte of a text, of translations, or of captions",
+      .help = "Loss, perplexity and bits per byte of a text, of translations, of captions, or of answers",
       .options = {run_argument(arguments->run),
                   checkpoint_option(arguments->run),
                   {"--labels",
@@ -66,6 +70,10 @@ Command eval_command() {
                    &arguments->images,
                    "Images with captions, for a model of images: a folder as data.images has it",
                    {.excludes = {"--text", "--source", "--labels", "--stride", "--context"}}},
+                  {"--conversations",
+                   &arguments->conversations,
+                   "Conversations, for a model that answers: a file as data.conversations has it",
+                   {.excludes = {"--text", "--source", "--labels", "--images"}}},
                   {"--text", &arguments->text, "Text file, for a language model"},
                   {"--source",
                    &arguments->source,

@@ -16,6 +16,7 @@
 #include "data/text/text_source.h"
 #include "generate/generator.h"
 #include "generate/stop_strings.h"
+#include "tasks/instructions/chat_session.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -28,7 +29,8 @@ struct GenerateArguments {
   BeamOptions search{.beam = 0};  // 0: no beam search, the text is sampled
   std::vector<std::string> stops;
   std::int64_t samples = 1;
-  bool no_cache = false, interactive = false, json = false;
+  bool no_cache = false, interactive = false, chat = false, json = false;
+  std::string system;  // the system message of a chat
 };
 
 // The tokens that the model continues, and the part of them that is shown before the generated text.
@@ -141,7 +143,73 @@ class TextGenerator {
     if (typed) print_line("");
   }
 
+  // Answers each line that is read, in one conversation. Each answer has its own seed.
+  void chat() {
+    const ChatFormat format(*run_.tokenizer, ChatSettings::beside(run_.run.tokenizer()));
+    ChatSession session(*run_.model, format, options_, arguments_.system);
+    const bool typed = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+    if (typed) {
+      log_info(
+          "ask a question and press Enter; an empty line begins a new conversation; Ctrl-C ends an answer, Ctrl-D the "
+          "conversation");
+    }
+    const auto read_line = [&](std::string& line) {
+      if (typed) print_text("> "), flush_results();
+      return static_cast<bool>(std::getline(std::cin, line));
+    };
+    for (std::string line; read_line(line);) {
+      if (line.empty()) {
+        session.clear();
+        continue;
+      }
+      answer(session, line);
+      if (typed) log_speed();
+      ++session.seed();
+    }
+    if (typed) print_line("");
+  }
+
  private:
+  // Writes the answer to a question, or a JSON object with it. A question that cannot be answered is told, and left
+  // out.
+  void answer(ChatSession& session, const std::string& question) {
+    const kernels::MatmulPrecisionScope precision(run_.matmul);
+    const StopSignal stop({{SIGINT}});
+    TextOutput output;
+    const double begin = steady_seconds();
+    ChatAnswer answer;
+    try {
+      answer = session.ask(question, [&](std::string_view part) {
+        if (!arguments_.json) output.write(part), flush_results();
+        return !stop.requested();
+      });
+    } catch (const Error& error) {
+      log_warning("not answered: {}", error.what());
+      if (!arguments_.json) print_line("");
+      return;
+    }
+    if (session.forgotten() > 0) {
+      log_warning("the context is full: the oldest {} messages were forgotten", session.forgotten());
+    }
+    const double seconds = steady_seconds() - begin;
+    tokens_ += answer.tokens, seconds_ += seconds;
+    const bool is_cut = answer.end == ChatAnswer::End::length;
+    if (!arguments_.json) {
+      output.finish();
+      print_line("");
+      if (is_cut) log_warning("the answer is cut after {} tokens", answer.tokens);
+    } else {
+      const char* const end = answer.end == ChatAnswer::End::mark ? "end_of_text" : is_cut ? "length" : "interrupted";
+      print_json({{"prompt", question},
+                  {"text", answer.text},
+                  {"tokens", answer.tokens},
+                  {"seed", session.seed()},
+                  {"end", end},
+                  {"tokens_per_s", rate(answer.tokens, seconds)}});
+    }
+    flush_results();
+  }
+
   static void append(std::vector<std::int32_t>& text, const std::vector<std::int32_t>& more) {
     text.insert(text.end(), more.begin(), more.end());
   }
@@ -217,6 +285,7 @@ void generate_text(const GenerateArguments& arguments) {
   if (arguments.search.beam > 0) check_options(arguments.search);
   TextGenerator generator(arguments);
   if (arguments.search.beam > 0) return generator.search_prompt();
+  if (arguments.chat) return generator.chat();
   arguments.interactive ? generator.converse() : generator.answer_prompt();
 }
 
@@ -233,6 +302,11 @@ Command generate_command() {
        &arguments->interactive,
        "Continue each line that is typed, with the lines and answers before it",
        {.excludes = {"--prompt"}}},
+      {"--chat",
+       &arguments->chat,
+       "Answer each line that is typed, in one conversation, by the chat template of the run or ChatML",
+       {.excludes = {"--prompt", "--interactive", "--samples", "--stop"}}},
+      {"--system", &arguments->system, "The system message of the conversation [none]", {.needs = {"--chat"}}},
       {"--tokens", &options.tokens, "Tokens to generate, at most [200]", {.least = 0}},
       {"--context", &options.context, "Tokens that the model sees at most [the model's context]", {.least = 1}},
       {"--samples", &arguments->samples, "Texts; each has the next seed [1]", {.least = 1}},
@@ -245,7 +319,8 @@ Command generate_command() {
        "Search for the likeliest text with so many hypotheses, draw none",
        {.least = 1,
         .most = kMaxHypotheses,
-        .excludes = {"--temperature", "--top-k", "--top-p", "--seed", "--samples", "--stop", "--interactive"}}},
+        .excludes = {"--temperature", "--top-k", "--top-p", "--seed", "--samples", "--stop", "--interactive",
+                     "--chat"}}},
       {"--length-penalty",
        &arguments->search.length_penalty,
        "a: scores are log P / ((5 + tokens)/6)^a; more favours longer texts [0.6]",

@@ -21,9 +21,10 @@ void make_paths_absolute(Config& config) {
   Config::Data& data = config.data;
   for (std::string& path : data.text) absolute(path);
   for (std::string& path : data.valid) absolute(path);
-  for (std::string* path : {&data.source, &data.target, &data.valid_source, &data.valid_target, &data.pairs,
-                            &data.valid_pairs, &data.labels, &data.valid_labels, &data.images, &data.valid_images,
-                            &config.tokenizer.file, &config.tokenizer.target_file, &config.train.init_from}) {
+  for (std::string* path :
+       {&data.source, &data.target, &data.valid_source, &data.valid_target, &data.pairs, &data.valid_pairs,
+        &data.labels, &data.valid_labels, &data.images, &data.valid_images, &data.conversations,
+        &data.valid_conversations, &config.tokenizer.file, &config.tokenizer.target_file, &config.train.init_from}) {
     absolute(*path);
   }
 }

@@ -208,9 +208,13 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference, Co
   const TrainingState& state = continued.training.state;
 
   const std::string config_toml = to_toml(config);
-  const bool has_target = std::filesystem::exists(from.target_tokenizer());
-  const RunTokenizers tokenizers{read_file(from.tokenizer()), has_target ? read_file(from.target_tokenizer()) : "",
-                                 config.task_row().fine_tunes ? read_file(from.labels()) : ""};
+  const auto text_of = [](const std::filesystem::path& path) {
+    return std::filesystem::exists(path) ? read_file(path) : std::string();
+  };
+  const RunTokenizers tokenizers{.source = read_file(from.tokenizer()),
+                                 .target = text_of(from.target_tokenizer()),
+                                 .labels = text_of(from.labels()),
+                                 .chat = text_of(from.tokenizer_config())};
   const auto copy_history = [&](const RunFolder& run) {
     if (ranks.is_root()) {
       if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));

@@ -57,7 +57,7 @@ class ReportRefresh {
 // Facts that must be the same on all ranks when they begin to train.
 JobFacts data_and_weights(const Objective& objective, const ParameterSlab& slab, const TrainingState& state) {
   const RunTokenizers tokenizers = objective.facts().tokenizers;
-  const std::string vocabulary = tokenizers.source + tokenizers.target + tokenizers.labels;
+  const std::string vocabulary = tokenizers.source + tokenizers.target + tokenizers.labels + tokenizers.chat;
   const std::string_view weights(static_cast<const char*>(static_cast<const void*>(slab.values().data<float>())),
                                  static_cast<std::size_t>(slab.values().bytes()));
   return {{"the hash of the training data", to_hex(objective.facts().data_hash)},

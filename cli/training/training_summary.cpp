@@ -107,7 +107,7 @@ std::vector<TextSample> samples_of(const ResolvedConfig& config, Objective& obje
 
 void print_sample(const TextSample& sample) {
   if (!sample.reference.empty()) {
-    return print_text(output_text(str_cat("a sample: ", sample.input, "\n  translated: ", sample.output,
+    return print_text(output_text(str_cat("a sample: ", sample.input, "\n  generated:  ", sample.output,
                                           "\n  reference:  ", sample.reference, "\n")));
   }
   const bool has_prompt = !std::ranges::all_of(sample.input, [](unsigned char c) { return std::isspace(c) != 0; });

@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "core/text/nearest_name.h"
 #include "data/synthetic/cloze_grammar.h"
+#include "data/synthetic/instructions.h"
 #include "data/synthetic/mappings.h"
 #include "data/synthetic/paraphrases_grammar.h"
 #include "data/synthetic/parse_grammars.h"
@@ -60,6 +61,7 @@ struct Corpus {
   std::string (*analogies)() = nullptr;              // null if the corpus has no related words
   CaptionedImage (*image)(RandomStream&) = nullptr;  // null if the corpus has no images
   const PhraseGrammar& (*phrases)() = nullptr;       // null if the targets of the corpus are no trees
+  bool conversations = false;                        // the lines are conversations in JSON
 };
 
 double entropy_of(const Grammar& grammar) {
@@ -123,6 +125,7 @@ constexpr std::array kCorpora = {
            .line = ambiguous_parse_line,
            .entropy = nullptr,
            .phrases = ambiguous_parse_grammar},
+    Corpus{.name = "instructions", .line = instructions_line, .entropy = nullptr, .conversations = true},
 };
 
 constexpr auto kNames = [] {
@@ -208,7 +211,12 @@ std::string most_probable_tree(std::string_view name, std::int64_t line, std::ui
   return flat_text(corpus.phrases().viterbi(corpus.phrases().draw(random).words).value()) + "\n";
 }
 
-bool is_parallel_corpus(std::string_view name) { return find_corpus(name).entropy == nullptr; }
+bool is_parallel_corpus(std::string_view name) {
+  const Corpus& corpus = find_corpus(name);
+  return corpus.entropy == nullptr && !corpus.conversations;
+}
+
+bool is_conversation_corpus(std::string_view name) { return find_corpus(name).conversations; }
 
 std::optional<double> corpus_entropy(std::string_view name) {
   const Corpus& corpus = find_corpus(name);

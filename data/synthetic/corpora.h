@@ -30,6 +30,8 @@ std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint
 std::string labelled_corpus_line(std::string_view name, std::int64_t line, std::uint64_t seed);
 // Whether the corpus consists of sentences with translations.
 bool is_parallel_corpus(std::string_view name);
+// Whether the lines are conversations, as parse_conversations() reads them.
+bool is_conversation_corpus(std::string_view name);
 // The alignment of a line's source characters with its target characters, in Pharaoh's i-j, with a newline. Throws
 // UsageError for a corpus without an alignment.
 std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint64_t seed);
@@ -43,7 +45,7 @@ CaptionedImage corpus_image(std::string_view name, std::int64_t line, std::uint6
 // that a parser can do. Throws UsageError for a corpus without trees.
 std::string most_probable_tree(std::string_view name, std::int64_t line, std::uint64_t seed);
 // The entropy rate in nats per character: the smallest cross-entropy that a model can reach on the text. It is known
-// for plain text; nullopt for parallel corpora.
+// for plain text; nullopt for parallel corpora and conversations.
 std::optional<double> corpus_entropy(std::string_view name);
 // The best result of any masked language model on rows of `row` characters, each of them a token; known for `markov`.
 std::optional<MaskedOptimum> corpus_masked_optimum(std::string_view name, std::int64_t row, const MaskRates& rates);

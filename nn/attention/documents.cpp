@@ -20,6 +20,15 @@ Documents find_documents(const Tensor& ids, std::int32_t token) {
   return documents;
 }
 
+Documents documents_from(const Tensor& first_tokens) {
+  const Tensor positions = first_tokens.clone();
+  auto* position = positions.data<std::int32_t>();
+  for (std::int64_t row = 0; row < positions.size(0); ++row) {
+    for (std::int32_t t = 0; t < positions.size(1); ++t, ++position) *position = t - *position;
+  }
+  return {first_tokens, positions};
+}
+
 Tensor first_keys_of_window(std::int64_t batch, std::int64_t length, std::int64_t first, std::int64_t window,
                             const Tensor& key_begin) {
   const Tensor keys = key_begin.defined() ? key_begin.clone() : Tensor::zeros({batch, length}, DType::i32);

@@ -15,6 +15,9 @@ struct Documents {
 Tensor first_keys_of_window(std::int64_t batch, std::int64_t length, std::int64_t first, std::int64_t window,
                             const Tensor& key_begin);
 
+// Returns the documents that begin where first_tokens i32 (B, T) says.
+Documents documents_from(const Tensor& first_tokens);
+
 // Finds the documents in ids i32 (B, T). A document begins at every `token` and at the beginning of each row.
 Documents find_documents(const Tensor& ids, std::int32_t token);
 

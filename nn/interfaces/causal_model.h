@@ -33,6 +33,11 @@ class CausalModel : public Model {
   // Returns the cross-entropy of targets i32 (B, T), as ops.h defines it. On a tape with options.recompute the model
   // must live until backward.
   virtual Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const;
+  // Does the same for rows of several documents, each of which is read as if it was alone: first_tokens i32 (B, T) has,
+  // for each token, the index in its row where its document begins. Throws Error for a model whose family does not keep
+  // documents (ModelFamily::keeps_documents).
+  virtual Variable packed_loss(const Variable& ids, const Tensor& first_tokens, const Variable& targets,
+                               const CrossEntropyOptions& options) const;
 };
 
 }  // namespace tapeformer

@@ -33,15 +33,17 @@ Gpt::Gpt(const GptConfig& config)
   register_module("head", head_);
 }
 
-Variable Gpt::run(const Variable& ids, const Tensor& lengths, Cache* cache, std::vector<Variable>* layers) const {
+Variable Gpt::run(const Variable& ids, const Tensor& lengths, Cache* cache, std::vector<Variable>* layers,
+                  const Tensor& first_tokens) const {
   check(ids.value().rank() == 2, "gpt: expected ids (B, T), got ", ids.sizes());
   auto* const own = own_cache<StackCache>(cache, "gpt");
   const std::int64_t first = own ? own->length() : 0, length = ids.size(1);
   const std::int32_t token = config_.document_token;
   SelfMask mask;
   Positions positions{.first = first};
-  if (token >= 0 && !own) {
-    const Documents documents = find_documents(ids.value(), token);
+  if ((token >= 0 || first_tokens.defined()) && !own) {
+    const Documents documents =
+        first_tokens.defined() ? documents_from(first_tokens) : find_documents(ids.value(), token);
     mask.key_begin = documents.first_tokens;
     positions.of_tokens = documents.positions;
   } else {
@@ -66,6 +68,12 @@ Variable Gpt::logits(const Variable& features) const { return head_.logits(featu
 
 Variable Gpt::loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const {
   return head_.loss(forward(ids), targets.value(), options);
+}
+
+Variable Gpt::packed_loss(const Variable& ids, const Tensor& first_tokens, const Variable& targets,
+                          const CrossEntropyOptions& options) const {
+  const Variable features = call([&] { return run(ids, {}, nullptr, nullptr, first_tokens); });
+  return head_.loss(features, targets.value(), options);
 }
 
 namespace {

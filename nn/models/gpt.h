@@ -55,11 +55,14 @@ class Gpt : public CausalModel {
   Variable logits(const Variable& features) const override;
   // The logits are never in memory all at once.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
+  Variable packed_loss(const Variable& ids, const Tensor& first_tokens, const Variable& targets,
+                       const CrossEntropyOptions& options) const override;
 
  private:
   // Returns the features. Row b of ids has lengths[b] tokens (Batch). If `layers` is given, appends the hidden states
-  // to it.
-  Variable run(const Variable& ids, const Tensor& lengths, Cache* cache, std::vector<Variable>* layers = nullptr) const;
+  // to it. The documents begin at `first_tokens`; if that is undefined, at document_token.
+  Variable run(const Variable& ids, const Tensor& lengths, Cache* cache, std::vector<Variable>* layers = nullptr,
+               const Tensor& first_tokens = {}) const;
 
   GptConfig config_;
   Embedding token_embedding_;

@@ -14,7 +14,7 @@ ResolvedConfig config_of(const ModelSource& source) {
 }  // namespace
 
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
-  check(!config.task_row().fine_tunes, find_run(source.path).run.root.string(), ": the model is fine-tuned to ",
+  check(!config.task_row().has_labels, find_run(source.path).run.root.string(), ": the model is fine-tuned to ",
         config.task.kind, ", expected ", expected, "; ", config.task_row().commands);
 }
 

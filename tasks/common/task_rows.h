@@ -12,5 +12,6 @@ TaskRow bidirectional_language_model_task();
 TaskRow skip_gram_task();
 TaskRow glove_task();
 TaskRow captioning_task();
+TaskRow instructions_task();
 
 }  // namespace tapeformer

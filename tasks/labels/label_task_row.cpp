@@ -134,6 +134,7 @@ TaskRow label_task_row(const LabelTask& task) {
   return {.name = task.name,
           .help = task.help,
           .fine_tunes = true,
+          .has_labels = true,
           .model = "a model that is fine-tuned on labels",
           .commands = "for models that are fine-tuned on labels there are predict, and eval with --labels",
           .next_commands = {"predict % < FILE", "eval % --labels FILE"},

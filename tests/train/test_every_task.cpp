@@ -99,7 +99,7 @@ TEST_CASE("every task: a run that was cut in two has the weights and recurrent s
     CHECK(finish("cut beside the schedule", 7) == whole);
     CHECK(finish("cut at a checkpoint", 8) == whole);
     CHECK(finish("again", 0) == whole);
-    CHECK(whole.second.empty() == (toy.config.model.type != "rnn" || toy.config.task.kind == "tag"));
+    CHECK(whole.second.empty() == (toy.config.model.type != "rnn" || toy.config.task.kind != kNoTask));
   });
 }
 
@@ -176,9 +176,12 @@ TEST_CASE("every task: data that is missing and keys that are not known are told
   for_all_toys([](const NamedConfig& toy) {
     Config missing = toy.config;
     for (std::string* file : {&missing.data.corpus, &missing.data.labels}) file->clear();
+    const bool talks = toy.config.task.kind == "instructions";
     const bool pairs = toy.config.data.corpus == "reverse";
     if (!toy.config.data.labels.empty()) {
       missing.data.labels = "nowhere.txt";
+    } else if (talks) {
+      missing.data.conversations = "nowhere.txt";
     } else if (pairs) {
       missing.data.pairs = "nowhere.txt";
     } else if (toy.config.data.corpus == "shapes") {

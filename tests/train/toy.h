@@ -16,6 +16,7 @@
 #include "data/synthetic/corpora.h"
 #include "tasks/bidirectional_language_model/bidirectional_objective.h"
 #include "tasks/common/models.h"
+#include "tasks/instructions/instruction_objective.h"
 #include "tasks/labels/fine_tuning_objective.h"
 #include "tasks/language_model/language_objective.h"
 #include "tasks/masked_language_model/masked_objective.h"
@@ -75,6 +76,7 @@ using MaskedToy = ToyOf<MaskedObjective>;
 using SkipGramToy = ToyOf<SkipGramObjective>;
 using TranslationToy = ToyOf<TranslationObjective>;
 using TaskToy = ToyOf<FineTuningObjective>;
+using InstructionToy = ToyOf<InstructionObjective>;
 
 // Trains in a new run folder, and returns what was trained. With `cut`, training stops after that step, and resumes
 // from its checkpoint with new objects.

@@ -136,6 +136,17 @@ Config span_config(const TempFolder& folder) {
   return config;
 }
 
+Config instructions_config(const std::string& type) {
+  Config config = type == "gpt" ? modern_config() : rnn_config();
+  if (type == "gpt") config.model.options["context"] = std::int64_t{96};
+  if (type == "rnn") config.train.bptt = 96;
+  config.data.corpus = "instructions";
+  config.data.lines = 60;
+  config.data.valid_fraction = 0.2;
+  config.task.kind = "instructions";
+  return config;
+}
+
 void learn_quickly(Config& config, const QuickTraining& training) {
   config.data.corpus = training.corpus;
   config.data.lines = training.lines;
@@ -186,6 +197,8 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
       {"tag by bilm", tag_config(folder, "bilm"), false},
       {"classify by bert", classify_config(folder), false},
       {"span by bert", span_config(folder), false},
+      {"instructions by gpt", instructions_config(), false},
+      {"instructions by rnn", instructions_config("rnn"), false},
   };
   for (NamedConfig& toy : all) {
     Config& config = toy.config;

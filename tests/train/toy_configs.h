@@ -78,6 +78,9 @@ Config tag_config(const TempFolder& folder, const std::string& type = "bert");
 Config classify_config(const TempFolder& folder);
 Config span_config(const TempFolder& folder);
 
+// Conversations, a character a token.
+Config instructions_config(const std::string& type = "gpt");
+
 // How a toy learns a generated corpus well in a short time: without weight decay, by a rate that falls to 0.
 struct QuickTraining {
   std::string corpus = "markov";

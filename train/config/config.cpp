@@ -171,6 +171,7 @@ const DataKind kDataKinds[] = {{{"data.text"}, {"data.valid"}},
                                {{"data.pairs"}, {"data.valid_pairs"}},
                                {{"data.labels"}, {"data.valid_labels"}},
                                {{"data.images"}, {"data.valid_images"}},
+                               {{"data.conversations"}, {"data.valid_conversations"}},
                                {{"data.corpus"}, {}}};
 
 bool is_given(const ConfigOverrides& overrides, const std::string& name) {

@@ -48,7 +48,7 @@ struct Config {
     std::string text_field = "text";
     bool within_document = false;
     std::string source, target, valid_source, valid_target, pairs, valid_pairs, labels, valid_labels, images,
-        valid_images, corpus;
+        valid_images, conversations, valid_conversations, corpus;
     LabelFormat labels_format = LabelFormat::automatic;
     HeaderLine labels_header = HeaderLine::automatic;
     std::string label_column, text_column;

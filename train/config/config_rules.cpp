@@ -31,6 +31,7 @@ std::vector<std::string> data_kinds(const Config::Data& data) {
   if (!data.pairs.empty()) kinds.push_back("data.pairs");
   if (!data.labels.empty()) kinds.push_back("data.labels");
   if (!data.images.empty()) kinds.push_back("data.images");
+  if (!data.conversations.empty()) kinds.push_back("data.conversations");
   if (!data.corpus.empty()) kinds.push_back("data.corpus");
   return kinds;
 }
@@ -55,6 +56,8 @@ void check_data(const Config::Data& data) {
   goes_with(!data.valid_pairs.empty(), "data.valid_pairs", !data.pairs.empty(), "data.pairs");
   goes_with(!data.valid_labels.empty(), "data.valid_labels", !data.labels.empty(), "data.labels");
   goes_with(!data.valid_images.empty(), "data.valid_images", !data.images.empty(), "data.images");
+  goes_with(!data.valid_conversations.empty(), "data.valid_conversations", !data.conversations.empty(),
+            "data.conversations");
 }
 
 void check_tokenizer(const Config::Tokenizer& tokenizer) {
@@ -84,7 +87,10 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_data(config.data);
   check_tokenizer(config.tokenizer);
   const TaskRow& task = resolved.task_row();
-  require(task.fine_tunes || config.data.labels.empty(), "data.labels: expected task.kind beside it, got none");
+  for (const std::string& kind : data_kinds(config.data)) {
+    const bool is_of_task = kind == "data.labels" || kind == "data.conversations";
+    require(task.fine_tunes || !is_of_task, kind, ": expected task.kind beside it, got none");
+  }
   require(config.data.images.empty() || resolved.family().reads_images(), "data.images: expected a model of images as ",
           "model.type, got ", resolved.model.type);
   task.check(resolved);
@@ -257,6 +263,7 @@ KeyValues optimizer_options(const ResolvedConfig& config) {
 void require_data(const Config::Data& data) {
   require(!data_kinds(data).empty(),
           "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.images, "
+          "data.conversations, "
           "data.corpus; got none");
 }
 

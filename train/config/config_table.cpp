@@ -194,6 +194,11 @@ const std::vector<ConfigEntry>& common_entries() {
                              "images with captions: a folder of .png files and captions.tsv, whose lines are file, "
                              "tab, caption"),
         data.key<&D::valid_images>("valid_images", "such a folder for validation (none = data.valid_fraction of it)"),
+        data.key<&D::conversations>("conversations",
+                                    "conversations for task.kind = instructions: JSON lines with messages, or with "
+                                    "prompt and completion"),
+        data.key<&D::valid_conversations>(
+            "valid_conversations", "conversations for validation (none = data.valid_fraction of data.conversations)"),
         data.key<&D::corpus>("corpus", "name of a generated corpus"),
         data.key<&D::lines>("lines", "lines of the generated corpus", at_least(1)),
         data.key<&D::seed>("seed", "seed of the generated corpus, and of the labelled examples that validate",

@@ -37,12 +37,15 @@ struct TaskRow {
   std::string name;
   std::string help;         // one line
   bool fine_tunes = false;  // models of several families can be fine-tuned on the task (task.kind)
+  bool has_labels = false;  // its runs have labels, and a classifier of them in place of the model's own head
+  // The kind of training data that implies task.kind = name, such as "data.conversations"; empty: none.
+  std::string implied_by = {};
   // Texts for users: what a model of the task is called ("a language model"), and which commands take its runs.
   std::string model, commands;
   // The commands that `train` suggests at the end of a training; % is replaced by the run's folder.
   std::vector<std::string> next_commands;
-  std::string
-      eval_input;  // the option of `eval` that names the data: "text", "source" (with "target"), "labels", "images"
+  // The option of `eval` that names the data: "text", "source" (with "target"), "labels", "images", "conversations".
+  std::string eval_input;
   std::string loss_unit = "nats per token";  // losses of different units cannot be compared
   bool has_perplexity = true;                // exp(loss) is the perplexity of a text
   // The metric in Evaluation::measures that is largest for the best checkpoint; empty: the best one has the smallest

@@ -1,6 +1,7 @@
 #include "train/loop/initial_weights.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "tokenizer/tokenizer.h"
@@ -88,17 +89,33 @@ std::vector<std::string> differences(const ResolvedConfig& config, const Resolve
   return lines;
 }
 
+// Sets task.kind if the data implies it.
+std::vector<std::string> imply_task(Config& config) {
+  if (config.task.kind != kNoTask) return {};
+  const std::vector<std::string> kinds = data_kinds(config.data);
+  for (const TaskRow& task : task_rows()) {
+    if (task.implied_by.empty() || std::ranges::count(kinds, task.implied_by) == 0) continue;
+    config.task.kind = task.name;
+    return {str_cat("task.kind = ", task.name, ", since ", task.implied_by, " is given")};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> imply_model(Config& config) {
+  std::vector<std::string> lines = imply_task(config);
   const std::string& path = config.train.init_from;
   if (const auto initial = path.empty() ? std::nullopt : initial_run(path)) {
-    return imply_from_run(config, load_run_config(find_run(*initial).run.config()));
+    std::ranges::move(imply_from_run(config, load_run_config(find_run(*initial).run.config())),
+                      std::back_inserter(lines));
+    return lines;
   }
   const bool parallel = !config.data.source.empty() || !config.data.target.empty() || !config.data.pairs.empty();
-  if (config.model.type_is_given || !parallel) return {};
+  if (config.model.type_is_given || !parallel) return lines;
   config.model.type = "transformer";
-  return {str_cat("model.type = ", config.model.type, ", since the data is parallel text")};
+  lines.push_back(str_cat("model.type = ", config.model.type, ", since the data is parallel text"));
+  return lines;
 }
 
 bool use_initial_tokenizers(Config& config) {
@@ -127,7 +144,7 @@ std::vector<std::string> load_initial_weights(const ResolvedConfig& config, cons
   }
   return with_checkpoint(*run, [&](const UsableCheckpoint& found) {
     const ResolvedConfig initial = resolve(load_run_config(checkpoint_config(found.run, found.folder)));
-    check(!initial.task_row().fine_tunes, "train.init_from: ", found.run.root.string(), " is fine-tuned to ",
+    check(!initial.task_row().has_labels, "train.init_from: ", found.run.root.string(), " is fine-tuned to ",
           initial.task.kind, ": expected a run without task.kind; train --resume goes on with one that has it");
     check(initial.train.lora_rank == 0, "train.init_from: ", found.run.root.string(),
           " has adapters (train.lora.rank = ", initial.train.lora_rank, "): expected a run without");

@@ -11,7 +11,7 @@ namespace tapeformer {
 
 RunFileHashes hash_run_files(const RunFolder& run) {
   RunFileHashes hashes;
-  for (const auto& path : {run.tokenizer(), run.target_tokenizer(), run.labels(), run.base()}) {
+  for (const auto& path : {run.tokenizer(), run.target_tokenizer(), run.tokenizer_config(), run.labels(), run.base()}) {
     if (is_there(path)) hashes[path.filename().string()] = hash_file(path);
   }
   return hashes;

@@ -76,13 +76,14 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
   require_no_run(root);  // checked again, now that no other process can make a run here
   try {
     if (is_unfinished(run)) {
-      for (const fs::path& path : {run.target_tokenizer(), run.labels(), run.base(), run.metrics(), run.machine(),
-                                   run.comparison(), run.checkpoints()})
+      for (const fs::path& path : {run.target_tokenizer(), run.tokenizer_config(), run.labels(), run.base(),
+                                   run.metrics(), run.machine(), run.comparison(), run.checkpoints()})
         remove_path(path);
     }
     write_file_atomically(unfinished_config(run), config_toml);
     write_file_atomically(run.tokenizer(), tokenizers.source);
     if (!tokenizers.target.empty()) write_file_atomically(run.target_tokenizer(), tokenizers.target);
+    if (!tokenizers.chat.empty()) write_file_atomically(run.tokenizer_config(), tokenizers.chat);
     if (!tokenizers.labels.empty()) write_file_atomically(run.labels(), tokenizers.labels);
     if (prepare) prepare(run);
     rename_path(unfinished_config(run), run.config());

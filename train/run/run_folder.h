@@ -4,6 +4,7 @@
 //                              made its name is config.toml.unfinished
 //   RUN/tokenizer.json
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
+//   RUN/tokenizer_config.json  only of a model of conversations: its chat template and special tokens (ChatSettings)
 //   RUN/labels.json            only of a model that is fine-tuned on labels: their names
 //   RUN/base.safetensors       only of a model with adapters: the weights that they change, which stay as they are
 //   RUN/metrics.jsonl
@@ -27,6 +28,7 @@ struct RunFolder {
   std::filesystem::path config() const { return root / "config.toml"; }
   std::filesystem::path tokenizer() const { return root / "tokenizer.json"; }
   std::filesystem::path target_tokenizer() const { return root / "tokenizer-target.json"; }
+  std::filesystem::path tokenizer_config() const { return root / "tokenizer_config.json"; }
   std::filesystem::path labels() const { return root / "labels.json"; }
   std::filesystem::path base() const { return root / "base.safetensors"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
@@ -54,7 +56,7 @@ void require_no_run(const std::filesystem::path& root);
 // The JSON texts of a run's tokenizers; `target` is empty unless source and target have separate vocabularies. `labels`
 // is a list of names, empty unless the model is fine-tuned on labels.
 struct RunTokenizers {
-  std::string source, target, labels = {};
+  std::string source, target, labels = {}, chat = {};
 };
 
 // Makes the folder and its parents, and writes the files. `prepare`, if given, writes the run's initial content, such

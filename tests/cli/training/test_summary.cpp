@@ -101,5 +101,5 @@ TEST_CASE("summary: a sample is what generate makes of the prompt") {
             "\na sample that begins with \"" + letters.substr(1800, 16) + "\":\n" + letters.substr(1800, 16)));
   const Sandbox pairs("transformer");
   const std::string out = pairs.succeed("train tiny.toml --out run").out;
-  for (const char* part : {"\na sample: ", "\n  translated: ", "\n  reference:  "}) CHECK(has(out, part));
+  for (const char* part : {"\na sample: ", "\n  generated:  ", "\n  reference:  "}) CHECK(has(out, part));
 }

@@ -290,7 +290,7 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
   CHECK_NOTHROW(require_data(resolved({"data.text=a"}).data));
   CHECK_THROWS_WITH_AS(require_data(resolved({}).data),
                        "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, "
-                       "data.images, data.corpus; got none",
+                       "data.images, data.conversations, data.corpus; got none",
                        UsageError);
 }
 

@@ -1,0 +1,206 @@
+#include "data/chat/chat_format.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/json.h"
+#include "data/chat/template_value.h"
+
+namespace tapeformer {
+namespace {
+
+// A text of tokenizer_config.json that is a string or {"content": …}; "" for null and for a missing one.
+std::string setting(const nlohmann::json& config, const char* key, const std::string& origin) {
+  const auto found = config.find(key);
+  if (found == config.end() || found->is_null()) return "";
+  const nlohmann::json& value = found->is_object() && found->contains("content") ? (*found)["content"] : *found;
+  check(value.is_string(), origin, ": ", key, ": expected a string, got ", value.type_name());
+  return value.get<std::string>();
+}
+
+// The template of a list [{"name": …, "template": …}] that is called default.
+std::string default_template(const nlohmann::json& list, const std::string& origin) {
+  for (const nlohmann::json& entry : list) {
+    if (entry.is_object() && entry.value("name", "") == "default") return setting(entry, "template", origin);
+  }
+  fail(origin, ": chat_template: expected one that is called default, got none");
+}
+
+}  // namespace
+
+std::string ChatSettings::to_json() const {
+  nlohmann::ordered_json json{{"chat_template", chat_template}};
+  if (!bos_token.empty()) json["bos_token"] = bos_token;
+  if (!eos_token.empty()) json["eos_token"] = eos_token;
+  return dump_json(json, 2) + "\n";
+}
+
+ChatSettings ChatSettings::from_json(std::string_view text, const std::string& origin) {
+  const auto json = parse_json<nlohmann::json>(text, origin + ": ");
+  check(json.is_object(), origin, ": expected a JSON object, got ", json.type_name());
+  ChatSettings settings{.bos_token = setting(json, "bos_token", origin),
+                        .eos_token = setting(json, "eos_token", origin)};
+  const auto found = json.find("chat_template");
+  if (found == json.end() || found->is_null()) return settings;
+  settings.chat_template =
+      found->is_array() ? default_template(*found, origin) : setting(json, "chat_template", origin);
+  return settings;
+}
+
+ChatSettings ChatSettings::beside(const std::filesystem::path& tokenizer) {
+  const std::filesystem::path file = tokenizer.parent_path() / "tokenizer_config.json";
+  return is_there(file) ? from_json(read_file(file), file.string()) : ChatSettings{};
+}
+
+std::int64_t ChatTokens::scored() const {
+  std::int64_t sum = 0;
+  for (const TokenSpan& answer : answers) sum += answer.size();
+  return sum;
+}
+
+ChatFormat::ChatFormat(const Tokenizer& tokenizer, const ChatSettings& settings)
+    : tokenizer_(tokenizer),
+      template_(settings.chat_template),
+      options_{.bos_token = settings.bos_token, .eos_token = settings.eos_token},
+      specials_(tokenizer.special_ids().begin(), tokenizer.special_ids().end()) {
+  std::ranges::stable_sort(specials_, std::greater(),
+                           [&](std::int32_t id) { return tokenizer.token_bytes(id).size(); });
+  find_end_mark();
+}
+
+void ChatFormat::find_end_mark() {
+  const std::string probe = "probe of an answer";
+  const ChatMessage messages[] = {{"user", "question"}, {"assistant", probe}};
+  const std::string text = render(messages, false);
+  const std::size_t at = text.rfind(probe);
+  check(at != text.npos, "chat template: expected the assistant's text in the rendered conversation, got none");
+  const std::string after = text.substr(at + probe.size());
+  if (const auto [place, id] = find_special(after); place != after.npos) {
+    end_token_ = id;
+    end_text_ = after.substr(0, place + tokenizer_.token_bytes(id).size());
+  } else {
+    end_text_ = after.substr(0, after.find_last_not_of(" \t\r\n") + 1);
+  }
+  check(!end_text_.empty(),
+        "chat template: expected a mark after the assistant's text, which ends an answer, got none");
+}
+
+std::pair<std::size_t, std::int32_t> ChatFormat::find_special(std::string_view text) const {
+  std::pair<std::size_t, std::int32_t> first{text.npos, -1};
+  for (const std::int32_t id : specials_) {
+    const std::size_t at = text.find(tokenizer_.token_bytes(id));
+    if (at < first.first) first = {at, id};
+  }
+  return first;
+}
+
+std::string ChatFormat::escaped(std::string_view content) const {
+  std::string out;
+  for (std::size_t at = 0; at < content.size(); ++at) {
+    if (content[at] == kTemplateEscape) continue;  // no UTF-8
+    out += content[at];
+    const std::string_view rest = content.substr(at);
+    const bool begins =
+        std::ranges::any_of(specials_, [&](std::int32_t id) { return rest.starts_with(tokenizer_.token_bytes(id)); });
+    if (begins) out += kTemplateEscape;
+  }
+  return out;
+}
+
+void ChatFormat::append_ids(std::string_view rendered, std::vector<std::int32_t>& ids) const {
+  while (!rendered.empty()) {
+    const auto [place, id] = find_special(rendered);
+    std::string plain(rendered.substr(0, place));
+    std::erase(plain, kTemplateEscape);
+    const std::vector<std::int32_t> encoded = tokenizer_.encode(plain);
+    ids.insert(ids.end(), encoded.begin(), encoded.end());
+    if (place == rendered.npos) return;
+    ids.push_back(id);
+    rendered.remove_prefix(place + tokenizer_.token_bytes(id).size());
+  }
+}
+
+std::vector<ChatMessage> ChatFormat::with_escapes(std::span<const ChatMessage> messages) const {
+  std::vector<ChatMessage> list;
+  for (const ChatMessage& message : messages) list.push_back({message.role, escaped(message.content)});
+  return list;
+}
+
+std::string ChatFormat::render(std::span<const ChatMessage> messages, bool generation_prompt) const {
+  ChatRenderOptions options = options_;
+  options.generation_prompt = generation_prompt;
+  return template_.render(messages, options);
+}
+
+ChatTokens ChatFormat::encode_answers(std::span<const ChatMessage> messages) const {
+  ChatTokens tokens;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].role != "assistant") continue;
+    const std::string prompt = render(messages.first(i), true), whole = render(messages.first(i + 1), false);
+    check(prompt.starts_with(tokens.text) && whole.starts_with(prompt), "message ", i + 1,
+          ": the chat template writes the text before this answer in another way when the answer follows");
+    std::string answer = whole.substr(prompt.size());
+    const std::size_t end = answer.rfind(end_text_);
+    check(end != answer.npos, "message ", i + 1, ": the chat template ends this answer without ", end_text_);
+    append_ids(std::string_view(prompt).substr(tokens.text.size()), tokens.ids);
+    tokens.answer_texts.push_back(answer.substr(0, end));
+    std::erase(tokens.answer_texts.back(), kTemplateEscape);
+    answer.resize(end + end_text_.size());
+    const std::int64_t begin = std::ssize(tokens.ids);
+    check(begin > 0, "message ", i + 1, ": the chat template writes nothing before this answer");
+    append_ids(answer, tokens.ids);
+    tokens.answers.push_back({begin, std::ssize(tokens.ids)});
+    tokens.text = prompt + answer;
+  }
+  return tokens;
+}
+
+ChatTokens ChatFormat::encode(std::span<const ChatMessage> messages) const {
+  return encode_answers(with_escapes(messages));
+}
+
+ChatTokens ChatFormat::encode_prompt(std::span<const ChatMessage> messages) const {
+  const std::vector<ChatMessage> list = with_escapes(messages);
+  ChatTokens tokens = encode_answers(list);
+  std::string prompt = render(list, true);
+  check(prompt.starts_with(tokens.text), "the chat template writes an answer in another way when messages follow");
+  append_ids(std::string_view(prompt).substr(tokens.text.size()), tokens.ids);
+  tokens.text = std::move(prompt);
+  return tokens;
+}
+
+std::string ChatFormat::render_prompt(std::span<const ChatMessage> messages) const {
+  return render(with_escapes(messages), true);
+}
+
+bool AnswerText::push(std::int32_t token) {
+  if (token == format_.end_token()) {
+    ended_ = true;
+    // The template may write something between the text and the token, such as a space.
+    const std::string_view token_text = format_.tokenizer().token_bytes(token);
+    const std::string_view before =
+        std::string_view(format_.end_text()).substr(0, format_.end_text().size() - token_text.size());
+    if (text_.ends_with(before)) text_.resize(text_.size() - before.size());
+    return false;
+  }
+  text_ += format_.tokenizer().token_bytes(token);
+  if (format_.end_token() < 0) {
+    const std::size_t end = text_.find(format_.end_text());
+    ended_ = end != text_.npos;
+    if (ended_) text_.resize(end);
+  }
+  return !ended_;
+}
+
+std::size_t AnswerText::settled() const {
+  const std::string_view mark = format_.end_text();
+  if (ended_) return text_.size();
+  for (std::size_t held = std::min(mark.size(), text_.size()); held > 0; --held) {
+    if (std::string_view(text_).ends_with(mark.substr(0, held))) return text_.size() - held;
+  }
+  return text_.size();
+}
+
+}  // namespace tapeformer

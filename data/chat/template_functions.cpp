@@ -1,0 +1,323 @@
+// The filters, tests, methods and functions of chat templates.
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text/utf8.h"
+#include "data/chat/template_value.h"
+#include "tokenizer/unicode_class.h"
+
+namespace tapeformer {
+namespace {
+
+using Arguments = TemplateArguments;
+using Function = TemplateValue (*)(const TemplateValue&, const Arguments&);
+
+struct NamedFunction {
+  std::string_view name;
+  Function function;
+};
+
+const std::string& text_of(const TemplateValue& value) {
+  check(value.string() != nullptr, "expected a string, got ", kind_of(value));
+  return *value.string();
+}
+
+const TemplateValue* argument(const Arguments& arguments, std::size_t index, std::string_view name) {
+  if (index < arguments.values.size()) return &arguments.values[index];
+  for (const auto& entry : arguments.named) {
+    if (entry.first == name) return &entry.second;
+  }
+  return nullptr;
+}
+
+const TemplateValue& required(const Arguments& arguments, std::size_t index, std::string_view name) {
+  const TemplateValue* const found = argument(arguments, index, name);
+  check(found != nullptr, "expected the argument ", name, ", got none");
+  return *found;
+}
+
+// Whether Python's str.strip() removes the character.
+bool is_space(std::int32_t code_point) {
+  return (code_point >= 0x1c && code_point <= 0x1f) || char_class(code_point) == CharClass::space;
+}
+
+// Removes white space, or the given characters, at the ends.
+std::string stripped(std::string_view text, const TemplateValue* characters, bool left, bool right) {
+  const std::string set = characters && !characters->get<std::nullptr_t>() ? text_of(*characters) : "";
+  const auto removed = [&](std::string_view part, std::size_t at) {
+    const Utf8Char c = read_utf8(part, at);
+    if (set.empty()) return is_space(c.code_point);
+    return set.find(part.substr(at, static_cast<std::size_t>(c.length))) != set.npos;
+  };
+  while (left && !text.empty() && removed(text, 0)) text.remove_prefix(read_utf8(text, 0).length);
+  while (right && !text.empty()) {
+    const std::size_t last = character_start(text, text.size() - 1);
+    if (!removed(text, last)) break;
+    text = text.substr(0, last);
+  }
+  return std::string(text);
+}
+
+template <class F>
+std::string with_ascii(std::string text, const F& convert) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x80) c = static_cast<char>(convert(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+std::string replaced(std::string text, const std::string& before, const std::string& after) {
+  check(!before.empty(), "replace: expected a text to replace, got an empty one");
+  for (std::size_t at = 0; (at = text.find(before, at)) != text.npos; at += after.size()) {
+    text.replace(at, before.size(), after);
+  }
+  return text;
+}
+
+TemplateValue split_text(const std::string& text, const std::string& separator) {
+  check(!separator.empty(), "split: expected a separator, got an empty one");
+  TemplateList parts;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find(separator, begin)) != text.npos; begin = end + separator.size()) {
+    parts.push_back({text.substr(begin, end - begin)});
+  }
+  parts.push_back({text.substr(begin)});
+  return make_list(std::move(parts));
+}
+
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    static constexpr std::string_view kPlain = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt";
+    if (const std::size_t at = kPlain.find(c); at != kPlain.npos) {
+      out += '\\', out += kLetters[at];
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      static constexpr std::string_view kHex = "0123456789abcdef";
+      out += "\\u00", out += kHex[c / 16], out += kHex[c % 16];
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+// As Python's json.dumps(value, ensure_ascii=False) writes it.
+std::string json_of(const TemplateValue& value) {
+  if (value.get<std::nullptr_t>()) return "null";
+  if (const bool* b = value.get<bool>()) return *b ? "true" : "false";
+  if (value.string()) return json_string(*value.string());
+  std::string inside;
+  if (value.list()) {
+    for (const TemplateValue& item : *value.list()) inside += (inside.empty() ? "" : ", ") + json_of(item);
+    return "[" + inside + "]";
+  }
+  if (value.dict()) {
+    for (const auto& entry : *value.dict()) {
+      inside += (inside.empty() ? "" : ", ") + json_string(entry.first) + ": " + json_of(entry.second);
+    }
+    return "{" + inside + "}";
+  }
+  return printed(value);
+}
+
+TemplateValue items_pairs(const TemplateValue& value) {
+  check(value.dict() != nullptr, "items: expected a dictionary, got ", kind_of(value));
+  TemplateList pairs;
+  for (const auto& entry : *value.dict()) pairs.push_back(make_list({{entry.first}, entry.second}));
+  return make_list(std::move(pairs));
+}
+
+TemplateValue end_item(const TemplateValue& value, bool first) {
+  const TemplateList items = items_of(value);
+  return items.empty() ? TemplateValue{TemplateUndefined{"first"}} : first ? items.front() : items.back();
+}
+
+const NamedFunction kFilters[] = {
+    {"trim",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       return {stripped(printed(v), argument(a, 0, "chars"), true, true)};
+     }},
+    {"length", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {length_of(v)}; }},
+    {"count", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {length_of(v)}; }},
+    {"default",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       const TemplateValue* const boolean = argument(a, 1, "boolean");
+       const bool replaces = v.is_undefined() || (boolean && is_true(*boolean) && !is_true(v));
+       const TemplateValue* const other = argument(a, 0, "default_value");
+       return !replaces ? v : other ? *other : TemplateValue{std::string()};
+     }},
+    {"tojson",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       check(a.values.empty() && a.named.empty(), "tojson: expected no arguments");
+       return {json_of(v)};
+     }},
+    {"upper",
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(printed(v), ::toupper)}; }},
+    {"lower",
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(printed(v), ::tolower)}; }},
+    {"string", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {printed(v)}; }},
+    {"safe", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return v; }},
+    {"list", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return make_list(items_of(v)); }},
+    {"first", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return end_item(v, true); }},
+    {"last", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return end_item(v, false); }},
+    {"items", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return items_pairs(v); }},
+    {"join",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       const TemplateValue* const separator = argument(a, 0, "d");
+       std::string text;
+       const TemplateList items = items_of(v);
+       for (std::size_t i = 0; i < items.size(); ++i) {
+         text += (i > 0 && separator ? printed(*separator) : "") + printed(items[i]);
+       }
+       return {text};
+     }},
+    {"replace",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       return {replaced(printed(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new")))};
+     }},
+};
+
+const NamedFunction kMethods[] = {
+    {"strip",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       return {stripped(text_of(v), argument(a, 0, "chars"), true, true)};
+     }},
+    {"lstrip",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       return {stripped(text_of(v), argument(a, 0, "chars"), true, false)};
+     }},
+    {"rstrip",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       return {stripped(text_of(v), argument(a, 0, "chars"), false, true)};
+     }},
+    {"startswith",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       return {text_of(v).starts_with(text_of(required(a, 0, "prefix")))};
+     }},
+    {"endswith",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       return {text_of(v).ends_with(text_of(required(a, 0, "suffix")))};
+     }},
+    {"split",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       check(a.values.size() == 1 && a.named.empty(), "split: expected one separator, got ", a.values.size());
+       return split_text(text_of(v), text_of(a.values[0]));
+     }},
+    {"replace",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       return {replaced(text_of(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new")))};
+     }},
+    {"upper",
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(text_of(v), ::toupper)}; }},
+    {"lower",
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(text_of(v), ::tolower)}; }},
+    {"items", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return items_pairs(v); }},
+    {"get",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       check(v.dict() != nullptr, "get: expected a dictionary, got ", kind_of(v));
+       TemplateValue found = attribute(v, text_of(required(a, 0, "key")));
+       const TemplateValue* const other = argument(a, 1, "default");
+       return !found.is_undefined() ? found : other ? *other : TemplateValue{nullptr};
+     }},
+};
+
+const NamedFunction kTests[] = {
+    {"defined", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {!v.is_undefined()}; }},
+    {"undefined", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.is_undefined()}; }},
+    {"none",
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<std::nullptr_t>() != nullptr}; }},
+    {"string", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.string() != nullptr}; }},
+    {"mapping", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.dict() != nullptr}; }},
+    {"iterable",
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue {
+       return {v.string() || v.list() || v.dict() || v.is_undefined()};
+     }},
+    {"sequence",
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue {
+       return {v.string() || v.list() || v.dict() || v.is_undefined()};
+     }},
+    {"boolean", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() != nullptr}; }},
+    {"number",
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue {
+       return {v.get<std::int64_t>() || v.get<double>() || v.get<bool>()};
+     }},
+    {"true", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() && is_true(v)}; }},
+    {"false", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() && !is_true(v)}; }},
+    {"equalto",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return {equal(v, required(a, 0, "other"))}; }},
+    {"in",
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+       return {contains(required(a, 0, "container"), v)};
+     }},
+};
+
+const NamedFunction kFunctions[] = {
+    {"raise_exception",
+     [](const TemplateValue&, const Arguments& a) -> TemplateValue {
+       fail("the template refuses the conversation: ", printed(required(a, 0, "message")));
+     }},
+    {"namespace",
+     [](const TemplateValue&, const Arguments& a) -> TemplateValue {
+       check(a.values.empty(), "namespace: expected named arguments");
+       return make_dict(a.named);
+     }},
+    {"range",
+     [](const TemplateValue&, const Arguments& a) -> TemplateValue {
+       constexpr std::int64_t kMost = 100'000;
+       std::vector<std::int64_t> bounds;
+       for (const TemplateValue& value : a.values) {
+         check(value.get<std::int64_t>() != nullptr, "range: expected whole numbers, got ", kind_of(value));
+         bounds.push_back(*value.get<std::int64_t>());
+       }
+       check(bounds.size() == 1 || bounds.size() == 2, "range: expected one or two numbers, got ", bounds.size());
+       const std::int64_t begin = bounds.size() == 2 ? bounds[0] : 0, end = bounds.back();
+       check(end <= begin || static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) <= kMost,
+             "range: expected at most ", kMost, " numbers");
+       TemplateList numbers;
+       for (std::int64_t i = begin; i < end; ++i) numbers.push_back({i});
+       return make_list(std::move(numbers));
+     }},
+};
+
+// Finds a function of a table. Throws Error that lists the table's names.
+template <std::size_t n>
+Function find_function(const NamedFunction (&table)[n], std::string_view what, std::string_view name) {
+  std::string known;
+  for (const NamedFunction& row : table) {
+    if (row.name == name) return row.function;
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
+  }
+  fail("the ", what, " '", name, "' is not supported; there are ", known);
+}
+
+std::string_view filter_name(std::string_view name) { return name == "d" ? "default" : name; }
+std::string_view test_name(std::string_view name) { return name == "eq" || name == "==" ? "equalto" : name; }
+
+}  // namespace
+
+TemplateValue apply_filter(const std::string& name, const TemplateValue& value, const TemplateArguments& arguments) {
+  return find_function(kFilters, "filter", filter_name(name))(value, arguments);
+}
+
+bool apply_test(const std::string& name, const TemplateValue& value, const TemplateArguments& arguments) {
+  return is_true(find_function(kTests, "test", test_name(name))(value, arguments));
+}
+
+TemplateValue call_method(const std::string& name, const TemplateValue& value, const TemplateArguments& arguments) {
+  if (const auto* undefined = value.get<TemplateUndefined>()) {
+    fail("'", undefined->name, "' is undefined, and has no method ", name);
+  }
+  return find_function(kMethods, "method", name)(value, arguments);
+}
+
+TemplateValue call_function(const std::string& name, const TemplateArguments& arguments) {
+  return find_function(kFunctions, "function", name)({}, arguments);
+}
+
+void require_filter(const std::string& name) { find_function(kFilters, "filter", filter_name(name)); }
+void require_test(const std::string& name) { find_function(kTests, "test", test_name(name)); }
+void require_method(const std::string& name) { find_function(kMethods, "method", name); }
+void require_function(const std::string& name) { find_function(kFunctions, "function", name); }
+bool test_has_argument(const std::string& name) { return test_name(name) == "equalto" || name == "in"; }
+
+}  // namespace tapeformer

@@ -1,0 +1,65 @@
+// Reads chat templates into functions that compute their expressions and run their statements.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/chat/template_lexer.h"
+#include "data/chat/template_value.h"
+
+namespace tapeformer {
+
+// The variables, by scope; a loop has scopes of its own.
+struct TemplateScope {
+  std::vector<std::map<std::string, TemplateValue>> frames;
+
+  TemplateValue find(const std::string& name) const;
+};
+
+using TemplateExpression = std::function<TemplateValue(const TemplateScope&)>;
+
+// How a statement ends.
+enum class TemplateFlow { next, break_loop, continue_loop };
+// Runs a statement: appends what it prints to `out`.
+using TemplateStatement = std::function<TemplateFlow(TemplateScope&, std::string& out)>;
+
+// Reads the tokens of a tag as expressions.
+class TemplateExpressionParser {
+ public:
+  explicit TemplateExpressionParser(const std::vector<TemplateToken>& tokens) : tokens_(tokens) {}
+
+  // condition: A if B else C; or else the operators from `or` on.
+  TemplateExpression condition();
+  TemplateExpression disjunction();
+
+  bool at_end() const { return peek().kind == TemplateToken::Kind::end; }
+  bool is_next(std::string_view text) const;  // a name or a symbol
+  bool take(std::string_view text);           // moves on behind it, if it is next
+  void expect(std::string_view text);
+  std::string name();
+  [[noreturn]] void fail_here(std::string_view expected) const;
+
+ private:
+  const TemplateToken& peek() const { return tokens_[at_]; }
+  TemplateExpression conjunction();
+  TemplateExpression negation();
+  TemplateExpression comparison();
+  // The operators of these levels: + -, then ~, then * / // %.
+  TemplateExpression arithmetic(int level);
+  TemplateExpression unary(bool with_filters);
+  TemplateExpression primary();
+  TemplateExpression list_of_values();
+  TemplateExpression dict_of_values();
+  TemplateExpression postfix(TemplateExpression value);
+  TemplateExpression subscript(TemplateExpression value);
+  TemplateExpression filters(TemplateExpression value);
+  std::function<TemplateArguments(const TemplateScope&)> arguments();
+
+  const std::vector<TemplateToken>& tokens_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace tapeformer

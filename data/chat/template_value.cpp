@@ -1,0 +1,230 @@
+#include "data/chat/template_value.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace tapeformer {
+namespace {
+
+// The number that a value is; nullopt if it is none. Python's True is 1.
+std::optional<double> number_of(const TemplateValue& value) {
+  if (const bool* b = value.get<bool>()) return *b;
+  if (const std::int64_t* i = value.get<std::int64_t>()) return static_cast<double>(*i);
+  if (const double* d = value.get<double>()) return *d;
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> integer_of(const TemplateValue& value) {
+  if (const bool* b = value.get<bool>()) return *b;
+  if (const std::int64_t* i = value.get<std::int64_t>()) return *i;
+  return std::nullopt;
+}
+
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80 && c != kTemplateEscape; }
+
+// The characters of a string; an escape belongs to the character before it.
+std::vector<std::string> characters_of(std::string_view text) {
+  std::vector<std::string> characters;
+  for (const char c : text) {
+    if (characters.empty() || begins_character(c)) characters.emplace_back();
+    characters.back() += c;
+  }
+  return characters;
+}
+
+[[noreturn]] void fail_operands(std::string_view operation, const TemplateValue& a, const TemplateValue& b) {
+  fail(operation, ": expected two numbers or two strings, got ", kind_of(a), " and ", kind_of(b));
+}
+
+TemplateValue combine_numbers(std::string_view operation, const TemplateValue& a, const TemplateValue& b) {
+  const std::optional<double> x = number_of(a), y = number_of(b);
+  if (!x || !y) fail_operands(operation, a, b);
+  const std::optional<std::int64_t> i = integer_of(a), j = integer_of(b);
+  const bool divides = operation == "/" || operation == "//" || operation == "%";
+  check(!divides || *y != 0, operation, ": division by zero");
+  if (operation == "/") return {*x / *y};
+  if (i && j) {
+    std::int64_t result = 0;
+    const bool overflows = operation == "+"   ? __builtin_add_overflow(*i, *j, &result)
+                           : operation == "-" ? __builtin_sub_overflow(*i, *j, &result)
+                           : operation == "*" ? __builtin_mul_overflow(*i, *j, &result)
+                                              : *j == -1;
+    check(!overflows, operation, ": the numbers are too large");
+    if (!divides) return {result};
+    // Python rounds towards minus infinity.
+    const std::int64_t remainder = (*i % *j + *j) % *j;
+    return {operation == "%" ? remainder : (*i - remainder) / *j};
+  }
+  if (operation == "+") return {*x + *y};
+  if (operation == "-") return {*x - *y};
+  if (operation == "*") return {*x * *y};
+  const double quotient = std::floor(*x / *y);
+  return {operation == "//" ? quotient : *x - quotient * *y};
+}
+
+bool is_less(std::string_view operation, const TemplateValue& a, const TemplateValue& b) {
+  const std::optional<double> x = number_of(a), y = number_of(b);
+  if (x && y) return *x < *y;
+  if (!a.string() || !b.string()) fail_operands(operation, a, b);
+  return *a.string() < *b.string();
+}
+
+// The index of an item, counted from the beginning; nullopt if there is none.
+std::optional<std::size_t> index_in(const TemplateValue& index, std::int64_t size) {
+  const std::optional<std::int64_t> number = integer_of(index);
+  if (!number) fail("[ ]: expected a whole number, got ", kind_of(index));
+  const std::int64_t at = *number < 0 ? *number + size : *number;
+  if (at < 0 || at >= size) return std::nullopt;
+  return static_cast<std::size_t>(at);
+}
+
+}  // namespace
+
+const TemplateList* TemplateValue::list() const {
+  const auto* pointer = get<std::shared_ptr<TemplateList>>();
+  return pointer ? pointer->get() : nullptr;
+}
+
+const TemplateDict* TemplateValue::dict() const {
+  const auto* pointer = get<std::shared_ptr<TemplateDict>>();
+  return pointer ? pointer->get() : nullptr;
+}
+
+TemplateValue make_list(TemplateList items) { return {std::make_shared<TemplateList>(std::move(items))}; }
+TemplateValue make_dict(TemplateDict items) { return {std::make_shared<TemplateDict>(std::move(items))}; }
+
+std::string_view kind_of(const TemplateValue& value) {
+  static constexpr std::string_view kKinds[] = {"undefined", "none",     "a boolean", "a whole number",
+                                                "a number",  "a string", "a list",    "a dictionary"};
+  return kKinds[value.data.index()];
+}
+
+bool is_true(const TemplateValue& value) {
+  if (const std::optional<double> number = number_of(value)) return *number != 0;
+  if (const std::string* text = value.string()) return !text->empty();
+  if (const TemplateList* list = value.list()) return !list->empty();
+  if (const TemplateDict* dict = value.dict()) return !dict->empty();
+  return false;
+}
+
+std::string printed(const TemplateValue& value) {
+  if (value.is_undefined()) return "";
+  if (value.get<std::nullptr_t>()) return "None";
+  if (const bool* b = value.get<bool>()) return *b ? "True" : "False";
+  if (const std::int64_t* i = value.get<std::int64_t>()) return std::to_string(*i);
+  if (const double* d = value.get<double>()) {
+    char buffer[32];
+    const auto end = std::to_chars(buffer, buffer + sizeof(buffer), *d, std::chars_format::general).ptr;
+    const std::string text(buffer, end);
+    return text.find_first_of(".en") == text.npos ? text + ".0" : text;
+  }
+  if (const std::string* text = value.string()) return *text;
+  fail("{{ }}: expected a string or a number to print, got ", kind_of(value));
+}
+
+bool equal(const TemplateValue& a, const TemplateValue& b) {
+  const std::optional<double> x = number_of(a), y = number_of(b);
+  if (x && y) return *x == *y;
+  if (a.string() && b.string()) return *a.string() == *b.string();
+  if (a.list() && b.list()) return std::ranges::equal(*a.list(), *b.list(), equal);
+  if (a.dict() && b.dict()) {
+    const auto in_b = [&](const auto& entry) {
+      const auto found = std::ranges::find(*b.dict(), entry.first, [](const auto& other) { return other.first; });
+      return found != b.dict()->end() && equal(found->second, entry.second);
+    };
+    return a.dict()->size() == b.dict()->size() && std::ranges::all_of(*a.dict(), in_b);
+  }
+  return (a.is_undefined() && b.is_undefined()) || (a.get<std::nullptr_t>() && b.get<std::nullptr_t>());
+}
+
+bool contains(const TemplateValue& container, const TemplateValue& item) {
+  if (const std::string* text = container.string()) {
+    check(item.string() != nullptr, "in: expected a string in a string, got ", kind_of(item));
+    return text->find(*item.string()) != text->npos;
+  }
+  check(container.list() || container.dict() || container.is_undefined(),
+        "in: expected a string, a list or a dictionary, got ", kind_of(container));
+  return std::ranges::any_of(items_of(container), [&](const TemplateValue& other) { return equal(other, item); });
+}
+
+TemplateValue attribute(const TemplateValue& value, const std::string& name) {
+  if (const auto* undefined = value.get<TemplateUndefined>()) {
+    fail("'", undefined->name, "' is undefined, and has no '", name, "'");
+  }
+  if (const TemplateDict* dict = value.dict()) {
+    const auto found = std::ranges::find(*dict, name, [](const auto& entry) { return entry.first; });
+    if (found != dict->end()) return found->second;
+  }
+  return {TemplateUndefined{name}};
+}
+
+TemplateValue item(const TemplateValue& value, const TemplateValue& index) {
+  if (const std::string* name = index.string()) return attribute(value, *name);
+  if (const auto* undefined = value.get<TemplateUndefined>()) fail("'", undefined->name, "' is undefined");
+  if (value.dict()) return {TemplateUndefined{"[ ]"}};
+  const TemplateList items = items_of(value);
+  const std::optional<std::size_t> at = index_in(index, std::ssize(items));
+  return at ? items[*at] : TemplateValue{TemplateUndefined{"[ ]"}};
+}
+
+TemplateValue slice(const TemplateValue& value, std::optional<std::int64_t> begin, std::optional<std::int64_t> end,
+                    std::int64_t step) {
+  check(step != 0, "[ : : ]: expected a step other than 0");
+  check(value.list() || value.string(), "[ : ]: expected a list or a string, got ", kind_of(value));
+  const TemplateList items = items_of(value);
+  const std::int64_t size = std::ssize(items), first = step > 0 ? 0 : -1, last = step > 0 ? size : size - 1;
+  const auto bounded = [&](std::optional<std::int64_t> index, std::int64_t otherwise) {
+    if (!index) return otherwise;
+    return std::clamp(*index < 0 ? *index + size : *index, first, last);
+  };
+  const std::int64_t from = bounded(begin, step > 0 ? first : last), to = bounded(end, step > 0 ? last : first);
+  TemplateList chosen;
+  for (std::int64_t i = from; step > 0 ? i < to : i > to; i += step) chosen.push_back(items[i]);
+  if (value.list()) return make_list(std::move(chosen));
+  std::string text;
+  for (const TemplateValue& character : chosen) text += *character.string();
+  return {text};
+}
+
+std::int64_t length_of(const TemplateValue& value) {
+  if (const std::string* text = value.string()) return std::ranges::count_if(*text, begins_character);
+  check(value.list() || value.dict() || value.is_undefined(), "length: expected a string, a list or a dictionary, got ",
+        kind_of(value));
+  return std::ssize(items_of(value));
+}
+
+TemplateList items_of(const TemplateValue& value) {
+  if (const TemplateList* list = value.list()) return *list;
+  TemplateList items;
+  if (const TemplateDict* dict = value.dict()) {
+    for (const auto& entry : *dict) items.push_back({entry.first});
+    return items;
+  }
+  check(value.string() || value.is_undefined(), "for: expected a list, a dictionary or a string, got ", kind_of(value));
+  if (const std::string* text = value.string()) {
+    for (std::string& character : characters_of(*text)) items.push_back({std::move(character)});
+  }
+  return items;
+}
+
+TemplateValue combine(std::string_view operation, const TemplateValue& a, const TemplateValue& b) {
+  if (operation == "~") return {printed(a) + printed(b)};
+  if (operation == "<") return {is_less(operation, a, b)};
+  if (operation == ">") return {is_less(operation, b, a)};
+  if (operation == "<=") return {!is_less(operation, b, a)};
+  if (operation == ">=") return {!is_less(operation, a, b)};
+  if (operation == "+") {
+    if (a.string() && b.string()) return {*a.string() + *b.string()};
+    if (a.list() && b.list()) {
+      TemplateList joined = *a.list();
+      joined.insert(joined.end(), b.list()->begin(), b.list()->end());
+      return make_list(std::move(joined));
+    }
+  }
+  return combine_numbers(operation, a, b);
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,65 @@
+// A conversation with a language model.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/chat/chat_format.h"
+#include "generate/generator.h"
+
+namespace tapeformer {
+
+struct ChatAnswer {
+  // How the answer ended: at its end mark, at its largest number of tokens or the model's context, or because the
+  // caller ended it.
+  enum class End { mark, length, interrupted };
+  std::string text;
+  std::int64_t tokens = 0;  // with the end mark
+  End end = End::mark;
+};
+
+// Keeps the model's cache between the turns, so that each turn reads only its own tokens. When the context is full, the
+// oldest questions are forgotten with their answers; a system message stays.
+class ChatSession {
+ public:
+  // All must outlive the object, but not `options`. An empty system message is none. Throws Error if the model's
+  // context has no room for it.
+  ChatSession(const CausalModel& model, const ChatFormat& format, const GenerateOptions& options,
+              std::string_view system = {});
+
+  // Answers a question. Calls on_text with each part of the answer as soon as it is known; the answer ends if that
+  // returns false. Throws Error, and forgets the question, if the context has no room for it or the template refuses
+  // it.
+  ChatAnswer ask(std::string_view question, const std::function<bool(std::string_view)>& on_text);
+
+  // Forgets the conversation, apart from the system message.
+  void clear();
+  // The number of messages that the last ask() has forgotten to make room.
+  std::int64_t forgotten() const { return forgotten_; }
+  // The tokens of the conversation so far, and the number of those that the last ask() could not take from the cache.
+  std::span<const std::int32_t> row() const { return row_; }
+  std::int64_t read_again() const { return read_again_; }
+  // The seed of the next answer.
+  std::uint64_t& seed() { return options_.seed; }
+
+ private:
+  // Makes row_ the tokens of the conversation up to the next answer, and forgets messages until that fits.
+  void make_prompt();
+  void read_prompt();
+  std::int64_t room() const;
+
+  const CausalModel& model_;
+  const ChatFormat& format_;
+  GenerateOptions options_;
+  const std::optional<std::int64_t> context_;
+  std::unique_ptr<CausalDecoder> decoder_;
+  std::vector<ChatMessage> messages_;
+  std::size_t kept_;               // messages that are never forgotten: a system message
+  std::vector<std::int32_t> row_;  // the tokens of text_
+  std::string text_;               // rendered, with escapes
+  std::int64_t forgotten_ = 0, read_again_ = 0;
+};
+
+}  // namespace tapeformer

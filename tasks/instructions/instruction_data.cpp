@@ -1,0 +1,153 @@
+#include "tasks/instructions/instruction_data.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "data/synthetic/corpora.h"
+#include "data/text/text_source.h"
+#include "tokenizer/train_tokenizer.h"
+
+namespace tapeformer {
+namespace {
+
+constexpr std::size_t kSampled = 4;  // validation conversations that are kept for samples
+
+ConversationFile training_conversations(const Config::Data& data) {
+  if (data.corpus.empty()) return read_conversations(data.conversations);
+  return parse_conversations(generate_corpus(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed)),
+                             "corpus " + data.corpus);
+}
+
+// What ChatML writes around messages, and the messages.
+void add_texts(std::span<const Conversation> conversations, std::vector<std::string>& texts) {
+  for (const Conversation& conversation : conversations) {
+    for (const ChatMessage& message : conversation.messages)
+      texts.push_back(str_cat(message.role, '\n', message.content));
+  }
+}
+
+std::unique_ptr<Tokenizer> learn_chat_tokenizer(const ResolvedConfig& config, std::span<const Conversation> train,
+                                                std::span<const Conversation> valid, const ProgressMaker& progress) {
+  std::vector<std::string> texts{"system\n", "user\n", "assistant\n"};
+  add_texts(train, texts);
+  if (config.tokenizer.kind == TokenizerKind::character) add_texts(valid, texts);
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  return train_tokenizer({.kind = word_of(config.tokenizer.kind),
+                          .vocab = config.tokenizer.vocab,
+                          .special_tokens = chat_special_tokens()},
+                         views, start_progress(progress, "learning merges"));
+}
+
+// Chooses tokenizer and chat template.
+void set_format(const ResolvedConfig& config, const RunFolder* resumed, std::span<const Conversation> train,
+                std::span<const Conversation> valid, const ProgressMaker& progress, InstructionData& data) {
+  if (resumed || !config.tokenizer.file.empty()) {
+    const std::filesystem::path file = resumed ? resumed->tokenizer() : std::filesystem::path(config.tokenizer.file);
+    data.tokenizer = Tokenizer::load(file);
+    data.settings = ChatSettings::beside(file);
+  } else {
+    data.tokenizer = learn_chat_tokenizer(config, train, valid, progress);
+  }
+  const bool is_chatml = data.settings.chat_template == kChatMl;
+  if (!is_chatml) return;
+  if (data.tokenizer->special(kChatMlEnd)) {
+    data.settings.eos_token = kChatMlEnd;
+  } else {
+    data.warnings.push_back(str_cat("the tokenizer has no special tokens ", kChatMlBegin, " and ", kChatMlEnd,
+                                    ": they are encoded as plain text, also where a message has them"));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> chat_special_tokens() {
+  return {std::string(kEndOfText), std::string(kChatMlBegin), std::string(kChatMlEnd)};
+}
+
+std::int64_t EncodedConversations::scored() const {
+  std::int64_t sum = 0;
+  for (const ChatTokens& conversation : list) sum += conversation.scored();
+  return sum;
+}
+
+std::int64_t EncodedConversations::positions() const {
+  std::int64_t sum = 0;
+  for (const ChatTokens& conversation : list) sum += std::ssize(conversation.ids) - 1;
+  return sum;
+}
+
+std::int64_t EncodedConversations::answer_bytes() const {
+  std::int64_t sum = 0;
+  for (const ChatTokens& conversation : list) {
+    for (const std::string& text : conversation.answer_texts) sum += std::ssize(text);
+  }
+  return sum;
+}
+
+std::string EncodedConversations::note(const std::string& what, std::int64_t longest) const {
+  if (without_answer + too_long == 0) return "";
+  std::string reasons;
+  if (too_long > 0) reasons = str_cat(too_long, " longer than ", longest, " tokens");
+  if (without_answer > 0) reasons += str_cat(reasons.empty() ? "" : ", ", without_answer, " without an answer");
+  return str_cat(without_answer + too_long, " of ", without_answer + too_long + std::ssize(list), " ", what,
+                 " are left out: ", reasons);
+}
+
+EncodedConversations encode_conversations(std::span<const Conversation> conversations, const ChatFormat& format,
+                                          const std::string& origin, std::int64_t longest,
+                                          const ProgressCallback& progress) {
+  EncodedConversations encoded;
+  for (std::size_t i = 0; i < conversations.size(); ++i) {
+    const Conversation& conversation = conversations[i];
+    try {
+      ChatTokens tokens = format.encode(conversation.messages);
+      const bool fits = std::ssize(tokens.ids) <= longest;
+      encoded.without_answer += tokens.answers.empty();
+      encoded.too_long += !fits;
+      if (fits && !tokens.answers.empty()) encoded.list.push_back(std::move(tokens));
+    } catch (const Error& error) {
+      fail(origin, ':', conversation.line, ": ", error.what());
+    }
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(conversations.size()));
+  }
+  return encoded;
+}
+
+InstructionData prepare_instruction_data(const ResolvedConfig& config, const RunFolder* resumed,
+                                         const ProgressMaker& progress) {
+  InstructionData data;
+  ConversationFile train_file = training_conversations(config.data);
+  TextNotes notes = train_file.notes;
+  std::span<const Conversation> train = train_file.conversations, valid;
+  ConversationFile valid_file;
+  if (!config.data.valid_conversations.empty()) {
+    valid_file = read_conversations(config.data.valid_conversations);
+    valid = valid_file.conversations;
+    notes.add(valid_file.notes);
+  } else {
+    const auto all = static_cast<double>(train.size());
+    const auto cut = static_cast<std::size_t>(all * (1 - config.data.valid_fraction));
+    valid = train.subspan(cut);
+    train = train.first(cut);
+  }
+  const std::string& valid_origin = valid_file.origin.empty() ? train_file.origin : valid_file.origin;
+  data.warnings = notes.lines();
+  set_format(config, resumed, train, valid, progress, data);
+  const ChatFormat format(*data.tokenizer, data.settings);
+  const std::int64_t longest = longest_conversation(config);
+  const ProgressCallback show = start_progress(progress, "encoding the conversations");
+  data.train = encode_conversations(train, format, train_file.origin, longest, show);
+  data.valid = encode_conversations(valid, format, valid_origin, longest);
+  const std::string train_note = data.train.note("training conversations", longest);
+  check(!data.train.list.empty(), train_file.origin, ": no conversation is left to train on",
+        train_note.empty() ? ", all are for validation" : "; " + train_note);
+  for (const std::string& note : {train_note, data.valid.note("validation conversations", longest)}) {
+    if (!note.empty()) data.warnings.push_back(note);
+  }
+  data.train_hash = conversations_hash(train);
+  if (!data.valid.list.empty()) data.valid_hash = conversations_hash(valid);
+  data.valid_conversations.assign(valid.begin(), valid.begin() + std::min(kSampled, valid.size()));
+  return data;
+}
+
+}  // namespace tapeformer

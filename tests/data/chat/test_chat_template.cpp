@@ -1,0 +1,118 @@
+#include "data/chat/chat_template.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/error.h"
+#include "core/files.h"
+
+using namespace tapeformer;
+
+namespace {
+
+std::string rendered(std::string_view text, const std::vector<ChatMessage>& messages = {{"user", "Hi"}}) {
+  return ChatTemplate(text).render(messages, {});
+}
+
+// The message of the error in which f ends.
+template <class F>
+std::string chat_error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("chat template: renders as transformers does") {
+  const auto golden = nlohmann::json::parse(read_file(TEST_DATA "/golden/chat_templates.json"));
+  std::vector<std::vector<ChatMessage>> conversations;
+  for (const auto& list : golden["conversations"]) {
+    auto& messages = conversations.emplace_back();
+    for (const auto& message : list) messages.push_back({message["role"], message["content"]});
+  }
+  int refused = 0;
+  CHECK(golden["cases"].size() >= 30);
+  for (const auto& row : golden["cases"]) {
+    const std::string name = row["template"];
+    const std::size_t conversation = row["conversation"];
+    CAPTURE(name);
+    CAPTURE(conversation);
+    const ChatTemplate chat(golden["templates"][name].get<std::string>());
+    const ChatRenderOptions options{.generation_prompt = row["prompt"],
+                                    .bos_token = row.value("bos_token", ""),
+                                    .eos_token = row.value("eos_token", "")};
+    const auto render = [&] { return chat.render(conversations[conversation], options); };
+    if (row.contains("text")) {
+      CHECK(render() == row["text"].get<std::string>());
+    } else {
+      const std::string expected = "the template refuses the conversation: " + row["error"].get<std::string>();
+      CHECK(chat_error_of(render).ends_with(expected));
+      ++refused;
+    }
+  }
+  CHECK(refused == 4);
+}
+
+TEST_CASE("chat template: ChatML") {
+  const std::vector<ChatMessage> messages{{"system", "S"}, {"user", "U"}};
+  CHECK(ChatTemplate(kChatMl).render(messages, {.generation_prompt = true}) ==
+        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n");
+}
+
+TEST_CASE("chat template: what is not in the subset is refused by its name, with the line") {
+  const std::pair<std::string, std::string> refused[] = {
+      {"a\n{% macro f(x) %}{% endmacro %}", "chat template: line 2: the statement 'macro' is not supported here"},
+      {"{{ messages | map(attribute='role') }}", "chat template: line 1: the filter 'map' is not supported; there are"},
+      {"\n\n{{ 'a' is upper }}", "chat template: line 3: the test 'upper' is not supported; there are"},
+      {"{{ strftime_now('%d') }}", "chat template: line 1: the function 'strftime_now' is not supported; there are"},
+      {"{{ 'a'.title() }}", "chat template: line 1: the method 'title' is not supported; there are"},
+      {"{% set x %}a{% endset %}", "chat template: line 1: {% set x %} … {% endset %} is not supported"},
+      {"{{ 1 < 2 < 3 }}", "chat template: line 1: a chain of comparisons"},
+      {"{{ (1, 2) }}", "chat template: line 1: a tuple (a, b) is not supported"},
+      {"{% if true %}a", "chat template: line 1: expected {% endif %}, got the end"},
+      {"{% endif %}", "chat template: line 1: the statement 'endif' is not supported here"},
+      {"{% break %}", "chat template: line 1: the statement 'break' is not supported here"},
+      {"{{ 'a }}", "chat template: line 1: a string has no end"},
+      {"{{ a", "chat template: line 1: {{ has no end }}"},
+      {"{# a", "chat template: line 1: a comment {# has no end #}"},
+      {"{{ a b }}", "chat template: line 1: expected the end of the tag, got 'b'"},
+      {"{{ a ? }}", "chat template: line 1: unexpected character '?' in a tag"},
+      {"{{ " + std::string(200, '(') + " }}", "chat template: line 1: expected at most 100 nested expressions"},
+      {"{{ [[[[" + std::string(200, '[') + " }}", "chat template: line 1: expected at most 100 nested expressions"},
+  };
+  for (const auto& [text, message] : refused) {
+    CAPTURE(text);
+    const std::string error = chat_error_of([&, text = text] { ChatTemplate chat(text); });
+    CAPTURE(error);
+    CHECK(error.starts_with(message));
+  }
+  std::string blocks;
+  for (int i = 0; i < 200; ++i) blocks += "{% if true %}";
+  CHECK(chat_error_of([&] { ChatTemplate chat(blocks); }) == "chat template: expected at most 100 nested blocks");
+}
+
+TEST_CASE("chat template: what Python refuses while it renders is told with the line") {
+  const std::pair<std::string, std::string> refused[] = {
+      {"{{ nothing.at_all }}", "chat template: line 1: 'nothing' is undefined, and has no 'at_all'"},
+      {"\n{{ 'a' + 1 }}",
+       "chat template: line 2: +: expected two numbers or two strings, got a string and a whole number"},
+      {"{{ messages }}", "chat template: line 1: {{ }}: expected a string or a number to print, got a list"},
+      {"{{ 1 // 0 }}", "chat template: line 1: //: division by zero"},
+      {"{% for x in 5 %}{% endfor %}",
+       "chat template: line 1: for: expected a list, a dictionary or a string, got a whole number"},
+      {"{{ raise_exception('no') }}", "chat template: line 1: the template refuses the conversation: no"},
+      {"{{ range(1000000000) | length }}", "chat template: line 1: range: expected at most 100000 numbers"},
+      {"{{ 9223372036854775807 + 1 }}", "chat template: line 1: +: the numbers are too large"},
+  };
+  for (const auto& [text, message] : refused) {
+    CAPTURE(text);
+    CHECK(chat_error_of([&, text = text] { rendered(text); }) == message);
+  }
+  CHECK(rendered("{{ nothing }}{{ messages[7] }}").empty());
+}
