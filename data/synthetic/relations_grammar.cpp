@@ -52,7 +52,7 @@ const std::vector<Relation>& relations() {
   return all;
 }
 
-std::string replaced(std::string text, std::string_view slot, const std::string& by) {
+std::string with_slot(std::string text, std::string_view slot, const std::string& by) {
   return text.replace(text.find(slot), slot.size(), by);
 }
 
@@ -72,11 +72,11 @@ const Grammar& relations_grammar() {
       add_rule(relation.name + "2", relation.near_second);
       for (const RelatedPair& pair : relation.pairs) {
         add_rule(pair.first, pair.near);
-        const std::string near = replaced(relation.after, "NEAR", pair.first);
+        const std::string near = with_slot(relation.after, "NEAR", pair.first);
         for (const bool second : {false, true}) {
           const char* const word = second ? pair.second : pair.first;
           const std::string side = relation.name + (second ? "2" : "1");
-          sentence.alternatives.push_back({1, relation.before + word + replaced(near, "SIDE", side)});
+          sentence.alternatives.push_back({1, relation.before + word + with_slot(near, "SIDE", side)});
         }
       }
     }

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kAdapterConfig = "adapter_config.json";
 constexpr const char* kAdapterModel = "adapter_model.safetensors";
-constexpr std::string_view kPrefix = "base_model.model.", kWeight = ".weight";
+constexpr std::string_view kPrefix = "base_model.model.", kWeightEnd = ".weight";
 constexpr std::string_view kDown = ".lora_A.weight", kUp = ".lora_B.weight";
 
 // A module of the other program, which is some of the matrices that one of our linear layers stacks.
@@ -36,8 +36,8 @@ std::vector<AdaptedModule> modules_of(const ResolvedConfig& config, const Module
   const TensorMap map = layout_for(config).names().map(shape_of(config.model.options, vocab));
   std::vector<AdaptedModule> modules;
   for (const TensorMapping& mapping : map.rows) {
-    if (!mapping.parameter.starts_with("blocks.") || !mapping.parameter.ends_with(kWeight)) continue;
-    const std::string layer = mapping.parameter.substr(0, mapping.parameter.size() - kWeight.size());
+    if (!mapping.parameter.starts_with("blocks.") || !mapping.parameter.ends_with(kWeightEnd)) continue;
+    const std::string layer = mapping.parameter.substr(0, mapping.parameter.size() - kWeightEnd.size());
     const Tensor& weight = weights.at(mapping.parameter);
     if (weight.rank() != 2) continue;
     const std::string word = layer.substr(layer.rfind('.') + 1);
@@ -49,7 +49,7 @@ std::vector<AdaptedModule> modules_of(const ResolvedConfig& config, const Module
       const TensorPart& part = mapping.parts[i];
       const std::int64_t rows = part.rows > 0 ? part.rows : weight.size(0);
       AdaptedModule& module = modules.emplace_back();
-      module = {part.name.substr(0, part.name.size() - kWeight.size()), layer, {}, row, rows, mapping.transposed};
+      module = {part.name.substr(0, part.name.size() - kWeightEnd.size()), layer, {}, row, rows, mapping.transposed};
       for (std::size_t k = 0; k < each; ++k) module.matrices.emplace_back(stacked[i * each + k]);
       row += rows;
     }
