@@ -101,6 +101,7 @@ const std::vector<Topic>& topics() {
       {"beam", "the tree of a translation: what is kept and dropped, log P", {"run", "text", "beam"}, explain_beam},
       {"bpe", "merges one by one on a word", {"text", "tokenizer"}, explain_bpe},
       {"backward", "the tape of a small expression: each op's value and gradient", {"x"}, explain_backward},
+      {"vanishing", "the gradient against distance in tanh, GRU and LSTM layers", {}, explain_vanishing},
       {"kv-cache", "bytes and milliseconds a token against length, with and without", {"run"}, explain_kv_cache},
   };
   return table;

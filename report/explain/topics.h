@@ -58,6 +58,7 @@ WorkedExample explain_parameters(const TopicOptions& options);
 WorkedExample explain_beam(const TopicOptions& options);
 WorkedExample explain_bpe(const TopicOptions& options);
 WorkedExample explain_backward(const TopicOptions& options);
+WorkedExample explain_vanishing(const TopicOptions& options);
 WorkedExample explain_kv_cache(const TopicOptions& options);
 
 }  // namespace tapeformer::explain

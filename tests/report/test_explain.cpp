@@ -68,6 +68,17 @@ std::string refusal(const std::string& topic, const Given& given) {
 
 }  // namespace
 
+TEST_CASE("explain: the gradient vanishes in a tanh layer, and reaches back in an LSTM whose forget gate is open") {
+  const WorkedExample example = example_of("vanishing");
+  const CellTable& table = find_part<CellTable>(example, "gradient");
+  const auto number = [&](std::size_t row, std::size_t column) { return std::get<double>(table.rows[row][column]); };
+  REQUIRE(std::get<std::int64_t>(table.rows.back()[0]) == 100);
+  for (std::size_t cell = 1; cell <= 4; ++cell) CHECK(number(0, cell) == 1);
+  CHECK(number(7, 1) < 1e-15);
+  CHECK(number(7, 3) < 1e-6);
+  CHECK(number(7, 4) > 0.1);
+}
+
 TEST_CASE("explain: the variance of q·k is d_k, and without √d_k wide heads take one key") {
   const WorkedExample example = example_of("attention");
   const CellTable& drawn = find_part<CellTable>(example, "drawn");
@@ -108,7 +119,8 @@ TEST_CASE("explain: in every example the names differ, and no op is far from its
         if (!values->name.starts_with("gelu and")) CHECK(difference <= allowed);
       }
       CHECK(names.size() == named);
-      const std::set<std::string> without{"perplexity", "schedule", "parameters", "beam", "bpe", "backward"};
+      const std::set<std::string> without{"perplexity", "schedule", "parameters", "beam",
+                                          "bpe",        "backward", "vanishing"};
       CHECK((differences > 0) == !without.contains(topic.name));
       CHECK(example_json(example)["parts"].size() == example.parts.size());
     }

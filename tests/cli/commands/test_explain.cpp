@@ -24,7 +24,7 @@ TEST_CASE("explain: the list of topics; one as text, as JSON and as a page") {
   const Sandbox box;
   const std::string list = result_of(box, "explain");
   CHECK(list == result_of(box, "explain --list"));
-  CHECK(lines_in(list).size() == 13);
+  CHECK(lines_in(list).size() == 14);
   CHECK(list.starts_with("attention   scores, softmax"));
   CHECK(box.run("explain --list --json").json()[1]["options"] == Json{"x"});
 
