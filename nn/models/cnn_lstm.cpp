@@ -65,6 +65,8 @@ CnnLstm::CnnLstm(const CnnLstmConfig& config)
       config_(config),
       cell_(config.channels << (config.convolutions - 1), config.stack.dim, /*with_bias=*/true, Init::xavier_uniform(),
             config.stack.dtype),
+      positions_(LearnedPositions{}, config.image.cells * config.image.cells, config.stack.dim,
+                 Init::uniform_fan_in(config.stack.dim), config.stack.dtype),
       initial_h_(config.stack.dim, config.stack.dim, /*with_bias=*/true, Init::xavier_uniform(), config.stack.dtype),
       initial_c_(config.stack.dim, config.stack.dim, /*with_bias=*/true, Init::xavier_uniform(), config.stack.dtype),
       decoder_({config.stack, AttentionScore::additive, AttentionOrder::previous}) {
@@ -76,6 +78,7 @@ CnnLstm::CnnLstm(const CnnLstmConfig& config)
     in = out;
   }
   register_module("encoder.cell", cell_);
+  register_module("encoder.position_embedding", positions_);
   register_module("target_embedding", embedding_);
   register_module("decoder.initial_h", initial_h_);
   register_module("decoder.initial_c", initial_c_);
@@ -91,7 +94,7 @@ EncoderOutput CnnLstm::read(const Variable& images, std::vector<Variable>* layer
   }
   const std::int64_t side = cell_side(config_.image, config_.convolutions);
   if (side > 1) x = max_pool2d(x, {side, side, 0});
-  const Variable cells = cell_.forward(cells_of(x)), average = mean(cells, 1);
+  const Variable cells = positions_.add_to(cell_.forward(cells_of(x)), {}), average = mean(cells, 1);
   if (layers) layers->push_back(cells);
   return {cells,
           equal_lengths(cells.size(0), cells.size(1)),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nn/layers/convolution.h"
+#include "nn/layers/positions.h"
 #include "nn/models/caption_model.h"
 #include "nn/models/registry.h"
 #include "nn/recurrent/recurrent_decoder.h"
@@ -25,8 +26,9 @@ struct CnnLstmConfig {
 ModelFamily cnn_lstm_family();
 
 // The encoder is `convolutions` times a 3×3 convolution with padding, ReLU, and the maximum of 2×2 pixels; then the
-// maximum of each cell, and a linear layer, which gives the cell's vector a_i. The fewer convolutions there are, the
-// less a cell's vector knows of its neighbours. The decoder is a RecurrentDecoder in the order "previous":
+// maximum of each cell, and a linear layer, whose result plus a learned vector of the cell's place is a_i. The fewer
+// convolutions there are, the less a cell's vector knows of its neighbours. The decoder is a RecurrentDecoder in the
+// order "previous":
 //
 //   α_t = softmax_i w₂ᵀ tanh(W₁ [h_{t−1}; a_i]),  z_t = Σ_i α_ti a_i,  h_t, c_t = LSTM(h_{t−1}, c_{t−1}, [E y_{t−1};
 //   z_t]) h_0 = tanh(W_h ā + b_h),  c_0 = tanh(W_c ā + b_c),  ā = the mean of all a_i
@@ -56,7 +58,9 @@ class CnnLstm : public CaptionModel {
 
   CnnLstmConfig config_;
   std::vector<std::unique_ptr<Conv2d>> convolutions_;
-  Linear cell_, initial_h_, initial_c_;
+  Linear cell_;
+  PositionEmbedding positions_;
+  Linear initial_h_, initial_c_;
   RecurrentDecoder decoder_;
 };
 

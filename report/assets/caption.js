@@ -34,14 +34,14 @@
     const lines = [element("div", {className: "quiet"}, image),
       element("div", {className: wrong ? "wrong" : ""}, caption.caption)];
     if (wrong) lines.push(element("div", {}, "right: " + reference));
-    const all = element("div", {className: "caption"},
-      element("figure", {className: "head"}, picture(caption, kImage), element("figcaption", {}, ...lines)));
-    for (const {word, weights} of words) {
+    const looks = words.map(({word, weights}) => {
       const shown = picture(caption, kWord, weights);
       shown.title = weights.map((row) => row.map(number).join("  ")).join("\n");
-      all.append(element("figure", {}, shown, element("figcaption", {}, word)));
-    }
-    return all;
+      return element("figure", {}, shown, element("figcaption", {}, word));
+    });
+    return element("div", {className: "caption"},
+      element("figure", {className: "head"}, picture(caption, kImage), element("figcaption", {}, ...lines)),
+      element("div", {className: "words"}, ...looks));
   }
 
   const known = data.captions.filter(({reference}) => reference !== undefined);

@@ -31,6 +31,13 @@ struct CaptionObjectiveData : ObjectiveDataOf<CaptionData> {
   ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
     return model_vocabulary(config, *data.tokenizer.tokenizer);
   }
+  // A row is a caption with its end.
+  TrainingShape shape(const ResolvedConfig& config) const override {
+    TrainingShape shape = ObjectiveData::shape(config);
+    const TokenPairs& pairs = data.train.pairs;
+    shape.block_size = static_cast<double>(pairs.target_tokens() + pairs.size()) / static_cast<double>(pairs.size());
+    return shape;
+  }
 };
 
 std::unique_ptr<ObjectiveData> prepare_captions(const ResolvedConfig& config, const RunFolder* resumed,

@@ -15,8 +15,10 @@ const std::map<std::string, std::string> kCommon{
     {"checkpoint", "every = 4\n"},
 };
 
-const std::map<std::string, std::string> kDataKeys{
-    {"text", "text = \"text.txt\"\n"}, {"pairs", "pairs = \"pairs.tsv\"\n"}, {"labels", "labels = \"train.tsv\"\n"}};
+const std::map<std::string, std::string> kDataKeys{{"text", "text = \"text.txt\"\n"},
+                                                   {"pairs", "pairs = \"pairs.tsv\"\n"},
+                                                   {"labels", "labels = \"train.tsv\"\n"},
+                                                   {"shapes", "corpus = \"shapes\"\nlines = 100\n"}};
 
 }  // namespace
 
@@ -87,6 +89,18 @@ const std::vector<ToyConfig>& toy_configs() {
         {"train", "steps = 48\nbatch_tokens = 200\naccumulate = 2\nlog_every = 1\nthreads = 1\n"},
         {"eval", "every = 5\nbleu_every = 0\n"},
         {"checkpoint", "every = 4\naverage = 2\n"}}},
+      {"cnn_lstm",
+       "shapes",
+       {{"model", "type = \"cnn_lstm\"\nchannels = 4\ndim = 16\nattention_penalty = 0.1\ndropout = 0.1\n"},
+        {"tokenizer", "kind = \"word\"\n"},
+        {"train", "steps = 30\nbatch = 4\naccumulate = 2\nlog_every = 1\nthreads = 1\n"},
+        {"eval", "every = 8\nbleu_every = 0\n"}}},
+      {"vit",
+       "shapes",
+       {{"model", "type = \"vit\"\nlayers = 1\nheads = 2\ndim = 16\ncontext = 16\ndropout = 0.1\n"},
+        {"tokenizer", "kind = \"word\"\n"},
+        {"train", "steps = 30\nbatch = 4\naccumulate = 2\nlog_every = 1\nthreads = 1\n"},
+        {"eval", "every = 8\nbleu_every = 0\n"}}},
       {"tag",
        "labels",
        {{"model", "type = \"bert\"\nlayers = 2\nheads = 2\ndim = 24\ncontext = 24\n"},

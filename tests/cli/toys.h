@@ -7,7 +7,7 @@
 
 struct ToyConfig {
   std::string name;
-  std::string data;                             // the kind of data that it trains on: text, pairs or labels
+  std::string data;                             // the kind of data that it trains on: text, pairs, labels or shapes
   std::map<std::string, std::string> sections;  // the lines of the sections of its own; others are common to all
 
   // The text of its configuration file.

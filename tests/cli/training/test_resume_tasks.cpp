@@ -28,6 +28,8 @@ TEST_CASE("resume: a run of every task and family, killed at random steps, ends 
       {"transformer", "--optimizer.lr 0.05 --train.recompute true --eval.bleu_every 8 --eval.bleu_sentences 4",
        "average"},
       {"rnn_seq2seq", "", "average"},
+      {"cnn_lstm"},
+      {"vit", "--train.recompute true"},
       {"tag", "--task.layer_decay 0.8"},
       {"tag", "--task.freeze true --optimizer.name muon --optimizer.state int8"},
   };
