@@ -1,5 +1,5 @@
 // The generated corpus `mappings`, with which models learn from examples in their prompt: a line "a→w; k→x; …" follows
-// one of 64 hidden mappings from the letters a to h to the letters w to z, drawn anew for each line. Only the pairs
+// one of 16 hidden mappings from the letters a to h to the letters w to z, drawn anew for each line. Only the pairs
 // before a letter say which mapping it is.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace tapeformer {
 
 // Each letter has the same number of mappings to each output, so that without an example all outputs are equally
 // probable.
-inline constexpr int kMappings = 64, kMappingInputs = 8, kMappingOutputs = 4, kMappingPairs = 24;
+inline constexpr int kMappings = 16, kMappingInputs = 8, kMappingOutputs = 4, kMappingPairs = 16;
 
 // Draws a line of kMappingPairs pairs. The letters of its left sides are drawn independently.
 std::string mappings_line(RandomStream& random);

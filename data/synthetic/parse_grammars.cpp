@@ -85,7 +85,7 @@ const PhraseGrammar& ambiguous_parse_grammar() {
       {"Verb-Prep", "", {{4, "in"}, {5, "with"}, {3, "at"}}},
       {"Feature", "", {{6, "pajamas"}, {6, "hat"}, {5, "stripes"}, {3, "garden"}, {2, "camera"}, {1, "telescope"}, {1, "rifle"}}},
       {"Tool", "", {{6, "rifle"}, {6, "telescope"}, {5, "camera"}, {5, "morning"}, {3, "garden"}, {2, "pajamas"}, {1, "hat"}}},
-  }, 20);
+  }, 12);
   // clang-format on
   return grammar;
 }

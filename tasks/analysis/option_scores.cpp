@@ -9,7 +9,9 @@
 namespace tapeformer {
 namespace {
 
-void require_text(std::string_view option) { check(!option.empty(), "score: expected options that are not empty"); }
+void require_tokens(std::string_view option, const std::vector<std::int32_t>& ids) {
+  check(!option.empty() && !ids.empty(), "score: expected options that are not empty");
+}
 
 }  // namespace
 
@@ -27,9 +29,9 @@ std::vector<OptionScore> score_options(const CausalModel& model, const Tokenizer
   check(!prompt.empty(), "score: the prompt has no tokens");
   std::vector<OptionScore> scores;
   for (const std::string& option : options) {
-    require_text(option);
-    std::vector<std::int32_t> ids(prompt.begin(), prompt.end());
     const std::vector<std::int32_t> own = tokenizer.encode(option);
+    require_tokens(option, own);
+    std::vector<std::int32_t> ids(prompt.begin(), prompt.end());
     ids.insert(ids.end(), own.begin(), own.end());
     const std::int64_t read = std::ssize(ids) - 1;  // nothing follows the last token
     check(!model.context() || read <= *model.context(), "score: prompt and option \"", option, "\" have ", ids.size(),
@@ -50,8 +52,8 @@ std::vector<OptionScore> score_options(const EncoderDecoder& model, const PairTo
   check(!source.empty(), "score: the prompt has no tokens");
   std::vector<OptionScore> scores;
   for (const std::string& option : options) {
-    require_text(option);
     const std::vector<std::int32_t> target = tokenizers.target->encode(option);
+    require_tokens(option, target);
     const std::int64_t longest = std::max(std::ssize(source), std::ssize(target)) + 1;
     check(!model.context() || longest <= *model.context(), "score: prompt or option \"", option, "\" has ", longest,
           " tokens with its end, expected at most ", model.context().value_or(0));

@@ -28,7 +28,7 @@ Pairs pairs_in(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("mappings: a line of 24 pairs, in which a letter always has the same output") {
+TEST_CASE("mappings: a line of 16 pairs, in which a letter always has the same output") {
   for (int i = 0; i < 200; ++i) {
     const std::string line = corpus_line("mappings", i, 2);
     const Pairs pairs = pairs_in(line);
@@ -58,7 +58,7 @@ TEST_CASE("mappings: the best accuracy and the entropy are those of the posterio
   }
   CHECK(right / kDrawn == doctest::Approx(mappings_accuracy(1)).epsilon(0.04));
   CHECK(corpus_entropy("mappings").value() == doctest::Approx(mappings_entropy()));
-  // The letters alone have ln 8 each, and a mapping adds at most ln 64.
+  // The letters alone have ln 8 each, and a mapping adds at most ln 16.
   const double letters = kMappingPairs * std::log(kMappingInputs), nats = mappings_entropy() * (5 * kMappingPairs - 1);
   CHECK(nats > letters + 0.95 * std::log(kMappings));
   CHECK(nats < letters + std::log(kMappings));
@@ -73,5 +73,5 @@ TEST_CASE("mappings: questions hold their examples, all options, the answer and 
   CHECK(question["options"] == nlohmann::ordered_json{"w", "x", "y", "z"});
   CHECK(question["group"] == 3);
   CHECK(question["optimum"].get<double>() == doctest::Approx(mappings_accuracy(3)));
-  CHECK_THROWS_WITH_AS(mappings_question(random, 24), "mappings: expected 0 to 23 examples, got 24", Error);
+  CHECK_THROWS_WITH_AS(mappings_question(random, 16), "mappings: expected 0 to 15 examples, got 16", Error);
 }
