@@ -15,8 +15,10 @@ const std::map<std::string, std::string> kCommon{
     {"checkpoint", "every = 4\n"},
 };
 
-const std::map<std::string, std::string> kDataKeys{
-    {"text", "text = \"text.txt\"\n"}, {"pairs", "pairs = \"pairs.tsv\"\n"}, {"labels", "labels = \"train.tsv\"\n"}};
+const std::map<std::string, std::string> kDataKeys{{"text", "text = \"text.txt\"\n"},
+                                                   {"pairs", "pairs = \"pairs.tsv\"\n"},
+                                                   {"labels", "labels = \"train.tsv\"\n"},
+                                                   {"conversations", "conversations = \"chat.jsonl\"\n"}};
 
 }  // namespace
 
@@ -86,6 +88,10 @@ const std::vector<ToyConfig>& toy_configs() {
        {{"model", "type = \"bert\"\nlayers = 2\nheads = 2\ndim = 24\ncontext = 24\n"},
         {"tokenizer", "kind = \"word\"\n"},
         {"task", "kind = \"tag\"\n"}}},
+      {"instructions",
+       "conversations",
+       {{"model", "layers = 1\nheads = 2\ndim = 24\ncontext = 96\ndropout = 0.1\n"},
+        {"task", "kind = \"instructions\"\n"}}},
   };
   return all;
 }
