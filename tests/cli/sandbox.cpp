@@ -143,6 +143,7 @@ void Sandbox::prepare_toy(const std::string& name) const {
   write("tiny.toml", toy.toml());
   if (toy.data == "text") write("text.txt", result_of(*this, "corpus stories --lines 60"));
   if (toy.data == "pairs") write("pairs.tsv", result_of(*this, "corpus reverse --lines 200"));
+  if (toy.data == "conversations") write("chat.jsonl", result_of(*this, "corpus instructions --lines 80"));
   if (toy.data == "labels") {
     write("train.tsv", result_of(*this, "corpus stories --labels --lines 40 --seed 2"));
     write("valid.tsv", result_of(*this, "corpus stories --labels --lines 10 --seed 3"));

@@ -63,7 +63,8 @@ class Sandbox {
                               int columns_later = 0) const;
 
   // tiny.toml, the configuration of a toy (tests/cli/toys.h), and the file that it trains on: text.txt, some generated
-  // stories; pairs.tsv, some words and their reverse; or train.tsv, stories with labels, and valid.tsv beside it.
+  // stories; pairs.tsv, some words and their reverse; train.tsv, stories with labels, and valid.tsv beside it;
+  // or chat.jsonl, conversations.
   void prepare_toy(const std::string& name) const;
   // valid.txt, the part of text.txt by which a training on it validates.
   void write_valid() const;

@@ -18,7 +18,8 @@ const std::map<std::string, std::string> kCommon{
 const std::map<std::string, std::string> kDataKeys{{"text", "text = \"text.txt\"\n"},
                                                    {"pairs", "pairs = \"pairs.tsv\"\n"},
                                                    {"labels", "labels = \"train.tsv\"\n"},
-                                                   {"shapes", "corpus = \"shapes\"\nlines = 100\n"}};
+                                                   {"shapes", "corpus = \"shapes\"\nlines = 100\n"},
+                                                   {"conversations", "conversations = \"chat.jsonl\"\n"}};
 
 }  // namespace
 
@@ -106,6 +107,10 @@ const std::vector<ToyConfig>& toy_configs() {
        {{"model", "type = \"bert\"\nlayers = 2\nheads = 2\ndim = 24\ncontext = 24\n"},
         {"tokenizer", "kind = \"word\"\n"},
         {"task", "kind = \"tag\"\n"}}},
+      {"instructions",
+       "conversations",
+       {{"model", "layers = 1\nheads = 2\ndim = 24\ncontext = 96\ndropout = 0.1\n"},
+        {"task", "kind = \"instructions\"\n"}}},
   };
   return all;
 }

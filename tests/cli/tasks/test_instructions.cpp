@@ -1,0 +1,107 @@
+// Conversations, from a file to the answers in a terminal.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/cli/sandbox.h"
+
+using Json = nlohmann::ordered_json;
+
+TEST_CASE("instructions: a run on conversations is evaluated, talked with, resumed and trained on from") {
+  const Sandbox box("instructions");
+  box.write("any.toml", box.read("tiny.toml").substr(0, box.read("tiny.toml").find("[task]")) +
+                            "[train]\nsteps = 4\nthreads = 1\n");
+  const Outcome trained = box.succeed("train any.toml --train.sample_every 4 --out run");
+  CHECK(trained.tells("task.kind = instructions, since data.conversations is given\n"));
+  CHECK(trained.tells(" are answers, which alone are scored\n"));
+  CHECK(trained.tells("next: tapeformer generate run --chat\n"));
+  CHECK(trained.out.find("\n  reference:  ") != std::string::npos);
+  CHECK(Json::parse(box.read("run/tokenizer_config.json"))["eos_token"] == "<|im_end|>");
+
+  const Json result = json_of(box, "eval run --conversations chat.jsonl --batch 7 --json");
+  CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte",
+                                                    "conversations", "skipped", "answers", "right", "accuracy",
+                                                    "checkpoint", "matmul"});
+  CHECK(result["conversations"].get<int>() + result["skipped"].get<int>() == 80);
+  CHECK(result["answers"] >= result["conversations"]);
+  CHECK(json_of(box, "eval run --conversations chat.jsonl --batch 16 --matmul highest --json")["loss"].get<double>() ==
+        doctest::Approx(
+            json_of(box, "eval run --conversations chat.jsonl --batch 3 --matmul highest --json")["loss"].get<double>())
+            .epsilon(1e-5));
+  // The other commands of language models take it as well.
+  box.write("text.txt", "Sort the letters of abc.\n");
+  CHECK(json_of(box, "eval run --text text.txt --json")["tokens"] > 10);
+  CHECK(box.succeed("generate run --prompt Sort --tokens 3").exit_code == 0);
+
+  const Outcome talk = box.succeed("generate run --chat --system be --temperature 0 --tokens 5 --json", {},
+                                   "Sort the letters of b.\nNow copy it.\n\nReverse c.\n");
+  const std::vector<std::string> lines = lines_in(talk.out);
+  REQUIRE(lines.size() == 3);
+  CHECK(keys_of(Json::parse(lines[0])) ==
+        std::vector<std::string>{"prompt", "text", "tokens", "seed", "end", "tokens_per_s"});
+  CHECK(Json::parse(lines[1])["prompt"] == "Now copy it.");
+  CHECK(Json::parse(lines[2])["seed"] == 3);
+  // A question that is too long, or that the tokenizer cannot encode, is told, and the next one is answered.
+  const Outcome long_question =
+      box.succeed("generate run --chat --tokens 5 --json", {}, std::string(200, 'a') + "\n#\nCopy b.\n");
+  CHECK(lines_in(long_question.out).size() == 1);
+  CHECK(long_question.tells("not answered: the question has "));
+  CHECK(long_question.tells("not answered: char tokenizer: character '#'"));
+  const Outcome full =
+      box.succeed("generate run --chat --tokens 20 --temperature 0", {}, "Copy b.\nCopy b.\nCopy b.\n");
+  CHECK(full.tells("the context is full: the oldest 2 messages were forgotten"));
+
+  box.succeed("train --resume run --train.steps 6");
+  const Outcome on =
+      box.succeed("train --train.init_from run --data.conversations chat.jsonl --train.steps 2 --out more");
+  CHECK(on.tells("the weights and the tokenizer are those of"));
+  CHECK(box.read("more/tokenizer_config.json") == box.read("run/tokenizer_config.json"));
+  CHECK(json_of(box, "info more --seconds 0 --json")["type"] == "gpt");
+  CHECK(box.succeed("train --resume run --train.steps 8 --out fork").exit_code == 0);
+  CHECK(box.read("fork/tokenizer_config.json") == box.read("run/tokenizer_config.json"));
+}
+
+TEST_CASE("instructions: a base model answers by its own template, or by marks that are plain text") {
+  const Sandbox box("gpt");
+  box.succeed(
+      "train tiny.toml --tokenizer.kind bpe --tokenizer.vocab 300 --model.context 128 --train.steps 2 --out base");
+  box.write("chat.jsonl", "{\"prompt\": \"a\", \"completion\": \"b\"}\n{\"prompt\": \"c\", \"completion\": \"d\"}\n");
+  CHECK(json_of(box, "eval base --conversations chat.jsonl --json")["answers"] == 2);
+  const Outcome marks = box.succeed(
+      "train --train.init_from base --data.conversations chat.jsonl --data.valid_conversations chat.jsonl "
+      "--train.steps 1 --out marks");
+  CHECK(marks.tells("the tokenizer has no special tokens <|im_start|> and <|im_end|>: they are encoded as plain text"));
+  CHECK(box.succeed("generate marks --chat --tokens 4", {}, "a\n").out.ends_with("\n"));
+
+  box.write("base/tokenizer_config.json",
+            R"({"chat_template": "{% for m in messages %}{{ m.content }}<|endoftext|>{% endfor %}"})");
+  const Outcome own = box.succeed(
+      "train --train.init_from base --data.conversations chat.jsonl --data.valid_fraction 0 --train.steps 1 --out own");
+  CHECK_FALSE(own.tells("plain text"));
+  CHECK(own.tells("2 training conversations in 1 rows with 6 tokens, of which 4 are answers"));
+  box.write("base/tokenizer_config.json", R"({"chat_template": "{% macro a() %}{% endmacro %}"})");
+  check_errors(box, kFailure,
+               {{"train --quiet --train.init_from base --data.conversations chat.jsonl --out new",
+                 "chat template: line 1: the statement 'macro' is not supported here; there are if, elif, else, for, "
+                 "set, break, continue"},
+                {"generate base --chat", "chat template: line 1: the statement 'macro' is not supported here; …"}});
+}
+
+TEST_CASE("instructions: what does not go together is refused in a line") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 1");
+  box.write("chat.jsonl", "{\"prompt\": \"a\"}\n");
+  check_errors(box, kUsage,
+               {{"train tiny.toml --data.conversations chat.jsonl --data.corpus instructions --out new",
+                 "data: expected one kind of training data, got data.conversations and data.corpus"},
+                {"train --model.type bert --data.conversations chat.jsonl --out new",
+                 "task.kind: expected none for bert, which predicts no next token, got instructions"},
+                {"train --data.conversations chat.jsonl --minutes 1 --out new",
+                 "--minutes: no plan is made for instructions; there are plans for …"},
+                {"generate run --chat --prompt a", "--prompt…"},
+                {"generate run --system a", "--system…"},
+                {"eval run --conversations chat.jsonl --text a", "--conversations…"}});
+  check_errors(box, kFailure,
+               {{"train --quiet --data.conversations chat.jsonl --out new",
+                 (box / "chat.jsonl").string() + ":1: completion: expected a string, got none"}});
+}
