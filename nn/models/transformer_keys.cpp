@@ -110,7 +110,7 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       {"position_factor", 1.0, "divides the angles that position_scaling scales", above(0)},
       {"position_low_freq", 1.0, "llama3: pairs with fewer turns in the original context are scaled in full", above(0)},
       {"position_high_freq", 4.0, "llama3: pairs with more turns in the original context stay", above(0)},
-      {"position_original_context", std::int64_t{8192}, "llama3: the context before it was stretched, in tokens",
+      {"position_original", std::int64_t{8192}, "llama3: the context before it was stretched, in tokens",
        between(1, kMaxSize)},
       {.name = "attention_scale",
        .default_value = 0.0,
@@ -241,7 +241,7 @@ PositionConfig position_config(const KeyValues& options) {
                      .factor = options.number("position_factor"),
                      .low_freq = options.number("position_low_freq"),
                      .high_freq = options.number("position_high_freq"),
-                     .original_context = options.integer("position_original_context")}};
+                     .original_context = options.integer("position_original")}};
     case PositionKind::none:
       return NoPositions{};
   }

@@ -99,7 +99,7 @@ void read_rotary(const Json& config, Options& options) {
   if (type == "linear") return;
   options["position_low_freq"] = number("low_freq_factor", 1.0);
   options["position_high_freq"] = number("high_freq_factor", 1.0);
-  options["position_original_context"] = number("original_max_position_embeddings", 1);
+  options["position_original"] = number("original_max_position_embeddings", 1);
 }
 
 void write_rotary(const KeyValues& options, Json& config) {
@@ -111,7 +111,7 @@ void write_rotary(const KeyValues& options, Json& config) {
   if (scaling == "llama3") {
     rope["low_freq_factor"] = options.number("position_low_freq");
     rope["high_freq_factor"] = options.number("position_high_freq");
-    rope["original_max_position_embeddings"] = options.integer("position_original_context");
+    rope["original_max_position_embeddings"] = options.integer("position_original");
   }
   config["rope_scaling"] = std::move(rope);
 }

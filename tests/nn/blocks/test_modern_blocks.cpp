@@ -181,6 +181,10 @@ TEST_CASE("modern blocks: errors name the key, what it takes and what it got") {
         "model.kv_heads: expected a divisor of model.heads, which is 4, got 3");
   CHECK(error({{"position", std::string("rotary")}, {"dim", std::int64_t{12}}}) ==
         "model.dim: expected heads of even width for rotary positions, got 12 for 4 heads, which is 3 each");
+  CHECK(error({{"position", std::string("learned")}, {"position_scaling", std::string("linear")}}) ==
+        "model.position_scaling: expected none beside model.position = learned, got linear");
+  CHECK(error({{"position_scaling", std::string("llama3")}, {"position_low_freq", 4.0}}) ==
+        "model.position_high_freq: expected more than model.position_low_freq, which is 4, got 4");
   GptConfig config = small_gpt();
   config.block.kv_heads = 3;
   CHECK_THROWS_WITH_AS(Gpt{config}, "model.kv_heads: 3 does not divide model.heads, which is 4", UsageError);

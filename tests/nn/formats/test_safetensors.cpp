@@ -148,6 +148,21 @@ TEST_CASE("safetensors: a file cut short anywhere, or with bytes behind its end,
   CHECK(error_of(folder, good + "x").starts_with("the tensors have "));
 }
 
+TEST_CASE("safetensors: half-precision numbers are read as floats, exactly, and other dtypes are left out if asked") {
+  const TempFolder folder;
+  const std::string header =
+      R"({"w":{"dtype":"F16","shape":[7],"data_offsets":[0,14]},"i":{"dtype":"I64","shape":[1],"data_offsets":[14,22]}})";
+  const std::vector<std::uint16_t> bits{0x3C00, 0xC000, 0x0001, 0x83FF, 0x7BFF, 0xFC00, 0x8000};
+  const auto path = folder.write("a.safetensors", bytes_of(std::vector<std::uint64_t>{header.size()}) + header +
+                                                      bytes_of(bits) + std::string(8, '\0'));
+  const SafetensorsFile file(path, SafetensorsFile::OtherDtypes::skipped);
+  const std::vector<float> values = file.read("w").to_vector<float>();
+  const std::vector<float> expected{1, -2, 0x1p-24f, -0x3FFp-24f, 65504, -INFINITY, -0.0f};
+  CHECK(bytes_of(values) == bytes_of(expected));
+  CHECK(file.skipped() == std::map<std::string, std::string>{{"i", "I64"}});
+  CHECK_FALSE(file.entries().contains("i"));
+}
+
 TEST_CASE("safetensors: wrong headers are errors that say what is wrong") {
   const TempFolder folder;
   const auto entry = [](const char* dtype, const char* shape, const char* offsets) {
@@ -159,7 +174,9 @@ TEST_CASE("safetensors: wrong headers are errors that say what is wrong") {
 
   CHECK(error(entry("F32", "[2]", "[0,8]")) == "none");
   CHECK(error("{\"__metadata__\":{}}", 0) == "none");
-  CHECK(error(entry("F16", "[4]", "[0,8]")) == "tensor w: dtype F16 is not supported (F32, F64, I32, BF16 and U8 are)");
+  CHECK(error(entry("I64", "[1]", "[0,8]")) ==
+        "tensor w: dtype I64 is not supported (F32, F64, F16, I32, BF16 and U8 are)");
+  CHECK(error(entry("F17", "[1]", "[0,8]")) == "tensor w: dtype F17 is not known");
   CHECK(error(entry("F32", "[3]", "[0,8]")) == "tensor w: 12 bytes are expected, the header places it at 0 to 8");
   CHECK(error(entry("F32", "[2]", "[4,12]")) ==
         "tensor w: expected it at 0, behind the one before, the header places it at 4");
