@@ -117,7 +117,8 @@ struct SentencePieceTokenizer::Symbols {
 
   void add_merges(const Pairs& pairs, const std::unordered_map<std::string_view, std::int32_t>& ordinary) {
     std::unordered_set<std::uint64_t> seen;
-    for (const auto& [left, right] : pairs) {
+    for (const auto& pair : pairs) {
+      const std::string &left = pair.first, &right = pair.second;
       const auto where = [&] {
         return str_cat("model.merges: merge ", seen.size() + 1, " of ", pairs.size(), " (\"", left, "\" + \"", right,
                        "\")");

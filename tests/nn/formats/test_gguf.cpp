@@ -70,7 +70,8 @@ std::string one_tensor(std::uint32_t axes, const std::vector<std::uint64_t>& siz
 }  // namespace
 
 TEST_CASE("gguf: blocks are read as llama.cpp's package reads them") {
-  for (const auto& [name, blocks] : golden()["read"].items()) {
+  for (const auto& [key, blocks] : golden()["read"].items()) {
+    const std::string& name = key;
     CAPTURE(name);
     const std::string bytes = from_hex(blocks["bytes"]);
     const std::vector<float> expected = blocks["values"];
@@ -82,7 +83,8 @@ TEST_CASE("gguf: blocks are read as llama.cpp's package reads them") {
 
 TEST_CASE("gguf: blocks are written as llama.cpp's package writes them, and are read again") {
   const std::vector<float> values = golden()["values"];
-  for (const auto& [name, bytes] : golden()["written"].items()) {
+  for (const auto& [key, bytes] : golden()["written"].items()) {
+    const std::string& name = key;
     CAPTURE(name);
     const GgufType& type = gguf_type(name);
     std::string blocks(values.size() / type.values * type.bytes, '\0');
